@@ -1,0 +1,31 @@
+//! Variants of the walk, chosen at compile time, so that what ships carries no switch.
+
+/// How the fast walk decides whether a directory may be searched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SearchCheck {
+    /// One bit in the dentry's word: what ships.
+    Bit,
+    /// The mode bits of the inode, tested inline.
+    Mode,
+    /// The full generic check, out of line.
+    Full,
+}
+
+/// A variant of the walk; [`Shipped`] is what the public API uses.
+pub trait Config: 'static {
+    /// The step from a directory to its child: inlined into the loop, or a call.
+    const INLINE_STEP: bool;
+    /// How search permission is decided.
+    const SEARCH: SearchCheck;
+    /// The length of a link's body: from the cache, or by scanning for its end.
+    const CACHED_LENGTH: bool;
+}
+
+/// What ships.
+pub struct Shipped;
+
+impl Config for Shipped {
+    const INLINE_STEP: bool = true;
+    const SEARCH: SearchCheck = SearchCheck::Bit;
+    const CACHED_LENGTH: bool = true;
+}

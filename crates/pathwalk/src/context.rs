@@ -1,0 +1,200 @@
+//! Who asks: root, working directory and credentials; and, on it, every operation.
+//!
+//! A [`Context`] is what a process is to the kernel. It holds its root and its working directory pinned, so that a walk
+//! starts without taking a count. Operations borrow it shared, so threads may use one together; changing directory takes
+//! `&mut`.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use bitflags::bitflags;
+
+use crate::Errno;
+use crate::attr::Attributes;
+use crate::handle::Handle;
+use crate::ops;
+use crate::permission::{Access, Credentials};
+use crate::vfs::Vfs;
+
+bitflags! {
+    /// How the path of an operation is taken. Source: the `AT_*` flags of `fstatat(2)`, `faccessat(2)`.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct AtFlags: u32 {
+        /// `AT_SYMLINK_NOFOLLOW`: do not follow a link in the last component (unless a slash trails it).
+        const SYMLINK_NOFOLLOW = 0x100;
+        /// `AT_EACCESS`: check by effective instead of real ids (`faccessat` only).
+        const EACCESS = 0x200;
+        /// `AT_EMPTY_PATH`: an empty path means the starting point itself.
+        const EMPTY_PATH = 0x1000;
+    }
+}
+
+/// Where a relative path starts. An absolute path ignores it.
+#[derive(Clone, Copy, Debug)]
+pub enum At<'a> {
+    /// `AT_FDCWD`: the context's working directory.
+    Cwd,
+    /// A handle: `ENOTDIR` if it is no directory and the path not empty, `EBADF` if it is of another `Vfs`.
+    Handle(&'a Handle),
+}
+
+impl<'a> From<&'a Handle> for At<'a> {
+    fn from(handle: &'a Handle) -> Self {
+        At::Handle(handle)
+    }
+}
+
+/// What can be taken as a path: bytes, text, [`Path`] or [`CStr`]. Borrowed as it is; nothing is copied.
+pub trait AsPath {
+    /// The bytes, without a terminating NUL.
+    fn path_bytes(&self) -> &[u8];
+}
+
+macro_rules! as_path {
+    ($($type:ty => |$this:ident| $bytes:expr;)*) => {
+        $(impl AsPath for $type {
+            #[inline(always)]
+            fn path_bytes(&self) -> &[u8] {
+                let $this = self;
+                $bytes
+            }
+        })*
+    };
+}
+
+as_path! {
+    [u8] => |this| this;
+    Vec<u8> => |this| this;
+    str => |this| this.as_bytes();
+    String => |this| this.as_bytes();
+    OsStr => |this| this.as_bytes();
+    OsString => |this| this.as_bytes();
+    Path => |this| this.as_os_str().as_bytes();
+    PathBuf => |this| this.as_os_str().as_bytes();
+    CStr => |this| this.to_bytes();
+}
+
+impl<const N: usize> AsPath for [u8; N] {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: AsPath + ?Sized> AsPath for &T {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        (**self).path_bytes()
+    }
+}
+
+/// Who asks. Made by [`Vfs::context`]; cheap to clone (two pins and a count).
+///
+/// # Errors of every operation
+///
+/// | errno | when |
+/// |---|---|
+/// | `ENAMETOOLONG` | the path is longer than 4095 bytes, or a component longer than 255 |
+/// | `EINVAL` | the path has a NUL in it, or a flag does not belong to the operation |
+/// | `ENOENT` | the path is empty (unless `EMPTY_PATH`), a name is absent, or a directory on the way was removed |
+/// | `ENOTDIR` | a component that is not the last, or has a slash behind it, is no directory |
+/// | `EACCES` | a directory on the way may not be searched; or `protected_symlinks` forbids the last link |
+/// | `ELOOP` | more than 40 links, or the mount follows none |
+/// | `EBADF` | a relative path starts at a handle of another `Vfs` |
+/// | `ENFILE` | the budget is used up by what is pinned |
+/// | any | what the file system answered |
+///
+/// # Cost
+///
+/// When all of the path is cached: no lock, no system call, no allocation, no store (but one mark the first time an entry is
+/// hit since it was last considered for eviction). Otherwise the operation blocks while the file system answers.
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub(crate) vfs: Vfs,
+    pub(crate) root: Handle,
+    pub(crate) cwd: Handle,
+    pub(crate) credentials: Credentials,
+}
+
+impl Context {
+    /// The `Vfs` it belongs to.
+    pub fn vfs(&self) -> &Vfs {
+        &self.vfs
+    }
+
+    /// Whose rights it has.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// The same place with other rights.
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: Credentials) -> Context {
+        self.credentials = credentials;
+        self
+    }
+
+    /// Whether `path` may be accessed so, by the *real* ids. Source: `access(2)`.
+    ///
+    /// `EACCES` if not; `EROFS` for writing on a read-only file system or mount; `EPERM` for writing what is immutable.
+    #[inline]
+    pub fn access<P: AsPath + ?Sized>(&self, path: &P, want: Access) -> Result<(), Errno> {
+        ops::access::access(self, path.path_bytes(), want)
+    }
+
+    /// The same from a starting point and with flags. Source: `faccessat2(2)`.
+    pub fn faccessat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, want: Access, flags: AtFlags) -> Result<(), Errno> {
+        ops::access::faccessat(self, at, path.path_bytes(), want, flags)
+    }
+
+    /// The attributes of what `path` leads to. Source: `stat(2)`.
+    pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Errno> {
+        self.fstatat(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// The same, not following a link in the last component. Source: `lstat(2)`.
+    pub fn lstat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Errno> {
+        self.fstatat(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// The same from a starting point and with flags. `EINVAL` for `EACCESS`. Source: `fstatat(2)`.
+    pub fn fstatat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Attributes, Errno> {
+        ops::stat::fstatat(self, at, path.path_bytes(), flags)
+    }
+
+    /// Copies the body of a link into `buffer`, cut off where that ends, and returns how many bytes it took; no NUL is
+    /// written. `EINVAL` for an empty buffer or for what is no link. Source: `readlink(2)`.
+    #[inline]
+    pub fn readlink<P: AsPath + ?Sized>(&self, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
+        self.readlinkat(At::Cwd, path, buffer)
+    }
+
+    /// The same from a starting point. An empty path means the handle itself, and is `ENOENT` where that is no link.
+    pub fn readlinkat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
+        ops::readlink::readlinkat(self, at, path.path_bytes(), buffer)
+    }
+
+    /// A handle on what `path` leads to, as `open(O_PATH)` gives.
+    pub fn lookup<P: AsPath + ?Sized>(&self, path: &P) -> Result<Handle, Errno> {
+        self.lookupat(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// The same from a starting point and with flags. `EINVAL` for `EACCESS`.
+    pub fn lookupat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
+        ops::lookup::lookupat(self, at, path.path_bytes(), flags)
+    }
+
+    /// Changes the working directory. `ENOTDIR` if it is none, `EACCES` if it may not be searched. Source: `chdir(2)`.
+    pub fn chdir<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
+        self.cwd = ops::lookup::searchable_directory(self, path.path_bytes())?;
+        Ok(())
+    }
+
+    /// Changes the root, not the working directory; no capability is asked for, since whoever holds a `Context` may
+    /// confine it. Errors as [`chdir`](Self::chdir). Source: `chroot(2)`.
+    pub fn chroot<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
+        self.root = ops::lookup::searchable_directory(self, path.path_bytes())?;
+        Ok(())
+    }
+}

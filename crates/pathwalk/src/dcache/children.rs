@@ -1,0 +1,79 @@
+//! Which dentries are in the table: put there and taken out together with the list of their parent's children.
+//!
+//! Invariant: a dentry is in the table exactly if it is in its parent's list, exactly if it is not marked `UNHASHED`; all three change
+//! under the parent's children lock. So whoever holds that lock finds every name of the directory, and finds none that is dying.
+
+use super::dentry::{DentryId, WORD, flags};
+use crate::memory::seqcount;
+use crate::sync::{MutexGuard, Ordering};
+use crate::vfs::Core;
+
+impl Core {
+    /// Shows a dentry that was not shown. The parent's children lock is held, and there is no other of that name.
+    pub(crate) fn hash_in(&self, parent: DentryId, id: DentryId, _held: &MutexGuard<'_, ()>) {
+        let dentries = &self.dentries;
+        let writing = seqcount::write(&dentries.line(id)[WORD]);
+        let flags = writing.flags() & !flags::UNHASHED;
+        writing.end(flags);
+        dentries.table().put(self.hash_of(parent, id), id.0);
+        self.list_push(parent, id);
+    }
+
+    /// Takes a dentry out of table and list; nothing to do if it is out. The parent's children lock is held.
+    pub(crate) fn unhash(&self, parent: DentryId, id: DentryId, _held: &MutexGuard<'_, ()>) {
+        let line = self.dentries.line(id);
+        let writing = seqcount::write(&line[WORD]);
+        let flags = writing.flags();
+        if flags & flags::UNHASHED == 0 {
+            self.dentries.table().remove(self.hash_of(parent, id), id.0);
+            self.list_remove(parent, id);
+        }
+        writing.end(flags | flags::UNHASHED);
+    }
+
+    fn list_push(&self, parent: DentryId, id: DentryId) {
+        let head = self.dentries.first_child(parent);
+        let next = head.load(Ordering::Relaxed) as u32;
+        self.dentries.siblings(id).store(u64::from(next) << 32, Ordering::Relaxed);
+        if next != 0 {
+            self.set_previous(DentryId(next), id.0);
+        }
+        head.store(id.0.into(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn list_remove(&self, parent: DentryId, id: DentryId) {
+        let links = self.dentries.siblings(id).load(Ordering::Relaxed);
+        let (next, previous) = ((links >> 32) as u32, links as u32);
+        if next != 0 {
+            self.set_previous(DentryId(next), previous);
+        }
+        if previous == 0 {
+            self.dentries.first_child(parent).store(next.into(), Ordering::Relaxed);
+        } else {
+            let word = self.dentries.siblings(DentryId(previous));
+            let kept = word.load(Ordering::Relaxed) & u64::from(u32::MAX);
+            word.store(u64::from(next) << 32 | kept, Ordering::Relaxed);
+        }
+    }
+
+    fn set_previous(&self, id: DentryId, previous: u32) {
+        let word = self.dentries.siblings(id);
+        let kept = word.load(Ordering::Relaxed) >> 32 << 32;
+        word.store(kept | u64::from(previous), Ordering::Relaxed);
+    }
+
+    /// Some cached child, pinned, or `None`.
+    pub(crate) fn any_child(&self, parent: DentryId) -> Option<DentryId> {
+        let _held = self.dentries.children_lock(parent);
+        let child = DentryId(self.dentries.first_child(parent).load(Ordering::Relaxed) as u32);
+        (child != DentryId::NONE).then(|| self.pin_listed(child))
+    }
+
+    /// Pins a dentry that is in the list whose lock the caller holds: it is not dying.
+    pub(crate) fn pin_listed(&self, id: DentryId) -> DentryId {
+        let life = self.dentries.life(id);
+        let pinned = crate::memory::pin::read(life).is_some_and(|of| crate::memory::pin::pin(life, of));
+        assert!(pinned, "a dentry is killed under its parent's children lock");
+        id
+    }
+}

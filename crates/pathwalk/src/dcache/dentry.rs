@@ -1,0 +1,268 @@
+//! The record of a name: a hot line that readers see, and cold words that they do not.
+//!
+//! Hot, eight words:
+//!
+//! | word | what | written by |
+//! |---|---|---|
+//! | 0 | sequence count (32), length of the name (8), flags (24) | whoever holds the count odd |
+//! | 1 | parent (32), inode (32) | with the count odd |
+//! | 2 | visited: 1 once hit since the hand of the clock passed | anyone; says nothing but "keep me" |
+//! | 3 | chain of the name's bytes from the 33rd | with the count odd |
+//! | 4–7 | the first 32 bytes of the name, padded with zeros | with the count odd |
+//!
+//! Cold, three words: life (see `memory/pin.rs`); next and previous sibling (under the parent's children lock; the link of the free list
+//! while the slot is free); first child (under the dentry's own children lock). And the directory's lock.
+//!
+//! Who may hold the count odd: the one who filled the slot before showing it; whoever holds the parent's directory lock
+//! exclusively, or is the one to finish its lookup; the holder of the inode's lock, for the flags of permission; whoever killed
+//! the slot.
+
+use crate::attr::FileType;
+use crate::memory::free_list::FreeList;
+use crate::memory::lines::{LINE, Line, Records};
+use crate::memory::table::{Table, TableView};
+use crate::memory::{pin, seqcount};
+use crate::permission::Access;
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, zeroed};
+
+/// A dentry's slot; 0 is none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct DentryId(pub(crate) u32);
+
+impl DentryId {
+    pub(crate) const NONE: DentryId = DentryId(0);
+}
+
+/// An inode's slot; 0 is none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct InodeId(pub(crate) u32);
+
+impl InodeId {
+    pub(crate) const NONE: InodeId = InodeId(0);
+}
+
+/// Flags in word 0 of a dentry.
+pub(crate) mod flags {
+    /// Where the length of the name is.
+    pub(crate) const LENGTH_SHIFT: u32 = 32;
+    pub(crate) const LENGTH: u64 = 0xff << LENGTH_SHIFT;
+    /// A directory.
+    pub(crate) const DIRECTORY: u64 = 1 << 40;
+    /// A symbolic link.
+    pub(crate) const LINK: u64 = 1 << 41;
+    /// Known to be absent.
+    pub(crate) const NEGATIVE: u64 = 1 << 42;
+    /// The first of three: execute (search), write, read are granted to everyone by the generic rule, with no ACL; in
+    /// the order of [`Access`](crate::Access)'s bits.
+    pub(crate) const EVERYONE_SHIFT: u32 = 43;
+    pub(crate) const EVERYONE_SEARCH: u64 = 1 << EVERYONE_SHIFT;
+    pub(crate) const EVERYONE: u64 = 7 << EVERYONE_SHIFT;
+    /// The file system wants to be asked before each use.
+    pub(crate) const REVALIDATE: u64 = 1 << 46;
+    /// Somebody is asking the file system just now.
+    pub(crate) const IN_LOOKUP: u64 = 1 << 47;
+    /// Not in the table (any more).
+    pub(crate) const UNHASHED: u64 = 1 << 48;
+    /// Removed: a directory that takes no more names, or a file without this one.
+    pub(crate) const REMOVED: u64 = 1 << 49;
+    /// A regular file: executing it depends on the mount.
+    pub(crate) const REGULAR: u64 = 1 << 50;
+
+    /// What depends on the inode.
+    pub(crate) const OF_INODE: u64 = DIRECTORY | LINK | NEGATIVE | EVERYONE | REVALIDATE | REGULAR;
+}
+
+pub(crate) const WORD: usize = 0;
+pub(crate) const PARENT_INODE: usize = 1;
+pub(crate) const VISITED: usize = 2;
+pub(crate) const CHAIN: usize = 3;
+pub(crate) const NAME: usize = 4;
+
+/// Bytes of a name that are in its line.
+pub(crate) const INLINE_NAME: usize = 32;
+
+const LIFE: usize = 0;
+const SIBLINGS: usize = 1;
+const FIRST_CHILD: usize = 2;
+
+const _: () = assert!(cfg!(any(loom, shuttle)) || size_of::<Line>() == LINE);
+
+/// Stripes of children locks.
+const CHILDREN_LOCKS: usize = 256;
+
+/// The pool of dentries and the table that finds them.
+pub(crate) struct Dentries {
+    hot: Records<8>,
+    cold: Box<[[AtomicU64; 3]]>,
+    locks: Box<[AtomicU32]>,
+    free: FreeList,
+    table: Table,
+    /// Each protects the lists of children, and with them the table's entries, of the directories whose slot number maps
+    /// to it.
+    children: Box<[Mutex<()>]>,
+}
+
+impl Dentries {
+    pub(crate) fn new(capacity: u32) -> Option<Dentries> {
+        let slots = capacity as usize + 1;
+        Some(Dentries {
+            hot: Records::new(slots)?,
+            cold: zeroed(slots)?,
+            locks: zeroed(slots)?,
+            free: FreeList::new(capacity),
+            table: Table::new(capacity)?,
+            children: (0..CHILDREN_LOCKS).map(|_| Mutex::new(())).collect(),
+        })
+    }
+
+    #[inline(always)]
+    pub(crate) fn hot(&self) -> &[Line] {
+        self.hot.all()
+    }
+
+    #[inline(always)]
+    pub(crate) fn table(&self) -> TableView<'_> {
+        self.table.view()
+    }
+
+    pub(crate) fn line(&self, id: DentryId) -> &Line {
+        self.hot.at(id.0)
+    }
+
+    fn cold(&self, id: DentryId) -> &[AtomicU64; 3] {
+        &self.cold[id.0 as usize]
+    }
+
+    /// The directory lock of this dentry.
+    pub(crate) fn lock(&self, id: DentryId) -> &AtomicU32 {
+        &self.locks[id.0 as usize]
+    }
+
+    pub(crate) fn free(&self) -> &FreeList {
+        &self.free
+    }
+
+    pub(crate) fn ranges(&self) -> Vec<(usize, usize)> {
+        let locks = self.locks.as_ptr_range();
+        let cold = self.cold.as_ptr_range();
+        vec![self.hot.range(), self.table.range(), (cold.start.addr(), cold.end.addr()), (locks.start.addr(), locks.end.addr())]
+    }
+
+    pub(crate) fn table_bytes(&self) -> u64 {
+        let (start, end) = self.table.range();
+        (end - start) as u64
+    }
+
+    /// The word of a live dentry, once no writer is in it.
+    pub(crate) fn word(&self, id: DentryId) -> u64 {
+        seqcount::sample_even(&self.line(id)[WORD])
+    }
+
+    pub(crate) fn parent(&self, id: DentryId) -> DentryId {
+        parent_of(self.line(id))
+    }
+
+    pub(crate) fn inode(&self, id: DentryId) -> InodeId {
+        inode_of(self.line(id))
+    }
+
+    // Pins.
+
+    pub(crate) fn life(&self, id: DentryId) -> &AtomicU64 {
+        &self.cold(id)[LIFE]
+    }
+
+    /// Another count of a dentry that the caller has one of.
+    pub(crate) fn pin_again(&self, id: DentryId) {
+        pin::pin_again(self.life(id));
+    }
+
+    /// Gives a count back. Never blocks; the hand of the clock collects what is left.
+    pub(crate) fn unpin(&self, id: DentryId) {
+        pin::unpin(self.life(id));
+    }
+
+    /// Pins the dentry that `word` was sampled of, unless it changed since.
+    pub(crate) fn pin_sampled(&self, id: DentryId, word: u64) -> bool {
+        let Some(life) = pin::read(self.life(id)) else { return false };
+        let line = self.line(id);
+        // Unchanged after `life` was read: it is this dentry's life. Unchanged after the pin: it still has its name.
+        if word & seqcount::ODD != 0 || !seqcount::unchanged(&line[WORD], word) || !pin::pin(self.life(id), life) {
+            return false;
+        }
+        let same = seqcount::unchanged(&line[WORD], word);
+        if !same {
+            self.unpin(id);
+        }
+        same
+    }
+
+    // Lists of children.
+
+    /// The lock of the list of children of `parent`. A leaf but for the stripe of a second parent, which is taken in order
+    /// of number.
+    pub(crate) fn children_lock(&self, parent: DentryId) -> MutexGuard<'_, ()> {
+        self.children[children_stripe(parent)].lock()
+    }
+
+    pub(crate) fn siblings(&self, id: DentryId) -> &AtomicU64 {
+        &self.cold(id)[SIBLINGS]
+    }
+
+    pub(crate) fn first_child(&self, id: DentryId) -> &AtomicU64 {
+        &self.cold(id)[FIRST_CHILD]
+    }
+
+    // Slots.
+
+    /// An unused slot: dead, and the caller's.
+    pub(crate) fn take(&self) -> Option<DentryId> {
+        self.free.take(|slot| self.siblings(DentryId(slot))).map(DentryId)
+    }
+
+    /// Gives a dead slot back.
+    pub(crate) fn give(&self, id: DentryId) {
+        self.free.give(id.0, |slot| self.siblings(DentryId(slot)));
+    }
+}
+
+/// The stripe of a directory's children lock.
+pub(crate) fn children_stripe(parent: DentryId) -> usize {
+    parent.0 as usize % CHILDREN_LOCKS
+}
+
+#[inline(always)]
+pub(crate) fn parent_of(line: &Line) -> DentryId {
+    DentryId((line[PARENT_INODE].load(Ordering::Relaxed) >> 32) as u32)
+}
+
+#[inline(always)]
+pub(crate) fn inode_of(line: &Line) -> InodeId {
+    InodeId(line[PARENT_INODE].load(Ordering::Relaxed) as u32)
+}
+
+pub(crate) fn parent_inode(parent: DentryId, inode: InodeId) -> u64 {
+    u64::from(parent.0) << 32 | u64::from(inode.0)
+}
+
+/// The length of the name in a word.
+#[inline(always)]
+pub(crate) fn length_of(word: u64) -> usize {
+    ((word & flags::LENGTH) >> flags::LENGTH_SHIFT) as usize
+}
+
+/// The flags of a type, without permission.
+pub(crate) fn flags_of(kind: FileType) -> u64 {
+    match kind {
+        FileType::Directory => flags::DIRECTORY,
+        FileType::Symlink => flags::LINK,
+        FileType::Regular => flags::REGULAR,
+        _ => 0,
+    }
+}
+
+/// The flags that say that everyone may do this.
+#[inline(always)]
+pub(crate) fn everyone(what: Access) -> u64 {
+    u64::from(what.bits()) << flags::EVERYONE_SHIFT
+}

@@ -1,0 +1,120 @@
+//! A dentry gets its inode, or is told that there is none.
+//!
+//! Invariant: once a dentry has an inode, it keeps it until it dies; so whoever has a pin on it may go on with that inode. A negative
+//! dentry may get one.
+
+use super::dentry::{DentryId, InodeId, PARENT_INODE, VISITED, WORD, everyone, flags, flags_of, parent_inode};
+use crate::attr::{AclState, FileType};
+use crate::fs_api::Freshness;
+use crate::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record};
+use crate::memory::{pin, seqcount};
+use crate::permission::{Access, everyone_may};
+use crate::sync::{MutexGuard, Ordering};
+use crate::vfs::Core;
+
+/// A directory's inode has another dentry already.
+#[derive(Debug)]
+pub(crate) struct AliasElsewhere;
+
+impl Core {
+    /// Gives an inode to a dentry that has none: one in lookup, a negative one, or a new one. The pin on the inode passes to the
+    /// dentry, unless this fails.
+    pub(crate) fn instantiate(&self, id: DentryId, inode: InodeId, freshness: Freshness) -> Result<(), AliasElsewhere> {
+        let record = self.inodes.record(inode);
+        let held = self.lock_inode(inode);
+        let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
+        let permission = self.take_alias(record, kind, id, &held)?;
+        let revalidate = if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 };
+        self.set_inode(id, inode, flags_of(kind) | permission | revalidate);
+        Ok(())
+    }
+
+    /// Says that there is nothing behind the name.
+    pub(crate) fn make_negative(&self, id: DentryId) {
+        let revalidate = if self.fs.absence() == Freshness::AskEachTime { flags::REVALIDATE } else { 0 };
+        self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate);
+    }
+
+    fn set_inode(&self, id: DentryId, inode: InodeId, of_inode: u64) {
+        let line = self.dentries.line(id);
+        let writing = seqcount::write(&line[WORD]);
+        let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP);
+        let parent = self.dentries.parent(id);
+        line[PARENT_INODE].store(parent_inode(parent, inode), Ordering::Relaxed);
+        line[VISITED].store(0, Ordering::Relaxed);
+        writing.end(kept | of_inode);
+    }
+
+    /// Makes `id` a dentry of this inode; returns the flags of permission that it may bear. The inode's lock is held.
+    fn take_alias(
+        &self,
+        record: &Record,
+        kind: FileType,
+        id: DentryId,
+        held: &MutexGuard<'_, ()>,
+    ) -> Result<u64, AliasElsewhere> {
+        let links_aux = record[LINKS_AUX].load(Ordering::Relaxed);
+        let alias = inode::aux_of(links_aux);
+        match (kind, alias) {
+            (FileType::Symlink, _) => return Ok(0),
+            (_, 0) => self.set_alias(record, id.0),
+            (_, same) if same == id.0 => {}
+            // Dying, and about to leave.
+            (_, other) if other != MANY && pin::read(self.dentries.life(DentryId(other))).is_none() => {
+                self.set_alias(record, id.0)
+            }
+            (FileType::Directory, _) => return Err(AliasElsewhere),
+            (_, MANY) => return Ok(0),
+            (_, other) => {
+                // Whose permission bits nobody would keep up from here on.
+                self.set_alias(record, MANY);
+                self.set_permission_flags(DentryId(other), 0, held);
+                return Ok(0);
+            }
+        }
+        Ok(permission_flags(record))
+    }
+
+    fn set_alias(&self, record: &Record, alias: u32) {
+        let writing = seqcount::write(&record[inode::WORD]);
+        let links = (record[LINKS_AUX].load(Ordering::Relaxed) >> 32) as u32;
+        inode::set_links(record, links, alias);
+        let flags = writing.flags();
+        writing.end(flags);
+    }
+
+    /// Ends being a dentry of this inode: after that, no change of mode writes to the dentry.
+    pub(crate) fn leave_alias(&self, id: DentryId, inode: InodeId) {
+        let record = self.inodes.record(inode);
+        let _held = self.lock_inode(inode);
+        let is_link = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed)) == FileType::Symlink;
+        if !is_link && inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) == id.0 {
+            self.set_alias(record, 0);
+        }
+    }
+
+    /// Sets what everyone may do, in a dentry that is the alias of the inode whose lock is held.
+    pub(crate) fn set_permission_flags(&self, id: DentryId, permission: u64, _held: &MutexGuard<'_, ()>) {
+        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let flags = writing.flags() & !flags::EVERYONE | permission;
+        writing.end(flags);
+    }
+}
+
+/// What everyone may do with a node, as flags of its dentry: nothing where it takes a look at the ACL, or the file system's
+/// own check.
+pub(crate) fn permission_flags(record: &Record) -> u64 {
+    let word = record[inode::WORD].load(Ordering::Relaxed);
+    if inode::acl_of(word) != AclState::Absent {
+        return 0;
+    }
+    let mut may = everyone_may(inode::mode_of(word));
+    if inode::is_immutable(record[MIXED].load(Ordering::Relaxed)) {
+        may -= Access::WRITE;
+    }
+    if word & inode::flags::OWN_RULE != 0 {
+        let promised = word & inode::flags::GENERIC_SEARCH != 0 && inode::kind_of(word) == FileType::Directory;
+        may &= if promised { Access::EXECUTE } else { Access::empty() };
+    }
+    everyone(may)
+}

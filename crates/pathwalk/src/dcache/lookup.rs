@@ -1,0 +1,116 @@
+//! Finding a dentry by parent and name, and making one.
+
+use super::dentry::{
+    CHAIN, DentryId, INLINE_NAME, InodeId, NAME, PARENT_INODE, VISITED, WORD, flags, length_of, parent_inode, parent_of,
+};
+use crate::Errno;
+use crate::memory::lines::Line;
+use crate::memory::reclaim::Short;
+use crate::memory::side::{ChainReader, word_at};
+use crate::memory::{pin, seqcount};
+use crate::sync::{Ordering, yield_now};
+use crate::vfs::Core;
+
+impl Core {
+    /// The name of a dentry that cannot change meanwhile.
+    pub(crate) fn name_of(&self, id: DentryId) -> Vec<u8> {
+        self.copy_name(self.dentries.line(id))
+    }
+
+    /// The name in a line; to be believed only once the count is rechecked.
+    pub(crate) fn copy_name(&self, line: &Line) -> Vec<u8> {
+        let length = length_of(line[WORD].load(Ordering::Relaxed));
+        let chain = ChainReader::new(self.side.lines(), line[CHAIN].load(Ordering::Relaxed) as u32);
+        let mut name = Vec::with_capacity(length.next_multiple_of(8));
+        for at in (0..length).step_by(8) {
+            let word = match at.checked_sub(INLINE_NAME) {
+                None => line[NAME + at / 8].load(Ordering::Relaxed),
+                Some(past) => chain.word(past / 8),
+            };
+            name.extend(word.to_le_bytes());
+        }
+        name.truncate(length);
+        name
+    }
+
+    /// The table's hash of a dentry whose name cannot change meanwhile.
+    pub(crate) fn hash_of(&self, parent: DentryId, id: DentryId) -> u64 {
+        self.hash.in_directory(self.hash.name(&self.name_of(id)), parent.0)
+    }
+
+    /// The dentry of a name and its word, which is to be rechecked. Exact for the holder of the parent's children lock; may miss for others.
+    pub(crate) fn probe(&self, parent: DentryId, name: &[u8]) -> Option<(DentryId, u64)> {
+        let hash = self.hash.in_directory(self.hash.name(name), parent.0);
+        self.dentries.table().find(hash, |slot| {
+            let line = self.dentries.hot().get(slot as usize)?;
+            let word = seqcount::sample(&line[WORD]);
+            self.is_named(line, word, parent, name).then_some((DentryId(slot), word))
+        })
+    }
+
+    fn is_named(&self, line: &Line, word: u64, parent: DentryId, name: &[u8]) -> bool {
+        if length_of(word) != name.len() || parent_of(line) != parent {
+            return false;
+        }
+        let (head, tail) = name.split_at(name.len().min(INLINE_NAME));
+        let chain = ChainReader::new(self.side.lines(), line[CHAIN].load(Ordering::Relaxed) as u32);
+        (0..head.len().div_ceil(8)).all(|at| line[NAME + at].load(Ordering::Relaxed) == word_at(head, at * 8))
+            && (0..tail.len().div_ceil(8)).all(|at| chain.word(at) == word_at(tail, at * 8))
+    }
+
+    /// The dentry of a name, pinned, if it is cached. Takes no lock; may miss.
+    pub(crate) fn find_pinned(&self, parent: DentryId, name: &[u8]) -> Option<DentryId> {
+        loop {
+            let (id, word) = self.probe(parent, name)?;
+            if self.dentries.pin_sampled(id, word) {
+                return Some(id);
+            }
+            // It is being written or has just changed: whoever does that is quick.
+            yield_now();
+        }
+    }
+
+    /// The dentry of a name, pinned, found exactly.
+    pub(crate) fn find_exact(&self, parent: DentryId, name: &[u8]) -> Option<DentryId> {
+        let _held = self.dentries.children_lock(parent);
+        self.probe(parent, name).map(|(id, _)| self.pin_listed(id))
+    }
+
+    /// A new dentry that nobody sees: pinned once, unhashed, with no inode. The caller has a pin on the parent. `ENFILE` if the
+    /// budget is used up by what is pinned.
+    pub(crate) fn new_dentry(&self, parent: DentryId, name: &[u8], flags: u64) -> Result<DentryId, Errno> {
+        let (head, tail) = name.split_at(name.len().min(INLINE_NAME));
+        let id = self.take(Short::Dentries, || self.dentries.take())?;
+        let chain = self.take(Short::SideLines, || self.side.store(tail)).inspect_err(|_| self.dentries.give(id))?;
+        self.dentries.pin_again(parent);
+
+        let line = self.dentries.line(id);
+        let writing = seqcount::write(&line[WORD]);
+        line[PARENT_INODE].store(parent_inode(parent, InodeId::NONE), Ordering::Relaxed);
+        line[VISITED].store(0, Ordering::Relaxed);
+        line[CHAIN].store(chain.into(), Ordering::Relaxed);
+        for at in 0..INLINE_NAME / 8 {
+            line[NAME + at].store(word_at(head, at * 8), Ordering::Relaxed);
+        }
+        self.dentries.siblings(id).store(0, Ordering::Relaxed);
+        self.dentries.first_child(id).store(0, Ordering::Relaxed);
+        writing.end(flags | flags::UNHASHED | (name.len() as u64) << flags::LENGTH_SHIFT);
+        pin::revive(self.dentries.life(id));
+        Ok(id)
+    }
+
+    /// Makes the slot the root's dentry: nameless, its own parent.
+    pub(crate) fn fill_root(&self, root: DentryId) {
+        let line = self.dentries.line(root);
+        let writing = seqcount::write(&line[WORD]);
+        line[PARENT_INODE].store(parent_inode(root, InodeId::NONE), Ordering::Relaxed);
+        writing.end(flags::UNHASHED);
+        pin::revive(self.dentries.life(root));
+    }
+
+    /// Gives back a pin of what is probably garbage, and collects it if it is.
+    pub(crate) fn discard(&self, id: DentryId) {
+        self.dentries.unpin(id);
+        self.try_evict(id);
+    }
+}

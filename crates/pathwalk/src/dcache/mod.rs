@@ -1,0 +1,20 @@
+//! (parent, name) → dentry.
+//!
+//! - [`dentry`]: the record of a name, hot and cold;
+//! - [`lookup`]: finding one, with and without a pin;
+//! - [`in_lookup`]: one question to the file system for a missing name, however many ask;
+//! - [`children`]: the list of a directory's cached children;
+//! - [`instantiate`]: a dentry gets its inode, or loses it;
+//! - [`rename`]: a dentry gets another parent or name;
+//! - [`invalidate`]: entries and subtrees leave the cache.
+//!
+//! Invariants: at most one hashed dentry has a given parent and name; a dentry holds a pin on its parent for as long as it lives, hashed
+//! or not, and on its inode for as long as it has one; a directory's inode has at most one dentry.
+
+pub(crate) mod children;
+pub(crate) mod dentry;
+pub(crate) mod in_lookup;
+pub(crate) mod instantiate;
+pub(crate) mod invalidate;
+pub(crate) mod lookup;
+pub(crate) mod rename;

@@ -1,0 +1,176 @@
+//! The trait that a file system implements.
+
+use super::{Directory, Name, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
+use crate::attr::{AclState, Attributes};
+use crate::permission::{Access, Subject};
+use crate::{Errno, Freshness};
+
+/// A file system: it answers about nodes, and the engine remembers the answers.
+///
+/// Three methods make a read-only one: [`root`](Self::root), [`lookup`](Self::lookup) and
+/// [`attributes`](Self::attributes). Everything else has a default. `examples/squares.rs` is a whole one.
+///
+/// # What the engine does for you
+///
+/// Paths, `.` and `..`, links, permission by mode bits and ACL, negative entries, and one `lookup` per missing name
+/// however many threads ask for it. You never see `.` or `..`, nor a name with a slash, nor one over 255 bytes.
+///
+/// # Calls, threads and locks
+///
+/// - Calls come from the thread that asked the `Vfs`, and block it. Any method may be called from any thread, and from
+///   several at once.
+/// - `lookup`, `revalidate` and `read_link` may run beside each other in one directory. A method that changes a directory
+///   ([`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename)) runs beside no
+///   other call about that directory's names.
+/// - **Re-entrancy.** The engine holds the directory's lock while it calls: a method must not call back into the same `Vfs`,
+///   except for [`Directory::path`]. Another `Vfs` is fine.
+/// - **Panics.** A panic unwinds through the caller's operation. Threads that wait for the same name wake and ask again, no
+///   lock stays held, the name stays uncached. What the file system's own locks do is its own affair.
+///
+/// # Errors
+///
+/// Any errno goes to the caller as it is, and nothing is cached. `Ok(None)` from `lookup`, and not `ENOENT`, is how a name is
+/// said to be absent, and is remembered.
+/// [`Errno::ESTALE`] from `lookup` or `revalidate` makes the walk start over once, with every entry on the way revalidated.
+///
+/// # Nodes and their keys
+///
+/// A [`NodeKey`] is yours to choose. The engine calls with keys that you handed out and that were not yet forgotten:
+/// [`forget`](Self::forget) comes exactly once for each [`Node`] you returned.
+///
+/// # Memory
+///
+/// The `Vfs`'s budget covers its caches, not you: report what you hold in [`memory`](Self::memory).
+pub trait FileSystem: Send + Sync {
+    /// The root directory. Called once, when the `Vfs` is built.
+    fn root(&self) -> Result<Node, Errno>;
+
+    /// The node behind `name` in `dir`, or `None` where there is none.
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno>;
+
+    /// The attributes of a node as they are now. Called when those cached are known to be out of date.
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno>;
+
+    /// The body of a link that came without one in its [`Node`]: 0 to 4095 bytes.
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        let _ = node;
+        Err(Errno::EINVAL)
+    }
+
+    /// Whether `who` may do `want` with a node under [`PermissionRule::Own`](crate::PermissionRule), or with one whose ACL is
+    /// [`Present`](AclState::Present). The answer is final: capabilities are yours to grant
+    /// (`EACCES` to refuse; [`Subject::overrides`] has the generic rule for them).
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        let _ = (node, who, want);
+        Err(Errno::EACCES)
+    }
+
+    /// Whether a node whose ACL was [`Unknown`](AclState::Unknown) has one. The answer is kept; `Unknown` is taken for
+    /// `Absent`.
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        let _ = node;
+        Ok(AclState::Absent)
+    }
+
+    /// Whether `name` in `dir` still leads to `node` (`None`: is still absent). Asked only where
+    /// [`Freshness::AskEachTime`] says so.
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        let _ = (dir, name, node);
+        Ok(Validity::Valid)
+    }
+
+    /// How long an absence is good for.
+    fn absence(&self) -> Freshness {
+        Freshness::Stable
+    }
+
+    /// One [`Node`] of this key that you returned is no longer held. Must not block for long: it runs in whichever
+    /// thread needed the memory.
+    fn forget(&self, node: NodeKey) {
+        let _ = node;
+    }
+
+    /// Bytes of memory that this file system holds, so that the `Vfs`'s own budget can be told from yours.
+    fn memory(&self) -> u64 {
+        0
+    }
+
+    /// Makes a node. `EEXIST` if the name is taken, `EROFS` where nothing can be changed.
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        let _ = (dir, name, new);
+        Err(Errno::EROFS)
+    }
+
+    /// Gives a node another name. Returns it again (and it is forgotten once more).
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        let _ = (node, dir, name);
+        Err(Errno::EROFS)
+    }
+
+    /// Takes the name of `node` away: `ENOTEMPTY` for a directory with entries. The node lives on until it is
+    /// forgotten.
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        let _ = (dir, name, node);
+        Err(Errno::EROFS)
+    }
+
+    /// Moves `from` to `to`, replacing what is there unless `flags` say otherwise; in one step for whoever looks.
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        let _ = (from, to, flags);
+        Err(Errno::EROFS)
+    }
+
+    /// Sets attributes and returns them all as they are then.
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        let _ = (node, set);
+        Err(Errno::EROFS)
+    }
+}
+
+impl<T: FileSystem + ?Sized> FileSystem for std::sync::Arc<T> {
+    fn root(&self) -> Result<Node, Errno> {
+        (**self).root()
+    }
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        (**self).lookup(dir, name)
+    }
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        (**self).attributes(node)
+    }
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        (**self).read_link(node)
+    }
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        (**self).permission(node, who, want)
+    }
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        (**self).acl(node)
+    }
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        (**self).revalidate(dir, name, node)
+    }
+    fn absence(&self) -> Freshness {
+        (**self).absence()
+    }
+    fn forget(&self, node: NodeKey) {
+        (**self).forget(node);
+    }
+    fn memory(&self) -> u64 {
+        (**self).memory()
+    }
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        (**self).create(dir, name, new)
+    }
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        (**self).link(node, dir, name)
+    }
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        (**self).unlink(dir, name, node)
+    }
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        (**self).rename(from, to, flags)
+    }
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        (**self).set_attributes(node, set)
+    }
+}

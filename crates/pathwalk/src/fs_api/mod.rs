@@ -1,0 +1,19 @@
+//! What a file system implements, and what it may promise.
+//!
+//! Start at [`FileSystem`]: its page is all that is needed to write one.
+//!
+//! - [`FileSystem`] answers about nodes: names in a directory, attributes, link bodies, permission, changes.
+//! - [`Node`] is such an answer: a 128-bit key, attributes and promises.
+//! - [`Name`] is one validated component; [`Directory`] is where it is looked for.
+
+mod change;
+mod directory;
+mod file_system;
+mod name;
+mod node;
+
+pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
+pub use directory::Directory;
+pub use file_system::FileSystem;
+pub use name::Name;
+pub use node::{Freshness, Node, NodeKey, PermissionRule, Validity};

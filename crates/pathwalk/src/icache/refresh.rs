@@ -1,0 +1,114 @@
+//! An inode's attributes change, and with them the permission bits of its dentry.
+//!
+//! A lookup that carries old attributes must not undo a change: attributes that come with a node are used for new inodes only, and a set of
+//! attributes that ran beside the lookup makes it ask again. Two refreshes may run at once: each notes a version before it asks the file
+//! system, and stores its answer only if nothing was changed or marked since, else asks again. So what is stored last was read
+//! last.
+
+use super::inode::{self, LINKS_AUX, MANY, Record, WORD, flags, set_fields};
+use crate::attr::{AclState, Attributes, FileType};
+use crate::dcache::dentry::{DentryId, InodeId};
+use crate::dcache::instantiate::permission_flags;
+use crate::memory::seqcount;
+use crate::sync::{AtomicU64, MutexGuard, Ordering};
+use crate::vfs::Core;
+use crate::{Errno, SetAttributes};
+
+const STRIPES: usize = 64;
+
+/// Counts of changes.
+pub(crate) struct Versions {
+    /// Sets of attributes, of any node: for lookups, which do not know of whom they ask.
+    sets: AtomicU64,
+    /// Sets and marks, by inode: for refreshes.
+    of_inode: Box<[AtomicU64]>,
+}
+
+impl Versions {
+    pub(crate) fn new() -> Versions {
+        Versions { sets: AtomicU64::new(0), of_inode: (0..STRIPES).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// To be read before a lookup; see [`Core::iget_current`].
+    pub(crate) fn sets(&self) -> u64 {
+        self.sets.load(Ordering::SeqCst)
+    }
+
+    fn of(&self, id: InodeId) -> &AtomicU64 {
+        &self.of_inode[id.0 as usize % STRIPES]
+    }
+}
+
+impl Core {
+    /// [`iget`](Self::iget) of a node whose lookup began when `sets` was read: if attributes were set since, asks for them anew.
+    pub(crate) fn iget_current(&self, node: &crate::Node, reserved: super::iget::Reserved<'_>, sets: u64) -> InodeId {
+        let id = self.iget(node, reserved);
+        if self.versions.sets() != sets && self.refresh(id).is_err() {
+            self.mark_stale(id);
+        }
+        id
+    }
+
+    /// Asks the file system for the attributes of an inode that the caller has a pin on, and stores them.
+    pub(crate) fn refresh(&self, id: InodeId) -> Result<Attributes, Errno> {
+        loop {
+            let version = self.versions.of(id).load(Ordering::SeqCst);
+            let attributes = self.fs.attributes(inode::key_of(self.inodes.record(id)))?;
+            let held = self.lock_inode(id);
+            if self.versions.of(id).load(Ordering::SeqCst) == version {
+                self.store(id, &attributes, &held);
+                return Ok(attributes);
+            }
+        }
+    }
+
+    /// Sets attributes through the file system.
+    pub(crate) fn set_attributes(&self, id: InodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
+        let attributes = self.fs.set_attributes(inode::key_of(self.inodes.record(id)), set)?;
+        self.versions.sets.fetch_add(1, Ordering::SeqCst);
+        self.versions.of(id).fetch_add(1, Ordering::SeqCst);
+        // The set is done: if asking again fails, what it returned is the best there is.
+        Ok(self.refresh(id).unwrap_or_else(|_| {
+            self.store(id, &attributes, &self.lock_inode(id));
+            attributes
+        }))
+    }
+
+    /// Type, mode, owner and ACL hold, but the rest is out of date: whoever wants it asks.
+    pub(crate) fn mark_stale(&self, id: InodeId) {
+        self.versions.of(id).fetch_add(1, Ordering::SeqCst);
+        let _held = self.lock_inode(id);
+        let writing = seqcount::write(&self.inodes.record(id)[WORD]);
+        let flags = writing.flags();
+        writing.end(flags | flags::STALE);
+    }
+
+    /// Notes what is known now of an ACL.
+    pub(crate) fn set_acl_state(&self, id: InodeId, acl: AclState) {
+        let record = self.inodes.record(id);
+        let held = self.lock_inode(id);
+        let writing = seqcount::write(&record[WORD]);
+        let flags = writing.flags() & !flags::ACL | (acl as u64) << flags::ACL_SHIFT;
+        writing.end(flags);
+        self.update_alias(record, &held);
+    }
+
+    fn store(&self, id: InodeId, attributes: &Attributes, held: &MutexGuard<'_, ()>) {
+        let record = self.inodes.record(id);
+        let writing = seqcount::write(&record[WORD]);
+        let kept = writing.flags() & (flags::OWN_RULE | flags::GENERIC_SEARCH | flags::BODY);
+        let body_length = inode::body_length(record[inode::MIXED].load(Ordering::Relaxed));
+        set_fields(record, attributes, body_length);
+        writing.end(kept | inode::word_of(attributes, crate::PermissionRule::Generic));
+        self.update_alias(record, held);
+    }
+
+    /// Makes the permission bits of the one dentry those of the inode, whose lock is held.
+    fn update_alias(&self, record: &Record, held: &MutexGuard<'_, ()>) {
+        let alias = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
+        let is_link = inode::kind_of(record[WORD].load(Ordering::Relaxed)) == FileType::Symlink;
+        if !is_link && alias != 0 && alias != MANY {
+            self.set_permission_flags(DentryId(alias), permission_flags(record), held);
+        }
+    }
+}

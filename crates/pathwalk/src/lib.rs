@@ -1,0 +1,35 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+mod attr;
+mod config;
+mod context;
+mod dcache;
+mod errno;
+mod fs_api;
+mod handle;
+mod icache;
+pub mod limits;
+mod memory;
+mod mount;
+mod ops;
+pub mod permission;
+mod stats;
+mod sync;
+mod vfs;
+mod walk;
+
+pub use attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
+pub use context::{AsPath, At, AtFlags, Context};
+pub use errno::Errno;
+pub use fs_api::{
+    Directory, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity,
+};
+pub use handle::Handle;
+pub use mount::MountFlags;
+pub use permission::{Access, Capabilities, Credentials};
+pub use stats::{HandOver, Pool, Stats};
+pub use vfs::{BuildError, Vfs, VfsBuilder};
+
+#[doc(hidden)]
+pub mod internals;

@@ -1,0 +1,92 @@
+//! How many slots of each kind a budget in bytes buys.
+//!
+//! Pools are fixed at construction, so the split is a choice. It is made for the worst case of a cached file, which takes one dentry
+//! and one inode: there are as many inodes as dentries, and one side line for eight of them. A cache full of absences leaves inodes
+//! unused; since memory is touched when first used, that costs address space and not memory. `Stats` shows the split.
+
+use super::lines::LINE;
+use super::table::Table;
+
+/// Bytes of one dentry: a line that readers see, three words that they do not, and a lock.
+pub(crate) const DENTRY_BYTES: u64 = LINE as u64 + 24 + 4;
+
+/// Bytes of one inode: two lines.
+pub(crate) const INODE_BYTES: u64 = 2 * LINE as u64;
+
+/// Dentries for each side line.
+const DENTRIES_A_SIDE_LINE: u64 = 8;
+
+/// Locks, condition variables, counters and the rounding of arrays to lines.
+const FIXED: u64 = 64 << 10;
+
+/// The smallest number of dentries: a path of a few components and room to evict.
+pub(crate) const LEAST: u64 = 64;
+
+/// Slots of each pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Split {
+    pub(crate) dentries: u32,
+    pub(crate) inodes: u32,
+    pub(crate) side: u32,
+}
+
+impl Split {
+    /// What `dentries` dentries and all that goes with them take.
+    fn bytes(dentries: u64) -> u64 {
+        let tables = 2 * Table::lines_for(dentries) * LINE as u64;
+        // Slot 0 of each pool is never used.
+        let side = (dentries.div_ceil(DENTRIES_A_SIDE_LINE) + 1) * LINE as u64;
+        FIXED + (dentries + 1) * (DENTRY_BYTES + INODE_BYTES) + side + tables
+    }
+
+    /// The least budget there can be.
+    pub(crate) fn least() -> u64 {
+        Split::bytes(LEAST)
+    }
+
+    /// The most that handles of 32 bits can tell apart.
+    pub(crate) fn most() -> u64 {
+        Split::bytes(u64::from(u32::MAX >> 1))
+    }
+
+    /// The largest split within `budget`, which is between [`least`](Self::least) and [`most`](Self::most).
+    pub(crate) fn of(budget: u64) -> Split {
+        let (mut low, mut high) = (LEAST, budget / (DENTRY_BYTES + INODE_BYTES) + 1);
+        while low + 1 < high {
+            let middle = (low + high) / 2;
+            if Split::bytes(middle) <= budget { low = middle } else { high = middle }
+        }
+        let dentries = u32::try_from(low).expect("a budget up to the most buys fewer than 2^31 dentries");
+        Split { dentries, inodes: dentries, side: dentries.div_ceil(DENTRIES_A_SIDE_LINE as u32) }
+    }
+}
+
+/// What the plan allows a cached file, all included.
+const MOST_A_FILE: u64 = 256;
+
+const _: () = {
+    // Two table entries, at six to a line of eight.
+    let tables = 2 * LINE as u64 / 6 + 1;
+    let side = LINE as u64 / DENTRIES_A_SIDE_LINE;
+    assert!(DENTRY_BYTES + INODE_BYTES + tables + side <= MOST_A_FILE);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_uses_its_budget_and_no_more() {
+        for budget in [Split::least(), Split::least() + 1, 1 << 20, 64 << 20, 1 << 30, 5 << 30] {
+            let split = Split::of(budget);
+            let bytes = Split::bytes(split.dentries.into());
+            assert!(bytes <= budget && Split::bytes(u64::from(split.dentries) + 1) > budget, "{budget}: {split:?}");
+        }
+    }
+
+    #[test]
+    fn a_cached_file_takes_at_most_256_bytes() {
+        let split = Split::of(1 << 30);
+        assert!((1 << 30) / u64::from(split.dentries) <= MOST_A_FILE);
+    }
+}

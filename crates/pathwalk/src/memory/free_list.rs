@@ -1,0 +1,88 @@
+//! Which slots are unused: a stack of those given back, above a mark below which none was ever taken.
+//!
+//! The mark keeps untouched memory untouched. The head carries a tag that every change moves, against ABA: a pop that slept while its
+//! slot was taken and given back fails. The link of a free slot lives in a word of the slot that means something else while
+//! it is taken, so a pop may read nonsense there; then the tag has moved.
+//!
+//! Pairs: `take` (Acquire) with `give` (Release): who takes a slot sees what was done to it before.
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Slot numbers start at 1; 0 is none.
+pub(crate) struct FreeList {
+    /// `tag << 32 | slot`.
+    head: AtomicU64,
+    /// The lowest slot never taken.
+    fresh: AtomicU32,
+    /// Slots in use; a statistic.
+    used: AtomicU32,
+    /// One past the last slot.
+    end: u32,
+}
+
+impl FreeList {
+    /// Slots 1 to `capacity`.
+    pub(crate) fn new(capacity: u32) -> FreeList {
+        FreeList { head: AtomicU64::new(0), fresh: AtomicU32::new(1), used: AtomicU32::new(0), end: capacity + 1 }
+    }
+
+    /// A slot, or `None` if all are in use. `link` is the word of a slot that holds its link.
+    pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
+        let slot = self.pop(link).or_else(|| self.take_fresh())?;
+        self.used.fetch_add(1, Ordering::Relaxed);
+        Some(slot)
+    }
+
+    fn pop<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
+        let mut head = self.head.load(Ordering::Acquire);
+        loop {
+            let slot = head as u32;
+            if slot == 0 {
+                return None;
+            }
+            let next = link(slot).load(Ordering::Relaxed) as u32;
+            match self.head.compare_exchange_weak(head, retagged(head, next), Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(slot),
+                Err(other) => head = other,
+            }
+        }
+    }
+
+    fn take_fresh(&self) -> Option<u32> {
+        let end = self.end;
+        let more = |fresh| (fresh < end).then_some(fresh + 1);
+        self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
+    }
+
+    /// Gives a slot back; nobody else may hold it.
+    pub(crate) fn give<'a>(&self, slot: u32, link: impl Fn(u32) -> &'a AtomicU64) {
+        let mut head = self.head.load(Ordering::Relaxed);
+        loop {
+            link(slot).store(u64::from(head as u32), Ordering::Relaxed);
+            match self.head.compare_exchange_weak(head, retagged(head, slot), Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(other) => head = other,
+            }
+        }
+        self.used.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// One past the highest slot that was ever taken.
+    pub(crate) fn touched(&self) -> u32 {
+        self.fresh.load(Ordering::Relaxed)
+    }
+
+    /// Slots in use.
+    pub(crate) fn used(&self) -> u32 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Slots there are.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.end - 1
+    }
+}
+
+fn retagged(head: u64, slot: u32) -> u64 {
+    ((head >> 32).wrapping_add(1) << 32) | u64::from(slot)
+}

@@ -1,0 +1,24 @@
+//! Memory that readers may look at without asking: slots that keep their type, under one budget.
+//!
+//! - [`lines`]: arrays of cache lines, zeroed lazily, reserved once;
+//! - [`seqcount`]: how a reader notices that a line changed;
+//! - [`pin`]: how a slot is kept from being reused;
+//! - [`free_list`]: which slots are unused;
+//! - [`table`]: hash to slot, never moving;
+//! - [`side`]: chains of lines for long names and link bodies;
+//! - [`dir_lock`]: a reader-writer lock of four bytes;
+//! - [`budget`]: how many of each a budget buys;
+//! - [`reclaim`]: what to evict when none is left.
+//!
+//! Invariant: a slot is never freed and never changes its type, and its sequence count is never set back. So a reader with
+//! a stale handle reads something, notices, and starts again.
+
+pub(crate) mod budget;
+pub(crate) mod dir_lock;
+pub(crate) mod free_list;
+pub(crate) mod lines;
+pub(crate) mod pin;
+pub(crate) mod reclaim;
+pub(crate) mod seqcount;
+pub(crate) mod side;
+pub(crate) mod table;

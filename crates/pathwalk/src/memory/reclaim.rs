@@ -1,0 +1,123 @@
+//! What to evict when no slot is left: second chance, by the hand of a clock over all dentries.
+//!
+//! A hit marks the dentry that it reached, once; the hand clears marks and evicts what it finds unmarked and unpinned. A directory with
+//! cached children is pinned by them, so children go before parents. Inodes and side lines go with their dentries.
+//!
+//! A dentry is killed under its parent's children lock, and with its count odd before its entry is cleared: no reader believes it
+//! any more when another dentry of that name is put. What it held is given back after all that, its parent last.
+//!
+//! What it does not do: it knows nothing of how often something was used.
+
+use super::{pin, seqcount};
+use crate::Errno;
+use crate::dcache::dentry::{CHAIN, DentryId, InodeId, PARENT_INODE, VISITED, WORD, flags};
+use crate::icache::inode;
+use crate::memory::lines::Line;
+use crate::sync::{AtomicU32, Ordering};
+use crate::vfs::Core;
+
+/// What there is too little of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Short {
+    /// Dentries, or inodes, of which any dentry may have one.
+    Dentries,
+    /// Side lines, which few dentries have.
+    SideLines,
+}
+
+/// The hand of the clock.
+pub(crate) struct Hand(AtomicU32);
+
+impl Hand {
+    pub(crate) fn new() -> Hand {
+        Hand(AtomicU32::new(0))
+    }
+
+    fn next(&self, touched: u32) -> DentryId {
+        DentryId(self.0.fetch_add(1, Ordering::Relaxed) % touched.max(1))
+    }
+}
+
+impl Core {
+    /// What `take` takes, evicting until there is some. `ENFILE` if everything is pinned.
+    pub(crate) fn take<T>(&self, short: Short, take: impl Fn() -> Option<T>) -> Result<T, Errno> {
+        loop {
+            if let Some(taken) = take() {
+                return Ok(taken);
+            }
+            if !self.evict_one(short) {
+                return take().ok_or(Errno::ENFILE);
+            }
+        }
+    }
+
+    /// Evicts one dentry that helps. False if two rounds of the hand found none.
+    pub(crate) fn evict_one(&self, short: Short) -> bool {
+        let touched = self.dentries.free().touched();
+        for _ in 0..2 * u64::from(touched) {
+            let id = self.hand.next(touched);
+            if !pin::is_idle(self.dentries.life(id)) {
+                continue;
+            }
+            let line = self.dentries.line(id);
+            if short == Short::SideLines && !self.has_side_lines(line) {
+                continue;
+            }
+            if line[VISITED].load(Ordering::Relaxed) != 0 {
+                line[VISITED].store(0, Ordering::Relaxed);
+            } else if self.try_evict(id) {
+                self.counters.eviction();
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A guess, since nothing holds the dentry still.
+    fn has_side_lines(&self, line: &Line) -> bool {
+        let body_of = |id: InodeId| self.inodes.record(id)[inode::WORD].load(Ordering::Relaxed) & inode::flags::BODY != 0;
+        line[CHAIN].load(Ordering::Relaxed) != 0 || body_of(crate::dcache::dentry::inode_of(line))
+    }
+
+    /// Evicts a dentry if nobody pins it. It may be anything by now: a guess of a slot is enough.
+    pub(crate) fn try_evict(&self, id: DentryId) -> bool {
+        let life = self.dentries.life(id);
+        let line = self.dentries.line(id);
+        let word = seqcount::sample(&line[WORD]);
+        let parent = self.dentries.parent(id);
+        if word & seqcount::ODD != 0 || !pin::is_idle(life) {
+            return false;
+        }
+        let held = self.dentries.children_lock(parent);
+        // Unchanged: it is still a child of the directory whose lock this is.
+        if !seqcount::unchanged(&line[WORD], word) || !pin::kill(life) {
+            return false;
+        }
+        let writing = seqcount::write(&line[WORD]);
+        if writing.flags() & flags::UNHASHED == 0 {
+            self.dentries.table().remove(self.hash_of(parent, id), id.0);
+            self.list_remove(parent, id);
+        }
+        let inode = self.dentries.inode(id);
+        let chain = line[CHAIN].load(Ordering::Relaxed) as u32;
+        line[PARENT_INODE].store(0, Ordering::Relaxed);
+        line[CHAIN].store(0, Ordering::Relaxed);
+        writing.end(flags::UNHASHED);
+        drop(held);
+        self.give_back(id, parent, inode, chain);
+        true
+    }
+
+    fn give_back(&self, id: DentryId, parent: DentryId, inode: InodeId, chain: u32) {
+        if inode != InodeId::NONE {
+            // First: from here on, no change of mode writes to the slot.
+            self.leave_alias(id, inode);
+        }
+        self.side.release(chain);
+        self.dentries.give(id);
+        self.dentries.unpin(parent);
+        if inode != InodeId::NONE {
+            self.iput(inode);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A sequence count in the low half of a record's first word.
+//!
+//! The word is `seq` in bits 0..32 and the record's flags above. `seq` is odd while somebody writes; every write moves it by two,
+//! and so does every reuse of the slot. Since count and flags are one word, one load gives both and one compare checks both.
+//!
+//! Reader: [`sample`] (Acquire), data (Relaxed), [`unchanged`] (fence Acquire, load Relaxed). An odd sample never counts as
+//! unchanged: whoever uses one must test [`ODD`] in it. Readers never spin: a writer can be descheduled.
+//!
+//! Writer: [`write`] makes the count odd (compare-and-swap, Acquire: one writer at a time, who sees what the last one wrote),
+//! fence Release, data (Relaxed), [`Writing::end`] (store Release). It is held for a few stores and never over a call.
+//!
+//! Pairs: the reader's Acquire sample with `end`'s Release store: it sees all of that write. The reader's Acquire fence with
+//! the writer's Release fence: a reader that saw any word of a newer write sees the odd count, or a later one, in its recheck.
+//!
+//! Limit: a reader that sleeps through exactly 2^31 writes of one slot would not notice.
+
+use crate::sync::{AtomicU64, Ordering, fence, spin_loop, yield_now};
+
+/// Set in a word that is being written.
+pub(crate) const ODD: u64 = 1;
+
+/// The count's bits.
+pub(crate) const SEQ: u64 = u32::MAX as u64;
+
+const SPINS: u32 = 64;
+
+/// A word to hold against later.
+#[inline(always)]
+pub(crate) fn sample(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Acquire)
+}
+
+/// Whether nothing was written since `sampled`: count and flags are the same. To be called after the last data load.
+#[inline(always)]
+pub(crate) fn unchanged(word: &AtomicU64, sampled: u64) -> bool {
+    fence(Ordering::Acquire);
+    word.load(Ordering::Relaxed) == sampled
+}
+
+/// A sample that is even; waits for a writer to finish. For slow paths that hold no lock a writer could want.
+pub(crate) fn sample_even(word: &AtomicU64) -> u64 {
+    let mut tries = 0;
+    loop {
+        let sampled = sample(word);
+        if sampled & ODD == 0 {
+            return sampled;
+        }
+        pause(&mut tries);
+    }
+}
+
+/// The right to write a record.
+pub(crate) struct Writing<'a> {
+    word: &'a AtomicU64,
+    /// The word before, even.
+    before: u64,
+}
+
+/// Makes the count odd, after any other writer.
+pub(crate) fn write(word: &AtomicU64) -> Writing<'_> {
+    let mut tries = 0;
+    loop {
+        let before = word.load(Ordering::Relaxed);
+        let even = before & ODD == 0;
+        if even && word.compare_exchange_weak(before, before | ODD, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            fence(Ordering::Release);
+            return Writing { word, before };
+        }
+        pause(&mut tries);
+    }
+}
+
+fn pause(tries: &mut u32) {
+    *tries += 1;
+    if *tries < SPINS && !cfg!(any(loom, shuttle)) { spin_loop() } else { yield_now() }
+}
+
+impl Writing<'_> {
+    /// The flags before, count removed.
+    pub(crate) fn flags(&self) -> u64 {
+        self.before & !SEQ
+    }
+
+    /// Ends the write with these flags (count bits clear).
+    pub(crate) fn end(self, flags: u64) {
+        debug_assert_eq!(flags & SEQ, 0);
+        let seq = (self.before as u32).wrapping_add(2);
+        self.word.store(flags | u64::from(seq), Ordering::Release);
+    }
+}

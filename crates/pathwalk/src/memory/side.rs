@@ -1,0 +1,149 @@
+//! Side lines: chains of cache lines that hold what does not fit elsewhere: names over 32 bytes and link bodies.
+//!
+//! A line is a link to the next and 56 bytes. Text is stored as little-endian words, padded with zeros. A chain belongs to one
+//! dentry or inode, is filled before its owner shows it and given back after the owner stopped showing it.
+//!
+//! A reader may follow a chain that is being reused: links then lead anywhere, even in circles. So reads are bounded by the length that the owner
+//! records, and the owner's sequence count is rechecked before anything read here is used.
+
+use std::cell::Cell;
+
+use super::free_list::FreeList;
+use super::lines::{Line, Records};
+use crate::sync::Ordering;
+
+const TEXT_WORDS: usize = 7;
+/// Bytes of text in a line.
+pub(crate) const TEXT_BYTES: usize = TEXT_WORDS * 8;
+
+/// The pool of side lines.
+pub(crate) struct Side {
+    lines: Records<8>,
+    free: FreeList,
+}
+
+/// The first line of a chain; 0 is none.
+pub(crate) type Chain = u32;
+
+impl Side {
+    pub(crate) fn new(capacity: u32) -> Option<Side> {
+        Some(Side { lines: Records::new(capacity as usize + 1)?, free: FreeList::new(capacity) })
+    }
+
+    pub(crate) fn lines(&self) -> &[Line] {
+        self.lines.all()
+    }
+
+    pub(crate) fn free(&self) -> &FreeList {
+        &self.free
+    }
+
+    pub(crate) fn range(&self) -> (usize, usize) {
+        self.lines.range()
+    }
+
+    /// Stores `text` in a new chain; `None` if there are too few lines (none stays taken).
+    pub(crate) fn store(&self, text: &[u8]) -> Option<Chain> {
+        let mut chain = 0;
+        // From the end, so that each line knows the next.
+        for part in text.chunks(TEXT_BYTES).rev() {
+            let Some(slot) = self.free.take(|slot| &self.lines.at(slot)[0]) else {
+                self.release(chain);
+                return None;
+            };
+            let line = self.lines.at(slot);
+            for (at, word) in line[1..].iter().enumerate() {
+                word.store(word_at(part, at * 8), Ordering::Relaxed);
+            }
+            line[0].store(chain.into(), Ordering::Relaxed);
+            chain = slot;
+        }
+        Some(chain)
+    }
+
+    /// Gives a chain back. Its owner no longer shows it.
+    pub(crate) fn release(&self, mut chain: Chain) {
+        while chain != 0 {
+            let next = self.lines.at(chain)[0].load(Ordering::Relaxed) as u32;
+            self.free.give(chain, |slot| &self.lines.at(slot)[0]);
+            chain = next;
+        }
+    }
+}
+
+/// Text in a chain, read by words. It remembers the line it read last, since reading goes forward.
+pub(crate) struct ChainReader<'a> {
+    lines: &'a [Line],
+    first: Chain,
+    /// Number of the line within the chain, and the line.
+    last: Cell<(usize, Chain)>,
+}
+
+impl<'a> ChainReader<'a> {
+    pub(crate) fn new(lines: &'a [Line], first: Chain) -> Self {
+        ChainReader { lines, first, last: Cell::new((0, first)) }
+    }
+
+    /// The `index`th word: nonsense if the chain is stale, zero if it leads nowhere. `index` is below the recorded length, which
+    /// bounds the steps.
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        let wanted = index / TEXT_WORDS;
+        let (mut number, mut slot) = self.last.get();
+        if wanted < number {
+            (number, slot) = (0, self.first);
+        }
+        while number < wanted {
+            let Some(line) = self.lines.get(slot as usize) else { return 0 };
+            slot = line[0].load(Ordering::Relaxed) as u32;
+            number += 1;
+        }
+        self.last.set((number, slot));
+        self.lines.get(slot as usize).map_or(0, |line| line[1 + index % TEXT_WORDS].load(Ordering::Relaxed))
+    }
+}
+
+/// The eight bytes from `at`, little-endian, zeros past the end.
+pub(crate) fn word_at(text: &[u8], at: usize) -> u64 {
+    let rest = text.get(at..).unwrap_or(&[]);
+    match rest.first_chunk::<8>() {
+        Some(bytes) => u64::from_le_bytes(*bytes),
+        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_goes_there_and_back() {
+        let side = Side::new(100).unwrap();
+        for length in [1usize, 7, 8, 55, 56, 57, 112, 113, 255, 4095] {
+            let text: Vec<u8> = (0..length).map(|i| (i % 251 + 1) as u8).collect();
+            let chain = side.store(&text).unwrap();
+            let reader = ChainReader::new(side.lines(), chain);
+            for at in (0..length.div_ceil(8)).chain([0]) {
+                assert_eq!(reader.word(at), word_at(&text, at * 8), "word {at} of {length} bytes");
+            }
+            side.release(chain);
+        }
+        assert_eq!(side.free.used(), 0);
+    }
+
+    #[test]
+    fn too_few_lines_leave_none_taken() {
+        let side = Side::new(2).unwrap();
+        assert!(side.store(&[1; 3 * TEXT_BYTES]).is_none());
+        assert_eq!(side.free.used(), 0);
+        assert!(side.store(&[1; 2 * TEXT_BYTES]).is_some());
+        assert!(side.store(&[1]).is_none());
+    }
+
+    #[test]
+    fn a_chain_in_circles_ends() {
+        let side = Side::new(1).unwrap();
+        side.lines()[1][0].store(1, Ordering::Relaxed);
+        assert_eq!(ChainReader::new(side.lines(), 1).word(510), 0);
+        assert_eq!(ChainReader::new(side.lines(), 77).word(20), 0);
+    }
+}

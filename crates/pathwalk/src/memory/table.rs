@@ -1,0 +1,178 @@
+//! From a hash to a slot, in lines of eight entries that never move.
+//!
+//! The size follows from the budget, so the table never grows. An entry is one word: 24 bits of tag, 32 of slot; and, in
+//! the first entry of a line only, 8 bits that count how many entries went past this line because it was full. An entry is stored in the first line
+//! from its home that has room; so a search ends at a line that nothing went past.
+//!
+//! - Readers compare tags and check candidates themselves, since a tag may be shared. They may miss an entry that is put or
+//!   removed meanwhile, never more.
+//! - Whoever holds the lock under which a key is put and removed finds it exactly: the counts along its way were raised
+//!   before the entry was stored, and fall after it is cleared.
+//! - The slot of a key within its line is part of the hash: mostly the first entry looked at is the one.
+//!
+//! A count that reaches 255 stays there: then a line is searched past for nothing, never missed.
+//!
+//! Pairs: `put`'s Release with the reader's Acquire: who finds an entry sees its slot filled.
+
+use super::lines::{Line, Records};
+use crate::sync::{AtomicU64, Ordering};
+
+const TAG_SHIFT: u32 = 40;
+const PASSED_SHIFT: u32 = 32;
+const PASSED_ONE: u64 = 1 << PASSED_SHIFT;
+const PASSED: u64 = 0xff << PASSED_SHIFT;
+const PER_LINE: usize = 8;
+
+/// Entries a line is meant to hold on average: six of eight.
+const FILL: u64 = 6;
+
+/// A table.
+pub(crate) struct Table(Records<PER_LINE>);
+
+/// A table as a walk holds it: two registers.
+#[derive(Clone, Copy)]
+pub(crate) struct TableView<'a>(&'a [Line]);
+
+impl Table {
+    /// Lines that a table for this many keys takes.
+    pub(crate) fn lines_for(keys: u64) -> u64 {
+        keys.div_ceil(FILL).max(2)
+    }
+
+    /// A table for this many keys, or `None` where there is no room.
+    pub(crate) fn new(keys: u32) -> Option<Table> {
+        Records::new(Table::lines_for(keys.into()) as usize).map(Table)
+    }
+
+    #[inline(always)]
+    pub(crate) fn view(&self) -> TableView<'_> {
+        TableView(self.0.all())
+    }
+
+    /// Where it lies.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        self.0.range()
+    }
+}
+
+impl TableView<'_> {
+    /// The top bits choose the line: multiplied by the number of lines, they are spread evenly over any number.
+    #[inline(always)]
+    fn home(self, hash: u64) -> usize {
+        ((u128::from(hash) * self.0.len() as u128) >> 64) as usize
+    }
+
+    /// What `check` makes of the first candidate that it accepts. Candidates may be slot 0, which is never in use.
+    #[inline(always)]
+    pub(crate) fn find<T>(self, hash: u64, check: impl Fn(u32) -> Option<T>) -> Option<T> {
+        let home = self.home(hash);
+        let line = &self.0[home];
+        let entry = line[place(hash)].load(Ordering::Acquire);
+        if same_tag(entry, hash)
+            && let Some(found) = check(entry as u32)
+        {
+            return Some(found);
+        }
+        self.search(home, hash, check)
+    }
+
+    /// The whole search, for entries that are not in their own place.
+    #[inline(always)]
+    fn search<T>(self, home: usize, hash: u64, check: impl Fn(u32) -> Option<T>) -> Option<T> {
+        let mut at = home;
+        for _ in 0..self.0.len() {
+            let line = &self.0[at];
+            for word in line {
+                let entry = word.load(Ordering::Acquire);
+                if same_tag(entry, hash)
+                    && let Some(found) = check(entry as u32)
+                {
+                    return Some(found);
+                }
+            }
+            if line[0].load(Ordering::Acquire) & PASSED == 0 {
+                return None;
+            }
+            at = self.after(at);
+        }
+        None
+    }
+
+    /// Stores an entry. The caller holds the lock of its key and knows that the key is not there.
+    ///
+    /// There is always room: the table has more entries than there are slots.
+    pub(crate) fn put(self, hash: u64, slot: u32) {
+        debug_assert_ne!(slot, 0);
+        let entry = (hash << TAG_SHIFT) | u64::from(slot);
+        let mut at = self.home(hash);
+        for _ in 0..self.0.len() {
+            let line = &self.0[at];
+            let preferred = place(hash);
+            if fill(&line[preferred], entry) || line.iter().any(|word| fill(word, entry)) {
+                return;
+            }
+            pass(&line[0]);
+            at = self.after(at);
+        }
+        unreachable!("a table has more entries than there are slots");
+    }
+
+    /// Clears the entry of this slot. The caller holds the lock of its key. Whether it was there.
+    pub(crate) fn remove(self, hash: u64, slot: u32) -> bool {
+        let home = self.home(hash);
+        let mut at = home;
+        for _ in 0..self.0.len() {
+            let line = &self.0[at];
+            if line.iter().any(|word| clear(word, slot)) {
+                self.unpass(home, at);
+                return true;
+            }
+            if line[0].load(Ordering::Relaxed) & PASSED == 0 {
+                return false;
+            }
+            at = self.after(at);
+        }
+        false
+    }
+
+    /// An entry whose home is `from` left the line `to`: the lines before it are passed by one fewer.
+    fn unpass(self, from: usize, to: usize) {
+        let mut at = from;
+        while at != to {
+            // Saturated counts stay: nobody knows any more how many passed.
+            let fewer = |word| ((word & PASSED) != PASSED).then(|| word - PASSED_ONE);
+            let _ = self.0[at][0].fetch_update(Ordering::Release, Ordering::Relaxed, fewer);
+            at = self.after(at);
+        }
+    }
+
+    #[inline(always)]
+    fn after(self, at: usize) -> usize {
+        if at + 1 == self.0.len() { 0 } else { at + 1 }
+    }
+}
+
+#[inline(always)]
+fn place(hash: u64) -> usize {
+    (hash >> 24) as usize % PER_LINE
+}
+
+#[inline(always)]
+fn same_tag(entry: u64, hash: u64) -> bool {
+    (entry ^ (hash << TAG_SHIFT)) >> TAG_SHIFT == 0
+}
+
+fn fill(word: &AtomicU64, entry: u64) -> bool {
+    let into_empty = |now: u64| (now as u32 == 0).then_some((now & PASSED) | entry);
+    word.fetch_update(Ordering::Release, Ordering::Relaxed, into_empty).is_ok()
+}
+
+fn clear(word: &AtomicU64, slot: u32) -> bool {
+    let if_it_is = |now: u64| (now as u32 == slot).then_some(now & PASSED);
+    word.fetch_update(Ordering::Release, Ordering::Relaxed, if_it_is).is_ok()
+}
+
+fn pass(first: &AtomicU64) {
+    let one_more = |word| ((word & PASSED) != PASSED).then(|| word + PASSED_ONE);
+    let _ = first.fetch_update(Ordering::Release, Ordering::Relaxed, one_more);
+}

@@ -1,0 +1,116 @@
+//! `access(2)`, `faccessat2(2)`: may somebody do this?
+//!
+//! Order, as Linux has it: noexec mount (`EACCES`), immutable (`EPERM`), the file system's own check or the generic one
+//! (`EACCES`), read-only mount (`EROFS`).
+
+use super::{Target, answer, follow, target};
+use crate::Errno;
+use crate::attr::FileType;
+use crate::config::{Config, Shipped};
+use crate::context::{At, AtFlags, Context};
+use crate::dcache::dentry::everyone;
+use crate::icache::inode;
+use crate::mount::MountFlags;
+use crate::permission::{Access, Subject};
+use crate::stats::HandOver;
+use crate::vfs::{Core, Pinned};
+use crate::walk::hand_over::Resume;
+use crate::walk::last::{Stopped, to_end};
+use crate::walk::may::{Decision, Snapshot};
+use crate::walk::{Cursor, Env, Follow, Place, Whose, start};
+
+/// The whole hit path is one call, of the fast walk.
+#[inline(always)]
+pub(crate) fn access(context: &Context, path: &[u8], want: Access) -> Result<(), Errno> {
+    access_with::<Shipped>(context, path, want)
+}
+
+/// The same in a variant of the walk.
+#[inline(always)]
+pub(crate) fn access_with<C: Config>(context: &Context, path: &[u8], want: Access) -> Result<(), Errno> {
+    match fast_from_cwd::<C>(context, path, want) {
+        Ok(()) => Ok(()),
+        Err(Stopped::Errno(errno)) => Err(errno),
+        Err(stopped) => slow_from_cwd(context, path, want, stopped),
+    }
+}
+
+#[inline(never)]
+fn fast_from_cwd<'a, C: Config>(context: &'a Context, path: &'a [u8], want: Access) -> Result<(), Stopped<'a>> {
+    let env = Env::new(context, Whose::Real);
+    let from = start::at_cwd(&env, path).map_err(Stopped::Errno)?;
+    fast::<C>(&env, path, from, Follow::Links, want)
+}
+
+#[cold]
+#[inline(never)]
+fn slow_from_cwd<'a>(context: &'a Context, path: &'a [u8], want: Access, stopped: Stopped<'a>) -> Result<(), Errno> {
+    let env = Env::new(context, Whose::Real);
+    let from = start::at_cwd(&env, path)?;
+    answer(&env, path, from.dentry, Follow::Links, Err(stopped), |found| check(&env, &found, want))
+}
+
+pub(crate) fn faccessat(context: &Context, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
+    let whose = if flags.contains(AtFlags::EACCESS) { Whose::Effective } else { Whose::Real };
+    let env = Env::new(context, whose);
+    let follow = follow(flags);
+    match target(&env, at, path, flags, AtFlags::all())? {
+        Target::Start(start) => check(&env, &start, want),
+        Target::Path(from) => {
+            let fast = fast::<Shipped>(&env, path, from, follow, want);
+            answer(&env, path, from.dentry, follow, fast, |found| check(&env, &found, want))
+        }
+    }
+}
+
+#[inline(always)]
+fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow, want: Access) -> Result<(), Stopped<'a>> {
+    let place = to_end::<C>(env, path, from, follow)?;
+    let granted = place.cur.word & everyone(want) == everyone(want) && !env.core.asks_mount.intersects(want);
+    if granted && place.cur.unchanged() { Ok(()) } else { closer(env, &place, from, want) }
+}
+
+/// Where it is not granted to everyone: the inode is looked at.
+#[cold]
+#[inline(never)]
+fn closer<'a>(env: &Env<'a>, place: &Place<'a>, from: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
+    let hand_over = |reason| Err(Stopped::HandOver(Resume::from_start(reason, from)));
+    let Some(snapshot) = Snapshot::of(env, &place.cur) else { return hand_over(HandOver::Changed) };
+    if let Err(errno) = forbidden(env.core, &snapshot, want) {
+        return Err(Stopped::Errno(errno));
+    }
+    match snapshot.decide(&env.who(), want) {
+        _ if want.is_empty() => Ok(()),
+        Decision::Granted => writable_mount(env.core, &snapshot, want).map_err(Stopped::Errno),
+        Decision::Refused => Err(Stopped::Errno(Errno::EACCES)),
+        Decision::AskFileSystem | Decision::AskForAcl => hand_over(HandOver::Permission),
+    }
+}
+
+/// The same at the end of a locked walk.
+fn check(env: &Env<'_>, found: &Pinned<'_>, want: Access) -> Result<(), Errno> {
+    let id = env.core.dentries.inode(found.id());
+    let snapshot = Snapshot::of_pinned(env.core, id);
+    forbidden(env.core, &snapshot, want)?;
+    if !want.is_empty() {
+        let who: Subject<'_> = env.who();
+        env.core.may(id, &who, want)?;
+    }
+    writable_mount(env.core, &snapshot, want)
+}
+
+fn forbidden(core: &Core, node: &Snapshot, want: Access) -> Result<(), Errno> {
+    let is_file = inode::kind_of(node.word) == FileType::Regular;
+    if is_file && want.contains(Access::EXECUTE) && core.mount.contains(MountFlags::NOEXEC) {
+        return Err(Errno::EACCES);
+    }
+    if want.contains(Access::WRITE) && node.is_immutable() {
+        return Err(Errno::EPERM);
+    }
+    Ok(())
+}
+
+fn writable_mount(core: &Core, node: &Snapshot, want: Access) -> Result<(), Errno> {
+    let needed = want.contains(Access::WRITE) && !inode::kind_of(node.word).is_special();
+    if needed && core.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
+}

@@ -1,0 +1,77 @@
+//! The operations, one file each: a fast walk and what to do at its end; the same behind a locked walk.
+
+pub(crate) mod access;
+pub(crate) mod change;
+pub(crate) mod lookup;
+pub(crate) mod readlink;
+pub(crate) mod stat;
+
+use crate::Errno;
+use crate::context::{At, AtFlags};
+use crate::dcache::dentry::DentryId;
+use crate::vfs::Pinned;
+use crate::walk::hand_over::{self, Resume};
+use crate::walk::last::Stopped;
+use crate::walk::locked::Walker;
+use crate::walk::{Cursor, Env, Follow, start};
+
+/// What an operation is asked about.
+pub(crate) enum Target<'a> {
+    /// What the path leads to from here.
+    Path(Cursor<'a>),
+    /// This itself: the path is empty.
+    Start(Pinned<'a>),
+}
+
+/// Checks what there is to check before a walk.
+fn target<'a>(env: &Env<'a>, at: At<'_>, path: &[u8], flags: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Errno> {
+    if !allowed.contains(flags) {
+        return Err(Errno::EINVAL);
+    }
+    if path.is_empty() && !flags.contains(AtFlags::EMPTY_PATH) {
+        return Err(Errno::ENOENT);
+    }
+    let start = start::at(env, at, path)?;
+    Ok(if path.is_empty() { Target::Start(Pinned::again(env.core, start)) } else { Target::Path(env.cursor(start)) })
+}
+
+fn follow(flags: AtFlags) -> Follow {
+    if flags.contains(AtFlags::SYMLINK_NOFOLLOW) { Follow::Not } else { Follow::Links }
+}
+
+/// The answer of a fast walk, or else of a locked one and of `finish` at its end.
+#[inline(always)]
+fn answer<'a, T>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    start: DentryId,
+    follow: Follow,
+    fast: Result<T, Stopped<'a>>,
+    finish: impl Fn(Pinned<'a>) -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    match fast {
+        Ok(answer) => Ok(answer),
+        Err(Stopped::Errno(errno)) => Err(errno),
+        Err(Stopped::HandOver(resume)) => slow(env, path, start, follow, &resume, finish),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn slow<'a, T>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    start: DentryId,
+    follow: Follow,
+    resume: &Resume<'a>,
+    finish: impl Fn(Pinned<'a>) -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    if path.contains(&0) {
+        return Err(Errno::EINVAL);
+    }
+    match hand_over::walker(env, path, start, resume, follow).run().and_then(&finish) {
+        // Once more, asking about every entry on the way.
+        Err(Errno::ESTALE) => Walker::start(env, path, start, follow).distrusting().run().and_then(&finish),
+        answer => answer,
+    }
+}

@@ -1,0 +1,82 @@
+//! `readlink(2)`: the body of a link, whose length comes from the cache and never from scanning it.
+
+use super::{Target, answer, target};
+use crate::Errno;
+use crate::config::{Config, Shipped};
+use crate::context::{At, AtFlags, Context};
+use crate::dcache::dentry::{flags, inode_of};
+use crate::icache::inode::{self, LINKS_AUX, MIXED, WORD};
+use crate::limits::LINK_MAX;
+use crate::memory::seqcount;
+use crate::memory::side::ChainReader;
+use crate::stats::HandOver;
+use crate::sync::Ordering;
+use crate::vfs::Pinned;
+use crate::walk::hand_over::Resume;
+use crate::walk::last::{Stopped, to_end};
+use crate::walk::{Cursor, Env, Follow, Whose};
+
+pub(crate) fn readlinkat(context: &Context, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
+    readlinkat_with::<Shipped>(context, at, path, buffer)
+}
+
+/// The same in a variant of the walk.
+pub(crate) fn readlinkat_with<C: Config>(context: &Context, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
+    if buffer.is_empty() {
+        return Err(Errno::EINVAL);
+    }
+    let env = Env::new(context, Whose::Effective);
+    let from = match target(&env, at, path, AtFlags::EMPTY_PATH, AtFlags::EMPTY_PATH)? {
+        Target::Start(start) => return body(&env, &start, buffer, Errno::ENOENT),
+        Target::Path(from) => from,
+    };
+    let fast = fast::<C>(&env, path, from, buffer);
+    // The closure of a locked walk may run twice and cannot hold the buffer meanwhile.
+    let link = match fast {
+        Ok(length) => return Ok(length),
+        Err(stopped) => answer(&env, path, from.dentry, Follow::Not, Err(stopped), Ok)?,
+    };
+    body(&env, &link, buffer, Errno::EINVAL)
+}
+
+#[inline(always)]
+fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
+    let place = to_end::<C>(env, path, from, Follow::Not)?;
+    let hand_over = |reason| Err(Stopped::HandOver(Resume::from_start(reason, from)));
+    if !place.cur.is(flags::LINK) {
+        return if place.cur.unchanged() { Err(Stopped::Errno(Errno::EINVAL)) } else { hand_over(HandOver::Changed) };
+    }
+    let record = env.core.inodes.record(inode_of(place.cur.line));
+    let word = seqcount::sample(&record[WORD]);
+    if word & inode::flags::BODY == 0 {
+        return hand_over(HandOver::LinkBody);
+    }
+    let text = ChainReader::new(env.core.side.lines(), inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)));
+    let length = if C::CACHED_LENGTH { inode::body_length(record[MIXED].load(Ordering::Relaxed)) } else { scanned_length(&text) };
+    let length = length.min(buffer.len());
+    let (words, tail) = buffer[..length].as_chunks_mut::<8>();
+    for (at, bytes) in words.iter_mut().enumerate() {
+        *bytes = text.word(at).to_le_bytes();
+    }
+    if !tail.is_empty() {
+        tail.copy_from_slice(&text.word(length / 8).to_le_bytes()[..tail.len()]);
+    }
+    let same = word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word) && place.cur.unchanged();
+    if same { Ok(length) } else { hand_over(HandOver::Changed) }
+}
+
+/// The length as one would find it that was not stored: for measuring.
+fn scanned_length(text: &ChainReader<'_>) -> usize {
+    (0..=LINK_MAX).take_while(|at| text.word(at / 8).to_le_bytes()[at % 8] != 0).count()
+}
+
+/// Copies the body of a pinned link; `not_a_link` if it is none.
+fn body(env: &Env<'_>, link: &Pinned<'_>, buffer: &mut [u8], not_a_link: Errno) -> Result<usize, Errno> {
+    if env.core.dentries.word(link.id()) & flags::LINK == 0 {
+        return Err(not_a_link);
+    }
+    let body = env.core.link_body(link.id())?;
+    let length = body.len().min(buffer.len());
+    buffer[..length].copy_from_slice(&body[..length]);
+    Ok(length)
+}

@@ -1,0 +1,77 @@
+//! `stat(2)`, `lstat(2)`, `fstatat(2)`, `fstat(2)`: attributes.
+
+use super::{Target, answer, follow, target};
+use crate::Errno;
+use crate::attr::{Attributes, FileType};
+use crate::config::Shipped;
+use crate::context::{At, AtFlags, Context};
+use crate::dcache::dentry::{InodeId, inode_of};
+use crate::handle::Handle;
+use crate::icache::inode::{self, INODE_WORDS, WORD, attributes_of, flags};
+use crate::memory::seqcount::{self, ODD};
+use crate::stats::HandOver;
+use crate::sync::{Ordering, yield_now};
+use crate::vfs::Core;
+use crate::walk::hand_over::Resume;
+use crate::walk::last::{Stopped, to_end};
+use crate::walk::{Cursor, Env, Follow, Whose};
+
+pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
+    let env = Env::new(context, Whose::Effective);
+    let follow = follow(flags);
+    match target(&env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
+        Target::Start(start) => env.core.stat(env.core.dentries.inode(start.id())),
+        Target::Path(from) => {
+            let fast = fast(&env, path, from, follow);
+            answer(&env, path, from.dentry, follow, fast, |found| env.core.stat(env.core.dentries.inode(found.id())))
+        }
+    }
+}
+
+#[inline(always)]
+fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Attributes, Stopped<'a>> {
+    let place = to_end::<Shipped>(env, path, from, follow)?;
+    let hand_over = |reason| Err(Stopped::HandOver(Resume::from_start(reason, from)));
+    let Some(words) = read(env.core, inode_of(place.cur.line)) else { return hand_over(HandOver::Changed) };
+    if !place.cur.unchanged() {
+        return hand_over(HandOver::Changed);
+    }
+    if words[WORD] & flags::STALE != 0 {
+        return hand_over(HandOver::Attributes);
+    }
+    Ok(attributes_of(&words))
+}
+
+/// The words of an inode as of one instant; `None` if it changed meanwhile.
+#[inline(always)]
+fn read(core: &Core, id: InodeId) -> Option<[u64; INODE_WORDS]> {
+    let record = core.inodes.record(id);
+    let word = seqcount::sample(&record[WORD]);
+    let mut words: [u64; INODE_WORDS] = std::array::from_fn(|at| record[at].load(Ordering::Relaxed));
+    words[WORD] = word;
+    (word & ODD == 0 && seqcount::unchanged(&record[WORD], word)).then_some(words)
+}
+
+impl Core {
+    /// The attributes of an inode that the caller has a pin on, up to date.
+    fn stat(&self, id: InodeId) -> Result<Attributes, Errno> {
+        loop {
+            match read(self, id) {
+                Some(words) if words[WORD] & flags::STALE == 0 => return Ok(attributes_of(&words)),
+                Some(_) => return self.refresh(id),
+                None => yield_now(),
+            }
+        }
+    }
+}
+
+pub(crate) fn attributes(handle: &Handle) -> Result<Attributes, Errno> {
+    let core = handle.vfs().core();
+    core.stat(core.dentries.inode(handle.dentry()))
+}
+
+pub(crate) fn kind(handle: &Handle) -> FileType {
+    let core = handle.vfs().core();
+    let record = core.inodes.record(core.dentries.inode(handle.dentry()));
+    inode::kind_of(record[WORD].load(Ordering::Relaxed))
+}

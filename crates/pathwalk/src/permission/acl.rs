@@ -1,0 +1,153 @@
+//! Access control lists: the entries, and the check by them.
+//!
+//! For file systems that keep ACLs: parse `system.posix_acl_access` and ask [`Acl::permits`]. Source: `acl(5)`.
+
+use super::{Access, Subject};
+use crate::Errno;
+
+/// Whom an entry is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AclTag {
+    /// The owner.
+    Owner,
+    /// A named user.
+    User(u32),
+    /// The owning group.
+    Group,
+    /// A named group.
+    NamedGroup(u32),
+    /// The most that named users and any group get.
+    Mask,
+    /// Everyone else.
+    Other,
+}
+
+/// One entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AclEntry {
+    /// Whom it is about.
+    pub tag: AclTag,
+    /// What it grants.
+    pub grants: Access,
+}
+
+/// An access control list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Acl(Vec<AclEntry>);
+
+const VERSION: u32 = 2;
+const ENTRY_BYTES: usize = 8;
+
+impl Acl {
+    /// From entries.
+    pub fn new(entries: Vec<AclEntry>) -> Acl {
+        Acl(entries)
+    }
+
+    /// From the value of the extended attribute `system.posix_acl_access`.
+    ///
+    /// `EINVAL` for another length or tag, `EOPNOTSUPP` for another version.
+    pub fn from_xattr(value: &[u8]) -> Result<Acl, Errno> {
+        let (version, entries) = value.split_first_chunk::<4>().ok_or(Errno::EINVAL)?;
+        if u32::from_le_bytes(*version) != VERSION {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let (entries, rest) = entries.as_chunks::<ENTRY_BYTES>();
+        if !rest.is_empty() {
+            return Err(Errno::EINVAL);
+        }
+        entries.iter().map(parse).collect::<Result<_, _>>().map(Acl)
+    }
+
+    /// Whether the list lets `who` do `want` with a node of this owner and group. Capabilities are not asked.
+    ///
+    /// The owner's entry, then a named user's (through the mask); then any matching group entry that grants all of it
+    /// (through the mask); if a group matched and none granted, refused; else other's.
+    pub fn permits(&self, who: &Subject<'_>, uid: u32, gid: u32, want: Access) -> bool {
+        let mask = self.find(|tag| tag == AclTag::Mask).unwrap_or(Access::all());
+        if who.uid() == uid {
+            return self.find(|tag| tag == AclTag::Owner).is_some_and(|grants| grants.contains(want));
+        }
+        if let Some(grants) = self.find(|tag| tag == AclTag::User(who.uid())) {
+            return (grants & mask).contains(want);
+        }
+        let mut matched = false;
+        for entry in &self.0 {
+            let applies = match entry.tag {
+                AclTag::Group => who.in_group(gid),
+                AclTag::NamedGroup(group) => who.in_group(group),
+                _ => false,
+            };
+            if applies && entry.grants.contains(want) {
+                return mask.contains(want);
+            }
+            matched |= applies;
+        }
+        !matched && self.find(|tag| tag == AclTag::Other).is_some_and(|grants| grants.contains(want))
+    }
+
+    fn find(&self, is: impl Fn(AclTag) -> bool) -> Option<Access> {
+        self.0.iter().find(|entry| is(entry.tag)).map(|entry| entry.grants)
+    }
+}
+
+fn parse(bytes: &[u8; ENTRY_BYTES]) -> Result<AclEntry, Errno> {
+    let [t0, t1, p0, p1, id @ ..] = *bytes;
+    let id = u32::from_le_bytes(id);
+    let tag = match u16::from_le_bytes([t0, t1]) {
+        0x01 => AclTag::Owner,
+        0x02 => AclTag::User(id),
+        0x04 => AclTag::Group,
+        0x08 => AclTag::NamedGroup(id),
+        0x10 => AclTag::Mask,
+        0x20 => AclTag::Other,
+        _ => return Err(Errno::EINVAL),
+    };
+    let grants = u8::try_from(u16::from_le_bytes([p0, p1])).ok().and_then(Access::from_bits).ok_or(Errno::EINVAL)?;
+    Ok(AclEntry { tag, grants })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::permission::Credentials;
+
+    fn list() -> Acl {
+        let entry = |tag, grants| AclEntry { tag, grants };
+        Acl::new(vec![
+            entry(AclTag::Owner, Access::READ),
+            entry(AclTag::User(11), Access::all()),
+            entry(AclTag::Group, Access::WRITE),
+            entry(AclTag::NamedGroup(30), Access::READ | Access::EXECUTE),
+            entry(AclTag::Mask, Access::READ | Access::EXECUTE),
+            entry(AclTag::Other, Access::READ),
+        ])
+    }
+
+    fn may(uid: u32, groups: &[u32], want: Access) -> bool {
+        list().permits(&Credentials::user(uid, 1, groups).effective(), 10, 20, want)
+    }
+
+    #[test]
+    fn entries_are_asked_in_order() {
+        assert!(may(10, &[], Access::READ) && !may(10, &[30], Access::EXECUTE), "the owner's entry is final");
+        assert!(may(11, &[], Access::EXECUTE) && !may(11, &[], Access::WRITE), "a named user goes through the mask");
+        assert!(!may(12, &[20], Access::WRITE), "the owning group goes through the mask");
+        assert!(!may(12, &[20], Access::READ), "a group that matched and did not grant refuses, whatever others get");
+        assert!(may(12, &[20, 30], Access::READ), "any matching group may grant");
+        assert!(may(12, &[], Access::READ) && !may(12, &[], Access::EXECUTE));
+    }
+
+    #[test]
+    fn the_extended_attribute_is_parsed() {
+        let mut value = vec![2, 0, 0, 0];
+        value.extend([2, 0, 5, 0, 11, 0, 0, 0]);
+        value.extend([0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
+        let acl = Acl::from_xattr(&value).unwrap();
+        assert_eq!(acl.0[0], AclEntry { tag: AclTag::User(11), grants: Access::READ | Access::EXECUTE });
+        assert_eq!(acl.0[1], AclEntry { tag: AclTag::Other, grants: Access::empty() });
+        assert_eq!(Acl::from_xattr(&value[..9]), Err(Errno::EINVAL));
+        assert_eq!(Acl::from_xattr(&[1, 0, 0, 0]), Err(Errno::EOPNOTSUPP));
+        assert_eq!(Acl::from_xattr(&[]), Err(Errno::EINVAL));
+    }
+}

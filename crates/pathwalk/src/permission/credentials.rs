@@ -1,0 +1,154 @@
+//! Who asks: user, groups and capabilities.
+
+use std::sync::Arc;
+
+use bitflags::bitflags;
+
+use super::Access;
+use crate::attr::{Attributes, FileType};
+
+bitflags! {
+    /// The capabilities that a lookup looks at. Source: `capabilities(7)`.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct Capabilities: u8 {
+        /// `CAP_DAC_OVERRIDE`: bypass read, write and execute checks (executing needs one x bit).
+        const DAC_OVERRIDE = 1;
+        /// `CAP_DAC_READ_SEARCH`: bypass read checks, and search checks on directories.
+        const DAC_READ_SEARCH = 2;
+        /// `CAP_FOWNER`: bypass checks that ask for the owner.
+        const FOWNER = 4;
+    }
+}
+
+/// A user and a group: one pair is real, one is effective.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ids {
+    /// User.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+}
+
+/// Whose rights an operation has. Source: `credentials(7)`.
+///
+/// Cheap to clone: the groups are shared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Credentials {
+    real: Ids,
+    effective: Ids,
+    groups: Arc<[u32]>,
+    permitted: Capabilities,
+    active: Capabilities,
+}
+
+impl Credentials {
+    /// Root with all capabilities and no supplementary groups.
+    pub fn root() -> Credentials {
+        let ids = Ids { uid: 0, gid: 0 };
+        Credentials {
+            real: ids,
+            effective: ids,
+            groups: Arc::new([]),
+            permitted: Capabilities::all(),
+            active: Capabilities::all(),
+        }
+    }
+
+    /// A user with a group and supplementary groups, without capabilities unless `uid` is 0.
+    pub fn user(uid: u32, gid: u32, groups: &[u32]) -> Credentials {
+        let ids = Ids { uid, gid };
+        let caps = if uid == 0 { Capabilities::all() } else { Capabilities::empty() };
+        Credentials { real: ids, effective: ids, groups: sorted(groups), permitted: caps, active: caps }
+    }
+
+    /// The same with other capabilities, both permitted and effective.
+    #[must_use]
+    pub fn with_capabilities(mut self, caps: Capabilities) -> Credentials {
+        self.permitted = caps;
+        self.active = caps;
+        self
+    }
+
+    /// The same with capabilities of which not all permitted ones are effective.
+    #[must_use]
+    pub fn with_capability_sets(mut self, permitted: Capabilities, effective: Capabilities) -> Credentials {
+        self.permitted = permitted;
+        self.active = effective;
+        self
+    }
+
+    /// The same with other real ids: those that `access(2)` asks for unless told `AT_EACCESS`.
+    #[must_use]
+    pub fn with_real(mut self, real: Ids) -> Credentials {
+        self.real = real;
+        self
+    }
+
+    /// Whose rights all operations but `access` have.
+    #[inline(always)]
+    pub fn effective(&self) -> Subject<'_> {
+        Subject { ids: self.effective, groups: &self.groups, caps: self.active }
+    }
+
+    /// Whose rights `access(2)` asks about: the real ids, with no capabilities unless the real user is root, who has all
+    /// that are permitted. Source: `access(2)`.
+    #[inline(always)]
+    pub fn real(&self) -> Subject<'_> {
+        let caps = if self.real.uid == 0 { self.permitted } else { Capabilities::empty() };
+        Subject { ids: self.real, groups: &self.groups, caps }
+    }
+}
+
+fn sorted(groups: &[u32]) -> Arc<[u32]> {
+    let mut groups = groups.to_vec();
+    groups.sort_unstable();
+    groups.into()
+}
+
+/// One side of some [`Credentials`], as checks see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    ids: Ids,
+    /// Sorted.
+    groups: &'a [u32],
+    caps: Capabilities,
+}
+
+impl Subject<'_> {
+    /// The user.
+    pub fn uid(&self) -> u32 {
+        self.ids.uid
+    }
+
+    /// The group.
+    pub fn gid(&self) -> u32 {
+        self.ids.gid
+    }
+
+    /// Whether all of `caps` are held.
+    pub fn has(&self, caps: Capabilities) -> bool {
+        self.caps.contains(caps)
+    }
+
+    /// Whether `gid` is the group or one of the supplementary groups. Cost: a binary search.
+    pub fn in_group(&self, gid: u32) -> bool {
+        self.ids.gid == gid || self.groups.binary_search(&gid).is_ok()
+    }
+
+    /// Whether capabilities grant what mode bits or ACL refuse.
+    ///
+    /// Directories: `CAP_DAC_READ_SEARCH` unless writing, else `CAP_DAC_OVERRIDE`. Others: `CAP_DAC_READ_SEARCH` for pure
+    /// reading, else `CAP_DAC_OVERRIDE`, where executing needs at least one x bit.
+    pub fn overrides(&self, node: &Attributes, want: Access) -> bool {
+        self.overrides_mode(node.kind, node.mode, want)
+    }
+
+    pub(crate) fn overrides_mode(&self, kind: FileType, mode: u16, want: Access) -> bool {
+        let reading = self.has(Capabilities::DAC_READ_SEARCH);
+        let all = self.has(Capabilities::DAC_OVERRIDE);
+        if kind == FileType::Directory {
+            return all || (reading && !want.contains(Access::WRITE));
+        }
+        (reading && want == Access::READ) || (all && (!want.contains(Access::EXECUTE) || mode & 0o111 != 0))
+    }
+}

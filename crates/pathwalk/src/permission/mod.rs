@@ -1,0 +1,19 @@
+//! Who may do what: the generic check of `path_resolution(7)`, split so that each part can be read alone.
+//!
+//! - [`credentials`](self::credentials): who asks;
+//! - [`mode_bits`](self::mode_bits): owner, group, other, capabilities;
+//! - [`acl`](self::acl): the entries of an access control list.
+//!
+//! Order: read-only file system (`EROFS`), immutable (`EPERM`), then the file system's own hook or the generic check
+//! (`EACCES`). A read-only or noexec mount is a check of its own, in `ops/access.rs`.
+//!
+//! What it does not do: it reads no cache and takes no lock. The walk hands it a snapshot.
+
+mod acl;
+mod credentials;
+mod mode_bits;
+
+pub use acl::{Acl, AclEntry, AclTag};
+pub use credentials::{Capabilities, Credentials, Ids, Subject};
+pub(crate) use mode_bits::everyone_may;
+pub use mode_bits::{Access, generic};

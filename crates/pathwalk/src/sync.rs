@@ -1,0 +1,83 @@
+//! The one place where atomics and locks are imported: std and `parking_lot`, or loom's, or shuttle's.
+//!
+//! loom's atomics are neither zeroable nor of their real size, so slots are laid out by indexing words and never by casting.
+
+#[cfg(not(any(loom, shuttle)))]
+mod imp {
+    pub(crate) use std::hint::spin_loop;
+    pub(crate) use std::sync::Arc;
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use std::thread::yield_now;
+
+    pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+    use zerocopy::FromZeros;
+
+    /// Gives the lock back until woken; may wake for nothing.
+    pub(crate) fn wait<'a, T>(condvar: &Condvar, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        condvar.wait(&mut guard);
+        guard
+    }
+
+    /// Sleeps while `word` is `value`; may wake for nothing.
+    pub(crate) fn wait_on(word: &AtomicU32, value: u32) {
+        atomic_wait::wait(word, value);
+    }
+
+    /// Wakes all that sleep on `word`.
+    pub(crate) fn wake_all(word: &AtomicU32) {
+        atomic_wait::wake_all(word);
+    }
+
+    /// Zeroed atomics that cost no memory until they are touched, or `None` where there is no room.
+    ///
+    /// Alignment 8 matters: the allocator zeroes lazily only up to an alignment of 16.
+    pub(crate) fn zeroed<T: FromZeros>(n: usize) -> Option<Box<[T]>> {
+        <[T]>::new_box_zeroed_with_elems(n).ok()
+    }
+}
+
+#[cfg(any(loom, shuttle))]
+mod imp {
+    #[cfg(loom)]
+    use loom as model;
+    #[cfg(shuttle)]
+    use shuttle as model;
+
+    pub(crate) use model::hint::spin_loop;
+    pub(crate) use model::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use model::sync::{Arc, Condvar, MutexGuard};
+    pub(crate) use model::thread::yield_now;
+
+    /// A mutex whose `lock` returns the guard, as `parking_lot`'s does.
+    #[derive(Default)]
+    pub(crate) struct Mutex<T>(model::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(model::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        }
+    }
+
+    pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn wait_on(word: &AtomicU32, value: u32) {
+        if word.load(Ordering::Relaxed) == value {
+            yield_now();
+        }
+    }
+
+    pub(crate) fn wake_all(_word: &AtomicU32) {}
+
+    /// Every slot in the model's memory is an object: tests keep their budgets small.
+    pub(crate) fn zeroed<T: Default>(n: usize) -> Option<Box<[T]>> {
+        Some((0..n).map(|_| T::default()).collect())
+    }
+}
+
+pub(crate) use imp::*;

@@ -1,0 +1,70 @@
+//! From the fast walk to the locked one: pin what was reached and go on from there, or start again.
+//!
+//! A hand-over is counted by reason. "Changed" starts the whole walk again, locked; the others go on at the last good directory, if it and
+//! all links on the trail are still what they were when they were sampled.
+
+use super::locked::{Text, Walker};
+use super::symlink::{Entered, Trail};
+use super::{Cursor, Env, Follow};
+use crate::dcache::dentry::{DentryId, InodeId};
+use crate::icache::inode::{self, WORD};
+use crate::memory::seqcount;
+use crate::stats::HandOver;
+use crate::vfs::Pinned;
+
+/// Where the fast walk stopped, and why.
+pub(crate) struct Resume<'a> {
+    pub(crate) reason: HandOver,
+    /// The last good directory.
+    pub(crate) dir: Cursor<'a>,
+    /// The texts; the current one's position is that of the next component.
+    pub(crate) trail: Trail,
+}
+
+impl<'a> Resume<'a> {
+    /// A hand-over that starts the walk again.
+    pub(crate) fn from_start(reason: HandOver, start: Cursor<'a>) -> Resume<'a> {
+        Resume { reason, dir: start, trail: Trail::none() }
+    }
+}
+
+/// The locked walk that takes over; from `start`, which somebody has a pin on, where the place cannot be kept.
+pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: DentryId, resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
+    env.core.counters.hand_over(resume.reason);
+    let kept = (resume.reason != HandOver::Changed).then(|| keep(env, path, resume, follow)).flatten();
+    kept.unwrap_or_else(|| Walker::start(env, path, start, follow))
+}
+
+/// Pins where the fast walk is; `None` if it is not what it was.
+fn keep<'a>(env: &Env<'a>, path: &'a [u8], resume: &Resume<'a>, follow: Follow) -> Option<Walker<'a>> {
+    let Resume { dir, trail, .. } = resume;
+    let pinned = env.core.dentries.pin_sampled(dir.dentry, dir.word).then(|| Pinned::new(env.core, dir.dentry))?;
+    let texts = trail.left().iter().chain([&trail.current]);
+    let texts = texts.map(|entered| text(env, path, entered)).collect::<Option<_>>()?;
+    Some(Walker::resume(env, pinned, texts, trail.links, follow))
+}
+
+/// A text that was left, copied if it is a link's; `None` if the link changed.
+fn text<'a>(env: &Env<'a>, path: &'a [u8], entered: &Entered) -> Option<Text<'a>> {
+    if entered.inode == InodeId::NONE {
+        return Some(Text::new(path.into(), entered.pos, entered.behind));
+    }
+    let body = env.core.copy_body(entered.inode);
+    let record = env.core.inodes.record(entered.inode);
+    seqcount::unchanged(&record[WORD], entered.word).then(|| Text::new(body.into(), entered.pos, entered.behind))
+}
+
+impl crate::vfs::Core {
+    /// The cached body of a link; to be believed if its inode is pinned, or found unchanged afterwards.
+    pub(crate) fn copy_body(&self, id: InodeId) -> Vec<u8> {
+        use crate::memory::side::ChainReader;
+        use crate::sync::Ordering;
+        let record = self.inodes.record(id);
+        let length = inode::body_length(record[inode::MIXED].load(Ordering::Relaxed));
+        let chain = inode::aux_of(record[inode::LINKS_AUX].load(Ordering::Relaxed));
+        let text = ChainReader::new(self.side.lines(), chain);
+        let mut body: Vec<u8> = (0..length.div_ceil(8)).flat_map(|at| text.word(at).to_le_bytes()).collect();
+        body.truncate(length);
+        body
+    }
+}

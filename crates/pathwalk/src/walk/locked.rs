@@ -1,0 +1,170 @@
+//! The locked walk (Linux: ref-walk): the same steps as the fast one, holding pins and asking the file system.
+//!
+//! It holds two pins, on where it is and on the directory that led there, and no lock between steps. It is run when the fast one has handed over,
+//! so it may allocate: bodies of links are copied when they are entered.
+
+use std::borrow::Cow;
+
+use super::last::Ending;
+use super::may::Snapshot;
+use super::miss::Trust;
+use super::symlink::is_protected;
+use super::{Env, Follow};
+use crate::Errno;
+use crate::dcache::dentry::{DentryId, flags};
+use crate::icache::inode;
+use crate::limits::MAX_LINKS;
+use crate::mount::MountFlags;
+use crate::permission::Access;
+use crate::vfs::Pinned;
+
+/// A path or a link's body, and where the next component starts.
+pub(crate) struct Text<'a> {
+    bytes: Cow<'a, [u8]>,
+    pos: usize,
+    /// What stands behind the last component, outside this text.
+    behind: Ending,
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(bytes: Cow<'a, [u8]>, pos: usize, behind: Ending) -> Self {
+        Text { bytes, pos, behind }
+    }
+
+    /// The next component, and where it ends; `None` if only slashes are left.
+    fn peek(&self) -> Option<(usize, usize)> {
+        let start = self.pos + self.bytes.get(self.pos..)?.iter().position(|byte| *byte != b'/')?;
+        let length = self.bytes[start..].iter().position(|byte| *byte == b'/');
+        Some((start, length.map_or(self.bytes.len(), |length| start + length)))
+    }
+
+    fn ending(&self) -> Ending {
+        if self.bytes.last() == Some(&b'/') { Ending::Slash } else { self.behind }
+    }
+}
+
+/// A locked walk under way.
+pub(crate) struct Walker<'a> {
+    env: Env<'a>,
+    /// Outermost first; the last is the current one.
+    texts: Vec<Text<'a>>,
+    links: usize,
+    cur: Pinned<'a>,
+    /// The directory in which `cur` was found.
+    dir: Pinned<'a>,
+    follow: Follow,
+    trust: Trust,
+}
+
+impl<'a> Walker<'a> {
+    /// From the beginning; somebody has a pin on `start`.
+    pub(crate) fn start(env: &Env<'a>, path: &'a [u8], start: DentryId, follow: Follow) -> Self {
+        Walker::resume(env, Pinned::again(env.core, start), vec![Text::new(path.into(), 0, Ending::Nothing)], 0, follow)
+    }
+
+    /// From a place that the fast walk got to.
+    pub(crate) fn resume(env: &Env<'a>, cur: Pinned<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
+        let dir = cur.clone();
+        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache }
+    }
+
+    /// The same, asking about every entry on the way whether it still holds.
+    pub(crate) fn distrusting(mut self) -> Self {
+        self.trust = Trust::AskAlways;
+        self
+    }
+
+    /// Walks to the end of everything. What is returned is there, and is a directory where it has to be.
+    pub(crate) fn run(mut self) -> Result<Pinned<'a>, Errno> {
+        loop {
+            let text = self.texts.last().expect("a walk has a text until it ends");
+            let (component, ending) = (text.peek(), text.ending());
+            let is_link = self.cur_is(flags::LINK);
+            let is_last = component.is_none() && self.texts.len() == 1;
+            let stays = is_last && self.follow == Follow::Not && ending == Ending::Nothing;
+            match component {
+                _ if is_link && !stays => self.enter(is_last)?,
+                Some((start, end)) => self.step(start, end)?,
+                None if is_last => return self.arrive(ending),
+                None => _ = self.texts.pop(),
+            }
+        }
+    }
+
+    fn arrive(self, ending: Ending) -> Result<Pinned<'a>, Errno> {
+        if ending == Ending::Slash && !self.cur_is(flags::DIRECTORY) {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(self.cur)
+    }
+
+    fn cur_is(&self, flag: u64) -> bool {
+        self.env.core.dentries.word(self.cur.id()) & flag != 0
+    }
+
+    /// Takes one component, which lies at these positions of the current text.
+    fn step(&mut self, start: usize, end: usize) -> Result<(), Errno> {
+        let core = self.env.core;
+        if !self.cur_is(flags::DIRECTORY) {
+            return Err(Errno::ENOTDIR);
+        }
+        core.may(core.dentries.inode(self.cur.id()), &self.env.who(), Access::EXECUTE)?;
+        let text = self.texts.last_mut().expect("a component lies in a text");
+        text.pos = end;
+        match &text.bytes[start..end] {
+            b"." => {}
+            b".." if self.cur.id() == self.env.root() => {}
+            b".." => {
+                self.cur = Pinned::new(core, core.pin_parent(self.cur.id()));
+                self.dir = self.cur.clone();
+            }
+            name => {
+                let child = core.child(self.cur.id(), name, self.trust)?;
+                self.dir = std::mem::replace(&mut self.cur, child);
+                if self.cur_is(flags::NEGATIVE) {
+                    return Err(Errno::ENOENT);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters the link at which the walk is; `is_last`: nothing stands behind it in any text.
+    fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
+        let core = self.env.core;
+        if self.links == MAX_LINKS {
+            return Err(Errno::ELOOP);
+        }
+        self.links += 1;
+        let snapshot = |of: &Pinned<'_>| Snapshot::of_pinned(core, core.dentries.inode(of.id()));
+        if is_last && core.protects_symlinks() && is_protected(self.env.who().uid(), &snapshot(&self.cur), &snapshot(&self.dir)) {
+            return Err(Errno::EACCES);
+        }
+        if core.mount.contains(MountFlags::NOSYMFOLLOW) {
+            return Err(Errno::ELOOP);
+        }
+        let body = core.link_body(self.cur.id())?;
+        let from = if body.first() == Some(&b'/') { Pinned::again(core, self.env.root()) } else { self.dir.clone() };
+        // A text that is over is not gone back to; what stood behind it stands behind the body.
+        let over = self.texts.pop_if(|text| text.peek().is_none());
+        // An empty body is a jump to nowhere: the walk goes on in the link's directory.
+        self.texts.push(Text::new(body.into(), 0, over.map_or(Ending::Nothing, |text| text.ending())));
+        self.dir = from.clone();
+        self.cur = from;
+        Ok(())
+    }
+}
+
+impl crate::vfs::Core {
+    /// The body of a link that the caller has a pin on, from the cache or the file system.
+    pub(crate) fn link_body(&self, link: DentryId) -> Result<Vec<u8>, Errno> {
+        let id = self.dentries.inode(link);
+        let record = self.inodes.record(id);
+        if record[inode::WORD].load(crate::sync::Ordering::Relaxed) & inode::flags::BODY != 0 {
+            return Ok(self.copy_body(id));
+        }
+        let body = self.fs.read_link(inode::key_of(record))?;
+        let fits = body.len() <= crate::limits::LINK_MAX && !body.contains(&0);
+        if fits { Ok(body.into_vec()) } else { Err(Errno::EIO) }
+    }
+}

@@ -1,0 +1,129 @@
+//! A name that is not cached, or not to be trusted: the file system is asked, once, however many wait.
+//!
+//! The question is asked with the directory's lock held shared, so that the directory cannot change between the answer and its being
+//! cached; `ENOENT` comes of the answer, never of the miss.
+
+use crate::Errno;
+use crate::dcache::dentry::{DentryId, flags};
+use crate::dcache::in_lookup::Missing;
+use crate::dcache::instantiate::AliasElsewhere;
+use crate::fs_api::{Directory, Name, Node, Validity};
+use crate::icache::inode::{self, LINKS_AUX, MANY};
+use crate::limits::NAME_MAX;
+use crate::memory::{dir_lock, pin};
+use crate::sync::Ordering;
+use crate::vfs::{Core, Pinned};
+
+/// Which cached entries are used without asking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trust {
+    /// All but those that their file system wants to be asked about.
+    Cache,
+    /// None: something turned out to be stale.
+    AskAlways,
+}
+
+impl Core {
+    /// The child of this name, present or negative. The caller has a pin on the directory.
+    pub(crate) fn child(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Pinned<'_>, Errno> {
+        loop {
+            let found = self.find_pinned(dir, name).map(|id| Pinned::new(self, id));
+            let Some(found) = found else {
+                if let Some(answer) = self.look_up(dir, name)? {
+                    return Ok(answer);
+                }
+                continue;
+            };
+            self.wait_for_answer(found.id());
+            let word = self.dentries.word(found.id());
+            if word & flags::UNHASHED != 0 {
+                // Its lookup failed, or it was dropped: look again.
+                continue;
+            }
+            if trust == Trust::Cache && word & flags::REVALIDATE == 0 || self.still_valid(dir, name, found.id())? {
+                return Ok(found);
+            }
+            drop(found);
+            self.invalidate_name(dir, name);
+        }
+    }
+
+    fn still_valid(&self, dir: DentryId, name: &[u8], id: DentryId) -> Result<bool, Errno> {
+        let _names = dir_lock::shared(self.dentries.lock(dir));
+        let inode = self.dentries.inode(id);
+        let key = (self.dentries.word(id) & flags::NEGATIVE == 0).then(|| inode::key_of(self.inodes.record(inode)));
+        let validity = self.fs.revalidate(&Directory::new(self, dir), Name::new(name)?, key)?;
+        Ok(validity == Validity::Valid)
+    }
+
+    /// Asks the file system for a name that is not cached. `None`: look into the cache again.
+    fn look_up(&self, dir: DentryId, name: &[u8]) -> Result<Option<Pinned<'_>>, Errno> {
+        let names = dir_lock::shared(self.dentries.lock(dir));
+        if self.dentries.word(dir) & flags::REMOVED != 0 {
+            return Err(Errno::ENOENT);
+        }
+        if name.len() > NAME_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let asking = match self.begin_lookup(dir, name)? {
+            Missing::Found(other) => {
+                drop(names);
+                drop(Pinned::new(self, other));
+                return Ok(None);
+            }
+            Missing::Ask(asking) => asking,
+        };
+        let reserved = self.reserve_inode()?;
+        let sets = self.versions.sets();
+        self.counters.fs_lookup();
+        match self.fs.lookup(&Directory::new(self, dir), Name::new(name)?)? {
+            None => self.make_negative(asking.dentry()),
+            Some(node) => {
+                let inode = self.iget_current(&node, reserved, sets);
+                if let Err(AliasElsewhere) = self.instantiate(asking.dentry(), inode, node.freshness) {
+                    drop(asking);
+                    drop(names);
+                    let spliced = self.splice(dir, name, &node, inode);
+                    self.iput(inode);
+                    return spliced.map(|()| None);
+                }
+            }
+        }
+        Ok(Some(Pinned::new(self, asking.answered())))
+    }
+
+    /// A directory turned up under another name than it is cached by: it was moved behind our back, or its old name was dropped while it was
+    /// pinned. Its dentry, with all below it, moves here. `ELOOP` if that would put it below itself.
+    fn splice(&self, dir: DentryId, name: &[u8], node: &Node, inode: crate::dcache::dentry::InodeId) -> Result<(), Errno> {
+        let _moves = self.moves.lock();
+        let Some(alias) = self.pin_alias(inode) else { return Ok(()) };
+        if self.is_above(alias.id(), dir) {
+            return Err(Errno::ELOOP);
+        }
+        let new_name = self.new_name(name)?;
+        let _names = self.lock_both(self.dentries.parent(alias.id()), dir);
+        if self.dentries.word(dir) & flags::REMOVED != 0 || self.find_exact(dir, name).map(|id| Pinned::new(self, id)).is_some() {
+            return Ok(());
+        }
+        // Under the lock, the answer may be another.
+        let again = self.fs.lookup(&Directory::new(self, dir), Name::new(name)?)?;
+        let Some(again) = again else { return Ok(()) };
+        self.fs.forget(again.key);
+        if again.key == node.key {
+            self.move_dentry(alias.id(), dir, new_name);
+        }
+        Ok(())
+    }
+
+    /// The one dentry of a directory's inode, pinned, unless it is dying.
+    fn pin_alias(&self, inode: crate::dcache::dentry::InodeId) -> Option<Pinned<'_>> {
+        let _held = self.lock_inode(inode);
+        let alias = inode::aux_of(self.inodes.record(inode)[LINKS_AUX].load(Ordering::Relaxed));
+        if alias == 0 || alias == MANY {
+            return None;
+        }
+        let id = DentryId(alias);
+        let life = self.dentries.life(id);
+        pin::read(life).filter(|of| pin::pin(life, *of)).map(|_| Pinned::new(self, id))
+    }
+}

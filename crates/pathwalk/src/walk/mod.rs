@@ -1,0 +1,135 @@
+//! From a path to a dentry, in the order in which a walk goes.
+//!
+//! 1. [`start`]: root, working directory or handle;
+//! 2. [`component`]: the next name, split and hashed;
+//! 3. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`symlink`] through links,
+//!    [`may`] where one bit does not say who may search;
+//! 4. [`last`]: what the walk arrived at;
+//! 5. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
+//! 6. [`locked`]: the same walk with pins, asking the file system; [`miss`] for a name that is not cached.
+//!
+//! The two walkers are separate, and return verdicts: the fast one ends in an answer, or in a reason and a place to go on from; never in
+//! an errno that means something else.
+//!
+//! What is true of a walk: each step from a directory to a child was true at some instant during the walk. A walk of many
+//! components is no snapshot.
+
+pub(crate) mod component;
+pub(crate) mod dotdot;
+pub(crate) mod fast;
+pub(crate) mod hand_over;
+pub(crate) mod last;
+pub(crate) mod locked;
+pub(crate) mod may;
+pub(crate) mod miss;
+pub(crate) mod start;
+pub(crate) mod symlink;
+
+use crate::Errno;
+use crate::context::Context;
+use crate::dcache::dentry::{DentryId, WORD};
+use crate::memory::lines::Line;
+use crate::memory::seqcount;
+use crate::memory::table::TableView;
+use crate::permission::Subject;
+use crate::stats::HandOver;
+use crate::vfs::Core;
+
+/// Which of the two sides of somebody's credentials counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whose {
+    Real,
+    Effective,
+}
+
+/// Whether a link in the last component is followed, where no slash trails it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Follow {
+    Links,
+    Not,
+}
+
+/// What a walk looks at all the time, held in registers.
+#[derive(Clone, Copy)]
+pub(crate) struct Env<'a> {
+    pub(crate) core: &'a Core,
+    pub(crate) context: &'a Context,
+    pub(crate) hot: &'a [Line],
+    pub(crate) table: TableView<'a>,
+    pub(crate) whose: Whose,
+}
+
+impl<'a> Env<'a> {
+    #[inline(always)]
+    pub(crate) fn new(context: &'a Context, whose: Whose) -> Env<'a> {
+        let core = context.vfs.core();
+        Env { core, context, hot: core.dentries.hot(), table: core.dentries.table(), whose }
+    }
+
+    #[inline(always)]
+    pub(crate) fn root(&self) -> DentryId {
+        self.context.root.dentry()
+    }
+
+    pub(crate) fn who(&self) -> Subject<'a> {
+        match self.whose {
+            Whose::Real => self.context.credentials.real(),
+            Whose::Effective => self.context.credentials.effective(),
+        }
+    }
+
+    /// Where a walk stands that begins at a dentry.
+    #[inline(always)]
+    pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
+        let line = &self.hot[dentry.0 as usize];
+        Cursor { dentry, line, word: seqcount::sample(&line[WORD]) }
+    }
+}
+
+/// A dentry as the fast walk holds it: not pinned, but sampled.
+#[derive(Clone, Copy)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) dentry: DentryId,
+    pub(crate) line: &'a Line,
+    /// May be odd: then nothing read of the dentry is to be believed.
+    pub(crate) word: u64,
+}
+
+impl Cursor<'_> {
+    /// Whether all that was read of the dentry since the sample is true.
+    #[inline(always)]
+    pub(crate) fn unchanged(&self) -> bool {
+        seqcount::unchanged(&self.line[WORD], self.word)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is(&self, flags: u64) -> bool {
+        self.word & flags != 0
+    }
+}
+
+/// Where the fast walk is.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) cur: Cursor<'a>,
+    /// The directory in which `cur` was found; `cur` itself where a text began.
+    pub(crate) dir: Cursor<'a>,
+    /// Where in the text the component starts that led from `dir` to `cur`.
+    pub(crate) pos: usize,
+}
+
+/// Why the fast walk ended before the end.
+#[derive(Clone, Copy)]
+pub(crate) enum Stop<'a> {
+    /// The answer, validated.
+    Errno(Errno),
+    /// Somebody else has to go on, from this directory and this position in the text.
+    HandOver(HandOver, Cursor<'a>, usize),
+}
+
+impl<'a> Stop<'a> {
+    /// The walk saw something change: it starts over.
+    pub(crate) fn changed(at: &Place<'a>) -> Stop<'a> {
+        Stop::HandOver(HandOver::Changed, at.dir, at.pos)
+    }
+}

@@ -1,0 +1,39 @@
+//! Where a walk starts.
+
+use super::{Cursor, Env};
+use crate::Errno;
+use crate::context::At;
+use crate::dcache::dentry::{DentryId, flags};
+use crate::limits::PATH_MAX;
+
+/// The first directory of a walk that starts in the working directory, and what there is to refuse before a walk.
+#[inline(always)]
+pub(crate) fn at_cwd<'a>(env: &Env<'a>, path: &[u8]) -> Result<Cursor<'a>, Errno> {
+    let start = match path.first() {
+        Some(b'/') => &env.context.root,
+        Some(_) => &env.context.cwd,
+        None => return Err(Errno::ENOENT),
+    };
+    if path.len() > PATH_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    Ok(env.cursor(start.dentry()))
+}
+
+/// The same from a starting point; an empty path is refused by the caller, if it is to be.
+pub(crate) fn at(env: &Env<'_>, at: At<'_>, path: &[u8]) -> Result<DentryId, Errno> {
+    if path.len() > PATH_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    if path.contains(&0) {
+        return Err(Errno::EINVAL);
+    }
+    match at {
+        _ if path.first() == Some(&b'/') => Ok(env.root()),
+        At::Cwd => Ok(env.context.cwd.dentry()),
+        At::Handle(handle) if !handle.vfs().is(&env.context.vfs) => Err(Errno::EBADF),
+        At::Handle(handle) if path.is_empty() => Ok(handle.dentry()),
+        At::Handle(handle) if env.core.dentries.word(handle.dentry()) & flags::DIRECTORY == 0 => Err(Errno::ENOTDIR),
+        At::Handle(handle) => Ok(handle.dentry()),
+    }
+}

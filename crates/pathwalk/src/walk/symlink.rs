@@ -1,0 +1,247 @@
+//! Through links, without recursion and without copying.
+//!
+//! A link's body is a text like the path. What is left of a text when a link in it is entered is remembered as (inode, count, offset)
+//! in a [`Trail`] of fixed size; after the last component of a body the walk goes on in the text before. Nothing of a body is used
+//! before its inode's count was rechecked.
+//!
+//! Order for one link: `ELOOP` past 40, `protected_symlinks` for the last component, a mount that follows none, the body. What it
+//! does not do: access times of links are not kept, as on a mount with `noatime`.
+
+use super::component::{Path, Text};
+use super::fast::{Segment, segment, usable};
+use super::hand_over::Resume;
+use super::last::{Ending, Stopped, arrive};
+use super::may::Snapshot;
+use super::{Cursor, Env, Follow, Place, Stop};
+use crate::Errno;
+use crate::config::Config;
+use crate::dcache::dentry::{InodeId, flags, inode_of};
+use crate::icache::inode::{self, LINKS_AUX, MIXED, Record};
+use crate::limits::MAX_LINKS;
+use crate::memory::seqcount;
+use crate::memory::side::ChainReader;
+use crate::mount::MountFlags;
+use crate::stats::HandOver;
+use crate::sync::Ordering;
+
+/// A text that the walk is in, or left for a link.
+#[derive(Clone, Copy)]
+pub(crate) struct Entered {
+    /// The link whose body it is; none: the path.
+    pub(crate) inode: InodeId,
+    /// The inode's word when it was entered.
+    pub(crate) word: u64,
+    /// Where the next component starts.
+    pub(crate) pos: usize,
+    /// What stood behind the link: it is what stands behind the body's last component.
+    pub(crate) behind: Ending,
+}
+
+const PATH: Entered = Entered { inode: InodeId::NONE, word: 0, pos: 0, behind: Ending::Nothing };
+
+/// The texts of a walk.
+pub(crate) struct Trail {
+    left: [Entered; MAX_LINKS],
+    depth: usize,
+    pub(crate) current: Entered,
+    /// Links entered so far.
+    pub(crate) links: usize,
+}
+
+impl Trail {
+    /// In the path, with no link entered.
+    pub(crate) fn none() -> Trail {
+        Trail { left: [PATH; MAX_LINKS], depth: 0, current: PATH, links: 0 }
+    }
+
+    /// The texts that were left, outermost first.
+    pub(crate) fn left(&self) -> &[Entered] {
+        &self.left[..self.depth]
+    }
+
+    /// A stop within the current text, made into one of the walk.
+    pub(crate) fn stopped(mut self, stop: Stop<'_>) -> Stopped<'_> {
+        match stop {
+            Stop::Errno(errno) => Stopped::Errno(errno),
+            Stop::HandOver(reason, dir, pos) => {
+                self.current.pos = pos;
+                Stopped::HandOver(Resume { reason, dir, trail: self })
+            }
+        }
+    }
+
+    /// Walks the current text from a position. `None`: its link changed.
+    fn walk<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, from: Cursor<'a>, pos: usize) -> Option<Walked<'a>> {
+        if self.current.inode == InodeId::NONE {
+            let segment = segment::<C, _>(env, &path, from, pos);
+            return Some(Walked { segment, ending: Ending::of(&path) });
+        }
+        let body = Body::of(env, self.current.inode, self.current.word)?;
+        let segment = segment::<C, _>(env, &body, from, pos);
+        Some(Walked { segment, ending: Ending::of(&body) })
+    }
+
+    /// Enters a link: its body becomes the current text. Returns where the body's walk begins.
+    fn enter<'a>(&mut self, env: &Env<'a>, link: &Place<'a>, rest: Rest) -> Result<Cursor<'a>, Stop<'a>> {
+        let is_last = matches!(rest, Rest::Over(_)) && self.depth == 0;
+        if let Some(errno) = refused(env, link, self.links, is_last)? {
+            return Err(if link.cur.unchanged() { Stop::Errno(errno) } else { Stop::changed(link) });
+        }
+        let inode = inode_of(link.cur.line);
+        let word = seqcount::sample(&env.core.inodes.record(inode)[inode::WORD]);
+        if word & inode::flags::BODY == 0 {
+            return Err(Stop::HandOver(HandOver::LinkBody, link.dir, link.pos));
+        }
+        let body = Body::of(env, inode, word).ok_or(Stop::changed(link))?;
+        let absolute = body.word(0) as u8 == b'/';
+        if !body.still_there() || !link.cur.unchanged() {
+            return Err(Stop::changed(link));
+        }
+        let behind = match rest {
+            Rest::At(pos) => {
+                self.left[self.depth] = Entered { pos, ..self.current };
+                self.depth += 1;
+                Ending::Nothing
+            }
+            Rest::Over(behind) => behind,
+        };
+        self.current = Entered { inode, word, pos: 0, behind };
+        self.links += 1;
+        Ok(if absolute { env.cursor(env.root()) } else { link.dir })
+    }
+
+    /// Back to the text before, where there is one; returns where its next component starts.
+    fn leave(&mut self) -> Option<usize> {
+        self.depth = self.depth.checked_sub(1)?;
+        self.current = self.left[self.depth];
+        Some(self.current.pos)
+    }
+}
+
+/// What is left of a text behind a link in it.
+#[derive(Clone, Copy)]
+enum Rest {
+    /// A component, which starts here.
+    At(usize),
+    /// None; this stands behind the link.
+    Over(Ending),
+}
+
+/// How far the walk got in the current text.
+struct Walked<'a> {
+    segment: Segment<'a>,
+    ending: Ending,
+}
+
+/// What forbids a link to be followed, in the order in which Linux asks.
+fn refused<'a>(env: &Env<'a>, link: &Place<'a>, links: usize, is_last: bool) -> Result<Option<Errno>, Stop<'a>> {
+    if links == MAX_LINKS {
+        return Ok(Some(Errno::ELOOP));
+    }
+    if is_last && env.core.protects_symlinks() {
+        let snapshots = (Snapshot::of(env, &link.cur), Snapshot::of(env, &link.dir));
+        let (Some(of_link), Some(of_dir)) = snapshots else { return Err(Stop::changed(link)) };
+        if is_protected(env.who().uid(), &of_link, &of_dir) {
+            return Ok(Some(Errno::EACCES));
+        }
+    }
+    Ok(env.core.mount.contains(MountFlags::NOSYMFOLLOW).then_some(Errno::ELOOP))
+}
+
+/// Whether `protected_symlinks` forbids `follower` a link in this directory: it is sticky and everyone may write to it, and neither
+/// the follower nor the directory's owner owns the link.
+pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bool {
+    const STICKY_FOR_ALL: u16 = 0o1002;
+    dir.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL && link.uid() != follower && link.uid() != dir.uid()
+}
+
+/// The body of a link, in side lines.
+struct Body<'a> {
+    record: &'a Record,
+    word: u64,
+    length: usize,
+    text: ChainReader<'a>,
+}
+
+impl<'a> Body<'a> {
+    /// Of the link that `word` was sampled of; `None` if it changed.
+    fn of(env: &Env<'a>, inode: InodeId, word: u64) -> Option<Body<'a>> {
+        let record = env.core.inodes.record(inode);
+        let length = inode::body_length(record[MIXED].load(Ordering::Relaxed));
+        let chain = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
+        let body = Body { record, word, length, text: ChainReader::new(env.core.side.lines(), chain) };
+        body.still_there().then_some(body)
+    }
+}
+
+impl Text for Body<'_> {
+    fn len(&self) -> usize {
+        self.length
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> u64 {
+        let low = self.text.word(at / 8);
+        let shift = 8 * (at % 8);
+        // The last line is padded, so that the word behind the last is there or is not needed.
+        if shift == 0 || at / 8 * 8 + 8 >= self.length {
+            low >> shift
+        } else {
+            low >> shift | self.text.word(at / 8 + 1) << (64 - shift)
+        }
+    }
+
+    fn still_there(&self) -> bool {
+        self.word & seqcount::ODD == 0 && seqcount::unchanged(&self.record[inode::WORD], self.word)
+    }
+
+    /// Bodies with a NUL are not cached.
+    fn has_nul(&self, _at: usize) -> bool {
+        false
+    }
+}
+
+/// Follows a link at which the walk of the path stopped, and all that come after it, to the end of everything. `after` is where the
+/// next component starts, or the end of the path.
+#[cold]
+#[inline(never)]
+pub(crate) fn through<'a, C: Config>(
+    env: &Env<'a>,
+    path: Path<'a>,
+    link: Place<'a>,
+    after: usize,
+    follow: Follow,
+) -> Result<Place<'a>, Stopped<'a>> {
+    if path.has_nul(0) {
+        return Err(Stopped::Errno(Errno::EINVAL));
+    }
+    let mut trail = Trail::none();
+    let mut rest = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(&path)) };
+    let mut link = link;
+    loop {
+        let (mut from, mut pos) = match trail.enter(env, &link, rest) {
+            Ok(from) => (from, 0),
+            Err(stop) => return Err(trail.stopped(stop)),
+        };
+        (link, rest) = loop {
+            let Some(walked) = trail.walk::<C>(env, path, from, pos) else { return Err(trail.stopped(Stop::changed(&link))) };
+            let place = match walked.segment {
+                Segment::Stop(stop) => return Err(trail.stopped(stop)),
+                Segment::Link(place, after) => break (place, Rest::At(after)),
+                Segment::End(place) => place,
+            };
+            let ending = trail.current.behind.or(walked.ending);
+            if let Err(stop) = usable(&place) {
+                return Err(trail.stopped(stop));
+            }
+            let stays = trail.depth == 0 && follow == Follow::Not && ending == Ending::Nothing;
+            if place.cur.is(flags::LINK) && !stays {
+                break (place, Rest::Over(ending));
+            }
+            match trail.leave() {
+                Some(next) => (from, pos) = (place.cur, next),
+                None => return arrive(&place, ending).map_err(|stop| trail.stopped(stop)),
+            }
+        };
+    }
+}

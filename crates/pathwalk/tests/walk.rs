@@ -1,0 +1,207 @@
+//! The engine on memfs, one behaviour a test, each asked cold (the locked walk) and warm (the fast one).
+
+use pathwalk::internals::{create, evict, rename, set_attributes, unlink};
+use pathwalk::{
+    Access, At, AtFlags, Context, Credentials, Errno, FileType, Name, NewKind, NewNode, RenameFlags, SetAttributes, Vfs,
+};
+use pathwalk_memfs::MemFs;
+
+fn tree() -> MemFs {
+    let fs = MemFs::new();
+    fs.mkdir_all("/usr/bin", 0o755).unwrap();
+    fs.mkdir("/usr/private", 0o700).unwrap();
+    fs.file("/usr/bin/dash", 0o755).unwrap();
+    fs.file("/usr/private/key", 0o600).unwrap();
+    fs.symlink("/bin", "usr/bin").unwrap();
+    fs.symlink("/usr/bin/sh", "dash").unwrap();
+    fs.symlink("/usr/bin/ash", "/bin/sh").unwrap();
+    fs.symlink("/loop", "loop").unwrap();
+    fs.symlink("/dangling", "nowhere").unwrap();
+    fs.symlink("/slash", "usr/bin/").unwrap();
+    fs.symlink("/slashfile", "usr/bin/dash/").unwrap();
+    fs
+}
+
+fn context() -> Context {
+    Vfs::builder().budget(1 << 20).build(tree()).unwrap().context(Credentials::user(1000, 1000, &[]))
+}
+
+/// Cold, then warm twice; the same each time, and the fast walk alone at last.
+fn access(context: &Context, path: &str, want: Access) -> Result<(), Errno> {
+    let cold = context.access(path, want);
+    let warm = context.access(path, want);
+    let before = context.vfs().stats().hand_overs;
+    assert_eq!((cold, warm), (warm, context.access(path, want)), "{path}");
+    assert_eq!(context.vfs().stats().hand_overs, before, "{path} was handed over when warm");
+    cold
+}
+
+#[test]
+fn paths_lead_where_linux_leads() {
+    let context = context();
+    let ok = [
+        "/",
+        "//",
+        "/.",
+        "/..",
+        "/usr",
+        "/usr/",
+        "/usr//bin/./dash",
+        "/usr/../usr/bin",
+        "usr",
+        "usr/bin/../bin/dash",
+        "/bin/dash",
+        "/bin/sh",
+        "/usr/bin/ash",
+        "/bin/ash",
+        "/bin/",
+        "/slash",
+        "/slash/dash",
+        "/slash/",
+        ".",
+        "..",
+        "../usr",
+    ];
+    for path in ok {
+        assert_eq!(access(&context, path, Access::empty()), Ok(()), "{path}");
+    }
+    let errors = [
+        ("", Errno::ENOENT),
+        ("/nope", Errno::ENOENT),
+        ("/nope/", Errno::ENOENT),
+        ("/nope/..", Errno::ENOENT),
+        ("/usr/bin/dash/", Errno::ENOTDIR),
+        ("/usr/bin/dash/.", Errno::ENOTDIR),
+        ("/usr/bin/dash/..", Errno::ENOTDIR),
+        ("/usr/bin/dash/x", Errno::ENOTDIR),
+        ("/bin/sh/", Errno::ENOTDIR),
+        ("/slashfile", Errno::ENOTDIR),
+        ("/loop", Errno::ELOOP),
+        ("/loop/x", Errno::ELOOP),
+        ("/dangling", Errno::ENOENT),
+        ("/dangling/", Errno::ENOENT),
+        ("/usr/private/key", Errno::EACCES),
+        ("/usr/private/.", Errno::EACCES),
+        ("/usr/private/..", Errno::EACCES),
+    ];
+    for (path, errno) in errors {
+        assert_eq!(access(&context, path, Access::empty()), Err(errno), "{path}");
+    }
+    assert_eq!(access(&context, "/usr/private", Access::EXECUTE), Err(Errno::EACCES));
+    assert_eq!(access(&context, "/usr/private", Access::empty()), Ok(()));
+}
+
+#[test]
+fn long_names_and_paths() {
+    let context = context();
+    let long = "x".repeat(256);
+    for (path, errno) in [
+        (format!("/nope/{long}"), Errno::ENOENT),
+        (format!("/bin/dash/{long}"), Errno::ENOTDIR),
+        (format!("/{long}"), Errno::ENAMETOOLONG),
+        (format!("/usr/{long}/x"), Errno::ENAMETOOLONG),
+        ("/".repeat(4096), Errno::ENAMETOOLONG),
+        ("/nope\0".into(), Errno::EINVAL),
+        ("/nope/x\0".into(), Errno::EINVAL),
+        ("/bin/dash/x\0".into(), Errno::EINVAL),
+    ] {
+        for _ in 0..3 {
+            assert_eq!(context.access(&path, Access::empty()), Err(errno), "{}", &path[..10.min(path.len())]);
+        }
+    }
+    assert_eq!(access(&context, &"/".repeat(4095), Access::empty()), Ok(()));
+    let names: Vec<String> = [31, 32, 33, 40, 87, 88, 89, 255].iter().map(|n| "n".repeat(*n)).collect();
+    let root = context.lookup("/").unwrap();
+    for name in &names {
+        assert_eq!(access(&context, name, Access::empty()), Err(Errno::ENOENT));
+        let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+        create(&root, Name::new(name.as_bytes()).unwrap(), &new).unwrap();
+        assert_eq!(access(&context, name, Access::READ), Ok(()));
+    }
+}
+
+#[test]
+fn forty_links_pass_and_the_next_does_not() {
+    let fs = MemFs::new();
+    fs.file("/l0", 0o644).unwrap();
+    for n in 1..=41 {
+        fs.symlink(&format!("/l{n}"), &format!("l{}", n - 1)).unwrap();
+    }
+    let context = Vfs::builder().budget(1 << 20).build(fs).unwrap().context(Credentials::root());
+    assert_eq!(access(&context, "/l40", Access::empty()), Ok(()));
+    assert_eq!(access(&context, "/l41", Access::empty()), Err(Errno::ELOOP));
+}
+
+#[test]
+fn readlink_gives_the_body_and_its_length() {
+    let context = context();
+    let mut buffer = [0xff; 64];
+    for _ in 0..2 {
+        assert_eq!(context.readlink("/usr/bin/ash", &mut buffer), Ok(7));
+        assert_eq!(&buffer[..8], b"/bin/sh\xff");
+        assert_eq!(context.readlink("/usr/bin/ash", &mut buffer[..3]), Ok(3));
+        assert_eq!(context.readlink("/usr/bin/dash", &mut buffer), Err(Errno::EINVAL));
+        assert_eq!(context.readlink("/usr/bin/ash/", &mut buffer), Err(Errno::ENOTDIR));
+        assert_eq!(context.readlink("/usr/bin/ash", &mut []), Err(Errno::EINVAL));
+    }
+    let link = context.lookupat(At::Cwd, "/bin", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    assert_eq!(context.readlinkat(At::Handle(&link), "", &mut buffer), Ok(7));
+    assert_eq!(context.readlinkat(At::Cwd, "", &mut buffer), Err(Errno::ENOENT));
+}
+
+#[test]
+fn changes_are_seen_at_once() {
+    let context = context();
+    let bin = context.lookup("/usr/bin").unwrap();
+    let dash = Name::new(b"dash").unwrap();
+    assert_eq!(access(&context, "/bin/sh", Access::EXECUTE), Ok(()));
+    unlink(&bin, dash).unwrap();
+    let before = context.vfs().stats().fs_lookups;
+    assert_eq!(access(&context, "/bin/sh", Access::EXECUTE), Err(Errno::ENOENT));
+    assert_eq!(context.vfs().stats().fs_lookups, before, "the absence was cached");
+    let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+    let file = create(&bin, dash, &new).unwrap();
+    assert_eq!(access(&context, "/bin/sh", Access::EXECUTE), Err(Errno::EACCES));
+    set_attributes(&file, &SetAttributes { mode: Some(0o711), ..SetAttributes::default() }).unwrap();
+    assert_eq!(access(&context, "/bin/sh", Access::EXECUTE), Ok(()));
+    assert_eq!(access(&context, "/bin/sh", Access::READ), Err(Errno::EACCES));
+    assert_eq!(context.stat("/bin/sh").unwrap().mode, 0o711);
+
+    let usr = context.lookup("/usr").unwrap();
+    rename((&usr, Name::new(b"bin").unwrap()), (&usr, Name::new(b"sbin").unwrap()), RenameFlags::empty()).unwrap();
+    assert_eq!(access(&context, "/usr/bin/dash", Access::empty()), Err(Errno::ENOENT));
+    assert_eq!(access(&context, "/usr/sbin/dash", Access::empty()), Ok(()));
+    assert_eq!(bin.path().unwrap(), b"/usr/sbin");
+    assert_eq!(context.faccessat(At::Handle(&bin), "dash", Access::empty(), AtFlags::empty()), Ok(()));
+}
+
+#[test]
+fn a_removed_directory_has_no_names_but_dots() {
+    let context = context();
+    let root = context.lookup("/").unwrap();
+    let name = Name::new(b"gone").unwrap();
+    let gone = create(&root, name, &NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 }).unwrap();
+    let at = |path: &str| context.faccessat(At::Handle(&gone), path, Access::empty(), AtFlags::empty());
+    assert_eq!(at("x"), Err(Errno::ENOENT));
+    unlink(&root, name).unwrap();
+    let long = "x".repeat(256);
+    for _ in 0..2 {
+        assert_eq!(at("x"), Err(Errno::ENOENT));
+        assert_eq!(at(&long), Err(Errno::ENOENT));
+        assert_eq!(at("."), Ok(()));
+        assert_eq!(at(".."), Ok(()));
+    }
+    assert_eq!(gone.path(), Err(Errno::ENOENT));
+    assert_eq!(gone.kind(), FileType::Directory);
+}
+
+#[test]
+fn everything_idle_can_be_evicted_and_is_found_again() {
+    let context = context();
+    for _ in 0..3 {
+        assert_eq!(access(&context, "/usr/bin/ash", Access::EXECUTE), Ok(()));
+        evict(context.vfs(), usize::MAX);
+        let stats = context.vfs().stats();
+        assert_eq!((stats.dentries.used, stats.inodes.used, stats.side.used), (1, 1, 0));
+    }
+}
