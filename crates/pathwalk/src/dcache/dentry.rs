@@ -4,11 +4,14 @@
 //!
 //! | word | what | written by |
 //! |---|---|---|
-//! | 0 | sequence count (32), length of the name (8), flags (24) | whoever holds the count odd |
-//! | 1 | parent (32), inode (32) | with the count odd |
-//! | 2 | visited: 1 once hit since the hand of the clock passed | anyone; says nothing but "keep me" |
-//! | 3 | chain of the name's bytes from the 33rd | with the count odd |
+//! | 0 | sequence count (32), flags (32) | whoever holds the count odd |
+//! | 1 | parent (32), length of the name (32) | with the count odd |
+//! | 2 | inode (32), chain of the name's bytes from the 33rd (32) | with the count odd |
+//! | 3 | visited: 1 once hit since the hand of the clock passed | anyone; says nothing but "keep me" |
 //! | 4–7 | the first 32 bytes of the name, padded with zeros | with the count odd |
+//!
+//! Parent and length are one word, so that one compare tells both. Names have no NUL, so padded words of equal number are equal
+//! exactly if the names are.
 //!
 //! Cold, three words: life (see `memory/pin.rs`); next and previous sibling (under the parent's children lock; the link of the free list
 //! while the slot is free); first child (under the dentry's own children lock). And the directory's lock.
@@ -21,6 +24,7 @@ use crate::attr::FileType;
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{LINE, Line, Records};
 use crate::memory::table::{Table, TableView};
+use crate::memory::side::{Chain, word_at};
 use crate::memory::{pin, seqcount};
 use crate::permission::Access;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, zeroed};
@@ -41,41 +45,36 @@ impl InodeId {
     pub(crate) const NONE: InodeId = InodeId(0);
 }
 
-/// Flags in word 0 of a dentry.
+/// Flags in word 0 of a dentry; bit 0 is the count's.
 pub(crate) mod flags {
-    /// Where the length of the name is.
-    pub(crate) const LENGTH_SHIFT: u32 = 32;
-    pub(crate) const LENGTH: u64 = 0xff << LENGTH_SHIFT;
     /// A directory.
-    pub(crate) const DIRECTORY: u64 = 1 << 40;
+    pub(crate) const DIRECTORY: u64 = 1 << 1;
     /// A symbolic link.
-    pub(crate) const LINK: u64 = 1 << 41;
+    pub(crate) const LINK: u64 = 1 << 2;
     /// Known to be absent.
-    pub(crate) const NEGATIVE: u64 = 1 << 42;
+    pub(crate) const NEGATIVE: u64 = 1 << 3;
     /// The first of three: execute (search), write, read are granted to everyone by the generic rule, with no ACL; in
     /// the order of [`Access`](crate::Access)'s bits.
-    pub(crate) const EVERYONE_SHIFT: u32 = 43;
+    pub(crate) const EVERYONE_SHIFT: u32 = 4;
     pub(crate) const EVERYONE_SEARCH: u64 = 1 << EVERYONE_SHIFT;
     pub(crate) const EVERYONE: u64 = 7 << EVERYONE_SHIFT;
     /// The file system wants to be asked before each use.
-    pub(crate) const REVALIDATE: u64 = 1 << 46;
+    pub(crate) const REVALIDATE: u64 = 1 << 7;
     /// Somebody is asking the file system just now.
-    pub(crate) const IN_LOOKUP: u64 = 1 << 47;
+    pub(crate) const IN_LOOKUP: u64 = 1 << 8;
     /// Not in the table (any more).
-    pub(crate) const UNHASHED: u64 = 1 << 48;
+    pub(crate) const UNHASHED: u64 = 1 << 9;
     /// Removed: a directory that takes no more names, or a file without this one.
-    pub(crate) const REMOVED: u64 = 1 << 49;
-    /// A regular file: executing it depends on the mount.
-    pub(crate) const REGULAR: u64 = 1 << 50;
+    pub(crate) const REMOVED: u64 = 1 << 10;
 
     /// What depends on the inode.
-    pub(crate) const OF_INODE: u64 = DIRECTORY | LINK | NEGATIVE | EVERYONE | REVALIDATE | REGULAR;
+    pub(crate) const OF_INODE: u64 = DIRECTORY | LINK | NEGATIVE | EVERYONE | REVALIDATE;
 }
 
 pub(crate) const WORD: usize = 0;
-pub(crate) const PARENT_INODE: usize = 1;
-pub(crate) const VISITED: usize = 2;
-pub(crate) const CHAIN: usize = 3;
+const PARENT_LENGTH: usize = 1;
+const INODE_CHAIN: usize = 2;
+pub(crate) const VISITED: usize = 3;
 pub(crate) const NAME: usize = 4;
 
 /// Bytes of a name that are in its line.
@@ -231,24 +230,48 @@ pub(crate) fn children_stripe(parent: DentryId) -> usize {
     parent.0 as usize % CHILDREN_LOCKS
 }
 
+// Fields of a line. What they return is to be believed only once the count is rechecked, or if nobody writes.
+
 #[inline(always)]
 pub(crate) fn parent_of(line: &Line) -> DentryId {
-    DentryId((line[PARENT_INODE].load(Ordering::Relaxed) >> 32) as u32)
+    DentryId((line[PARENT_LENGTH].load(Ordering::Relaxed) >> 32) as u32)
+}
+
+#[inline(always)]
+pub(crate) fn length_of(line: &Line) -> usize {
+    line[PARENT_LENGTH].load(Ordering::Relaxed) as u32 as usize
+}
+
+/// Whether it has this parent and a name of this length.
+#[inline(always)]
+pub(crate) fn has_parent_and_length(line: &Line, parent: DentryId, length: usize) -> bool {
+    line[PARENT_LENGTH].load(Ordering::Relaxed) == u64::from(parent.0) << 32 | length as u64
 }
 
 #[inline(always)]
 pub(crate) fn inode_of(line: &Line) -> InodeId {
-    InodeId(line[PARENT_INODE].load(Ordering::Relaxed) as u32)
+    InodeId((line[INODE_CHAIN].load(Ordering::Relaxed) >> 32) as u32)
 }
 
-pub(crate) fn parent_inode(parent: DentryId, inode: InodeId) -> u64 {
-    u64::from(parent.0) << 32 | u64::from(inode.0)
-}
-
-/// The length of the name in a word.
 #[inline(always)]
-pub(crate) fn length_of(word: u64) -> usize {
-    ((word & flags::LENGTH) >> flags::LENGTH_SHIFT) as usize
+pub(crate) fn chain_of(line: &Line) -> Chain {
+    line[INODE_CHAIN].load(Ordering::Relaxed) as u32
+}
+
+pub(crate) fn set_parent_length(line: &Line, parent: DentryId, length: usize) {
+    line[PARENT_LENGTH].store(u64::from(parent.0) << 32 | length as u64, Ordering::Relaxed);
+}
+
+pub(crate) fn set_inode_chain(line: &Line, inode: InodeId, chain: Chain) {
+    line[INODE_CHAIN].store(u64::from(inode.0) << 32 | u64::from(chain), Ordering::Relaxed);
+}
+
+/// Stores the first bytes of a name.
+pub(crate) fn set_head(line: &Line, name: &[u8]) {
+    let head = &name[..name.len().min(INLINE_NAME)];
+    for at in 0..INLINE_NAME / 8 {
+        line[NAME + at].store(word_at(head, at * 8), Ordering::Relaxed);
+    }
 }
 
 /// The flags of a type, without permission.
@@ -256,7 +279,6 @@ pub(crate) fn flags_of(kind: FileType) -> u64 {
     match kind {
         FileType::Directory => flags::DIRECTORY,
         FileType::Symlink => flags::LINK,
-        FileType::Regular => flags::REGULAR,
         _ => 0,
     }
 }

@@ -3,7 +3,7 @@
 //! Invariant: once a dentry has an inode, it keeps it until it dies; so whoever has a pin on it may go on with that inode. A negative
 //! dentry may get one.
 
-use super::dentry::{DentryId, InodeId, PARENT_INODE, VISITED, WORD, everyone, flags, flags_of, parent_inode};
+use super::dentry::{DentryId, InodeId, VISITED, WORD, chain_of, everyone, flags, flags_of, set_inode_chain};
 use crate::attr::{AclState, FileType};
 use crate::fs_api::Freshness;
 use crate::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record};
@@ -39,8 +39,7 @@ impl Core {
         let line = self.dentries.line(id);
         let writing = seqcount::write(&line[WORD]);
         let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP);
-        let parent = self.dentries.parent(id);
-        line[PARENT_INODE].store(parent_inode(parent, inode), Ordering::Relaxed);
+        set_inode_chain(line, inode, chain_of(line));
         line[VISITED].store(0, Ordering::Relaxed);
         writing.end(kept | of_inode);
     }

@@ -1,9 +1,11 @@
 //! Finding a dentry by parent and name, and making one.
 
 use super::dentry::{
-    CHAIN, DentryId, INLINE_NAME, InodeId, NAME, PARENT_INODE, VISITED, WORD, flags, length_of, parent_inode, parent_of,
+    DentryId, INLINE_NAME, InodeId, NAME, VISITED, WORD, chain_of, flags, has_parent_and_length, length_of, set_head, set_inode_chain,
+    set_parent_length,
 };
 use crate::Errno;
+use crate::limits::NAME_MAX;
 use crate::memory::lines::Line;
 use crate::memory::reclaim::Short;
 use crate::memory::side::{ChainReader, word_at};
@@ -19,8 +21,9 @@ impl Core {
 
     /// The name in a line; to be believed only once the count is rechecked.
     pub(crate) fn copy_name(&self, line: &Line) -> Vec<u8> {
-        let length = length_of(line[WORD].load(Ordering::Relaxed));
-        let chain = ChainReader::new(self.side.lines(), line[CHAIN].load(Ordering::Relaxed) as u32);
+        // Bounded, since it may be torn.
+        let length = length_of(line).min(NAME_MAX);
+        let chain = ChainReader::new(self.side.lines(), chain_of(line));
         let mut name = Vec::with_capacity(length.next_multiple_of(8));
         for at in (0..length).step_by(8) {
             let word = match at.checked_sub(INLINE_NAME) {
@@ -44,16 +47,16 @@ impl Core {
         self.dentries.table().find(hash, |slot| {
             let line = self.dentries.hot().get(slot as usize)?;
             let word = seqcount::sample(&line[WORD]);
-            self.is_named(line, word, parent, name).then_some((DentryId(slot), word))
+            self.is_named(line, parent, name).then_some((DentryId(slot), word))
         })
     }
 
-    fn is_named(&self, line: &Line, word: u64, parent: DentryId, name: &[u8]) -> bool {
-        if length_of(word) != name.len() || parent_of(line) != parent {
+    fn is_named(&self, line: &Line, parent: DentryId, name: &[u8]) -> bool {
+        if !has_parent_and_length(line, parent, name.len()) {
             return false;
         }
         let (head, tail) = name.split_at(name.len().min(INLINE_NAME));
-        let chain = ChainReader::new(self.side.lines(), line[CHAIN].load(Ordering::Relaxed) as u32);
+        let chain = ChainReader::new(self.side.lines(), chain_of(line));
         (0..head.len().div_ceil(8)).all(|at| line[NAME + at].load(Ordering::Relaxed) == word_at(head, at * 8))
             && (0..tail.len().div_ceil(8)).all(|at| chain.word(at) == word_at(tail, at * 8))
     }
@@ -79,22 +82,20 @@ impl Core {
     /// A new dentry that nobody sees: pinned once, unhashed, with no inode. The caller has a pin on the parent. `ENFILE` if the
     /// budget is used up by what is pinned.
     pub(crate) fn new_dentry(&self, parent: DentryId, name: &[u8], flags: u64) -> Result<DentryId, Errno> {
-        let (head, tail) = name.split_at(name.len().min(INLINE_NAME));
+        let tail = name.get(INLINE_NAME..).unwrap_or(&[]);
         let id = self.take(Short::Dentries, || self.dentries.take())?;
         let chain = self.take(Short::SideLines, || self.side.store(tail)).inspect_err(|_| self.dentries.give(id))?;
         self.dentries.pin_again(parent);
 
         let line = self.dentries.line(id);
         let writing = seqcount::write(&line[WORD]);
-        line[PARENT_INODE].store(parent_inode(parent, InodeId::NONE), Ordering::Relaxed);
+        set_parent_length(line, parent, name.len());
+        set_inode_chain(line, InodeId::NONE, chain);
+        set_head(line, name);
         line[VISITED].store(0, Ordering::Relaxed);
-        line[CHAIN].store(chain.into(), Ordering::Relaxed);
-        for at in 0..INLINE_NAME / 8 {
-            line[NAME + at].store(word_at(head, at * 8), Ordering::Relaxed);
-        }
         self.dentries.siblings(id).store(0, Ordering::Relaxed);
         self.dentries.first_child(id).store(0, Ordering::Relaxed);
-        writing.end(flags | flags::UNHASHED | (name.len() as u64) << flags::LENGTH_SHIFT);
+        writing.end(flags | flags::UNHASHED);
         pin::revive(self.dentries.life(id));
         Ok(id)
     }
@@ -103,7 +104,7 @@ impl Core {
     pub(crate) fn fill_root(&self, root: DentryId) {
         let line = self.dentries.line(root);
         let writing = seqcount::write(&line[WORD]);
-        line[PARENT_INODE].store(parent_inode(root, InodeId::NONE), Ordering::Relaxed);
+        set_parent_length(line, root, 0);
         writing.end(flags::UNHASHED);
         pin::revive(self.dentries.life(root));
     }

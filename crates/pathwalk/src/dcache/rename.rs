@@ -4,12 +4,14 @@
 //! absent. Moves are counted, so that whoever walks up (a path, an ancestor test) can tell whether the way changed under
 //! him.
 
-use super::dentry::{CHAIN, DentryId, INLINE_NAME, NAME, PARENT_INODE, WORD, children_stripe, flags, parent_inode};
+use super::dentry::{
+    DentryId, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, set_head, set_inode_chain, set_parent_length,
+};
 use crate::Errno;
 use crate::memory::dir_lock;
 use crate::memory::reclaim::Short;
 use crate::memory::seqcount;
-use crate::memory::side::{Chain, word_at};
+use crate::memory::side::Chain;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, yield_now};
 use crate::vfs::Core;
 
@@ -129,14 +131,11 @@ impl Core {
     fn write_name(&self, id: DentryId, parent: DentryId, mut name: NewName<'_>) {
         let line = self.dentries.line(id);
         let writing = seqcount::write(&line[WORD]);
-        line[PARENT_INODE].store(parent_inode(parent, self.dentries.inode(id)), Ordering::Relaxed);
-        for at in 0..INLINE_NAME / 8 {
-            let head = &name.name[..name.name.len().min(INLINE_NAME)];
-            line[NAME + at].store(word_at(head, at * 8), Ordering::Relaxed);
-        }
-        let old = line[CHAIN].load(Ordering::Relaxed) as u32;
-        line[CHAIN].store(name.chain.into(), Ordering::Relaxed);
-        let flags = writing.flags() & !flags::LENGTH | (name.name.len() as u64) << flags::LENGTH_SHIFT;
+        let old = chain_of(line);
+        set_parent_length(line, parent, name.name.len());
+        set_inode_chain(line, inode_of(line), name.chain);
+        set_head(line, name.name);
+        let flags = writing.flags();
         writing.end(flags);
         // The old chain is given back when `name` is dropped.
         name.chain = old;

@@ -2,7 +2,7 @@
 //!
 //! | word | what |
 //! |---|---|
-//! | 0 | sequence count (32), flags (16), `st_mode` (16) |
+//! | 0 | sequence count (32), `st_mode` (16), flags (16) |
 //! | 1 | uid (32), gid (32) |
 //! | 2 | life (see `memory/pin.rs`) |
 //! | 3 | link count (32), alias or chain of the link's body (32) |
@@ -53,24 +53,23 @@ pub(crate) type Record = [AtomicU64; INODE_WORDS];
 pub(crate) const MANY: u32 = u32::MAX;
 
 /// Where `st_mode` is in word 0.
-const MODE_SHIFT: u32 = 48;
+const MODE_SHIFT: u32 = 16;
 
-/// Flags in word 0.
+/// Flags in word 0; bit 0 is the count's.
 pub(crate) mod flags {
-    const SHIFT: u32 = 32;
     /// `AclState`, two bits.
-    pub(crate) const ACL_SHIFT: u32 = SHIFT;
+    pub(crate) const ACL_SHIFT: u32 = 1;
     pub(crate) const ACL: u64 = 3 << ACL_SHIFT;
     /// The file system's own permission check decides.
-    pub(crate) const OWN_RULE: u64 = 1 << (SHIFT + 2);
+    pub(crate) const OWN_RULE: u64 = 1 << 3;
     /// With `OWN_RULE`: where everyone may search by the generic rule, so by its own.
-    pub(crate) const GENERIC_SEARCH: u64 = 1 << (SHIFT + 3);
+    pub(crate) const GENERIC_SEARCH: u64 = 1 << 4;
     /// Attributes other than type, mode, owner and ACL are out of date.
-    pub(crate) const STALE: u64 = 1 << (SHIFT + 4);
+    pub(crate) const STALE: u64 = 1 << 5;
     /// The link's body is in a chain.
-    pub(crate) const BODY: u64 = 1 << (SHIFT + 5);
+    pub(crate) const BODY: u64 = 1 << 6;
     /// There is a time of birth.
-    pub(crate) const BIRTH: u64 = 1 << (SHIFT + 6);
+    pub(crate) const BIRTH: u64 = 1 << 7;
 }
 
 /// Stripes of inode locks.

@@ -10,7 +10,9 @@
 
 use super::{pin, seqcount};
 use crate::Errno;
-use crate::dcache::dentry::{CHAIN, DentryId, InodeId, PARENT_INODE, VISITED, WORD, flags};
+use crate::dcache::dentry::{
+    DentryId, InodeId, VISITED, WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length,
+};
 use crate::icache::inode;
 use crate::memory::lines::Line;
 use crate::sync::{AtomicU32, Ordering};
@@ -76,7 +78,7 @@ impl Core {
     /// A guess, since nothing holds the dentry still.
     fn has_side_lines(&self, line: &Line) -> bool {
         let body_of = |id: InodeId| self.inodes.record(id)[inode::WORD].load(Ordering::Relaxed) & inode::flags::BODY != 0;
-        line[CHAIN].load(Ordering::Relaxed) != 0 || body_of(crate::dcache::dentry::inode_of(line))
+        chain_of(line) != 0 || body_of(inode_of(line))
     }
 
     /// Evicts a dentry if nobody pins it. It may be anything by now: a guess of a slot is enough.
@@ -98,10 +100,9 @@ impl Core {
             self.dentries.table().remove(self.hash_of(parent, id), id.0);
             self.list_remove(parent, id);
         }
-        let inode = self.dentries.inode(id);
-        let chain = line[CHAIN].load(Ordering::Relaxed) as u32;
-        line[PARENT_INODE].store(0, Ordering::Relaxed);
-        line[CHAIN].store(0, Ordering::Relaxed);
+        let (inode, chain) = (inode_of(line), chain_of(line));
+        set_parent_length(line, DentryId::NONE, 0);
+        set_inode_chain(line, InodeId::NONE, 0);
         writing.end(flags::UNHASHED);
         drop(held);
         self.give_back(id, parent, inode, chain);

@@ -1,7 +1,9 @@
-//! A sequence count in the low half of a record's first word.
+//! A sequence count in a record's first word.
 //!
-//! The word is `seq` in bits 0..32 and the record's flags above. `seq` is odd while somebody writes; every write moves it by two,
-//! and so does every reuse of the slot. Since count and flags are one word, one load gives both and one compare checks both.
+//! The word: bit 0 is set while somebody writes (the count is "odd"), bits 1 to 31 are the record's flags, bits 32 to 63 count
+//! writes. Every write moves the count, and so does every reuse of the slot. Since count and flags are one word, one load gives
+//! both and one compare checks both; since the flags are in the low half, testing them takes constants that fit into
+//! instructions.
 //!
 //! Reader: [`sample`] (Acquire), data (Relaxed), [`unchanged`] (fence Acquire, load Relaxed). An odd sample never counts as
 //! unchanged: whoever uses one must test [`ODD`] in it. Readers never spin: a writer can be descheduled.
@@ -12,15 +14,18 @@
 //! Pairs: the reader's Acquire sample with `end`'s Release store: it sees all of that write. The reader's Acquire fence with
 //! the writer's Release fence: a reader that saw any word of a newer write sees the odd count, or a later one, in its recheck.
 //!
-//! Limit: a reader that sleeps through exactly 2^31 writes of one slot would not notice.
+//! Limit: a reader that sleeps through exactly 2^32 writes of one slot would not notice.
 
 use crate::sync::{AtomicU64, Ordering, fence, spin_loop, yield_now};
 
 /// Set in a word that is being written.
 pub(crate) const ODD: u64 = 1;
 
-/// The count's bits.
-pub(crate) const SEQ: u64 = u32::MAX as u64;
+/// One write.
+const ONE: u64 = 1 << 32;
+
+/// The bits that are flags.
+const FLAGS: u64 = ONE - 1 - ODD;
 
 const SPINS: u32 = 64;
 
@@ -76,15 +81,14 @@ fn pause(tries: &mut u32) {
 }
 
 impl Writing<'_> {
-    /// The flags before, count removed.
+    /// The flags before.
     pub(crate) fn flags(&self) -> u64 {
-        self.before & !SEQ
+        self.before & FLAGS
     }
 
-    /// Ends the write with these flags (count bits clear).
+    /// Ends the write with these flags.
     pub(crate) fn end(self, flags: u64) {
-        debug_assert_eq!(flags & SEQ, 0);
-        let seq = (self.before as u32).wrapping_add(2);
-        self.word.store(flags | u64::from(seq), Ordering::Release);
+        debug_assert_eq!(flags & !FLAGS, 0);
+        self.word.store(self.before.wrapping_add(ONE) & !FLAGS | flags, Ordering::Release);
     }
 }

@@ -64,22 +64,21 @@ impl TableView<'_> {
 
     /// What `check` makes of the first candidate that it accepts. Candidates may be slot 0, which is never in use.
     #[inline(always)]
-    pub(crate) fn find<T>(self, hash: u64, check: impl Fn(u32) -> Option<T>) -> Option<T> {
-        let home = self.home(hash);
-        let line = &self.0[home];
-        let entry = line[place(hash)].load(Ordering::Acquire);
+    pub(crate) fn find<T>(self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
+        let entry = self.0[self.home(hash)][place(hash)].load(Ordering::Acquire);
         if same_tag(entry, hash)
             && let Some(found) = check(entry as u32)
         {
             return Some(found);
         }
-        self.search(home, hash, check)
+        self.search(hash, check)
     }
 
-    /// The whole search, for entries that are not in their own place.
-    #[inline(always)]
-    fn search<T>(self, home: usize, hash: u64, check: impl Fn(u32) -> Option<T>) -> Option<T> {
-        let mut at = home;
+    /// The whole search, for entries that are not in their own place, and for those that are not there.
+    #[cold]
+    #[inline(never)]
+    fn search<T>(self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
+        let mut at = self.home(hash);
         for _ in 0..self.0.len() {
             let line = &self.0[at];
             for word in line {

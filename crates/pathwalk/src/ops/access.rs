@@ -17,7 +17,7 @@ use crate::vfs::{Core, Pinned};
 use crate::walk::hand_over::Resume;
 use crate::walk::last::{Stopped, to_end};
 use crate::walk::may::{Decision, Snapshot};
-use crate::walk::{Cursor, Env, Follow, Place, Whose, start};
+use crate::walk::{Cursor, Env, Follow, Whose, start};
 
 /// The whole hit path is one call, of the fast walk.
 #[inline(always)]
@@ -65,17 +65,17 @@ pub(crate) fn faccessat(context: &Context, at: At<'_>, path: &[u8], want: Access
 
 #[inline(always)]
 fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow, want: Access) -> Result<(), Stopped<'a>> {
-    let place = to_end::<C>(env, path, from, follow)?;
-    let granted = place.cur.word & everyone(want) == everyone(want) && !env.core.asks_mount.intersects(want);
-    if granted && place.cur.unchanged() { Ok(()) } else { closer(env, &place, from, want) }
+    let cur = to_end::<C>(env, path, from, follow)?;
+    let granted = cur.word & everyone(want) == everyone(want) && !env.core.asks_mount.intersects(want);
+    if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
 }
 
 /// Where it is not granted to everyone: the inode is looked at.
 #[cold]
 #[inline(never)]
-fn closer<'a>(env: &Env<'a>, place: &Place<'a>, from: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
-    let hand_over = |reason| Err(Stopped::HandOver(Resume::from_start(reason, from)));
-    let Some(snapshot) = Snapshot::of(env, &place.cur) else { return hand_over(HandOver::Changed) };
+fn closer<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
+    let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
+    let Some(snapshot) = Snapshot::of(env, cur) else { return hand_over(HandOver::Changed) };
     if let Err(errno) = forbidden(env.core, &snapshot, want) {
         return Err(Stopped::Errno(errno));
     }

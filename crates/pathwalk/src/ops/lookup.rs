@@ -27,11 +27,11 @@ pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlag
 }
 
 fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
-    let cur = to_end::<Shipped>(env, path, from, follow)?.cur;
+    let cur = to_end::<Shipped>(env, path, from, follow)?;
     if env.core.dentries.pin_sampled(cur.dentry, cur.word) {
         Ok(Pinned::new(env.core, cur.dentry))
     } else {
-        Err(Stopped::HandOver(Resume::from_start(HandOver::Changed, from)))
+        Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)))
     }
 }
 

@@ -41,12 +41,12 @@ pub(crate) fn readlinkat_with<C: Config>(context: &Context, at: At<'_>, path: &[
 
 #[inline(always)]
 fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
-    let place = to_end::<C>(env, path, from, Follow::Not)?;
-    let hand_over = |reason| Err(Stopped::HandOver(Resume::from_start(reason, from)));
-    if !place.cur.is(flags::LINK) {
-        return if place.cur.unchanged() { Err(Stopped::Errno(Errno::EINVAL)) } else { hand_over(HandOver::Changed) };
+    let cur = to_end::<C>(env, path, from, Follow::Not)?;
+    let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
+    if !cur.is(flags::LINK) {
+        return if cur.unchanged() { Err(Stopped::Errno(Errno::EINVAL)) } else { hand_over(HandOver::Changed) };
     }
-    let record = env.core.inodes.record(inode_of(place.cur.line));
+    let record = env.core.inodes.record(inode_of(cur.line));
     let word = seqcount::sample(&record[WORD]);
     if word & inode::flags::BODY == 0 {
         return hand_over(HandOver::LinkBody);
@@ -61,7 +61,7 @@ fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, buffer: 
     if !tail.is_empty() {
         tail.copy_from_slice(&text.word(length / 8).to_le_bytes()[..tail.len()]);
     }
-    let same = word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word) && place.cur.unchanged();
+    let same = word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word) && cur.unchanged();
     if same { Ok(length) } else { hand_over(HandOver::Changed) }
 }
 

@@ -30,10 +30,10 @@ pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags
 
 #[inline(always)]
 fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Attributes, Stopped<'a>> {
-    let place = to_end::<Shipped>(env, path, from, follow)?;
-    let hand_over = |reason| Err(Stopped::HandOver(Resume::from_start(reason, from)));
-    let Some(words) = read(env.core, inode_of(place.cur.line)) else { return hand_over(HandOver::Changed) };
-    if !place.cur.unchanged() {
+    let cur = to_end::<Shipped>(env, path, from, follow)?;
+    let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
+    let Some(words) = read(env.core, inode_of(cur.line)) else { return hand_over(HandOver::Changed) };
+    if !cur.unchanged() {
         return hand_over(HandOver::Changed);
     }
     if words[WORD] & flags::STALE != 0 {

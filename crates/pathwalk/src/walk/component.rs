@@ -1,27 +1,44 @@
 //! Splitting and hashing, eight bytes at a time, from text as it comes: unpadded and unaligned.
 //!
-//! A component is found and hashed in one pass of words. Names and link bodies are read through [`Text`], which hides where they
+//! A component is found and hashed in one pass of words. Paths and link bodies are read through [`Text`], which hides where they
 //! lie. Rare shapes (empty components, dots, over-long names) are not tested for here: see `fast.rs`.
 
 use crate::memory::side::word_at;
 
 /// Bytes to split, read by words.
-pub(crate) trait Text {
-    /// Length in bytes.
-    fn len(&self) -> usize;
+pub(crate) trait Text: Copy {
+    /// What is left of it, from some position on.
+    type Rest: Copy;
 
-    /// The eight bytes from `at`, little-endian, zeros past the end. `at` is at most the length.
-    fn word(&self, at: usize) -> u64;
+    /// Length in bytes.
+    fn len(self) -> usize;
+
+    /// What is left at a position, which is at most the length.
+    fn from(self, pos: usize) -> Self::Rest;
+
+    /// Bytes left.
+    fn left(self, rest: Self::Rest) -> usize;
+
+    /// The eight bytes at an offset into the rest, little-endian, zeros past the end. The offset is at most what is left.
+    fn word(self, rest: Self::Rest, at: usize) -> u64;
+
+    /// The rest behind as many bytes and the slash that follows them; `None` if nothing follows.
+    fn behind(self, rest: Self::Rest, bytes: usize) -> Option<Self::Rest>;
 
     /// Whether what was read so far is what the text really said.
-    fn still_there(&self) -> bool;
+    fn still_there(self) -> bool;
 
-    /// Whether a NUL is in the text from `at`.
-    fn has_nul(&self, at: usize) -> bool;
+    /// Whether a NUL is in the rest.
+    fn has_nul(self, rest: Self::Rest) -> bool;
+
+    /// Where in the text the rest starts.
+    fn pos(self, rest: Self::Rest) -> usize {
+        self.len() - self.left(rest)
+    }
 
     /// Whether a slash ends it.
-    fn ends_in_slash(&self) -> bool {
-        self.len() > 0 && self.word(self.len() - 1) as u8 == b'/'
+    fn ends_in_slash(self) -> bool {
+        self.len() > 0 && self.word(self.from(self.len() - 1), 0) as u8 == b'/'
     }
 }
 
@@ -29,45 +46,59 @@ pub(crate) trait Text {
 #[derive(Clone, Copy)]
 pub(crate) struct Path<'a>(pub(crate) &'a [u8]);
 
-impl Text for Path<'_> {
+impl<'a> Text for Path<'a> {
+    type Rest = &'a [u8];
+
     #[inline(always)]
-    fn len(&self) -> usize {
+    fn len(self) -> usize {
         self.0.len()
     }
 
     #[inline(always)]
-    fn word(&self, at: usize) -> u64 {
-        match self.0.get(at..).and_then(|rest| rest.first_chunk()) {
+    fn from(self, pos: usize) -> &'a [u8] {
+        self.0.get(pos..).unwrap_or(&[])
+    }
+
+    #[inline(always)]
+    fn left(self, rest: &'a [u8]) -> usize {
+        rest.len()
+    }
+
+    #[inline(always)]
+    fn word(self, rest: &'a [u8], at: usize) -> u64 {
+        match rest.get(at..).and_then(|rest| rest.first_chunk()) {
             Some(bytes) => u64::from_le_bytes(*bytes),
-            None => last_word(self.0, at),
+            None => last_word(self.0, rest.len() - at),
         }
     }
 
     #[inline(always)]
-    fn still_there(&self) -> bool {
-        true
-    }
-
-    fn has_nul(&self, at: usize) -> bool {
-        self.0.get(at..).is_some_and(|rest| rest.contains(&0))
+    fn behind(self, rest: &'a [u8], bytes: usize) -> Option<&'a [u8]> {
+        rest.get(bytes + 1..)
     }
 
     #[inline(always)]
-    fn ends_in_slash(&self) -> bool {
+    fn still_there(self) -> bool {
+        true
+    }
+
+    fn has_nul(self, rest: &'a [u8]) -> bool {
+        rest.contains(&0)
+    }
+
+    #[inline(always)]
+    fn ends_in_slash(self) -> bool {
         self.0.last() == Some(&b'/')
     }
 }
 
-/// A word of which some bytes are past the end: the last eight bytes, shifted.
+/// The last bytes, fewer than eight, as a word: the last eight, shifted.
 #[inline(always)]
-fn last_word(path: &[u8], at: usize) -> u64 {
+fn last_word(path: &[u8], left: usize) -> u64 {
     match path.last_chunk() {
-        Some(bytes) => {
-            let past = at + 8 - path.len();
-            // In two steps, since all eight bytes may be past the end.
-            (u64::from_le_bytes(*bytes) >> 8) >> (8 * (past - 1))
-        }
-        None => word_at(path, at),
+        // In two steps, since none may be left.
+        Some(bytes) => (u64::from_le_bytes(*bytes) >> 8) >> (8 * (7 - left)),
+        None => word_at(path, path.len() - left),
     }
 }
 
@@ -110,12 +141,11 @@ pub(crate) fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// A component within its text.
+/// A component at the beginning of a rest.
 #[derive(Clone, Copy)]
 pub(crate) struct Component {
-    pub(crate) start: usize,
-    /// One past the last byte: a slash, or the end of the text.
-    pub(crate) end: usize,
+    /// Bytes up to the next slash or the end.
+    pub(crate) length: usize,
     /// The first eight bytes, zeros past its end.
     pub(crate) first: u64,
     /// Hash of the name alone; meaningless for an empty one.
@@ -126,98 +156,93 @@ const DOT: u64 = b'.' as u64;
 const DOT_DOT: u64 = DOT << 8 | DOT;
 
 impl Component {
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.end - self.start
-    }
-
     /// Whether it may be empty or dots: a test of one byte that few names pass.
     #[inline(always)]
     pub(crate) fn may_be_special(&self) -> bool {
         self.first as u8 <= b'.'
     }
 
+    /// Whether it is a name, and not dots; it is not empty.
     #[inline(always)]
-    pub(crate) fn is_dot(&self) -> bool {
-        self.first == DOT && self.len() == 1
+    pub(crate) fn is_name(&self) -> bool {
+        !(self.first == DOT && self.length == 1 || self.is_dot_dot())
     }
 
     #[inline(always)]
     pub(crate) fn is_dot_dot(&self) -> bool {
-        self.first == DOT_DOT && self.len() == 2
+        self.first == DOT_DOT && self.length == 2
     }
 }
 
-/// The component that starts at `start`, which is at most the length.
+/// The component at the beginning of a rest.
 #[inline(always)]
-pub(crate) fn next<T: Text>(text: &T, start: usize, keys: &NameHash) -> Component {
-    let first = text.word(start);
-    let slash = slashes(first);
-    if slash != 0 {
-        let first = first & before(slash);
-        return Component { start, end: start + offset(slash), first, hash: keys.mix(keys.start, first) };
+pub(crate) fn next<T: Text>(text: T, rest: T::Rest, keys: &NameHash) -> Component {
+    let first = text.word(rest, 0);
+    let slashes = slashes(first);
+    if slashes != 0 {
+        let first = first & before(slashes);
+        return Component { length: offset(slashes), first, hash: keys.mix(keys.start, first) };
     }
     let mut hash = keys.mix(keys.start, first);
-    let mut at = start + 8;
-    while at < text.len() {
-        let word = text.word(at);
-        let slash = slashes(word);
-        if slash != 0 {
-            if slash != FIRST_BYTE {
-                hash = keys.mix(hash, word & before(slash));
+    let mut at = 8;
+    while at < text.left(rest) {
+        let word = text.word(rest, at);
+        let slashes = self::slashes(word);
+        if slashes != 0 {
+            let last = word & before(slashes);
+            if offset(slashes) != 0 {
+                hash = keys.mix(hash, last);
             }
-            return Component { start, end: at + offset(slash), first, hash };
+            return Component { length: at + offset(slashes), first, hash };
         }
         hash = keys.mix(hash, word);
         at += 8;
     }
-    Component { start, end: text.len(), first, hash }
+    Component { length: text.left(rest), first, hash }
 }
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
-/// What [`slashes`] gives at least for a slash in the first byte, when cut to its lowest bit.
-const FIRST_BYTE: u64 = 0x80;
 
-/// A mark in the top bit of the first byte that is a slash, and of no byte before it; 0 if none is.
+/// A mark in the top bit of the first byte that is a slash, and of no byte before it; 0 if none is. Marks above it may be false.
 ///
-/// A byte is zero if taking one from it borrows (Mycroft 1987); borrows make false marks only above a true one.
+/// A byte is zero if taking one from it borrows (Mycroft 1987); a borrow makes false marks only above a true one.
 #[inline(always)]
 fn slashes(word: u64) -> u64 {
     let zero_where_slash = word ^ (LOW * b'/' as u64);
-    let marks = zero_where_slash.wrapping_sub(LOW) & !zero_where_slash & HIGH;
-    marks & marks.wrapping_neg()
+    zero_where_slash.wrapping_sub(LOW) & !zero_where_slash & HIGH
 }
 
+/// The number of bytes before the first mark.
 #[inline(always)]
-fn offset(slash: u64) -> usize {
-    slash.trailing_zeros() as usize / 8
+fn offset(marks: u64) -> usize {
+    marks.trailing_zeros() as usize / 8
 }
 
-/// The bytes before the marked one.
+/// The bytes before the first mark.
 #[inline(always)]
-fn before(slash: u64) -> u64 {
-    (slash - 1) >> 7
+fn before(marks: u64) -> u64 {
+    (marks ^ marks.wrapping_sub(1)) >> 8
 }
 
-/// The word of a name that starts at `at` in its text, without what is behind the name's end.
+/// The word of a name at an offset, without what is behind the name's end.
 #[inline(always)]
-pub(crate) fn name_word<T: Text>(text: &T, at: usize, end: usize) -> u64 {
-    let word = text.word(at);
-    if end - at >= 8 { word } else { word & ((1 << (8 * (end - at))) - 1) }
+pub(crate) fn name_word<T: Text>(text: T, rest: T::Rest, at: usize, length: usize) -> u64 {
+    let word = text.word(rest, at);
+    if length - at >= 8 { word } else { word & ((1 << (8 * (length - at))) - 1) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn split(path: &[u8]) -> Vec<Component> {
-        let keys = NameHash::new(1);
-        let (mut all, mut at) = (Vec::new(), 0);
-        while at <= path.len() {
-            let component = next(&Path(path), at, &keys);
-            all.push(component);
-            at = component.end + 1;
+    fn split(path: &[u8]) -> Vec<(&[u8], Component)> {
+        let (keys, text) = (NameHash::new(1), Path(path));
+        let (mut all, mut rest) = (Vec::new(), Some(path));
+        while let Some(now) = rest {
+            let component = next(text, now, &keys);
+            all.push((now, component));
+            rest = text.behind(now, component.length);
         }
         all
     }
@@ -232,14 +257,14 @@ mod tests {
                 let wanted: Vec<&[u8]> = path.split(|b| *b == b'/').collect();
                 let found = split(&path);
                 assert_eq!(found.len(), wanted.len());
-                for (component, bytes) in found.iter().zip(wanted) {
-                    assert_eq!(&path[component.start..component.end], bytes);
+                for ((rest, component), bytes) in found.into_iter().zip(wanted) {
+                    assert_eq!(&rest[..component.length], bytes);
                     assert_eq!(component.first, word_at(bytes, 0));
                     if !bytes.is_empty() {
                         assert_eq!(component.hash, keys.name(bytes), "{}", bytes.escape_ascii());
                     }
                     for at in (0..bytes.len()).step_by(8) {
-                        assert_eq!(name_word(&Path(&path), component.start + at, component.end), word_at(bytes, at));
+                        assert_eq!(name_word(Path(&path), rest, at, component.length), word_at(bytes, at));
                     }
                 }
             }
@@ -248,7 +273,7 @@ mod tests {
 
     #[test]
     fn dots_are_told_from_names_that_start_with_dots() {
-        let kinds: Vec<_> = split(b"./../.../.a/..b").iter().map(|c| (c.is_dot(), c.is_dot_dot())).collect();
-        assert_eq!(kinds, [(true, false), (false, true), (false, false), (false, false), (false, false)]);
+        let kinds: Vec<_> = split(b"./../.../.a/..b").iter().map(|(_, c)| (c.is_name(), c.is_dot_dot())).collect();
+        assert_eq!(kinds, [(false, false), (false, true), (true, false), (true, false), (true, false)]);
     }
 }

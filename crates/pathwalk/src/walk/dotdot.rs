@@ -5,16 +5,10 @@ use crate::dcache::dentry::{DentryId, WORD, parent_of};
 use crate::memory::{pin, seqcount};
 use crate::vfs::Core;
 
-/// The directory above, or `None` if something changed. The parent is sampled before the child is rechecked.
+/// The directory above, sampled. The caller rechecks the child afterwards: until then, this may be anything.
 #[inline(always)]
-pub(crate) fn up<'a>(env: &Env<'a>, from: &Cursor<'a>) -> Option<Cursor<'a>> {
-    if from.dentry == env.root() {
-        return Some(*from);
-    }
-    let parent = parent_of(from.line);
-    let line = env.hot.get(parent.0 as usize)?;
-    let word = seqcount::sample(&line[WORD]);
-    from.unchanged().then_some(Cursor { dentry: parent, line, word })
+pub(crate) fn up<'a>(env: &Env<'a>, from: Cursor<'a>) -> Cursor<'a> {
+    if from.dentry == env.root() { from } else { env.cursor(parent_of(from.line)) }
 }
 
 impl Core {

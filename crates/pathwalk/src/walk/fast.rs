@@ -14,10 +14,10 @@
 use super::component::{self, Component, Text, name_word};
 use super::dotdot;
 use super::may::{Decision, Snapshot};
-use super::{Cursor, Env, Place, Stop};
+use super::{Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::config::{Config, SearchCheck};
-use crate::dcache::dentry::{CHAIN, DentryId, INLINE_NAME, NAME, WORD, flags, inode_of, length_of, parent_of};
+use crate::dcache::dentry::{DentryId, INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
 use crate::icache::inode;
 use crate::memory::lines::Line;
 use crate::memory::seqcount::{self, ODD};
@@ -25,6 +25,7 @@ use crate::memory::side::ChainReader;
 use crate::permission::{Access, everyone_may};
 use crate::stats::HandOver;
 use crate::sync::Ordering;
+use crate::vfs::Core;
 
 /// Flags that keep a walk from passing through a dentry without a further look.
 pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
@@ -32,110 +33,96 @@ pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::R
 /// How far a walk got in one text.
 pub(crate) enum Segment<'a> {
     /// To its end; whether that is a link, absent or out of date was not looked at yet.
-    End(Place<'a>),
+    End(Cursor<'a>),
     /// To a link with a component behind it, which starts at this position.
-    Link(Place<'a>, usize),
+    Link(Cursor<'a>, usize),
     Stop(Stop<'a>),
 }
 
-/// Walks the text from a position to its end.
+/// Walks what is left of a text.
+///
+/// All in one loop that returns from its middle: a step that returned a sum type would have it taken apart and put together again,
+/// at half the speed.
 #[inline(always)]
-pub(crate) fn segment<'a, C: Config, T: Text>(env: &Env<'a>, text: &T, from: Cursor<'a>, pos: usize) -> Segment<'a> {
-    let mut place = Place { cur: from, dir: from, pos };
-    let mut pos = pos;
+pub(crate) fn segment<'a, C: Config, T: Text>(env: &Env<'a>, text: T, from: Cursor<'a>, rest: T::Rest) -> Segment<'a> {
+    let (mut cur, mut rest) = (from, rest);
     loop {
-        let step = if C::INLINE_STEP {
-            step::<C, T>(env, text, &mut place, pos)
-        } else {
-            called_step::<C, T>(env, text, &mut place, pos)
-        };
-        match step {
-            Step::Next(next) => pos = next,
-            Step::End => return Segment::End(place),
-            Step::Link => return Segment::Link(place, pos),
-            Step::Stop(stop) => return Segment::Stop(stop),
+        let component = next::<C, T>(env, text, rest);
+        if !text.still_there() {
+            return Segment::Stop(Stop::CHANGED);
+        }
+        let special = component.may_be_special();
+        if !special || component.length != 0 {
+            if !plainly_searchable::<C>(env, cur) {
+                match look_closer(env, cur, text.pos(rest), || text.has_nul(rest)) {
+                    Closer::Pass => {}
+                    Closer::Link => return Segment::Link(cur, text.pos(rest)),
+                    Closer::Stop(stop) => return Segment::Stop(stop),
+                }
+            }
+            if !special || component.is_name() {
+                let Some(child) = child::<C, T>(env, cur.dentry, text, rest, component) else {
+                    return Segment::Stop(Stop::At(HandOver::Miss, cur, text.pos(rest)));
+                };
+                if !cur.unchanged() {
+                    return Segment::Stop(Stop::CHANGED);
+                }
+                cur = child;
+            } else if component.is_dot_dot() {
+                let parent = dotdot::up(env, cur);
+                if !cur.unchanged() {
+                    return Segment::Stop(Stop::CHANGED);
+                }
+                cur = parent;
+            }
+        }
+        match text.behind(rest, component.length) {
+            Some(behind) => rest = behind,
+            None => return Segment::End(cur),
         }
     }
 }
 
-enum Step<'a> {
-    /// On, to the component that starts here.
-    Next(usize),
-    /// Nothing more in the text.
-    End,
-    /// The place is a link: this component is behind it.
-    Link,
-    Stop(Stop<'a>),
-}
-
-#[inline(never)]
-fn called_step<'a, C: Config, T: Text>(env: &Env<'a>, text: &T, place: &mut Place<'a>, pos: usize) -> Step<'a> {
-    step::<C, T>(env, text, place, pos)
-}
-
-/// Takes the component at `pos`.
 #[inline(always)]
-fn step<'a, C: Config, T: Text>(env: &Env<'a>, text: &T, place: &mut Place<'a>, pos: usize) -> Step<'a> {
-    let component = component::next(text, pos, &env.core.hash);
-    if !text.still_there() {
-        return Step::Stop(Stop::changed(place));
+fn next<C: Config, T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
+    #[inline(never)]
+    fn called<T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
+        component::next(text, rest, &env.core.hash)
     }
-    let special = component.may_be_special();
-    if special && component.len() == 0 {
-        return after(text, &component);
-    }
-    if !plainly_searchable::<C>(env, &place.cur) {
-        match look_closer(env, place, pos, text.has_nul(pos)) {
-            Closer::Pass => {}
-            Closer::Link => return Step::Link,
-            Closer::Stop(stop) => return Step::Stop(stop),
-        }
-    }
-    let from = place.cur;
-    let to = if special && component.is_dot() {
-        Some(from)
-    } else if special && component.is_dot_dot() {
-        dotdot::up(env, &from)
-    } else {
-        let Some(child) = child(env, from.dentry, text, &component) else {
-            return Step::Stop(Stop::HandOver(HandOver::Miss, from, pos));
-        };
-        from.unchanged().then_some(child)
-    };
-    let Some(to) = to else { return Step::Stop(Stop::changed(place)) };
-    *place = Place { cur: to, dir: from, pos };
-    after(text, &component)
+    if C::INLINE_STEP { component::next(text, rest, &env.core.hash) } else { called(env, text, rest) }
 }
 
+/// The child of this name, sampled; its name was read after the sample and is to be rechecked, after the parent.
 #[inline(always)]
-fn after<'a, T: Text>(text: &T, component: &Component) -> Step<'a> {
-    if component.end == text.len() { Step::End } else { Step::Next(component.end + 1) }
-}
-
-/// The child of this name, sampled; its name was read after the sample and is to be rechecked.
-#[inline(always)]
-fn child<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: &T, name: &Component) -> Option<Cursor<'a>> {
-    let hash = env.core.hash.in_directory(name.hash, parent.0);
-    env.table.find(hash, |slot| {
-        let line = env.hot.get(slot as usize)?;
-        let word = seqcount::sample(&line[WORD]);
-        let same = length_of(word) == name.len()
-            && parent_of(line) == parent
-            && line[NAME].load(Ordering::Relaxed) == name.first
-            && (name.len() <= 8 || same_rest(env, line, text, name));
-        same.then_some(Cursor { dentry: DentryId(slot), line, word })
-    })
+fn child<'a, C: Config, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
+    #[inline(never)]
+    fn called<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
+        inlined(env, parent, text, rest, name)
+    }
+    #[inline(always)]
+    fn inlined<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
+        let (hash, core, hot) = (env.core.hash.in_directory(name.hash, parent.0), env.core, env.hot);
+        env.table.find(hash, move |slot| {
+            let line = hot.get(slot as usize)?;
+            let word = seqcount::sample(&line[WORD]);
+            let same = has_parent_and_length(line, parent, name.length)
+                && line[NAME].load(Ordering::Relaxed) == name.first
+                && (name.length <= 8 || same_rest(core, line, text, rest, name.length));
+            same.then_some(Cursor { dentry: DentryId(slot), line, word })
+        })
+    }
+    if C::INLINE_STEP { inlined(env, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
 }
 
 /// Whether a name of more than eight bytes is the same behind them.
 #[inline(always)]
-fn same_rest<T: Text>(env: &Env<'_>, line: &Line, text: &T, name: &Component) -> bool {
-    if name.len() > INLINE_NAME {
-        return same_long(env, line, text, name);
+fn same_rest<T: Text>(core: &Core, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
+    if length > INLINE_NAME {
+        return same_long(core, line, text, rest, length);
     }
     let mut at = 8;
-    while at < name.len() {
-        if line[NAME + at / 8].load(Ordering::Relaxed) != name_word(text, name.start + at, name.end) {
+    while at < length {
+        if line[NAME + at / 8].load(Ordering::Relaxed) != name_word(text, rest, at, length) {
             return false;
         }
         at += 8;
@@ -145,31 +132,31 @@ fn same_rest<T: Text>(env: &Env<'_>, line: &Line, text: &T, name: &Component) ->
 
 #[cold]
 #[inline(never)]
-fn same_long<T: Text>(env: &Env<'_>, line: &Line, text: &T, name: &Component) -> bool {
-    let chain = ChainReader::new(env.core.side.lines(), line[CHAIN].load(Ordering::Relaxed) as u32);
-    (8..name.len()).step_by(8).all(|at| {
+fn same_long<T: Text>(core: &Core, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
+    let chain = ChainReader::new(core.side.lines(), chain_of(line));
+    (8..length).step_by(8).all(|at| {
         let stored = match at.checked_sub(INLINE_NAME) {
             None => line[NAME + at / 8].load(Ordering::Relaxed),
             Some(past) => chain.word(past / 8),
         };
-        stored == name_word(text, name.start + at, name.end)
+        stored == name_word(text, rest, at, length)
     })
 }
 
 /// Whether a walk passes through this dentry, whoever asks.
 #[inline(always)]
-fn plainly_searchable<C: Config>(env: &Env<'_>, cur: &Cursor<'_>) -> bool {
+fn plainly_searchable<C: Config>(env: &Env<'_>, cur: Cursor<'_>) -> bool {
     const EVERYONE: u64 = flags::DIRECTORY | flags::EVERYONE_SEARCH;
-    let directory = || cur.word & (OBSTACLES | flags::DIRECTORY) == flags::DIRECTORY;
+    let directory = || cur.has(OBSTACLES | flags::DIRECTORY, flags::DIRECTORY);
     match C::SEARCH {
-        SearchCheck::Bit => cur.word & (OBSTACLES | EVERYONE) == EVERYONE,
+        SearchCheck::Bit => cur.has(OBSTACLES | EVERYONE, EVERYONE),
         SearchCheck::Mode => directory() && mode_lets_everyone_search(env, cur),
         SearchCheck::Full => directory() && may_search(env, cur) == Some(Decision::Granted),
     }
 }
 
 #[inline(always)]
-fn mode_lets_everyone_search(env: &Env<'_>, cur: &Cursor<'_>) -> bool {
+fn mode_lets_everyone_search(env: &Env<'_>, cur: Cursor<'_>) -> bool {
     let record = env.core.inodes.record(inode_of(cur.line));
     let word = seqcount::sample(&record[inode::WORD]);
     let plain = word & (ODD | inode::flags::ACL | inode::flags::OWN_RULE) == 0;
@@ -177,67 +164,48 @@ fn mode_lets_everyone_search(env: &Env<'_>, cur: &Cursor<'_>) -> bool {
 }
 
 #[inline(never)]
-fn may_search(env: &Env<'_>, cur: &Cursor<'_>) -> Option<Decision> {
+fn may_search(env: &Env<'_>, cur: Cursor<'_>) -> Option<Decision> {
     Snapshot::of(env, cur).map(|snapshot| snapshot.decide(&env.who(), Access::EXECUTE))
 }
 
+/// What came of a closer look.
 enum Closer<'a> {
     Pass,
     Link,
     Stop(Stop<'a>),
 }
 
-/// What to do about a dentry that a walk does not simply pass through. `pos` is where the walk wants to go on.
+/// Whether a walk passes through a dentry that it does not plainly pass through. `pos` is where the walk wants to go on.
 #[cold]
 #[inline(never)]
-fn look_closer<'a>(env: &Env<'a>, place: &Place<'a>, pos: usize, nul_ahead: bool) -> Closer<'a> {
-    if let Err(stop) = usable(place) {
-        return Closer::Stop(with_nul(stop, nul_ahead));
-    }
-    let cur = &place.cur;
-    if cur.is(flags::LINK) {
-        return Closer::Link;
-    }
-    let verdict = if !cur.is(flags::DIRECTORY) {
-        Err(Errno::ENOTDIR)
-    } else {
-        match may_search(env, cur) {
-            None => return Closer::Stop(Stop::changed(place)),
-            Some(Decision::Granted) => Ok(()),
-            Some(Decision::Refused) => Err(Errno::EACCES),
-            Some(_) => return Closer::Stop(Stop::HandOver(HandOver::Permission, *cur, pos)),
-        }
+fn look_closer<'a>(env: &Env<'a>, cur: Cursor<'a>, pos: usize, nul_ahead: impl Fn() -> bool) -> Closer<'a> {
+    let stop = match usable(cur, pos) {
+        Ok(()) if cur.is(flags::LINK) => return Closer::Link,
+        Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
+        Ok(()) => match may_search(env, cur) {
+            None => Stop::CHANGED,
+            Some(Decision::Granted) => return Closer::Pass,
+            Some(Decision::Refused) => validated(cur, Errno::EACCES),
+            Some(_) => Stop::At(HandOver::Permission, cur, pos),
+        },
+        Err(stop) => stop,
     };
-    match verdict {
-        _ if !cur.unchanged() => Closer::Stop(Stop::changed(place)),
-        Ok(()) => Closer::Pass,
-        Err(errno) => Closer::Stop(with_nul(Stop::Errno(errno), nul_ahead)),
-    }
+    // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
+    let errno = matches!(stop, Stop::Errno(_));
+    Closer::Stop(if errno && nul_ahead() { Stop::Errno(Errno::EINVAL) } else { stop })
 }
 
-/// A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
-fn with_nul(stop: Stop<'_>, nul: bool) -> Stop<'_> {
-    match stop {
-        Stop::Errno(_) if nul => Stop::Errno(Errno::EINVAL),
-        other => other,
-    }
-}
-
-/// Whether what the walk arrived at is there, and up to date; `ENOENT` if it is known to be absent.
-pub(crate) fn usable<'a>(place: &Place<'a>) -> Result<(), Stop<'a>> {
-    let cur = &place.cur;
+/// Whether what the walk arrived at is there, and up to date; `ENOENT` if it is known to be absent. At position 0 the walk has not
+/// moved: no name was used that could be out of date.
+pub(crate) fn usable<'a>(cur: Cursor<'a>, pos: usize) -> Result<(), Stop<'a>> {
     if cur.is(ODD) {
-        return Err(Stop::changed(place));
+        return Err(Stop::CHANGED);
     }
     if cur.is(flags::IN_LOOKUP) {
-        return Err(Stop::HandOver(HandOver::Miss, place.dir, place.pos));
+        return Err(Stop::FromStart(HandOver::Miss));
     }
-    // Where the walk began, no name was used that could be out of date.
-    if cur.is(flags::REVALIDATE) && cur.dentry != place.dir.dentry {
-        return Err(Stop::HandOver(HandOver::Revalidate, place.dir, place.pos));
+    if cur.is(flags::REVALIDATE) && pos > 0 {
+        return Err(Stop::FromStart(HandOver::Revalidate));
     }
-    if !cur.is(flags::NEGATIVE) {
-        return Ok(());
-    }
-    Err(if cur.unchanged() { Stop::Errno(Errno::ENOENT) } else { Stop::changed(place) })
+    if cur.is(flags::NEGATIVE) { Err(validated(cur, Errno::ENOENT)) } else { Ok(()) }
 }

@@ -1,7 +1,8 @@
 //! From the fast walk to the locked one: pin what was reached and go on from there, or start again.
 //!
-//! A hand-over is counted by reason. "Changed" starts the whole walk again, locked; the others go on at the last good directory, if it and
-//! all links on the trail are still what they were when they were sampled.
+//! A hand-over is counted by reason. Where a name is missing, or permission to search is the file system's to give, the locked walk goes on in
+//! the last good directory, if that and all links on the trail are still what they were when they were sampled. Everything else
+//! starts again.
 
 use super::locked::{Text, Walker};
 use super::symlink::{Entered, Trail};
@@ -12,8 +13,14 @@ use crate::memory::seqcount;
 use crate::stats::HandOver;
 use crate::vfs::Pinned;
 
-/// Where the fast walk stopped, and why.
-pub(crate) struct Resume<'a> {
+/// How the locked walk begins.
+pub(crate) enum Resume<'a> {
+    FromStart(HandOver),
+    At(Box<Kept<'a>>),
+}
+
+/// A place that the fast walk got to.
+pub(crate) struct Kept<'a> {
     pub(crate) reason: HandOver,
     /// The last good directory.
     pub(crate) dir: Cursor<'a>,
@@ -21,23 +28,19 @@ pub(crate) struct Resume<'a> {
     pub(crate) trail: Trail,
 }
 
-impl<'a> Resume<'a> {
-    /// A hand-over that starts the walk again.
-    pub(crate) fn from_start(reason: HandOver, start: Cursor<'a>) -> Resume<'a> {
-        Resume { reason, dir: start, trail: Trail::none() }
-    }
-}
-
 /// The locked walk that takes over; from `start`, which somebody has a pin on, where the place cannot be kept.
 pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: DentryId, resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
-    env.core.counters.hand_over(resume.reason);
-    let kept = (resume.reason != HandOver::Changed).then(|| keep(env, path, resume, follow)).flatten();
+    let (reason, kept) = match resume {
+        Resume::FromStart(reason) => (*reason, None),
+        Resume::At(kept) => (kept.reason, keep(env, path, kept, follow)),
+    };
+    env.core.counters.hand_over(reason);
     kept.unwrap_or_else(|| Walker::start(env, path, start, follow))
 }
 
 /// Pins where the fast walk is; `None` if it is not what it was.
-fn keep<'a>(env: &Env<'a>, path: &'a [u8], resume: &Resume<'a>, follow: Follow) -> Option<Walker<'a>> {
-    let Resume { dir, trail, .. } = resume;
+fn keep<'a>(env: &Env<'a>, path: &'a [u8], kept: &Kept<'a>, follow: Follow) -> Option<Walker<'a>> {
+    let Kept { dir, trail, .. } = kept;
     let pinned = env.core.dentries.pin_sampled(dir.dentry, dir.word).then(|| Pinned::new(env.core, dir.dentry))?;
     let texts = trail.left().iter().chain([&trail.current]);
     let texts = texts.map(|entered| text(env, path, entered)).collect::<Option<_>>()?;

@@ -4,7 +4,7 @@ use super::component::{Path, Text};
 use super::fast::{OBSTACLES, Segment, segment, usable};
 use super::hand_over::Resume;
 use super::symlink::{self, Trail};
-use super::{Cursor, Env, Follow, Place, Stop};
+use super::{Cursor, Env, Follow, Stop, validated};
 use crate::Errno;
 use crate::config::Config;
 use crate::dcache::dentry::{VISITED, flags};
@@ -14,7 +14,7 @@ use crate::sync::Ordering;
 pub(crate) enum Stopped<'a> {
     /// There is one: this.
     Errno(Errno),
-    /// The locked walk goes on from here.
+    /// The locked walk goes on.
     HandOver(Resume<'a>),
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Ending {
 }
 
 impl Ending {
-    pub(crate) fn of(text: &impl Text) -> Ending {
+    pub(crate) fn of(text: impl Text) -> Ending {
         if text.ends_in_slash() { Ending::Slash } else { Ending::Nothing }
     }
 
@@ -36,23 +36,19 @@ impl Ending {
     }
 }
 
-/// Walks a path to its end. The place is there and is what it has to be, provided that the cursor is rechecked after the last read.
+/// Walks a path to its end. What it ends at is there and is what it has to be, provided that the cursor is rechecked after the last
+/// read.
 #[inline(always)]
-pub(crate) fn to_end<'a, C: Config>(
-    env: &Env<'a>,
-    path: &'a [u8],
-    from: Cursor<'a>,
-    follow: Follow,
-) -> Result<Place<'a>, Stopped<'a>> {
+pub(crate) fn to_end<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
     let path = Path(path);
-    match segment::<C, _>(env, &path, from, 0) {
-        Segment::End(place) if !place.cur.is(OBSTACLES) && !(path.ends_in_slash() && !place.cur.is(flags::DIRECTORY)) => {
-            mark(&place.cur);
-            Ok(place)
+    match segment::<C, _>(env, path, from, path.0) {
+        Segment::End(cur) if !cur.is(OBSTACLES) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) => {
+            mark(cur);
+            Ok(cur)
         }
         // Most of what compilers and shells ask for is absent.
-        Segment::End(place) if place.cur.word & OBSTACLES == flags::NEGATIVE && place.cur.unchanged() => {
-            mark(&place.cur);
+        Segment::End(cur) if cur.has(OBSTACLES, flags::NEGATIVE) && cur.unchanged() => {
+            mark(cur);
             Err(Stopped::Errno(Errno::ENOENT))
         }
         other => not_plain::<C>(env, path, other, follow),
@@ -61,32 +57,31 @@ pub(crate) fn to_end<'a, C: Config>(
 
 #[cold]
 #[inline(never)]
-fn not_plain<'a, C: Config>(env: &Env<'a>, path: Path<'a>, end: Segment<'a>, follow: Follow) -> Result<Place<'a>, Stopped<'a>> {
-    let ending = Ending::of(&path);
+fn not_plain<'a, C: Config>(env: &Env<'a>, path: Path<'a>, end: Segment<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
+    let ending = Ending::of(path);
     match end {
-        Segment::Link(place, after) => symlink::through::<C>(env, path, place, after, follow),
-        Segment::End(place) if place.cur.is(flags::LINK) && (follow == Follow::Links || ending == Ending::Slash) => {
-            symlink::through::<C>(env, path, place, path.len(), follow)
+        Segment::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
+        Segment::End(link) if link.is(flags::LINK) && (follow == Follow::Links || ending == Ending::Slash) => {
+            symlink::through::<C>(env, path, link, path.len(), follow)
         }
-        Segment::End(place) => arrive(&place, ending).map_err(|stop| Trail::none().stopped(stop)),
+        Segment::End(cur) => arrive(cur, path.len(), ending).map_err(|stop| Trail::none().stopped(stop)),
         Segment::Stop(stop) => Err(Trail::none().stopped(stop)),
     }
 }
 
 /// Whether the place where everything ends will do.
-pub(crate) fn arrive<'a>(place: &Place<'a>, ending: Ending) -> Result<Place<'a>, Stop<'a>> {
-    usable(place)?;
-    if ending == Ending::Slash && !place.cur.is(flags::DIRECTORY) {
-        let not = Stop::Errno(Errno::ENOTDIR);
-        return Err(if place.cur.unchanged() { not } else { Stop::changed(place) });
+pub(crate) fn arrive(cur: Cursor<'_>, pos: usize, ending: Ending) -> Result<Cursor<'_>, Stop<'_>> {
+    usable(cur, pos)?;
+    if ending == Ending::Slash && !cur.is(flags::DIRECTORY) {
+        return Err(validated(cur, Errno::ENOTDIR));
     }
-    mark(&place.cur);
-    Ok(*place)
+    mark(cur);
+    Ok(cur)
 }
 
 /// Leaves the one mark of a hit, once. If the slot is somebody else's by now, that one is kept a little longer.
 #[inline(always)]
-fn mark(cur: &Cursor<'_>) {
+fn mark(cur: Cursor<'_>) {
     let visited = &cur.line[VISITED];
     if visited.load(Ordering::Relaxed) == 0 {
         visited.store(1, Ordering::Relaxed);

@@ -35,7 +35,7 @@ pub(crate) enum Decision {
 
 impl Snapshot {
     /// Of the inode of a cursor, or `None` if something changed. The dentry is rechecked, too: it is the inode of that name.
-    pub(crate) fn of(env: &Env<'_>, cur: &Cursor<'_>) -> Option<Snapshot> {
+    pub(crate) fn of(env: &Env<'_>, cur: Cursor<'_>) -> Option<Snapshot> {
         let snapshot = Snapshot::read(env.core, inode_of(cur.line))?;
         cur.unchanged().then_some(snapshot)
     }

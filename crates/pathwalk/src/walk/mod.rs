@@ -102,20 +102,17 @@ impl Cursor<'_> {
         seqcount::unchanged(&self.line[WORD], self.word)
     }
 
+    /// Whether any of these flags is set.
     #[inline(always)]
     pub(crate) fn is(&self, flags: u64) -> bool {
-        self.word & flags != 0
+        self.word as u32 & flags as u32 != 0
     }
-}
 
-/// Where the fast walk is.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) cur: Cursor<'a>,
-    /// The directory in which `cur` was found; `cur` itself where a text began.
-    pub(crate) dir: Cursor<'a>,
-    /// Where in the text the component starts that led from `dir` to `cur`.
-    pub(crate) pos: usize,
+    /// Whether of the flags in `mask`, exactly those in `set` are set.
+    #[inline(always)]
+    pub(crate) fn has(&self, mask: u64, set: u64) -> bool {
+        self.word as u32 & mask as u32 == set as u32
+    }
 }
 
 /// Why the fast walk ended before the end.
@@ -124,12 +121,17 @@ pub(crate) enum Stop<'a> {
     /// The answer, validated.
     Errno(Errno),
     /// Somebody else has to go on, from this directory and this position in the text.
-    HandOver(HandOver, Cursor<'a>, usize),
+    At(HandOver, Cursor<'a>, usize),
+    /// Somebody else has to walk, from the start.
+    FromStart(HandOver),
 }
 
-impl<'a> Stop<'a> {
-    /// The walk saw something change: it starts over.
-    pub(crate) fn changed(at: &Place<'a>) -> Stop<'a> {
-        Stop::HandOver(HandOver::Changed, at.dir, at.pos)
-    }
+impl Stop<'_> {
+    /// The walk saw something change.
+    pub(crate) const CHANGED: Stop<'static> = Stop::FromStart(HandOver::Changed);
+}
+
+/// An errno, provided that what it was concluded from still holds.
+pub(crate) fn validated(cur: Cursor<'_>, errno: Errno) -> Stop<'_> {
+    if cur.unchanged() { Stop::Errno(errno) } else { Stop::CHANGED }
 }

@@ -9,13 +9,13 @@
 
 use super::component::{Path, Text};
 use super::fast::{Segment, segment, usable};
-use super::hand_over::Resume;
+use super::hand_over::{Kept, Resume};
 use super::last::{Ending, Stopped, arrive};
 use super::may::Snapshot;
-use super::{Cursor, Env, Follow, Place, Stop};
+use super::{Cursor, Env, Follow, Stop, validated};
 use crate::Errno;
 use crate::config::Config;
-use crate::dcache::dentry::{InodeId, flags, inode_of};
+use crate::dcache::dentry::{InodeId, flags, inode_of, parent_of};
 use crate::icache::inode::{self, LINKS_AUX, MIXED, Record};
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
@@ -60,42 +60,47 @@ impl Trail {
     }
 
     /// A stop within the current text, made into one of the walk.
+    #[cold]
     pub(crate) fn stopped(mut self, stop: Stop<'_>) -> Stopped<'_> {
         match stop {
             Stop::Errno(errno) => Stopped::Errno(errno),
-            Stop::HandOver(reason, dir, pos) => {
+            Stop::FromStart(reason) => Stopped::HandOver(Resume::FromStart(reason)),
+            Stop::At(reason, dir, pos) => {
                 self.current.pos = pos;
-                Stopped::HandOver(Resume { reason, dir, trail: self })
+                Stopped::HandOver(Resume::At(Box::new(Kept { reason, dir, trail: self })))
             }
         }
     }
 
-    /// Walks the current text from a position. `None`: its link changed.
-    fn walk<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, from: Cursor<'a>, pos: usize) -> Option<Walked<'a>> {
+    /// Walks the current text from a position.
+    fn walk<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, from: Cursor<'a>, pos: usize) -> Result<Walked<'a>, Stop<'a>> {
         if self.current.inode == InodeId::NONE {
-            let segment = segment::<C, _>(env, &path, from, pos);
-            return Some(Walked { segment, ending: Ending::of(&path) });
+            let segment = segment::<C, _>(env, path, from, path.from(pos));
+            return Ok(Walked { segment, length: path.len(), ending: Ending::of(path) });
         }
-        let body = Body::of(env, self.current.inode, self.current.word)?;
-        let segment = segment::<C, _>(env, &body, from, pos);
-        Some(Walked { segment, ending: Ending::of(&body) })
+        let reader = Body::reader(env, self.current.inode);
+        let body = Body::of(env, self.current.inode, self.current.word, &reader).ok_or(Stop::CHANGED)?;
+        Ok(Walked { segment: segment::<C, _>(env, body, from, pos), length: body.len(), ending: Ending::of(body) })
     }
 
     /// Enters a link: its body becomes the current text. Returns where the body's walk begins.
-    fn enter<'a>(&mut self, env: &Env<'a>, link: &Place<'a>, rest: Rest) -> Result<Cursor<'a>, Stop<'a>> {
+    fn enter<'a>(&mut self, env: &Env<'a>, link: Cursor<'a>, rest: Rest) -> Result<Cursor<'a>, Stop<'a>> {
         let is_last = matches!(rest, Rest::Over(_)) && self.depth == 0;
-        if let Some(errno) = refused(env, link, self.links, is_last)? {
-            return Err(if link.cur.unchanged() { Stop::Errno(errno) } else { Stop::changed(link) });
+        // Where it was found, as of an instant at which it was there.
+        let dir = env.cursor(parent_of(link.line));
+        if let Some(errno) = refused(env, link, dir, self.links, is_last)? {
+            return Err(validated(link, errno));
         }
-        let inode = inode_of(link.cur.line);
+        let inode = inode_of(link.line);
         let word = seqcount::sample(&env.core.inodes.record(inode)[inode::WORD]);
         if word & inode::flags::BODY == 0 {
-            return Err(Stop::HandOver(HandOver::LinkBody, link.dir, link.pos));
+            return Err(Stop::FromStart(HandOver::LinkBody));
         }
-        let body = Body::of(env, inode, word).ok_or(Stop::changed(link))?;
-        let absolute = body.word(0) as u8 == b'/';
-        if !body.still_there() || !link.cur.unchanged() {
-            return Err(Stop::changed(link));
+        let reader = Body::reader(env, inode);
+        let body = Body::of(env, inode, word, &reader).ok_or(Stop::CHANGED)?;
+        let absolute = body.word(0, 0) as u8 == b'/';
+        if !body.still_there() || !link.unchanged() {
+            return Err(Stop::CHANGED);
         }
         let behind = match rest {
             Rest::At(pos) => {
@@ -107,7 +112,7 @@ impl Trail {
         };
         self.current = Entered { inode, word, pos: 0, behind };
         self.links += 1;
-        Ok(if absolute { env.cursor(env.root()) } else { link.dir })
+        Ok(if absolute { env.cursor(env.root()) } else { dir })
     }
 
     /// Back to the text before, where there is one; returns where its next component starts.
@@ -130,17 +135,18 @@ enum Rest {
 /// How far the walk got in the current text.
 struct Walked<'a> {
     segment: Segment<'a>,
+    length: usize,
     ending: Ending,
 }
 
 /// What forbids a link to be followed, in the order in which Linux asks.
-fn refused<'a>(env: &Env<'a>, link: &Place<'a>, links: usize, is_last: bool) -> Result<Option<Errno>, Stop<'a>> {
+fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Result<Option<Errno>, Stop<'a>> {
     if links == MAX_LINKS {
         return Ok(Some(Errno::ELOOP));
     }
     if is_last && env.core.protects_symlinks() {
-        let snapshots = (Snapshot::of(env, &link.cur), Snapshot::of(env, &link.dir));
-        let (Some(of_link), Some(of_dir)) = snapshots else { return Err(Stop::changed(link)) };
+        let of_link = Snapshot::of(env, link).ok_or(Stop::CHANGED)?;
+        let of_dir = Snapshot::of(env, dir).ok_or(Stop::CHANGED)?;
         if is_protected(env.who().uid(), &of_link, &of_dir) {
             return Ok(Some(Errno::EACCES));
         }
@@ -156,47 +162,62 @@ pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bo
 }
 
 /// The body of a link, in side lines.
-struct Body<'a> {
+#[derive(Clone, Copy)]
+struct Body<'a, 'r> {
     record: &'a Record,
     word: u64,
     length: usize,
-    text: ChainReader<'a>,
+    text: &'r ChainReader<'a>,
 }
 
-impl<'a> Body<'a> {
+impl<'a, 'r> Body<'a, 'r> {
+    fn reader(env: &Env<'a>, inode: InodeId) -> ChainReader<'a> {
+        let chain = inode::aux_of(env.core.inodes.record(inode)[LINKS_AUX].load(Ordering::Relaxed));
+        ChainReader::new(env.core.side.lines(), chain)
+    }
+
     /// Of the link that `word` was sampled of; `None` if it changed.
-    fn of(env: &Env<'a>, inode: InodeId, word: u64) -> Option<Body<'a>> {
+    fn of(env: &Env<'a>, inode: InodeId, word: u64, text: &'r ChainReader<'a>) -> Option<Body<'a, 'r>> {
         let record = env.core.inodes.record(inode);
         let length = inode::body_length(record[MIXED].load(Ordering::Relaxed));
-        let chain = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
-        let body = Body { record, word, length, text: ChainReader::new(env.core.side.lines(), chain) };
+        let body = Body { record, word, length, text };
         body.still_there().then_some(body)
     }
 }
 
-impl Text for Body<'_> {
-    fn len(&self) -> usize {
+impl Text for Body<'_, '_> {
+    type Rest = usize;
+
+    fn len(self) -> usize {
         self.length
     }
 
-    #[inline]
-    fn word(&self, at: usize) -> u64 {
-        let low = self.text.word(at / 8);
-        let shift = 8 * (at % 8);
-        // The last line is padded, so that the word behind the last is there or is not needed.
-        if shift == 0 || at / 8 * 8 + 8 >= self.length {
-            low >> shift
-        } else {
-            low >> shift | self.text.word(at / 8 + 1) << (64 - shift)
-        }
+    fn from(self, pos: usize) -> usize {
+        pos
     }
 
-    fn still_there(&self) -> bool {
+    fn left(self, rest: usize) -> usize {
+        self.length - rest
+    }
+
+    #[inline]
+    fn word(self, rest: usize, at: usize) -> u64 {
+        let (index, shift) = ((rest + at) / 8, 8 * ((rest + at) % 8));
+        let low = self.text.word(index) >> shift;
+        // The last word is padded with zeros; behind it there is none.
+        if shift == 0 || (index + 1) * 8 >= self.length { low } else { low | self.text.word(index + 1) << (64 - shift) }
+    }
+
+    fn behind(self, rest: usize, bytes: usize) -> Option<usize> {
+        (bytes < self.length - rest).then_some(rest + bytes + 1)
+    }
+
+    fn still_there(self) -> bool {
         self.word & seqcount::ODD == 0 && seqcount::unchanged(&self.record[inode::WORD], self.word)
     }
 
     /// Bodies with a NUL are not cached.
-    fn has_nul(&self, _at: usize) -> bool {
+    fn has_nul(self, _rest: usize) -> bool {
         false
     }
 }
@@ -208,40 +229,48 @@ impl Text for Body<'_> {
 pub(crate) fn through<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
-    link: Place<'a>,
+    link: Cursor<'a>,
     after: usize,
     follow: Follow,
-) -> Result<Place<'a>, Stopped<'a>> {
-    if path.has_nul(0) {
+) -> Result<Cursor<'a>, Stopped<'a>> {
+    if path.has_nul(path.0) {
         return Err(Stopped::Errno(Errno::EINVAL));
     }
     let mut trail = Trail::none();
-    let mut rest = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(&path)) };
-    let mut link = link;
-    loop {
-        let (mut from, mut pos) = match trail.enter(env, &link, rest) {
-            Ok(from) => (from, 0),
-            Err(stop) => return Err(trail.stopped(stop)),
-        };
-        (link, rest) = loop {
-            let Some(walked) = trail.walk::<C>(env, path, from, pos) else { return Err(trail.stopped(Stop::changed(&link))) };
-            let place = match walked.segment {
-                Segment::Stop(stop) => return Err(trail.stopped(stop)),
-                Segment::Link(place, after) => break (place, Rest::At(after)),
-                Segment::End(place) => place,
+    let first = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(path)) };
+    trail.follow::<C>(env, path, (link, first), follow).map_err(|stop| trail.stopped(stop))
+}
+
+impl Trail {
+    fn follow<'a, C: Config>(
+        &mut self,
+        env: &Env<'a>,
+        path: Path<'a>,
+        first: (Cursor<'a>, Rest),
+        follow: Follow,
+    ) -> Result<Cursor<'a>, Stop<'a>> {
+        let (mut link, mut rest) = first;
+        loop {
+            let mut cur = self.enter(env, link, rest)?;
+            let mut pos = 0;
+            (link, rest) = loop {
+                let walked = self.walk::<C>(env, path, cur, pos)?;
+                cur = match walked.segment {
+                    Segment::Stop(stop) => return Err(stop),
+                    Segment::Link(link, after) => break (link, Rest::At(after)),
+                    Segment::End(cur) => cur,
+                };
+                let ending = self.current.behind.or(walked.ending);
+                usable(cur, walked.length)?;
+                let stays = self.depth == 0 && follow == Follow::Not && ending == Ending::Nothing;
+                if cur.is(flags::LINK) && !stays {
+                    break (cur, Rest::Over(ending));
+                }
+                match self.leave() {
+                    Some(next) => pos = next,
+                    None => return arrive(cur, walked.length, ending),
+                }
             };
-            let ending = trail.current.behind.or(walked.ending);
-            if let Err(stop) = usable(&place) {
-                return Err(trail.stopped(stop));
-            }
-            let stays = trail.depth == 0 && follow == Follow::Not && ending == Ending::Nothing;
-            if place.cur.is(flags::LINK) && !stays {
-                break (place, Rest::Over(ending));
-            }
-            match trail.leave() {
-                Some(next) => (from, pos) = (place.cur, next),
-                None => return arrive(&place, ending).map_err(|stop| trail.stopped(stop)),
-            }
-        };
+        }
     }
 }
