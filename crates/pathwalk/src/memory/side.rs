@@ -86,7 +86,18 @@ impl<'a> ChainReader<'a> {
 
     /// The `index`th word: nonsense if the chain is stale, zero if it leads nowhere. `index` is below the recorded length, which
     /// bounds the steps.
+    #[inline]
     pub(crate) fn word(&self, index: usize) -> u64 {
+        if index < TEXT_WORDS { self.word_in(self.first, index) } else { self.far_word(index) }
+    }
+
+    #[inline(always)]
+    fn word_in(&self, slot: Chain, index: usize) -> u64 {
+        self.lines.get(slot as usize).map_or(0, |line| line[1 + index].load(Ordering::Relaxed))
+    }
+
+    #[inline(never)]
+    fn far_word(&self, index: usize) -> u64 {
         let wanted = index / TEXT_WORDS;
         let (mut number, mut slot) = self.last.get();
         if wanted < number {
@@ -98,7 +109,7 @@ impl<'a> ChainReader<'a> {
             number += 1;
         }
         self.last.set((number, slot));
-        self.lines.get(slot as usize).map_or(0, |line| line[1 + index % TEXT_WORDS].load(Ordering::Relaxed))
+        self.word_in(slot, index % TEXT_WORDS)
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn access_with<C: Config>(context: &Context, path: &[u8], want: Acces
 fn fast_from_cwd<'a, C: Config>(context: &'a Context, path: &'a [u8], want: Access) -> Result<(), Stopped<'a>> {
     let env = Env::new(context, Whose::Real);
     let from = start::at_cwd(&env, path).map_err(Stopped::Errno)?;
-    fast::<C>(&env, path, from, Follow::Links, want)
+    fast::<C>(&env, path, env.cursor(from), Follow::Links, want)
 }
 
 #[cold]
@@ -47,7 +47,7 @@ fn fast_from_cwd<'a, C: Config>(context: &'a Context, path: &'a [u8], want: Acce
 fn slow_from_cwd<'a>(context: &'a Context, path: &'a [u8], want: Access, stopped: Stopped<'a>) -> Result<(), Errno> {
     let env = Env::new(context, Whose::Real);
     let from = start::at_cwd(&env, path)?;
-    answer(&env, path, from.dentry, Follow::Links, Err(stopped), |found| check(&env, &found, want))
+    answer(&env, path, from, Follow::Links, Err(stopped), |found| check(&env, &found, want))
 }
 
 pub(crate) fn faccessat(context: &Context, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
@@ -65,9 +65,10 @@ pub(crate) fn faccessat(context: &Context, at: At<'_>, path: &[u8], want: Access
 
 #[inline(always)]
 fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow, want: Access) -> Result<(), Stopped<'a>> {
-    let cur = to_end::<C>(env, path, from, follow)?;
-    let granted = cur.word & everyone(want) == everyone(want) && !env.core.asks_mount.intersects(want);
-    if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
+    to_end::<C, _>(env, path, from, follow, |cur| {
+        let granted = cur.has(everyone(want), everyone(want)) && !env.core.asks_mount.intersects(want);
+        if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
+    })
 }
 
 /// Where it is not granted to everyone: the inode is looked at.

@@ -27,7 +27,7 @@ pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlag
 }
 
 fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
-    let cur = to_end::<Shipped>(env, path, from, follow)?;
+    let cur = to_end::<Shipped, _>(env, path, from, follow, Ok)?;
     if env.core.dentries.pin_sampled(cur.dentry, cur.word) {
         Ok(Pinned::new(env.core, cur.dentry))
     } else {

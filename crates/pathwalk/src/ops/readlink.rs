@@ -41,7 +41,7 @@ pub(crate) fn readlinkat_with<C: Config>(context: &Context, at: At<'_>, path: &[
 
 #[inline(always)]
 fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
-    let cur = to_end::<C>(env, path, from, Follow::Not)?;
+    let cur = to_end::<C, _>(env, path, from, Follow::Not, Ok)?;
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     if !cur.is(flags::LINK) {
         return if cur.unchanged() { Err(Stopped::Errno(Errno::EINVAL)) } else { hand_over(HandOver::Changed) };

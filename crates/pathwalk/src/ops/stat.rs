@@ -30,7 +30,7 @@ pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags
 
 #[inline(always)]
 fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Attributes, Stopped<'a>> {
-    let cur = to_end::<Shipped>(env, path, from, follow)?;
+    let cur = to_end::<Shipped, _>(env, path, from, follow, Ok)?;
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     let Some(words) = read(env.core, inode_of(cur.line)) else { return hand_over(HandOver::Changed) };
     if !cur.unchanged() {

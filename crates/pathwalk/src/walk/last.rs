@@ -1,7 +1,7 @@
 //! What a walk arrived at, and whether that will do.
 
 use super::component::{Path, Text};
-use super::fast::{OBSTACLES, Segment, segment, usable};
+use super::fast::{Broken, OBSTACLES, segment, usable};
 use super::hand_over::Resume;
 use super::symlink::{self, Trail};
 use super::{Cursor, Env, Follow, Stop, validated};
@@ -36,36 +36,53 @@ impl Ending {
     }
 }
 
-/// Walks a path to its end. What it ends at is there and is what it has to be, provided that the cursor is rechecked after the last
-/// read.
+/// Walks a path to its end and finishes there: what it ends at is there and is what it has to be, provided that `finish` rechecks
+/// the cursor after its last read.
 #[inline(always)]
-pub(crate) fn to_end<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
+pub(crate) fn to_end<'a, C: Config, T>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    from: Cursor<'a>,
+    follow: Follow,
+    finish: impl Fn(Cursor<'a>) -> Result<T, Stopped<'a>> + Copy,
+) -> Result<T, Stopped<'a>> {
     let path = Path(path);
-    match segment::<C, _>(env, path, from, path.0) {
-        Segment::End(cur) if !cur.is(OBSTACLES) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) => {
+    let end = |cur: Cursor<'a>| {
+        if !cur.is(OBSTACLES) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) {
             mark(cur);
-            Ok(cur)
+            return finish(cur);
         }
         // Most of what compilers and shells ask for is absent.
-        Segment::End(cur) if cur.has(OBSTACLES, flags::NEGATIVE) && cur.unchanged() => {
+        if cur.has(OBSTACLES, flags::NEGATIVE) && cur.unchanged() {
             mark(cur);
-            Err(Stopped::Errno(Errno::ENOENT))
+            return Err(Stopped::Errno(Errno::ENOENT));
         }
-        other => not_plain::<C>(env, path, other, follow),
-    }
+        at_other::<C>(env, path, cur, follow).and_then(finish)
+    };
+    segment::<C, _, _>(env, path, from, path.0, end, |why| on_the_way::<C>(env, path, why, follow).and_then(finish))
 }
 
+/// The end of the path is a link, absent, out of date or no directory.
 #[cold]
 #[inline(never)]
-fn not_plain<'a, C: Config>(env: &Env<'a>, path: Path<'a>, end: Segment<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
+fn at_other<'a, C: Config>(env: &Env<'a>, path: Path<'a>, cur: Cursor<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
     let ending = Ending::of(path);
-    match end {
-        Segment::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
-        Segment::End(link) if link.is(flags::LINK) && (follow == Follow::Links || ending == Ending::Slash) => {
-            symlink::through::<C>(env, path, link, path.len(), follow)
+    if cur.is(flags::LINK) && (follow == Follow::Links || ending == Ending::Slash) {
+        if let Err(stop) = usable(cur, path.len()) {
+            return Err(Trail::none().stopped(stop));
         }
-        Segment::End(cur) => arrive(cur, path.len(), ending).map_err(|stop| Trail::none().stopped(stop)),
-        Segment::Stop(stop) => Err(Trail::none().stopped(stop)),
+        return symlink::through::<C>(env, path, cur, path.len(), follow);
+    }
+    arrive(cur, path.len(), ending).map_err(|stop| Trail::none().stopped(stop))
+}
+
+/// Something is in the way.
+#[cold]
+#[inline(never)]
+fn on_the_way<'a, C: Config>(env: &Env<'a>, path: Path<'a>, why: Broken<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
+    match why {
+        Broken::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
+        Broken::Stop(stop) => Err(Trail::none().stopped(stop)),
     }
 }
 

@@ -1,23 +1,24 @@
 //! Where a walk starts.
 
-use super::{Cursor, Env};
+use super::Env;
 use crate::Errno;
 use crate::context::At;
 use crate::dcache::dentry::{DentryId, flags};
 use crate::limits::PATH_MAX;
 
-/// The first directory of a walk that starts in the working directory, and what there is to refuse before a walk.
+/// Where a walk starts that was given no starting point, and what there is to refuse before a walk.
+///
+/// Not a cursor: within a `Result`, its word would be taken apart and put together again at every step of the walk.
 #[inline(always)]
-pub(crate) fn at_cwd<'a>(env: &Env<'a>, path: &[u8]) -> Result<Cursor<'a>, Errno> {
-    let start = match path.first() {
-        Some(b'/') => &env.context.root,
-        Some(_) => &env.context.cwd,
-        None => return Err(Errno::ENOENT),
-    };
+pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<DentryId, Errno> {
     if path.len() > PATH_MAX {
         return Err(Errno::ENAMETOOLONG);
     }
-    Ok(env.cursor(start.dentry()))
+    match path.first() {
+        Some(b'/') => Ok(env.root()),
+        Some(_) => Ok(env.context.cwd.dentry()),
+        None => Err(Errno::ENOENT),
+    }
 }
 
 /// The same from a starting point; an empty path is refused by the caller, if it is to be.

@@ -7,8 +7,10 @@
 //! Order for one link: `ELOOP` past 40, `protected_symlinks` for the last component, a mount that follows none, the body. What it
 //! does not do: access times of links are not kept, as on a mount with `noatime`.
 
+use arrayvec::ArrayVec;
+
 use super::component::{Path, Text};
-use super::fast::{Segment, segment, usable};
+use super::fast::{Broken, segment, usable};
 use super::hand_over::{Kept, Resume};
 use super::last::{Ending, Stopped, arrive};
 use super::may::Snapshot;
@@ -41,8 +43,7 @@ const PATH: Entered = Entered { inode: InodeId::NONE, word: 0, pos: 0, behind: E
 
 /// The texts of a walk.
 pub(crate) struct Trail {
-    left: [Entered; MAX_LINKS],
-    depth: usize,
+    left: ArrayVec<Entered, MAX_LINKS>,
     pub(crate) current: Entered,
     /// Links entered so far.
     pub(crate) links: usize,
@@ -51,12 +52,12 @@ pub(crate) struct Trail {
 impl Trail {
     /// In the path, with no link entered.
     pub(crate) fn none() -> Trail {
-        Trail { left: [PATH; MAX_LINKS], depth: 0, current: PATH, links: 0 }
+        Trail { left: ArrayVec::new_const(), current: PATH, links: 0 }
     }
 
     /// The texts that were left, outermost first.
     pub(crate) fn left(&self) -> &[Entered] {
-        &self.left[..self.depth]
+        &self.left
     }
 
     /// A stop within the current text, made into one of the walk.
@@ -74,18 +75,23 @@ impl Trail {
 
     /// Walks the current text from a position.
     fn walk<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, from: Cursor<'a>, pos: usize) -> Result<Walked<'a>, Stop<'a>> {
+        let stopped = |why| match why {
+            Broken::Link(link, after) => Ok(Walked::ToLink(link, after)),
+            Broken::Stop(stop) => Err(stop),
+        };
         if self.current.inode == InodeId::NONE {
-            let segment = segment::<C, _>(env, path, from, path.from(pos));
-            return Ok(Walked { segment, length: path.len(), ending: Ending::of(path) });
+            let end = |cur| Ok(Walked::ToEnd { cur, length: path.len(), ending: Ending::of(path) });
+            return segment::<C, _, _>(env, path, from, path.from(pos), end, stopped);
         }
         let reader = Body::reader(env, self.current.inode);
         let body = Body::of(env, self.current.inode, self.current.word, &reader).ok_or(Stop::CHANGED)?;
-        Ok(Walked { segment: segment::<C, _>(env, body, from, pos), length: body.len(), ending: Ending::of(body) })
+        let end = |cur| Ok(Walked::ToEnd { cur, length: body.len(), ending: Ending::of(body) });
+        segment::<C, _, _>(env, body, from, pos, end, stopped)
     }
 
     /// Enters a link: its body becomes the current text. Returns where the body's walk begins.
     fn enter<'a>(&mut self, env: &Env<'a>, link: Cursor<'a>, rest: Rest) -> Result<Cursor<'a>, Stop<'a>> {
-        let is_last = matches!(rest, Rest::Over(_)) && self.depth == 0;
+        let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty();
         // Where it was found, as of an instant at which it was there.
         let dir = env.cursor(parent_of(link.line));
         if let Some(errno) = refused(env, link, dir, self.links, is_last)? {
@@ -104,8 +110,7 @@ impl Trail {
         }
         let behind = match rest {
             Rest::At(pos) => {
-                self.left[self.depth] = Entered { pos, ..self.current };
-                self.depth += 1;
+                self.left.push(Entered { pos, ..self.current });
                 Ending::Nothing
             }
             Rest::Over(behind) => behind,
@@ -117,8 +122,7 @@ impl Trail {
 
     /// Back to the text before, where there is one; returns where its next component starts.
     fn leave(&mut self) -> Option<usize> {
-        self.depth = self.depth.checked_sub(1)?;
-        self.current = self.left[self.depth];
+        self.current = self.left.pop()?;
         Some(self.current.pos)
     }
 }
@@ -133,10 +137,10 @@ enum Rest {
 }
 
 /// How far the walk got in the current text.
-struct Walked<'a> {
-    segment: Segment<'a>,
-    length: usize,
-    ending: Ending,
+enum Walked<'a> {
+    /// To a link, with a component behind it that starts here.
+    ToLink(Cursor<'a>, usize),
+    ToEnd { cur: Cursor<'a>, length: usize, ending: Ending },
 }
 
 /// What forbids a link to be followed, in the order in which Linux asks.
@@ -233,12 +237,13 @@ pub(crate) fn through<'a, C: Config>(
     after: usize,
     follow: Follow,
 ) -> Result<Cursor<'a>, Stopped<'a>> {
-    if path.has_nul(path.0) {
-        return Err(Stopped::Errno(Errno::EINVAL));
-    }
     let mut trail = Trail::none();
     let first = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(path)) };
-    trail.follow::<C>(env, path, (link, first), follow).map_err(|stop| trail.stopped(stop))
+    trail.follow::<C>(env, path, (link, first), follow).map_err(|stop| match stop {
+        // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
+        Stop::Errno(_) if path.has_nul(path.0) => Stopped::Errno(Errno::EINVAL),
+        other => trail.stopped(other),
+    })
 }
 
 impl Trail {
@@ -254,21 +259,21 @@ impl Trail {
             let mut cur = self.enter(env, link, rest)?;
             let mut pos = 0;
             (link, rest) = loop {
-                let walked = self.walk::<C>(env, path, cur, pos)?;
-                cur = match walked.segment {
-                    Segment::Stop(stop) => return Err(stop),
-                    Segment::Link(link, after) => break (link, Rest::At(after)),
-                    Segment::End(cur) => cur,
+                let (length, ending) = match self.walk::<C>(env, path, cur, pos)? {
+                    Walked::ToLink(link, after) => break (link, Rest::At(after)),
+                    Walked::ToEnd { cur: end, length, ending } => {
+                        cur = end;
+                        (length, self.current.behind.or(ending))
+                    }
                 };
-                let ending = self.current.behind.or(walked.ending);
-                usable(cur, walked.length)?;
-                let stays = self.depth == 0 && follow == Follow::Not && ending == Ending::Nothing;
+                usable(cur, length)?;
+                let stays = self.left.is_empty() && follow == Follow::Not && ending == Ending::Nothing;
                 if cur.is(flags::LINK) && !stays {
                     break (cur, Rest::Over(ending));
                 }
                 match self.leave() {
                     Some(next) => pos = next,
-                    None => return arrive(cur, walked.length, ending),
+                    None => return arrive(cur, length, ending),
                 }
             };
         }
