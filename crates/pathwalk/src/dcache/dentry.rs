@@ -23,8 +23,8 @@
 use crate::attr::FileType;
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{LINE, Line, Records};
-use crate::memory::table::{Table, TableView};
 use crate::memory::side::{Chain, word_at};
+use crate::memory::table::{Table, TableView};
 use crate::memory::{pin, seqcount};
 use crate::permission::Access;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, zeroed};

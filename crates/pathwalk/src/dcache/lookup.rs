@@ -1,8 +1,8 @@
 //! Finding a dentry by parent and name, and making one.
 
 use super::dentry::{
-    DentryId, INLINE_NAME, InodeId, NAME, VISITED, WORD, chain_of, flags, has_parent_and_length, length_of, set_head, set_inode_chain,
-    set_parent_length,
+    DentryId, INLINE_NAME, InodeId, NAME, VISITED, WORD, chain_of, flags, has_parent_and_length, length_of, set_head,
+    set_inode_chain, set_parent_length,
 };
 use crate::Errno;
 use crate::limits::NAME_MAX;

@@ -10,9 +10,7 @@
 
 use super::{pin, seqcount};
 use crate::Errno;
-use crate::dcache::dentry::{
-    DentryId, InodeId, VISITED, WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length,
-};
+use crate::dcache::dentry::{DentryId, InodeId, VISITED, WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length};
 use crate::icache::inode;
 use crate::memory::lines::Line;
 use crate::sync::{AtomicU32, Ordering};

@@ -1,7 +1,8 @@
 //! From a hash to a slot, in lines of eight entries that never move.
 //!
-//! The size follows from the budget, so the table never grows. An entry is one word: 24 bits of tag, 32 of slot; and, in
-//! the first entry of a line only, 8 bits that count how many entries went past this line because it was full. An entry is stored in the first line
+//! The size follows from the budget, so the table never grows. An entry is one word: 24 bits of tag (the lowest, which are the hash's
+//! lowest), 32 of slot (the highest); and between them, in the first entry of a line only, 8 bits that count how many entries went
+//! past this line because it was full. An entry is stored in the first line
 //! from its home that has room; so a search ends at a line that nothing went past.
 //!
 //! - Readers compare tags and check candidates themselves, since a tag may be shared. They may miss an entry that is put or
@@ -17,10 +18,10 @@
 use super::lines::{Line, Records};
 use crate::sync::{AtomicU64, Ordering};
 
-const TAG_SHIFT: u32 = 40;
-const PASSED_SHIFT: u32 = 32;
-const PASSED_ONE: u64 = 1 << PASSED_SHIFT;
-const PASSED: u64 = 0xff << PASSED_SHIFT;
+const TAG: u32 = 0xff_ffff;
+const PASSED_ONE: u64 = 1 << 24;
+const PASSED: u64 = 0xff << 24;
+const SLOT_SHIFT: u32 = 32;
 const PER_LINE: usize = 8;
 
 /// Entries a line is meant to hold on average: six of eight.
@@ -67,7 +68,7 @@ impl TableView<'_> {
     pub(crate) fn find<T>(self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
         let entry = self.0[self.home(hash)][place(hash)].load(Ordering::Acquire);
         if same_tag(entry, hash)
-            && let Some(found) = check(entry as u32)
+            && let Some(found) = check(slot_of(entry))
         {
             return Some(found);
         }
@@ -84,7 +85,7 @@ impl TableView<'_> {
             for word in line {
                 let entry = word.load(Ordering::Acquire);
                 if same_tag(entry, hash)
-                    && let Some(found) = check(entry as u32)
+                    && let Some(found) = check(slot_of(entry))
                 {
                     return Some(found);
                 }
@@ -102,7 +103,7 @@ impl TableView<'_> {
     /// There is always room: the table has more entries than there are slots.
     pub(crate) fn put(self, hash: u64, slot: u32) {
         debug_assert_ne!(slot, 0);
-        let entry = (hash << TAG_SHIFT) | u64::from(slot);
+        let entry = u64::from(slot) << SLOT_SHIFT | u64::from(hash as u32 & TAG);
         let mut at = self.home(hash);
         for _ in 0..self.0.len() {
             let line = &self.0[at];
@@ -158,16 +159,21 @@ fn place(hash: u64) -> usize {
 
 #[inline(always)]
 fn same_tag(entry: u64, hash: u64) -> bool {
-    (entry ^ (hash << TAG_SHIFT)) >> TAG_SHIFT == 0
+    (entry ^ hash) as u32 & TAG == 0
+}
+
+#[inline(always)]
+fn slot_of(entry: u64) -> u32 {
+    (entry >> SLOT_SHIFT) as u32
 }
 
 fn fill(word: &AtomicU64, entry: u64) -> bool {
-    let into_empty = |now: u64| (now as u32 == 0).then_some((now & PASSED) | entry);
+    let into_empty = |now: u64| (slot_of(now) == 0).then_some((now & PASSED) | entry);
     word.fetch_update(Ordering::Release, Ordering::Relaxed, into_empty).is_ok()
 }
 
 fn clear(word: &AtomicU64, slot: u32) -> bool {
-    let if_it_is = |now: u64| (now as u32 == slot).then_some(now & PASSED);
+    let if_it_is = |now: u64| (slot_of(now) == slot).then_some(now & PASSED);
     word.fetch_update(Ordering::Release, Ordering::Relaxed, if_it_is).is_ok()
 }
 

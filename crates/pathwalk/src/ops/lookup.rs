@@ -20,7 +20,7 @@ pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlag
         Target::Start(start) => start,
         Target::Path(from) => {
             let fast = fast(&env, path, from, follow);
-            answer(&env, path, from.dentry, follow, fast, Ok)?
+            answer(&env, path, env.dentry(from), follow, fast, Ok)?
         }
     };
     Ok(Handle::from_pinned(&context.vfs, found.into_id()))
@@ -28,8 +28,9 @@ pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlag
 
 fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
     let cur = to_end::<Shipped, _>(env, path, from, follow, Ok)?;
-    if env.core.dentries.pin_sampled(cur.dentry, cur.word) {
-        Ok(Pinned::new(env.core, cur.dentry))
+    let id = env.dentry(cur);
+    if env.core.dentries.pin_sampled(id, cur.word) {
+        Ok(Pinned::new(env.core, id))
     } else {
         Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)))
     }

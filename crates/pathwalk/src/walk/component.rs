@@ -82,8 +82,11 @@ impl<'a> Text for Path<'a> {
         true
     }
 
+    /// By words: what is left is short, and a search made for long text starts slowly.
     fn has_nul(self, rest: &'a [u8]) -> bool {
-        rest.contains(&0)
+        let (words, _) = rest.as_chunks();
+        let last = last_word(self.0, rest.len() % 8) | u64::MAX.unbounded_shl(8 * (rest.len() % 8) as u32);
+        words.iter().map(|word| u64::from_le_bytes(*word)).chain([last]).any(|word| zeros(word) != 0)
     }
 
     #[inline(always)]
@@ -209,8 +212,13 @@ const HIGH: u64 = 0x8080_8080_8080_8080;
 /// A byte is zero if taking one from it borrows (Mycroft 1987); a borrow makes false marks only above a true one.
 #[inline(always)]
 fn slashes(word: u64) -> u64 {
-    let zero_where_slash = word ^ (LOW * b'/' as u64);
-    zero_where_slash.wrapping_sub(LOW) & !zero_where_slash & HIGH
+    zeros(word ^ (LOW * b'/' as u64))
+}
+
+/// The same for bytes that are zero.
+#[inline(always)]
+fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(LOW) & !word & HIGH
 }
 
 /// The number of bytes before the first mark.
@@ -267,6 +275,23 @@ mod tests {
                         assert_eq!(name_word(Path(&path), rest, at, component.length), word_at(bytes, at));
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn a_nul_is_found_wherever_it_is() {
+        for length in 0..40 {
+            let mut path = vec![0xff; length];
+            for start in 0..=length {
+                assert!(!Path(&path).has_nul(&path[start..]));
+            }
+            for nul in 0..length {
+                path[nul] = 0;
+                for start in 0..=length {
+                    assert_eq!(Path(&path).has_nul(&path[start..]), start <= nul, "{nul} from {start} of {length}");
+                }
+                path[nul] = 1;
             }
         }
     }

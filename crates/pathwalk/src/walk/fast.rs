@@ -17,7 +17,7 @@ use super::may::{Decision, Snapshot};
 use super::{Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::config::{Config, SearchCheck};
-use crate::dcache::dentry::{DentryId, INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
+use crate::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
 use crate::icache::inode;
 use crate::memory::lines::Line;
 use crate::memory::seqcount::{self, ODD};
@@ -56,28 +56,25 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
         if !text.still_there() {
             return broken(Broken::Stop(Stop::CHANGED));
         }
-        let special = component.may_be_special();
-        if !special || component.length != 0 {
+        let empty = component.may_be_special() && component.length == 0;
+        if !empty {
             if !plainly_searchable::<C>(env, cur)
                 && let Some(why) = look_closer(env, cur, text.pos(rest), move || text.has_nul(rest))
             {
                 return broken(why);
             }
-            if !special || component.is_name() {
-                let Some(child) = child::<C, T>(env, cur.dentry, text, rest, component) else {
-                    return broken(Broken::Stop(Stop::At(HandOver::Miss, cur, text.pos(rest))));
-                };
-                if !cur.unchanged() {
-                    return broken(Broken::Stop(Stop::CHANGED));
-                }
-                cur = child;
-            } else if component.is_dot_dot() {
-                let parent = dotdot::up(env, cur);
-                if !cur.unchanged() {
-                    return broken(Broken::Stop(Stop::CHANGED));
-                }
-                cur = parent;
+            let to = if component.may_be_special() && !component.is_name() {
+                if component.is_dot_dot() { dotdot::up(env, cur) } else { cur }
+            } else if let Some(child) = child::<C, T>(env, cur, text, rest, component) {
+                child
+            } else {
+                return broken(Broken::Stop(Stop::At(HandOver::Miss, cur, text.pos(rest))));
+            };
+            // After the sample of where it leads, hand over hand.
+            if !cur.unchanged() {
+                return broken(Broken::Stop(Stop::CHANGED));
             }
+            cur = to;
         }
         match text.behind(rest, component.length) {
             Some(behind) => rest = behind,
@@ -90,28 +87,35 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
 fn next<C: Config, T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
     #[inline(never)]
     fn called<T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
-        component::next(text, rest, &env.core.hash)
+        component::next(text, rest, &env.keys)
     }
-    if C::INLINE_STEP { component::next(text, rest, &env.core.hash) } else { called(env, text, rest) }
+    if C::INLINE_STEP { component::next(text, rest, &env.keys) } else { called(env, text, rest) }
 }
 
 /// The child of this name, sampled; its name was read after the sample and is to be rechecked, after the parent.
 #[inline(always)]
-fn child<'a, C: Config, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
+fn child<'a, C: Config, T: Text>(
+    env: &Env<'a>,
+    parent: Cursor<'a>,
+    text: T,
+    rest: T::Rest,
+    name: Component,
+) -> Option<Cursor<'a>> {
     #[inline(never)]
-    fn called<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
+    fn called<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
         inlined(env, parent, text, rest, name)
     }
     #[inline(always)]
-    fn inlined<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
-        let (hash, core, hot) = (env.core.hash.in_directory(name.hash, parent.0), env.core, env.hot);
+    fn inlined<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
+        let parent = env.dentry(parent);
+        let hash = env.keys.in_directory(name.hash, parent.0);
         env.table.find(hash, move |slot| {
-            let line = hot.get(slot as usize)?;
+            let line = env.hot.get(slot as usize)?;
             let word = seqcount::sample(&line[WORD]);
             let same = has_parent_and_length(line, parent, name.length)
                 && line[NAME].load(Ordering::Relaxed) == name.first
-                && (name.length <= 8 || same_rest(core, line, text, rest, name.length));
-            same.then_some(Cursor { dentry: DentryId(slot), line, word })
+                && (name.length <= 8 || same_rest(env.core, line, text, rest, name.length));
+            same.then_some(Cursor { line, word })
         })
     }
     if C::INLINE_STEP { inlined(env, parent, text, rest, name) } else { called(env, parent, text, rest, name) }

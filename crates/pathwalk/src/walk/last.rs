@@ -82,6 +82,7 @@ fn at_other<'a, C: Config>(env: &Env<'a>, path: Path<'a>, cur: Cursor<'a>, follo
 fn on_the_way<'a, C: Config>(env: &Env<'a>, path: Path<'a>, why: Broken<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
     match why {
         Broken::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
+        Broken::Stop(Stop::Errno(errno)) => Err(Stopped::Errno(errno)),
         Broken::Stop(stop) => Err(Trail::none().stopped(stop)),
     }
 }

@@ -34,6 +34,7 @@ use crate::memory::table::TableView;
 use crate::permission::Subject;
 use crate::stats::HandOver;
 use crate::vfs::Core;
+use component::NameHash;
 
 /// Which of the two sides of somebody's credentials counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +57,7 @@ pub(crate) struct Env<'a> {
     pub(crate) context: &'a Context,
     pub(crate) hot: &'a [Line],
     pub(crate) table: TableView<'a>,
+    pub(crate) keys: NameHash,
     pub(crate) whose: Whose,
 }
 
@@ -63,7 +65,7 @@ impl<'a> Env<'a> {
     #[inline(always)]
     pub(crate) fn new(context: &'a Context, whose: Whose) -> Env<'a> {
         let core = context.vfs.core();
-        Env { core, context, hot: core.dentries.hot(), table: core.dentries.table(), whose }
+        Env { core, context, hot: core.dentries.hot(), table: core.dentries.table(), keys: core.hash, whose }
     }
 
     #[inline(always)]
@@ -82,14 +84,19 @@ impl<'a> Env<'a> {
     #[inline(always)]
     pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
         let line = &self.hot[dentry.0 as usize];
-        Cursor { dentry, line, word: seqcount::sample(&line[WORD]) }
+        Cursor { line, word: seqcount::sample(&line[WORD]) }
+    }
+
+    /// Which dentry a cursor is at.
+    #[inline(always)]
+    pub(crate) fn dentry(&self, cur: Cursor<'a>) -> DentryId {
+        DentryId(((cur.line.as_ptr().addr() - self.hot.as_ptr().addr()) / size_of::<Line>()) as u32)
     }
 }
 
-/// A dentry as the fast walk holds it: not pinned, but sampled.
+/// A dentry as the fast walk holds it: not pinned, but sampled. Its number is where its line lies, see [`Env::dentry`].
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
-    pub(crate) dentry: DentryId,
     pub(crate) line: &'a Line,
     /// May be odd: then nothing read of the dentry is to be believed.
     pub(crate) word: u64,

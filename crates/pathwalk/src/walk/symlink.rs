@@ -140,7 +140,11 @@ enum Rest {
 enum Walked<'a> {
     /// To a link, with a component behind it that starts here.
     ToLink(Cursor<'a>, usize),
-    ToEnd { cur: Cursor<'a>, length: usize, ending: Ending },
+    ToEnd {
+        cur: Cursor<'a>,
+        length: usize,
+        ending: Ending,
+    },
 }
 
 /// What forbids a link to be followed, in the order in which Linux asks.
