@@ -59,13 +59,13 @@ impl Table {
 impl TableView<'_> {
     /// The top bits choose the line: multiplied by the number of lines, they are spread evenly over any number.
     #[inline(always)]
-    fn home(self, hash: u64) -> usize {
+    fn home(&self, hash: u64) -> usize {
         ((u128::from(hash) * self.0.len() as u128) >> 64) as usize
     }
 
     /// What `check` makes of the first candidate that it accepts. Candidates may be slot 0, which is never in use.
     #[inline(always)]
-    pub(crate) fn find<T>(self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
+    pub(crate) fn find<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
         let entry = self.0[self.home(hash)][place(hash)].load(Ordering::Acquire);
         if same_tag(entry, hash)
             && let Some(found) = check(slot_of(entry))
@@ -78,7 +78,7 @@ impl TableView<'_> {
     /// The whole search, for entries that are not in their own place, and for those that are not there.
     #[cold]
     #[inline(never)]
-    fn search<T>(self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
+    fn search<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
         let mut at = self.home(hash);
         for _ in 0..self.0.len() {
             let line = &self.0[at];
@@ -147,7 +147,7 @@ impl TableView<'_> {
     }
 
     #[inline(always)]
-    fn after(self, at: usize) -> usize {
+    fn after(&self, at: usize) -> usize {
         if at + 1 == self.0.len() { 0 } else { at + 1 }
     }
 }

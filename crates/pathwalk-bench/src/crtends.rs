@@ -1,0 +1,116 @@
+//! `crtends`: one deep path, and what deciding a directory's search by one bit gives.
+//!
+//! Also for a file system with its own permission hook. Its directories may be searched by everyone; if it promises that its
+//! hook agrees with that, it is not called, else once a directory. The file itself is under the generic rule here, so that
+//! only the directories' checks differ.
+
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pathwalk::{Access, PermissionRule};
+use tempfile::TempDir;
+
+use crate::Bench;
+use crate::field::{Comparison, Entrant, Field, OURS};
+use crate::gcc_trace::{context, ours, peers, variant};
+use crate::listing::Listing;
+use crate::machine::{self, Backing, Doing, SetUpError};
+use crate::readlink::open_to_all;
+use crate::trace::Trace;
+use crate::variants::{FullCheck, ModeTest};
+
+const PATH: &str = "/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o";
+const MODE: &str = "pathwalk, mode test";
+const FULL: &str = "pathwalk, full check";
+const PROMISED: &str = "pathwalk, own hook, search promised";
+const UNPROMISED: &str = "pathwalk, own hook, nothing promised";
+
+/// So often in one pass.
+const TIMES: usize = 64;
+
+/// The bench.
+pub const BENCH: Bench = Bench { name: "crtends", about: "access to one path of six components, all cached", set_up };
+
+fn set_up(backing: Backing) -> Result<Field, SetUpError> {
+    let (path, files) = match backing {
+        Backing::Machine if !Path::new(PATH).exists() => lay()?,
+        _ => (PathBuf::from(PATH), None),
+    };
+    let path = path.into_os_string().into_vec();
+    let trace = Trace::repeated(&path, Access::READ, TIMES);
+    let questions = trace.questions();
+    let context = context(backing)?;
+    let mut entrants = vec![
+        Entrant::new(OURS, ours(&context, questions)),
+        Entrant::new(MODE, variant::<ModeTest>(&context, questions)),
+        Entrant::new(FULL, variant::<FullCheck>(&context, questions)),
+        own_hook(PROMISED, PermissionRule::OwnButGenericSearch)?,
+        own_hook(UNPROMISED, PermissionRule::Own)?,
+    ];
+    if backing == Backing::Machine {
+        entrants.insert(1, Entrant::kernel(questions));
+        entrants.extend(peers(questions)?);
+    }
+    let notes =
+        files.iter().map(|_| format!("{PATH} is not on this machine: a copy in a temporary directory is asked for")).collect();
+    Ok(Field { name: BENCH.name, entrants, comparisons: comparisons(), notes, files })
+}
+
+fn comparisons() -> Vec<Comparison> {
+    let over = |what, with, without, linux_percent| Comparison { what, with, without, linux_percent };
+    vec![
+        over("search bit instead of the full check", OURS, FULL, Some(5.0)),
+        over("mode test instead of the full check", MODE, FULL, None),
+        over("search bit instead of the mode test", OURS, MODE, None),
+        over("an own hook's promise", PROMISED, UNPROMISED, Some(5.0)),
+    ]
+}
+
+/// A file system with its own permission hook, in memory, under this rule for directories.
+fn own_hook(what: &'static str, rule: PermissionRule) -> Result<Entrant, SetUpError> {
+    let trace = Trace::repeated(PATH.as_bytes(), Access::READ, TIMES);
+    let who = machine::credentials()?;
+    let context = machine::over(Listing::gcc().with_directory_rule(rule), who)?;
+    Ok(Entrant { hook_calls: Some(hook_calls(rule)?), ..Entrant::new(what, ours(&context, trace.questions())) })
+}
+
+/// How often one cached lookup calls the hook.
+fn hook_calls(rule: PermissionRule) -> Result<f64, SetUpError> {
+    let calls = Arc::new(AtomicU64::new(0));
+    let listing = Listing::gcc().with_directory_rule(rule).counting(Arc::clone(&calls));
+    let context = machine::over(listing, machine::credentials()?)?;
+    let ask = || context.access(PATH, Access::READ).doing(|| format!("asking for {PATH} in memory"));
+    ask()?;
+    let before = calls.load(Ordering::Relaxed);
+    ask()?;
+    Ok((calls.load(Ordering::Relaxed) - before) as f64)
+}
+
+/// Lays the file into a temporary directory.
+fn lay() -> Result<(PathBuf, Option<TempDir>), SetUpError> {
+    let temp = open_to_all()?;
+    let path = temp.path().join(&PATH[1..]);
+    let parent = path.parent().unwrap_or(temp.path());
+    std::fs::create_dir_all(parent).doing(|| format!("making \"{}\"", machine::escaped(parent)))?;
+    std::fs::write(&path, "").doing(|| format!("making \"{}\"", machine::escaped(&path)))?;
+    Ok((path, Some(temp)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_spares_every_call() {
+        assert_eq!(hook_calls(PermissionRule::OwnButGenericSearch).unwrap(), 0.0);
+        assert_eq!(hook_calls(PermissionRule::Own).unwrap(), 6.0, "the root and five directories below it");
+    }
+
+    #[test]
+    fn a_laid_file_is_there() {
+        let (path, _temp) = lay().unwrap();
+        assert!(path.is_file() && path.ends_with(&PATH[1..]));
+    }
+}

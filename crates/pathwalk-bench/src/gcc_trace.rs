@@ -1,0 +1,67 @@
+//! `gcc-trace`: the lookups of a compiler, and what inlining the step of a component gives.
+
+use pathwalk::Context;
+use pathwalk::internals::{self, Config};
+
+use crate::Bench;
+use crate::field::{Comparison, Entrant, Field, OURS};
+use crate::listing::Listing;
+use crate::machine::{self, Backing, Doing, LastLinks, SetUpError};
+use crate::peers::{Peer, dashmap, locked_tree::LockedTree, papaya};
+use crate::trace::{Question, Trace};
+use crate::variants::StepOutOfLine;
+use crate::work::{Asking, Work};
+
+const OUT_OF_LINE: &str = "pathwalk, step out of line";
+
+/// The bench.
+pub const BENCH: Bench =
+    Bench { name: "gcc-trace", about: "the 205 lookups that gcc and the linker make to compile one file", set_up };
+
+fn set_up(backing: Backing) -> Result<Field, SetUpError> {
+    let trace = Trace::gcc();
+    let questions = trace.questions();
+    let context = context(backing)?;
+    let mut entrants = vec![
+        Entrant::new(OURS, ours(&context, questions)),
+        Entrant::new(OUT_OF_LINE, variant::<StepOutOfLine>(&context, questions)),
+    ];
+    if backing == Backing::Machine {
+        entrants.insert(1, Entrant::kernel(questions));
+        entrants.extend(peers(questions)?);
+    }
+    let comparisons = vec![Comparison { what: "step inlined", with: OURS, without: OUT_OF_LINE, linux_percent: Some(4.0) }];
+    Ok(Field { name: BENCH.name, entrants, comparisons, notes: vec![], files: None })
+}
+
+/// The engine that a bench asks.
+pub(crate) fn context(backing: Backing) -> Result<Context, SetUpError> {
+    match backing {
+        Backing::Machine => machine::host(LastLinks::of_this_machine()),
+        Backing::Listing => machine::over(Listing::gcc(), machine::credentials()?),
+    }
+}
+
+/// The engine by its public name.
+pub(crate) fn ours(context: &Context, questions: &[Question]) -> impl Work + use<> {
+    let context = context.clone();
+    let ask = move |question: &Question| context.access(&question.path[..], question.want).is_ok();
+    Asking { questions: questions.to_vec(), ask }
+}
+
+/// A variant of the engine.
+pub(crate) fn variant<C: Config>(context: &Context, questions: &[Question]) -> impl Work + use<C> {
+    let context = context.clone();
+    let ask = move |question: &Question| internals::access::<C>(&context, &question.path, question.want).is_ok();
+    Asking { questions: questions.to_vec(), ask }
+}
+
+/// All peers, asked as `access(2)` is.
+pub(crate) fn peers(questions: &[Question]) -> Result<Vec<Entrant>, SetUpError> {
+    let tree = LockedTree::new(machine::credentials()?).doing(|| format!("loading the root of \"{}\"", LockedTree::WHAT))?;
+    Ok(vec![
+        Entrant::peer(tree, questions),
+        Entrant::peer(dashmap::WholePaths::default(), questions),
+        Entrant::peer(papaya::WholePaths::default(), questions),
+    ])
+}

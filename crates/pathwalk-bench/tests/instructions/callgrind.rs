@@ -1,0 +1,98 @@
+//! Runs this program in callgrind and reads the profile that it leaves.
+//!
+//! The profile is a text: a block for each function, `fn=NAME`, with lines of cost (`LINE COST`) and, for each function called, `cfn=NAME`, a
+//! line `calls=COUNT …` and a line with the cost of all those calls, which is the callee's and not counted again. Names are asked for in
+//! full and positions absolute, so that nothing has to be remembered between lines.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::process::{Command, Stdio};
+
+/// What a run cost, by function.
+#[derive(Debug, Default)]
+pub(crate) struct Profile {
+    cost: BTreeMap<String, u64>,
+    calls: BTreeMap<(String, String), u64>,
+}
+
+/// That one function called another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) from: &'a str,
+    pub(crate) to: &'a str,
+    pub(crate) count: u64,
+}
+
+impl Profile {
+    /// All instructions.
+    pub(crate) fn instructions(&self) -> u64 {
+        self.cost.values().sum()
+    }
+
+    /// Instructions in each function itself.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.cost.iter().map(|(name, cost)| (name.as_str(), *cost))
+    }
+
+    /// Who called whom, of those that cost anything.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = Call<'_>> {
+        let inside = self.calls.iter().filter(|((from, _), _)| self.cost.contains_key(from));
+        inside.map(|((from, to), count)| Call { from, to, count: *count })
+    }
+
+    fn parse(text: &str) -> Result<Profile, Box<dyn Error>> {
+        let mut profile = Profile::default();
+        let (mut function, mut callee) = ("", "");
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
+            let malformed = || format!("callgrind wrote a line that is not understood: \"{}\"", line.escape_debug());
+            if let Some(name) = line.strip_prefix("fn=") {
+                function = name;
+            } else if let Some(name) = line.strip_prefix("cfn=") {
+                callee = name;
+            } else if let Some(call) = line.strip_prefix("calls=") {
+                let count = number(call.split(' ').next()).ok_or_else(malformed)?;
+                *profile.calls.entry((function.to_owned(), callee.to_owned())).or_default() += count;
+                // What the calls cost.
+                lines.next();
+            } else if line.starts_with(|first: char| first.is_ascii_digit()) {
+                // A line without a cost stands for zero.
+                let cost = line.split(' ').nth(1).map_or(Some(0), |cost| number(Some(cost))).ok_or_else(malformed)?;
+                *profile.cost.entry(function.to_owned()).or_default() += cost;
+            }
+        }
+        profile.cost.retain(|_, cost| *cost > 0);
+        if profile.cost.is_empty() {
+            return Err("callgrind collected nothing: the function to be measured was not found by its name".into());
+        }
+        Ok(profile)
+    }
+}
+
+/// Whether there is a valgrind to run.
+pub(crate) fn is_there() -> bool {
+    let version = Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
+/// What this program costs with these arguments, within calls of the function that has `collected` in its name.
+pub(crate) fn profile(arguments: &[&str], collected: &str) -> Result<Profile, Box<dyn Error>> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("profile");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--compress-strings=no", "--compress-pos=no"])
+        .arg(format!("--toggle-collect=*{collected}*"))
+        .arg(format!("--callgrind-out-file={}", file.display()))
+        .arg(std::env::current_exe()?)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("running valgrind: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("valgrind ended with {}; it said:\n{said}", output.status).into());
+    }
+    let text = std::fs::read(&file).map_err(|error| format!("reading what callgrind wrote: {error}"))?;
+    Profile::parse(&String::from_utf8_lossy(&text))
+}

@@ -1,0 +1,139 @@
+//! What a cached lookup costs, in instructions and calls, counted in callgrind's simulator and held against `hit-path.budget`.
+//!
+//! - [`measured`]: what runs in the simulator: this program again, with arguments;
+//! - [`callgrind`]: starts it there and reads the profile;
+//! - [`budget`]: what is allowed.
+//!
+//! Three things are asserted of the public `Context::access`, all of them exact and the same on every run:
+//!
+//! 1. On a cached path of six components, at most one function is called beneath it, the fast walk, and that calls nothing.
+//! 2. The cost is linear in the number of lookups: nothing is left over that only the first lookups do.
+//! 3. Instructions a lookup, and over the lookups of a compiler, stay within the budget.
+//!
+//! That a hit stores nothing is not shown here, but in `pathwalk-tests/tests/read_only_memory.rs`.
+//!
+//! It has no test harness, since it runs itself. Without optimization, or where valgrind is not installed, it says that it is skipped;
+//! with `PATHWALK_HIT_PATH=required`, as `.ci/hit-path` sets it, that is a failure.
+
+mod budget;
+mod callgrind;
+mod measured;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use budget::Budget;
+use callgrind::Profile;
+use measured::{MEASURED, Subject};
+
+/// The only function that a hit may call.
+const FAST_WALK: &str = "fast_from_cwd";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [MEASURED, subject, passes] => measured::run(subject, passes),
+        // What `cargo test` passes on is for a harness.
+        [..] if arguments.iter().any(|argument| argument == "--list") => Ok(()),
+        [..] => check_or_skip(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hit path: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check_or_skip() -> Result<(), Box<dyn Error>> {
+    let required = std::env::var_os("PATHWALK_HIT_PATH").is_some_and(|value| value == "required");
+    match why_not() {
+        None => check(),
+        Some(reason) if required => Err(reason.into()),
+        Some(reason) => {
+            println!("hit path: skipped: {reason}");
+            Ok(())
+        }
+    }
+}
+
+/// Why instructions cannot be counted here.
+fn why_not() -> Option<&'static str> {
+    if cfg!(debug_assertions) {
+        return Some("this build is not optimized; run .ci/hit-path");
+    }
+    (!callgrind::is_there()).then_some("valgrind is not there; install it (Debian: valgrind and libc6-dbg) and run .ci/hit-path")
+}
+
+fn check() -> Result<(), Box<dyn Error>> {
+    let budget = Budget::read()?;
+    let mut over = Vec::new();
+    println!("{:<16} {:>8} {:>13} {:>8}", "hit path", "lookups", "instructions", "budget");
+    for subject in Subject::ALL {
+        let (few, more) = (measure(subject, subject.few())?, measure(subject, subject.more())?);
+        let cost = cost_of_one_pass(subject, &few, &more)?;
+        if subject == Subject::SixComponents {
+            no_call_but_one(&more, subject.more())?;
+        }
+        let allowed = budget.of(subject.name());
+        let shown = allowed.map_or("none".into(), |allowed| allowed.to_string());
+        println!("{:<16} {:>8} {cost:>13} {shown:>8}", subject.name(), subject.lookups());
+        print!("{}", functions(&more, subject.more()));
+        match allowed {
+            Some(allowed) if cost > allowed => over.push(exceeded(subject, cost, allowed)),
+            _ => {}
+        }
+    }
+    if over.is_empty() { Ok(()) } else { Err(over.join("\n").into()) }
+}
+
+fn exceeded(subject: Subject, cost: u64, allowed: u64) -> String {
+    let name = subject.name();
+    format!(
+        "{name} takes {cost} instructions, {allowed} are allowed: make it cheaper, or raise the budget in {} and say why in the \
+         changelog",
+        budget::FILE
+    )
+}
+
+fn measure(subject: Subject, passes: u64) -> Result<Profile, Box<dyn Error>> {
+    let passes = passes.to_string();
+    callgrind::profile(&[MEASURED, subject.name(), &passes], measured::PUBLIC_ACCESS)
+}
+
+/// Instructions of one pass over the subject's lookups; an error if the first passes cost anything that later ones do not.
+fn cost_of_one_pass(subject: Subject, few: &Profile, more: &Profile) -> Result<u64, Box<dyn Error>> {
+    let (few, more) = ((few.instructions(), subject.few()), (more.instructions(), subject.more()));
+    let cost = few.0 / few.1;
+    if cost == 0 || (few.0, more.0) != (cost * few.1, cost * more.1) {
+        let name = subject.name();
+        let message = format!(
+            "{name}: {} passes take {} instructions and {} take {}: that is not the same for each pass, so it is not a steady state",
+            few.1, few.0, more.1, more.0
+        );
+        return Err(message.into());
+    }
+    Ok(cost)
+}
+
+/// That beneath the public call there is the fast walk at most, and nothing beneath that.
+fn no_call_but_one(profile: &Profile, lookups: u64) -> Result<(), Box<dyn Error>> {
+    for call in profile.calls() {
+        let allowed = call.from.contains(measured::PUBLIC_ACCESS) && call.to.contains(FAST_WALK);
+        if !allowed || call.count > lookups {
+            let message = format!(
+                "a cached lookup calls: \"{}\" called \"{}\" {} times in {lookups} lookups; only one call a lookup, of {FAST_WALK}, is allowed",
+                call.from, call.to, call.count
+            );
+            return Err(message.into());
+        }
+    }
+    Ok(())
+}
+
+/// Where the instructions of one pass are spent, a function a line.
+fn functions(profile: &Profile, passes: u64) -> String {
+    let line = |(name, cost): (&str, u64)| format!("    {:>37} {name}\n", cost as f64 / passes as f64);
+    profile.functions().map(line).collect()
+}

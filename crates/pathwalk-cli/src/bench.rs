@@ -1,0 +1,124 @@
+//! `pathwalk bench`: runs benches and prints what came out.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::bail;
+use pathwalk_bench::field::{Gain, Report, Row};
+use pathwalk_bench::machine::Backing;
+use pathwalk_bench::rounds::Pace;
+use pathwalk_bench::{BENCHES, Bench};
+use serde_json::{Value, json};
+
+use crate::args::BenchArgs;
+use crate::instructions::{self, Counts};
+use crate::output::{self, number, rounded, spread, spread_json, table};
+
+/// How long an entrant's turn in a round is.
+const TURN: Duration = Duration::from_millis(20);
+
+/// Runs the benches that are asked for.
+pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+    let benches = chosen(&args.names)?;
+    let mut reports = Vec::new();
+    for bench in benches {
+        let field = (bench.set_up)(Backing::Machine)?;
+        let bar = output::progress(u64::from(args.rounds), bench.name);
+        let pace = Pace { rounds: args.rounds as usize, turn: TURN };
+        let report = field.run(pace, &mut || bar.inc(1));
+        bar.set_message(format!("{}: counting instructions", bench.name));
+        let counts = instructions::count(&bench);
+        bar.finish_and_clear();
+        if !args.json {
+            output::print(&text(&bench, &report, &counts))?;
+        }
+        reports.push(json(&report, &counts));
+    }
+    if args.json {
+        output::print_json(&Value::Array(reports))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The benches of these names, all if there are none.
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Bench>> {
+    if names.is_empty() {
+        return Ok(BENCHES.to_vec());
+    }
+    names.iter().map(|name| find(name)).collect()
+}
+
+/// The bench of this name.
+pub(crate) fn find(name: &str) -> anyhow::Result<Bench> {
+    match BENCHES.iter().find(|bench| bench.name == name) {
+        Some(bench) => Ok(*bench),
+        None => {
+            let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
+            bail!("no bench is called \"{}\"; there are {}", name.escape_default(), known.join(", "))
+        }
+    }
+}
+
+fn json(report: &Report, counts: &Counts) -> Value {
+    let rows: Vec<_> = report.rows.iter().map(|row| row_json(row, counts)).collect();
+    let gains: Vec<_> = report.gains.iter().map(|gain| gain_json(gain, counts)).collect();
+    json!({ "name": report.name, "rows": rows, "gains": gains, "notes": report.notes })
+}
+
+fn row_json(row: &Row, counts: &Counts) -> Value {
+    let mut value = json!({
+        "what": row.what,
+        "threads": row.threads,
+        "ns": rounded(row.ns.median),
+        "ns_quartiles": spread_json(row.ns),
+        "per_second": row.per_second.round(),
+    });
+    let optional = [
+        ("gets_wrong", row.gets_wrong.map(Value::from)),
+        ("hook_calls", row.hook_calls.map(Value::from)),
+        ("instructions", counts.of(row.what).map(|count| rounded(count).into())),
+    ];
+    for (key, field) in optional {
+        if let Some(field) = field {
+            value[key] = field;
+        }
+    }
+    value
+}
+
+fn gain_json(gain: &Gain, counts: &Counts) -> Value {
+    json!({
+        "what": gain.of.what,
+        "with": gain.of.with,
+        "without": gain.of.without,
+        "percent": rounded(gain.percent.median),
+        "percent_quartiles": spread_json(gain.percent),
+        "instructions_saved_percent": counts.saved(gain).map(rounded),
+        "linux_percent": gain.of.linux_percent,
+    })
+}
+
+fn text(bench: &Bench, report: &Report, counts: &Counts) -> String {
+    let mut rows = table(&[bench.name, "threads", "ns", "quartiles", "per second", "instructions", "gets wrong"], &[6]);
+    rows.set_width(160).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    for row in &report.rows {
+        let first = row.threads == 1;
+        let hook = row.hook_calls.filter(|_| first).map(|calls| format!("{calls} hook calls a lookup"));
+        let remark = row.gets_wrong.filter(|_| first).map(str::to_owned).or(hook).unwrap_or_default();
+        let instructions = counts.of(row.what).filter(|_| first).map(number).unwrap_or_default();
+        let (threads, ns, per_second) = (row.threads.to_string(), number(row.ns.median), number(row.per_second));
+        rows.add_row([row.what, &threads, &ns, &spread(row.ns), &per_second, &instructions, &remark]);
+    }
+    let mut gains = table(&["what it gave", "per second", "quartiles", "instructions", "in Linux"], &[]);
+    for gain in &report.gains {
+        let linux = gain.of.linux_percent.map(percent).unwrap_or_default();
+        let instructions = counts.saved(gain).map(|saved| percent(-saved)).unwrap_or_default();
+        gains.add_row([gain.of.what, &percent(gain.percent.median), &spread(gain.percent), &instructions, &linux]);
+    }
+    let notes: String = report.notes.iter().map(|note| format!("Note: {note}.\n")).collect();
+    format!("{}: {}\n{rows}\n\n{gains}\n{notes}\n", bench.name, bench.about)
+}
+
+fn percent(value: f64) -> String {
+    format!("{value:+.1} %")
+}

@@ -1,0 +1,230 @@
+//! The program as its users run it: what it prints, what it exits with, and what it says when it cannot.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn pathwalk() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pathwalk"));
+    // So that no simulator is found to count instructions in, which takes long.
+    command.env("PATH", "").stdin(Stdio::null());
+    command
+}
+
+fn run(args: &[&OsStr]) -> Output {
+    pathwalk().args(args).output().expect("the program starts")
+}
+
+/// Runs it and takes its standard output for JSON.
+fn json(command: &mut Command) -> Value {
+    let output = command.output().expect("the program starts");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{stderr}{}", String::from_utf8_lossy(&output.stdout));
+    serde_json::from_slice(&output.stdout).expect("valid JSON")
+}
+
+fn trace(dir: &TempDir, lines: &[u8]) -> PathBuf {
+    let path = dir.path().join("trace.tsv");
+    std::fs::write(&path, lines).unwrap();
+    path
+}
+
+/// Runs it on bad input and returns what it said.
+fn refused(args: &[&OsStr]) -> String {
+    let output = run(args);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+#[test]
+fn bad_traces_are_refused_by_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let cases: [(&[u8], &str); 5] = [
+        (b"", "empty"),
+        (b"/\tF_OK\n/etc\n", "line 2: no TAB in \"/etc\""),
+        (b"/\tF_OK\n/etc\tREAD\n", "line 2: unknown mode \"READ\""),
+        (b"/\tX\xff\n", "line 1: unknown mode \"X\\xff\""),
+        (b"/\0\tF_OK\n", "line 1: the path has a NUL"),
+    ];
+    for (lines, says) in cases {
+        let text = refused(&["replay".as_ref(), trace(&dir, lines).as_ref()]);
+        assert!(text.contains(says) && text.contains("trace.tsv"), "{text}");
+    }
+    assert!(refused(&["replay".as_ref(), "/no/such/trace".as_ref()]).contains("/no/such/trace\": No such file"));
+    assert!(refused(&["replay".as_ref(), dir.path().as_ref()]).contains("Is a directory"));
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    let cases: [(&[&str], &str); 7] = [
+        (&["replay", "--root", "/no/such/root"], "/no/such/root"),
+        (&["replay", "--root", "/proc/version"], "Not a directory"),
+        (&["replay", "--threads", "0"], "threads"),
+        (&["replay", "--rounds", "many"], "rounds"),
+        (&["bench", "no-such-bench"], "gcc-trace"),
+        (&["frobnicate"], "frobnicate"),
+        (&[], "Usage"),
+    ];
+    for (args, says) in cases {
+        let args: Vec<&OsStr> = args.iter().map(OsStr::new).collect();
+        let text = refused(&args);
+        assert!(text.contains(says), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn help_teaches_by_example() {
+    for (args, says) in [
+        (vec!["--help"], "pathwalk replay --threads 2"),
+        (vec!["replay", "--help"], "R_OK|W_OK|X_OK"),
+        (vec!["bench", "--help"], "crtends"),
+    ] {
+        let output = pathwalk().args(&args).output().unwrap();
+        assert!(output.status.success());
+        assert!(String::from_utf8(output.stdout).unwrap().contains(says), "{args:?}");
+    }
+}
+
+#[test]
+fn the_default_trace_agrees_with_the_kernel() {
+    let value = json(pathwalk().args(["replay", "--json", "--rounds", "2", "--threads", "2"]));
+    assert_eq!(value["lookups"], 205);
+    assert_eq!(value["distinct"], 39);
+    assert_eq!(value["disagreements"], 0, "{value:#}");
+    assert_eq!(value["disagreement_list"].as_array().map(Vec::len), Some(0));
+    assert_eq!((&value["threads"], &value["rounds"]), (&Value::from(2), &Value::from(2)));
+    assert!(value["absent"].is_u64() && value["changed"].is_u64());
+    let positive = ["ours_ns", "kernel_ns", "ours_per_second", "kernel_per_second", "ratio", "ceiling", "scaling"];
+    for key in positive {
+        assert!(value[key].as_f64().is_some_and(|figure| figure > 0.0), "{key}: {}", value[key]);
+    }
+    assert_eq!(value["fast_share"], 1.0, "{}", value["hand_overs"]);
+}
+
+#[test]
+fn the_table_tells_the_same() {
+    let output = run(&["replay".as_ref(), "--rounds=1".as_ref()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for word in ["205", "distinct paths", "39", "ratio", "fast share", "hand-overs", "access(2)", "agree on every lookup"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(output.stderr.is_empty(), "no progress where there is no terminal");
+}
+
+#[test]
+fn odd_paths_are_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lines = vec![b'a'; 5000];
+    lines.extend(b"\tF_OK\n/");
+    lines.extend([b'b'; 4999]);
+    lines.extend(b"\tR_OK\n\tF_OK\n/tmp/\xff\xfe\tW_OK|R_OK\n/tmp/a\tb\tF_OK\n");
+    lines.extend([b'c'; 256]);
+    lines.extend(b"\tX_OK\n.\tX_OK\n../.\tF_OK");
+    let value = json(pathwalk().args(["replay", "--json", "--rounds", "1"]).arg(trace(&dir, &lines)).current_dir(dir.path()));
+    assert_eq!(value["lookups"], 8);
+    assert_eq!(value["disagreements"], 0, "{value:#}");
+    assert_eq!(value["absent"], 3, "the empty path and the two that are not there");
+}
+
+#[test]
+fn names_that_are_no_text_are_escaped() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(OsString::from_vec(b"t\xff\"\n".to_vec()));
+    std::fs::write(&path, "/\tF_OK\n").unwrap();
+    let value = json(pathwalk().args(["replay", "--json", "--rounds", "1"]).arg(&path));
+    assert!(value["trace"].as_str().unwrap().ends_with("t\\xff\\\"\\n"), "{value:#}");
+    let text = refused(&["replay".as_ref(), "--root".as_ref(), OsStr::from_bytes(b"/no\xff\n")]);
+    assert!(text.contains("/no\\xff\\n"), "{text}");
+}
+
+/// A small tree with links that would lead out of it, were it not the root.
+fn small_tree(dir: &Path) {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    std::fs::create_dir_all(dir.join("usr/bin")).unwrap();
+    std::fs::create_dir(dir.join("locked")).unwrap();
+    std::fs::write(dir.join("usr/bin/cc"), "").unwrap();
+    symlink("/usr/bin", dir.join("bin")).unwrap();
+    symlink("../../../../bin/cc", dir.join("usr/up")).unwrap();
+    for (name, mode) in [("", 0o755), ("usr", 0o755), ("usr/bin", 0o755), ("usr/bin/cc", 0o755), ("locked", 0o000)] {
+        std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+const SMALL_TRACE: &[u8] =
+    b"/bin/cc\tX_OK\n/usr/up\tR_OK\n/../bin\tX_OK\n/locked\tR_OK\n/locked/x\tF_OK\n/etc/passwd\tF_OK\nusr\tW_OK\n";
+
+fn replays_in_a_small_root(command: &mut Command, user: &str) {
+    let dir = tempfile::Builder::new().permissions(open_to_all()).tempdir().unwrap();
+    small_tree(dir.path());
+    let files = tempfile::Builder::new().permissions(open_to_all()).tempdir().unwrap();
+    let trace = trace(&files, SMALL_TRACE);
+    let outcome = command.args(["replay", "--json", "--rounds", "1", "--root"]).arg(dir.path()).arg(trace).output();
+    // So that whoever removes the directory may look into it.
+    std::fs::set_permissions(dir.path().join("locked"), open_to_all()).unwrap();
+    let output = match outcome {
+        Ok(output) => output,
+        Err(error) => return eprintln!("skipped as {user}: the program cannot be started so: {error}"),
+    };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(2) && stderr.contains("user namespace") {
+        return eprintln!("skipped as {user}: neither CAP_SYS_CHROOT nor user namespaces here: {stderr}");
+    }
+    assert_eq!(output.status.code(), Some(0), "{stderr}{}", String::from_utf8_lossy(&output.stdout));
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["lookups"], 7, "{value:#}");
+    assert_eq!(value["disagreements"], 0, "{value:#}");
+    assert_eq!(value["enclosure"].as_str().map(|name| name != "none"), Some(true));
+    let absent = value["absent"].as_u64().unwrap();
+    assert!(absent == 1 || absent == 2, "/etc/passwd, and /locked/x for whoever may look: {value:#}");
+}
+
+fn open_to_all() -> std::fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o755)
+}
+
+#[test]
+fn another_root_confines_both_sides() {
+    replays_in_a_small_root(&mut pathwalk(), "this user");
+}
+
+#[test]
+fn another_root_needs_no_privilege() {
+    // Of all users only root can become another: a user is one already, and is tested above.
+    let mut command = pathwalk();
+    command.uid(65_534).gid(65_534).current_dir("/");
+    replays_in_a_small_root(&mut command, "nobody");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = pathwalk().args(["replay", "--rounds", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn benches_have_a_row_for_each_entrant() {
+    let value = json(pathwalk().args(["bench", "--json", "--rounds", "1"]));
+    let names: Vec<_> = value.as_array().unwrap().iter().map(|bench| bench["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["gcc-trace", "crtends", "readlink"]);
+    for bench in value.as_array().unwrap() {
+        let rows = bench["rows"].as_array().unwrap();
+        assert!(rows.len() >= 12, "{bench:#}");
+        for row in rows {
+            assert!(row["what"].is_string() && matches!(row["threads"].as_u64(), Some(1 | 2)), "{row:#}");
+            assert!(row["ns"].as_f64() > Some(0.0) && row["per_second"].as_f64() > Some(0.0), "{row:#}");
+        }
+        let peers = rows.iter().filter(|row| row["gets_wrong"].is_string()).count();
+        assert_eq!(peers, 6, "three peers, each in one thread and in two: {bench:#}");
+        assert!(bench["gains"].as_array().is_some_and(|gains| !gains.is_empty()));
+    }
+}

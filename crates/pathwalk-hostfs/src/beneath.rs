@@ -1,0 +1,136 @@
+//! Reaching a node beneath the root, and never anything else.
+//!
+//! Invariant: every descriptor comes from `openat2(2)` beneath the root's, with no links followed. One single name below such a
+//! descriptor may then be looked at by calls that know no `RESOLVE_BENEATH`: without following a link it cannot lead out.
+//!
+//! What it does not do: keep descriptors. A directory's descriptor stays with the directory when that is moved out of the
+//! root, and would go on answering from there.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use pathwalk::limits::{LINK_MAX, PATH_MAX};
+use pathwalk::{Errno, Name};
+use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
+use rustix::io::{self, retry_on_intr};
+
+use crate::OpenError;
+use crate::attributes;
+
+const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+
+/// A place only: no right to read, no effect on what is opened, a link is opened itself.
+const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// The directory that everything is beneath.
+#[derive(Debug)]
+pub(crate) struct Root(OwnedFd);
+
+impl Root {
+    /// Opens the directory, following links in `path`, and makes sure that the kernel can keep us beneath it.
+    pub(crate) fn open(path: &Path) -> Result<Root, OpenError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = fs::openat(CWD, path, flags, Mode::empty()).map_err(|errno| OpenError::open(path, errno))?;
+        // Seccomp filters older than the call refuse it with EPERM.
+        match open_beneath(root.as_fd(), b".", PLACE) {
+            Ok(_) => {}
+            Err(io::Errno::NOSYS | io::Errno::PERM) => return Err(OpenError::unsupported(path, "there is no openat2(2)")),
+            Err(errno) => return Err(OpenError::search(path, errno)),
+        }
+        let stat = statx(root.as_fd(), b"").map_err(|errno| OpenError::open(path, errno))?;
+        if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+            return Err(OpenError::unsupported(path, "statx(2) tells no mount id"));
+        }
+        Ok(Root(root))
+    }
+
+    /// What `path`, relative to the root, leads to: no slash at either end, empty for the root.
+    pub(crate) fn reach(&self, path: &[u8]) -> io::Result<Reached> {
+        let fd = if path.is_empty() { open_beneath(self.as_fd(), b".", PLACE) } else { self.descend(path) };
+        fd.map(Reached::itself)
+    }
+
+    /// `name` in the directory at `dir`, by a descriptor of that directory.
+    pub(crate) fn reach_in(&self, dir: &[u8], name: &[u8]) -> io::Result<Reached> {
+        Ok(Reached { fd: self.reach(dir)?.fd, name: name.into() })
+    }
+
+    /// A path that is too long for one call is gone in stretches.
+    fn descend(&self, path: &[u8]) -> io::Result<OwnedFd> {
+        let mut rest = path;
+        let mut stretch: Option<OwnedFd> = None;
+        while rest.len() > PATH_MAX {
+            let end = rest[..=PATH_MAX].iter().rposition(|byte| *byte == b'/').ok_or(io::Errno::NAMETOOLONG)?;
+            let from = stretch.as_ref().unwrap_or(&self.0).as_fd();
+            stretch = Some(open_beneath(from, &rest[..end], PLACE | OFlags::DIRECTORY)?);
+            rest = &rest[end + 1..];
+        }
+        open_beneath(stretch.as_ref().unwrap_or(&self.0).as_fd(), rest, PLACE)
+    }
+}
+
+impl AsFd for Root {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A node within reach: by a descriptor of its own, or by its name below one of its directory.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    fd: OwnedFd,
+    /// Empty where `fd` is the node itself.
+    name: Box<[u8]>,
+}
+
+impl Reached {
+    fn itself(fd: OwnedFd) -> Reached {
+        Reached { fd, name: Box::default() }
+    }
+
+    /// The descriptor that [`name`](Self::name) is below.
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// The node's name below the descriptor, or `None` where the descriptor is the node.
+    pub(crate) fn name(&self) -> Option<Name<'_>> {
+        Name::new(&self.name).ok()
+    }
+
+    /// What it is. Triggers no automount.
+    pub(crate) fn stat(&self) -> io::Result<Statx> {
+        statx(self.fd(), &self.name)
+    }
+
+    /// The body of a link. A buffer as large as the largest body takes it in one call, whatever size `stat` told.
+    pub(crate) fn link_body(&self) -> Result<Box<[u8]>, Errno> {
+        let mut buffer = [0; LINK_MAX + 1];
+        let length = retry_on_intr(|| fs::readlinkat_raw(self.fd(), &*self.name, &mut buffer)).map_err(errno)?;
+        if length > LINK_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        Ok(buffer[..length].into())
+    }
+}
+
+/// Opens `path` below `from` with `RESOLVE`. Without `..` in a path the kernel has no reason for `EAGAIN`.
+pub(crate) fn open_beneath(from: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
+    retry_on_intr(|| fs::openat2(from, path, flags, Mode::empty(), RESOLVE))
+}
+
+fn statx(fd: BorrowedFd<'_>, name: &[u8]) -> io::Result<Statx> {
+    let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    retry_on_intr(|| fs::statx(fd, name, flags, attributes::MASK))
+}
+
+/// The engine's error for one of the kernel's.
+///
+/// What lay on the way was a chain of directories. If it is no longer, the tree has changed, and only then does the kernel
+/// speak of links, of files on the way or of a way out: the walk had better start again.
+pub(crate) fn errno(errno: io::Errno) -> Errno {
+    match errno {
+        io::Errno::LOOP | io::Errno::NOTDIR | io::Errno::XDEV => Errno::ESTALE,
+        other => Errno::from_raw(other.raw_os_error()),
+    }
+}

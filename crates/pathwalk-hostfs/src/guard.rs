@@ -1,0 +1,118 @@
+//! The permission check of a node by its owner, its list and its mount.
+//!
+//! Order, as in the kernel: noexec, owner (final), list, group and other, capabilities, read-only mount. What it does not do:
+//! immutable nodes, which the engine refuses before it asks.
+
+use pathwalk::permission::{Acl, Subject, generic};
+use pathwalk::{Access, Attributes, Errno, FileType, MountFlags};
+
+/// The group's bits in a mode. With none of them set the kernel does not look at the list.
+const GROUP_BITS: u16 = 0o070;
+
+/// What a check needs to know of a node.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    kind: FileType,
+    mode: u16,
+    uid: u32,
+    gid: u32,
+    acl: Option<Acl>,
+    /// What the list takes on the heap.
+    heap: u64,
+}
+
+impl Guard {
+    /// A guard for a node with these attributes and this list.
+    pub(crate) fn new(of: &Attributes, acl: Option<(Acl, u64)>) -> Guard {
+        let (acl, heap) = acl.unzip();
+        Guard { kind: of.kind, mode: of.mode, uid: of.uid, gid: of.gid, acl, heap: heap.unwrap_or(0) }
+    }
+
+    /// Whether it goes by a list.
+    pub(crate) fn has_acl(&self) -> bool {
+        self.acl.is_some()
+    }
+
+    /// Bytes it holds on the heap when it is shared.
+    pub(crate) fn memory(&self) -> u64 {
+        size_of::<Guard>() as u64 + 32 + self.heap
+    }
+
+    /// Whether `who` may do `want`, on a mount with these flags.
+    pub(crate) fn check(&self, who: &Subject<'_>, want: Access, mount: MountFlags) -> Result<(), Errno> {
+        if self.kind == FileType::Regular && want.contains(Access::EXECUTE) && mount.contains(MountFlags::NOEXEC) {
+            return Err(Errno::EACCES);
+        }
+        self.by_entries(who, want)?;
+        let on_disk = matches!(self.kind, FileType::Regular | FileType::Directory | FileType::Symlink);
+        if on_disk && want.contains(Access::WRITE) && mount.contains(MountFlags::READ_ONLY) {
+            return Err(Errno::EROFS);
+        }
+        Ok(())
+    }
+
+    fn by_entries(&self, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        match &self.acl {
+            Some(acl) if who.uid() != self.uid && self.mode & GROUP_BITS != 0 => {
+                let granted =
+                    acl.permits(who, self.uid, self.gid, want) || who.overrides(&Attributes::new(self.kind, self.mode), want);
+                if granted { Ok(()) } else { Err(Errno::EACCES) }
+            }
+            _ => generic(who, self.kind, self.mode, self.uid, self.gid, want),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pathwalk::Credentials;
+    use pathwalk::permission::{AclEntry, AclTag};
+
+    use super::*;
+
+    fn guard(mode: u16) -> Guard {
+        let entry = |tag, grants| AclEntry { tag, grants };
+        let acl = Acl::new(vec![
+            entry(AclTag::Owner, Access::READ),
+            entry(AclTag::User(11), Access::all()),
+            entry(AclTag::Group, Access::empty()),
+            entry(AclTag::Mask, Access::READ | Access::WRITE),
+            entry(AclTag::Other, Access::empty()),
+        ]);
+        let attributes = Attributes { uid: 10, gid: 20, ..Attributes::new(FileType::Regular, mode) };
+        Guard::new(&attributes, Some((acl, 0)))
+    }
+
+    fn may(guard: &Guard, uid: u32, want: Access) -> bool {
+        guard.check(&Credentials::user(uid, 1, &[]).effective(), want, MountFlags::empty()).is_ok()
+    }
+
+    #[test]
+    fn the_owner_goes_by_the_mode_and_others_by_the_list() {
+        let guard = guard(0o460);
+        assert!(may(&guard, 10, Access::READ) && !may(&guard, 10, Access::WRITE));
+        assert!(may(&guard, 11, Access::READ | Access::WRITE) && !may(&guard, 11, Access::EXECUTE));
+        assert!(!may(&guard, 12, Access::READ));
+        assert!(may(&guard, 0, Access::READ | Access::WRITE) && !may(&guard, 0, Access::EXECUTE));
+    }
+
+    #[test]
+    fn without_group_bits_the_list_is_not_looked_at() {
+        let guard = guard(0o404);
+        assert!(may(&guard, 11, Access::READ) && !may(&guard, 11, Access::WRITE));
+        assert!(may(&guard, 12, Access::READ));
+    }
+
+    #[test]
+    fn the_mount_has_the_first_word_on_executing_and_the_last_on_writing() {
+        let guard = guard(0o570);
+        let root = Credentials::root();
+        let check = |want, mount| guard.check(&root.effective(), want, mount);
+        assert_eq!(check(Access::EXECUTE, MountFlags::NOEXEC), Err(Errno::EACCES));
+        assert_eq!(check(Access::WRITE, MountFlags::READ_ONLY), Err(Errno::EROFS));
+        assert_eq!(check(Access::READ, MountFlags::all()), Ok(()));
+        let stranger = Credentials::user(12, 1, &[]);
+        let refused = guard.check(&stranger.effective(), Access::WRITE, MountFlags::READ_ONLY);
+        assert_eq!(refused, Err(Errno::EACCES));
+    }
+}

@@ -1,0 +1,193 @@
+//! The file system itself: what the engine asks, turned into questions to the host.
+//!
+//! A lookup opens the name's whole path beneath the root, as a place only, and asks the descriptor. Questions by key go by
+//! the path under which the node was last found, and make sure that it is the same node still: if not, `ESTALE`.
+//!
+//! Locks: the table of nodes, shared for reading a path, exclusive for counting; never held across a system call.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use pathwalk::permission::Subject;
+use pathwalk::{Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey};
+use rustix::io;
+
+use crate::OpenError;
+use crate::acl::{self, Source};
+use crate::attributes::from_statx;
+use crate::beneath::{Reached, Root, errno};
+use crate::guard::Guard;
+use crate::key;
+use crate::mounts::Mounts;
+use crate::nodes::Nodes;
+
+/// A directory of the host, for trees that nobody changes meanwhile. The crate's page says what holds.
+pub struct HostFs {
+    root: Root,
+    key: NodeKey,
+    source: Source,
+    mounts: Mounts,
+    nodes: RwLock<Nodes>,
+}
+
+/// A node as it was just loaded.
+struct Loaded {
+    attributes: Attributes,
+    /// What its checks go by, if it has a list.
+    guard: Option<Arc<Guard>>,
+}
+
+impl HostFs {
+    /// Takes the directory at `path`, links in it followed, as the root.
+    ///
+    /// `/` is a path like any other. After `chroot(2)`, open anew: a `HostFs` keeps the directory that it was opened on.
+    pub fn open(path: &Path) -> Result<HostFs, OpenError> {
+        let root = Root::open(path)?;
+        let failed = |errno| OpenError::open(path, errno);
+        let stat = root.reach(b"").and_then(|node| node.stat()).map_err(failed)?;
+        let key = key::of(&stat).map_err(|_| OpenError::unsupported(path, "device or mount number out of range"))?;
+        let mounts = Mounts::new(key, root.as_fd()).map_err(failed)?;
+        let source = Source::probe(root.as_fd());
+        Ok(HostFs { root, key, source, mounts, nodes: RwLock::new(Nodes::new(key)) })
+    }
+
+    /// The flags of the mount that the root is on, for `VfsBuilder::mount_flags`. Mounts below the root with other flags
+    /// are taken care of, except that what lies below a read-only root counts as read-only throughout.
+    pub fn mount_flags(&self) -> MountFlags {
+        self.mounts.root_flags()
+    }
+
+    /// What is behind `name` in a directory that was handed out.
+    fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        let path = self.nodes.read().path_in(dir, name.bytes()).ok_or(Errno::ESTALE)?;
+        let reached = match self.root.reach(&path) {
+            Ok(reached) => reached,
+            Err(io::Errno::NOENT) => return Ok(None),
+            Err(other) => return Err(errno(other)),
+        };
+        let stat = reached.stat().map_err(errno)?;
+        let key = key::of(&stat)?;
+        let Loaded { attributes, guard } = self.load(&reached, from_statx(&stat)?);
+        let rule = self.mounts.rule(key, attributes.kind, reached.fd()).map_err(errno)?;
+        let mut node = Node::new(key, attributes).with_rule(rule);
+        if attributes.kind == FileType::Symlink {
+            // A body that cannot be had now, or is empty, is asked for when it is needed, and the reason told then.
+            node.link_body = reached.link_body().ok().filter(|body| !body.is_empty());
+        }
+        let mut nodes = self.nodes.write();
+        nodes.hold(key, dir, name.bytes()).ok_or(Errno::ESTALE)?;
+        if guard.is_some() {
+            nodes.set_guard(key, guard);
+        }
+        Ok(Some(node))
+    }
+
+    /// Attributes and, of directories, the list. A list that cannot be read now is asked for again at the first check.
+    fn load(&self, node: &Reached, mut attributes: Attributes) -> Loaded {
+        let mut guard = None;
+        if attributes.kind == FileType::Directory
+            && let Ok(list) = self.guard_of(node, &attributes)
+        {
+            attributes.acl = if list.has_acl() { AclState::Present } else { AclState::Absent };
+            guard = list.has_acl().then(|| Arc::new(list));
+        }
+        Loaded { attributes, guard }
+    }
+
+    fn guard_of(&self, node: &Reached, attributes: &Attributes) -> Result<Guard, Errno> {
+        let value = self.source.read(node, attributes.kind)?;
+        let list = value.map(|value| acl::parse(&value)).transpose()?;
+        Ok(Guard::new(attributes, list))
+    }
+
+    /// Reaches a node that was handed out, by a descriptor of its own.
+    fn reach(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
+        let path = self.nodes.read().path_in(key, b"").ok_or(Errno::ESTALE)?;
+        verified(key, self.root.reach(&path))
+    }
+
+    /// Reaches it by its name in its directory: an ACL is readable there without any right to the node itself.
+    fn reach_by_name(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
+        let (dir, name) = self.nodes.read().place(key).ok_or(Errno::ESTALE)?;
+        verified(key, self.root.reach_in(&dir, name.bytes()))
+    }
+
+    /// What checks of a node go by; kept if it has a list.
+    fn guard(&self, key: NodeKey) -> Result<Arc<Guard>, Errno> {
+        if let Some(guard) = self.nodes.read().guard(key) {
+            return Ok(guard);
+        }
+        let (node, attributes) = self.reach_by_name(key)?;
+        let guard = Arc::new(self.guard_of(&node, &attributes)?);
+        if guard.has_acl() {
+            self.nodes.write().set_guard(key, Some(Arc::clone(&guard)));
+        }
+        Ok(guard)
+    }
+}
+
+/// Makes sure that what was reached is the node that was meant.
+fn verified(key: NodeKey, reached: io::Result<Reached>) -> Result<(Reached, Attributes), Errno> {
+    let stale = |e| if e == io::Errno::NOENT { Errno::ESTALE } else { errno(e) };
+    let node = reached.map_err(stale)?;
+    let stat = node.stat().map_err(stale)?;
+    if key::of(&stat)? != key {
+        return Err(Errno::ESTALE);
+    }
+    Ok((node, from_statx(&stat)?))
+}
+
+impl FileSystem for HostFs {
+    fn root(&self) -> Result<Node, Errno> {
+        let node = self.root.reach(b"").map_err(errno)?;
+        let attributes = from_statx(&node.stat().map_err(errno)?)?;
+        let Loaded { attributes, guard } = self.load(&node, attributes);
+        let mut nodes = self.nodes.write();
+        nodes.hold_root();
+        nodes.set_guard(self.key, guard);
+        Ok(Node::new(self.key, attributes))
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        self.find(dir.key(), name)
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        let (reached, attributes) = self.reach(node)?;
+        let Loaded { attributes, guard } = self.load(&reached, attributes);
+        self.nodes.write().set_guard(node, guard);
+        Ok(attributes)
+    }
+
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        let (reached, attributes) = self.reach(node)?;
+        if attributes.kind == FileType::Symlink { reached.link_body() } else { Err(Errno::EINVAL) }
+    }
+
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        self.guard(node)?.check(who, want, self.mounts.of(node))
+    }
+
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        Ok(if self.guard(node)?.has_acl() { AclState::Present } else { AclState::Absent })
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.nodes.write().forget(node);
+    }
+
+    fn memory(&self) -> u64 {
+        size_of::<HostFs>() as u64 + self.nodes.read().memory() + self.mounts.memory()
+    }
+}
+
+impl std::fmt::Debug for HostFs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostFs").field("root", &self.root).field("mounts", &self.mounts).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

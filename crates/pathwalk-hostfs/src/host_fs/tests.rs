@@ -1,0 +1,145 @@
+//! The file system without an engine: what only shows from inside.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use pathwalk::Credentials;
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
+
+use super::*;
+
+fn name(bytes: &[u8]) -> Name<'_> {
+    Name::new(bytes).unwrap()
+}
+
+/// A file system on a new directory, its root handed out.
+fn new() -> (tempfile::TempDir, HostFs) {
+    let dir = tempfile::tempdir().unwrap();
+    let fs = HostFs::open(dir.path()).unwrap();
+    fs.root().unwrap();
+    (dir, fs)
+}
+
+fn find(fs: &HostFs, dir: NodeKey, bytes: &[u8]) -> Node {
+    fs.find(dir, name(bytes)).unwrap().unwrap()
+}
+
+#[test]
+fn absent_is_none_and_an_unknown_directory_is_stale() {
+    let (_dir, fs) = new();
+    assert!(fs.find(fs.key, name(b"nope")).unwrap().is_none());
+    assert_eq!(fs.find(NodeKey(1), name(b"nope")).unwrap_err(), Errno::ESTALE);
+    assert_eq!(fs.attributes(NodeKey(1)), Err(Errno::ESTALE));
+}
+
+#[test]
+fn another_node_at_the_same_path_is_stale() {
+    let (dir, fs) = new();
+    fs::write(dir.path().join("a"), "").unwrap();
+    fs::write(dir.path().join("b"), "").unwrap();
+    let a = find(&fs, fs.key, b"a");
+    assert_eq!(fs.attributes(a.key), Ok(a.attributes));
+    fs::rename(dir.path().join("b"), dir.path().join("a")).unwrap();
+    assert_eq!(fs.attributes(a.key), Err(Errno::ESTALE));
+    assert_eq!(fs.acl(a.key), Err(Errno::ESTALE));
+    fs::remove_file(dir.path().join("a")).unwrap();
+    assert_eq!(fs.attributes(a.key), Err(Errno::ESTALE));
+}
+
+#[test]
+fn a_link_is_read_whole_whatever_its_length() {
+    let (dir, fs) = new();
+    for length in [1, 59, 60, 255, 4095] {
+        let body = "x".repeat(length);
+        if symlink(&body, dir.path().join(length.to_string())).is_err() {
+            assert_eq!(length, 4095, "some file systems keep a little less than the longest");
+            continue;
+        }
+        let link = find(&fs, fs.key, length.to_string().as_bytes());
+        assert_eq!(link.link_body.as_deref(), Some(body.as_bytes()));
+        assert_eq!(*fs.read_link(link.key).unwrap(), *body.as_bytes());
+        assert_eq!(link.attributes.acl, AclState::Absent);
+    }
+    fs::write(dir.path().join("file"), "").unwrap();
+    let file = find(&fs, fs.key, b"file");
+    assert_eq!(fs.read_link(file.key), Err(Errno::EINVAL));
+}
+
+#[test]
+fn a_link_whose_size_is_a_lie_is_read_whole() {
+    let Ok(fs) = HostFs::open("/proc/self".as_ref()) else {
+        eprintln!("skipped: /proc is not mounted");
+        return;
+    };
+    fs.root().unwrap();
+    let exe = find(&fs, fs.key, b"exe");
+    let body = fs::read_link("/proc/self/exe").unwrap();
+    assert_eq!(exe.attributes.size, 0);
+    assert_eq!(exe.link_body.unwrap().escape_ascii().to_string(), body.to_string_lossy());
+}
+
+#[test]
+fn paths_longer_than_the_kernel_takes_are_gone_in_stretches() {
+    let (dir, fs) = new();
+    let step = [b'd'; 250];
+    let mut at = openat(CWD, dir.path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+    let mut key = fs.key;
+    for _ in 0..40 {
+        mkdirat(&at, &step[..], Mode::RWXU).unwrap();
+        at = openat(&at, &step[..], OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).unwrap();
+        let node = find(&fs, key, &step);
+        assert_eq!(fs.attributes(node.key), Ok(node.attributes));
+        key = node.key;
+    }
+    assert!(fs.nodes.read().path_in(key, b"").unwrap().len() > 10_000);
+    assert!(fs.find(key, name(b"nope")).unwrap().is_none());
+}
+
+#[test]
+fn what_is_forgotten_is_given_back() {
+    let (dir, fs) = new();
+    let before = fs.memory();
+    let long = "long".repeat(30);
+    let mut keys = Vec::new();
+    for i in 0..100 {
+        let name = format!("{long}{i}");
+        fs::write(dir.path().join(&name), "").unwrap();
+        keys.push(find(&fs, fs.key, name.as_bytes()).key);
+    }
+    assert!(fs.memory() >= before + 100 * 120);
+    keys.iter().for_each(|key| fs.forget(*key));
+    assert!(fs.memory() <= before + 1024, "only the index has grown");
+    assert_eq!(fs.attributes(keys[0]), Err(Errno::ESTALE));
+}
+
+#[test]
+fn every_way_to_read_a_list_tells_the_same() {
+    let (dir, mut fs) = new();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir(at("dir")).unwrap();
+    fs::create_dir(at("plain")).unwrap();
+    fs::write(at("file"), "").unwrap();
+    fs::set_permissions(at("file"), fs::Permissions::from_mode(0o640)).unwrap();
+    let set = Command::new("setfacl").args(["-m", "u:1001:rwx,g:1002:r,m:rx"]).arg(at("dir")).arg(at("file")).status();
+    if !set.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no setfacl (package acl), or no ACLs on {}", dir.path().display());
+        return;
+    }
+    let usual = Source::probe(fs.root.as_fd());
+    let ways = [Source::GetxattrAt, Source::ProcFd, Source::Open];
+    for source in ways.into_iter().filter(|way| usual == Source::GetxattrAt || *way != Source::GetxattrAt) {
+        fs.source = source;
+        let [dir, file, plain] = [&b"dir"[..], b"file", b"plain"].map(|name| find(&fs, fs.key, name));
+        let states = [dir.attributes.acl, file.attributes.acl, plain.attributes.acl];
+        assert_eq!(states, [AclState::Present, AclState::Unknown, AclState::Absent], "{source:?}");
+        assert_eq!(fs.acl(file.key), Ok(AclState::Present), "{source:?}");
+        let may = |uid, want| fs.permission(file.key, &Credentials::user(uid, 1, &[]).effective(), want).is_ok();
+        assert!(may(1001, Access::READ) && !may(1001, Access::WRITE) && !may(1003, Access::READ), "{source:?}");
+        // The refreshed attributes keep what was learnt of a directory and ask of a file again.
+        assert_eq!(fs.attributes(dir.key).unwrap().acl, AclState::Present);
+        assert_eq!(fs.attributes(file.key).unwrap().acl, AclState::Unknown);
+        [dir, file, plain].iter().for_each(|node| fs.forget(node.key));
+    }
+    assert_eq!(fs.nodes.read().place(fs.key).map(|(dir, _)| dir.len()), Some(0));
+}

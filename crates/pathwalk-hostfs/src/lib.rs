@@ -1,0 +1,67 @@
+//! A directory of the host as a file system of [`pathwalk`]: read lazily, and never left.
+//!
+//! [`HostFs::open`] takes a directory; a [`Vfs`](pathwalk::Vfs) built on it asks for one name at a time and remembers the
+//! answers. It is meant for trees that nobody changes meanwhile ("frozen"): a change on the host is seen only where nothing is
+//! cached. It never writes: what changes a tree is `EROFS`.
+//!
+//! ```
+//! use pathwalk::{Access, Credentials, Vfs};
+//! use pathwalk_hostfs::HostFs;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let vfs = Vfs::builder().build(HostFs::open("/".as_ref())?)?;
+//! let context = vfs.context(Credentials::user(65534, 65534, &[]));
+//! assert!(context.access("/usr", Access::READ | Access::EXECUTE).is_ok());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds
+//!
+//! - **It stays beneath the root.** The root is one descriptor. Every question starts there, with `openat2(2)` under
+//!   `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`. No other descriptor outlives the call that opened
+//!   it, so a directory that was moved out of the root is not followed there: what lay in it is absent from then on.
+//! - **Mounts below the root are crossed**, as in a walk by the kernel. A key is (mount id, device, inode number), so two bind
+//!   mounts of one directory are two directories. An automount point is not triggered by looking at it, only by looking
+//!   for a name below it.
+//! - **ACLs** are asked for when a directory is loaded, and when anything else is first checked. Where there is one, checks go
+//!   by its entries.
+//! - **Flags of mounts below the root** hold: read-only (`EROFS`), noexec (`EACCES`). Those of the root's own mount are for
+//!   the builder: see [`HostFs::mount_flags`].
+//!
+//! # Cost
+//!
+//! System calls of a name that is not cached: absent 1, a file or device 3, a link or a directory 4. First check of a file: 4
+//! more (its ACL). Attributes asked anew: 3, of a directory 4. Memory: 60 to 64 bytes for each node that the `Vfs` holds, and
+//! its name again where that is longer than 22 bytes; [`memory`](pathwalk::FileSystem::memory) reports it.
+//!
+//! # What it does not do
+//!
+//! - Notice changes. A node that moved is found again only by a lookup under its new name; until then it is `ESTALE`.
+//! - Repeat the private permission checks of NFS, FUSE or `/proc`: mode bits and ACL are taken at their word.
+//! - Obey `nosymfollow` on a mount below the root, or tell a read-only file system from a read-only mount of it: both refuse
+//!   with `EACCES` before `EROFS`.
+//!
+//! # What it needs
+//!
+//! Linux 5.8 (`openat2(2)`, mount ids from `statx(2)`). Before Linux 6.13, reading ACLs needs `/proc`; without it they are
+//! read by opening the node, so a directory that this process may search but not read is refused, and so is what is neither
+//! file nor directory.
+
+#![deny(unsafe_code)]
+
+mod acl;
+mod attributes;
+mod beneath;
+mod error;
+mod getxattrat;
+mod guard;
+mod host_fs;
+mod key;
+mod mounts;
+mod nodes;
+mod slab;
+mod small_name;
+
+pub use error::OpenError;
+pub use host_fs::HostFs;

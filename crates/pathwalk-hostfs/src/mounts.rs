@@ -1,0 +1,76 @@
+//! The flags of the mounts below the root.
+//!
+//! The engine knows one mount, the root's. Nodes on others that are read-only or noexec get a permission check of their own.
+//! Flags are asked for once for each mount and kept: there are few mounts, and the tree is frozen.
+
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+
+use parking_lot::RwLock;
+use pathwalk::{FileType, MountFlags, NodeKey, PermissionRule};
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
+use rustix::io;
+
+use crate::key;
+
+/// `ST_NOSYMFOLLOW`, Linux 5.10.
+const ST_NOSYMFOLLOW: u64 = 0x2000;
+
+/// Flags by mount id.
+#[derive(Debug)]
+pub(crate) struct Mounts {
+    root: u32,
+    root_flags: MountFlags,
+    others: RwLock<HashMap<u32, MountFlags>>,
+}
+
+impl Mounts {
+    /// With the root's own mount.
+    pub(crate) fn new(key: NodeKey, root: BorrowedFd<'_>) -> io::Result<Mounts> {
+        Ok(Mounts { root: key::mount_of(key), root_flags: ask(root)?, others: RwLock::default() })
+    }
+
+    /// The flags of the root's mount.
+    pub(crate) fn root_flags(&self) -> MountFlags {
+        self.root_flags
+    }
+
+    /// Who checks a node that was just reached at `fd`: itself, if its mount forbids more than its mode does.
+    pub(crate) fn rule(&self, key: NodeKey, kind: FileType, fd: BorrowedFd<'_>) -> io::Result<PermissionRule> {
+        let mount = key::mount_of(key);
+        if mount == self.root {
+            return Ok(PermissionRule::Generic);
+        }
+        let known = self.others.read().get(&mount).copied();
+        let flags = match known {
+            Some(flags) => flags,
+            None => *self.others.write().entry(mount).or_insert(ask(fd)?),
+        };
+        let matters = match kind {
+            FileType::Regular => MountFlags::READ_ONLY | MountFlags::NOEXEC,
+            FileType::Directory => MountFlags::READ_ONLY,
+            _ => MountFlags::empty(),
+        };
+        // Searching is no writing, so everyone's search bit stays good.
+        Ok(if flags.intersects(matters) { PermissionRule::OwnButGenericSearch } else { PermissionRule::Generic })
+    }
+
+    /// What the mount of a node that was handed out forbids beyond what the engine checks.
+    pub(crate) fn of(&self, key: NodeKey) -> MountFlags {
+        self.others.read().get(&key::mount_of(key)).copied().unwrap_or_default()
+    }
+
+    /// Bytes it holds.
+    pub(crate) fn memory(&self) -> u64 {
+        (self.others.read().capacity() * (size_of::<(u32, MountFlags)>() + 1)) as u64
+    }
+}
+
+fn ask(fd: BorrowedFd<'_>) -> io::Result<MountFlags> {
+    let told = fstatvfs(fd)?.f_flag;
+    let mut flags = MountFlags::empty();
+    flags.set(MountFlags::READ_ONLY, told.contains(StatVfsMountFlags::RDONLY));
+    flags.set(MountFlags::NOEXEC, told.contains(StatVfsMountFlags::NOEXEC));
+    flags.set(MountFlags::NOSYMFOLLOW, told.bits() & ST_NOSYMFOLLOW != 0);
+    Ok(flags)
+}

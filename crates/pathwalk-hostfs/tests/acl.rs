@@ -1,0 +1,146 @@
+//! Access control lists are answered as the kernel answers them.
+
+mod common;
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+use pathwalk::{Access, Context, Errno};
+use rustix::fs::{Access as HostAccess, AtFlags, accessat};
+
+use common::{Who, as_user, place, skipped, succeeds, walk};
+
+const OWNER: u32 = 41_000;
+const OWNING_GROUP: u32 = 42_000;
+
+/// Lists, as `setfacl -m` takes them, for a file and a directory each.
+const LISTS: [(&str, &str); 9] = [
+    ("plain", "u::rw,g::r,o::-"),
+    ("named-user", "u::rwx,u:41001:rx,g::-,o::rwx"),
+    ("masked", "u::rwx,u:41001:rwx,g::rwx,g:42001:rwx,m:r,o::-"),
+    ("named-groups", "u::rwx,g::-,g:42001:rw,g:42002:-,o::rwx"),
+    ("two-groups", "u::rwx,g::x,g:42001:r,g:42002:w,o::-"),
+    ("refused-group", "u::rwx,u:41002:r,g::-,o::rwx"),
+    ("refused-owner", "u::-,u:41001:rwx,g::rwx,o::rwx"),
+    ("mask-of-nothing", "u::rwx,u:41001:rwx,g::rwx,m:-,o::rx"),
+    ("nobody-executes", "u::rw,u:41001:rw,g::rw,m:rw,o::rw"),
+];
+
+fn everyone() -> Vec<Who> {
+    let who = |uid, gid, groups: &[u32]| Who { uid, gid, groups: groups.into() };
+    vec![
+        who(0, 0, &[]),
+        who(OWNER, 43_000, &[]),
+        who(OWNER, 42_002, &[]),
+        who(41_001, 43_000, &[]),
+        who(41_001, 43_000, &[42_002]),
+        who(41_002, 43_000, &[]),
+        who(41_003, OWNING_GROUP, &[]),
+        who(41_003, 43_000, &[OWNING_GROUP, 42_001]),
+        who(41_003, 42_001, &[]),
+        who(41_003, 43_000, &[42_002]),
+        who(41_003, 43_000, &[42_001, 42_002]),
+        who(41_003, 43_000, &[]),
+    ]
+}
+
+/// A file and a directory with a file in it for each list; `false` if lists cannot be set here.
+fn build(root: &Path) -> bool {
+    fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+    LISTS.iter().all(|(name, list)| {
+        let (file, dir) = (root.join(format!("{name}.f")), root.join(format!("{name}.d")));
+        fs::write(&file, "").unwrap();
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("inside"), "").unwrap();
+        [&file, &dir]
+            .iter()
+            .all(|path| chown(path, Some(OWNER), Some(OWNING_GROUP)).is_ok() && succeeds("setfacl", &["-m", list], path))
+    })
+}
+
+fn paths() -> impl Iterator<Item = String> {
+    LISTS
+        .iter()
+        .flat_map(|(name, _)| [format!("{name}.f"), format!("{name}.d"), format!("{name}.d/inside"), format!("{name}.d/nope")])
+}
+
+/// Presence, and every combination of read, write and execute.
+fn wants() -> impl Iterator<Item = Access> {
+    (0..8).filter_map(Access::from_bits)
+}
+
+fn host(root: BorrowedFd<'_>, path: &str, want: Access) -> Result<(), Errno> {
+    let mut mode = HostAccess::EXISTS;
+    mode.set(HostAccess::READ_OK, want.contains(Access::READ));
+    mode.set(HostAccess::WRITE_OK, want.contains(Access::WRITE));
+    mode.set(HostAccess::EXEC_OK, want.contains(Access::EXECUTE));
+    accessat(root, path, mode, AtFlags::empty()).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+}
+
+/// Compares every path and want for one user, and counts.
+fn compare(who: &Who, context: &Context, root: BorrowedFd<'_>) -> Option<usize> {
+    let questions: Vec<_> = paths().flat_map(|path| wants().map(move |want| (path.clone(), want))).collect();
+    let told = as_user(who, || questions.iter().map(|(path, want)| host(root, path, *want)).collect::<Vec<_>>())?;
+    for ((path, want), told) in questions.iter().zip(told) {
+        // Twice: what was cached by the first has to be as good.
+        for round in 1..=2 {
+            let ours = context.access(&format!("/{path}"), *want);
+            assert_eq!(ours, told, "{path} {want:?} as {who:?}, round {round}");
+        }
+    }
+    Some(questions.len())
+}
+
+#[test]
+fn the_kernel_agrees_about_every_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    if as_user(&everyone()[1], || ()).is_none() {
+        return skipped("this process cannot take other credentials: run it as root");
+    }
+    if !build(dir.path()) {
+        return skipped("no setfacl (package acl), or the file system keeps no ACLs");
+    }
+    let root = place(dir.path());
+    let shared = walk(dir.path());
+    let mut compared = 0;
+    for who in everyone() {
+        let fresh = walk(dir.path()).with_credentials(who.credentials());
+        let warm = shared.clone().with_credentials(who.credentials());
+        for context in [fresh, warm] {
+            compared += compare(&who, &context, root.as_fd()).unwrap();
+        }
+    }
+    assert_eq!(compared, everyone().len() * 2 * LISTS.len() * 4 * 8);
+}
+
+#[test]
+fn a_changed_list_counts_from_the_next_refresh_on() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for (name, mode) in [("f", 0o640), ("d", 0o750)] {
+        let path = dir.path().join(name);
+        if name == "f" {
+            fs::write(&path, "").unwrap()
+        } else {
+            fs::create_dir(&path).unwrap()
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let context = walk(dir.path());
+    let named = context.clone().with_credentials(Who { uid: 41_001, gid: 43_000, groups: vec![] }.credentials());
+    for name in ["f", "d"] {
+        let (host_path, path) = (dir.path().join(name), format!("/{name}"));
+        assert_eq!(named.access(&path, Access::READ), Err(Errno::EACCES));
+        if !succeeds("setfacl", &["-m", "u:41001:r"], &host_path) {
+            return skipped("no setfacl (package acl), or the file system keeps no ACLs");
+        }
+        let handle = context.lookup(&path).unwrap();
+        context.vfs().refresh(&handle).unwrap();
+        assert_eq!(named.access(&path, Access::READ), Ok(()), "{name}");
+        assert!(succeeds("setfacl", &["-b"], &host_path));
+        context.vfs().refresh(&handle).unwrap();
+        assert_eq!(named.access(&path, Access::READ), Err(Errno::EACCES), "{name}");
+    }
+}

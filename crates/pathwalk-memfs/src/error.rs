@@ -1,0 +1,47 @@
+//! What went wrong while a tree was being built.
+
+use pathwalk::Errno;
+
+/// Something that was asked through a path could not be done: what, to which path, and why.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("cannot {action} \"{}\": {errno}{}", path.escape_ascii(), hint(*errno))]
+pub struct Error {
+    action: &'static str,
+    path: Vec<u8>,
+    errno: Errno,
+}
+
+impl Error {
+    pub(crate) fn new(action: &'static str, path: &[u8], errno: Errno) -> Error {
+        Error { action, path: path.to_vec(), errno }
+    }
+
+    /// Why, as a number.
+    pub fn errno(&self) -> Errno {
+        self.errno
+    }
+
+    /// The path, as it was given.
+    pub fn path(&self) -> &[u8] {
+        &self.path
+    }
+}
+
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        std::io::Error::new(std::io::Error::from(error.errno).kind(), error)
+    }
+}
+
+/// What to do about it.
+fn hint(errno: Errno) -> &'static str {
+    match errno {
+        Errno::ENOENT => "; the directories above it must be there, mkdir_all makes them",
+        Errno::ENOTDIR => "; something on the way is no directory, and links are not followed here",
+        Errno::EEXIST => "; remove what is there first",
+        Errno::ENOTEMPTY => "; remove takes away a directory with all that is in it",
+        Errno::EINVAL => "; see the method's documentation for what it takes, and mind that .. is no name here",
+        Errno::ENAMETOOLONG => "; a name has at most 255 bytes, a link body 4095",
+        _ => "",
+    }
+}

@@ -1,0 +1,89 @@
+//! What the engine sees: each method counts its call and asks the store.
+
+use pathwalk::permission::Subject;
+use pathwalk::{
+    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, RenameFlags,
+    SetAttributes, Validity,
+};
+
+use crate::MemFs;
+use crate::store::Held;
+
+impl FileSystem for MemFs {
+    fn root(&self) -> Result<Node, Errno> {
+        self.0.calls.root.count();
+        self.0.root()?.into_node()
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        self.0.calls.lookup.count();
+        self.0.lookup(dir.key(), name)?.map(Held::into_node).transpose()
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        self.0.calls.attributes.count();
+        self.0.attributes(node)
+    }
+
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        self.0.calls.read_link.count();
+        self.0.read_link(node)
+    }
+
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        self.0.calls.permission.count();
+        self.0.permission(node, who, want)
+    }
+
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        self.0.calls.acl.count();
+        self.0.acl(node)
+    }
+
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        self.0.calls.revalidate.count();
+        let still = self.0.peek(dir.key(), name)? == node;
+        Ok(if still { Validity::Valid } else { Validity::Invalid })
+    }
+
+    fn absence(&self) -> Freshness {
+        self.0.options.absence
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.0.forget(node);
+    }
+
+    fn memory(&self) -> u64 {
+        self.0.memory()
+    }
+
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.0.calls.create.count();
+        if new.kind == NewKind::Symlink(b"") {
+            // As symlink(2) has it. A tree built through paths may have such links.
+            return Err(Errno::ENOENT);
+        }
+        self.0.create(dir.key(), name, new)?.into_node()
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        self.0.calls.link.count();
+        self.0.link(node, dir.key(), name)?.into_node()
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        self.0.calls.unlink.count();
+        self.0.unlink(dir.key(), name, node)
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        self.0.calls.rename.count();
+        self.0.rename((from.0.key(), from.1), (to.0.key(), to.1), flags)
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        self.0.calls.set_attributes.count();
+        self.0.set_attributes(node, set)
+    }
+}

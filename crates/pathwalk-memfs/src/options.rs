@@ -1,0 +1,102 @@
+//! How the nodes of one file system present themselves to the engine: its promises, and what it holds back.
+
+use pathwalk::{AclState, Freshness, PermissionRule};
+
+/// Where the engine gets the bodies of links from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum LinkBodies {
+    /// From the node, so that it can follow links without asking.
+    #[default]
+    WithNode,
+    /// From `read_link`, each time.
+    OnRequest,
+}
+
+/// The size that links report.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum LinkSizes {
+    /// The length of the body.
+    #[default]
+    Length,
+    /// Zero, as some file systems do that make up their links. The bodies are whole all the same.
+    Zero,
+}
+
+/// What a [`MemFs`](crate::MemFs) is constructed with. Made from [`Options::default`]; each method changes one thing.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) rule: PermissionRule,
+    pub(crate) names: Freshness,
+    pub(crate) absence: Freshness,
+    pub(crate) link_bodies: LinkBodies,
+    pub(crate) link_sizes: LinkSizes,
+    pub(crate) acl: AclState,
+    pub(crate) max_links: u32,
+}
+
+impl Default for Options {
+    /// Generic permissions, stable names and absences, link bodies with the node, no ACL, no practical limit to links.
+    fn default() -> Self {
+        Options {
+            rule: PermissionRule::Generic,
+            names: Freshness::Stable,
+            absence: Freshness::Stable,
+            link_bodies: LinkBodies::WithNode,
+            link_sizes: LinkSizes::Length,
+            acl: AclState::Absent,
+            max_links: u32::MAX,
+        }
+    }
+}
+
+impl Options {
+    /// Who checks permissions. The file system's own hook answers as the generic rule does, and can be counted.
+    #[must_use]
+    pub fn permission_rule(mut self, rule: PermissionRule) -> Options {
+        self.rule = rule;
+        self
+    }
+
+    /// Whether names have to be asked about before each use.
+    #[must_use]
+    pub fn freshness(mut self, names: Freshness) -> Options {
+        self.names = names;
+        self
+    }
+
+    /// The same of names that are not there.
+    #[must_use]
+    pub fn absence(mut self, absence: Freshness) -> Options {
+        self.absence = absence;
+        self
+    }
+
+    /// Where link bodies come from.
+    #[must_use]
+    pub fn link_bodies(mut self, bodies: LinkBodies) -> Options {
+        self.link_bodies = bodies;
+        self
+    }
+
+    /// The size that links report.
+    #[must_use]
+    pub fn link_sizes(mut self, sizes: LinkSizes) -> Options {
+        self.link_sizes = sizes;
+        self
+    }
+
+    /// What attributes say of the ACL of a node that has none: the truth (`Absent`), that one has to ask (`Unknown`, also
+    /// for nodes that have one), or that there is one (`Present`: each check comes to the file system's hook).
+    #[must_use]
+    pub fn acl(mut self, state: AclState) -> Options {
+        self.acl = state;
+        self
+    }
+
+    /// How many links a node may have; one more is `EMLINK`. At least 2, which every directory has.
+    #[must_use]
+    pub fn max_links(mut self, max: u32) -> Options {
+        self.max_links = max.max(2);
+        self
+    }
+}

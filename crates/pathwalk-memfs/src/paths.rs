@@ -1,0 +1,210 @@
+//! Trees by paths.
+//!
+//! A path starts at the root of the file system, whether it begins with a slash or not. Empty components and `.` are passed over;
+//! `..` is `EINVAL`. No link is followed. New nodes belong to root, with the mode exactly as given. Nothing here is counted among
+//! the engine's [`Calls`](crate::Calls).
+
+use pathwalk::permission::AclEntry;
+use pathwalk::{AsPath, Attributes, Errno, Name, NewKind, NewNode, NodeKey, RenameFlags, SetAttributes};
+
+use crate::store::Held;
+use crate::{Error, MemFs};
+
+/// Building and changing a tree by paths, and looking at it. What a running `Vfs` remembers is not told of any of it.
+impl MemFs {
+    /// Makes a directory: `EEXIST`, `ENOENT`, `ENOTDIR`, `EMLINK`.
+    pub fn mkdir<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+        self.make("make directory", path, NewKind::Directory, mode)
+    }
+
+    /// Makes a directory and those above it that are missing, all with this mode. One that is there stays as it is.
+    pub fn mkdir_all<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+        let path = path.path_bytes();
+        self.make_all(path, mode).map_err(|errno| Error::new("make directory", path, errno))
+    }
+
+    /// Makes an empty regular file.
+    pub fn file<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+        self.make("make file", path, NewKind::Regular, mode)
+    }
+
+    /// Makes a symbolic link: `ENAMETOOLONG` for a body over 4095 bytes, `EINVAL` for one with a NUL. An empty body, which
+    /// `symlink(2)` refuses, is made.
+    pub fn symlink<P: AsPath + ?Sized, B: AsPath + ?Sized>(&self, path: &P, body: &B) -> Result<(), Error> {
+        self.make("make symbolic link", path, NewKind::Symlink(body.path_bytes()), 0o777)
+    }
+
+    /// Makes a node of any kind.
+    pub fn mknod<P: AsPath + ?Sized>(&self, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
+        self.make("make node", path, kind, mode)
+    }
+
+    /// Gives a node that is no directory another name.
+    pub fn link<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, existing: &P, path: &Q) -> Result<(), Error> {
+        let path = path.path_bytes();
+        let node = self.node("link to", existing.path_bytes())?;
+        self.in_parent("make link", path, |dir, name| self.0.link(node.key(), dir, name).map(drop))
+    }
+
+    /// Takes a name away; a directory must be empty.
+    pub fn unlink<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
+        let path = path.path_bytes();
+        self.in_parent("unlink", path, |dir, name| {
+            let node = self.0.lookup(dir, name)?.ok_or(Errno::ENOENT)?;
+            self.0.unlink(dir, name, node.key())
+        })
+    }
+
+    /// Takes a name away and, if it is that of a directory, everything beneath it. Others who take
+    /// names away there meanwhile may make it fail halfway.
+    pub fn remove<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
+        let path = path.path_bytes();
+        self.in_parent("remove", path, |dir, name| self.remove_all(dir, name))
+    }
+
+    /// Moves a name, replacing what is at `to` as `rename(2)` does.
+    pub fn rename<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, from: &P, to: &Q) -> Result<(), Error> {
+        self.rename_with(from, to, RenameFlags::empty())
+    }
+
+    /// The same with flags.
+    pub fn rename_with<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, from: &P, to: &Q, flags: RenameFlags) -> Result<(), Error> {
+        let to = to.path_bytes();
+        self.in_parent("rename", from.path_bytes(), |from_dir, from_name| {
+            let (to_dir, to_name) = self.parent(to)?;
+            self.0.rename((from_dir, from_name), (to_dir.key(), to_name), flags)
+        })
+    }
+
+    /// Sets the permission bits.
+    pub fn chmod<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+        self.set("change mode of", path, SetAttributes { mode: Some(mode), ..SetAttributes::default() })
+    }
+
+    /// Sets owner and group; of a link, its own.
+    pub fn chown<P: AsPath + ?Sized>(&self, path: &P, uid: u32, gid: u32) -> Result<(), Error> {
+        self.set("change owner of", path, SetAttributes { uid: Some(uid), gid: Some(gid), ..SetAttributes::default() })
+    }
+
+    /// Sets the size of a regular file.
+    pub fn truncate<P: AsPath + ?Sized>(&self, path: &P, size: u64) -> Result<(), Error> {
+        self.set("change size of", path, SetAttributes { size: Some(size), ..SetAttributes::default() })
+    }
+
+    /// Gives a node an access control list; the mode follows it. No entries: takes it away.
+    pub fn set_acl<P: AsPath + ?Sized>(&self, path: &P, entries: &[AclEntry]) -> Result<(), Error> {
+        const ACTION: &str = "set ACL of";
+        let node = self.node(ACTION, path.path_bytes())?;
+        self.0.set_acl(node.key(), entries).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+    }
+
+    /// The attributes of a node; of a link, its own.
+    pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Error> {
+        const ACTION: &str = "stat";
+        let node = self.node(ACTION, path.path_bytes())?;
+        self.0.attributes(node.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+    }
+
+    /// The key by which the engine knows a node.
+    pub fn key<P: AsPath + ?Sized>(&self, path: &P) -> Result<NodeKey, Error> {
+        self.node("find", path.path_bytes()).map(|node| node.key())
+    }
+
+    /// The names in a directory, sorted.
+    pub fn list<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<Vec<u8>>, Error> {
+        const ACTION: &str = "list";
+        let dir = self.node(ACTION, path.path_bytes())?;
+        self.0.list(dir.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+    }
+
+    fn make<P: AsPath + ?Sized>(&self, action: &'static str, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
+        let new = NewNode { kind, mode, uid: 0, gid: 0 };
+        self.in_parent(action, path.path_bytes(), |dir, name| self.0.create(dir, name, &new).map(drop))
+    }
+
+    fn make_all(&self, path: &[u8], mode: u16) -> Result<(), Errno> {
+        let new = NewNode { kind: NewKind::Directory, mode, uid: 0, gid: 0 };
+        let mut here = self.0.root()?;
+        for name in components(path) {
+            let name = Name::new(name)?;
+            here = loop {
+                if let Some(next) = self.0.lookup(here.key(), name)? {
+                    break next;
+                }
+                match self.0.create(here.key(), name, &new) {
+                    // Another thread was faster: what it made will do.
+                    Err(Errno::EEXIST) => {}
+                    made => break made?,
+                }
+            };
+        }
+        self.0.check_directory(here.key())
+    }
+
+    fn set<P: AsPath + ?Sized>(&self, action: &'static str, path: &P, set: SetAttributes) -> Result<(), Error> {
+        let node = self.node(action, path.path_bytes())?;
+        match self.0.set_attributes(node.key(), &set) {
+            Ok(_) => Ok(()),
+            Err(errno) => Err(Error::new(action, path.path_bytes(), errno)),
+        }
+    }
+
+    /// Children first, without recursion: a tree may be deeper than the stack.
+    fn remove_all(&self, dir: NodeKey, name: Name<'_>) -> Result<(), Errno> {
+        let top = self.0.lookup(dir, name)?.ok_or(Errno::ENOENT)?;
+        let mut stack = vec![(dir, name.bytes().to_vec(), top)];
+        while let Some((dir, name, node)) = stack.last() {
+            match self.0.unlink(*dir, Name::new(name)?, node.key()) {
+                Err(Errno::ENOTEMPTY) => {
+                    let dir = node.key();
+                    for name in self.0.list(dir)? {
+                        if let Some(child) = self.0.lookup(dir, Name::new(&name)?)? {
+                            stack.push((dir, name, child));
+                        }
+                    }
+                }
+                done => {
+                    done?;
+                    stack.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&self, action: &'static str, path: &[u8]) -> Result<Held<'_>, Error> {
+        self.resolve(components(path)).map_err(|errno| Error::new(action, path, errno))
+    }
+
+    /// Does something to a name in the directory that `path` leads to.
+    fn in_parent(
+        &self,
+        action: &'static str,
+        path: &[u8],
+        act: impl FnOnce(NodeKey, Name<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Error> {
+        let done = self.parent(path).and_then(|(dir, name)| act(dir.key(), name));
+        done.map_err(|errno| Error::new(action, path, errno))
+    }
+
+    /// The directory and the last name; `EBUSY` for the root, which has none.
+    fn parent<'p>(&self, path: &'p [u8]) -> Result<(Held<'_>, Name<'p>), Errno> {
+        let mut names: Vec<_> = components(path).collect();
+        let last = names.pop().ok_or(Errno::EBUSY)?;
+        let dir = self.resolve(names.into_iter())?;
+        self.0.check_directory(dir.key())?;
+        Ok((dir, Name::new(last)?))
+    }
+
+    fn resolve<'p>(&self, names: impl Iterator<Item = &'p [u8]>) -> Result<Held<'_>, Errno> {
+        let mut here = self.0.root()?;
+        for name in names {
+            here = self.0.lookup(here.key(), Name::new(name)?)?.ok_or(Errno::ENOENT)?;
+        }
+        Ok(here)
+    }
+}
+
+fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."))
+}

@@ -1,0 +1,90 @@
+//! Access control lists of nodes: kept in step with the mode, as `acl(5)` has it, and asked.
+
+use std::sync::Arc;
+
+use pathwalk::permission::{Acl, AclEntry, AclTag, Subject, generic};
+use pathwalk::{Access, Attributes, Errno, FileType};
+
+use super::inode::Meta;
+use super::ledger::allocation;
+
+/// The list after a change of mode: owner and other follow it, and so does the mask, or else the owning group.
+pub(crate) fn with_mode(entries: &[AclEntry], mode: u16) -> Arc<[AclEntry]> {
+    let triad = |shift: u16| Access::from_bits_truncate((mode >> shift) as u8 & 7);
+    let class = group_class(entries);
+    let follow = |entry: &AclEntry| {
+        let grants = match entry.tag {
+            AclTag::Owner => triad(6),
+            AclTag::Other => triad(0),
+            tag if tag == class => triad(3),
+            _ => entry.grants,
+        };
+        AclEntry { grants, ..*entry }
+    };
+    entries.iter().map(follow).collect()
+}
+
+/// The mode after a change of list.
+pub(crate) fn mode_of(entries: &[AclEntry], mode: u16) -> u16 {
+    let class = group_class(entries);
+    entries.iter().fold(mode, |mode, entry| {
+        let shift = match entry.tag {
+            AclTag::Owner => 6,
+            AclTag::Other => 0,
+            tag if tag == class => 3,
+            _ => return mode,
+        };
+        mode & !(7 << shift) | u16::from(entry.grants.bits()) << shift
+    })
+}
+
+/// Which entry the group bits of the mode stand for.
+fn group_class(entries: &[AclEntry]) -> AclTag {
+    if entries.iter().any(|entry| entry.tag == AclTag::Mask) { AclTag::Mask } else { AclTag::Group }
+}
+
+/// The whole check of a node, list or none, capabilities last. Without any group bit in the mode the list is not asked. Source:
+/// `path_resolution(7)`.
+pub(crate) fn check(meta: &Meta, kind: FileType, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+    let Some(entries) = meta.acl.as_ref().filter(|_| meta.mode & 0o070 != 0) else {
+        return generic(who, kind, meta.mode, meta.uid, meta.gid, want);
+    };
+    let granted = Acl::new(entries.to_vec()).permits(who, meta.uid, meta.gid, want);
+    if granted || who.overrides(&Attributes::new(kind, meta.mode), want) { Ok(()) } else { Err(Errno::EACCES) }
+}
+
+/// Bytes of a list.
+pub(crate) fn bytes(acl: &Option<Arc<[AclEntry]>>) -> u64 {
+    acl.as_ref().map_or(0, |entries| allocation(size_of_val(&**entries) + 2 * size_of::<usize>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(mask: Option<Access>) -> Vec<AclEntry> {
+        let entry = |tag, grants| AclEntry { tag, grants };
+        let mut entries = vec![
+            entry(AclTag::Owner, Access::all()),
+            entry(AclTag::User(11), Access::READ),
+            entry(AclTag::Group, Access::READ),
+            entry(AclTag::Other, Access::empty()),
+        ];
+        entries.extend(mask.map(|grants| entry(AclTag::Mask, grants)));
+        entries
+    }
+
+    #[test]
+    fn group_bits_stand_for_the_mask_if_there_is_one() {
+        assert_eq!(mode_of(&entries(None), 0o1007), 0o1740);
+        assert_eq!(mode_of(&entries(Some(Access::EXECUTE)), 0o007), 0o710);
+        let grants = |entries: &[AclEntry], tag| entries.iter().find(|entry| entry.tag == tag).map(|entry| entry.grants);
+        let without = with_mode(&entries(None), 0o651);
+        assert_eq!(grants(&without, AclTag::Group), Some(Access::READ | Access::EXECUTE));
+        assert_eq!(grants(&without, AclTag::Other), Some(Access::EXECUTE));
+        let with = with_mode(&entries(Some(Access::all())), 0o651);
+        assert_eq!(grants(&with, AclTag::Group), Some(Access::READ), "hidden behind the mask");
+        assert_eq!(grants(&with, AclTag::Mask), Some(Access::READ | Access::EXECUTE));
+        assert_eq!(grants(&with, AclTag::User(11)), Some(Access::READ));
+    }
+}

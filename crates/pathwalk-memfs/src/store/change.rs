@@ -1,0 +1,99 @@
+//! Names come and go: create, link, unlink.
+
+use std::sync::Arc;
+
+use pathwalk::limits::LINK_MAX;
+use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey, Timestamp};
+
+use super::inode::{Inode, now};
+use super::names::Names;
+use super::{Held, Store};
+
+impl Store {
+    /// Makes a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed; `EMLINK` if it has all the directories it may
+    /// have.
+    pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
+        check_body(&new.kind)?;
+        let parent = self.inode(dir)?;
+        let mut names = parent.directory()?.names.write();
+        names.vacant(name)?;
+        let directories = matches!(new.kind, NewKind::Directory) as i32;
+        if directories > 0 {
+            self.room_for_link(&parent)?;
+        }
+        let inode = self.table.insert(&self.ledger, |key| Inode::new(key, new, parent.key.ino));
+        names.put(name, inode.key.ino, &self.ledger);
+        parent.names_changed(names.len(), directories, now());
+        Ok(self.held(inode))
+    }
+
+    /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`.
+    pub(crate) fn link(&self, node: NodeKey, dir: NodeKey, name: Name<'_>) -> Result<Held<'_>, Errno> {
+        let inode = self.inode(node)?;
+        let dir = self.inode(dir)?;
+        let mut names = dir.directory()?.names.write();
+        names.vacant(name)?;
+        if inode.is_directory() {
+            return Err(Errno::EPERM);
+        }
+        let now = now();
+        {
+            let mut meta = inode.meta.lock();
+            if meta.nlink == 0 {
+                return Err(Errno::ENOENT);
+            }
+            if meta.nlink >= self.options.max_links {
+                return Err(Errno::EMLINK);
+            }
+            meta.nlink += 1;
+            meta.held += 1;
+            meta.ctime = now;
+        }
+        names.put(name, inode.key.ino, &self.ledger);
+        dir.names_changed(names.len(), 0, now);
+        Ok(self.held(inode))
+    }
+
+    /// Takes the name of `node` away: `ENOENT` if there is no such name, `ESTALE` if it leads elsewhere by now, `ENOTEMPTY` for a
+    /// directory with names in it.
+    pub(crate) fn unlink(&self, dir: NodeKey, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        let inode = self.inode(node)?;
+        // Two directories will be locked.
+        let _tree = inode.is_directory().then(|| self.tree.lock());
+        let dir = self.inode(dir)?;
+        let mut names = dir.directory()?.names.write();
+        if names.get(name).ok_or(Errno::ENOENT)? != inode.key.ino {
+            return Err(Errno::ESTALE);
+        }
+        if inode.is_directory() {
+            inode.directory()?.names.write().remove_directory()?;
+        }
+        names.take(name, &self.ledger);
+        self.name_lost(&dir, &names, &inode, now());
+        Ok(())
+    }
+
+    /// Books that `inode` lost a name in `dir`, whose `names` are locked. The name itself is gone already.
+    pub(super) fn name_lost(&self, dir: &Inode, names: &Names, inode: &Arc<Inode>, now: Timestamp) {
+        dir.names_changed(names.len(), -(inode.is_directory() as i32), now);
+        let mut meta = inode.meta.lock();
+        meta.nlink = if inode.is_directory() { 0 } else { meta.nlink.saturating_sub(1) };
+        meta.ctime = now;
+        self.free_if_gone(inode, meta);
+    }
+
+    /// `EMLINK` if `dir` has all the links it may have.
+    pub(super) fn room_for_link(&self, dir: &Inode) -> Result<(), Errno> {
+        if dir.meta.lock().nlink >= self.options.max_links { Err(Errno::EMLINK) } else { Ok(()) }
+    }
+}
+
+/// `ENAMETOOLONG` or `EINVAL` for a link body that no path can be. An empty one is let through: whether one may be made is for
+/// the callers to say.
+fn check_body(kind: &NewKind<'_>) -> Result<(), Errno> {
+    match kind {
+        NewKind::Symlink(body) if body.len() > LINK_MAX => Err(Errno::ENAMETOOLONG),
+        NewKind::Symlink(body) if body.contains(&0) => Err(Errno::EINVAL),
+        _ => Ok(()),
+    }
+}

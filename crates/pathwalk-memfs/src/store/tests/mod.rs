@@ -1,0 +1,31 @@
+//! The store by key, as the engine uses it. Trees are built through paths; `key` and `errno` bridge the two.
+
+mod life;
+mod moves;
+mod presentation;
+mod threads;
+
+use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey};
+
+use crate::{Error, MemFs};
+
+fn name(name: &str) -> Name<'_> {
+    Name::new(name.as_bytes()).unwrap()
+}
+
+fn key(fs: &MemFs, path: &str) -> NodeKey {
+    fs.key(path).unwrap()
+}
+
+fn errno(result: Result<(), Error>) -> Errno {
+    result.unwrap_err().errno()
+}
+
+fn new(kind: NewKind<'_>) -> NewNode<'_> {
+    NewNode { kind, mode: 0o644, uid: 1, gid: 2 }
+}
+
+/// Link counts of some paths, side by side.
+fn links<const N: usize>(fs: &MemFs, paths: [&str; N]) -> [u32; N] {
+    paths.map(|path| fs.stat(path).unwrap().nlink)
+}
