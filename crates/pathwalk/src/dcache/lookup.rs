@@ -14,31 +14,26 @@ use crate::sync::{Ordering, yield_now};
 use crate::vfs::Core;
 
 impl Core {
-    /// The name of a dentry that cannot change meanwhile.
-    pub(crate) fn name_of(&self, id: DentryId) -> Vec<u8> {
-        self.copy_name(self.dentries.line(id))
-    }
-
-    /// The name in a line; to be believed only once the count is rechecked.
-    pub(crate) fn copy_name(&self, line: &Line) -> Vec<u8> {
-        // Bounded, since it may be torn.
-        let length = length_of(line).min(NAME_MAX);
-        let chain = ChainReader::new(self.side.lines(), chain_of(line));
-        let mut name = Vec::with_capacity(length.next_multiple_of(8));
-        for at in (0..length).step_by(8) {
-            let word = match at.checked_sub(INLINE_NAME) {
-                None => line[NAME + at / 8].load(Ordering::Relaxed),
-                Some(past) => chain.word(past / 8),
-            };
-            name.extend(word.to_le_bytes());
-        }
-        name.truncate(length);
+    /// The name in a line; to be believed only once the count is rechecked, or if it cannot change meanwhile.
+    pub(crate) fn name_of(&self, line: &Line) -> Vec<u8> {
+        let mut name: Vec<u8> = self.name_words(line).flat_map(u64::to_le_bytes).collect();
+        name.truncate(length_of(line));
         name
     }
 
     /// The table's hash of a dentry whose name cannot change meanwhile.
     pub(crate) fn hash_of(&self, parent: DentryId, id: DentryId) -> u64 {
-        self.hash.in_directory(self.hash.name(&self.name_of(id)), parent.0)
+        self.hash.in_directory(self.hash.of_words(self.name_words(self.dentries.line(id))), parent.0)
+    }
+
+    fn name_words<'a>(&'a self, line: &'a Line) -> impl Iterator<Item = u64> + 'a {
+        // Bounded, since it may be torn.
+        let length = length_of(line).min(NAME_MAX);
+        let chain = ChainReader::new(self.side.lines(), chain_of(line));
+        (0..length).step_by(8).map(move |at| match at.checked_sub(INLINE_NAME) {
+            None => line[NAME + at / 8].load(Ordering::Relaxed),
+            Some(past) => chain.word(past / 8),
+        })
     }
 
     /// The dentry of a name and its word, which is to be rechecked. Exact for the holder of the parent's children lock; may miss for others.

@@ -174,7 +174,7 @@ impl Core {
             if self.dentries.word(at) & flags::REMOVED != 0 {
                 return Err(Errno::ENOENT);
             }
-            names.push(self.name_of(at));
+            names.push(self.name_of(self.dentries.line(at)));
             let parent = self.dentries.parent(at);
             if parent == at {
                 // Torn by a move: the caller looks again.

@@ -181,3 +181,64 @@ fn pass(first: &AtomicU64) {
     let one_more = |word| ((word & PASSED) != PASSED).then(|| word + PASSED_ONE);
     let _ = first.fetch_update(Ordering::Release, Ordering::Relaxed, one_more);
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn find(table: &Table, hash: u64, slot: u32) -> bool {
+        table.view().find(hash, |candidate| (candidate == slot).then_some(())).is_some()
+    }
+
+    /// Puts and removes at random by a hash, and holds the table against a map after each.
+    fn churn(capacity: u32, hash: impl Fn(u32) -> u64) {
+        let table = Table::new(capacity).unwrap();
+        let mut there = HashMap::new();
+        let mut random = 7u64;
+        for _ in 0..20 * capacity {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let slot = (random >> 33) as u32 % capacity + 1;
+            if there.remove(&slot).is_some() {
+                assert!(table.view().remove(hash(slot), slot));
+            } else {
+                table.view().put(hash(slot), slot);
+                there.insert(slot, ());
+            }
+            assert_eq!(find(&table, hash(slot), slot), there.contains_key(&slot));
+        }
+        for slot in 1..=capacity {
+            assert_eq!(find(&table, hash(slot), slot), there.contains_key(&slot), "slot {slot}");
+        }
+        for slot in there.keys() {
+            assert!(table.view().remove(hash(*slot), *slot));
+        }
+        assert!(table.view().0.iter().flatten().all(|word| word.load(Ordering::Relaxed) & !PASSED == 0));
+    }
+
+    #[test]
+    fn one_hash_for_all() {
+        churn(100, |_| u64::MAX);
+        churn(100, |_| 0);
+    }
+
+    #[test]
+    fn crowded_lines_and_a_full_table() {
+        churn(300, |slot| u64::from(slot % 3) << 62 | u64::from(slot));
+        churn(300, |slot| u64::from(slot).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let table = Table::new(60).unwrap();
+        (1..=60).for_each(|slot| table.view().put(u64::from(slot) << 60, slot));
+        assert!((1..=60).all(|slot| find(&table, u64::from(slot) << 60, slot)));
+        assert!(!find(&table, 0, 61));
+    }
+
+    #[test]
+    fn counts_of_what_went_past_fall_again() {
+        let table = Table::new(24).unwrap();
+        let passed = || table.view().0.iter().filter(|line| line[0].load(Ordering::Relaxed) & PASSED != 0).count();
+        (1..=20).for_each(|slot| table.view().put(0, slot));
+        assert_eq!(passed(), 2);
+        (1..=20).for_each(|slot| assert!(table.view().remove(0, slot)));
+        assert_eq!(passed(), 0);
+    }
+}

@@ -36,6 +36,16 @@ pub(crate) trait Text: Copy {
         self.len() - self.left(rest)
     }
 
+    /// What is left at its beginning, without the slash of an absolute text: the walk begins at the root then.
+    #[inline(always)]
+    fn beginning(self) -> Self::Rest {
+        let rest = self.from(0);
+        if self.is_absolute() { self.behind(rest, 0).unwrap_or(rest) } else { rest }
+    }
+
+    /// Whether it begins with a slash.
+    fn is_absolute(self) -> bool;
+
     /// Whether a slash ends it.
     fn ends_in_slash(self) -> bool {
         self.len() > 0 && self.word(self.from(self.len() - 1), 0) as u8 == b'/'
@@ -90,6 +100,11 @@ impl<'a> Text for Path<'a> {
     }
 
     #[inline(always)]
+    fn is_absolute(self) -> bool {
+        self.0.first() == Some(&b'/')
+    }
+
+    #[inline(always)]
     fn ends_in_slash(self) -> bool {
         self.0.last() == Some(&b'/')
     }
@@ -134,7 +149,12 @@ impl NameHash {
 
     /// The hash of a whole name.
     pub(crate) fn name(&self, name: &[u8]) -> u64 {
-        (0..name.len()).step_by(8).fold(self.start, |hash, at| self.mix(hash, word_at(name, at)))
+        self.of_words((0..name.len()).step_by(8).map(|at| word_at(name, at)))
+    }
+
+    /// The same of a name in words, padded with zeros.
+    pub(crate) fn of_words(&self, words: impl Iterator<Item = u64>) -> u64 {
+        words.fold(self.start, |hash, word| self.mix(hash, word))
     }
 }
 
@@ -165,10 +185,10 @@ impl Component {
         self.first as u8 <= b'.'
     }
 
-    /// Whether it is a name, and not dots; it is not empty.
+    /// Whether it is a name: neither empty nor dots.
     #[inline(always)]
     pub(crate) fn is_name(&self) -> bool {
-        !(self.first == DOT && self.length == 1 || self.is_dot_dot())
+        !(self.length == 0 || self.first == DOT && self.length == 1 || self.is_dot_dot())
     }
 
     #[inline(always)]

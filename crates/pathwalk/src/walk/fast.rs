@@ -56,14 +56,14 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
         if !text.still_there() {
             return broken(Broken::Stop(Stop::CHANGED));
         }
-        let empty = component.may_be_special() && component.length == 0;
-        if !empty {
+        let dots = component.may_be_special() && !component.is_name();
+        if !dots || component.length != 0 {
             if !plainly_searchable::<C>(env, cur)
                 && let Some(why) = look_closer(env, cur, text.pos(rest), move || text.has_nul(rest))
             {
                 return broken(why);
             }
-            let to = if component.may_be_special() && !component.is_name() {
+            let to = if dots {
                 if component.is_dot_dot() { dotdot::up(env, cur) } else { cur }
             } else if let Some(child) = child::<C, T>(env, cur, text, rest, component) {
                 child

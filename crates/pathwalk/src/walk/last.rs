@@ -59,7 +59,7 @@ pub(crate) fn to_end<'a, C: Config, T>(
         }
         at_other::<C>(env, path, cur, follow).and_then(finish)
     };
-    segment::<C, _, _>(env, path, from, path.0, end, |why| on_the_way::<C>(env, path, why, follow).and_then(finish))
+    segment::<C, _, _>(env, path, from, path.beginning(), end, |why| on_the_way::<C>(env, path, why, follow).and_then(finish))
 }
 
 /// The end of the path is a link, absent, out of date or no directory.

@@ -89,8 +89,8 @@ impl Trail {
         segment::<C, _, _>(env, body, from, pos, end, stopped)
     }
 
-    /// Enters a link: its body becomes the current text. Returns where the body's walk begins.
-    fn enter<'a>(&mut self, env: &Env<'a>, link: Cursor<'a>, rest: Rest) -> Result<Cursor<'a>, Stop<'a>> {
+    /// Enters a link: its body becomes the current text. Returns where the body's walk begins: directory and position.
+    fn enter<'a>(&mut self, env: &Env<'a>, link: Cursor<'a>, rest: Rest) -> Result<(Cursor<'a>, usize), Stop<'a>> {
         let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty();
         // Where it was found, as of an instant at which it was there.
         let dir = env.cursor(parent_of(link.line));
@@ -104,7 +104,7 @@ impl Trail {
         }
         let reader = Body::reader(env, inode);
         let body = Body::of(env, inode, word, &reader).ok_or(Stop::CHANGED)?;
-        let absolute = body.word(0, 0) as u8 == b'/';
+        let (absolute, start) = (body.is_absolute(), body.beginning());
         if !body.still_there() || !link.unchanged() {
             return Err(Stop::CHANGED);
         }
@@ -117,7 +117,7 @@ impl Trail {
         };
         self.current = Entered { inode, word, pos: 0, behind };
         self.links += 1;
-        Ok(if absolute { env.cursor(env.root()) } else { dir })
+        Ok((if absolute { env.cursor(env.root()) } else { dir }, start))
     }
 
     /// Back to the text before, where there is one; returns where its next component starts.
@@ -224,6 +224,10 @@ impl Text for Body<'_, '_> {
         self.word & seqcount::ODD == 0 && seqcount::unchanged(&self.record[inode::WORD], self.word)
     }
 
+    fn is_absolute(self) -> bool {
+        self.word(0, 0) as u8 == b'/'
+    }
+
     /// Bodies with a NUL are not cached.
     fn has_nul(self, _rest: usize) -> bool {
         false
@@ -260,8 +264,7 @@ impl Trail {
     ) -> Result<Cursor<'a>, Stop<'a>> {
         let (mut link, mut rest) = first;
         loop {
-            let mut cur = self.enter(env, link, rest)?;
-            let mut pos = 0;
+            let (mut cur, mut pos) = self.enter(env, link, rest)?;
             (link, rest) = loop {
                 let (length, ending) = match self.walk::<C>(env, path, cur, pos)? {
                     Walked::ToLink(link, after) => break (link, Rest::At(after)),
