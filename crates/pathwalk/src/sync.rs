@@ -34,6 +34,11 @@ mod imp {
     pub(crate) fn zeroed<T: FromZeros>(n: usize) -> Option<Box<[T]>> {
         <[T]>::new_box_zeroed_with_elems(n).ok()
     }
+
+    /// How many locks share the work of one.
+    pub(crate) const fn stripes(n: usize) -> usize {
+        n
+    }
 }
 
 #[cfg(any(loom, shuttle))]
@@ -66,17 +71,32 @@ mod imp {
         condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    model::lazy_static! {
+        /// Where threads sleep on words: one queue for all of them, since waking for nothing is allowed.
+        static ref SLEEPERS: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+    }
+
+    /// As a futex: compares and falls asleep in one step, so that a wake-up that is lost is found, as a deadlock.
     pub(crate) fn wait_on(word: &AtomicU32, value: u32) {
+        let held = SLEEPERS.0.lock();
         if word.load(Ordering::Relaxed) == value {
-            yield_now();
+            drop(wait(&SLEEPERS.1, held));
         }
     }
 
-    pub(crate) fn wake_all(_word: &AtomicU32) {}
+    pub(crate) fn wake_all(_word: &AtomicU32) {
+        let _held = SLEEPERS.0.lock();
+        SLEEPERS.1.notify_all();
+    }
 
     /// Every slot in the model's memory is an object: tests keep their budgets small.
     pub(crate) fn zeroed<T: Default>(n: usize) -> Option<Box<[T]>> {
         Some((0..n).map(|_| T::default()).collect())
+    }
+
+    /// Few, so that models meet threads that share a stripe, and threads that need two.
+    pub(crate) const fn stripes(_n: usize) -> usize {
+        3
     }
 }
 

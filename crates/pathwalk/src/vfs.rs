@@ -278,7 +278,8 @@ impl Core {
             return Err(BuildError::RootNotADirectory);
         }
         let root = self.dentries.take().ok_or(BuildError::OutOfMemory)?;
-        let inode = self.iget(&node, self.reserve_inode().map_err(|_| BuildError::OutOfMemory)?);
+        let reserved = self.reserve_inode().map_err(|_| BuildError::OutOfMemory)?;
+        let inode = self.iget(&node, reserved, None).map_err(BuildError::Root)?;
         self.fill_root(root);
         self.instantiate(root, inode, crate::Freshness::Stable).map_err(|_| BuildError::Root(Errno::ELOOP))?;
         Ok(root)

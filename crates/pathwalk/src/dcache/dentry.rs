@@ -27,7 +27,7 @@ use crate::memory::side::{Chain, word_at};
 use crate::memory::table::{Table, TableView};
 use crate::memory::{pin, seqcount};
 use crate::permission::Access;
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, zeroed};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, stripes, zeroed};
 
 /// A dentry's slot; 0 is none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -87,7 +87,7 @@ const FIRST_CHILD: usize = 2;
 const _: () = assert!(cfg!(any(loom, shuttle)) || size_of::<Line>() == LINE);
 
 /// Stripes of children locks.
-const CHILDREN_LOCKS: usize = 256;
+const CHILDREN_LOCKS: usize = stripes(256);
 
 /// The pool of dentries and the table that finds them.
 pub(crate) struct Dentries {

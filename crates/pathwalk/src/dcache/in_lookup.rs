@@ -2,15 +2,15 @@
 //!
 //! Whoever misses a name puts a dentry marked `IN_LOOKUP` where the answer will be, and asks. Others find that dentry and sleep until
 //! it is unmarked. All of them hold the directory's lock shared, so no change of the directory runs meanwhile. If the one who
-//! asks fails or panics, the dentry leaves the table, and those who sleep start again.
+//! asks fails or panics, the dentry leaves the table, still marked, so that a walk that found it believes nothing of it; and those
+//! who sleep start again.
 
-use super::dentry::{DentryId, WORD, flags};
+use super::dentry::{DentryId, flags};
 use crate::Errno;
-use crate::memory::seqcount;
-use crate::sync::{Condvar, Mutex, wait};
+use crate::sync::{Condvar, Mutex, stripes, wait};
 use crate::vfs::Core;
 
-const STRIPES: usize = 64;
+const STRIPES: usize = stripes(64);
 
 /// Where threads sleep for somebody else's answer.
 pub(crate) struct Waiters(Box<[(Mutex<()>, Condvar)]>);
@@ -44,7 +44,7 @@ impl Core {
     pub(crate) fn begin_lookup(&self, parent: DentryId, name: &[u8]) -> Result<Missing<'_>, Errno> {
         let id = self.new_dentry(parent, name, flags::IN_LOOKUP)?;
         let held = self.dentries.children_lock(parent);
-        let found = self.probe(parent, name).map(|(id, _)| self.pin_listed(id));
+        let found = self.probe_exact(parent, name, &held).map(|id| self.pin_listed(id));
         if let Some(found) = found {
             drop(held);
             self.discard(id);
@@ -56,15 +56,19 @@ impl Core {
 
     /// Sleeps while somebody else looks this name up. The caller has a pin.
     pub(crate) fn wait_for_answer(&self, id: DentryId) {
-        if self.dentries.word(id) & flags::IN_LOOKUP == 0 {
+        if !self.is_asked_for(id) {
             return;
         }
         self.counters.wait();
         let (lock, condvar) = self.waiters.of(id);
         let mut held = lock.lock();
-        while self.dentries.word(id) & flags::IN_LOOKUP != 0 {
+        while self.is_asked_for(id) {
             held = wait(condvar, held);
         }
+    }
+
+    fn is_asked_for(&self, id: DentryId) -> bool {
+        self.dentries.word(id) & (flags::IN_LOOKUP | flags::UNHASHED) == flags::IN_LOOKUP
     }
 }
 
@@ -94,9 +98,6 @@ impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let parent = self.core.dentries.parent(self.id);
         self.core.unhash(parent, self.id, &self.core.dentries.children_lock(parent));
-        let writing = seqcount::write(&self.core.dentries.line(self.id)[WORD]);
-        let unmarked = writing.flags() & !flags::IN_LOOKUP;
-        writing.end(unmarked);
         self.wake();
         self.core.discard(self.id);
     }

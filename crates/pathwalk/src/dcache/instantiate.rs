@@ -6,26 +6,34 @@
 use super::dentry::{DentryId, InodeId, VISITED, WORD, chain_of, everyone, flags, flags_of, set_inode_chain};
 use crate::attr::{AclState, FileType};
 use crate::fs_api::Freshness;
+use crate::icache::iget::PinnedInode;
 use crate::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record};
 use crate::memory::{pin, seqcount};
 use crate::permission::{Access, everyone_may};
 use crate::sync::{MutexGuard, Ordering};
 use crate::vfs::Core;
 
-/// A directory's inode has another dentry already.
-#[derive(Debug)]
-pub(crate) struct AliasElsewhere;
+/// A directory's inode has another dentry already; the pin that was to be passed.
+pub(crate) struct AliasElsewhere<'a>(pub(crate) PinnedInode<'a>);
 
 impl Core {
     /// Gives an inode to a dentry that has none: one in lookup, a negative one, or a new one. The pin on the inode passes to the
     /// dentry, unless this fails.
-    pub(crate) fn instantiate(&self, id: DentryId, inode: InodeId, freshness: Freshness) -> Result<(), AliasElsewhere> {
-        let record = self.inodes.record(inode);
-        let held = self.lock_inode(inode);
+    pub(crate) fn instantiate<'a>(
+        &self,
+        id: DentryId,
+        inode: PinnedInode<'a>,
+        freshness: Freshness,
+    ) -> Result<(), AliasElsewhere<'a>> {
+        let record = self.inodes.record(inode.id());
+        let held = self.lock_inode(inode.id());
         let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
-        let permission = self.take_alias(record, kind, id, &held)?;
+        let Some(permission) = self.take_alias(record, kind, id, &held) else {
+            drop(held);
+            return Err(AliasElsewhere(inode));
+        };
         let revalidate = if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 };
-        self.set_inode(id, inode, flags_of(kind) | permission | revalidate);
+        self.set_inode(id, inode.into_id(), flags_of(kind) | permission | revalidate);
         Ok(())
     }
 
@@ -44,34 +52,29 @@ impl Core {
         writing.end(kept | of_inode);
     }
 
-    /// Makes `id` a dentry of this inode; returns the flags of permission that it may bear. The inode's lock is held.
-    fn take_alias(
-        &self,
-        record: &Record,
-        kind: FileType,
-        id: DentryId,
-        held: &MutexGuard<'_, ()>,
-    ) -> Result<u64, AliasElsewhere> {
+    /// Makes `id` a dentry of this inode; returns the flags of permission that it may bear, or `None` for a directory that has another
+    /// dentry. The inode's lock is held.
+    fn take_alias(&self, record: &Record, kind: FileType, id: DentryId, held: &MutexGuard<'_, ()>) -> Option<u64> {
         let links_aux = record[LINKS_AUX].load(Ordering::Relaxed);
         let alias = inode::aux_of(links_aux);
         match (kind, alias) {
-            (FileType::Symlink, _) => return Ok(0),
+            (FileType::Symlink, _) => return Some(0),
             (_, 0) => self.set_alias(record, id.0),
             (_, same) if same == id.0 => {}
             // Dying, and about to leave.
             (_, other) if other != MANY && pin::read(self.dentries.life(DentryId(other))).is_none() => {
                 self.set_alias(record, id.0)
             }
-            (FileType::Directory, _) => return Err(AliasElsewhere),
-            (_, MANY) => return Ok(0),
+            (FileType::Directory, _) => return None,
+            (_, MANY) => return Some(0),
             (_, other) => {
                 // Whose permission bits nobody would keep up from here on.
                 self.set_alias(record, MANY);
                 self.set_permission_flags(DentryId(other), 0, held);
-                return Ok(0);
+                return Some(0);
             }
         }
-        Ok(permission_flags(record))
+        Some(permission_flags(record))
     }
 
     fn set_alias(&self, record: &Record, alias: u32) {

@@ -10,7 +10,7 @@ use crate::memory::lines::Line;
 use crate::memory::reclaim::Short;
 use crate::memory::side::{ChainReader, word_at};
 use crate::memory::{pin, seqcount};
-use crate::sync::{Ordering, yield_now};
+use crate::sync::{MutexGuard, Ordering, yield_now};
 use crate::vfs::Core;
 
 impl Core {
@@ -36,7 +36,7 @@ impl Core {
         })
     }
 
-    /// The dentry of a name and its word, which is to be rechecked. Exact for the holder of the parent's children lock; may miss for others.
+    /// The dentry of a name and its word, which is to be rechecked. Takes no lock; may miss.
     pub(crate) fn probe(&self, parent: DentryId, name: &[u8]) -> Option<(DentryId, u64)> {
         let hash = self.hash.in_directory(self.hash.name(name), parent.0);
         self.dentries.table().find(hash, |slot| {
@@ -68,10 +68,28 @@ impl Core {
         }
     }
 
+    /// The dentry of a name, found exactly, since the parent's children lock is held.
+    ///
+    /// A candidate that shares its tag may be a stranger's: then nothing holds it still, and it may become a new dentry of this name
+    /// that is not shown yet. So each is read as of one instant, and has to be shown.
+    pub(crate) fn probe_exact(&self, parent: DentryId, name: &[u8], _held: &MutexGuard<'_, ()>) -> Option<DentryId> {
+        let hash = self.hash.in_directory(self.hash.name(name), parent.0);
+        self.dentries.table().find(hash, |slot| {
+            let line = self.dentries.hot().get(slot as usize)?;
+            loop {
+                let word = seqcount::sample_even(&line[WORD]);
+                let named = self.is_named(line, parent, name);
+                if seqcount::unchanged(&line[WORD], word) {
+                    return (named && word & flags::UNHASHED == 0).then_some(DentryId(slot));
+                }
+            }
+        })
+    }
+
     /// The dentry of a name, pinned, found exactly.
     pub(crate) fn find_exact(&self, parent: DentryId, name: &[u8]) -> Option<DentryId> {
-        let _held = self.dentries.children_lock(parent);
-        self.probe(parent, name).map(|(id, _)| self.pin_listed(id))
+        let held = self.dentries.children_lock(parent);
+        self.probe_exact(parent, name, &held).map(|id| self.pin_listed(id))
     }
 
     /// A new dentry that nobody sees: pinned once, unhashed, with no inode. The caller has a pin on the parent. `ENFILE` if the

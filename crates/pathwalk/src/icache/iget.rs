@@ -6,12 +6,12 @@
 
 use super::inode::{self, LINKS_AUX, WORD, flags, set_fields, set_key};
 use crate::Errno;
-use crate::attr::FileType;
+use crate::attr::{Attributes, FileType};
 use crate::dcache::dentry::InodeId;
 use crate::fs_api::{Node, NodeKey};
 use crate::limits::LINK_MAX;
 use crate::memory::reclaim::Short;
-use crate::memory::side::Chain;
+use crate::memory::side::{Chain, TEXT_BYTES};
 use crate::memory::{pin, seqcount};
 use crate::sync::{MutexGuard, Ordering};
 use crate::vfs::Core;
@@ -21,6 +21,45 @@ use crate::walk::component::fold;
 pub(crate) struct Reserved<'a> {
     core: &'a Core,
     id: InodeId,
+}
+
+impl Reserved<'_> {
+    fn into_id(self) -> InodeId {
+        let id = self.id;
+        std::mem::forget(self);
+        id
+    }
+}
+
+/// A pin on an inode, given back when dropped.
+pub(crate) struct PinnedInode<'a> {
+    core: &'a Core,
+    id: InodeId,
+}
+
+impl<'a> PinnedInode<'a> {
+    /// Another pin of an inode that somebody holds one of.
+    pub(crate) fn again(core: &'a Core, id: InodeId) -> Self {
+        pin::pin_again(core.inodes.life(id));
+        PinnedInode { core, id }
+    }
+
+    pub(crate) fn id(&self) -> InodeId {
+        self.id
+    }
+
+    /// Hands the pin over.
+    pub(crate) fn into_id(self) -> InodeId {
+        let id = self.id;
+        std::mem::forget(self);
+        id
+    }
+}
+
+impl Drop for PinnedInode<'_> {
+    fn drop(&mut self) {
+        self.core.iput(self.id);
+    }
 }
 
 impl Drop for Reserved<'_> {
@@ -33,7 +72,19 @@ impl Core {
     /// Takes a slot for an inode. `ENFILE` if the budget is used up by what is pinned.
     pub(crate) fn reserve_inode(&self) -> Result<Reserved<'_>, Errno> {
         let id = self.take(Short::Dentries, || self.inodes.take())?;
-        Ok(Reserved { core: self, id })
+        let reserved = Reserved { core: self, id };
+        self.make_room_for_body();
+        Ok(reserved)
+    }
+
+    /// Evicts until the longest body would fit, or nothing helps; a body that does not fit is left out.
+    fn make_room_for_body(&self) {
+        const LINES: u32 = LINK_MAX.div_ceil(TEXT_BYTES) as u32;
+        let wanted = LINES.min(self.side.free().capacity() / 4);
+        let mut tries = LINES;
+        while self.side.free().left() < wanted && tries > 0 && self.evict_one(Short::SideLines) {
+            tries -= 1;
+        }
     }
 
     fn key_hash(&self, key: NodeKey) -> u64 {
@@ -46,52 +97,67 @@ impl Core {
         self.inodes.lock(self.key_hash(inode::key_of(self.inodes.record(id))))
     }
 
-    /// The inode of a node that the file system handed out, pinned: the cached one, or a new one in the slot that was
-    /// reserved. Accounts for the node's `forget`.
-    pub(crate) fn iget(&self, node: &Node, reserved: Reserved<'_>) -> InodeId {
+    /// The inode of a node that the file system handed out: the cached one, or a new one in the slot that was reserved. Accounts for
+    /// the node's `forget`.
+    ///
+    /// `sets` was read before the node was asked for: if attributes were set since, those in the node may be old, and are
+    /// asked for again before anybody sees the inode. `None`: nobody else can know of the node yet. Errors of that asking.
+    pub(crate) fn iget(&self, node: &Node, reserved: Reserved<'_>, sets: Option<u64>) -> Result<PinnedInode<'_>, Errno> {
         let hash = self.key_hash(node.key);
         if let Some(found) = self.find_inode(node.key, hash) {
             self.fs.forget(node.key);
-            return found;
+            return Ok(PinnedInode { core: self, id: found });
         }
-        let body = self.store_body(node);
-        let held = self.inodes.lock(hash);
-        if let Some(found) = self.probe_inode(node.key, hash) {
-            let life = self.inodes.life(found);
-            let pinned = pin::read(life).is_some_and(|of| pin::pin(life, of));
+        let (mut attributes, mut sets) = (node.attributes, sets);
+        loop {
+            let held = self.inodes.lock(hash);
+            if let Some(found) = self.probe_inode(node.key, hash) {
+                let pinned = self.pin_held(found);
+                drop(held);
+                self.fs.forget(node.key);
+                return Ok(pinned);
+            }
+            if sets.is_none_or(|sets| self.versions.sets() == sets) {
+                let id = reserved.into_id();
+                self.fill_inode(id, node, &attributes);
+                self.inodes.table().put(hash, id.0);
+                return Ok(PinnedInode { core: self, id });
+            }
             drop(held);
-            assert!(pinned, "an inode is killed under its lock");
-            self.side.release(body.unwrap_or(0));
-            self.fs.forget(node.key);
-            return found;
+            sets = Some(self.versions.sets());
+            attributes = self.fs.attributes(node.key).inspect_err(|_| self.fs.forget(node.key))?;
         }
-        let id = reserved.id;
-        std::mem::forget(reserved);
-        self.fill_inode(id, node, body);
-        self.inodes.table().put(hash, id.0);
-        drop(held);
-        id
     }
 
-    fn fill_inode(&self, id: InodeId, node: &Node, body: Option<Chain>) {
+    /// Pins an inode that is in the table and whose lock is held.
+    fn pin_held(&self, id: InodeId) -> PinnedInode<'_> {
+        let life = self.inodes.life(id);
+        let pinned = pin::read(life).is_some_and(|of| pin::pin(life, of));
+        assert!(pinned, "an inode is killed under its lock");
+        PinnedInode { core: self, id }
+    }
+
+    fn fill_inode(&self, id: InodeId, node: &Node, attributes: &Attributes) {
+        let body = self.store_body(node);
         let record = self.inodes.record(id);
         let writing = seqcount::write(&record[WORD]);
         set_key(record, node.key);
         let length = node.link_body.as_ref().map_or(0, |body| body.len());
-        set_fields(record, &node.attributes, if body.is_some() { length } else { 0 });
-        inode::set_links(record, node.attributes.nlink, body.unwrap_or(0));
-        writing.end(inode::word_of(&node.attributes, node.rule) | if body.is_some() { flags::BODY } else { 0 });
+        set_fields(record, attributes, if body.is_some() { length } else { 0 });
+        inode::set_links(record, attributes.nlink, body.unwrap_or(0));
+        writing.end(inode::word_of(attributes, node.rule) | if body.is_some() { flags::BODY } else { 0 });
         pin::revive(self.inodes.life(id));
     }
 
-    /// A link's body in side lines; `None` where there is none to cache or no room: then the file system is asked each time.
+    /// A link's body in side lines; `None` where there is none to cache or no room: then the file system is asked each time. Evicts
+    /// nothing, since the inode's lock is held: that was done when the slot was reserved.
     fn store_body(&self, node: &Node) -> Option<Chain> {
         let body = node.link_body.as_deref()?;
         let fit = node.attributes.kind == FileType::Symlink && (1..=LINK_MAX).contains(&body.len()) && !body.contains(&0);
         if !fit {
             return None;
         }
-        self.take(Short::SideLines, || self.side.store(body)).ok()
+        self.side.store(body)
     }
 
     /// The inode of a key, pinned, if it is cached. Takes no lock; may miss one that is put or freed meanwhile.
@@ -111,11 +177,6 @@ impl Core {
             let id = InodeId(slot);
             (slot != 0 && inode::key_of(self.inodes.record(id)) == key).then_some(id)
         })
-    }
-
-    /// Another count of an inode that the caller has one of.
-    pub(crate) fn pin_inode_again(&self, id: InodeId) {
-        pin::pin_again(self.inodes.life(id));
     }
 
     /// Gives a count back; frees the inode if it was the last.

@@ -27,7 +27,7 @@ use crate::fs_api::{NodeKey, PermissionRule};
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::Records;
 use crate::memory::table::{Table, TableView};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, stripes};
 
 pub(crate) const WORD: usize = 0;
 pub(crate) const OWNER: usize = 1;
@@ -73,7 +73,7 @@ pub(crate) mod flags {
 }
 
 /// Stripes of inode locks.
-const LOCKS: usize = 256;
+const LOCKS: usize = stripes(256);
 
 /// The pool of inodes and the table that finds them.
 pub(crate) struct Inodes {

@@ -1,7 +1,8 @@
 //! An inode's attributes change, and with them the permission bits of its dentry.
 //!
 //! A lookup that carries old attributes must not undo a change: attributes that come with a node are used for new inodes only, and a set of
-//! attributes that ran beside the lookup makes it ask again. Two refreshes may run at once: each notes a version before it asks the file
+//! attributes that ran beside the lookup makes it ask again
+//! before the new inode is shown (see [`Core::iget`]). Two refreshes may run at once: each notes a version before it asks the file
 //! system, and stores its answer only if nothing was changed or marked since, else asks again. So what is stored last was read
 //! last.
 
@@ -10,17 +11,17 @@ use crate::attr::{AclState, Attributes, FileType};
 use crate::dcache::dentry::{DentryId, InodeId};
 use crate::dcache::instantiate::permission_flags;
 use crate::memory::seqcount;
-use crate::sync::{AtomicU64, MutexGuard, Ordering};
+use crate::sync::{AtomicU64, MutexGuard, Ordering, stripes};
 use crate::vfs::Core;
 use crate::{Errno, SetAttributes};
 
-const STRIPES: usize = 64;
+const STRIPES: usize = stripes(64);
 
 /// Counts of changes.
 pub(crate) struct Versions {
     /// Sets of attributes, of any node: for lookups, which do not know of whom they ask.
     sets: AtomicU64,
-    /// Sets and marks, by inode: for refreshes.
+    /// Sets, marks and stores, by inode: for refreshes.
     of_inode: Box<[AtomicU64]>,
 }
 
@@ -29,33 +30,33 @@ impl Versions {
         Versions { sets: AtomicU64::new(0), of_inode: (0..STRIPES).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// To be read before a lookup; see [`Core::iget_current`].
+    /// To be read before a lookup; see [`Core::iget`].
     pub(crate) fn sets(&self) -> u64 {
         self.sets.load(Ordering::SeqCst)
     }
 
-    fn of(&self, id: InodeId) -> &AtomicU64 {
+    /// To be read before the file system is asked about an inode; see [`Core::refresh`].
+    pub(crate) fn of(&self, id: InodeId) -> u64 {
+        self.stripe(id).load(Ordering::SeqCst)
+    }
+
+    fn stripe(&self, id: InodeId) -> &AtomicU64 {
         &self.of_inode[id.0 as usize % STRIPES]
+    }
+
+    fn moved(&self, id: InodeId) {
+        self.stripe(id).fetch_add(1, Ordering::SeqCst);
     }
 }
 
 impl Core {
-    /// [`iget`](Self::iget) of a node whose lookup began when `sets` was read: if attributes were set since, asks for them anew.
-    pub(crate) fn iget_current(&self, node: &crate::Node, reserved: super::iget::Reserved<'_>, sets: u64) -> InodeId {
-        let id = self.iget(node, reserved);
-        if self.versions.sets() != sets && self.refresh(id).is_err() {
-            self.mark_stale(id);
-        }
-        id
-    }
-
     /// Asks the file system for the attributes of an inode that the caller has a pin on, and stores them.
     pub(crate) fn refresh(&self, id: InodeId) -> Result<Attributes, Errno> {
         loop {
-            let version = self.versions.of(id).load(Ordering::SeqCst);
+            let version = self.versions.of(id);
             let attributes = self.fs.attributes(inode::key_of(self.inodes.record(id)))?;
             let held = self.lock_inode(id);
-            if self.versions.of(id).load(Ordering::SeqCst) == version {
+            if self.versions.of(id) == version {
                 self.store(id, &attributes, &held);
                 return Ok(attributes);
             }
@@ -66,7 +67,7 @@ impl Core {
     pub(crate) fn set_attributes(&self, id: InodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
         let attributes = self.fs.set_attributes(inode::key_of(self.inodes.record(id)), set)?;
         self.versions.sets.fetch_add(1, Ordering::SeqCst);
-        self.versions.of(id).fetch_add(1, Ordering::SeqCst);
+        self.versions.moved(id);
         // The set is done: if asking again fails, what it returned is the best there is.
         Ok(self.refresh(id).unwrap_or_else(|_| {
             self.store(id, &attributes, &self.lock_inode(id));
@@ -76,17 +77,21 @@ impl Core {
 
     /// Type, mode, owner and ACL hold, but the rest is out of date: whoever wants it asks.
     pub(crate) fn mark_stale(&self, id: InodeId) {
-        self.versions.of(id).fetch_add(1, Ordering::SeqCst);
+        self.versions.moved(id);
         let _held = self.lock_inode(id);
         let writing = seqcount::write(&self.inodes.record(id)[WORD]);
         let flags = writing.flags();
         writing.end(flags | flags::STALE);
     }
 
-    /// Notes what is known now of an ACL.
-    pub(crate) fn set_acl_state(&self, id: InodeId, acl: AclState) {
+    /// Notes what the file system said of an ACL, unless something changed since `version` was read.
+    pub(crate) fn set_acl_state(&self, id: InodeId, acl: AclState, version: u64) {
         let record = self.inodes.record(id);
         let held = self.lock_inode(id);
+        if self.versions.of(id) != version {
+            return;
+        }
+        self.versions.moved(id);
         let writing = seqcount::write(&record[WORD]);
         let flags = writing.flags() & !flags::ACL | (acl as u64) << flags::ACL_SHIFT;
         writing.end(flags);
@@ -94,6 +99,7 @@ impl Core {
     }
 
     fn store(&self, id: InodeId, attributes: &Attributes, held: &MutexGuard<'_, ()>) {
+        self.versions.moved(id);
         let record = self.inodes.record(id);
         let writing = seqcount::write(&record[WORD]);
         let kept = writing.flags() & (flags::OWN_RULE | flags::GENERIC_SEARCH | flags::BODY);

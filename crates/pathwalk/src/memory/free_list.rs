@@ -4,9 +4,11 @@
 //! slot was taken and given back fails. The link of a free slot lives in a word of the slot that means something else while
 //! it is taken, so a pop may read nonsense there; then the tag has moved.
 //!
-//! Pairs: `take` (Acquire) with `give` (Release): who takes a slot sees what was done to it before.
+//! Pairs: `take` (Acquire) with `give` (Release): who takes a slot sees what was done to it before. `take`'s Release fence with the
+//! Acquire fence of a reader's recheck: who reads a word that was stored after the slot was taken sees that the count of whoever had
+//! the slot before has moved, also where the slot has no count of its own.
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Slot numbers start at 1; 0 is none.
 pub(crate) struct FreeList {
@@ -30,6 +32,7 @@ impl FreeList {
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let slot = self.pop(link).or_else(|| self.take_fresh())?;
         self.used.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::Release);
         Some(slot)
     }
 
@@ -75,6 +78,11 @@ impl FreeList {
     /// Slots in use.
     pub(crate) fn used(&self) -> u32 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Slots not in use.
+    pub(crate) fn left(&self) -> u32 {
+        self.capacity().saturating_sub(self.used())
     }
 
     /// Slots there are.

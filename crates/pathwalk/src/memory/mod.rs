@@ -17,6 +17,8 @@ pub(crate) mod budget;
 pub(crate) mod dir_lock;
 pub(crate) mod free_list;
 pub(crate) mod lines;
+#[cfg(all(test, loom))]
+mod loom_tests;
 pub(crate) mod pin;
 pub(crate) mod reclaim;
 pub(crate) mod seqcount;

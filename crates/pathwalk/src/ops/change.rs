@@ -11,6 +11,7 @@ use crate::dcache::dentry::{DentryId, InodeId, flags};
 use crate::dcache::in_lookup::Missing;
 use crate::fs_api::{Directory, Freshness, Name, NewNode, RenameFlags, SetAttributes};
 use crate::handle::Handle;
+use crate::icache::iget::PinnedInode;
 use crate::icache::inode::key_of;
 use crate::memory::dir_lock;
 use crate::vfs::{Core, Pinned};
@@ -21,13 +22,12 @@ pub(crate) fn create(dir: &Handle, name: Name<'_>, new: &NewNode<'_>) -> Result<
     let _names = core.lock_directory(dir.dentry())?;
     let negative = core.absent_in(dir.dentry(), name)?;
     let reserved = core.reserve_inode()?;
-    let sets = core.versions.sets();
     let node = core.fs.create(&Directory::new(core, dir.dentry()), name, new)?;
-    let inode = core.iget_current(&node, reserved, sets);
     core.mark_stale(core.dentries.inode(dir.dentry()));
+    let inode = core.iget(&node, reserved, None)?;
     if core.instantiate(negative.id(), inode, node.freshness).is_err() {
-        // The file system gave a new directory the key of another.
-        core.iput(inode);
+        // The file system gave a new directory the key of another: nothing is known of the name any more.
+        core.unhash(dir.dentry(), negative.id(), &core.dentries.children_lock(dir.dentry()));
         return Err(Errno::EIO);
     }
     Ok(Handle::from_pinned(dir.vfs(), negative.into_id()))
@@ -36,6 +36,9 @@ pub(crate) fn create(dir: &Handle, name: Name<'_>, new: &NewNode<'_>) -> Result<
 /// Gives a node another name.
 pub(crate) fn link(node: &Handle, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
     let core = dir.vfs().core();
+    if !node.vfs().is(dir.vfs()) {
+        return Err(Errno::EXDEV);
+    }
     let _names = core.lock_directory(dir.dentry())?;
     let negative = core.absent_in(dir.dentry(), name)?;
     let inode = core.dentries.inode(node.dentry());
@@ -44,9 +47,10 @@ pub(crate) fn link(node: &Handle, dir: &Handle, name: Name<'_>) -> Result<(), Er
     core.fs.forget(linked.key);
     core.mark_stale(inode);
     core.mark_stale(core.dentries.inode(dir.dentry()));
-    core.pin_inode_again(inode);
-    if core.instantiate(negative.id(), inode, linked.freshness).is_err() {
-        core.iput(inode);
+    let pinned = PinnedInode::again(core, inode);
+    if core.instantiate(negative.id(), pinned, linked.freshness).is_err() {
+        // The file system links directories.
+        core.unhash(dir.dentry(), negative.id(), &core.dentries.children_lock(dir.dentry()));
         return Err(Errno::EIO);
     }
     Ok(())
@@ -59,10 +63,13 @@ pub(crate) fn unlink(dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
     let victim = core.present_in(dir.dentry(), name)?;
     let is_directory = core.dentries.word(victim.id()) & flags::DIRECTORY != 0;
     // Nothing is looked up in a directory while it goes.
-    let _below = is_directory.then(|| dir_lock::exclusive(core.dentries.lock(victim.id())));
+    let below = is_directory.then(|| dir_lock::exclusive(core.dentries.lock(victim.id())));
     let inode = core.dentries.inode(victim.id());
     core.fs.unlink(&Directory::new(core, dir.dentry()), name, key_of(core.inodes.record(inode)))?;
     core.remove(dir.dentry(), &victim);
+    // The lock lies in the slot that is given back.
+    drop(below);
+    core.discard(victim.into_id());
     core.leave_absence(dir.dentry(), name);
     core.mark_stale(core.dentries.inode(dir.dentry()));
     Ok(())
@@ -88,10 +95,15 @@ pub(crate) fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: Re
         return Err(if how.contains(RenameFlags::EXCHANGE) { Errno::EINVAL } else { Errno::ENOTEMPTY });
     }
     let present = core.dentries.word(target.id()) & flags::NEGATIVE == 0;
+    if present && how.contains(RenameFlags::NOREPLACE) {
+        return Err(Errno::EEXIST);
+    }
     if present && core.dentries.inode(source.id()) == core.dentries.inode(target.id()) {
         return Ok(());
     }
-    core.rename_locked((&source, from), (&target, to), how)
+    core.rename_locked((&source, from), (&target, to), how)?;
+    core.discard(target.into_id());
+    Ok(())
 }
 
 /// Sets attributes.
@@ -130,9 +142,8 @@ impl Core {
         match self.fs.lookup(&Directory::new(self, dir), name)? {
             None => self.make_negative(asking.dentry()),
             Some(node) => {
-                let inode = self.iget_current(&node, reserved, sets);
+                let inode = self.iget(&node, reserved, Some(sets))?;
                 if self.instantiate(asking.dentry(), inode, node.freshness).is_err() {
-                    self.iput(inode);
                     // It was moved behind our back: let a walk find out first.
                     return Err(Errno::ESTALE);
                 }

@@ -110,11 +110,12 @@ impl Core {
     }
 
     fn ask_for_acl(&self, id: InodeId) -> Result<(), Errno> {
+        let version = self.versions.of(id);
         let found = match self.fs.acl(self.key(id))? {
             AclState::Present => AclState::Present,
             AclState::Absent | AclState::Unknown => AclState::Absent,
         };
-        self.set_acl_state(id, found);
+        self.set_acl_state(id, found, version);
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use crate::dcache::dentry::{DentryId, flags};
 use crate::dcache::in_lookup::Missing;
 use crate::dcache::instantiate::AliasElsewhere;
 use crate::fs_api::{Directory, Name, Node, Validity};
+use crate::icache::iget::PinnedInode;
 use crate::icache::inode::{self, LINKS_AUX, MANY};
 use crate::limits::NAME_MAX;
 use crate::memory::{dir_lock, pin};
@@ -79,13 +80,11 @@ impl Core {
         match self.fs.lookup(&Directory::new(self, dir), Name::new(name)?)? {
             None => self.make_negative(asking.dentry()),
             Some(node) => {
-                let inode = self.iget_current(&node, reserved, sets);
-                if let Err(AliasElsewhere) = self.instantiate(asking.dentry(), inode, node.freshness) {
+                let inode = self.iget(&node, reserved, Some(sets))?;
+                if let Err(AliasElsewhere(inode)) = self.instantiate(asking.dentry(), inode, node.freshness) {
                     drop(asking);
                     drop(names);
-                    let spliced = self.splice(dir, name, &node, inode);
-                    self.iput(inode);
-                    return spliced.map(|()| None);
+                    return self.splice(dir, name, &node, &inode).map(|()| None);
                 }
             }
         }
@@ -94,7 +93,7 @@ impl Core {
 
     /// A directory turned up under another name than it is cached by: it was moved behind our back, or its old name was dropped while it was
     /// pinned. Its dentry, with all below it, moves here. `ELOOP` if that would put it below itself.
-    fn splice(&self, dir: DentryId, name: &[u8], node: &Node, inode: crate::dcache::dentry::InodeId) -> Result<(), Errno> {
+    fn splice(&self, dir: DentryId, name: &[u8], node: &Node, inode: &PinnedInode<'_>) -> Result<(), Errno> {
         let _moves = self.moves.lock();
         let Some(alias) = self.pin_alias(inode) else { return Ok(()) };
         if self.is_above(alias.id(), dir) {
@@ -116,7 +115,8 @@ impl Core {
     }
 
     /// The one dentry of a directory's inode, pinned, unless it is dying.
-    fn pin_alias(&self, inode: crate::dcache::dentry::InodeId) -> Option<Pinned<'_>> {
+    fn pin_alias(&self, inode: &PinnedInode<'_>) -> Option<Pinned<'_>> {
+        let inode = inode.id();
         let _held = self.lock_inode(inode);
         let alias = inode::aux_of(self.inodes.record(inode)[LINKS_AUX].load(Ordering::Relaxed));
         if alias == 0 || alias == MANY {
