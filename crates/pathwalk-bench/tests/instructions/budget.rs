@@ -33,6 +33,11 @@ impl Budget {
         Ok(Budget(entries))
     }
 
+    /// What the budget of something that costs this much is to be: 2 % more.
+    pub(crate) fn for_cost(cost: u64) -> u64 {
+        cost + cost / 50
+    }
+
     /// The most that one pass over a subject may cost; `None` where nobody measured it on this processor yet.
     pub(crate) fn of(&self, subject: &str) -> Option<u64> {
         self.0.iter().find(|(name, _)| *name == subject).map(|(_, most)| *most)

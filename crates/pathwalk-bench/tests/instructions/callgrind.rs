@@ -34,10 +34,12 @@ impl Profile {
         self.cost.iter().map(|(name, cost)| (name.as_str(), *cost))
     }
 
-    /// Who called whom, of those that cost anything.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = Call<'_>> {
-        let inside = self.calls.iter().filter(|((from, _), _)| self.cost.contains_key(from));
-        inside.map(|((from, to), count)| Call { from, to, count: *count })
+    /// Who called whom how much more often than in a shorter run: what both do to get ready drops out.
+    pub(crate) fn calls_beyond(&self, shorter: &Profile) -> impl Iterator<Item = Call<'_>> {
+        self.calls.iter().filter_map(|(call, count)| {
+            let count = count - shorter.calls.get(call).copied().unwrap_or(0).min(*count);
+            (count > 0 && self.cost.contains_key(&call.0)).then_some(Call { from: &call.0, to: &call.1, count })
+        })
     }
 
     fn parse(text: &str) -> Result<Profile, Box<dyn Error>> {

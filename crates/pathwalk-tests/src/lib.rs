@@ -1,0 +1,8 @@
+//! What tests over several faces of pathwalk share. The tests themselves are in `tests/`.
+
+pub mod tree;
+
+/// The example in the project's README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

@@ -1,0 +1,195 @@
+//! Where the kernel's side of the table lives: a tmpfs in a mount namespace of its own.
+//!
+//! A test re-executes itself as a child that enters the namespace before it has threads, so that the test process keeps its
+//! own mounts and user. As root a mount namespace is enough; anybody else gets a user namespace with it, in which one user is
+//! mapped; where neither is allowed, root makes do with a temporary directory. What cannot be asked is said, never passed over
+//! in silence.
+//!
+//! It does not clean up mounts: they go with the namespace, when the child ends.
+
+use std::env;
+use std::io::{self, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount};
+use rustix::thread::UnshareFlags;
+
+/// Set in the child: which namespace it is in, and the directory that is its own.
+const KIND: &str = "PATHWALK_TABLE_NAMESPACE";
+const DIR: &str = "PATHWALK_TABLE_DIR";
+
+/// Line on standard error that the parent passes on.
+const SKIPPED: &str = "skipped: ";
+
+/// Only one child at a time: `protected_symlinks` is a switch of the whole machine.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Which namespaces the child enters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Namespace {
+    Mount,
+    UserAndMount,
+    None,
+}
+
+/// Which users may own files and ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Users {
+    /// Any.
+    All,
+    /// User 0 of a namespace that maps no other.
+    OnlyRoot,
+}
+
+/// Whether the directory is a mount whose switches may be changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Filesystem {
+    /// A tmpfs of our own.
+    OwnTmpfs,
+    /// Whatever holds temporary files.
+    Host,
+}
+
+/// A directory of the kernel's that a test has for itself.
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
+    pub(crate) users: Users,
+    pub(crate) filesystem: Filesystem,
+}
+
+/// Runs `body` in a child, in a place of its own. `test` is the full name of the calling test.
+pub(crate) fn in_a_place(test: &str, body: impl FnOnce(&Place)) {
+    if env::var_os(KIND).is_some() {
+        match Place::enter() {
+            Ok(place) => body(&place),
+            Err(why) => skipped(&why),
+        }
+        return;
+    }
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let mut refusals = String::new();
+    for namespace in [Namespace::Mount, Namespace::UserAndMount, Namespace::None] {
+        match child(test, namespace, dir.path()) {
+            Ok(output) => return judge(test, &output),
+            Err(error) => refusals.push_str(&format!("{namespace:?} ({error}); ")),
+        }
+    }
+    panic!("{test}: no child could be started: {refusals}");
+}
+
+/// Says what is left out, past the test harness, which keeps the output of tests that pass.
+pub(crate) fn skipped(what: &str) {
+    let _ = writeln!(io::stderr().lock(), "{SKIPPED}{what}");
+}
+
+fn child(test: &str, namespace: Namespace, dir: &Path) -> io::Result<Output> {
+    let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
+    let maps = [
+        ("/proc/self/setgroups", "deny".to_owned()),
+        ("/proc/self/uid_map", format!("0 {} 1", uid.as_raw())),
+        ("/proc/self/gid_map", format!("0 {} 1", gid.as_raw())),
+    ];
+    let enter = move || {
+        let flags = match namespace {
+            Namespace::Mount => UnshareFlags::NEWNS,
+            Namespace::UserAndMount => UnshareFlags::NEWNS | UnshareFlags::NEWUSER,
+            Namespace::None => return Ok(()),
+        };
+        // SAFETY: the child has no other thread, and no descriptor table is unshared.
+        unsafe { rustix::thread::unshare_unsafe(flags) }?;
+        if namespace == Namespace::UserAndMount {
+            maps.iter().try_for_each(|(file, line)| std::fs::write(file, line))?;
+        }
+        Ok(())
+    };
+    let mut command = Command::new(env::current_exe()?);
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(KIND, format!("{namespace:?}")).env(DIR, dir);
+    // SAFETY: between fork and exec it makes system calls only; the text it writes was made before.
+    unsafe { command.pre_exec(enter) };
+    command.output()
+}
+
+fn judge(test: &str, output: &Output) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    for line in errors.lines().filter_map(|line| line.strip_prefix(SKIPPED)) {
+        skipped(&format!("{test}: {line}"));
+    }
+    assert!(output.status.success(), "{test} failed in its child:\n{}\n{errors}", String::from_utf8_lossy(&output.stdout));
+}
+
+impl Place {
+    /// Takes possession of the directory, in the child.
+    fn enter() -> Result<Place, String> {
+        let dir = PathBuf::from(env::var_os(DIR).ok_or("the child was given no directory")?);
+        let filesystem = if env::var(KIND).is_ok_and(|kind| kind == format!("{:?}", Namespace::None)) {
+            skipped("mount switches: no namespace may be entered here; a temporary directory has to do");
+            Filesystem::Host
+        } else {
+            match mount_tmpfs(&dir) {
+                Ok(()) => Filesystem::OwnTmpfs,
+                Err(error) => {
+                    skipped(&format!("mount switches: no tmpfs could be mounted ({error}); a temporary directory has to do"));
+                    Filesystem::Host
+                }
+            }
+        };
+        std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).map_err(|e| format!("chmod: {e}"))?;
+        let place = Place { users: users(&dir), dir, filesystem };
+        // A thread of its own: what it does to its root and working directory does not reach the others.
+        std::thread::scope(|scope| scope.spawn(|| place.become_root()).join())
+            .map_err(|_| "the probing thread panicked".to_owned())?
+            .map_err(|error| {
+                format!("all of it: no thread may change its root here ({error}), so absolute links would lead out")
+            })?;
+        if place.users == Users::OnlyRoot {
+            skipped("askers other than user 0: only one user is mapped here; run as root to ask as others");
+        }
+        Ok(place)
+    }
+
+    /// Makes the place the root and the working directory of this thread and of no other.
+    ///
+    /// A tmpfs becomes the root of a namespace, so that `..` ends there even for who starts outside of a changed root.
+    pub(crate) fn become_root(&self) -> io::Result<()> {
+        let namespace = match self.filesystem {
+            Filesystem::OwnTmpfs => UnshareFlags::NEWNS,
+            Filesystem::Host => UnshareFlags::empty(),
+        };
+        // SAFETY: root, working directory, umask and mounts become the thread's own; no descriptor is concerned.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS | namespace) }?;
+        rustix::process::chdir(&self.dir)?;
+        match self.filesystem {
+            Filesystem::OwnTmpfs => {
+                // The old root comes to lie on the new one, and is taken away.
+                rustix::process::pivot_root(".", ".")?;
+                unmount(".", UnmountFlags::DETACH)?;
+            }
+            Filesystem::Host => rustix::process::chroot(".")?,
+        }
+        Ok(rustix::process::chdir("/")?)
+    }
+
+    /// Sets the switches of the mount (not of the file system on it).
+    pub(crate) fn remount(&self, flags: MountFlags) -> io::Result<()> {
+        Ok(mount_remount(&self.dir, MountFlags::BIND | flags, "")?)
+    }
+}
+
+fn mount_tmpfs(dir: &Path) -> io::Result<()> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+    mount("pathwalk", dir, "tmpfs", MountFlags::empty(), c"mode=755")?;
+    Ok(())
+}
+
+fn users(dir: &Path) -> Users {
+    let probe = dir.join("probe");
+    let owned = std::fs::write(&probe, "").and_then(|()| chown(&probe, Some(1000), Some(1000)));
+    let _ = std::fs::remove_file(&probe);
+    if owned.is_ok() { Users::All } else { Users::OnlyRoot }
+}

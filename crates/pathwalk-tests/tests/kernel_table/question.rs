@@ -1,0 +1,210 @@
+//! One question, asked of the kernel and of the engine, with answers that can be compared.
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use pathwalk::{Access, At, AtFlags, Attributes, Context, Errno, FileType, Handle};
+
+/// What is asked about a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ask {
+    Access(Access, AtFlags),
+    Stat(AtFlags),
+    /// With a buffer of so many bytes.
+    Readlink(usize),
+    /// `open(O_PATH)`: what the handle leads to.
+    Lookup(AtFlags),
+}
+
+/// Attributes that both sides must agree on. Inode numbers, times and sizes of directories are each side's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seen {
+    kind: FileType,
+    mode: u16,
+    /// `None` for a directory on a file system that does not count there.
+    nlink: Option<u32>,
+    uid: u32,
+    gid: u32,
+    size: Option<u64>,
+}
+
+/// What came back.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Granted,
+    Attributes(Seen),
+    Body(Vec<u8>),
+    /// What a handle leads to, and its path from the root, `None` once removed.
+    Place(Seen, Option<Vec<u8>>),
+    Refused(Errno),
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let short = |bytes: &[u8]| match bytes {
+            [start @ .., _, _, _] if bytes.len() > 80 => format!("{}… ({} bytes)", start[..40].escape_ascii(), bytes.len()),
+            _ => bytes.escape_ascii().to_string(),
+        };
+        match self {
+            Answer::Granted => write!(f, "granted"),
+            Answer::Attributes(seen) => write!(f, "{seen:?}"),
+            Answer::Body(body) => write!(f, "\"{}\"", short(body)),
+            Answer::Place(seen, Some(path)) => write!(f, "\"{}\" {seen:?}", short(path)),
+            Answer::Place(seen, None) => write!(f, "(removed) {seen:?}"),
+            Answer::Refused(errno) => write!(f, "{errno:?}"),
+        }
+    }
+}
+
+impl Answer {
+    /// Without the links of a directory, which not every file system counts as a tmpfs does.
+    pub(crate) fn without_directory_links(mut self) -> Answer {
+        if let Answer::Attributes(seen) | Answer::Place(seen, _) = &mut self
+            && seen.kind == FileType::Directory
+        {
+            seen.nlink = None;
+        }
+        self
+    }
+}
+
+/// Everything that is asked of each path.
+pub(crate) fn all() -> Vec<Ask> {
+    const NO_FLAGS: AtFlags = AtFlags::empty();
+    let (effective, nofollow, empty) = (AtFlags::EACCESS, AtFlags::SYMLINK_NOFOLLOW, AtFlags::EMPTY_PATH);
+    let mut asks: Vec<Ask> = (0..8).map(|bits| Ask::Access(Access::from_bits_truncate(bits), NO_FLAGS)).collect();
+    let few = [Access::empty(), Access::READ, Access::WRITE, Access::EXECUTE];
+    asks.extend(few.map(|want| Ask::Access(want, effective)));
+    asks.extend([
+        Ask::Access(Access::all(), effective),
+        Ask::Access(Access::empty(), nofollow),
+        Ask::Access(Access::EXECUTE, nofollow),
+        Ask::Access(Access::empty(), empty),
+        Ask::Access(Access::READ, empty),
+        Ask::Access(Access::WRITE, effective | nofollow | empty),
+    ]);
+    asks.extend([NO_FLAGS, nofollow, empty, nofollow | empty, effective].map(Ask::Stat));
+    asks.extend([0, 1, 3, 4095, 4096].map(Ask::Readlink));
+    asks.extend([NO_FLAGS, nofollow].map(Ask::Lookup));
+    asks
+}
+
+/// The kernel's side: a thread whose root is the place.
+pub(crate) struct Kernel {
+    /// `/proc/self/fd`, opened before the thread's root was changed; `None` where paths are not compared.
+    pub(crate) descriptors: Option<OwnedFd>,
+}
+
+/// The kernel's answer; negative returns and `errno` made one.
+fn checked(result: libc::c_long) -> Result<usize, Errno> {
+    usize::try_from(result).map_err(|_| Errno::from_raw(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)))
+}
+
+impl Kernel {
+    /// Asks the kernel, relative to `at` (`AT_FDCWD` included).
+    pub(crate) fn ask(&self, ask: Ask, at: RawFd, path: &CStr) -> Answer {
+        let answer = match ask {
+            Ask::Access(want, flags) => access(at, path, want, flags).map(|()| Answer::Granted),
+            Ask::Stat(flags) => stat(at, path, flags.bits()).map(Answer::Attributes),
+            Ask::Readlink(size) => readlink(at, path, size).map(Answer::Body),
+            Ask::Lookup(flags) => self.lookup(at, path, flags),
+        };
+        answer.unwrap_or_else(Answer::Refused)
+    }
+
+    fn lookup(&self, at: RawFd, path: &CStr, flags: AtFlags) -> Result<Answer, Errno> {
+        let nofollow = if flags.contains(AtFlags::SYMLINK_NOFOLLOW) { libc::O_NOFOLLOW } else { 0 };
+        // SAFETY: `path` ends in a NUL and outlives the call.
+        let fd = unsafe { libc::syscall(libc::SYS_openat, at, path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC | nofollow) };
+        let fd = checked(fd)? as RawFd;
+        // SAFETY: the descriptor was just opened and belongs to nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let seen = stat(fd.as_raw_fd(), c"", libc::AT_EMPTY_PATH as u32)?;
+        let Some(descriptors) = &self.descriptors else { return Ok(Answer::Place(seen, None)) };
+        let name = std::ffi::CString::new(fd.as_raw_fd().to_string()).map_err(|_| Errno::EINVAL)?;
+        let path = readlink(descriptors.as_raw_fd(), &name, 8192)?;
+        Ok(Answer::Place(seen, Some(path).filter(|path| !path.ends_with(b" (deleted)"))))
+    }
+}
+
+fn access(at: RawFd, path: &CStr, want: Access, flags: AtFlags) -> Result<(), Errno> {
+    let (want, flags) = (libc::c_int::from(want.bits()), flags.bits());
+    // SAFETY: `path` ends in a NUL and outlives the call.
+    checked(unsafe { libc::syscall(libc::SYS_faccessat2, at, path.as_ptr(), want, flags) }).map(drop)
+}
+
+fn readlink(at: RawFd, path: &CStr, size: usize) -> Result<Vec<u8>, Errno> {
+    let mut buffer = vec![0xee; size];
+    // SAFETY: `path` ends in a NUL; the kernel writes at most `size` bytes into the buffer, which has as many.
+    let len = checked(unsafe { libc::syscall(libc::SYS_readlinkat, at, path.as_ptr(), buffer.as_mut_ptr(), size) })?;
+    buffer.truncate(len);
+    Ok(buffer)
+}
+
+fn stat(at: RawFd, path: &CStr, flags: u32) -> Result<Seen, Errno> {
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: `path` ends in a NUL; the kernel fills `stat` if it succeeds.
+    checked(unsafe { libc::fstatat(at, path.as_ptr(), stat.as_mut_ptr(), flags as libc::c_int) }.into())?;
+    // SAFETY: it succeeded.
+    let stat = unsafe { stat.assume_init() };
+    let kind = FileType::from_mode(stat.st_mode).ok_or(Errno::EINVAL)?;
+    Ok(seen(kind, stat.st_mode as u16 & 0o7777, stat.st_nlink as u32, (stat.st_uid, stat.st_gid), stat.st_size as u64))
+}
+
+fn seen(kind: FileType, mode: u16, nlink: u32, (uid, gid): (u32, u32), size: u64) -> Seen {
+    Seen { kind, mode, nlink: Some(nlink), uid, gid, size: (kind != FileType::Directory).then_some(size) }
+}
+
+impl From<Attributes> for Seen {
+    fn from(it: Attributes) -> Seen {
+        seen(it.kind, it.mode, it.nlink, (it.uid, it.gid), it.size)
+    }
+}
+
+/// The engine's side.
+pub(crate) struct Engine {
+    pub(crate) context: Context,
+    /// Starting point; `None` is the working directory.
+    pub(crate) start: Option<Handle>,
+    /// Whether paths of handles are compared.
+    pub(crate) paths: bool,
+}
+
+impl Engine {
+    /// Asks the engine, by the plain operation where there is neither flag nor starting point.
+    pub(crate) fn ask(&self, ask: Ask, path: &[u8]) -> Answer {
+        let context = &self.context;
+        let at = self.start.as_ref().map_or(At::Cwd, At::Handle);
+        let plain = self.start.is_none();
+        let nofollow = AtFlags::SYMLINK_NOFOLLOW;
+        let answer = match ask {
+            Ask::Access(want, flags) if plain && flags.is_empty() => context.access(path, want).map(|()| Answer::Granted),
+            Ask::Access(want, flags) => context.faccessat(at, path, want, flags).map(|()| Answer::Granted),
+            Ask::Stat(flags) if plain && flags.is_empty() => context.stat(path).map(|it| Answer::Attributes(it.into())),
+            Ask::Stat(flags) if plain && flags == nofollow => context.lstat(path).map(|it| Answer::Attributes(it.into())),
+            Ask::Stat(flags) => context.fstatat(at, path, flags).map(|it| Answer::Attributes(it.into())),
+            Ask::Readlink(size) => self.readlink(at, path, size).map(Answer::Body),
+            Ask::Lookup(flags) => context.lookupat(at, path, flags).and_then(|handle| self.place(&handle)),
+        };
+        answer.unwrap_or_else(Answer::Refused)
+    }
+
+    fn readlink(&self, at: At<'_>, path: &[u8], size: usize) -> Result<Vec<u8>, Errno> {
+        let mut buffer = vec![0xee; size];
+        let len = self.context.readlinkat(at, path, &mut buffer)?;
+        assert!(buffer[len..].iter().all(|byte| *byte == 0xee), "readlink wrote behind what it says it wrote");
+        buffer.truncate(len);
+        Ok(buffer)
+    }
+
+    fn place(&self, handle: &Handle) -> Result<Answer, Errno> {
+        let attributes = handle.attributes()?;
+        assert_eq!(attributes.kind, handle.kind());
+        Ok(Answer::Place(attributes.into(), if self.paths { handle.path().ok() } else { None }))
+    }
+}
+
+/// A raw descriptor for [`Kernel::ask`].
+pub(crate) fn raw(fd: Option<BorrowedFd<'_>>) -> RawFd {
+    fd.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd())
+}

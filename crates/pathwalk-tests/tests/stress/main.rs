@@ -1,0 +1,74 @@
+//! Readers beside a thread that renames, one that creates, unlinks and changes permissions, and one that evicts. Every answer
+//! must have been true at some instant while it was being looked for.
+//!
+//! It counts iterations, so that it asks the same on a slow machine; `PATHWALK_STRESS_SECONDS=600` makes each test go on for
+//! that long.
+
+mod failing;
+mod phase;
+mod readers;
+mod world;
+
+use std::time::{Duration, Instant};
+
+use readers::Reader;
+use world::{Eviction, World};
+
+/// How often each reader asks.
+const ITERATIONS: u64 = 20_000;
+/// More than the machine may have cores, with the three others, so that threads are also descheduled at bad moments.
+const READERS: usize = 3;
+/// Room for a few hundred of the tree's 1,700 nodes.
+const BUDGET: u64 = 192 << 10;
+/// Room for all of them.
+const AMPLE_BUDGET: u64 = 2 << 20;
+
+/// Whether a thread that asked so often asks again.
+fn goes_on() -> impl Fn(u64) -> bool + Sync {
+    let seconds = std::env::var("PATHWALK_STRESS_SECONDS").ok().map(|text| {
+        Duration::from_secs(text.parse().unwrap_or_else(|_| panic!("PATHWALK_STRESS_SECONDS is to be a number, not {text:?}")))
+    });
+    let begin = Instant::now();
+    move |asked| match seconds {
+        Some(limit) => !asked.is_multiple_of(64) || begin.elapsed() < limit,
+        None => asked < ITERATIONS,
+    }
+}
+
+fn storm(budget: u64, eviction: Eviction) {
+    let goes_on = goes_on();
+    let world = World::new(budget, READERS);
+    std::thread::scope(|scope| {
+        for seed in 1..=READERS as u64 {
+            let (world, goes_on) = (&world, &goes_on);
+            scope.spawn(move || {
+                let _reading = world.reading();
+                let mut reader = Reader::new(world, seed);
+                (0..).take_while(|asked| goes_on(*asked)).for_each(|_| reader.ask());
+            });
+        }
+        scope.spawn(|| world.rename_again_and_again());
+        scope.spawn(|| world.create_again_and_again());
+        scope.spawn(|| world.evict_again_and_again(eviction));
+    });
+    println!("{} renames, {} creations and removals", world.swapped.begun() * 4, world.churned[0].begun() * 6);
+    println!("{:?}", world.vfs.stats());
+    world.check_nothing_leaked();
+}
+
+/// Most walks meet something that is not cached, and take the locks.
+#[test]
+fn in_a_cache_that_is_much_too_small() {
+    storm(BUDGET, Eviction::Everything);
+}
+
+/// Most walks go through without a lock, beside those that change what they read.
+#[test]
+fn in_a_cache_with_room() {
+    storm(AMPLE_BUDGET, Eviction::Little);
+}
+
+#[test]
+fn failed_lookups() {
+    failing::every_failure_is_seen(READERS as u64 + 1, goes_on());
+}
