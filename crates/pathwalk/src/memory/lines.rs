@@ -19,8 +19,6 @@ pub(crate) struct Records<const N: usize> {
     words: Box<[AtomicU64]>,
     /// Index of the first word on a line boundary.
     start: usize,
-    /// One past the last word of the last record.
-    end: usize,
 }
 
 impl<const N: usize> Records<N> {
@@ -31,15 +29,15 @@ impl<const N: usize> Records<N> {
         let () = Self::WHOLE_LINES;
         let words = zeroed::<AtomicU64>(count.checked_mul(N)?.checked_add(LINE_WORDS - 1)?)?;
         let misaligned = words.as_ptr().addr() % LINE / 8;
-        let start = (LINE_WORDS - misaligned) % LINE_WORDS;
-        Some(Records { words, start, end: start + count * N })
+        Some(Records { words, start: (LINE_WORDS - misaligned) % LINE_WORDS })
     }
 
     /// All records. A walk takes this once: it is two registers, where the fields behind it would be loaded again after every
     /// acquire.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[[AtomicU64; N]] {
-        self.words[self.start..self.end].as_chunks().0
+        // What the alignment left over is less than a record.
+        self.words[self.start..].as_chunks().0
     }
 
     /// One record.
