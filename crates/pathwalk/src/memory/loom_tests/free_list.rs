@@ -1,12 +1,9 @@
 //! A slot has one taker, whatever was popped and pushed meanwhile (ABA).
 
-use loom::thread;
-
+use super::{race, words};
 use crate::memory::free_list::FreeList;
-use crate::sync::{
-    Arc, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
+use crate::sync::Ordering::{Relaxed, SeqCst};
+use crate::sync::AtomicU64;
 
 struct Pool {
     free: FreeList,
@@ -16,13 +13,12 @@ struct Pool {
 }
 
 impl Pool {
-    /// Three slots, all of which were taken once and given back.
-    fn used_once() -> Arc<Pool> {
-        let zeros = || std::array::from_fn(|_| AtomicU64::new(0));
-        let pool = Pool { free: FreeList::new(3), links: zeros(), owners: zeros() };
-        let slots = [(); 3].map(|()| pool.take().unwrap());
+    /// Slots all of which were taken once and given back.
+    fn used_once(capacity: u32) -> Pool {
+        let pool = Pool { free: FreeList::new(capacity), links: words(), owners: words() };
+        let slots: Vec<_> = (0..capacity).map(|_| pool.take().unwrap()).collect();
         slots.into_iter().for_each(|slot| pool.give(slot));
-        Arc::new(pool)
+        pool
     }
 
     fn take(&self) -> Option<u32> {
@@ -41,45 +37,40 @@ impl Pool {
 
 #[test]
 fn a_slot_that_comes_back_does_not_fool_a_pop() {
-    loom::model(|| {
-        let pool = Pool::used_once();
-        let other = thread::spawn({
-            let pool = pool.clone();
-            move || {
-                let (first, second) = (pool.take(), pool.take());
-                first.into_iter().for_each(|slot| pool.give(slot));
-                second
-            }
-        });
-        let here = pool.take();
-        let there = other.join().unwrap();
-        assert!(here.is_some() && here != there);
-        here.into_iter().chain(there).for_each(|slot| pool.give(slot));
-        assert_eq!(pool.free.used(), 0);
-        assert!([(); 3].map(|()| pool.take()).into_iter().all(|slot| slot.is_some()));
-        assert_eq!(pool.take(), None);
-    });
+    let take_one: fn(&Pool) -> Option<u32> = Pool::take;
+    let give_one_back: fn(&Pool) -> Option<u32> = |pool| {
+        let (first, second) = (pool.take(), pool.take());
+        first.into_iter().for_each(|slot| pool.give(slot));
+        second
+    };
+    race(
+        || Pool::used_once(3),
+        [take_one, give_one_back],
+        |pool, [one, other]| {
+            assert!(one.is_some() && one != other);
+            one.into_iter().chain(other).for_each(|slot| pool.give(slot));
+            assert_eq!(pool.free.used(), 0);
+            assert!([(); 3].map(|()| pool.take()).iter().all(Option::is_some));
+            assert_eq!(pool.take(), None);
+        },
+    );
 }
 
 #[test]
 fn whoever_takes_a_slot_sees_what_was_done_to_it() {
-    loom::model(|| {
-        let pool = Arc::new(Pool {
-            free: FreeList::new(1),
-            links: std::array::from_fn(|_| AtomicU64::new(0)),
-            owners: std::array::from_fn(|_| AtomicU64::new(0)),
-        });
-        let slot = pool.free.take(|slot| &pool.links[slot as usize]).unwrap();
-        let giver = thread::spawn({
-            let pool = pool.clone();
-            move || {
-                pool.owners[0].store(7, Relaxed);
-                pool.free.give(slot, |slot| &pool.links[slot as usize]);
-            }
-        });
+    let setup = || {
+        let pool = Pool { free: FreeList::new(1), links: words(), owners: words() };
+        assert_eq!(pool.free.take(|slot| &pool.links[slot as usize]), Some(1));
+        pool
+    };
+    let give: fn(&Pool) = |pool| {
+        pool.owners[0].store(7, Relaxed);
+        pool.free.give(1, |slot| &pool.links[slot as usize]);
+    };
+    let take: fn(&Pool) = |pool| {
         if pool.free.take(|slot| &pool.links[slot as usize]).is_some() {
             assert_eq!(pool.owners[0].load(Relaxed), 7);
         }
-        giver.join().unwrap();
-    });
+    };
+    race(setup, [give, take], |_, _| {});
 }

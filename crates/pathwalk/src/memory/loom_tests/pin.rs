@@ -1,132 +1,101 @@
 //! A slot is either pinned or dies; nobody pins a stranger.
 
-use loom::thread;
-
-use super::words;
+use super::{race, words};
 use crate::memory::pin::{is_idle, kill, pin, read, revive, unpin};
-use crate::sync::{Arc, AtomicU64, Ordering::Relaxed};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
+type Slot = [AtomicU64; 2];
 const LIFE: usize = 0;
 const DATA: usize = 1;
 
-/// A slot that lives and that nobody pins.
-fn idle() -> Arc<[AtomicU64; 2]> {
+/// A slot that lives, pinned once.
+fn pinned() -> Slot {
     let slot = words();
     revive(&slot[LIFE]);
+    slot
+}
+
+/// A slot that lives and that nobody pins.
+fn idle() -> Slot {
+    let slot = pinned();
     assert!(unpin(&slot[LIFE]));
     slot
 }
 
 /// Pins what lives in the slot, if it can.
-fn pin_any(slot: &[AtomicU64; 2]) -> bool {
+fn pin_any(slot: &Slot) -> bool {
     read(&slot[LIFE]).is_some_and(|of| pin(&slot[LIFE], of))
 }
 
 #[test]
 fn a_pin_or_a_kill_but_not_both() {
-    loom::model(|| {
-        let slot = idle();
-        let pinner = thread::spawn({
-            let slot = slot.clone();
-            move || pin_any(&slot)
-        });
-        let killed = kill(&slot[LIFE]);
-        let pinned = pinner.join().unwrap();
-        assert!(pinned != killed, "pinned: {pinned}, killed: {killed}");
-    });
+    race(idle, [pin_any, |slot| kill(&slot[LIFE])], |_, [pinned, killed]| assert!(pinned != killed));
 }
 
 #[test]
-fn two_killers_and_one_dies_once() {
-    loom::model(|| {
-        let slot = idle();
-        let other = thread::spawn({
-            let slot = slot.clone();
-            move || kill(&slot[LIFE])
-        });
-        let here = kill(&slot[LIFE]);
-        assert!(here != other.join().unwrap());
-    });
+fn two_killers_and_it_dies_once() {
+    race(idle, [|slot: &Slot| kill(&slot[LIFE]); 2], |_, [one, other]| assert!(one != other));
 }
 
 #[test]
 fn whoever_kills_sees_what_holders_did() {
-    loom::model(|| {
-        let slot = idle();
-        let holder = thread::spawn({
-            let slot = slot.clone();
-            move || {
-                let pinned = pin_any(&slot);
-                if pinned {
-                    slot[DATA].store(1, Relaxed);
-                    unpin(&slot[LIFE]);
-                }
-                pinned
-            }
-        });
-        let seen = kill(&slot[LIFE]).then(|| slot[DATA].load(Relaxed));
-        if holder.join().unwrap() {
-            assert_ne!(seen, Some(0));
-        }
-    });
+    let hold: fn(&Slot) -> Option<u64> = |slot| {
+        pin_any(slot).then(|| {
+            slot[DATA].store(1, Relaxed);
+            unpin(&slot[LIFE]);
+            1
+        })
+    };
+    let end: fn(&Slot) -> Option<u64> = |slot| kill(&slot[LIFE]).then(|| slot[DATA].load(Relaxed));
+    race(idle, [hold, end], |_, returned| assert_ne!(returned, [Some(1), Some(0)]));
 }
 
 #[test]
 fn nobody_pins_a_stranger() {
-    loom::model(|| {
-        let slot = idle();
-        let first = read(&slot[LIFE]).unwrap();
-        let evictor = thread::spawn({
-            let slot = slot.clone();
-            move || {
-                if kill(&slot[LIFE]) {
-                    slot[DATA].store(1, Relaxed);
-                    revive(&slot[LIFE]);
-                    unpin(&slot[LIFE]);
-                }
-            }
-        });
-        if let Some(of) = read(&slot[LIFE]) {
-            let generation = slot[DATA].load(Relaxed);
-            if pin(&slot[LIFE], of) {
-                // The first generation, and it stays; or the second, and all of it.
-                let now = slot[DATA].load(Relaxed);
-                assert_eq!(now, u64::from(of != first));
-                assert!(generation <= now);
-                unpin(&slot[LIFE]);
-            }
+    let reuse: fn(&Slot) = |slot| {
+        if kill(&slot[LIFE]) {
+            slot[DATA].store(1, Relaxed);
+            revive(&slot[LIFE]);
+            unpin(&slot[LIFE]);
         }
-        evictor.join().unwrap();
-    });
+    };
+    let visit: fn(&Slot) = |slot| {
+        let Some(of) = read(&slot[LIFE]) else { return };
+        // What lives here now, as a record would say it: `of` was read before.
+        let who = slot[DATA].load(Relaxed);
+        let is_first = of == first_life();
+        if pin(&slot[LIFE], of) {
+            assert_eq!(slot[DATA].load(Relaxed), u64::from(!is_first), "it stays what it was");
+            assert_eq!(who, u64::from(!is_first));
+            unpin(&slot[LIFE]);
+        }
+    };
+    race(idle, [reuse, visit], |_, _| {});
+}
+
+/// The first generation of any slot.
+fn first_life() -> crate::memory::pin::Life {
+    read(&pinned()[LIFE]).unwrap()
 }
 
 /// As `iput`: whoever gives back the last count tries to free, and tries again while it is idle. It is freed, and once.
 #[test]
 fn the_last_one_out_frees() {
-    loom::model(|| {
-        let slot = words::<2>();
-        revive(&slot[LIFE]);
-        let let_go = |slot: &[AtomicU64; 2]| {
-            if unpin(&slot[LIFE]) {
-                while is_idle(&slot[LIFE]) {
-                    if kill(&slot[LIFE]) {
-                        slot[DATA].fetch_add(1, Relaxed);
-                        return;
-                    }
-                    thread::yield_now();
+    fn let_go(slot: &Slot) {
+        if unpin(&slot[LIFE]) {
+            while is_idle(&slot[LIFE]) {
+                if kill(&slot[LIFE]) {
+                    slot[DATA].fetch_add(1, Relaxed);
+                    return;
                 }
+                loom::thread::yield_now();
             }
-        };
-        let other = thread::spawn({
-            let slot = slot.clone();
-            move || {
-                if pin_any(&slot) {
-                    let_go(&slot);
-                }
-            }
-        });
-        let_go(&slot);
-        other.join().unwrap();
-        assert_eq!(slot[DATA].load(Relaxed), 1);
-    });
+        }
+    }
+    let visit: fn(&Slot) = |slot| {
+        if pin_any(slot) {
+            let_go(slot);
+        }
+    };
+    race(pinned, [let_go, visit], |slot, _| assert_eq!(slot[DATA].load(Relaxed), 1));
 }

@@ -1,75 +1,71 @@
-//! Words that are reused by another owner: a reader who recheks the count of the first one notices.
+//! Words that another owner reuses: a reader who rechecks the count of the first owner notices, although the second never
+//! touches it.
 
-use loom::thread;
-
-use super::words;
+use super::{race, words};
 use crate::memory::free_list::FreeList;
 use crate::memory::seqcount::{sample, unchanged, write};
 use crate::memory::side::{ChainReader, Side, word_at};
-use crate::sync::{Arc, AtomicU64, Ordering::Relaxed};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 const OLD: &[u8] = b"old";
 const NEW: &[u8] = b"new";
 
-/// A link's inode is freed by one thread, and its side line taken by another, who never touches that inode's count.
+/// A link's inode is freed by one thread, and its side line taken by another.
 #[test]
 fn a_link_body_that_is_another_s_by_now_is_not_believed() {
-    loom::model(|| {
-        let side = Arc::new(Side::new(1).unwrap());
-        let chain = side.store(OLD).unwrap();
-        let inode = words::<1>();
-        let freer = thread::spawn({
-            let (side, inode) = (side.clone(), inode.clone());
-            move || {
-                write(&inode[0]).end(0);
-                side.release(chain);
-            }
-        });
-        let taker = thread::spawn({
-            let side = side.clone();
-            move || side.store(NEW).is_some()
-        });
-        let word = sample(&inode[0]);
-        let text = ChainReader::new(side.lines(), chain).word(0);
-        if word >> 32 == 0 && unchanged(&inode[0], word) {
+    struct Link {
+        side: Side,
+        count: AtomicU64,
+    }
+    let setup = || {
+        let link = Link { side: Side::new(1).unwrap(), count: AtomicU64::new(0) };
+        assert_eq!(link.side.store(OLD), Some(1));
+        link
+    };
+    let free: fn(&Link) = |link| {
+        write(&link.count).end(0);
+        link.side.release(1);
+    };
+    let take: fn(&Link) = |link| _ = link.side.store(NEW);
+    let read: fn(&Link) = |link| {
+        let word = sample(&link.count);
+        let text = ChainReader::new(link.side.lines(), 1).word(0);
+        if word >> 32 == 0 && unchanged(&link.count, word) {
             assert_eq!(text, word_at(OLD, 0));
         }
-        freer.join().unwrap();
-        taker.join().unwrap();
-    });
+    };
+    race(setup, [free, take, read], |_, _| {});
 }
 
-/// The link of the free list lies in a word that readers read: a slot that was reserved and given back unused changes it, and not
-/// the count.
+/// The link of the free list lies in a word that readers read: a slot that was reserved and given back unused changes it.
 #[test]
-fn a_free_slot_s_link_is_not_believed() {
-    const WORD: usize = 0;
-    const AUX: usize = 1;
-    loom::model(|| {
-        let free = Arc::new(FreeList::new(1));
-        let inode = words::<2>();
-        fn aux<'a>(inode: &'a [AtomicU64; 2]) -> impl Fn(u32) -> &'a AtomicU64 {
-            |_| &inode[AUX]
+fn the_link_of_a_free_slot_is_not_believed() {
+    struct Inode {
+        free: FreeList,
+        count: AtomicU64,
+        aux: [AtomicU64; 1],
+    }
+    let setup = || {
+        let inode = Inode { free: FreeList::new(1), count: AtomicU64::new(0), aux: words() };
+        assert_eq!(inode.free.take(|_| &inode.aux[0]), Some(1));
+        inode.aux[0].store(7, Relaxed);
+        inode
+    };
+    let free: fn(&Inode) = |inode| {
+        write(&inode.count).end(0);
+        inode.free.give(1, |_| &inode.aux[0]);
+    };
+    let reserve: fn(&Inode) = |inode| {
+        if let Some(slot) = inode.free.take(|_| &inode.aux[0]) {
+            inode.free.give(slot, |_| &inode.aux[0]);
         }
-        let slot = free.take(aux(&inode)).unwrap();
-        inode[AUX].store(7, Relaxed);
-        let freer = thread::spawn({
-            let (free, inode) = (free.clone(), inode.clone());
-            move || {
-                write(&inode[WORD]).end(0);
-                free.give(slot, aux(&inode));
-            }
-        });
-        let reserver = thread::spawn({
-            let (free, inode) = (free.clone(), inode.clone());
-            move || free.take(aux(&inode)).into_iter().for_each(|slot| free.give(slot, aux(&inode)))
-        });
-        let word = sample(&inode[WORD]);
-        let seen = inode[AUX].load(Relaxed);
-        if word >> 32 == 0 && unchanged(&inode[WORD], word) {
+    };
+    let read: fn(&Inode) = |inode| {
+        let word = sample(&inode.count);
+        let seen = inode.aux[0].load(Relaxed);
+        if word >> 32 == 0 && unchanged(&inode.count, word) {
             assert_eq!(seen, 7);
         }
-        freer.join().unwrap();
-        reserver.join().unwrap();
-    });
+    };
+    race(setup, [free, reserve, read], |_, _| {});
 }
