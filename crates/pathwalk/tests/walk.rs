@@ -150,6 +150,24 @@ fn readlink_gives_the_body_and_its_length() {
 }
 
 #[test]
+fn a_body_that_finds_no_room_is_looked_up_again() {
+    let fs = MemFs::new();
+    let body = "/".repeat(3999) + "f";
+    fs.file("/f", 0o644).unwrap();
+    fs.symlink("/long", &body).unwrap();
+    let context = Vfs::builder().budget(128 << 10).build(fs.clone()).unwrap().context(Credentials::root());
+    let capacity = context.vfs().stats().side.capacity;
+    assert!(capacity * 56 < 4000, "{capacity} side lines hold the body");
+    let mut buffer = [0; 4096];
+    for _ in 0..2 {
+        assert_eq!(context.readlink("/long", &mut buffer), Ok(4000));
+        assert_eq!(&buffer[..4000], body.as_bytes());
+        assert_eq!(context.access("/long", Access::READ), Ok(()));
+    }
+    assert_eq!(fs.calls().read_link, 0);
+}
+
+#[test]
 fn changes_are_seen_at_once() {
     let context = context();
     let bin = context.lookup("/usr/bin").unwrap();

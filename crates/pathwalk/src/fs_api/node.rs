@@ -59,7 +59,8 @@ pub struct Node {
     /// Whether the name that led here needs to be asked about before each use.
     pub freshness: Freshness,
     /// The body of a link, whole, 1 to 4095 bytes without a NUL; its length is taken from here and not from
-    /// `attributes.size`. `None`: [`FileSystem::read_link`](crate::FileSystem::read_link) is asked each time.
+    /// `attributes.size`. If it finds no room in the cache, the name is looked up again for it when the link is read.
+    /// `None`: [`FileSystem::read_link`](crate::FileSystem::read_link) is asked each time.
     pub link_body: Option<Box<[u8]>>,
 }
 

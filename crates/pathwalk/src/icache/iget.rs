@@ -145,7 +145,12 @@ impl Core {
         let length = node.link_body.as_ref().map_or(0, |body| body.len());
         set_fields(record, attributes, if body.is_some() { length } else { 0 });
         inode::set_links(record, attributes.nlink, body.unwrap_or(0));
-        writing.end(inode::word_of(attributes, node.rule) | if body.is_some() { flags::BODY } else { 0 });
+        let body_flag = match (&node.link_body, body) {
+            (_, Some(_)) => flags::BODY,
+            (Some(_), None) => flags::BODY_LEFT_OUT,
+            (None, None) => 0,
+        };
+        writing.end(inode::word_of(attributes, node.rule) | body_flag);
         pin::revive(self.inodes.life(id));
     }
 

@@ -68,6 +68,8 @@ pub(crate) mod flags {
     pub(crate) const STALE: u64 = 1 << 5;
     /// The link's body is in a chain.
     pub(crate) const BODY: u64 = 1 << 6;
+    /// The link's body came with its node and found no room: the name is to be looked up again for it.
+    pub(crate) const BODY_LEFT_OUT: u64 = 1 << 8;
     /// There is a time of birth.
     pub(crate) const BIRTH: u64 = 1 << 7;
 }

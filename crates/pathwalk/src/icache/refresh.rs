@@ -102,7 +102,7 @@ impl Core {
         self.versions.moved(id);
         let record = self.inodes.record(id);
         let writing = seqcount::write(&record[WORD]);
-        let kept = writing.flags() & (flags::OWN_RULE | flags::GENERIC_SEARCH | flags::BODY);
+        let kept = writing.flags() & (flags::OWN_RULE | flags::GENERIC_SEARCH | flags::BODY | flags::BODY_LEFT_OUT);
         let body_length = inode::body_length(record[inode::MIXED].load(Ordering::Relaxed));
         set_fields(record, attributes, body_length);
         writing.end(kept | inode::word_of(attributes, crate::PermissionRule::Generic));

@@ -17,7 +17,7 @@ pub(crate) const INODE_BYTES: u64 = 2 * LINE as u64;
 const DENTRIES_A_SIDE_LINE: u64 = 8;
 
 /// Locks, condition variables, counters and the rounding of arrays to lines.
-const FIXED: u64 = 64 << 10;
+const FIXED: u64 = 96 << 10;
 
 /// The smallest number of dentries: a path of a few components and room to evict. In models, where every word costs, less.
 pub(crate) const LEAST: u64 = if cfg!(any(loom, shuttle)) { 6 } else { 64 };

@@ -63,22 +63,22 @@ impl TableView<'_> {
         ((u128::from(hash) * self.0.len() as u128) >> 64) as usize
     }
 
-    /// What `check` makes of the first candidate that it accepts. Candidates may be slot 0, which is never in use.
+    /// The slot of the entry in the key's own place, if its tag is the key's: mostly the one that is looked for.
     #[inline(always)]
-    pub(crate) fn find<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
+    pub(crate) fn likely(&self, hash: u64) -> Option<u32> {
         let entry = self.0[self.home(hash)][place(hash)].load(Ordering::Acquire);
-        if same_tag(entry, hash)
-            && let Some(found) = check(slot_of(entry))
-        {
-            return Some(found);
-        }
-        self.search(hash, check)
+        same_tag(entry, hash).then_some(slot_of(entry))
+    }
+
+    /// What `check` makes of the first candidate that it accepts. Candidates may be slot 0, which is never in use.
+    pub(crate) fn find<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
+        self.likely(hash).and_then(check).or_else(|| self.search(hash, check))
     }
 
     /// The whole search, for entries that are not in their own place, and for those that are not there.
     #[cold]
     #[inline(never)]
-    fn search<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
+    pub(crate) fn search<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T>) -> Option<T> {
         let mut at = self.home(hash);
         for _ in 0..self.0.len() {
             let line = &self.0[at];

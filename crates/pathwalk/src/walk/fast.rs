@@ -17,7 +17,7 @@ use super::may::{Decision, Snapshot};
 use super::{Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::config::{Config, SearchCheck};
-use crate::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
+use crate::dcache::dentry::{DentryId, INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
 use crate::icache::inode;
 use crate::memory::lines::Line;
 use crate::memory::seqcount::{self, ODD};
@@ -109,16 +109,46 @@ fn child<'a, C: Config, T: Text>(
     fn inlined<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
         let parent = env.dentry(parent);
         let hash = env.keys.in_directory(name.hash, parent.0);
-        env.table.find(hash, move |slot| {
-            let line = env.hot.get(slot as usize)?;
-            let word = seqcount::sample(&line[WORD]);
-            let same = has_parent_and_length(line, parent, name.length)
-                && line[NAME].load(Ordering::Relaxed) == name.first
-                && (name.length <= 8 || same_rest(env.core, line, text, rest, name.length));
-            same.then_some(Cursor { line, word })
-        })
+        if let Some(slot) = env.table.likely(hash)
+            && let Some(child) = candidate(env, slot, parent, text, rest, name)
+        {
+            return Some(child);
+        }
+        unlikely(env, hash, parent, text, rest, name)
     }
     if C::INLINE_STEP { inlined(env, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
+}
+
+/// The child, if its entry is not in its own place of the table.
+#[cold]
+#[inline(never)]
+fn unlikely<'a, T: Text>(
+    env: &Env<'a>,
+    hash: u64,
+    parent: DentryId,
+    text: T,
+    rest: T::Rest,
+    name: Component,
+) -> Option<Cursor<'a>> {
+    env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name))
+}
+
+/// A function and not a closure, since a closure cannot be made to be inlined.
+#[inline(always)]
+fn candidate<'a, T: Text>(
+    env: &Env<'a>,
+    slot: u32,
+    parent: DentryId,
+    text: T,
+    rest: T::Rest,
+    name: Component,
+) -> Option<Cursor<'a>> {
+    let line = env.hot.get(slot as usize)?;
+    let word = seqcount::sample(&line[WORD]);
+    let same = has_parent_and_length(line, parent, name.length)
+        && line[NAME].load(Ordering::Relaxed) == name.first
+        && (name.length <= 8 || same_rest(env.core, line, text, rest, name.length));
+    same.then_some(Cursor { line, word })
 }
 
 /// Whether a name of more than eight bytes is the same behind them.

@@ -12,8 +12,10 @@ use super::symlink::is_protected;
 use super::{Env, Follow};
 use crate::Errno;
 use crate::dcache::dentry::{DentryId, flags};
+use crate::fs_api::{Directory, Name, NodeKey};
 use crate::icache::inode;
 use crate::limits::MAX_LINKS;
+use crate::memory::dir_lock;
 use crate::mount::MountFlags;
 use crate::permission::Access;
 use crate::vfs::Pinned;
@@ -160,11 +162,25 @@ impl crate::vfs::Core {
     pub(crate) fn link_body(&self, link: DentryId) -> Result<Vec<u8>, Errno> {
         let id = self.dentries.inode(link);
         let record = self.inodes.record(id);
-        if record[inode::WORD].load(crate::sync::Ordering::Relaxed) & inode::flags::BODY != 0 {
+        let flags = record[inode::WORD].load(crate::sync::Ordering::Relaxed);
+        if flags & inode::flags::BODY != 0 {
             return Ok(self.copy_body(id));
         }
-        let body = self.fs.read_link(inode::key_of(record))?;
+        let key = inode::key_of(record);
+        let body =
+            if flags & inode::flags::BODY_LEFT_OUT != 0 { self.look_up_body(link, key)? } else { self.fs.read_link(key)? };
         let fits = body.len() <= crate::limits::LINK_MAX && !body.contains(&0);
         if fits { Ok(body.into_vec()) } else { Err(Errno::EIO) }
+    }
+
+    /// The body that came with a node when its name was looked up, and found no room: the name is looked up again. `ESTALE` if it leads
+    /// elsewhere by now.
+    fn look_up_body(&self, link: DentryId, key: NodeKey) -> Result<Box<[u8]>, Errno> {
+        let dir = Pinned::new(self, self.pin_parent(link));
+        let _names = dir_lock::shared(self.dentries.lock(dir.id()));
+        let name = self.name_of(self.dentries.line(link));
+        let node = self.fs.lookup(&Directory::new(self, dir.id()), Name::new(&name)?)?.ok_or(Errno::ESTALE)?;
+        self.fs.forget(node.key);
+        node.link_body.filter(|_| node.key == key).ok_or(Errno::ESTALE)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{race, words};
 use crate::memory::free_list::FreeList;
-use crate::sync::Ordering::{Relaxed, SeqCst};
 use crate::sync::AtomicU64;
+use crate::sync::Ordering::{Relaxed, SeqCst};
 
 struct Pool {
     free: FreeList,
