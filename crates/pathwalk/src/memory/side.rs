@@ -74,43 +74,45 @@ impl Side {
 /// Text in a chain, read by words. It remembers the line it read last, since reading goes forward.
 pub(crate) struct ChainReader<'a> {
     lines: &'a [Line],
-    first: Chain,
-    /// Number of the line within the chain, and the line.
-    last: Cell<(usize, Chain)>,
+    /// The first line; a chain that leads nowhere reads as slot 0, which is all zeros.
+    first: &'a Line,
+    /// The last line read beyond the first, and its number within the chain.
+    last: Cell<(usize, &'a Line)>,
 }
 
 impl<'a> ChainReader<'a> {
+    #[inline(always)]
     pub(crate) fn new(lines: &'a [Line], first: Chain) -> Self {
+        let first = line_of(lines, first);
         ChainReader { lines, first, last: Cell::new((0, first)) }
     }
 
     /// The `index`th word: nonsense if the chain is stale, zero if it leads nowhere. `index` is below the recorded length, which
     /// bounds the steps.
-    #[inline]
-    pub(crate) fn word(&self, index: usize) -> u64 {
-        if index < TEXT_WORDS { self.word_in(self.first, index) } else { self.far_word(index) }
-    }
-
     #[inline(always)]
-    fn word_in(&self, slot: Chain, index: usize) -> u64 {
-        self.lines.get(slot as usize).map_or(0, |line| line[1 + index].load(Ordering::Relaxed))
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        if index < TEXT_WORDS { self.first[1 + index].load(Ordering::Relaxed) } else { self.far_word(index) }
     }
 
     #[inline(never)]
     fn far_word(&self, index: usize) -> u64 {
         let wanted = index / TEXT_WORDS;
-        let (mut number, mut slot) = self.last.get();
+        let (mut number, mut line) = self.last.get();
         if wanted < number {
-            (number, slot) = (0, self.first);
+            (number, line) = (0, self.first);
         }
         while number < wanted {
-            let Some(line) = self.lines.get(slot as usize) else { return 0 };
-            slot = line[0].load(Ordering::Relaxed) as u32;
+            line = line_of(self.lines, line[0].load(Ordering::Relaxed) as u32);
             number += 1;
         }
-        self.last.set((number, slot));
-        self.word_in(slot, index % TEXT_WORDS)
+        self.last.set((number, line));
+        line[1 + index % TEXT_WORDS].load(Ordering::Relaxed)
     }
+}
+
+#[inline(always)]
+fn line_of(lines: &[Line], slot: Chain) -> &Line {
+    lines.get(slot as usize).unwrap_or(&lines[0])
 }
 
 /// The eight bytes from `at`, little-endian, zeros past the end.

@@ -73,24 +73,27 @@ impl Trail {
         }
     }
 
-    /// Walks the current text from a position.
-    fn walk<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, from: Cursor<'a>, pos: usize) -> Result<Walked<'a>, Stop<'a>> {
-        let stopped = |why| match why {
-            Broken::Link(link, after) => Ok(Walked::ToLink(link, after)),
-            Broken::Stop(stop) => Err(stop),
-        };
-        if self.current.inode == InodeId::NONE {
-            let end = |cur| Ok(Walked::ToEnd { cur, length: path.len(), ending: Ending::of(path) });
-            return segment::<C, _, _>(env, path, from, path.from(pos), end, stopped);
+    /// Walks the current text from a position; `body` is its body if it was just entered.
+    fn walk<'a, C: Config>(
+        &self,
+        env: &Env<'a>,
+        path: Path<'a>,
+        body: Option<&Body<'a>>,
+        from: Cursor<'a>,
+        pos: usize,
+    ) -> Result<Walked<'a>, Stop<'a>> {
+        if let Some(body) = body {
+            return walk_text::<C, _>(env, body, from, pos);
         }
-        let reader = Body::reader(env, self.current.inode);
-        let body = Body::of(env, self.current.inode, self.current.word, &reader).ok_or(Stop::CHANGED)?;
-        let end = |cur| Ok(Walked::ToEnd { cur, length: body.len(), ending: Ending::of(body) });
-        segment::<C, _, _>(env, body, from, pos, end, stopped)
+        if self.current.inode == InodeId::NONE {
+            return walk_text::<C, _>(env, path, from, pos);
+        }
+        let body = Body::of(env, self.current.inode, self.current.word).ok_or(Stop::CHANGED)?;
+        walk_text::<C, _>(env, &body, from, pos)
     }
 
-    /// Enters a link: its body becomes the current text. Returns where the body's walk begins: directory and position.
-    fn enter<'a>(&mut self, env: &Env<'a>, link: Cursor<'a>, rest: Rest) -> Result<(Cursor<'a>, usize), Stop<'a>> {
+    /// Enters a link: its body becomes the current text. Returns it, and where its walk begins.
+    fn enter<'a>(&mut self, env: &Env<'a>, link: Cursor<'a>, rest: Rest) -> Result<(Body<'a>, Cursor<'a>), Stop<'a>> {
         let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty();
         // Where it was found, as of an instant at which it was there.
         let dir = env.cursor(parent_of(link.line));
@@ -102,10 +105,9 @@ impl Trail {
         if word & inode::flags::BODY == 0 {
             return Err(Stop::FromStart(HandOver::LinkBody));
         }
-        let reader = Body::reader(env, inode);
-        let body = Body::of(env, inode, word, &reader).ok_or(Stop::CHANGED)?;
-        let (absolute, start) = (body.is_absolute(), body.beginning());
-        if !body.still_there() || !link.unchanged() {
+        let body = Body::of(env, inode, word).ok_or(Stop::CHANGED)?;
+        let absolute = (&body).is_absolute();
+        if !(&body).still_there() || !link.unchanged() {
             return Err(Stop::CHANGED);
         }
         let behind = match rest {
@@ -117,7 +119,7 @@ impl Trail {
         };
         self.current = Entered { inode, word, pos: 0, behind };
         self.links += 1;
-        Ok((if absolute { env.cursor(env.root()) } else { dir }, start))
+        Ok((body, if absolute { env.cursor(env.root()) } else { dir }))
     }
 
     /// Back to the text before, where there is one; returns where its next component starts.
@@ -147,6 +149,17 @@ enum Walked<'a> {
     },
 }
 
+#[inline(always)]
+fn walk_text<'a, C: Config, T: Text>(env: &Env<'a>, text: T, from: Cursor<'a>, pos: usize) -> Result<Walked<'a>, Stop<'a>> {
+    let end = |cur| Ok(Walked::ToEnd { cur, length: text.len(), ending: Ending::of(text) });
+    let broken = |why| match why {
+        Broken::Link(link, after) => Ok(Walked::ToLink(link, after)),
+        Broken::Stop(stop) => Err(stop),
+    };
+    let rest = if pos == 0 { text.beginning() } else { text.from(pos) };
+    segment::<C, _, _>(env, text, from, rest, end, broken)
+}
+
 /// What forbids a link to be followed, in the order in which Linux asks.
 fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Result<Option<Errno>, Stop<'a>> {
     if links == MAX_LINKS {
@@ -170,30 +183,25 @@ pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bo
 }
 
 /// The body of a link, in side lines.
-#[derive(Clone, Copy)]
-struct Body<'a, 'r> {
+struct Body<'a> {
     record: &'a Record,
     word: u64,
     length: usize,
-    text: &'r ChainReader<'a>,
+    text: ChainReader<'a>,
 }
 
-impl<'a, 'r> Body<'a, 'r> {
-    fn reader(env: &Env<'a>, inode: InodeId) -> ChainReader<'a> {
-        let chain = inode::aux_of(env.core.inodes.record(inode)[LINKS_AUX].load(Ordering::Relaxed));
-        ChainReader::new(env.core.side.lines(), chain)
-    }
-
+impl<'a> Body<'a> {
     /// Of the link that `word` was sampled of; `None` if it changed.
-    fn of(env: &Env<'a>, inode: InodeId, word: u64, text: &'r ChainReader<'a>) -> Option<Body<'a, 'r>> {
+    fn of(env: &Env<'a>, inode: InodeId, word: u64) -> Option<Body<'a>> {
         let record = env.core.inodes.record(inode);
         let length = inode::body_length(record[MIXED].load(Ordering::Relaxed));
-        let body = Body { record, word, length, text };
-        body.still_there().then_some(body)
+        let chain = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
+        let body = Body { record, word, length, text: ChainReader::new(env.core.side.lines(), chain) };
+        (&body).still_there().then_some(body)
     }
 }
 
-impl Text for Body<'_, '_> {
+impl Text for &Body<'_> {
     type Rest = usize;
 
     fn len(self) -> usize {
@@ -208,7 +216,7 @@ impl Text for Body<'_, '_> {
         self.length - rest
     }
 
-    #[inline]
+    #[inline(always)]
     fn word(self, rest: usize, at: usize) -> u64 {
         let (index, shift) = ((rest + at) / 8, 8 * ((rest + at) % 8));
         let low = self.text.word(index) >> shift;
@@ -225,7 +233,12 @@ impl Text for Body<'_, '_> {
     }
 
     fn is_absolute(self) -> bool {
-        self.word(0, 0) as u8 == b'/'
+        self.text.word(0) as u8 == b'/'
+    }
+
+    fn ends_in_slash(self) -> bool {
+        let last = self.length.saturating_sub(1);
+        (self.text.word(last / 8) >> (8 * (last % 8))) as u8 == b'/'
     }
 
     /// Bodies with a NUL are not cached.
@@ -264,9 +277,10 @@ impl Trail {
     ) -> Result<Cursor<'a>, Stop<'a>> {
         let (mut link, mut rest) = first;
         loop {
-            let (mut cur, mut pos) = self.enter(env, link, rest)?;
+            let (body, mut cur) = self.enter(env, link, rest)?;
+            let (mut pos, mut entered) = (0, Some(&body));
             (link, rest) = loop {
-                let (length, ending) = match self.walk::<C>(env, path, cur, pos)? {
+                let (length, ending) = match self.walk::<C>(env, path, entered.take(), cur, pos)? {
                     Walked::ToLink(link, after) => break (link, Rest::At(after)),
                     Walked::ToEnd { cur: end, length, ending } => {
                         cur = end;
