@@ -38,6 +38,9 @@
 //! # What it does not do
 //!
 //! - Notice changes. A node that moved is found again only by a lookup under its new name; until then it is `ESTALE`.
+//! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed by their text (`pipe:[7]`), so they are
+//!   absent where the kernel finds an open file.
+//! - Tell a name that is absent from one whose directory was taken away on the host meanwhile: both are absent, and remembered so.
 //! - Repeat the private permission checks of NFS, FUSE or `/proc`: mode bits and ACL are taken at their word.
 //! - Obey `nosymfollow` on a mount below the root, or tell a read-only file system from a read-only mount of it: both refuse
 //!   with `EACCES` before `EROFS`.
