@@ -32,7 +32,7 @@ pub(crate) struct Split {
 
 impl Split {
     /// What `dentries` dentries and all that goes with them take.
-    fn bytes(dentries: u64) -> u64 {
+    pub(crate) fn bytes(dentries: u64) -> u64 {
         let tables = 2 * Table::lines_for(dentries) * LINE as u64;
         // Slot 0 of each pool is never used.
         let side = (dentries.div_ceil(DENTRIES_A_SIDE_LINE) + 1) * LINE as u64;

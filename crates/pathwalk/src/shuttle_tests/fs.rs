@@ -1,0 +1,234 @@
+//! A file system for the scenarios: a tree under one lock, which counts what it hands out and checks what it is asked.
+
+use std::collections::BTreeMap;
+
+use shuttle::sync::Mutex;
+
+use crate::{
+    Attributes, Directory, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes,
+};
+
+pub(super) const ROOT: u128 = 1;
+
+/// What goes wrong with the next lookup of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    Error,
+    Panic,
+}
+
+struct Entry {
+    kind: FileType,
+    mode: u16,
+    names: BTreeMap<Vec<u8>, u128>,
+    body: Option<Box<[u8]>>,
+}
+
+#[derive(Default)]
+struct Tree {
+    nodes: BTreeMap<u128, Entry>,
+    /// Nodes handed out and not forgotten yet.
+    held: BTreeMap<u128, u64>,
+    /// Lookups by name.
+    asked: BTreeMap<Vec<u8>, u32>,
+    faults: BTreeMap<Vec<u8>, Fault>,
+}
+
+impl Tree {
+    fn hand_out(&mut self, key: u128) -> Node {
+        *self.held.entry(key).or_default() += 1;
+        let entry = &self.nodes[&key];
+        let node = Node::new(NodeKey(key), self.attributes(key));
+        Node { link_body: entry.body.clone(), ..node }
+    }
+
+    fn attributes(&self, key: u128) -> Attributes {
+        let entry = &self.nodes[&key];
+        let mut attributes = Attributes::new(entry.kind, entry.mode);
+        attributes.ino = key as u64;
+        attributes
+    }
+
+    fn names(&mut self, dir: u128) -> &mut BTreeMap<Vec<u8>, u128> {
+        &mut self.nodes.get_mut(&dir).expect("a directory that was handed out").names
+    }
+
+    fn add(&mut self, dir: u128, name: &[u8], entry: Entry) -> u128 {
+        let key = self.nodes.keys().last().map_or(ROOT, |last| last + 1);
+        self.nodes.insert(key, entry);
+        if key != ROOT {
+            self.names(dir).insert(name.to_vec(), key);
+        }
+        key
+    }
+
+    fn check_held(&self, key: u128) {
+        assert!(self.held.get(&key).is_some_and(|held| *held > 0), "node {key} was forgotten, or never handed out");
+    }
+}
+
+/// See the module.
+pub(super) struct TestFs(Mutex<Tree>);
+
+impl TestFs {
+    pub(super) fn new() -> TestFs {
+        let mut tree = Tree::default();
+        tree.add(0, b"", Entry { kind: FileType::Directory, mode: 0o755, names: BTreeMap::new(), body: None });
+        TestFs(Mutex::new(tree))
+    }
+
+    fn with<T>(&self, what: impl FnOnce(&mut Tree) -> T) -> T {
+        what(&mut self.0.lock().expect("no panic while the tree is locked"))
+    }
+
+    /// A new node, behind the engine's back.
+    pub(super) fn add(&self, dir: u128, name: &str, kind: FileType, mode: u16) -> u128 {
+        self.with(|tree| tree.add(dir, name.as_bytes(), Entry { kind, mode, names: BTreeMap::new(), body: None }))
+    }
+
+    /// A new link.
+    pub(super) fn add_link(&self, dir: u128, name: &str, body: &str) {
+        let body = Some(body.as_bytes().into());
+        self.with(|tree| {
+            tree.add(dir, name.as_bytes(), Entry { kind: FileType::Symlink, mode: 0o777, names: BTreeMap::new(), body })
+        });
+    }
+
+    /// A second name of a node.
+    pub(super) fn add_name(&self, dir: u128, name: &str, key: u128) {
+        self.with(|tree| tree.names(dir).insert(name.into(), key));
+    }
+
+    /// Takes a name away, behind the engine's back.
+    pub(super) fn take_name(&self, dir: u128, name: &str) -> u128 {
+        self.with(|tree| tree.names(dir).remove(name.as_bytes()).expect("a name that is there"))
+    }
+
+    /// Moves a name, behind the engine's back.
+    pub(super) fn move_name(&self, from: (u128, &str), to: (u128, &str)) {
+        self.with(|tree| {
+            let key = tree.names(from.0).remove(from.1.as_bytes()).expect("a name that is there");
+            tree.names(to.0).insert(to.1.into(), key);
+        });
+    }
+
+    /// Changes a mode, behind the engine's back.
+    pub(super) fn set_mode(&self, key: u128, mode: u16) {
+        self.with(|tree| tree.nodes.get_mut(&key).expect("a node").mode = mode);
+    }
+
+    /// Lets the next lookup of a name fail.
+    pub(super) fn fail_next(&self, name: &str, fault: Fault) {
+        self.with(|tree| tree.faults.insert(name.into(), fault));
+    }
+
+    /// How often a name was looked up.
+    pub(super) fn asked(&self, name: &str) -> u32 {
+        self.with(|tree| tree.asked.get(name.as_bytes()).copied().unwrap_or(0))
+    }
+
+    /// Nodes that are held now, and how often.
+    pub(super) fn held(&self) -> Vec<(u128, u64)> {
+        self.with(|tree| tree.held.iter().filter(|(_, held)| **held > 0).map(|(key, held)| (*key, *held)).collect())
+    }
+}
+
+impl FileSystem for TestFs {
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(self.with(|tree| tree.hand_out(ROOT)))
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        let dir = dir.key().0;
+        let fault = self.with(|tree| {
+            tree.check_held(dir);
+            *tree.asked.entry(name.bytes().to_vec()).or_default() += 1;
+            tree.faults.remove(name.bytes())
+        });
+        match fault {
+            Some(Fault::Error) => return Err(Errno::EIO),
+            // Without the hook, which would print a schedule.
+            Some(Fault::Panic) => std::panic::resume_unwind(Box::new("a file system that panics")),
+            None => {}
+        }
+        let found = self.with(|tree| {
+            let key = tree.names(dir).get(name.bytes()).copied();
+            key.map(|key| tree.hand_out(key))
+        });
+        // An answer may be late.
+        shuttle::thread::yield_now();
+        Ok(found)
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        let attributes = self.with(|tree| {
+            tree.check_held(node.0);
+            tree.attributes(node.0)
+        });
+        shuttle::thread::yield_now();
+        Ok(attributes)
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.with(|tree| {
+            tree.check_held(node.0);
+            *tree.held.get_mut(&node.0).expect("it is held") -= 1;
+        });
+    }
+
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        let dir = dir.key().0;
+        let kind = if new.kind == NewKind::Directory { FileType::Directory } else { FileType::Regular };
+        self.with(|tree| {
+            tree.check_held(dir);
+            if tree.names(dir).contains_key(name.bytes()) {
+                return Err(Errno::EEXIST);
+            }
+            let key = tree.add(dir, name.bytes(), Entry { kind, mode: new.mode, names: BTreeMap::new(), body: None });
+            Ok(tree.hand_out(key))
+        })
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        let dir = dir.key().0;
+        self.with(|tree| {
+            tree.check_held(node.0);
+            tree.names(dir).insert(name.bytes().to_vec(), node.0);
+            Ok(tree.hand_out(node.0))
+        })
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        let dir = dir.key().0;
+        self.with(|tree| {
+            tree.check_held(node.0);
+            if !tree.nodes[&node.0].names.is_empty() {
+                return Err(Errno::ENOTEMPTY);
+            }
+            tree.names(dir).remove(name.bytes()).map(drop).ok_or(Errno::ENOENT)
+        })
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        let (from_dir, to_dir) = (from.0.key().0, to.0.key().0);
+        let (old, new) = (from.1.bytes(), to.1.bytes());
+        self.with(|tree| {
+            let moved = tree.names(from_dir).remove(old).ok_or(Errno::ENOENT)?;
+            let replaced = tree.names(to_dir).insert(new.to_vec(), moved);
+            if flags.contains(RenameFlags::EXCHANGE) {
+                tree.names(from_dir).insert(old.to_vec(), replaced.ok_or(Errno::ENOENT)?);
+            }
+            Ok(())
+        })
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        self.with(|tree| {
+            tree.check_held(node.0);
+            if let Some(mode) = set.mode {
+                tree.nodes.get_mut(&node.0).expect("it is held").mode = mode;
+            }
+            Ok(tree.attributes(node.0))
+        })
+    }
+}

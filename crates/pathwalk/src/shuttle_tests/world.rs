@@ -1,0 +1,128 @@
+//! A `Vfs` over a [`TestFs`], and what is true when a scenario is over.
+
+use std::sync::Arc;
+
+use shuttle::thread::{self, JoinHandle};
+
+use super::fs::{ROOT, TestFs};
+use crate::dcache::dentry::DentryId;
+use crate::memory::budget::Split;
+use crate::sync::Ordering;
+use crate::walk::component::COLLIDE;
+use crate::{Access, Context, Credentials, Errno, FileType, Handle, Name, NewKind, NewNode, SetAttributes, Vfs, internals};
+
+/// How names are hashed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hash {
+    Spread,
+    /// All alike: each search meets every entry.
+    Collide,
+}
+
+impl Hash {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Hash::Spread => "spread",
+            Hash::Collide => "collide",
+        }
+    }
+}
+
+/// Shared by the threads of a scenario.
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) vfs: Vfs,
+    pub(super) fs: Arc<TestFs>,
+}
+
+impl World {
+    /// With room for as many dentries as threads can pin in these scenarios, and few more; `fill` makes the tree.
+    pub(super) fn new(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
+        let fs = Arc::new(TestFs::new());
+        fill(&fs);
+        let seed = if hash == Hash::Collide { COLLIDE } else { 1 };
+        let vfs = Vfs::builder().budget(Split::bytes(14)).seed(seed).build(fs.clone()).expect("a small budget is enough");
+        World { vfs, fs }
+    }
+
+    /// Somebody without rights of his own.
+    pub(super) fn user(&self) -> Context {
+        self.vfs.context(Credentials::user(1000, 1000, &[]))
+    }
+
+    pub(super) fn exists(&self, path: &str) -> Result<(), Errno> {
+        self.user().access(path, Access::empty())
+    }
+
+    /// The inode number of a path, by the walk without pins if it can.
+    pub(super) fn ino(&self, path: &str) -> Result<u64, Errno> {
+        self.user().stat(path).map(|attributes| attributes.ino)
+    }
+
+    pub(super) fn handle(&self, path: &str) -> Handle {
+        self.user().lookup(path).expect("a path that is there")
+    }
+
+    pub(super) fn root(&self) -> Handle {
+        self.handle("/")
+    }
+
+    pub(super) fn spawn<T: Send + 'static>(&self, what: impl FnOnce(&World) -> T + Send + 'static) -> JoinHandle<T> {
+        let world = self.clone();
+        thread::spawn(move || what(&world))
+    }
+
+    pub(super) fn create(&self, dir: &Handle, name: &str) -> Result<Handle, Errno> {
+        internals::create(dir, part(name), &NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 })
+    }
+
+    pub(super) fn unlink(&self, dir: &Handle, name: &str) -> Result<(), Errno> {
+        internals::unlink(dir, part(name))
+    }
+
+    pub(super) fn chmod(&self, node: &Handle, mode: u16) {
+        let set = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
+        internals::set_attributes(node, &set).expect("modes can be set");
+    }
+
+    /// Evicts what can be, one by one.
+    pub(super) fn evict(&self, n: usize) {
+        for _ in 0..n {
+            internals::evict(&self.vfs, 1);
+        }
+    }
+
+    /// The scenario is over, all its handles are dropped.
+    pub(super) fn end(self) {
+        let core = self.vfs.core();
+        while internals::evict(&self.vfs, 1) != 0 {}
+        let stats = self.vfs.stats();
+        assert_eq!((stats.dentries.used, stats.inodes.used, stats.side.used), (1, 1, 0), "only the root is left");
+        assert_eq!(core.dentries.first_child(core.root).load(Ordering::Relaxed), 0);
+        assert_eq!(core.dentries.life(core.root).load(Ordering::Relaxed) as u32 & 0x7fff_ffff, 1, "pins of the root");
+        for slot in 0..core.dentries.free().touched() {
+            assert_eq!(core.dentries.lock(DentryId(slot)).load(Ordering::Relaxed), 0, "the lock of slot {slot}");
+        }
+        assert_eq!(self.fs.held(), [(ROOT, 1)]);
+        let World { vfs, fs } = self;
+        drop(vfs);
+        assert_eq!(fs.held(), []);
+    }
+}
+
+/// A name.
+pub(super) fn part(name: &str) -> Name<'_> {
+    Name::new(name.as_bytes()).expect("a name")
+}
+
+/// A directory that everyone may search.
+pub(super) const DIRECTORY: (FileType, u16) = (FileType::Directory, 0o755);
+/// A file that everyone may read.
+pub(super) const FILE: (FileType, u16) = (FileType::Regular, 0o644);
+
+impl TestFs {
+    /// A new node of one of the kinds above.
+    pub(super) fn plain(&self, dir: u128, name: &str, (kind, mode): (FileType, u16)) -> u128 {
+        self.add(dir, name, kind, mode)
+    }
+}
