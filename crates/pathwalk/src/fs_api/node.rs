@@ -19,7 +19,8 @@ pub enum PermissionRule {
     /// lock-free walk.
     Own,
     /// As `Own`, but with the promise that wherever the generic rule lets *everyone* search a directory, so does the
-    /// hook. Such directories are passed without asking.
+    /// hook. Such directories are passed without asking, as long as their ACL is known to be absent: set
+    /// [`AclState::Absent`] in their attributes.
     OwnButGenericSearch,
 }
 

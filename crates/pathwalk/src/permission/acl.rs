@@ -44,6 +44,11 @@ impl Acl {
         Acl(entries)
     }
 
+    /// The entries.
+    pub fn entries(&self) -> &[AclEntry] {
+        &self.0
+    }
+
     /// From the value of the extended attribute `system.posix_acl_access`.
     ///
     /// `EINVAL` for another length or tag, `EOPNOTSUPP` for another version.

@@ -11,7 +11,7 @@
 //! Limitations: names over 32 bytes, links, and directories that not everyone may search go through calls. What needs the file
 //! system is handed over.
 
-use super::component::{self, Component, Text, name_word};
+use super::component::{self, Component, Text, last_word_of};
 use super::dotdot;
 use super::may::{Decision, Snapshot};
 use super::{Cursor, Env, Stop, validated};
@@ -114,22 +114,18 @@ fn child<'a, C: Config, T: Text>(
         {
             return Some(child);
         }
-        unlikely(env, hash, parent, text, rest, name)
+        unlikely(env, parent, text, rest)
     }
     if C::INLINE_STEP { inlined(env, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
 }
 
-/// The child, if its entry is not in its own place of the table.
+/// The child, if its entry is not in its own place of the table. The name is split again, so that the likely case need not keep all of it
+/// in memory.
 #[cold]
 #[inline(never)]
-fn unlikely<'a, T: Text>(
-    env: &Env<'a>,
-    hash: u64,
-    parent: DentryId,
-    text: T,
-    rest: T::Rest,
-    name: Component,
-) -> Option<Cursor<'a>> {
+fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest) -> Option<Cursor<'a>> {
+    let name = component::next(text, rest, &env.keys);
+    let hash = env.keys.in_directory(name.hash, parent.0);
     env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name))
 }
 
@@ -157,26 +153,22 @@ fn same_rest<T: Text>(core: &Core, line: &Line, text: T, rest: T::Rest, length: 
     if length > INLINE_NAME {
         return same_long(core, line, text, rest, length);
     }
-    let mut at = 8;
-    while at < length {
-        if line[NAME + at / 8].load(Ordering::Relaxed) != name_word(text, rest, at, length) {
-            return false;
-        }
-        at += 8;
-    }
-    true
+    let last = (length - 1) / 8;
+    (1..last).all(|at| line[NAME + at].load(Ordering::Relaxed) == text.word(rest, at * 8))
+        && line[NAME + last % (INLINE_NAME / 8)].load(Ordering::Relaxed) == last_word_of(text, rest, length)
 }
 
 #[cold]
 #[inline(never)]
 fn same_long<T: Text>(core: &Core, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
     let chain = ChainReader::new(core.side.lines(), chain_of(line));
-    (8..length).step_by(8).all(|at| {
-        let stored = match at.checked_sub(INLINE_NAME) {
-            None => line[NAME + at / 8].load(Ordering::Relaxed),
-            Some(past) => chain.word(past / 8),
+    let last = (length - 1) / 8;
+    (1..=last).all(|at| {
+        let stored = match at.checked_sub(INLINE_NAME / 8) {
+            None => line[NAME + at].load(Ordering::Relaxed),
+            Some(past) => chain.word(past),
         };
-        stored == name_word(text, rest, at, length)
+        stored == if at == last { last_word_of(text, rest, length) } else { text.word(rest, at * 8) }
     })
 }
 
