@@ -1,6 +1,6 @@
 //! `crtends`: one deep path, and what deciding a directory's search by one bit gives.
 //!
-//! Also for a file system with its own permission hook. Its directories may be searched by everyone; if it promises that its
+//! Also for a file system with its own permission hook. Its directories have mode 0111; if it promises that its
 //! hook agrees with that, it is not called, else once a directory. The file itself is under the generic rule here, so that
 //! only the directories' checks differ.
 
@@ -72,15 +72,19 @@ fn comparisons() -> Vec<Comparison> {
 fn own_hook(what: &'static str, rule: PermissionRule) -> Result<Entrant, SetUpError> {
     let trace = Trace::repeated(PATH.as_bytes(), Access::READ, TIMES);
     let who = machine::credentials()?;
-    let context = machine::over(Listing::gcc().with_directory_rule(rule), who)?;
+    let context = machine::over(listing(rule), who)?;
     Ok(Entrant { hook_calls: Some(hook_calls(rule)?), ..Entrant::new(what, ours(&context, trace.questions())) })
+}
+
+/// Directories that everyone may search and nobody may list: all that a walk asks for, and nothing else.
+fn listing(rule: PermissionRule) -> Listing {
+    Listing::gcc().with_directory_rule(rule).with_directory_mode(0o111)
 }
 
 /// How often one cached lookup calls the hook.
 fn hook_calls(rule: PermissionRule) -> Result<f64, SetUpError> {
     let calls = Arc::new(AtomicU64::new(0));
-    let listing = Listing::gcc().with_directory_rule(rule).counting(Arc::clone(&calls));
-    let context = machine::over(listing, machine::credentials()?)?;
+    let context = machine::over(listing(rule).counting(Arc::clone(&calls)), machine::credentials()?)?;
     let ask = || context.access(PATH, Access::READ).doing(|| format!("asking for {PATH} in memory"));
     ask()?;
     let before = calls.load(Ordering::Relaxed);

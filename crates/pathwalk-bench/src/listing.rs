@@ -53,6 +53,14 @@ impl Listing {
         self
     }
 
+    /// The same, but its directories have this mode.
+    #[must_use]
+    pub fn with_directory_mode(mut self, mode: u16) -> Listing {
+        let directories = self.entries.iter_mut().filter(|entry| entry.kind == FileType::Directory);
+        directories.for_each(|entry| entry.mode = mode);
+        self
+    }
+
     /// The same, counting the calls of its own permission hook. Not for timing: the count is a store in shared memory.
     #[must_use]
     pub fn counting(mut self, calls: Arc<AtomicU64>) -> Listing {

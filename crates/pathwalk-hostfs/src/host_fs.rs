@@ -53,10 +53,10 @@ impl HostFs {
         Ok(HostFs { root, key, source, mounts, nodes: RwLock::new(Nodes::new(key)) })
     }
 
-    /// The flags of the mount that the root is on, for `VfsBuilder::mount_flags`. Mounts below the root with other flags
-    /// are taken care of, except that what lies below a read-only root counts as read-only throughout.
+    /// What only the engine can obey, for `VfsBuilder::mount_flags`: whether the mount that the root is on is nosymfollow. It
+    /// then goes for links on mounts below as well. Read-only and noexec are not told: they are obeyed here, mount by mount.
     pub fn mount_flags(&self) -> MountFlags {
-        self.mounts.root_flags()
+        self.mounts.of(self.key) & MountFlags::NOSYMFOLLOW
     }
 
     /// What is behind `name` in a directory that was handed out.
@@ -114,15 +114,22 @@ impl HostFs {
         verified(key, self.root.reach_in(&dir, name.bytes()))
     }
 
-    /// What checks of a node go by; kept if it has a list.
-    fn guard(&self, key: NodeKey) -> Result<Arc<Guard>, Errno> {
-        if let Some(guard) = self.nodes.read().guard(key) {
-            return Ok(guard);
-        }
+    /// What checks of a node go by; kept if `keep` says so and its attributes were not asked for anew meanwhile.
+    fn guard(&self, key: NodeKey, keep: impl FnOnce(&Guard) -> bool) -> Result<Arc<Guard>, Errno> {
+        let version = {
+            let nodes = self.nodes.read();
+            if let Some(guard) = nodes.guard(key) {
+                return Ok(guard);
+            }
+            nodes.refreshes()
+        };
         let (node, attributes) = self.reach_by_name(key)?;
         let guard = Arc::new(self.guard_of(&node, &attributes)?);
-        if guard.has_acl() {
-            self.nodes.write().set_guard(key, Some(Arc::clone(&guard)));
+        if keep(&guard) {
+            let mut nodes = self.nodes.write();
+            if nodes.refreshes() == version {
+                nodes.set_guard(key, Some(Arc::clone(&guard)));
+            }
         }
         Ok(guard)
     }
@@ -144,10 +151,11 @@ impl FileSystem for HostFs {
         let node = self.root.reach(b"").map_err(errno)?;
         let attributes = from_statx(&node.stat().map_err(errno)?)?;
         let Loaded { attributes, guard } = self.load(&node, attributes);
+        let rule = self.mounts.rule(self.key, attributes.kind, node.fd()).map_err(errno)?;
         let mut nodes = self.nodes.write();
         nodes.hold_root();
-        nodes.set_guard(self.key, guard);
-        Ok(Node::new(self.key, attributes))
+        nodes.refresh_guard(self.key, guard);
+        Ok(Node::new(self.key, attributes).with_rule(rule))
     }
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
@@ -157,7 +165,7 @@ impl FileSystem for HostFs {
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         let (reached, attributes) = self.reach(node)?;
         let Loaded { attributes, guard } = self.load(&reached, attributes);
-        self.nodes.write().set_guard(node, guard);
+        self.nodes.write().refresh_guard(node, guard);
         Ok(attributes)
     }
 
@@ -167,11 +175,13 @@ impl FileSystem for HostFs {
     }
 
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
-        self.guard(node)?.check(who, want, self.mounts.of(node))
+        // Kept with or without a list: on read-only and noexec mounts every check comes here.
+        self.guard(node, |_| true)?.check(who, want, self.mounts.of(node))
     }
 
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
-        Ok(if self.guard(node)?.has_acl() { AclState::Present } else { AclState::Absent })
+        // The engine remembers that there is none.
+        Ok(if self.guard(node, Guard::has_acl)?.has_acl() { AclState::Present } else { AclState::Absent })
     }
 
     fn forget(&self, node: NodeKey) {

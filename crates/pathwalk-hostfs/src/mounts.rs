@@ -1,6 +1,7 @@
-//! The flags of the mounts below the root.
+//! The flags of the mounts that nodes are on.
 //!
-//! The engine knows one mount, the root's. Nodes on others that are read-only or noexec get a permission check of their own.
+//! The engine knows one mount and would take its flags for those of every mount below. So each node is judged by its own mount
+//! here, the root's included: on a read-only or noexec one it gets a permission check of its own.
 //! Flags are asked for once for each mount and kept: there are few mounts, and the tree is frozen.
 
 use std::collections::HashMap;
@@ -18,51 +19,42 @@ const ST_NOSYMFOLLOW: u64 = 0x2000;
 
 /// Flags by mount id.
 #[derive(Debug)]
-pub(crate) struct Mounts {
-    root: u32,
-    root_flags: MountFlags,
-    others: RwLock<HashMap<u32, MountFlags>>,
-}
+pub(crate) struct Mounts(RwLock<HashMap<u32, MountFlags>>);
 
 impl Mounts {
     /// With the root's own mount.
     pub(crate) fn new(key: NodeKey, root: BorrowedFd<'_>) -> io::Result<Mounts> {
-        Ok(Mounts { root: key::mount_of(key), root_flags: ask(root)?, others: RwLock::default() })
-    }
-
-    /// The flags of the root's mount.
-    pub(crate) fn root_flags(&self) -> MountFlags {
-        self.root_flags
+        Ok(Mounts(RwLock::new(HashMap::from([(key::mount_of(key), ask(root)?)]))))
     }
 
     /// Who checks a node that was just reached at `fd`: itself, if its mount forbids more than its mode does.
     pub(crate) fn rule(&self, key: NodeKey, kind: FileType, fd: BorrowedFd<'_>) -> io::Result<PermissionRule> {
         let mount = key::mount_of(key);
-        if mount == self.root {
-            return Ok(PermissionRule::Generic);
-        }
-        let known = self.others.read().get(&mount).copied();
+        let known = self.0.read().get(&mount).copied();
         let flags = match known {
             Some(flags) => flags,
-            None => *self.others.write().entry(mount).or_insert(ask(fd)?),
+            None => {
+                let flags = ask(fd)?;
+                *self.0.write().entry(mount).or_insert(flags)
+            }
         };
         let matters = match kind {
             FileType::Regular => MountFlags::READ_ONLY | MountFlags::NOEXEC,
-            FileType::Directory => MountFlags::READ_ONLY,
+            FileType::Directory | FileType::Symlink => MountFlags::READ_ONLY,
             _ => MountFlags::empty(),
         };
         // Searching is no writing, so everyone's search bit stays good.
         Ok(if flags.intersects(matters) { PermissionRule::OwnButGenericSearch } else { PermissionRule::Generic })
     }
 
-    /// What the mount of a node that was handed out forbids beyond what the engine checks.
+    /// The flags of the mount of a node that was handed out.
     pub(crate) fn of(&self, key: NodeKey) -> MountFlags {
-        self.others.read().get(&key::mount_of(key)).copied().unwrap_or_default()
+        self.0.read().get(&key::mount_of(key)).copied().unwrap_or_default()
     }
 
     /// Bytes it holds.
     pub(crate) fn memory(&self) -> u64 {
-        (self.others.read().capacity() * (size_of::<(u32, MountFlags)>() + 1)) as u64
+        (self.0.read().capacity() * (size_of::<(u32, MountFlags)>() + 1)) as u64
     }
 }
 

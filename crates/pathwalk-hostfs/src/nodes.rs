@@ -24,8 +24,10 @@ const ROOT: u32 = 0;
 /// All nodes that the engine holds.
 pub(crate) struct Nodes {
     slab: Slab,
-    /// Guards of the nodes with a list, by slot: few have one.
+    /// Guards by slot: of nodes with a list, and of those that were checked on a read-only or noexec mount.
     guards: HashMap<u32, Arc<Guard>>,
+    /// How often attributes were asked for anew: a guard that was read before may be out of date.
+    refreshes: u64,
     /// Bytes of long names and guards.
     heap: u64,
 }
@@ -36,7 +38,7 @@ impl Nodes {
         let mut slab = Slab::new();
         let slot = slab.insert(root, NONE, SmallName::default());
         debug_assert_eq!(slot, ROOT);
-        Nodes { slab, guards: HashMap::new(), heap: 0 }
+        Nodes { slab, guards: HashMap::new(), refreshes: 0, heap: 0 }
     }
 
     /// The path of `name` in the directory `dir`, relative to the root; `None` if no such directory was handed out. An empty
@@ -83,7 +85,7 @@ impl Nodes {
         self.release(slot);
     }
 
-    /// The guard of a node with a list, if it is known.
+    /// The guard of a node, if one is kept.
     pub(crate) fn guard(&self, node: NodeKey) -> Option<Arc<Guard>> {
         self.guards.get(&self.slab.find(node)?).cloned()
     }
@@ -96,6 +98,17 @@ impl Nodes {
             self.heap += guard.memory();
             self.guards.insert(slot, guard);
         }
+    }
+
+    /// What was kept is out of date: from now on `guard`, or nothing until the next check.
+    pub(crate) fn refresh_guard(&mut self, node: NodeKey, guard: Option<Arc<Guard>>) {
+        self.refreshes += 1;
+        self.set_guard(node, guard);
+    }
+
+    /// To be read before a guard is, and compared before that is kept.
+    pub(crate) fn refreshes(&self) -> u64 {
+        self.refreshes
     }
 
     /// Bytes it holds.

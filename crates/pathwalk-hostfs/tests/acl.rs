@@ -8,12 +8,16 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use pathwalk::{Access, Context, Errno};
+use rustix::fs::AtFlags;
+use pathwalk_tests::skipped;
 use rustix::fs::{Access as HostAccess, AtFlags, accessat};
 
-use common::{Who, as_user, place, skipped, succeeds, walk};
+use common::{Who, as_user, place, set_list, walk};
 
 const OWNER: u32 = 41_000;
 const OWNING_GROUP: u32 = 42_000;
+/// The user that most lists name.
+const NAMED: u32 = 41_001;
 
 /// Lists, as `setfacl -m` takes them, for a file and a directory each.
 const LISTS: [(&str, &str); 9] = [
@@ -46,17 +50,18 @@ fn everyone() -> Vec<Who> {
     ]
 }
 
-/// A file and a directory with a file in it for each list; `false` if lists cannot be set here.
-fn build(root: &Path) -> bool {
+/// A file and a directory with a file in it for each list; the error is why lists cannot be set here.
+fn build(root: &Path) -> Result<(), String> {
     fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
-    LISTS.iter().all(|(name, list)| {
+    LISTS.iter().try_for_each(|(name, list)| {
         let (file, dir) = (root.join(format!("{name}.f")), root.join(format!("{name}.d")));
         fs::write(&file, "").unwrap();
         fs::create_dir(&dir).unwrap();
         fs::write(dir.join("inside"), "").unwrap();
-        [&file, &dir]
-            .iter()
-            .all(|path| chown(path, Some(OWNER), Some(OWNING_GROUP)).is_ok() && succeeds("setfacl", &["-m", list], path))
+        [&file, &dir].iter().try_for_each(|path| {
+            chown(path, Some(OWNER), Some(OWNING_GROUP)).map_err(|error| format!("giving a file to user {OWNER}: {error}"))?;
+            set_list(&["-m", list], path, NAMED)
+        })
     })
 }
 
@@ -66,23 +71,10 @@ fn paths() -> impl Iterator<Item = String> {
         .flat_map(|(name, _)| [format!("{name}.f"), format!("{name}.d"), format!("{name}.d/inside"), format!("{name}.d/nope")])
 }
 
-/// Presence, and every combination of read, write and execute.
-fn wants() -> impl Iterator<Item = Access> {
-    (0..8).filter_map(Access::from_bits)
-}
-
-fn host(root: BorrowedFd<'_>, path: &str, want: Access) -> Result<(), Errno> {
-    let mut mode = HostAccess::EXISTS;
-    mode.set(HostAccess::READ_OK, want.contains(Access::READ));
-    mode.set(HostAccess::WRITE_OK, want.contains(Access::WRITE));
-    mode.set(HostAccess::EXEC_OK, want.contains(Access::EXECUTE));
-    accessat(root, path, mode, AtFlags::empty()).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
-}
-
 /// Compares every path and want for one user, and counts.
-fn compare(who: &Who, context: &Context, root: BorrowedFd<'_>) -> Option<usize> {
+fn compare(who: &Who, context: &Context, root: BorrowedFd<'_>) -> Result<usize, String> {
     let questions: Vec<_> = paths().flat_map(|path| wants().map(move |want| (path.clone(), want))).collect();
-    let told = as_user(who, || questions.iter().map(|(path, want)| host(root, path, *want)).collect::<Vec<_>>())?;
+    let told = as_user(who, || questions.iter().map(|(path, want)| host_access(root, path, *want, AtFlags::empty())).collect::<Vec<_>>())?;
     for ((path, want), told) in questions.iter().zip(told) {
         // Twice: what was cached by the first has to be as good.
         for round in 1..=2 {
@@ -90,17 +82,14 @@ fn compare(who: &Who, context: &Context, root: BorrowedFd<'_>) -> Option<usize> 
             assert_eq!(ours, told, "{path} {want:?} as {who:?}, round {round}");
         }
     }
-    Some(questions.len())
+    Ok(questions.len())
 }
 
 #[test]
 fn the_kernel_agrees_about_every_entry() {
     let dir = tempfile::tempdir().unwrap();
-    if as_user(&everyone()[1], || ()).is_none() {
-        return skipped("this process cannot take other credentials: run it as root");
-    }
-    if !build(dir.path()) {
-        return skipped("no setfacl (package acl), or the file system keeps no ACLs");
+    if let Err(why) = as_user(&everyone()[1], || ()).and_then(|()| build(dir.path())) {
+        return skipped("the_kernel_agrees_about_every_entry", &why);
     }
     let root = place(dir.path());
     let shared = walk(dir.path());
@@ -129,17 +118,17 @@ fn a_changed_list_counts_from_the_next_refresh_on() {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
     }
     let context = walk(dir.path());
-    let named = context.clone().with_credentials(Who { uid: 41_001, gid: 43_000, groups: vec![] }.credentials());
+    let named = context.clone().with_credentials(Who { uid: NAMED, gid: 43_000, groups: vec![] }.credentials());
     for name in ["f", "d"] {
         let (host_path, path) = (dir.path().join(name), format!("/{name}"));
         assert_eq!(named.access(&path, Access::READ), Err(Errno::EACCES));
-        if !succeeds("setfacl", &["-m", "u:41001:r"], &host_path) {
-            return skipped("no setfacl (package acl), or the file system keeps no ACLs");
+        if let Err(why) = set_list(&["-m", &format!("u:{NAMED}:r")], &host_path, NAMED) {
+            return skipped("a_changed_list_counts_from_the_next_refresh_on", &why);
         }
         let handle = context.lookup(&path).unwrap();
         context.vfs().refresh(&handle).unwrap();
         assert_eq!(named.access(&path, Access::READ), Ok(()), "{name}");
-        assert!(succeeds("setfacl", &["-b"], &host_path));
+        set_list(&["-b"], &host_path, NAMED).unwrap();
         context.vfs().refresh(&handle).unwrap();
         assert_eq!(named.access(&path, Access::READ), Err(Errno::EACCES), "{name}");
     }

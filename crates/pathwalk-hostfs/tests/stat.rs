@@ -10,9 +10,10 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use pathwalk::{AclState, Attributes, Context, Errno, Timestamp};
+use pathwalk_tests::skipped;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Statx, StatxFlags, StatxTimestamp, makedev, mknodat, statx};
 
-use common::{skipped, walk};
+use common::walk;
 
 /// One node of every kind, and names of every sort.
 fn build(root: &Path) {
@@ -33,8 +34,8 @@ fn build(root: &Path) {
     mknodat(CWD, at("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
     UnixListener::bind(at("socket")).unwrap();
     let null = mknodat(CWD, at("null"), FileType::CharacterDevice, Mode::RUSR, makedev(1, 3));
-    if null.is_err() {
-        skipped("device nodes: this process may not make any");
+    if let Err(errno) = null {
+        skipped("device nodes", &format!("this process may not make any ({errno})"));
     }
 }
 

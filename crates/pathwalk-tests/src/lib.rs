@@ -1,6 +1,9 @@
 //! What tests over several faces of pathwalk share. The tests themselves are in `tests/`.
 
+mod skip;
 pub mod tree;
+
+pub use skip::{SKIPPED, skipped};
 
 /// The example in the project's README, as a test.
 #[cfg(doctest)]

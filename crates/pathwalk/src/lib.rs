@@ -14,6 +14,8 @@ mod memory;
 mod mount;
 mod ops;
 pub mod permission;
+#[cfg(all(test, not(loom)))]
+mod scenarios;
 mod stats;
 mod sync;
 mod vfs;

@@ -1,8 +1,9 @@
-//! The one place where atomics and locks are imported: std and `parking_lot`, or loom's, or shuttle's.
+//! The one place where atomics and locks are imported: std and `parking_lot`, or loom's, or shuttle's; under Miri, all of it std's, since
+//! Miri takes the system calls of `parking_lot` and `atomic-wait` for ill-typed.
 //!
 //! loom's atomics are neither zeroable nor of their real size, so slots are laid out by indexing words and never by casting.
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(any(loom, shuttle, miri)))]
 mod imp {
     pub(crate) use std::hint::spin_loop;
     pub(crate) use std::sync::Arc;
@@ -41,12 +42,14 @@ mod imp {
     }
 }
 
-#[cfg(any(loom, shuttle))]
+#[cfg(any(loom, shuttle, miri))]
 mod imp {
     #[cfg(loom)]
     use loom as model;
     #[cfg(shuttle)]
     use shuttle as model;
+    #[cfg(miri)]
+    use std as model;
 
     pub(crate) use model::hint::spin_loop;
     pub(crate) use model::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -71,6 +74,10 @@ mod imp {
         condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    #[cfg(miri)]
+    static SLEEPERS: std::sync::LazyLock<(Mutex<()>, Condvar)> = std::sync::LazyLock::new(Default::default);
+
+    #[cfg(not(miri))]
     model::lazy_static! {
         /// Where threads sleep on words: one queue for all of them, since waking for nothing is allowed.
         static ref SLEEPERS: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
@@ -89,7 +96,7 @@ mod imp {
         SLEEPERS.1.notify_all();
     }
 
-    /// Every slot in the model's memory is an object: tests keep their budgets small.
+    /// Every word is an object of the model: tests keep their budgets small.
     pub(crate) fn zeroed<T: Default>(n: usize) -> Option<Box<[T]>> {
         Some((0..n).map(|_| T::default()).collect())
     }

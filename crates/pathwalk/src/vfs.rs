@@ -273,13 +273,13 @@ impl VfsBuilder {
 impl Core {
     /// The root's dentry: pinned, its own parent, in no list and no table.
     fn make_root(&self) -> Result<DentryId, BuildError> {
+        let root = self.dentries.take().ok_or(BuildError::OutOfMemory)?;
+        let reserved = self.reserve_inode().map_err(|_| BuildError::OutOfMemory)?;
         let node = self.fs.root().map_err(BuildError::Root)?;
         if node.attributes.kind != FileType::Directory {
             self.fs.forget(node.key);
             return Err(BuildError::RootNotADirectory);
         }
-        let root = self.dentries.take().ok_or(BuildError::OutOfMemory)?;
-        let reserved = self.reserve_inode().map_err(|_| BuildError::OutOfMemory)?;
         let inode = self.iget(&node, reserved, None).map_err(BuildError::Root)?;
         self.fill_root(root);
         self.instantiate(root, inode, crate::Freshness::Stable).map_err(|_| BuildError::Root(Errno::ELOOP))?;

@@ -2,19 +2,15 @@
 
 #![allow(dead_code)] // Each test takes what it needs.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pathwalk::{Context, Credentials, Vfs};
+use pathwalk::{Access, Context, Credentials, Errno, Vfs};
 use pathwalk_hostfs::HostFs;
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::thread::{self, Gid, Uid};
-
-/// Says why a test did not run, in a form that can be searched for.
-pub(crate) fn skipped(why: &str) {
-    eprintln!("skipped: {why}");
-}
 
 /// An engine on a directory of the host, and root's context in it.
 pub(crate) fn walk(root: &Path) -> Context {
@@ -27,11 +23,32 @@ pub(crate) fn place(path: &Path) -> OwnedFd {
     openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap()
 }
 
-/// Runs a program and tells whether it was there and succeeded.
-pub(crate) fn succeeds(program: &str, arguments: &[&str], last: &Path) -> bool {
-    let mut command = Command::new(program);
-    let command = command.args(arguments).arg(last).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
+/// Runs a program; the error is why it failed, for who reads that a test was skipped.
+pub(crate) fn attempt(program: &str, arguments: &[&str], last: &Path) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).arg(last).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("{program} cannot be run: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let failed = || format!("{program} {}: {}", arguments.join(" "), said.trim().replace('\n', "; "));
+    output.status.success().then_some(()).ok_or_else(failed)
+}
+
+/// Changes the ACL of `path` as `setfacl` (of the package acl) does.
+///
+/// A list that names a user to whom the namespace gives no number is `EINVAL`, of which the error then says the reason.
+pub(crate) fn set_list(arguments: &[&str], path: &Path, named: u32) -> Result<(), String> {
+    attempt("setfacl", arguments, path).map_err(|error| match is_mapped(named) {
+        true => error,
+        false => format!("user {named} is not mapped in this user namespace, so no list can name it: run it as the host's root"),
+    })
+}
+
+/// Whether a user has a number in this process's user namespace; also where that is not told.
+fn is_mapped(uid: u32) -> bool {
+    let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return true };
+    map.lines().any(|line| {
+        let numbers: Vec<u32> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        matches!(numbers[..], [first, _, count] if uid >= first && uid - first < count)
+    })
 }
 
 /// Somebody to ask as.
@@ -48,17 +65,51 @@ impl Who {
     }
 }
 
-/// Runs `ask` as `who`, in a thread whose credentials alone are changed; `None` where this process may not do that.
-pub(crate) fn as_user<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> Option<T> {
+/// Runs `ask` as `who`, in a thread whose credentials alone are changed; an error says why this process may not do that.
+pub(crate) fn as_user<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> Result<T, String> {
+    let refused = |errno: Errno| match is_mapped(who.uid) {
+        true => format!("this process may not become user {} ({errno}): run it as root", who.uid),
+        false => format!("user {} is not mapped in this user namespace: run it as the host's root", who.uid),
+    };
+    become_and_ask(who, ask).map_err(refused)
+}
+
+fn become_and_ask<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> Result<T, Errno> {
     std::thread::scope(|scope| {
         let become_and_ask = || {
             let groups: Vec<Gid> = who.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
             let (gid, uid) = (Gid::from_raw(who.gid), Uid::from_raw(who.uid));
-            thread::set_thread_groups(&groups).ok()?;
-            thread::set_thread_res_gid(gid, gid, gid).ok()?;
-            thread::set_thread_res_uid(uid, uid, uid).ok()?;
-            Some(ask())
+            thread::set_thread_groups(&groups)?;
+            thread::set_thread_res_gid(gid, gid, gid)?;
+            thread::set_thread_res_uid(uid, uid, uid)?;
+            Ok(ask())
         };
         scope.spawn(become_and_ask).join().unwrap()
     })
+}
+
+/// Runs `body` in a thread with things of its own; the error is why this process may not have them, or the body's.
+pub(crate) fn apart(what: UnshareFlags, body: impl FnOnce() -> Result<(), String> + Send) -> Result<(), String> {
+    std::thread::scope(|scope| {
+        let apart = || {
+            // SAFETY: no descriptor table is unshared, so every `OwnedFd` stays what it is.
+            unsafe { unshare_unsafe(what) }.map_err(|errno| format!("this process may not unshare {what:?} ({errno})"))?;
+            body()
+        };
+        scope.spawn(apart).join().unwrap()
+    })
+}
+
+/// Presence, and every combination of read, write and execute.
+pub(crate) fn wants() -> impl Iterator<Item = Access> {
+    (0..8).filter_map(Access::from_bits)
+}
+
+/// What the kernel says to whoever runs this thread.
+pub(crate) fn host_access(root: BorrowedFd<'_>, path: &str, want: Access, flags: AtFlags) -> Result<(), Errno> {
+    let mut mode = HostAccess::EXISTS;
+    mode.set(HostAccess::READ_OK, want.contains(Access::READ));
+    mode.set(HostAccess::WRITE_OK, want.contains(Access::WRITE));
+    mode.set(HostAccess::EXEC_OK, want.contains(Access::EXECUTE));
+    accessat(root, path, mode, flags).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
 }

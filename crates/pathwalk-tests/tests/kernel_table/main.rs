@@ -121,7 +121,7 @@ fn roots() {
                 Start::at(Origin::RemovedDirectory),
             ]);
         } else {
-            skipped("walks that start outside of the root: `..` leads out of a temporary directory");
+            skipped("walks that start outside of the root", "`..` leads out of a temporary directory");
         }
         let mut starts: Vec<Start> = starts.into_iter().map(below).collect();
         starts.push(Start { root: "/d/e", ..Start::cwd("/d/e") });
@@ -177,7 +177,7 @@ fn switches_of_the_mount() {
         ];
         for (theirs, ours) in switches {
             if let Err(error) = place.remount(theirs) {
-                skipped(&format!("{ours:?}: the kernel refuses to remount so ({error})"));
+                skipped(&format!("{ours:?}"), &format!("the kernel refuses to remount so ({error})"));
                 continue;
             }
             let vfs = build(place, like_the_kernel().mount_flags(ours), Options::default(), &tree);
@@ -217,7 +217,10 @@ fn links_in_sticky_directories() {
                 Ok(protection) => Some(protection),
                 Err(_) if current.trim() == value => None,
                 Err(error) => {
-                    skipped(&format!("{PROTECTED_SYMLINKS} = {value}: it may not be set here ({error}); run as root"));
+                    skipped(
+                        &format!("{PROTECTED_SYMLINKS} = {value}"),
+                        &format!("it may not be set here ({error}); run as root"),
+                    );
                     continue;
                 }
             };

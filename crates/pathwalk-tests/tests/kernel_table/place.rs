@@ -8,22 +8,21 @@
 //! It does not clean up mounts: they go with the namespace, when the child ends.
 
 use std::env;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
+use pathwalk_tests::SKIPPED;
+pub(crate) use pathwalk_tests::skipped;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount};
 use rustix::thread::UnshareFlags;
 
 /// Set in the child: which namespace it is in, and the directory that is its own.
 const KIND: &str = "PATHWALK_TABLE_NAMESPACE";
 const DIR: &str = "PATHWALK_TABLE_DIR";
-
-/// Line on standard error that the parent passes on.
-const SKIPPED: &str = "skipped: ";
 
 /// Only one child at a time: `protected_symlinks` is a switch of the whole machine.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -66,7 +65,7 @@ pub(crate) fn in_a_place(test: &str, body: impl FnOnce(&Place)) {
     if env::var_os(KIND).is_some() {
         match Place::enter() {
             Ok(place) => body(&place),
-            Err(why) => skipped(&why),
+            Err(why) => skipped("all of it", &why),
         }
         return;
     }
@@ -80,11 +79,6 @@ pub(crate) fn in_a_place(test: &str, body: impl FnOnce(&Place)) {
         }
     }
     panic!("{test}: no child could be started: {refusals}");
-}
-
-/// Says what is left out, past the test harness, which keeps the output of tests that pass.
-pub(crate) fn skipped(what: &str) {
-    let _ = writeln!(io::stderr().lock(), "{SKIPPED}{what}");
 }
 
 fn child(test: &str, namespace: Namespace, dir: &Path) -> io::Result<Output> {
@@ -118,7 +112,7 @@ fn child(test: &str, namespace: Namespace, dir: &Path) -> io::Result<Output> {
 fn judge(test: &str, output: &Output) {
     let errors = String::from_utf8_lossy(&output.stderr);
     for line in errors.lines().filter_map(|line| line.strip_prefix(SKIPPED)) {
-        skipped(&format!("{test}: {line}"));
+        skipped(test, line);
     }
     assert!(output.status.success(), "{test} failed in its child:\n{}\n{errors}", String::from_utf8_lossy(&output.stdout));
 }
@@ -128,13 +122,13 @@ impl Place {
     fn enter() -> Result<Place, String> {
         let dir = PathBuf::from(env::var_os(DIR).ok_or("the child was given no directory")?);
         let filesystem = if env::var(KIND).is_ok_and(|kind| kind == format!("{:?}", Namespace::None)) {
-            skipped("mount switches: no namespace may be entered here; a temporary directory has to do");
+            skipped("mount switches", "no namespace may be entered here; a temporary directory has to do");
             Filesystem::Host
         } else {
             match mount_tmpfs(&dir) {
                 Ok(()) => Filesystem::OwnTmpfs,
                 Err(error) => {
-                    skipped(&format!("mount switches: no tmpfs could be mounted ({error}); a temporary directory has to do"));
+                    skipped("mount switches", &format!("no tmpfs could be mounted ({error}); a temporary directory has to do"));
                     Filesystem::Host
                 }
             }
@@ -144,11 +138,9 @@ impl Place {
         // A thread of its own: what it does to its root and working directory does not reach the others.
         std::thread::scope(|scope| scope.spawn(|| place.become_root()).join())
             .map_err(|_| "the probing thread panicked".to_owned())?
-            .map_err(|error| {
-                format!("all of it: no thread may change its root here ({error}), so absolute links would lead out")
-            })?;
+            .map_err(|error| format!("no thread may change its root here ({error}), so absolute links would lead out"))?;
         if place.users == Users::OnlyRoot {
-            skipped("askers other than user 0: only one user is mapped here; run as root to ask as others");
+            skipped("askers other than user 0", "only one user is mapped here; run as root to ask as others");
         }
         Ok(place)
     }

@@ -43,6 +43,13 @@ impl Core {
         self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate);
     }
 
+    /// Whether the name has to be asked about, as the file system says now.
+    pub(crate) fn set_freshness(&self, id: DentryId, freshness: Freshness) {
+        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let kept = writing.flags() & !flags::REVALIDATE;
+        writing.end(kept | if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 });
+    }
+
     fn set_inode(&self, id: DentryId, inode: InodeId, of_inode: u64) {
         let line = self.dentries.line(id);
         let writing = seqcount::write(&line[WORD]);
@@ -107,7 +114,7 @@ impl Core {
 /// own check.
 pub(crate) fn permission_flags(record: &Record) -> u64 {
     let word = record[inode::WORD].load(Ordering::Relaxed);
-    if inode::acl_of(word) != AclState::Absent {
+    if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {
         return 0;
     }
     let mut may = everyone_may(inode::mode_of(word));

@@ -3,47 +3,56 @@
 //! What is pinned stays pinned, unhashed, and finds its place again when its name is looked up; what is idle is evicted.
 
 use super::dentry::{DentryId, InodeId, flags};
-use crate::memory::dir_lock;
-use crate::vfs::Core;
+use crate::memory::{dir_lock, pin};
+use crate::vfs::{Core, Pinned};
 
 impl Core {
     /// Drops what is cached of `name` in `dir`, and everything below it.
     pub(crate) fn invalidate_name(&self, dir: DentryId, name: &[u8]) {
-        let child = {
+        let found = self.find_exact(dir, name).map(|id| Pinned::new(self, id));
+        if let Some(entry) = found {
+            self.invalidate_entry(dir, entry);
+        }
+    }
+
+    /// Drops an entry of a directory, and everything below it, unless it is not there any more.
+    pub(crate) fn invalidate_entry(&self, dir: DentryId, entry: Pinned<'_>) {
+        {
             // Exclusively: a lookup that is under way would bring an old answer.
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
-            let Some(child) = self.find_exact(dir, name) else { return };
-            self.unhash(dir, child, &self.dentries.children_lock(dir));
-            child
-        };
-        self.drop_unhashed(child);
+            let held = self.dentries.children_lock(dir);
+            if self.dentries.parent(entry.id()) != dir {
+                return;
+            }
+            self.unhash(dir, entry.id(), &held);
+        }
+        self.invalidate_below(entry.id());
+        self.let_go(entry);
     }
 
     /// Drops everything cached below `top`, on which the caller has a pin.
     pub(crate) fn invalidate_below(&self, top: DentryId) {
-        let mut below = vec![];
+        let mut below = Vec::new();
         self.unhash_children(top, &mut below);
-        while let Some(child) = below.pop() {
-            self.unhash_children(child, &mut below);
-            self.refresh_if_kept(child);
-            self.discard(child);
+        let mut at = 0;
+        while let Some(dir) = below.get(at).map(Pinned::id) {
+            self.unhash_children(dir, &mut below);
+            at += 1;
+        }
+        // From the end: children before their parents, which they pin.
+        while let Some(entry) = below.pop() {
+            self.let_go(entry);
         }
     }
 
-    fn drop_unhashed(&self, child: DentryId) {
-        self.invalidate_below(child);
-        self.refresh_if_kept(child);
-        self.discard(child);
-    }
-
-    /// Unhashes all children of a directory and adds them, pinned, to `out`.
-    fn unhash_children(&self, dir: DentryId, out: &mut Vec<DentryId>) {
+    /// Unhashes all children of a directory and adds them to `out`.
+    fn unhash_children<'a>(&'a self, dir: DentryId, out: &mut Vec<Pinned<'a>>) {
         if self.dentries.word(dir) & flags::DIRECTORY == 0 {
             return;
         }
         let _names = dir_lock::exclusive(self.dentries.lock(dir));
-        while let Some(child) = self.any_child(dir) {
-            self.unhash(dir, child, &self.dentries.children_lock(dir));
+        while let Some(child) = self.any_child(dir).map(|id| Pinned::new(self, id)) {
+            self.unhash(dir, child.id(), &self.dentries.children_lock(dir));
             out.push(child);
         }
     }
@@ -56,11 +65,14 @@ impl Core {
         }
     }
 
-    /// Somebody else holds this node: its attributes are asked for again, since nobody will bring them with a lookup.
-    fn refresh_if_kept(&self, id: DentryId) {
-        let inode = self.dentries.inode(id);
-        if inode != InodeId::NONE && self.refresh(inode).is_err() {
-            self.mark_stale(inode);
+    /// Evicts an entry that was dropped. If somebody else holds it, its attributes are asked for again, since nobody will bring them with a
+    /// lookup; if the file system cannot say, they count as unknown.
+    fn let_go(&self, entry: Pinned<'_>) {
+        let inode = self.dentries.inode(entry.id());
+        let is_kept = pin::count(self.dentries.life(entry.id())) > 1;
+        if inode != InodeId::NONE && is_kept && self.refresh(inode).is_err() {
+            self.mark_unknown(inode);
         }
+        self.discard(entry.into_id());
     }
 }

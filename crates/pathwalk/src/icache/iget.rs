@@ -5,13 +5,14 @@
 //! locks. (It may have handed out the node again meanwhile: it counts, see `FileSystem::forget`.)
 
 use super::inode::{self, LINKS_AUX, WORD, flags, set_fields, set_key};
+use super::refresh::Asked;
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
 use crate::dcache::dentry::InodeId;
 use crate::fs_api::{Node, NodeKey};
 use crate::limits::LINK_MAX;
 use crate::memory::reclaim::Short;
-use crate::memory::side::{Chain, TEXT_BYTES};
+use crate::memory::side::Chain;
 use crate::memory::{pin, seqcount};
 use crate::sync::{MutexGuard, Ordering};
 use crate::vfs::Core;
@@ -62,6 +63,26 @@ impl Drop for PinnedInode<'_> {
     }
 }
 
+/// A link's body that was stored for an inode to come; given back if none comes.
+struct StoredBody<'a> {
+    core: &'a Core,
+    chain: Chain,
+}
+
+impl StoredBody<'_> {
+    fn into_chain(self) -> Chain {
+        let chain = self.chain;
+        std::mem::forget(self);
+        chain
+    }
+}
+
+impl Drop for StoredBody<'_> {
+    fn drop(&mut self) {
+        self.core.side.release(self.chain);
+    }
+}
+
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         self.core.inodes.give(self.id);
@@ -72,19 +93,7 @@ impl Core {
     /// Takes a slot for an inode. `ENFILE` if the budget is used up by what is pinned.
     pub(crate) fn reserve_inode(&self) -> Result<Reserved<'_>, Errno> {
         let id = self.take(Short::Dentries, || self.inodes.take())?;
-        let reserved = Reserved { core: self, id };
-        self.make_room_for_body();
-        Ok(reserved)
-    }
-
-    /// Evicts until the longest body would fit, or nothing helps; a body that does not fit is left out.
-    fn make_room_for_body(&self) {
-        const LINES: u32 = LINK_MAX.div_ceil(TEXT_BYTES) as u32;
-        let wanted = LINES.min(self.side.free().capacity() / 4);
-        let mut tries = LINES;
-        while self.side.free().left() < wanted && tries > 0 && self.evict_one(Short::SideLines) {
-            tries -= 1;
-        }
+        Ok(Reserved { core: self, id })
     }
 
     fn key_hash(&self, key: NodeKey) -> u64 {
@@ -100,87 +109,96 @@ impl Core {
     /// The inode of a node that the file system handed out: the cached one, or a new one in the slot that was reserved. Accounts for
     /// the node's `forget`.
     ///
-    /// `sets` was read before the node was asked for: if attributes were set since, those in the node may be old, and are
-    /// asked for again before anybody sees the inode. `None`: nobody else can know of the node yet. Errors of that asking.
-    pub(crate) fn iget(&self, node: &Node, reserved: Reserved<'_>, sets: Option<u64>) -> Result<PinnedInode<'_>, Errno> {
+    /// `asked` was read before the node was asked for: if attributes were set since, those in the node may be old, and are
+    /// asked for again before anybody sees the inode. `None`: nobody else can know of the node yet. Errors of that asking; `ESTALE` if the
+    /// key belongs to a node of another type.
+    pub(crate) fn iget(&self, node: &Node, reserved: Reserved<'_>, asked: Option<Asked>) -> Result<PinnedInode<'_>, Errno> {
         let hash = self.key_hash(node.key);
         if let Some(found) = self.find_inode(node.key, hash) {
-            self.fs.forget(node.key);
-            return Ok(PinnedInode { core: self, id: found });
+            return self.same_type(found, node);
         }
-        let (mut attributes, mut sets) = (node.attributes, sets);
+        let body = self.store_body(node);
+        let (mut attributes, mut asked) = (inode::normalised(node.attributes), asked);
         loop {
             let held = self.inodes.lock(hash);
-            if let Some(found) = self.probe_inode(node.key, hash) {
-                let pinned = self.pin_held(found);
+            if let Some(found) = self.find_held(node.key, hash) {
                 drop(held);
-                self.fs.forget(node.key);
-                return Ok(pinned);
+                return self.same_type(found, node);
             }
-            if sets.is_none_or(|sets| self.versions.sets() == sets) {
+            if asked.is_none_or(|asked| self.versions.no_sets_since(asked)) {
+                let changed = asked.is_some_and(|asked| !self.versions.no_changes_since(asked));
                 let id = reserved.into_id();
-                self.fill_inode(id, node, &attributes);
+                self.fill_inode(id, node, &attributes, body, if changed { flags::STALE } else { 0 });
                 self.inodes.table().put(hash, id.0);
                 return Ok(PinnedInode { core: self, id });
             }
             drop(held);
-            sets = Some(self.versions.sets());
-            attributes = self.fs.attributes(node.key).inspect_err(|_| self.fs.forget(node.key))?;
+            asked = Some(self.versions.ask());
+            let again = self.fs.attributes(node.key).and_then(|again| of_type(node.attributes.kind, again));
+            attributes = again.inspect_err(|_| self.fs.forget(node.key))?;
         }
     }
 
-    /// Pins an inode that is in the table and whose lock is held.
-    fn pin_held(&self, id: InodeId) -> PinnedInode<'_> {
-        let life = self.inodes.life(id);
-        let pinned = pin::read(life).is_some_and(|of| pin::pin(life, of));
-        assert!(pinned, "an inode is killed under its lock");
-        PinnedInode { core: self, id }
+    /// A cached inode for a node that was handed out once more, which is forgotten.
+    fn same_type<'a>(&self, found: PinnedInode<'a>, node: &Node) -> Result<PinnedInode<'a>, Errno> {
+        self.fs.forget(node.key);
+        let kind = inode::kind_of(self.inodes.record(found.id)[WORD].load(Ordering::Relaxed));
+        if kind == node.attributes.kind { Ok(found) } else { Err(Errno::ESTALE) }
     }
 
-    fn fill_inode(&self, id: InodeId, node: &Node, attributes: &Attributes) {
-        let body = self.store_body(node);
+    fn fill_inode(&self, id: InodeId, node: &Node, attributes: &Attributes, body: Option<StoredBody<'_>>, stale: u64) {
         let record = self.inodes.record(id);
         let writing = seqcount::write(&record[WORD]);
         set_key(record, node.key);
-        let length = node.link_body.as_ref().map_or(0, |body| body.len());
-        set_fields(record, attributes, if body.is_some() { length } else { 0 });
-        inode::set_links(record, attributes.nlink, body.unwrap_or(0));
-        let body_flag = match (&node.link_body, body) {
-            (_, Some(_)) => flags::BODY,
-            (Some(_), None) => flags::BODY_LEFT_OUT,
-            (None, None) => 0,
+        let (body_flag, length) = match (&node.link_body, &body) {
+            (Some(text), Some(_)) => (flags::BODY, text.len()),
+            (Some(_), None) => (flags::BODY_LEFT_OUT, 0),
+            (None, _) => (0, 0),
         };
-        writing.end(inode::word_of(attributes, node.rule) | body_flag);
+        set_fields(record, attributes, length);
+        inode::set_links(record, attributes.nlink, body.map_or(0, StoredBody::into_chain));
+        writing.end(inode::word_of(attributes, node.rule) | body_flag | stale);
         pin::revive(self.inodes.life(id));
     }
 
-    /// A link's body in side lines; `None` where there is none to cache or no room: then the file system is asked each time. Evicts
-    /// nothing, since the inode's lock is held: that was done when the slot was reserved.
-    fn store_body(&self, node: &Node) -> Option<Chain> {
+    /// A link's body in side lines; `None` where there is none to cache or no room: then the file system is asked each time. A few
+    /// dentries are evicted for it, not all.
+    fn store_body(&self, node: &Node) -> Option<StoredBody<'_>> {
+        const TRIES: usize = 8;
         let body = node.link_body.as_deref()?;
         let fit = node.attributes.kind == FileType::Symlink && (1..=LINK_MAX).contains(&body.len()) && !body.contains(&0);
-        if !fit {
-            return None;
-        }
-        self.side.store(body)
+        let stored = || self.side.store(body).map(|chain| StoredBody { core: self, chain });
+        let evicted = || self.evict_one(Short::SideLines).then(stored).flatten();
+        fit.then(stored).flatten().or_else(|| (0..TRIES).filter(|_| fit).find_map(|_| evicted()))
     }
 
-    /// The inode of a key, pinned, if it is cached. Takes no lock; may miss one that is put or freed meanwhile.
-    fn find_inode(&self, key: NodeKey, hash: u64) -> Option<InodeId> {
-        let id = self.probe_inode(key, hash)?;
-        let record = self.inodes.record(id);
-        let word = seqcount::sample(&record[WORD]);
-        let life = pin::read(self.inodes.life(id))?;
-        // Key and life were read of one and the same inode; then the pin is of that one.
-        let same = inode::key_of(record) == key && word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word);
-        (same && pin::pin(self.inodes.life(id), life)).then_some(id)
-    }
-
-    /// The slot with this key; exact under the lock, else to be checked.
-    fn probe_inode(&self, key: NodeKey, hash: u64) -> Option<InodeId> {
+    /// The inode of a key, pinned, if it is cached. Takes no lock; may miss one that is put, changed or freed meanwhile.
+    fn find_inode(&self, key: NodeKey, hash: u64) -> Option<PinnedInode<'_>> {
         self.inodes.table().find(hash, |slot| {
             let id = InodeId(slot);
-            (slot != 0 && inode::key_of(self.inodes.record(id)) == key).then_some(id)
+            let record = self.inodes.record(id);
+            let word = seqcount::sample(&record[WORD]);
+            let life = pin::read(self.inodes.life(id))?;
+            // Key and life were read of one and the same inode; then the pin is of that one.
+            let same = inode::key_of(record) == key && word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word);
+            (same && pin::pin(self.inodes.life(id), life)).then_some(PinnedInode { core: self, id })
+        })
+    }
+
+    /// The same under the key's lock: exact. A candidate that shares the tag may be a stranger of another stripe, which nothing holds still; so each is
+    /// read as of one instant.
+    fn find_held(&self, key: NodeKey, hash: u64) -> Option<PinnedInode<'_>> {
+        self.inodes.table().find(hash, |slot| {
+            let id = InodeId(slot);
+            let record = self.inodes.record(id);
+            loop {
+                let word = seqcount::sample_even(&record[WORD]);
+                let (same, life) = (inode::key_of(record) == key, pin::read(self.inodes.life(id)));
+                if seqcount::unchanged(&record[WORD], word) {
+                    let pinned = same && life.is_some_and(|life| pin::pin(self.inodes.life(id), life));
+                    return pinned.then_some(PinnedInode { core: self, id });
+                }
+            }
         })
     }
 
@@ -227,6 +245,11 @@ impl Core {
             }
         }
     }
+}
+
+/// Attributes as the cache keeps them, if they are those of a node of this type; else `ESTALE`: the key belongs to another node by now.
+pub(crate) fn of_type(kind: FileType, attributes: Attributes) -> Result<Attributes, Errno> {
+    if attributes.kind == kind { Ok(inode::normalised(attributes)) } else { Err(Errno::ESTALE) }
 }
 
 const INODE_MULTIPLIER: u64 = 0xe703_7ed1_a0b4_28db;

@@ -70,6 +70,8 @@ pub(crate) mod flags {
     pub(crate) const BODY: u64 = 1 << 6;
     /// The link's body came with its node and found no room: the name is to be looked up again for it.
     pub(crate) const BODY_LEFT_OUT: u64 = 1 << 8;
+    /// The file system could not say what the attributes are by now, mode and owner included: whoever wants to know asks first.
+    pub(crate) const UNKNOWN: u64 = 1 << 9;
     /// There is a time of birth.
     pub(crate) const BIRTH: u64 = 1 << 7;
 }
@@ -198,6 +200,17 @@ pub(crate) fn word_of(attributes: &Attributes, rule: PermissionRule) -> u64 {
 pub(crate) fn set_key(record: &Record, key: NodeKey) {
     record[KEY_LOW].store(key.0 as u64, Ordering::Relaxed);
     record[KEY_HIGH].store((key.0 >> 64) as u64, Ordering::Relaxed);
+}
+
+/// What the cache keeps of what a file system said: permission bits, nanoseconds and devices within their ranges.
+pub(crate) fn normalised(mut from: Attributes) -> Attributes {
+    let time = |time: Timestamp| Timestamp { nanoseconds: time.nanoseconds.min(999_999_999), ..time };
+    let device = |device: Device| Device { major: device.major.min(0xfff), minor: device.minor.min(0xf_ffff) };
+    from.mode &= 0o7777;
+    (from.atime, from.mtime, from.ctime) = (time(from.atime), time(from.mtime), time(from.ctime));
+    from.btime = from.btime.map(time);
+    (from.device, from.device_node) = (device(from.device), device(from.device_node));
+    from
 }
 
 /// Stores all that word 0 does not hold, but for life, key, alias and chain. The count is odd.

@@ -6,6 +6,7 @@
 //! system, and stores its answer only if nothing was changed or marked since, else asks again. So what is stored last was read
 //! last.
 
+use super::iget::of_type;
 use super::inode::{self, LINKS_AUX, MANY, Record, WORD, flags, set_fields};
 use crate::attr::{AclState, Attributes, FileType};
 use crate::dcache::dentry::{DentryId, InodeId};
@@ -21,18 +22,39 @@ const STRIPES: usize = stripes(64);
 pub(crate) struct Versions {
     /// Sets of attributes, of any node: for lookups, which do not know of whom they ask.
     sets: AtomicU64,
+    /// Marks of any node, because of a name that changed: for lookups, too.
+    changes: AtomicU64,
     /// Sets, marks and stores, by inode: for refreshes.
     of_inode: Box<[AtomicU64]>,
 }
 
+/// What the counts were when somebody asked the file system.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    sets: u64,
+    changes: u64,
+}
+
 impl Versions {
     pub(crate) fn new() -> Versions {
-        Versions { sets: AtomicU64::new(0), of_inode: (0..STRIPES).map(|_| AtomicU64::new(0)).collect() }
+        Versions {
+            sets: AtomicU64::new(0),
+            changes: AtomicU64::new(0),
+            of_inode: (0..STRIPES).map(|_| AtomicU64::new(0)).collect(),
+        }
     }
 
     /// To be read before a lookup; see [`Core::iget`].
-    pub(crate) fn sets(&self) -> u64 {
-        self.sets.load(Ordering::SeqCst)
+    pub(crate) fn ask(&self) -> Asked {
+        Asked { sets: self.sets.load(Ordering::SeqCst), changes: self.changes.load(Ordering::SeqCst) }
+    }
+
+    pub(crate) fn no_sets_since(&self, asked: Asked) -> bool {
+        self.sets.load(Ordering::SeqCst) == asked.sets
+    }
+
+    pub(crate) fn no_changes_since(&self, asked: Asked) -> bool {
+        self.changes.load(Ordering::SeqCst) == asked.changes
     }
 
     /// To be read before the file system is asked about an inode; see [`Core::refresh`].
@@ -50,11 +72,14 @@ impl Versions {
 }
 
 impl Core {
-    /// Asks the file system for the attributes of an inode that the caller has a pin on, and stores them.
+    /// Asks the file system for the attributes of an inode that the caller has a pin on, and stores them. `ESTALE` if they are those of
+    /// a node of another type.
     pub(crate) fn refresh(&self, id: InodeId) -> Result<Attributes, Errno> {
+        let record = self.inodes.record(id);
+        let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
         loop {
             let version = self.versions.of(id);
-            let attributes = self.fs.attributes(inode::key_of(self.inodes.record(id)))?;
+            let attributes = of_type(kind, self.fs.attributes(inode::key_of(record))?)?;
             let held = self.lock_inode(id);
             if self.versions.of(id) == version {
                 self.store(id, &attributes, &held);
@@ -65,7 +90,9 @@ impl Core {
 
     /// Sets attributes through the file system.
     pub(crate) fn set_attributes(&self, id: InodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
-        let attributes = self.fs.set_attributes(inode::key_of(self.inodes.record(id)), set)?;
+        let record = self.inodes.record(id);
+        let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
+        let attributes = of_type(kind, self.fs.set_attributes(inode::key_of(record), set)?)?;
         self.versions.sets.fetch_add(1, Ordering::SeqCst);
         self.versions.moved(id);
         // The set is done: if asking again fails, what it returned is the best there is.
@@ -77,11 +104,25 @@ impl Core {
 
     /// Type, mode, owner and ACL hold, but the rest is out of date: whoever wants it asks.
     pub(crate) fn mark_stale(&self, id: InodeId) {
+        self.versions.changes.fetch_add(1, Ordering::SeqCst);
+        self.mark(id, flags::STALE);
+    }
+
+    /// Nothing but the type holds.
+    pub(crate) fn mark_unknown(&self, id: InodeId) {
+        self.mark(id, flags::STALE | flags::UNKNOWN);
+    }
+
+    fn mark(&self, id: InodeId, mark: u64) {
         self.versions.moved(id);
-        let _held = self.lock_inode(id);
-        let writing = seqcount::write(&self.inodes.record(id)[WORD]);
+        let record = self.inodes.record(id);
+        let held = self.lock_inode(id);
+        let writing = seqcount::write(&record[WORD]);
         let flags = writing.flags();
-        writing.end(flags | flags::STALE);
+        writing.end(flags | mark);
+        if mark & flags::UNKNOWN != 0 {
+            self.update_alias(record, &held);
+        }
     }
 
     /// Notes what the file system said of an ACL, unless something changed since `version` was read.

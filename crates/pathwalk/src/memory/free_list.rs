@@ -80,11 +80,6 @@ impl FreeList {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Slots not in use.
-    pub(crate) fn left(&self) -> u32 {
-        self.capacity().saturating_sub(self.used())
-    }
-
     /// Slots there are.
     pub(crate) fn capacity(&self) -> u32 {
         self.end - 1

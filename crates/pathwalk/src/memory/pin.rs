@@ -28,7 +28,7 @@ pub(crate) fn read(life: &AtomicU64) -> Option<Life> {
 /// Takes a count, unless the slot died since `of` was read.
 pub(crate) fn pin(life: &AtomicU64, of: Life) -> bool {
     let mut now = life.load(Ordering::Relaxed);
-    while now & !COUNT == of.0 {
+    while now & !COUNT == of.0 && now & COUNT != COUNT {
         match life.compare_exchange_weak(now, now + 1, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return true,
             Err(other) => now = other,
@@ -37,9 +37,12 @@ pub(crate) fn pin(life: &AtomicU64, of: Life) -> bool {
     false
 }
 
-/// Takes another count of a slot that the caller has one of.
+/// Takes another count of a slot that the caller has one of. Aborts past 2^30 counts, which only leaks can make.
 pub(crate) fn pin_again(life: &AtomicU64) {
     let before = life.fetch_add(1, Ordering::Relaxed);
+    if before & COUNT > COUNT / 2 {
+        std::process::abort();
+    }
     debug_assert!(before & ALIVE != 0 && before & COUNT != 0, "pin_again of {before:x}");
 }
 
@@ -48,6 +51,11 @@ pub(crate) fn unpin(life: &AtomicU64) -> bool {
     let before = life.fetch_sub(1, Ordering::Release);
     debug_assert!(before & ALIVE != 0 && before & COUNT != 0, "unpin of {before:x}");
     before & COUNT == 1
+}
+
+/// Counts held; 0 for the dead.
+pub(crate) fn count(life: &AtomicU64) -> u64 {
+    life.load(Ordering::Relaxed) & COUNT
 }
 
 /// Whether it lives and nobody holds a count: worth trying to kill.

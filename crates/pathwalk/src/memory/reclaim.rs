@@ -45,7 +45,9 @@ impl Core {
             if let Some(taken) = take() {
                 return Ok(taken);
             }
-            if !self.evict_one(short) {
+            // Dentries with side lines may be pinned by children without.
+            let helped = self.evict_one(short) || short == Short::SideLines && self.evict_one(Short::Dentries);
+            if !helped {
                 return take().ok_or(Errno::ENFILE);
             }
         }

@@ -84,7 +84,7 @@ fn closer<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stoppe
         _ if want.is_empty() => Ok(()),
         Decision::Granted => writable_mount(env.core, &snapshot, want).map_err(Stopped::Errno),
         Decision::Refused => Err(Stopped::Errno(Errno::EACCES)),
-        Decision::AskFileSystem | Decision::AskForAcl => hand_over(HandOver::Permission),
+        Decision::AskFileSystem | Decision::AskForAcl | Decision::AskForAttributes => hand_over(HandOver::Permission),
     }
 }
 
@@ -101,6 +101,10 @@ fn check(env: &Env<'_>, found: &Pinned<'_>, want: Access) -> Result<(), Errno> {
 }
 
 fn forbidden(core: &Core, node: &Snapshot, want: Access) -> Result<(), Errno> {
+    // Bits that mean nothing can be had by `Access::from_bits_retain`; nobody is granted them, so they end here.
+    if !Access::all().contains(want) {
+        return Err(Errno::EINVAL);
+    }
     let is_file = inode::kind_of(node.word) == FileType::Regular;
     if is_file && want.contains(Access::EXECUTE) && core.mount.contains(MountFlags::NOEXEC) {
         return Err(Errno::EACCES);

@@ -81,6 +81,9 @@ pub(crate) fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: Re
     if !from.0.vfs().is(to.0.vfs()) {
         return Err(Errno::EXDEV);
     }
+    if how.contains(RenameFlags::EXCHANGE | RenameFlags::NOREPLACE) {
+        return Err(Errno::EINVAL);
+    }
     let (from_dir, to_dir) = (from.0.dentry(), to.0.dentry());
     let _moves = (from_dir != to_dir).then(|| core.moves.lock());
     let _names = core.lock_both(from_dir, to_dir);
@@ -98,11 +101,16 @@ pub(crate) fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: Re
     if present && how.contains(RenameFlags::NOREPLACE) {
         return Err(Errno::EEXIST);
     }
+    if !present && how.contains(RenameFlags::EXCHANGE) {
+        return Err(Errno::ENOENT);
+    }
     if present && core.dentries.inode(source.id()) == core.dentries.inode(target.id()) {
         return Ok(());
     }
     core.rename_locked((&source, from), (&target, to), how)?;
-    core.discard(target.into_id());
+    if !how.contains(RenameFlags::EXCHANGE) {
+        core.discard(target.into_id());
+    }
     Ok(())
 }
 
@@ -137,12 +145,12 @@ impl Core {
             Missing::Ask(asking) => asking,
         };
         let reserved = self.reserve_inode()?;
-        let sets = self.versions.sets();
+        let asked = self.versions.ask();
         self.counters.fs_lookup();
         match self.fs.lookup(&Directory::new(self, dir), name)? {
             None => self.make_negative(asking.dentry()),
             Some(node) => {
-                let inode = self.iget(&node, reserved, Some(sets))?;
+                let inode = self.iget(&node, reserved, Some(asked))?;
                 if self.instantiate(asking.dentry(), inode, node.freshness).is_err() {
                     // It was moved behind our back: let a walk find out first.
                     return Err(Errno::ESTALE);
@@ -189,7 +197,9 @@ impl Core {
             self.move_dentry(source.id(), to_dir, new_name);
             self.leave_absence(from_dir, from.1);
         }
-        let touched = [source_inode, target_inode, self.dentries.inode(from_dir), self.dentries.inode(to_dir)];
+        // A target that was replaced was marked when it was removed.
+        let exchanged = if exchange { target_inode } else { InodeId::NONE };
+        let touched = [source_inode, exchanged, self.dentries.inode(from_dir), self.dentries.inode(to_dir)];
         touched.into_iter().filter(|inode| *inode != InodeId::NONE).for_each(|inode| self.mark_stale(inode));
         Ok(())
     }

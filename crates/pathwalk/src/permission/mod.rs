@@ -4,8 +4,7 @@
 //! - [`mode_bits`](self::mode_bits): owner, group, other, capabilities;
 //! - [`acl`](self::acl): the entries of an access control list.
 //!
-//! Order: read-only file system (`EROFS`), immutable (`EPERM`), then the file system's own hook or the generic check
-//! (`EACCES`). A read-only or noexec mount is a check of its own, in `ops/access.rs`.
+//! The order of all checks is in `ops/access.rs`.
 //!
 //! What it does not do: it reads no cache and takes no lock. The walk hands it a snapshot.
 

@@ -173,14 +173,28 @@ impl crate::vfs::Core {
         if fits { Ok(body.into_vec()) } else { Err(Errno::EIO) }
     }
 
-    /// The body that came with a node when its name was looked up, and found no room: the name is looked up again. `ESTALE` if it leads
-    /// elsewhere by now.
+    /// The body that came with a node when its name was looked up, and found no room: the name is looked up again. If it does not lead
+    /// here any more, the file system is asked as of a link that came without one.
     fn look_up_body(&self, link: DentryId, key: NodeKey) -> Result<Box<[u8]>, Errno> {
-        let dir = Pinned::new(self, self.pin_parent(link));
-        let _names = dir_lock::shared(self.dentries.lock(dir.id()));
-        let name = self.name_of(self.dentries.line(link));
-        let node = self.fs.lookup(&Directory::new(self, dir.id()), Name::new(&name)?)?.ok_or(Errno::ESTALE)?;
-        self.fs.forget(node.key);
-        node.link_body.filter(|_| node.key == key).ok_or(Errno::ESTALE)
+        loop {
+            let dir = Pinned::new(self, self.pin_parent(link));
+            let _names = dir_lock::shared(self.dentries.lock(dir.id()));
+            if self.dentries.parent(link) != dir.id() {
+                continue;
+            }
+            if self.dentries.word(link) & flags::UNHASHED != 0 {
+                return self.fs.read_link(key);
+            }
+            let name = self.name_of(self.dentries.line(link));
+            self.counters.fs_lookup();
+            let Some(node) = self.fs.lookup(&Directory::new(self, dir.id()), Name::new(&name)?)? else {
+                return self.fs.read_link(key);
+            };
+            self.fs.forget(node.key);
+            return match node.link_body {
+                Some(body) if node.key == key => Ok(body),
+                _ => self.fs.read_link(key),
+            };
+        }
     }
 }

@@ -31,6 +31,8 @@ pub(crate) enum Decision {
     AskFileSystem,
     /// It depends on whether there is an ACL.
     AskForAcl,
+    /// It depends on attributes that are not known any more.
+    AskForAttributes,
 }
 
 impl Snapshot {
@@ -76,6 +78,9 @@ impl Snapshot {
     pub(crate) fn decide(&self, who: &Subject<'_>, want: Access) -> Decision {
         let (kind, mode) = (inode::kind_of(self.word), self.mode());
         let acl = inode::acl_of(self.word);
+        if self.word & flags::UNKNOWN != 0 {
+            return Decision::AskForAttributes;
+        }
         if self.word & flags::OWN_RULE != 0 {
             let promised = self.word & flags::GENERIC_SEARCH != 0 && want == Access::EXECUTE && acl == AclState::Absent;
             let searchable = kind == crate::FileType::Directory && everyone_may(mode).contains(want);
@@ -105,6 +110,7 @@ impl Core {
                 Decision::Refused => return Err(Errno::EACCES),
                 Decision::AskFileSystem => return self.fs.permission(self.key(id), who, want),
                 Decision::AskForAcl => self.ask_for_acl(id)?,
+                Decision::AskForAttributes => _ = self.refresh(id)?,
             }
         }
     }

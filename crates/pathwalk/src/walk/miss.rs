@@ -27,12 +27,15 @@ pub(crate) enum Trust {
 impl Core {
     /// The child of this name, present or negative. The caller has a pin on the directory.
     pub(crate) fn child(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Pinned<'_>, Errno> {
+        // What was just looked up is not asked about again.
+        let mut is_news = false;
         loop {
             let found = self.find_pinned(dir, name).map(|id| Pinned::new(self, id));
             let Some(found) = found else {
                 if let Some(answer) = self.look_up(dir, name)? {
                     return Ok(answer);
                 }
+                is_news = true;
                 continue;
             };
             self.wait_for_answer(found.id());
@@ -41,20 +44,22 @@ impl Core {
                 // Its lookup failed, or it was dropped: look again.
                 continue;
             }
-            if trust == Trust::Cache && word & flags::REVALIDATE == 0 || self.still_valid(dir, name, found.id())? {
+            let is_trusted = is_news || trust == Trust::Cache && word & flags::REVALIDATE == 0;
+            if is_trusted || self.still_valid(dir, name, found.id(), trust)? {
                 return Ok(found);
             }
-            drop(found);
-            self.invalidate_name(dir, name);
+            self.invalidate_entry(dir, found);
         }
     }
 
-    fn still_valid(&self, dir: DentryId, name: &[u8], id: DentryId) -> Result<bool, Errno> {
+    /// Asks the file system about an entry; where nothing is trusted, also whether its node is still there.
+    fn still_valid(&self, dir: DentryId, name: &[u8], id: DentryId, trust: Trust) -> Result<bool, Errno> {
         let _names = dir_lock::shared(self.dentries.lock(dir));
         let inode = self.dentries.inode(id);
         let key = (self.dentries.word(id) & flags::NEGATIVE == 0).then(|| inode::key_of(self.inodes.record(inode)));
         let validity = self.fs.revalidate(&Directory::new(self, dir), Name::new(name)?, key)?;
-        Ok(validity == Validity::Valid)
+        let gone = || key.is_some() && trust == Trust::AskAlways && self.refresh(inode) == Err(Errno::ESTALE);
+        Ok(validity == Validity::Valid && !gone())
     }
 
     /// Asks the file system for a name that is not cached. `None`: look into the cache again.
@@ -75,12 +80,12 @@ impl Core {
             Missing::Ask(asking) => asking,
         };
         let reserved = self.reserve_inode()?;
-        let sets = self.versions.sets();
+        let asked = self.versions.ask();
         self.counters.fs_lookup();
         match self.fs.lookup(&Directory::new(self, dir), Name::new(name)?)? {
             None => self.make_negative(asking.dentry()),
             Some(node) => {
-                let inode = self.iget(&node, reserved, Some(sets))?;
+                let inode = self.iget(&node, reserved, Some(asked))?;
                 if let Err(AliasElsewhere(inode)) = self.instantiate(asking.dentry(), inode, node.freshness) {
                     drop(asking);
                     drop(names);
@@ -100,7 +105,9 @@ impl Core {
             return Err(Errno::ELOOP);
         }
         let new_name = self.new_name(name)?;
-        let _names = self.lock_both(self.dentries.parent(alias.id()), dir);
+        // Pinned, since its lock lies in its slot and the move gives back the pin of its child.
+        let old_parent = Pinned::new(self, self.pin_parent(alias.id()));
+        let _names = self.lock_both(old_parent.id(), dir);
         if self.dentries.word(dir) & flags::REMOVED != 0 || self.find_exact(dir, name).map(|id| Pinned::new(self, id)).is_some() {
             return Ok(());
         }
@@ -110,6 +117,7 @@ impl Core {
         self.fs.forget(again.key);
         if again.key == node.key {
             self.move_dentry(alias.id(), dir, new_name);
+            self.set_freshness(alias.id(), again.freshness);
         }
         Ok(())
     }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use shuttle::thread::{self, JoinHandle};
-
 use super::fs::{ROOT, TestFs};
+use super::thread::{self, JoinHandle};
 use crate::dcache::dentry::DentryId;
 use crate::memory::budget::Split;
 use crate::sync::Ordering;
@@ -20,6 +19,7 @@ pub(super) enum Hash {
 }
 
 impl Hash {
+    #[cfg(shuttle)]
     pub(super) fn name(self) -> &'static str {
         match self {
             Hash::Spread => "spread",
@@ -38,10 +38,15 @@ pub(super) struct World {
 impl World {
     /// With room for as many dentries as threads can pin in these scenarios, and few more; `fill` makes the tree.
     pub(super) fn new(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
+        World::with_room(14, hash, fill)
+    }
+
+    /// With room for so many dentries.
+    pub(super) fn with_room(dentries: u64, hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
         let fs = Arc::new(TestFs::new());
         fill(&fs);
         let seed = if hash == Hash::Collide { COLLIDE } else { 1 };
-        let vfs = Vfs::builder().budget(Split::bytes(14)).seed(seed).build(fs.clone()).expect("a small budget is enough");
+        let vfs = Vfs::builder().budget(Split::bytes(dentries)).seed(seed).build(fs.clone()).expect("a small budget is enough");
         World { vfs, fs }
     }
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shuttle::sync::Mutex;
-
+use crate::sync::{Mutex, yield_now};
 use crate::{
     Attributes, Directory, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes,
 };
@@ -78,7 +77,7 @@ impl TestFs {
     }
 
     fn with<T>(&self, what: impl FnOnce(&mut Tree) -> T) -> T {
-        what(&mut self.0.lock().expect("no panic while the tree is locked"))
+        what(&mut self.0.lock())
     }
 
     /// A new node, behind the engine's back.
@@ -145,9 +144,11 @@ impl FileSystem for TestFs {
             *tree.asked.entry(name.bytes().to_vec()).or_default() += 1;
             tree.faults.remove(name.bytes())
         });
+        // An answer may be late.
+        yield_now();
         match fault {
             Some(Fault::Error) => return Err(Errno::EIO),
-            // Without the hook, which would print a schedule.
+            // Without the hook, which would print it.
             Some(Fault::Panic) => std::panic::resume_unwind(Box::new("a file system that panics")),
             None => {}
         }
@@ -155,8 +156,7 @@ impl FileSystem for TestFs {
             let key = tree.names(dir).get(name.bytes()).copied();
             key.map(|key| tree.hand_out(key))
         });
-        // An answer may be late.
-        shuttle::thread::yield_now();
+        yield_now();
         Ok(found)
     }
 
@@ -165,7 +165,7 @@ impl FileSystem for TestFs {
             tree.check_held(node.0);
             tree.attributes(node.0)
         });
-        shuttle::thread::yield_now();
+        yield_now();
         Ok(attributes)
     }
 

@@ -1,0 +1,155 @@
+//! Mounts below the root are crossed, and each node goes by the flags of its own, as the kernel has it.
+
+mod common;
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, Vfs};
+use pathwalk_hostfs::HostFs;
+use rustix::fs::AtFlags as HostAtFlags;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::thread::UnshareFlags;
+
+use common::{Who, apart, as_user, host_access, place, skipped, succeeds, walk, wants};
+
+const OWNER: u32 = 41_000;
+const GROUP: u32 = 42_000;
+
+/// The mounts: the root itself, and two below it.
+const PLACES: [&str; 3] = [".", "tmp", "data"];
+
+/// What is on each: a name and, of files and directories, the mode.
+const NODES: [(&str, u32); 5] = [("plain", 0o644), ("program", 0o755), ("private", 0o600), ("open", 0o777), ("closed", 0o750)];
+
+fn mounted(options: &[&str], on: &Path) {
+    assert!(succeeds("mount", options, on), "mount {options:?} {}", on.display());
+}
+
+/// The same nodes on one mount: files, directories (`d-`), a pipe and links.
+fn fill(dir: &Path) {
+    for (name, mode) in NODES {
+        let (file, directory) = (dir.join(name), dir.join(format!("d-{name}")));
+        fs::write(&file, "").unwrap();
+        fs::create_dir(&directory).unwrap();
+        for path in [&file, &directory] {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+            chown(path, Some(OWNER), Some(GROUP)).unwrap();
+        }
+    }
+    mknodat(CWD, dir.join("pipe"), FileType::Fifo, Mode::RUSR | Mode::WUSR | Mode::WOTH, 0).unwrap();
+    symlink("program", dir.join("link")).unwrap();
+    symlink("nowhere", dir.join("dangling")).unwrap();
+}
+
+fn names() -> impl Iterator<Item = String> {
+    let given = NODES.iter().flat_map(|(name, _)| [name.to_string(), format!("d-{name}")]);
+    given.chain([".", "pipe", "link", "dangling", "nope"].map(str::to_owned))
+}
+
+/// Every question about every node on every mount, with links followed and not.
+fn questions() -> Vec<(String, Access, HostAtFlags)> {
+    let paths: Vec<String> = PLACES.iter().flat_map(|place| names().map(move |name| format!("{place}/{name}"))).collect();
+    let ways = [HostAtFlags::empty(), HostAtFlags::SYMLINK_NOFOLLOW];
+    let all = |path: String| wants().flat_map(move |want| ways.map(|way| (path.clone(), want, way)));
+    paths.into_iter().flat_map(all).collect()
+}
+
+fn ours(context: &Context, path: &str, want: Access, way: HostAtFlags) -> Result<(), Errno> {
+    let flags = if way.is_empty() { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    context.faccessat(At::Cwd, format!("/{path}"), want, flags)
+}
+
+/// Asks the kernel and the engine everything as several users.
+fn compare(root: &Path, case: &str) {
+    let who = |uid, gid| Who { uid, gid, groups: vec![] };
+    let place = place(root);
+    let warm = open(root);
+    for who in [who(0, 0), who(OWNER, 1), who(41_001, GROUP), who(41_001, 1)] {
+        let ask = || questions().iter().map(|(path, want, way)| host_access(place.as_fd(), path, *want, *way)).collect::<Vec<_>>();
+        let told = as_user(&who, ask).unwrap();
+        let fresh = open(root).with_credentials(who.credentials());
+        let warm = warm.clone().with_credentials(who.credentials());
+        for ((path, want, way), told) in questions().into_iter().zip(told) {
+            // Twice: what was cached by the first has to be as good.
+            for context in [&fresh, &fresh, &warm] {
+                assert_eq!(ours(context, &path, want, way), told, "{path} {want:?} {way:?} as {who:?}, {case}");
+            }
+        }
+    }
+}
+
+/// As programs do it: with the flags that are for the builder.
+fn open(root: &Path) -> Context {
+    let fs = HostFs::open(root).unwrap();
+    let builder = Vfs::builder().budget(16 << 20).mount_flags(fs.mount_flags());
+    builder.build(fs).unwrap().context(Credentials::root())
+}
+
+#[test]
+fn each_node_goes_by_the_flags_of_its_own_mount() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    if as_user(&Who { uid: OWNER, gid: 1, groups: vec![] }, || ()).is_none() {
+        return skipped("this process cannot take other credentials: run it as root");
+    }
+    let mount_and_compare = || {
+        mounted(&["--make-rprivate"], Path::new("/"));
+        mounted(&["--bind", root.to_str().unwrap()], root);
+        for place in &PLACES[1..] {
+            fs::create_dir(root.join(place)).unwrap();
+            mounted(&["-t", "tmpfs", "tmpfs"], &root.join(place));
+        }
+        PLACES.iter().for_each(|place| fill(&root.join(place)));
+        fs::set_permissions(root, fs::Permissions::from_mode(0o777)).unwrap();
+        let cases = [("ro,exec", "rw,exec", "rw,noexec"), ("ro,noexec", "rw,exec", "ro,exec"), ("rw,noexec", "rw,exec", "ro,exec")];
+        for (on_root, on_tmp, on_data) in cases {
+            for (place, options) in PLACES.iter().zip([on_root, on_tmp, on_data]) {
+                mounted(&["-o", &format!("remount,bind,{options}")], &root.join(place));
+            }
+            compare(root, &format!("root {on_root}, tmp {on_tmp}, data {on_data}"));
+        }
+        assert_eq!(HostFs::open(root).unwrap().mount_flags(), MountFlags::empty());
+    };
+    if !apart(UnshareFlags::NEWNS, mount_and_compare) {
+        skipped("this process may not mount");
+    }
+}
+
+#[test]
+fn bind_mounts_are_crossed_and_told_apart() {
+    let (_dir, root, outside) = build();
+    let mount_and_check = || {
+        // Who may have a namespace may still be kept from mounting in it.
+        attempt("mount", &["--make-rprivate"], Path::new("/"))?;
+        fs::create_dir(root.join("bound")).unwrap();
+        attempt("mount", &["--bind", outside.to_str().unwrap()], &root.join("bound"))?;
+        attempt("mount", &["--bind", root.join("d").to_str().unwrap()], &root.join("d/sub"))?;
+        fs::write(root.join("d/script"), "").unwrap();
+        set_mode(&root.join("d/script"), 0o755);
+        attempt("mount", &["-o", "remount,bind,ro,noexec"], &root.join("d/sub"))?;
+        check_mounts(&root);
+        Ok(())
+    };
+    if let Err(why) = apart(UnshareFlags::NEWNS, mount_and_check) {
+        skipped("bind_mounts_are_crossed_and_told_apart", &why);
+    }
+}
+
+fn check_mounts(root: &Path) {
+    let context = walk(root);
+    assert!(context.stat("/bound/secret").is_ok(), "mounts are crossed");
+    // One directory under two names, each with its own `..` and its own flags.
+    let [d, again] = ["/d", "/d/sub"].map(|path| context.stat(path).unwrap());
+    assert_eq!((d.ino, d.device), (again.ino, again.device));
+    assert_eq!(context.lookup("/d/sub/..").unwrap().path().unwrap(), b"/d");
+    assert_eq!(context.lookup("/d/..").unwrap().path().unwrap(), b"/");
+    assert_eq!(context.access("/d/script", Access::all()), Ok(()));
+    assert_eq!(context.access("/d/sub/script", Access::READ), Ok(()));
+    assert_eq!(context.access("/d/sub/script", Access::WRITE), Err(Errno::EROFS));
+    assert_eq!(context.access("/d/sub/script", Access::EXECUTE), Err(Errno::EACCES));
+    assert_eq!(context.access("/d/sub", Access::WRITE), Err(Errno::EROFS));
+    assert_eq!(context.access("/d/sub", Access::READ | Access::EXECUTE), Ok(()));
+}

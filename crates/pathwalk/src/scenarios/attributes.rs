@@ -1,0 +1,94 @@
+//! Permission beside walks: once a change has returned, no walk answers by the mode before.
+
+use super::explore;
+use super::fs::ROOT;
+use super::world::{DIRECTORY, FILE, Hash, World};
+use crate::{Access, Errno};
+
+fn world(hash: Hash) -> World {
+    World::new(hash, |fs| {
+        let dir = fs.plain(ROOT, "dir", DIRECTORY);
+        let file = fs.plain(dir, "file", FILE);
+        fs.add_name(ROOT, "other", file);
+    })
+}
+
+/// What a walk says, twice: by whatever is cached, and by the file system.
+fn twice(world: &World, path: &str) -> [Result<(), Errno>; 2] {
+    let ask = || world.user().access(path, Access::READ);
+    let cached = ask();
+    world.evict(4);
+    [cached, ask()]
+}
+
+#[test]
+fn search_is_refused_once_it_is() {
+    explore(|hash| {
+        let world = world(hash);
+        let walkers = [(); 2].map(|()| world.spawn(|world| _ = world.exists("/dir/file")));
+        let evictor = world.spawn(|world| world.evict(3));
+        world.chmod(&world.handle("/dir"), 0o700);
+        assert_eq!(world.exists("/dir/file"), Err(Errno::EACCES));
+        walkers.into_iter().chain([evictor]).for_each(|thread| thread.join().unwrap());
+        assert_eq!(twice(&world, "/dir/file"), [Err(Errno::EACCES); 2]);
+        world.chmod(&world.handle("/dir"), 0o711);
+        assert_eq!(twice(&world, "/dir/file"), [Ok(()); 2]);
+        world.end();
+    });
+}
+
+#[test]
+fn two_changes_and_a_walk() {
+    explore(|hash| {
+        let world = world(hash);
+        let walker = world.spawn(|world| _ = world.exists("/dir/file"));
+        let other = world.spawn(|world| world.chmod(&world.handle("/dir"), 0o700));
+        world.chmod(&world.handle("/dir"), 0o711);
+        walker.join().unwrap();
+        other.join().unwrap();
+        // Whatever came last: the cache says what the file system says.
+        let said = twice(&world, "/dir/file");
+        assert_eq!(said[0], said[1]);
+        world.end();
+    });
+}
+
+/// A file with two names: one is instantiated while the mode is set through the other, and evicted at once.
+#[test]
+fn the_other_name_of_a_file() {
+    explore(|hash| {
+        let world = world(hash);
+        let walker = world.spawn(|world| _ = world.user().access("/other", Access::READ));
+        let second = world.spawn(|world| _ = world.user().access("/other", Access::READ));
+        world.chmod(&world.handle("/dir/file"), 0o600);
+        world.evict(2);
+        let read = |path: &str| world.user().access(path, Access::READ);
+        assert_eq!((read("/other"), read("/dir/file")), (Err(Errno::EACCES), Err(Errno::EACCES)));
+        walker.join().unwrap();
+        second.join().unwrap();
+        assert_eq!((twice(&world, "/other"), twice(&world, "/dir/file")), ([Err(Errno::EACCES); 2], [Err(Errno::EACCES); 2]));
+        world.end();
+    });
+}
+
+/// The mode changes behind the engine's back, and it is told: a refresh that began before does not undo it.
+#[test]
+fn a_refresh_beside_another() {
+    explore(|hash| {
+        let world = world(hash);
+        let dir = world.handle("/dir");
+        let early = world.spawn({
+            let dir = dir.clone();
+            move |world| _ = world.vfs.refresh(&dir)
+        });
+        let walker = world.spawn(|world| _ = world.exists("/dir/file"));
+        world.fs.set_mode(2, 0o700);
+        world.vfs.refresh(&dir).unwrap();
+        assert_eq!(world.exists("/dir/file"), Err(Errno::EACCES));
+        early.join().unwrap();
+        walker.join().unwrap();
+        assert_eq!(world.exists("/dir/file"), Err(Errno::EACCES));
+        drop(dir);
+        world.end();
+    });
+}

@@ -1,0 +1,107 @@
+//! Making and taking away a name beside walks: each answer was true at some instant of its walk.
+
+use std::sync::Arc;
+
+use super::explore;
+use super::fs::ROOT;
+use super::world::{DIRECTORY, FILE, World};
+use crate::Errno;
+use crate::sync::{AtomicU32, Ordering::SeqCst};
+
+/// How far the one who changes is: there, being unlinked, gone, being created, there again.
+struct Phase(AtomicU32);
+
+impl Phase {
+    fn next(&self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+
+    /// What a walk may answer that ran between these.
+    fn allowed(before: u32, after: u32) -> Vec<Result<(), Errno>> {
+        let there = (before..=after).any(|phase| phase != 2);
+        let gone = (before..=after).any(|phase| (1..=3).contains(&phase));
+        [there.then_some(Ok(())), gone.then_some(Err(Errno::ENOENT))].into_iter().flatten().collect()
+    }
+}
+
+fn check(hash: super::world::Hash, dir: &'static str, path: &'static str) {
+    let world = World::new(hash, |fs| {
+        let below = fs.plain(ROOT, "dir", DIRECTORY);
+        fs.plain(ROOT, "file", FILE);
+        fs.plain(below, "file", FILE);
+    });
+    let phase = Arc::new(Phase(AtomicU32::new(0)));
+    let walkers = [(); 2].map(|()| {
+        let phase = phase.clone();
+        world.spawn(move |world| {
+            for _ in 0..2 {
+                let before = phase.0.load(SeqCst);
+                let answer = world.exists(path);
+                let allowed = Phase::allowed(before, phase.0.load(SeqCst));
+                assert!(allowed.contains(&answer), "{answer:?}, not one of {allowed:?}");
+            }
+        })
+    });
+    let dir = world.handle(dir);
+    phase.next();
+    world.unlink(&dir, "file").unwrap();
+    phase.next();
+    assert_eq!(world.exists(path), Err(Errno::ENOENT));
+    phase.next();
+    drop(world.create(&dir, "file").unwrap());
+    phase.next();
+    assert_eq!(world.exists(path), Ok(()));
+    drop(dir);
+    walkers.into_iter().for_each(|walker| walker.join().unwrap());
+    world.end();
+}
+
+#[test]
+fn in_the_root() {
+    explore(|hash| check(hash, "/", "/file"));
+}
+
+#[test]
+fn below_a_directory() {
+    explore(|hash| check(hash, "/dir", "/dir/file"));
+}
+
+/// A directory is removed while walks are in it: they find it empty, or gone.
+#[test]
+fn a_removed_directory_takes_no_names() {
+    explore(|hash| {
+        let world = World::new(hash, |fs| _ = fs.plain(ROOT, "dir", DIRECTORY));
+        let walker = world.spawn(|world| {
+            assert_eq!(world.exists("/dir/none"), Err(Errno::ENOENT));
+            assert_eq!(world.exists("/dir/other"), Err(Errno::ENOENT));
+        });
+        let maker = world.spawn(|world| {
+            let dir = world.user().lookup("/dir").ok()?;
+            world.create(&dir, "new").ok().map(drop)
+        });
+        let root = world.root();
+        let removed = world.unlink(&root, "dir");
+        drop(root);
+        walker.join().unwrap();
+        let made = maker.join().unwrap();
+        match removed {
+            Ok(()) => assert_eq!((made, world.exists("/dir")), (None, Err(Errno::ENOENT))),
+            Err(errno) => assert_eq!((errno, made, world.exists("/dir/new")), (Errno::ENOTEMPTY, Some(()), Ok(()))),
+        }
+        world.end();
+    });
+}
+
+/// Two who make one name: one does.
+#[test]
+fn two_make_one_name() {
+    explore(|hash| {
+        let world = World::new(hash, |_| {});
+        let other = world.spawn(|world| world.create(&world.root(), "new").map(drop));
+        let here = world.create(&world.root(), "new").map(drop);
+        let both = [here, other.join().unwrap()];
+        assert!(both.contains(&Ok(())) && both.contains(&Err(Errno::EEXIST)), "{both:?}");
+        assert_eq!(world.exists("/new"), Ok(()));
+        world.end();
+    });
+}

@@ -1,0 +1,96 @@
+//! Eviction beside walks: slots are reused under their feet, and no answer changes.
+
+use super::explore;
+use super::fs::ROOT;
+use super::world::{DIRECTORY, FILE, Hash, World};
+use crate::Errno;
+
+fn world(hash: Hash) -> World {
+    World::new(hash, |fs| {
+        let dir = fs.plain(ROOT, "dir", DIRECTORY);
+        assert_eq!(fs.plain(dir, "one", FILE), 3);
+        assert_eq!(fs.plain(dir, "two", FILE), 4);
+        let long = "dir/./././././././././././././././././././././././././one";
+        fs.add_link(ROOT, "link", long);
+    })
+}
+
+#[test]
+fn answers_stay_the_same() {
+    explore(|hash| {
+        let world = world(hash);
+        let walkers = [["/dir/one", "/dir/two"], ["/dir/two", "/dir/../dir/one"]].map(|paths| {
+            world.spawn(move |world| {
+                for path in paths {
+                    let wanted = if path.ends_with("one") { 3 } else { 4 };
+                    assert_eq!(world.ino(path), Ok(wanted), "{path}");
+                }
+                assert_eq!(world.exists("/dir/none"), Err(Errno::ENOENT));
+                assert_eq!(world.exists("/dir/one/below"), Err(Errno::ENOTDIR));
+            })
+        });
+        world.evict(6);
+        walkers.into_iter().for_each(|walker| walker.join().unwrap());
+        world.end();
+    });
+}
+
+/// The slots of evicted names are filled with others.
+#[test]
+fn slots_that_are_reused() {
+    explore(|hash| {
+        let world = world(hash);
+        assert_eq!(world.ino("/dir/one"), Ok(3));
+        let walker = world.spawn(|world| {
+            assert_eq!(world.ino("/dir/one"), Ok(3));
+            assert_eq!(world.ino("/dir/one"), Ok(3));
+        });
+        let others = world.spawn(|world| {
+            for path in ["/a", "/b", "/dir/c"] {
+                world.evict(1);
+                assert_eq!(world.exists(path), Err(Errno::ENOENT));
+            }
+            assert_eq!(world.ino("/dir/two"), Ok(4));
+        });
+        walker.join().unwrap();
+        others.join().unwrap();
+        world.end();
+    });
+}
+
+/// The body of a link lies in side lines, and a walk reads it while its inode is freed.
+#[test]
+fn links_are_followed_to_where_they_lead() {
+    explore(|hash| {
+        let world = world(hash);
+        let walkers = [(); 2].map(|()| {
+            world.spawn(|world| {
+                assert_eq!(world.ino("/link"), Ok(3));
+                let mut body = [0; 64];
+                let length = world.user().readlink("/link", &mut body).unwrap();
+                assert_eq!((&body[..8], &body[length - 4..length]), (&b"dir/././"[..], &b"/one"[..]));
+            })
+        });
+        world.evict(5);
+        walkers.into_iter().for_each(|walker| walker.join().unwrap());
+        world.end();
+    });
+}
+
+/// A budget that is full: walks evict for each other.
+#[test]
+fn more_names_than_slots() {
+    explore(|hash| {
+        let world = world(hash);
+        let walkers = [0, 10].map(|from| {
+            world.spawn(move |world| {
+                for name in from..from + 10 {
+                    assert_eq!(world.exists(&format!("/dir/{name}")), Err(Errno::ENOENT));
+                }
+            })
+        });
+        walkers.into_iter().for_each(|walker| walker.join().unwrap());
+        assert_eq!(world.ino("/link"), Ok(3));
+        world.end();
+    });
+}

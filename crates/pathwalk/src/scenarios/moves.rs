@@ -1,0 +1,100 @@
+//! Directories move between directories, both ways at once: no deadlock, no loop.
+
+use super::explore;
+use super::fs::{ROOT, TestFs};
+use super::world::{DIRECTORY, FILE, World, part};
+use crate::{Errno, Handle, RenameFlags, internals};
+
+fn move_to(from: &Handle, name: &str, to: &Handle) -> Result<(), Errno> {
+    internals::rename((from, part(name)), (to, part(name)), RenameFlags::empty())
+}
+
+/// `/p/a/f` and `/q/b`.
+fn fill(fs: &TestFs) {
+    let (p, q) = (fs.plain(ROOT, "p", DIRECTORY), fs.plain(ROOT, "q", DIRECTORY));
+    let a = fs.plain(p, "a", DIRECTORY);
+    fs.plain(a, "f", FILE);
+    fs.plain(q, "b", DIRECTORY);
+}
+
+#[test]
+fn both_ways_at_once() {
+    explore(|hash| {
+        let world = World::new(hash, fill);
+        let walker = world.spawn(|world| {
+            let (gone, come) = (world.exists("/p/a/f"), world.exists("/q/a/f"));
+            assert!(gone.is_ok() || come.is_ok(), "{gone:?}, {come:?}");
+        });
+        let other = world.spawn(|world| move_to(&world.handle("/q"), "b", &world.handle("/p")).unwrap());
+        let a = world.handle("/p/a");
+        move_to(&world.handle("/p"), "a", &world.handle("/q")).unwrap();
+        assert_eq!(a.path().as_deref(), Ok(&b"/q/a"[..]));
+        walker.join().unwrap();
+        other.join().unwrap();
+        assert_eq!((world.exists("/q/a/f"), world.exists("/p/b"), world.exists("/p/a")), (Ok(()), Ok(()), Err(Errno::ENOENT)));
+        drop(a);
+        world.end();
+    });
+}
+
+#[test]
+fn each_into_the_other() {
+    explore(|hash| {
+        let world = World::new(hash, fill);
+        let (a, b) = (world.handle("/p/a"), world.handle("/q/b"));
+        let other = world.spawn({
+            let b = b.clone();
+            move |world| move_to(&world.handle("/p"), "a", &b)
+        });
+        let path = world.spawn({
+            let a = a.clone();
+            move |_| a.path()
+        });
+        let here = move_to(&world.handle("/q"), "b", &a);
+        let both = [here, other.join().unwrap()];
+        assert!(both.contains(&Ok(())) && both.contains(&Err(Errno::EINVAL)), "{both:?}");
+        let path = path.join().unwrap().unwrap();
+        assert!([&b"/p/a"[..], b"/q/b/a"].contains(&&path[..]), "{}", path.escape_ascii());
+        drop((a, b));
+        world.end();
+    });
+}
+
+/// A move of a directory beside changes in it and above it: parent before child, whoever comes first.
+#[test]
+fn a_move_beside_changes_around_it() {
+    explore(|hash| {
+        let world = World::new(hash, fill);
+        let inside = world.spawn(|world| {
+            let a = world.user().lookup("/p/a").or_else(|_| world.user().lookup("/q/a")).unwrap();
+            world.unlink(&a, "f").unwrap();
+        });
+        let above = world.spawn(|world| world.unlink(&world.handle("/q"), "b").unwrap());
+        move_to(&world.handle("/p"), "a", &world.handle("/q")).unwrap();
+        inside.join().unwrap();
+        above.join().unwrap();
+        assert_eq!(
+            (world.exists("/q/a"), world.exists("/q/a/f"), world.exists("/q/b")),
+            (Ok(()), Err(Errno::ENOENT), Err(Errno::ENOENT))
+        );
+        world.end();
+    });
+}
+
+/// A directory replaces an empty one, while a walk is in that and another thread wants to make something there.
+#[test]
+fn a_directory_is_replaced() {
+    explore(|hash| {
+        let world = World::new(hash, fill);
+        let walker = world.spawn(|world| {
+            world.exists("/q/b").unwrap();
+            assert_eq!(world.exists("/q/b/none"), Err(Errno::ENOENT));
+        });
+        let (p, q) = (world.handle("/p"), world.handle("/q"));
+        internals::rename((&p, part("a")), (&q, part("b")), RenameFlags::empty()).unwrap();
+        assert_eq!((world.exists("/q/b/f"), world.exists("/p/a")), (Ok(()), Err(Errno::ENOENT)));
+        drop((p, q));
+        walker.join().unwrap();
+        world.end();
+    });
+}

@@ -1,0 +1,100 @@
+//! A rename beside walks: what is replaced is never absent, what is moved is in one place or the other.
+
+use super::explore;
+use super::fs::{ROOT, TestFs};
+use super::world::{DIRECTORY, FILE, Hash, World, part};
+use crate::{Errno, RenameFlags, internals};
+
+const OLD: u64 = 2;
+const NEW: u64 = 3;
+
+fn two_files(fs: &TestFs) {
+    assert_eq!(fs.plain(ROOT, "old", FILE), OLD.into());
+    assert_eq!(fs.plain(ROOT, "new", FILE), NEW.into());
+}
+
+#[test]
+fn a_name_that_is_replaced_is_never_absent() {
+    explore(|hash| {
+        let world = World::new(hash, two_files);
+        // Whatever is cached by then: all, or nothing.
+        let walker = world.spawn(|world| {
+            let seen = [(); 3].map(|()| world.ino("/old").expect("it is there all the time"));
+            assert!(seen.is_sorted(), "back to what was replaced: {seen:?}");
+        });
+        let evictor = world.spawn(|world| world.evict(2));
+        let root = world.root();
+        internals::rename((&root, part("new")), (&root, part("old")), RenameFlags::empty()).unwrap();
+        assert_eq!(world.ino("/old"), Ok(NEW));
+        assert_eq!(world.ino("/new"), Err(Errno::ENOENT));
+        drop(root);
+        walker.join().unwrap();
+        evictor.join().unwrap();
+        world.end();
+    });
+}
+
+#[test]
+fn what_is_moved_between_directories_is_in_one_of_them() {
+    explore(|hash| {
+        let world = World::new(hash, |fs| {
+            let from = fs.plain(ROOT, "from", DIRECTORY);
+            fs.plain(ROOT, "to", DIRECTORY);
+            fs.plain(from, "file", FILE);
+        });
+        let walker = world.spawn(|world| {
+            // From where it goes to where it comes, it is met in one; the other way round, it is not met in both.
+            let (gone, come) = (world.exists("/from/file"), world.exists("/to/file"));
+            assert!(gone.is_ok() || come.is_ok(), "{gone:?}, {come:?}");
+            let (come, gone) = (world.exists("/to/file"), world.exists("/from/file"));
+            assert!(come.is_err() || gone.is_err());
+        });
+        let (from, to) = (world.handle("/from"), world.handle("/to"));
+        internals::rename((&from, part("file")), (&to, part("file")), RenameFlags::empty()).unwrap();
+        assert_eq!((world.exists("/from/file"), world.exists("/to/file")), (Err(Errno::ENOENT), Ok(())));
+        drop((from, to));
+        walker.join().unwrap();
+        world.end();
+    });
+}
+
+#[test]
+fn names_that_are_exchanged_are_both_there() {
+    explore(|hash| {
+        let world = World::new(hash, two_files);
+        let walker = world.spawn(|world| {
+            for path in ["/old", "/new", "/old"] {
+                let ino = world.ino(path).expect("it is there all the time");
+                assert!([OLD, NEW].contains(&ino));
+            }
+        });
+        let root = world.root();
+        internals::rename((&root, part("old")), (&root, part("new")), RenameFlags::EXCHANGE).unwrap();
+        assert_eq!((world.ino("/old"), world.ino("/new")), (Ok(NEW), Ok(OLD)));
+        drop(root);
+        walker.join().unwrap();
+        world.end();
+    });
+}
+
+/// A name over 32 bytes lies in side lines, which change hands in a rename.
+#[test]
+fn a_long_name_is_whole() {
+    fn long(last: char) -> String {
+        format!("a name that does not fit into one line of memory {last}")
+    }
+    fn check(hash: Hash) {
+        let world = World::with_room(64, hash, |fs| _ = fs.plain(ROOT, &long('a'), FILE));
+        let walker = world.spawn(|world| {
+            let (gone, come) = (world.exists(&long('a')), world.exists(&long('b')));
+            assert!(gone.is_ok() || come.is_ok());
+            assert_eq!(world.exists(&long('c')), Err(Errno::ENOENT));
+        });
+        let root = world.root();
+        internals::rename((&root, part(&long('a'))), (&root, part(&long('b'))), RenameFlags::empty()).unwrap();
+        drop(root);
+        walker.join().unwrap();
+        world.end();
+    }
+    explore(check);
+}
