@@ -8,8 +8,8 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
 use pathwalk::{Access, Context, Errno};
-use rustix::fs::AtFlags;
 use pathwalk_tests::skipped;
+use rustix::fs::AtFlags;
 use rustix::fs::{Access as HostAccess, AtFlags, accessat};
 
 use common::{Who, as_user, place, set_list, walk};
@@ -74,7 +74,9 @@ fn paths() -> impl Iterator<Item = String> {
 /// Compares every path and want for one user, and counts.
 fn compare(who: &Who, context: &Context, root: BorrowedFd<'_>) -> Result<usize, String> {
     let questions: Vec<_> = paths().flat_map(|path| wants().map(move |want| (path.clone(), want))).collect();
-    let told = as_user(who, || questions.iter().map(|(path, want)| host_access(root, path, *want, AtFlags::empty())).collect::<Vec<_>>())?;
+    let told = as_user(who, || {
+        questions.iter().map(|(path, want)| host_access(root, path, *want, AtFlags::empty())).collect::<Vec<_>>()
+    })?;
     for ((path, want), told) in questions.iter().zip(told) {
         // Twice: what was cached by the first has to be as good.
         for round in 1..=2 {

@@ -68,7 +68,8 @@ fn compare(root: &Path, case: &str) {
     let place = place(root);
     let warm = open(root);
     for who in [who(0, 0), who(OWNER, 1), who(41_001, GROUP), who(41_001, 1)] {
-        let ask = || questions().iter().map(|(path, want, way)| host_access(place.as_fd(), path, *want, *way)).collect::<Vec<_>>();
+        let ask =
+            || questions().iter().map(|(path, want, way)| host_access(place.as_fd(), path, *want, *way)).collect::<Vec<_>>();
         let told = as_user(&who, ask).unwrap();
         let fresh = open(root).with_credentials(who.credentials());
         let warm = warm.clone().with_credentials(who.credentials());
@@ -104,7 +105,8 @@ fn each_node_goes_by_the_flags_of_its_own_mount() {
         }
         PLACES.iter().for_each(|place| fill(&root.join(place)));
         fs::set_permissions(root, fs::Permissions::from_mode(0o777)).unwrap();
-        let cases = [("ro,exec", "rw,exec", "rw,noexec"), ("ro,noexec", "rw,exec", "ro,exec"), ("rw,noexec", "rw,exec", "ro,exec")];
+        let cases =
+            [("ro,exec", "rw,exec", "rw,noexec"), ("ro,noexec", "rw,exec", "ro,exec"), ("rw,noexec", "rw,exec", "ro,exec")];
         for (on_root, on_tmp, on_data) in cases {
             for (place, options) in PLACES.iter().zip([on_root, on_tmp, on_data]) {
                 mounted(&["-o", &format!("remount,bind,{options}")], &root.join(place));

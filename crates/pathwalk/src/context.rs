@@ -102,7 +102,8 @@ impl<T: AsPath + ?Sized> AsPath for &T {
 /// | `EACCES` | a directory on the way may not be searched; or `protected_symlinks` forbids the last link |
 /// | `ELOOP` | more than 40 links, or the mount follows none |
 /// | `EBADF` | a relative path starts at a handle of another `Vfs` |
-/// | `ENFILE` | the budget is used up by what is pinned |
+/// | `ENFILE` | the budget is used up by what is pinned: a walk pins as many entries as its path has components |
+/// | `ESTALE` | the file system says so twice, or a node changed its type under its key |
 /// | any | what the file system answered |
 ///
 /// # Cost
@@ -126,6 +127,16 @@ impl Context {
     /// Whose rights it has.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
+    }
+
+    /// Where absolute paths start, and `..` ends.
+    pub fn root(&self) -> &Handle {
+        &self.root
+    }
+
+    /// Where relative paths start.
+    pub fn cwd(&self) -> &Handle {
+        &self.cwd
     }
 
     /// The same place with other rights.
@@ -173,6 +184,14 @@ impl Context {
     /// The same from a starting point. An empty path means the handle itself, and is `ENOENT` where that is no link.
     pub fn readlinkat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
         ops::readlink::readlinkat(self, at, path.path_bytes(), buffer)
+    }
+
+    /// The whole body of a link. Errors as [`readlink`](Self::readlink). Cost: one allocation of 4095 bytes.
+    pub fn read_link<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<u8>, Errno> {
+        let mut body = vec![0; crate::limits::LINK_MAX];
+        let length = self.readlink(path, &mut body)?;
+        body.truncate(length);
+        Ok(body)
     }
 
     /// A handle on what `path` leads to, as `open(O_PATH)` gives.

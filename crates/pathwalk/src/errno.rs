@@ -108,6 +108,20 @@ impl From<Errno> for std::io::Error {
     }
 }
 
+/// The number in an error of the system; `EIO` for one that has none.
+impl From<&std::io::Error> for Errno {
+    fn from(error: &std::io::Error) -> Self {
+        error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+    }
+}
+
+/// The number in an error of the system; `EIO` for one that has none.
+impl From<std::io::Error> for Errno {
+    fn from(error: std::io::Error) -> Self {
+        Errno::from(&error)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,8 @@ use crate::vfs::Vfs;
 /// A pinned place in the tree, as an `O_PATH` descriptor is: any kind of node, no right to read or write it.
 ///
 /// It stays what it is when it is renamed or unlinked. Dropping one never blocks: it gives a count back, and what has become
-/// garbage is collected by whoever next needs the memory.
+/// garbage is collected by whoever next needs the memory. (The last of all handles, contexts and clones of a `Vfs` takes the caches with
+/// it, which tells the file system of every node.)
 pub struct Handle {
     vfs: Vfs,
     dentry: DentryId,

@@ -2,6 +2,7 @@
 #![doc = include_str!("../README.md")]
 
 mod attr;
+mod builder;
 mod config;
 mod context;
 mod dcache;
@@ -22,6 +23,7 @@ mod vfs;
 mod walk;
 
 pub use attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
+pub use builder::{BuildError, VfsBuilder};
 pub use context::{AsPath, At, AtFlags, Context};
 pub use errno::Errno;
 pub use fs_api::{
@@ -31,7 +33,7 @@ pub use handle::Handle;
 pub use mount::MountFlags;
 pub use permission::{Access, Capabilities, Credentials};
 pub use stats::{HandOver, Pool, Stats};
-pub use vfs::{BuildError, Vfs, VfsBuilder};
+pub use vfs::Vfs;
 
 #[doc(hidden)]
 pub mod internals;

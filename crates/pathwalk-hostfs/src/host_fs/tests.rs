@@ -147,3 +147,63 @@ fn every_way_to_read_a_list_tells_the_same() {
     }
     assert_eq!(fs.nodes.read().place(fs.key).map(|(dir, _)| dir.len()), Some(0));
 }
+
+#[test]
+fn a_check_that_is_repeated_asks_the_host_no_more() {
+    let (dir, fs) = new();
+    fs::write(dir.path().join("file"), "").unwrap();
+    fs::set_permissions(dir.path().join("file"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir(dir.path().join("dir")).unwrap();
+    let nodes = [&b"file"[..], b"dir"].map(|name| find(&fs, fs.key, name));
+    let nobody = Credentials::user(65534, 65534, &[]);
+    let check = |node: &Node| {
+        let wants = [Access::READ, Access::WRITE, Access::EXECUTE];
+        wants.map(|want| fs.permission(node.key, &nobody.effective(), want))
+    };
+    let before = fs.memory();
+    let answers = nodes.each_ref().map(check);
+    assert!(answers[0].iter().all(|answer| *answer == Err(Errno::EACCES)), "{answers:?}");
+    assert!(fs.memory() > before, "what is kept is counted");
+    fs::remove_file(dir.path().join("file")).unwrap();
+    fs::remove_dir(dir.path().join("dir")).unwrap();
+    assert_eq!(nodes.each_ref().map(check), answers);
+    // Attributes that are asked for anew leave nothing of what was known before.
+    assert_eq!(fs.attributes(nodes[0].key), Err(Errno::ESTALE));
+    fs::write(dir.path().join("other"), "").unwrap();
+    let other = find(&fs, fs.key, b"other");
+    check(&other);
+    fs.attributes(other.key).unwrap();
+    fs::remove_file(dir.path().join("other")).unwrap();
+    assert_eq!(check(&other)[0], Err(Errno::ESTALE));
+}
+
+#[test]
+fn a_number_that_goes_to_another_type_is_stale() {
+    let (dir, fs) = new();
+    let path = dir.path().join("l");
+    let number = |path: &std::path::Path| std::os::unix::fs::MetadataExt::ino(&fs::symlink_metadata(path).unwrap());
+    let reused = (0..1000).find_map(|_| {
+        symlink("body", &path).unwrap();
+        let link = find(&fs, fs.key, b"l");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        if number(&path) == link.attributes.ino {
+            return Some(link);
+        }
+        fs::remove_file(&path).unwrap();
+        fs.forget(link.key);
+        None
+    });
+    let Some(link) = reused else {
+        let why = format!("the file system of {} does not use inode numbers again", dir.path().display());
+        return pathwalk_tests::skipped("a_number_that_goes_to_another_type_is_stale", &why);
+    };
+    assert_eq!(fs.attributes(link.key), Err(Errno::ESTALE));
+    assert_eq!(fs.read_link(link.key), Err(Errno::ESTALE));
+    assert_eq!(fs.acl(link.key), Err(Errno::ESTALE));
+    assert_eq!(fs.permission(link.key, &Credentials::root().effective(), Access::READ), Err(Errno::ESTALE));
+    let file = find(&fs, fs.key, b"l");
+    assert_eq!((file.attributes.kind, file.attributes.ino), (FileType::Regular, link.attributes.ino));
+    assert_ne!(file.key, link.key, "the engine takes equal keys for one inode");
+    assert_eq!(fs.attributes(file.key), Ok(file.attributes));
+}

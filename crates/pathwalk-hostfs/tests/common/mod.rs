@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 
 use pathwalk::{Access, Context, Credentials, Errno, Vfs};
 use pathwalk_hostfs::HostFs;
-use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::Errno;
-use rustix::thread::{self, Gid, Uid};
+use rustix::fs::{Access as HostAccess, AtFlags, CWD, Mode, OFlags, accessat, openat};
+use rustix::io;
+use rustix::thread::{self, Gid, Uid, UnshareFlags, unshare_unsafe};
 
 /// An engine on a directory of the host, and root's context in it.
 pub(crate) fn walk(root: &Path) -> Context {
@@ -67,14 +67,14 @@ impl Who {
 
 /// Runs `ask` as `who`, in a thread whose credentials alone are changed; an error says why this process may not do that.
 pub(crate) fn as_user<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> Result<T, String> {
-    let refused = |errno: Errno| match is_mapped(who.uid) {
+    let refused = |errno: io::Errno| match is_mapped(who.uid) {
         true => format!("this process may not become user {} ({errno}): run it as root", who.uid),
         false => format!("user {} is not mapped in this user namespace: run it as the host's root", who.uid),
     };
     become_and_ask(who, ask).map_err(refused)
 }
 
-fn become_and_ask<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> Result<T, Errno> {
+fn become_and_ask<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let become_and_ask = || {
             let groups: Vec<Gid> = who.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();

@@ -19,13 +19,19 @@ use crate::{Errno, Freshness};
 ///
 /// - Calls come from the thread that asked the `Vfs`, and block it. Any method may be called from any thread, and from
 ///   several at once.
-/// - `lookup`, `revalidate` and `read_link` may run beside each other in one directory. A method that changes a directory
+/// - `lookup` and `revalidate` may run beside each other in one directory. A method that changes a directory
 ///   ([`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename)) runs beside no
-///   other call about that directory's names.
+///   other call about that directory's names. Calls about a node (`attributes`, `read_link`, `permission`, `acl`,
+///   `set_attributes`, `forget`) may run beside anything.
+/// - A name may be looked up again although the answer was kept: to read a link's body that found no room, when a directory turns
+///   up under another name, or because something was stale.
 /// - **Re-entrancy.** The engine holds the directory's lock while it calls: a method must not call back into the same `Vfs`,
 ///   except for [`Directory::path`]. Another `Vfs` is fine.
+/// - **Who checks what.** The engine looks after names: `unlink` and `rename` are called for names that are there, `create` and `link` for names that
+///   are not, and never to move a directory below itself. What depends on your nodes you check: `ENOTEMPTY`, `ENOTDIR` and `EISDIR` of a rename
+///   over something of another kind, `EPERM` for a link to a directory, `EMLINK`, `ENOSPC`, `EROFS`.
 /// - **Panics.** A panic unwinds through the caller's operation. Threads that wait for the same name wake and ask again, no
-///   lock stays held, the name stays uncached. What the file system's own locks do is its own affair.
+///   lock stays held, the name stays uncached. What the file system's own locks do is its own affair. (A panic in `forget` may meet another and abort.)
 ///
 /// # Errors
 ///
@@ -36,7 +42,9 @@ use crate::{Errno, Freshness};
 /// # Nodes and their keys
 ///
 /// A [`NodeKey`] is yours to choose. The engine calls with keys that you handed out and that were not yet forgotten:
-/// [`forget`](Self::forget) comes exactly once for each [`Node`] you returned.
+/// [`forget`](Self::forget) comes exactly once for each [`Node`] you returned. A key belongs to one type of node for as long as it is not
+/// forgotten: another type under it is [`Errno::ESTALE`]. A directory that turns up under a second name is taken to have been moved
+/// there.
 ///
 /// # Memory
 ///
@@ -59,7 +67,8 @@ pub trait FileSystem: Send + Sync {
 
     /// Whether `who` may do `want` with a node under [`PermissionRule::Own`](crate::PermissionRule), or with one whose ACL is
     /// [`Present`](AclState::Present). The answer is final: capabilities are yours to grant
-    /// (`EACCES` to refuse; [`Subject::overrides`] has the generic rule for them).
+    /// (`EACCES` to refuse; [`Subject::overrides`] has the generic rule for them). For a node with an ACL,
+    /// [`Acl::check`](crate::permission::Acl::check) is the whole answer.
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         let _ = (node, who, want);
         Err(Errno::EACCES)
@@ -72,8 +81,8 @@ pub trait FileSystem: Send + Sync {
         Ok(AclState::Absent)
     }
 
-    /// Whether `name` in `dir` still leads to `node` (`None`: is still absent). Asked only where
-    /// [`Freshness::AskEachTime`] says so.
+    /// Whether `name` in `dir` still leads to `node` (`None`: is still absent). Asked before each use where
+    /// [`Freshness::AskEachTime`] says so, and of every entry on the way once something was `ESTALE`.
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
         let _ = (dir, name, node);
         Ok(Validity::Valid)
@@ -85,7 +94,8 @@ pub trait FileSystem: Send + Sync {
     }
 
     /// One [`Node`] of this key that you returned is no longer held. Must not block for long: it runs in whichever
-    /// thread needed the memory.
+    /// thread needed the memory, perhaps with a directory's lock held. A node that was unlinked while somebody held it is forgotten when its slot
+    /// is needed, not when it is let go of: letting go never blocks.
     fn forget(&self, node: NodeKey) {
         let _ = node;
     }
@@ -127,50 +137,57 @@ pub trait FileSystem: Send + Sync {
     }
 }
 
-impl<T: FileSystem + ?Sized> FileSystem for std::sync::Arc<T> {
-    fn root(&self) -> Result<Node, Errno> {
-        (**self).root()
-    }
-    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        (**self).lookup(dir, name)
-    }
-    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-        (**self).attributes(node)
-    }
-    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
-        (**self).read_link(node)
-    }
-    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
-        (**self).permission(node, who, want)
-    }
-    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
-        (**self).acl(node)
-    }
-    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
-        (**self).revalidate(dir, name, node)
-    }
-    fn absence(&self) -> Freshness {
-        (**self).absence()
-    }
-    fn forget(&self, node: NodeKey) {
-        (**self).forget(node);
-    }
-    fn memory(&self) -> u64 {
-        (**self).memory()
-    }
-    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
-        (**self).create(dir, name, new)
-    }
-    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
-        (**self).link(node, dir, name)
-    }
-    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
-        (**self).unlink(dir, name, node)
-    }
-    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
-        (**self).rename(from, to, flags)
-    }
-    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
-        (**self).set_attributes(node, set)
-    }
+/// A pointer to a file system is one.
+macro_rules! by_pointer {
+    ($($pointer:ty)*) => {
+        $(impl<T: FileSystem + ?Sized> FileSystem for $pointer {
+            fn root(&self) -> Result<Node, Errno> {
+                (**self).root()
+            }
+            fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+                (**self).lookup(dir, name)
+            }
+            fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+                (**self).attributes(node)
+            }
+            fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+                (**self).read_link(node)
+            }
+            fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+                (**self).permission(node, who, want)
+            }
+            fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+                (**self).acl(node)
+            }
+            fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+                (**self).revalidate(dir, name, node)
+            }
+            fn absence(&self) -> Freshness {
+                (**self).absence()
+            }
+            fn forget(&self, node: NodeKey) {
+                (**self).forget(node);
+            }
+            fn memory(&self) -> u64 {
+                (**self).memory()
+            }
+            fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+                (**self).create(dir, name, new)
+            }
+            fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+                (**self).link(node, dir, name)
+            }
+            fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+                (**self).unlink(dir, name, node)
+            }
+            fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+                (**self).rename(from, to, flags)
+            }
+            fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+                (**self).set_attributes(node, set)
+            }
+        })*
+    };
 }
+
+by_pointer! { std::sync::Arc<T> Box<T> }

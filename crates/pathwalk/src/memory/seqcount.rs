@@ -9,7 +9,7 @@
 //! unchanged: whoever uses one must test [`ODD`] in it. Readers never spin: a writer can be descheduled.
 //!
 //! Writer: [`write`] makes the count odd (compare-and-swap, Acquire: one writer at a time, who sees what the last one wrote),
-//! fence Release, data (Relaxed), [`Writing::end`] (store Release). It is held for a few stores and never over a call.
+//! fence Release, data (Relaxed), [`Writing::end`] (store Release). It is held for a few stores and a table's entry, never over a lock or a call of the file system.
 //!
 //! Pairs: the reader's Acquire sample with `end`'s Release store: it sees all of that write. The reader's Acquire fence with
 //! the writer's Release fence: a reader that saw any word of a newer write sees the odd count, or a later one, in its recheck.
@@ -42,7 +42,7 @@ pub(crate) fn unchanged(word: &AtomicU64, sampled: u64) -> bool {
     word.load(Ordering::Relaxed) == sampled
 }
 
-/// A sample that is even; waits for a writer to finish. For slow paths that hold no lock a writer could want.
+/// A sample that is even; waits for a writer to finish. Writers wait for nothing, so any lock may be held.
 pub(crate) fn sample_even(word: &AtomicU64) -> u64 {
     let mut tries = 0;
     loop {

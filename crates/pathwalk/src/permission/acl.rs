@@ -3,7 +3,7 @@
 //! For file systems that keep ACLs: parse `system.posix_acl_access` and ask [`Acl::permits`]. Source: `acl(5)`.
 
 use super::{Access, Subject};
-use crate::Errno;
+use crate::{Attributes, Errno};
 
 /// Whom an entry is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +62,16 @@ impl Acl {
             return Err(Errno::EINVAL);
         }
         entries.iter().map(parse).collect::<Result<_, _>>().map(Acl)
+    }
+
+    /// The whole check of a node that has this list: the owner's bits are final; then the list, if any group bit is set, else other's
+    /// bits; then capabilities. `EACCES` if refused. This is what [`FileSystem::permission`](crate::FileSystem::permission) is to answer for
+    /// such a node. Source: `acl(5)`.
+    pub fn check(&self, who: &Subject<'_>, node: &Attributes, want: Access) -> Result<(), Errno> {
+        if who.uid() == node.uid || node.mode & 0o070 == 0 {
+            return super::generic(who, node.kind, node.mode, node.uid, node.gid, want);
+        }
+        if self.permits(who, node.uid, node.gid, want) || who.overrides(node, want) { Ok(()) } else { Err(Errno::EACCES) }
     }
 
     /// Whether the list lets `who` do `want` with a node of this owner and group. Capabilities are not asked.
@@ -141,6 +151,21 @@ mod tests {
         assert!(!may(12, &[20], Access::READ), "a group that matched and did not grant refuses, whatever others get");
         assert!(may(12, &[20, 30], Access::READ), "any matching group may grant");
         assert!(may(12, &[], Access::READ) && !may(12, &[], Access::EXECUTE));
+    }
+
+    #[test]
+    fn the_mode_comes_before_the_list_and_capabilities_after() {
+        use crate::permission::Capabilities;
+        let check = |who: &Credentials, mode, want| {
+            let node = Attributes { uid: 10, gid: 20, ..Attributes::new(crate::FileType::Regular, mode) };
+            list().check(&who.effective(), &node, want).is_ok()
+        };
+        let (owner, named) = (Credentials::user(10, 1, &[]), Credentials::user(11, 1, &[]));
+        assert!(check(&owner, 0o770, Access::WRITE), "the owner's bits, not his entry");
+        assert!(!check(&owner, 0o070, Access::READ));
+        assert!(check(&named, 0o070, Access::EXECUTE));
+        assert!(!check(&named, 0o700, Access::EXECUTE), "no group bit: the list is not asked");
+        assert!(check(&named.with_capabilities(Capabilities::DAC_OVERRIDE), 0o700, Access::EXECUTE));
     }
 
     #[test]

@@ -1,0 +1,171 @@
+//! How a `Vfs` is built: budget, mount, switches; and what can go wrong.
+
+use crate::Errno;
+use crate::attr::FileType;
+use crate::dcache::dentry::{Dentries, DentryId};
+use crate::dcache::in_lookup::Waiters;
+use crate::dcache::rename::Moves;
+use crate::fs_api::{FileSystem, Freshness};
+use crate::icache::inode::Inodes;
+use crate::icache::refresh::Versions;
+use crate::memory::budget::Split;
+use crate::memory::reclaim::Hand;
+use crate::memory::side::Side;
+use crate::mount::MountFlags;
+use crate::permission::Access;
+use crate::stats::Counters;
+use crate::sync::Arc;
+use crate::vfs::{Core, SymlinkProtection, Vfs};
+use crate::walk::component::NameHash;
+
+/// How a [`Vfs`] is to be.
+#[derive(Clone, Debug)]
+pub struct VfsBuilder {
+    budget: u64,
+    mount: MountFlags,
+    symlinks: SymlinkProtection,
+    seed: Option<u64>,
+}
+
+impl Vfs {
+    /// A builder with a budget of 64 MiB.
+    pub fn builder() -> VfsBuilder {
+        VfsBuilder { budget: 64 << 20, mount: MountFlags::empty(), symlinks: SymlinkProtection::Off, seed: None }
+    }
+}
+
+impl VfsBuilder {
+    /// The most memory that the caches may take, in bytes, tables and locks included; a cached file takes about 250. What is not
+    /// used costs address space only (where transparent huge pages are on for everything, up to 2 MiB for each of the seven arrays). Default:
+    /// 64 MiB.
+    #[must_use]
+    pub fn budget(mut self, bytes: u64) -> Self {
+        self.budget = bytes;
+        self
+    }
+
+    /// The switches of the mount. Default: none.
+    #[must_use]
+    pub fn mount_flags(mut self, flags: MountFlags) -> Self {
+        self.mount = flags;
+        self
+    }
+
+    /// Turns `protected_symlinks` on: in a sticky directory that everyone may write to, a link in the last component is followed
+    /// only by its owner, or if the directory's owner owns it; else `EACCES`. Source: `proc(5)`.
+    #[must_use]
+    pub fn protect_symlinks(mut self) -> Self {
+        self.symlinks = SymlinkProtection::On;
+        self
+    }
+
+    /// The seed of the hash of names: for tests and benches that have to be repeatable. Default: random, so that nobody can choose names that
+    /// collide.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Reserves the memory and asks the file system for its root.
+    pub fn build(self, fs: impl FileSystem + 'static) -> Result<Vfs, BuildError> {
+        let (least, most) = (Split::least(), Split::most());
+        if self.budget < least {
+            return Err(BuildError::BudgetTooSmall { given: self.budget, least });
+        }
+        if self.budget > most {
+            return Err(BuildError::BudgetTooLarge { given: self.budget, most });
+        }
+        let split = Split::of(self.budget);
+        let seed = self.seed.unwrap_or_else(random_seed);
+        let mut asks_mount = Access::empty();
+        asks_mount.set(Access::WRITE, self.mount.contains(MountFlags::READ_ONLY));
+        asks_mount.set(Access::EXECUTE, self.mount.contains(MountFlags::NOEXEC));
+        let mut core = Core {
+            dentries: Dentries::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
+            inodes: Inodes::new(split.inodes).ok_or(BuildError::OutOfMemory)?,
+            side: Side::new(split.side).ok_or(BuildError::OutOfMemory)?,
+            hash: NameHash::new(seed),
+            inode_seed: seed ^ 0x5bd1_e995_7b93_1a6f,
+            fs: Box::new(fs),
+            root: DentryId::NONE,
+            mount: self.mount,
+            asks_mount,
+            symlinks: self.symlinks,
+            moves: Moves::new(),
+            waiters: Waiters::new(),
+            versions: Versions::new(),
+            hand: Hand::new(),
+            counters: Counters::new(),
+            budget: self.budget,
+        };
+        core.root = core.make_root()?;
+        Ok(Vfs(Arc::new(core)))
+    }
+}
+
+impl Core {
+    /// The root's dentry: pinned, its own parent, in no list and no table.
+    fn make_root(&self) -> Result<DentryId, BuildError> {
+        let root = self.dentries.take().ok_or(BuildError::OutOfMemory)?;
+        let reserved = self.reserve_inode().map_err(|_| BuildError::OutOfMemory)?;
+        let node = self.fs.root().map_err(BuildError::Root)?;
+        if node.attributes.kind != FileType::Directory {
+            self.fs.forget(node.key);
+            return Err(BuildError::RootNotADirectory);
+        }
+        let inode = self.iget(&node, reserved, None).map_err(BuildError::Root)?;
+        self.fill_root(root);
+        self.instantiate(root, inode, Freshness::Stable).map_err(|_| BuildError::Root(Errno::ELOOP))?;
+        Ok(root)
+    }
+}
+
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0)
+}
+
+/// Why a `Vfs` could not be built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The budget does not buy the least number of slots.
+    BudgetTooSmall {
+        /// Bytes given.
+        given: u64,
+        /// Bytes that are enough.
+        least: u64,
+    },
+    /// The budget buys more slots than handles can tell apart.
+    BudgetTooLarge {
+        /// Bytes given.
+        given: u64,
+        /// Bytes that are not too many.
+        most: u64,
+    },
+    /// The allocator could not reserve the budget.
+    OutOfMemory,
+    /// The file system could not say what its root is.
+    Root(Errno),
+    /// The file system's root is no directory.
+    RootNotADirectory,
+}
+
+impl std::fmt::Display for BuildError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BuildError::BudgetTooSmall { given, least } => {
+                write!(f, "a budget of {given} bytes is too small: give at least {least}")
+            }
+            BuildError::BudgetTooLarge { given, most } => {
+                write!(f, "a budget of {given} bytes is too large: give at most {most}")
+            }
+            BuildError::OutOfMemory => f.write_str("the budget could not be reserved: give a smaller one"),
+            BuildError::Root(errno) => write!(f, "the file system could not give its root directory: {errno}"),
+            BuildError::RootNotADirectory => f.write_str("the file system's root is not a directory"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
