@@ -10,9 +10,8 @@ use std::path::Path;
 use pathwalk::{Access, Context, Errno};
 use pathwalk_tests::skipped;
 use rustix::fs::AtFlags;
-use rustix::fs::{Access as HostAccess, AtFlags, accessat};
 
-use common::{Who, as_user, place, set_list, walk};
+use common::{Who, as_user, host_access, place, set_list, walk, wants};
 
 const OWNER: u32 = 41_000;
 const OWNING_GROUP: u32 = 42_000;

@@ -13,7 +13,7 @@ use pathwalk_tests::skipped;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::thread::UnshareFlags;
 
-use common::{Who, as_user, attempt, walk};
+use common::{Who, apart, as_user, walk};
 
 /// `root` to be walked, and beside it `outside` with a file `secret`.
 fn build() -> (tempfile::TempDir, PathBuf, PathBuf) {

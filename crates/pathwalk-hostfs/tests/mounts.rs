@@ -5,15 +5,16 @@ mod common;
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, Vfs};
 use pathwalk_hostfs::HostFs;
+use pathwalk_tests::skipped;
 use rustix::fs::AtFlags as HostAtFlags;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::thread::UnshareFlags;
 
-use common::{Who, apart, as_user, host_access, place, skipped, succeeds, walk, wants};
+use common::{Who, apart, as_user, attempt, host_access, place, walk, wants};
 
 const OWNER: u32 = 41_000;
 const GROUP: u32 = 42_000;
@@ -23,10 +24,6 @@ const PLACES: [&str; 3] = [".", "tmp", "data"];
 
 /// What is on each: a name and, of files and directories, the mode.
 const NODES: [(&str, u32); 5] = [("plain", 0o644), ("program", 0o755), ("private", 0o600), ("open", 0o777), ("closed", 0o750)];
-
-fn mounted(options: &[&str], on: &Path) {
-    assert!(succeeds("mount", options, on), "mount {options:?} {}", on.display());
-}
 
 /// The same nodes on one mount: files, directories (`d-`), a pipe and links.
 fn fill(dir: &Path) {
@@ -93,15 +90,12 @@ fn open(root: &Path) -> Context {
 fn each_node_goes_by_the_flags_of_its_own_mount() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path();
-    if as_user(&Who { uid: OWNER, gid: 1, groups: vec![] }, || ()).is_none() {
-        return skipped("this process cannot take other credentials: run it as root");
-    }
     let mount_and_compare = || {
-        mounted(&["--make-rprivate"], Path::new("/"));
-        mounted(&["--bind", root.to_str().unwrap()], root);
+        attempt("mount", &["--make-rprivate"], Path::new("/"))?;
+        attempt("mount", &["--bind", root.to_str().unwrap()], root)?;
         for place in &PLACES[1..] {
             fs::create_dir(root.join(place)).unwrap();
-            mounted(&["-t", "tmpfs", "tmpfs"], &root.join(place));
+            attempt("mount", &["-t", "tmpfs", "tmpfs"], &root.join(place))?;
         }
         PLACES.iter().for_each(|place| fill(&root.join(place)));
         fs::set_permissions(root, fs::Permissions::from_mode(0o777)).unwrap();
@@ -109,15 +103,27 @@ fn each_node_goes_by_the_flags_of_its_own_mount() {
             [("ro,exec", "rw,exec", "rw,noexec"), ("ro,noexec", "rw,exec", "ro,exec"), ("rw,noexec", "rw,exec", "ro,exec")];
         for (on_root, on_tmp, on_data) in cases {
             for (place, options) in PLACES.iter().zip([on_root, on_tmp, on_data]) {
-                mounted(&["-o", &format!("remount,bind,{options}")], &root.join(place));
+                attempt("mount", &["-o", &format!("remount,bind,{options}")], &root.join(place))?;
             }
             compare(root, &format!("root {on_root}, tmp {on_tmp}, data {on_data}"));
         }
         assert_eq!(HostFs::open(root).unwrap().mount_flags(), MountFlags::empty());
+        Ok(())
     };
-    if !apart(UnshareFlags::NEWNS, mount_and_compare) {
-        skipped("this process may not mount");
+    let can_ask = as_user(&Who { uid: OWNER, gid: 1, groups: vec![] }, || ());
+    if let Err(why) = can_ask.and_then(|()| apart(UnshareFlags::NEWNS, mount_and_compare)) {
+        skipped("each_node_goes_by_the_flags_of_its_own_mount", &why);
     }
+}
+
+/// `root` to be walked, and beside it `outside` with a file `secret`.
+fn build() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
+    fs::create_dir_all(root.join("d/sub")).unwrap();
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "").unwrap();
+    (dir, root, outside)
 }
 
 #[test]
@@ -130,7 +136,7 @@ fn bind_mounts_are_crossed_and_told_apart() {
         attempt("mount", &["--bind", outside.to_str().unwrap()], &root.join("bound"))?;
         attempt("mount", &["--bind", root.join("d").to_str().unwrap()], &root.join("d/sub"))?;
         fs::write(root.join("d/script"), "").unwrap();
-        set_mode(&root.join("d/script"), 0o755);
+        fs::set_permissions(root.join("d/script"), fs::Permissions::from_mode(0o755)).unwrap();
         attempt("mount", &["-o", "remount,bind,ro,noexec"], &root.join("d/sub"))?;
         check_mounts(&root);
         Ok(())

@@ -1,8 +1,8 @@
 //! Who may do what: the generic check of `path_resolution(7)`, split so that each part can be read alone.
 //!
-//! - [`credentials`](self::credentials): who asks;
-//! - [`mode_bits`](self::mode_bits): owner, group, other, capabilities;
-//! - [`acl`](self::acl): the entries of an access control list.
+//! - `credentials`: who asks;
+//! - `mode_bits`: owner, group, other, capabilities;
+//! - `acl`: the entries of an access control list.
 //!
 //! The order of all checks is in `ops/access.rs`.
 //!
