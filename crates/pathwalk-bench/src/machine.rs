@@ -88,8 +88,8 @@ impl LastLinks {
     }
 }
 
-/// The engine over all files that this process sees, under the same rules: its credentials, working directory, and the
-/// switches of the root's mount.
+/// The engine over all files that this process sees, under the same rules: its credentials, its working directory, and what
+/// [`HostFs`] leaves to the engine of the root's mount.
 pub fn host(links: LastLinks) -> Result<Context, SetUpError> {
     let fs = HostFs::open(Path::new("/")).doing(|| "opening \"/\" as the root".into())?;
     let builder = Vfs::builder().budget(BUDGET).mount_flags(fs.mount_flags());

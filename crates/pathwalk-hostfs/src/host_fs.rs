@@ -163,10 +163,11 @@ impl FileSystem for HostFs {
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-        let (reached, attributes) = self.reach(node)?;
-        let Loaded { attributes, guard } = self.load(&reached, attributes);
+        let loaded = self.reach(node).map(|(reached, attributes)| self.load(&reached, attributes));
+        // Of a node that is not there any more, too: its key may come back.
+        let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
         self.nodes.write().refresh_guard(node, guard);
-        Ok(attributes)
+        loaded.map(|loaded| loaded.attributes)
     }
 
     fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {

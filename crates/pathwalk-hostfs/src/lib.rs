@@ -32,32 +32,33 @@
 //!
 //! # Cost
 //!
-//! System calls of a name that is not cached: absent 1, a file or device 3, a link or a directory 4; the first node of a mount 1
-//! more. First check of a file: 4 more (its ACL). Attributes asked anew: 3, of a directory 4. Memory: 60 to 64 bytes for each
-//! node that the `Vfs` holds, and its name again where that is longer than 22 bytes; [`memory`](pathwalk::FileSystem::memory)
-//! reports it.
+//! System calls of a name that is not cached: absent 1, a file or device 3, a link or a directory 4; the first node of a
+//! mount 1 more. First check of a file: 4 more (its ACL). Attributes asked anew: 3, of a directory 4. Memory: 60 to 64 bytes
+//! for each node that the `Vfs` holds, and its name again where that is longer than 22 bytes;
+//! [`memory`](pathwalk::FileSystem::memory) reports it.
 //!
-//! On a read-only or noexec mount files have a permission rule of their own, on a read-only one directories and links too. Every
-//! check of such a file at the end of a path is handed over to the locked walk, which asks here, even for reading: the engine
-//! has one rule for all that may be wanted of a node. The first check costs the 4 system calls of the ACL and keeps about 110 bytes;
-//! those that follow make no system call. Directories that everyone may search are passed without asking, as anywhere. That is
-//! slower than the lock-free walk, and right.
+//! On a read-only or noexec mount files have a permission rule of their own, on a read-only one directories and links too.
+//! Every check of such a file at the end of a path is handed over to the locked walk, which asks here, even for reading: the
+//! engine has one rule for all that may be wanted of a node. The first check costs the 4 system calls of the ACL and keeps
+//! about 110 bytes; those that follow make no system call. Directories that everyone may search are passed without asking,
+//! as anywhere. That is slower than the lock-free walk, and right.
 //!
 //! # What it does not do
 //!
-//! - Notice changes. A node that moved is found again only by a lookup under its new name; until then it is `ESTALE`. A node that
-//!   was removed, and whose inode number went to a new one of the same type, is taken for that.
-//! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed by their text (`pipe:[7]`), so they are
-//!   absent where the kernel finds an open file.
-//! - Tell a name that is absent from one whose directory was taken away on the host meanwhile: both are absent, and remembered so.
+//! - Notice changes. A node that moved is found again only by a lookup under its new name; until then it is `ESTALE`. A new
+//!   node that got the inode number of one that was removed, and is of the same type, is taken for the old one.
+//! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed by their text
+//!   (`pipe:[7]`), so they are absent where the kernel finds an open file.
+//! - Tell a name that is absent from one whose directory was taken away on the host meanwhile: both are absent, and
+//!   remembered so.
 //! - Repeat the private permission checks of NFS, FUSE or `/proc`: mode bits and ACL are taken at their word.
 //! - Obey `nosymfollow` on a mount below the root, or tell a read-only file system from a read-only mount of it: both refuse
 //!   with `EACCES` before `EROFS`.
 //! - Put a noexec mount before an immutable file: to write and execute that at once is `EPERM` here, `EACCES` in the kernel.
-//! - Model ids that are not mapped, by a user namespace or an id-mapped mount. The host shows them as the overflow id, 65534, and they
-//!   are taken for that very user and group. The kernel refuses to write to a file whose owner or group has no mapping
-//!   (`EACCES`), and `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH` of a user namespace do not reach inodes that are not mapped into
-//!   it; here they reach all.
+//! - Model ids that are not mapped, by a user namespace or an id-mapped mount. The host shows them as the overflow id,
+//!   65534, and they are taken for that very user and group. The kernel refuses to write to a file whose owner or group has
+//!   no mapping (`EACCES`), and `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH` of a user namespace do not reach inodes that
+//!   are not mapped into it; here they reach all.
 //!
 //! # What it needs
 //!
