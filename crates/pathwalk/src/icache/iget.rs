@@ -181,7 +181,7 @@ impl Core {
             let life = pin::read(self.inodes.life(id))?;
             // Key and life were read of one and the same inode; then the pin is of that one.
             let same = inode::key_of(record) == key && word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word);
-            (same && pin::pin(self.inodes.life(id), life)).then_some(PinnedInode { core: self, id })
+            (same && pin::pin(self.inodes.life(id), life)).then(|| PinnedInode { core: self, id })
         })
     }
 
@@ -196,7 +196,7 @@ impl Core {
                 let (same, life) = (inode::key_of(record) == key, pin::read(self.inodes.life(id)));
                 if seqcount::unchanged(&record[WORD], word) {
                     let pinned = same && life.is_some_and(|life| pin::pin(self.inodes.life(id), life));
-                    return pinned.then_some(PinnedInode { core: self, id });
+                    return pinned.then(|| PinnedInode { core: self, id });
                 }
             }
         })
