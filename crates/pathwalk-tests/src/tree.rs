@@ -1,8 +1,9 @@
-//! Recorded trees and traces of `traces/`: parsed, and laid into a file system or a directory of the host.
+//! Recorded trees of `traces/`: parsed, and laid into a file system or a directory of the host.
 //!
-//! A tree has a line for each node, `kind TAB path TAB mode in octal TAB link body`, directories before what is in them. A trace
-//! has a line for each call of `access(2)`, `path TAB mode`. Paths are bytes. Nothing outside the tree can be named: a path with
-//! `..` in it is refused.
+//! A tree has a line for each node, `kind TAB path TAB mode in octal TAB link body`, directories before what is in them. Paths are
+//! bytes. Nothing outside the tree can be named: a path with `..` in it is refused.
+//!
+//! Traces, which are asked on such trees, are read by `pathwalk_bench::trace`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -11,15 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use pathwalk::Access;
 use pathwalk_memfs::MemFs;
 
-/// What gcc and the linker ask for.
-const GCC_TRACE: &[u8] = include_bytes!("../../../traces/gcc-access.tsv");
-/// All that those calls go through.
+/// All that the lookups of gcc and the linker go through.
 const GCC_TREE: &[u8] = include_bytes!("../../../traces/gcc-access.tree");
 
-/// A line that is no node or no call.
+/// A line that is no node.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}, \"{}\": {problem}", text.escape_ascii())]
 pub struct ParseError {
@@ -29,15 +27,6 @@ pub struct ParseError {
     pub text: Vec<u8>,
     /// What is wrong with it.
     pub problem: &'static str,
-}
-
-/// A call of `access(2)`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Call {
-    /// Which path was asked for.
-    pub path: Vec<u8>,
-    /// How it was to be accessed.
-    pub want: Access,
 }
 
 /// What a node of a tree is.
@@ -66,32 +55,9 @@ pub struct Entry {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree(pub Vec<Entry>);
 
-/// The calls of gcc and the linker.
-pub fn gcc_trace() -> Result<Vec<Call>, ParseError> {
-    parse_trace(GCC_TRACE)
-}
-
-/// The tree that they go through on Debian 12.
+/// The tree that gcc and the linker go through on Debian 12.
 pub fn gcc_tree() -> Result<Tree, ParseError> {
     Tree::parse(GCC_TREE)
-}
-
-/// Parses a trace; the first malformed line is the error.
-pub fn parse_trace(text: &[u8]) -> Result<Vec<Call>, ParseError> {
-    lines(text, |fields| {
-        let [path, want] = fields else { return Err("a call has two fields: path and mode") };
-        let mut bits = Access::empty();
-        for flag in want.split(|byte| *byte == b'|') {
-            bits |= match flag {
-                b"F_OK" => Access::empty(),
-                b"R_OK" => Access::READ,
-                b"W_OK" => Access::WRITE,
-                b"X_OK" => Access::EXECUTE,
-                _ => return Err("a mode is F_OK, R_OK, W_OK, X_OK or several, joined by |"),
-            };
-        }
-        Ok(Call { path: path.to_vec(), want: bits })
-    })
 }
 
 impl Tree {
@@ -178,11 +144,10 @@ mod tests {
 
     #[test]
     fn what_is_recorded_is_whole() {
-        let (calls, tree) = (gcc_trace().unwrap(), gcc_tree().unwrap());
-        assert_eq!((calls.len(), tree.0.len()), (205, 39));
+        let tree = gcc_tree().unwrap();
+        assert_eq!(tree.0.len(), 39);
         assert_eq!(tree.0[1].kind, Kind::Link(b"usr/bin".to_vec()));
         assert_eq!((tree.0[5].path.as_slice(), tree.0[5].mode), (b"/tmp".as_slice(), 0o1777));
-        assert!(calls.iter().any(|call| call.want == Access::all()));
     }
 
     #[test]
@@ -203,10 +168,6 @@ mod tests {
         ] {
             assert_eq!(Tree::parse(line.as_bytes()).is_err(), !line.is_empty(), "{line:?}");
         }
-        for line in ["/a", "/a\tR_OK\t", "/a\tr", "/a\t", "/a\tR_OK|"] {
-            assert!(parse_trace(line.as_bytes()).is_err(), "{line:?}");
-        }
-        assert_eq!(parse_trace(b"\xff\tF_OK").unwrap(), [Call { path: vec![0xff], want: Access::empty() }]);
     }
 
     #[test]

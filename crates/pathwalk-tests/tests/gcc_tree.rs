@@ -5,29 +5,31 @@ use std::error::Error;
 
 use pathwalk::permission::Ids;
 use pathwalk::{Context, Credentials, Errno, FileSystem, Vfs};
+use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
-use pathwalk_tests::tree::{Call, gcc_trace, gcc_tree};
+use pathwalk_tests::tree::gcc_tree;
 
 type Answers = Vec<Result<(), Errno>>;
 
-fn ask(context: &Context, calls: &[Call]) -> Answers {
-    calls.iter().map(|call| context.access(&call.path, call.want)).collect()
+fn ask(context: &Context, questions: &[Question]) -> Answers {
+    questions.iter().map(|question| context.access(&question.path[..], question.want)).collect()
 }
 
 /// Asks everything as several users, checks the counts, and returns the answers.
 fn answers(vfs: &Vfs) -> Result<Answers, Box<dyn Error>> {
-    let calls = gcc_trace()?;
+    let trace = Trace::gcc();
+    let questions = trace.questions();
     let root = vfs.context(Credentials::root());
-    let first = ask(&root, &calls);
+    let first = ask(&root, questions);
     let absent = first.iter().filter(|answer| **answer == Err(Errno::ENOENT)).count();
     let found = first.iter().filter(|answer| answer.is_ok()).count();
-    assert_eq!((calls.len(), absent, found), (205, 118, 87));
+    assert_eq!((questions.len(), absent, found), (205, 118, 87));
 
     // The tree is open to everyone, so nobody gets another answer. `access` asks by the real ids.
     let nobody = Ids { uid: 65534, gid: 65534 };
     for who in [Credentials::user(65534, 65534, &[]), Credentials::root().with_real(nobody)] {
-        assert_eq!(ask(&root.clone().with_credentials(who), &calls), first);
+        assert_eq!(ask(&root.clone().with_credentials(who), questions), first);
     }
     Ok(first)
 }

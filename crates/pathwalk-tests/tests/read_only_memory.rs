@@ -13,8 +13,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pathwalk::{Access, Context, Credentials, Errno, Vfs, internals};
+use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_memfs::MemFs;
-use pathwalk_tests::tree::{Call, gcc_trace, gcc_tree};
+use pathwalk_tests::tree::gcc_tree;
 
 /// A child that is not done by then hangs, which is a failure.
 const MOST_SECONDS: u32 = 60;
@@ -40,7 +41,7 @@ type Range = (usize, usize);
 /// Caches that hold all that will be asked, with the marks of a hit on it.
 struct Warm {
     context: Context,
-    calls: Vec<Call>,
+    questions: Vec<Question>,
     answers: Vec<Result<(), Errno>>,
     ranges: Vec<Range>,
 }
@@ -51,21 +52,23 @@ impl Warm {
         gcc_tree()?.lay_into(&fs)?;
         let vfs = Vfs::builder().build(fs)?;
         let context = vfs.context(who);
-        let calls = gcc_trace()?;
-        let ask = || calls.iter().map(|call| context.access(&call.path, call.want)).collect::<Vec<_>>();
+        let questions = Trace::gcc().questions().to_vec();
+        let ask = || questions.iter().map(|question| context.access(&question.path[..], question.want)).collect::<Vec<_>>();
         // The first pass fills the caches, and the second leaves the marks.
         let answers = ask();
         assert_eq!(ask(), answers);
         assert_eq!(answers.iter().filter(|answer| **answer == Err(Errno::ENOENT)).count(), 118);
         let ranges = internals::memory_ranges(&vfs);
         assert!(!ranges.is_empty() && ranges.iter().all(|(start, end)| start < end));
-        Ok(Warm { context, calls, answers, ranges })
+        Ok(Warm { context, questions, answers, ranges })
     }
 
     /// Asks everything once more.
     fn still_right(&self) -> i32 {
-        let right = |(call, answer): (&Call, &Result<(), Errno>)| self.context.access(&call.path, call.want) == *answer;
-        if self.calls.iter().zip(&self.answers).all(right) { end::WELL } else { end::WRONG_ANSWER }
+        let right = |(question, answer): (&Question, &Result<(), Errno>)| {
+            self.context.access(&question.path[..], question.want) == *answer
+        };
+        if self.questions.iter().zip(&self.answers).all(right) { end::WELL } else { end::WRONG_ANSWER }
     }
 
     /// Whether all pages of all ranges are read-only from now on.

@@ -50,6 +50,8 @@ mod imp {
     use shuttle as model;
     #[cfg(miri)]
     use std as model;
+    #[cfg(miri)]
+    use zerocopy::FromZeros;
 
     pub(crate) use model::hint::spin_loop;
     pub(crate) use model::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -96,7 +98,13 @@ mod imp {
         SLEEPERS.1.notify_all();
     }
 
+    #[cfg(miri)]
+    pub(crate) fn zeroed<T: FromZeros>(n: usize) -> Option<Box<[T]>> {
+        <[T]>::new_box_zeroed_with_elems(n).ok()
+    }
+
     /// Every word is an object of the model: tests keep their budgets small.
+    #[cfg(not(miri))]
     pub(crate) fn zeroed<T: Default>(n: usize) -> Option<Box<[T]>> {
         Some((0..n).map(|_| T::default()).collect())
     }

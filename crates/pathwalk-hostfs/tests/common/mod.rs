@@ -37,7 +37,7 @@ pub(crate) fn attempt(program: &str, arguments: &[&str], last: &Path) -> Result<
 /// A list that names a user to whom the namespace gives no number is `EINVAL`, of which the error then says the reason.
 pub(crate) fn set_list(arguments: &[&str], path: &Path, named: u32) -> Result<(), String> {
     attempt("setfacl", arguments, path).map_err(|error| match is_mapped(named) {
-        true => error,
+        true => format!("this needs setfacl (package acl) and a file system that keeps ACLs: {error}"),
         false => format!("user {named} is not mapped in this user namespace, so no list can name it: run it as the host's root"),
     })
 }

@@ -58,7 +58,7 @@ pub(crate) fn faccessat(context: &Context, at: At<'_>, path: &[u8], want: Access
         Target::Start(start) => check(&env, &start, want),
         Target::Path(from) => {
             let fast = fast::<Shipped>(&env, path, from, follow, want);
-            answer(&env, path, env.dentry(from), follow, fast, |found| check(&env, &found, want))
+            answer(&env, path, from.dentry(), follow, fast, |found| check(&env, &found, want))
         }
     }
 }

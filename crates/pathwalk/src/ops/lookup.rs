@@ -20,7 +20,7 @@ pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlag
         Target::Start(start) => start,
         Target::Path(from) => {
             let fast = fast(&env, path, from, follow);
-            answer(&env, path, env.dentry(from), follow, fast, Ok)?
+            answer(&env, path, from.dentry(), follow, fast, Ok)?
         }
     };
     Ok(Handle::from_pinned(&context.vfs, found.into_id()))
@@ -28,7 +28,7 @@ pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlag
 
 fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
     let cur = to_end::<Shipped, _>(env, path, from, follow, Ok)?;
-    let id = env.dentry(cur);
+    let id = cur.dentry();
     if env.core.dentries.pin_sampled(id, cur.word) {
         Ok(Pinned::new(env.core, id))
     } else {

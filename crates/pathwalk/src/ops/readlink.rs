@@ -34,7 +34,7 @@ pub(crate) fn readlinkat_with<C: Config>(context: &Context, at: At<'_>, path: &[
     // The closure of a locked walk may run twice and cannot hold the buffer meanwhile.
     let link = match fast {
         Ok(length) => return Ok(length),
-        Err(stopped) => answer(&env, path, env.dentry(from), Follow::Not, Err(stopped), Ok)?,
+        Err(stopped) => answer(&env, path, from.dentry(), Follow::Not, Err(stopped), Ok)?,
     };
     body(&env, &link, buffer, Errno::EINVAL)
 }

@@ -23,7 +23,7 @@ pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags
         Target::Start(start) => env.core.stat(env.core.dentries.inode(start.id())),
         Target::Path(from) => {
             let fast = fast(&env, path, from, follow);
-            answer(&env, path, env.dentry(from), follow, fast, |found| env.core.stat(env.core.dentries.inode(found.id())))
+            answer(&env, path, from.dentry(), follow, fast, |found| env.core.stat(env.core.dentries.inode(found.id())))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::vfs::Core;
 /// The directory above, sampled. The caller rechecks the child afterwards: until then, this may be anything.
 #[inline(always)]
 pub(crate) fn up<'a>(env: &Env<'a>, from: Cursor<'a>) -> Cursor<'a> {
-    if env.dentry(from) == env.root() { from } else { env.cursor(parent_of(from.line)) }
+    if from.dentry() == env.root() { from } else { env.cursor(parent_of(from.line)) }
 }
 
 impl Core {

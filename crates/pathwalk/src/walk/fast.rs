@@ -70,8 +70,8 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
             } else {
                 return broken(Broken::Stop(Stop::At(HandOver::Miss, cur, text.pos(rest))));
             };
-            // After the sample of where it leads, hand over hand.
-            if !cur.unchanged() {
+            // After the sample of where it leads, hand over hand; and a name of several words was read again to be compared.
+            if !cur.unchanged() || !text.still_there() {
                 return broken(Broken::Stop(Stop::CHANGED));
             }
             cur = to;
@@ -107,7 +107,7 @@ fn child<'a, C: Config, T: Text>(
     }
     #[inline(always)]
     fn inlined<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
-        let parent = env.dentry(parent);
+        let parent = parent.dentry();
         let hash = env.keys.in_directory(name.hash, parent.0);
         if let Some(slot) = env.table.likely(hash)
             && let Some(child) = candidate(env, slot, parent, text, rest, name)
@@ -144,7 +144,7 @@ fn candidate<'a, T: Text>(
     let same = has_parent_and_length(line, parent, name.length)
         && line[NAME].load(Ordering::Relaxed) == name.first
         && (name.length <= 8 || same_rest(env.core, line, text, rest, name.length));
-    same.then_some(Cursor { line, word })
+    same.then(|| Cursor::new(slot, line, word))
 }
 
 /// Whether a name of more than eight bytes is the same behind them.

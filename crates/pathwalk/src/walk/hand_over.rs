@@ -41,7 +41,7 @@ pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: DentryId, resume:
 /// Pins where the fast walk is; `None` if it is not what it was.
 fn keep<'a>(env: &Env<'a>, path: &'a [u8], kept: &Kept<'a>, follow: Follow) -> Option<Walker<'a>> {
     let Kept { dir, trail, .. } = kept;
-    let id = env.dentry(*dir);
+    let id = dir.dentry();
     let pinned = env.core.dentries.pin_sampled(id, dir.word).then(|| Pinned::new(env.core, id))?;
     let texts = trail.left().iter().chain([&trail.current]);
     let texts = texts.map(|entered| text(env, path, entered)).collect::<Option<_>>()?;

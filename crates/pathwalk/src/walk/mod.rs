@@ -19,6 +19,7 @@ pub(crate) mod dotdot;
 pub(crate) mod fast;
 pub(crate) mod hand_over;
 pub(crate) mod last;
+pub(crate) mod link_body;
 pub(crate) mod locked;
 pub(crate) mod may;
 pub(crate) mod miss;
@@ -84,25 +85,31 @@ impl<'a> Env<'a> {
     #[inline(always)]
     pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
         let line = &self.hot[dentry.0 as usize];
-        Cursor { line, word: seqcount::sample(&line[WORD]) }
-    }
-
-    /// Which dentry a cursor is at.
-    #[inline(always)]
-    pub(crate) fn dentry(&self, cur: Cursor<'a>) -> DentryId {
-        DentryId(((cur.line.as_ptr().addr() - self.hot.as_ptr().addr()) / size_of::<Line>()) as u32)
+        Cursor::new(dentry.0, line, seqcount::sample(&line[WORD]))
     }
 }
 
-/// A dentry as the fast walk holds it: not pinned, but sampled. Its number is where its line lies, see [`Env::dentry`].
+/// A dentry as the fast walk holds it: not pinned, but sampled.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
+    /// Which one. (Where its line lies would tell, but the next step waits for it: four cycles of the twenty that a step takes.)
+    slot: u64,
     pub(crate) line: &'a Line,
     /// May be odd: then nothing read of the dentry is to be believed.
     pub(crate) word: u64,
 }
 
-impl Cursor<'_> {
+impl<'a> Cursor<'a> {
+    #[inline(always)]
+    pub(crate) fn new(slot: u32, line: &'a Line, word: u64) -> Self {
+        Cursor { slot: slot.into(), line, word }
+    }
+
+    #[inline(always)]
+    pub(crate) fn dentry(&self) -> DentryId {
+        DentryId(self.slot as u32)
+    }
+
     /// Whether all that was read of the dentry since the sample is true.
     #[inline(always)]
     pub(crate) fn unchanged(&self) -> bool {

@@ -7,24 +7,25 @@
 //! Order for one link: `ELOOP` past 40, `protected_symlinks` for the last component, a mount that follows none, the body. What it
 //! does not do: access times of links are not kept, as on a mount with `noatime`.
 
+use std::cell::Cell;
+
 use arrayvec::ArrayVec;
 
 use super::component::{Path, Text};
 use super::fast::{Broken, segment, usable};
 use super::hand_over::{Kept, Resume};
 use super::last::{Ending, Stopped, arrive};
+use super::link_body::Body;
 use super::may::Snapshot;
 use super::{Cursor, Env, Follow, Stop, validated};
 use crate::Errno;
 use crate::config::Config;
 use crate::dcache::dentry::{InodeId, flags, inode_of, parent_of};
-use crate::icache::inode::{self, LINKS_AUX, MIXED, Record};
+use crate::icache::inode;
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
-use crate::memory::side::ChainReader;
 use crate::mount::MountFlags;
 use crate::stats::HandOver;
-use crate::sync::Ordering;
 
 /// A text that the walk is in, or left for a link.
 #[derive(Clone, Copy)]
@@ -73,43 +74,9 @@ impl Trail {
         }
     }
 
-    /// Walks the current text from a position; `body` is its body if it was just entered.
-    fn walk<'a, C: Config>(
-        &self,
-        env: &Env<'a>,
-        path: Path<'a>,
-        body: Option<&Body<'a>>,
-        from: Cursor<'a>,
-        pos: usize,
-    ) -> Result<Walked<'a>, Stop<'a>> {
-        if let Some(body) = body {
-            return walk_text::<C, _>(env, body, from, pos);
-        }
-        if self.current.inode == InodeId::NONE {
-            return walk_text::<C, _>(env, path, from, pos);
-        }
-        let body = Body::of(env, self.current.inode, self.current.word).ok_or(Stop::CHANGED)?;
-        walk_text::<C, _>(env, &body, from, pos)
-    }
-
-    /// Enters a link: its body becomes the current text. Returns it, and where its walk begins.
-    fn enter<'a>(&mut self, env: &Env<'a>, link: Cursor<'a>, rest: Rest) -> Result<(Body<'a>, Cursor<'a>), Stop<'a>> {
-        let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty();
-        // Where it was found, as of an instant at which it was there.
-        let dir = env.cursor(parent_of(link.line));
-        if let Some(errno) = refused(env, link, dir, self.links, is_last)? {
-            return Err(validated(link, errno));
-        }
-        let inode = inode_of(link.line);
-        let word = seqcount::sample(&env.core.inodes.record(inode)[inode::WORD]);
-        if word & inode::flags::BODY == 0 {
-            return Err(Stop::FromStart(HandOver::LinkBody));
-        }
-        let body = Body::of(env, inode, word).ok_or(Stop::CHANGED)?;
-        let absolute = (&body).is_absolute();
-        if !(&body).still_there() || !link.unchanged() {
-            return Err(Stop::CHANGED);
-        }
+    /// The link's body becomes the current text.
+    #[inline(always)]
+    fn enter(&mut self, inode: InodeId, word: u64, rest: Rest) {
         let behind = match rest {
             Rest::At(pos) => {
                 self.left.push(Entered { pos, ..self.current });
@@ -119,13 +86,12 @@ impl Trail {
         };
         self.current = Entered { inode, word, pos: 0, behind };
         self.links += 1;
-        Ok((body, if absolute { env.cursor(env.root()) } else { dir }))
     }
 
-    /// Back to the text before, where there is one; returns where its next component starts.
-    fn leave(&mut self) -> Option<usize> {
+    /// Back to the text before, where there is one.
+    fn leave(&mut self) -> Option<()> {
         self.current = self.left.pop()?;
-        Some(self.current.pos)
+        Some(())
     }
 }
 
@@ -138,41 +104,20 @@ enum Rest {
     Over(Ending),
 }
 
-/// How far the walk got in the current text.
-enum Walked<'a> {
-    /// To a link, with a component behind it that starts here.
-    ToLink(Cursor<'a>, usize),
-    ToEnd {
-        cur: Cursor<'a>,
-        length: usize,
-        ending: Ending,
-    },
-}
-
-#[inline(always)]
-fn walk_text<'a, C: Config, T: Text>(env: &Env<'a>, text: T, from: Cursor<'a>, pos: usize) -> Result<Walked<'a>, Stop<'a>> {
-    let end = |cur| Ok(Walked::ToEnd { cur, length: text.len(), ending: Ending::of(text) });
-    let broken = |why| match why {
-        Broken::Link(link, after) => Ok(Walked::ToLink(link, after)),
-        Broken::Stop(stop) => Err(stop),
-    };
-    let rest = if pos == 0 { text.beginning() } else { text.from(pos) };
-    segment::<C, _, _>(env, text, from, rest, end, broken)
-}
-
 /// What forbids a link to be followed, in the order in which Linux asks.
-fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Result<Option<Errno>, Stop<'a>> {
+#[cold]
+#[inline(never)]
+fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Option<Stop<'a>> {
     if links == MAX_LINKS {
-        return Ok(Some(Errno::ELOOP));
+        return Some(validated(link, Errno::ELOOP));
     }
     if is_last && env.core.protects_symlinks() {
-        let of_link = Snapshot::of(env, link).ok_or(Stop::CHANGED)?;
-        let of_dir = Snapshot::of(env, dir).ok_or(Stop::CHANGED)?;
+        let (Some(of_link), Some(of_dir)) = (Snapshot::of(env, link), Snapshot::of(env, dir)) else { return Some(Stop::CHANGED) };
         if is_protected(env.who().uid(), &of_link, &of_dir) {
-            return Ok(Some(Errno::EACCES));
+            return Some(validated(link, Errno::EACCES));
         }
     }
-    Ok(env.core.mount.contains(MountFlags::NOSYMFOLLOW).then_some(Errno::ELOOP))
+    env.core.mount.contains(MountFlags::NOSYMFOLLOW).then(|| validated(link, Errno::ELOOP))
 }
 
 /// Whether `protected_symlinks` forbids `follower` a link in this directory: it is sticky and everyone may write to it, and neither
@@ -180,71 +125,6 @@ fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, i
 pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bool {
     const STICKY_FOR_ALL: u16 = 0o1002;
     dir.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL && link.uid() != follower && link.uid() != dir.uid()
-}
-
-/// The body of a link, in side lines.
-struct Body<'a> {
-    record: &'a Record,
-    word: u64,
-    length: usize,
-    text: ChainReader<'a>,
-}
-
-impl<'a> Body<'a> {
-    /// Of the link that `word` was sampled of; `None` if it changed.
-    fn of(env: &Env<'a>, inode: InodeId, word: u64) -> Option<Body<'a>> {
-        let record = env.core.inodes.record(inode);
-        let length = inode::body_length(record[MIXED].load(Ordering::Relaxed));
-        let chain = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
-        let body = Body { record, word, length, text: ChainReader::new(env.core.side.lines(), chain) };
-        (&body).still_there().then_some(body)
-    }
-}
-
-impl Text for &Body<'_> {
-    type Rest = usize;
-
-    fn len(self) -> usize {
-        self.length
-    }
-
-    fn from(self, pos: usize) -> usize {
-        pos
-    }
-
-    fn left(self, rest: usize) -> usize {
-        self.length - rest
-    }
-
-    #[inline(always)]
-    fn word(self, rest: usize, at: usize) -> u64 {
-        let (index, shift) = ((rest + at) / 8, 8 * ((rest + at) % 8));
-        let low = self.text.word(index) >> shift;
-        // The last word is padded with zeros; behind it there is none.
-        if shift == 0 || (index + 1) * 8 >= self.length { low } else { low | self.text.word(index + 1) << (64 - shift) }
-    }
-
-    fn behind(self, rest: usize, bytes: usize) -> Option<usize> {
-        (bytes < self.length - rest).then_some(rest + bytes + 1)
-    }
-
-    fn still_there(self) -> bool {
-        self.word & seqcount::ODD == 0 && seqcount::unchanged(&self.record[inode::WORD], self.word)
-    }
-
-    fn is_absolute(self) -> bool {
-        self.text.word(0) as u8 == b'/'
-    }
-
-    fn ends_in_slash(self) -> bool {
-        let last = self.length.saturating_sub(1);
-        (self.text.word(last / 8) >> (8 * (last % 8))) as u8 == b'/'
-    }
-
-    /// Bodies with a NUL are not cached.
-    fn has_nul(self, _rest: usize) -> bool {
-        false
-    }
 }
 
 /// Follows a link at which the walk of the path stopped, and all that come after it, to the end of everything. `after` is where the
@@ -267,6 +147,45 @@ pub(crate) fn through<'a, C: Config>(
     })
 }
 
+/// How far a walk got in a text.
+enum Way {
+    ToEnd,
+    /// To a link with a component behind it.
+    ToLink,
+    Stopped,
+}
+
+/// What a walk of a text came to. Cells and not a sum type, for the reason that `segment` gives.
+struct Reached<'a> {
+    cur: Cell<Cursor<'a>>,
+    /// For [`Way::ToLink`]: where the next component starts.
+    after: Cell<usize>,
+    /// For [`Way::Stopped`].
+    stop: Cell<Stop<'a>>,
+}
+
+impl<'a> Reached<'a> {
+    #[inline(always)]
+    fn walk<C: Config, T: Text>(&self, env: &Env<'a>, text: T, rest: T::Rest) -> (Way, usize, Ending) {
+        let end = |cur| {
+            self.cur.set(cur);
+            Way::ToEnd
+        };
+        let broken = |why| match why {
+            Broken::Link(link, after) => {
+                self.cur.set(link);
+                self.after.set(after);
+                Way::ToLink
+            }
+            Broken::Stop(stop) => {
+                self.stop.set(stop);
+                Way::Stopped
+            }
+        };
+        (segment::<C, _, _>(env, text, self.cur.get(), rest, end, broken), text.len(), Ending::of(text))
+    }
+}
+
 impl Trail {
     fn follow<'a, C: Config>(
         &mut self,
@@ -277,26 +196,58 @@ impl Trail {
     ) -> Result<Cursor<'a>, Stop<'a>> {
         let (mut link, mut rest) = first;
         loop {
-            let (body, mut cur) = self.enter(env, link, rest)?;
-            let (mut pos, mut entered) = (0, Some(&body));
+            // Where it was found, as of an instant at which it was there.
+            let dir = env.cursor(parent_of(link.line));
+            let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty();
+            if (self.links == MAX_LINKS || is_last && env.core.protects_symlinks() || !env.core.mount.is_empty())
+                && let Some(stop) = refused(env, link, dir, self.links, is_last)
+            {
+                return Err(stop);
+            }
+            let inode = inode_of(link.line);
+            let word = seqcount::sample(&env.core.inodes.record(inode)[inode::WORD]);
+            if word & inode::flags::BODY == 0 {
+                return Err(Stop::FromStart(HandOver::LinkBody));
+            }
+            let body = Body::of(env, inode, word);
+            let is_absolute = (&body).is_absolute();
+            if !(&body).still_there() || !link.unchanged() {
+                return Err(Stop::CHANGED);
+            }
+            self.enter(inode, word, rest);
+            let from = if is_absolute { env.cursor(env.root()) } else { dir };
+            let reached = Reached { cur: Cell::new(from), after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
+            let mut walked = reached.walk::<C, _>(env, &body, (&body).beginning());
             (link, rest) = loop {
-                let (length, ending) = match self.walk::<C>(env, path, entered.take(), cur, pos)? {
-                    Walked::ToLink(link, after) => break (link, Rest::At(after)),
-                    Walked::ToEnd { cur: end, length, ending } => {
-                        cur = end;
-                        (length, self.current.behind.or(ending))
-                    }
-                };
+                let (way, length, ending) = walked;
+                let cur = reached.cur.get();
+                match way {
+                    Way::Stopped => return Err(reached.stop.get()),
+                    Way::ToLink => break (cur, Rest::At(reached.after.get())),
+                    Way::ToEnd => {}
+                }
+                let ending = self.current.behind.or(ending);
                 usable(cur, length)?;
                 let stays = self.left.is_empty() && follow == Follow::Not && ending == Ending::Nothing;
                 if cur.is(flags::LINK) && !stays {
                     break (cur, Rest::Over(ending));
                 }
-                match self.leave() {
-                    Some(next) => pos = next,
-                    None => return arrive(cur, length, ending),
+                if self.leave().is_none() {
+                    return arrive(cur, length, ending);
                 }
+                walked = self.go_on::<C>(env, path, &reached);
             };
         }
+    }
+
+    /// Walks on in a text that was left.
+    fn go_on<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, reached: &Reached<'a>) -> (Way, usize, Ending) {
+        let Entered { inode, word, pos, .. } = self.current;
+        if inode == InodeId::NONE {
+            return reached.walk::<C, _>(env, path, path.from(pos));
+        }
+        let body = Body::of(env, inode, word);
+        // If it changed, the first step notices.
+        reached.walk::<C, _>(env, &body, (&body).from(pos))
     }
 }
