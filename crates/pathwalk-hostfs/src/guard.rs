@@ -6,9 +6,6 @@
 use pathwalk::permission::{Acl, Subject, generic};
 use pathwalk::{Access, Attributes, Errno, FileType, MountFlags};
 
-/// The group's bits in a mode. With none of them set the kernel does not look at the list.
-const GROUP_BITS: u16 = 0o070;
-
 /// What a check needs to know of a node.
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -53,12 +50,11 @@ impl Guard {
 
     fn by_entries(&self, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         match &self.acl {
-            Some(acl) if who.uid() != self.uid && self.mode & GROUP_BITS != 0 => {
-                let granted =
-                    acl.permits(who, self.uid, self.gid, want) || who.overrides(&Attributes::new(self.kind, self.mode), want);
-                if granted { Ok(()) } else { Err(Errno::EACCES) }
+            Some(acl) => {
+                let node = Attributes { uid: self.uid, gid: self.gid, ..Attributes::new(self.kind, self.mode) };
+                acl.check(who, &node, want)
             }
-            _ => generic(who, self.kind, self.mode, self.uid, self.gid, want),
+            None => generic(who, self.kind, self.mode, self.uid, self.gid, want),
         }
     }
 }

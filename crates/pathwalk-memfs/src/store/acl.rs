@@ -43,14 +43,13 @@ fn group_class(entries: &[AclEntry]) -> AclTag {
     if entries.iter().any(|entry| entry.tag == AclTag::Mask) { AclTag::Mask } else { AclTag::Group }
 }
 
-/// The whole check of a node, list or none, capabilities last. Without any group bit in the mode the list is not asked. Source:
-/// `path_resolution(7)`.
+/// The whole check of a node, list or none, capabilities last.
 pub(crate) fn check(meta: &Meta, kind: FileType, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
-    let Some(entries) = meta.acl.as_ref().filter(|_| meta.mode & 0o070 != 0) else {
+    let Some(entries) = &meta.acl else {
         return generic(who, kind, meta.mode, meta.uid, meta.gid, want);
     };
-    let granted = Acl::new(entries.to_vec()).permits(who, meta.uid, meta.gid, want);
-    if granted || who.overrides(&Attributes::new(kind, meta.mode), want) { Ok(()) } else { Err(Errno::EACCES) }
+    let node = Attributes { uid: meta.uid, gid: meta.gid, ..Attributes::new(kind, meta.mode) };
+    Acl::new(entries.to_vec()).check(who, &node, want)
 }
 
 /// Bytes of a list.
