@@ -148,8 +148,8 @@ impl Vfs {
 
     /// Drops everything cached below `dir`, not what is known of `dir` itself. Errors as [`invalidate`](Self::invalidate).
     ///
-    /// Handles stay what they are, and find their places again when their names are looked up. Cost: a list of what is below; a call of
-    /// [`attributes`](FileSystem::attributes) for each entry that somebody holds. Not to be called by the file system itself.
+    /// Handles stay what they are, and find their places again when their names are looked up. The file system is asked for the
+    /// attributes of what is held when they are next needed. Cost: a list of what is below. Not to be called by the file system itself.
     pub fn invalidate_subtree(&self, dir: &Handle) -> Result<(), Errno> {
         self.directory(dir)?;
         self.0.invalidate_below(dir.dentry());

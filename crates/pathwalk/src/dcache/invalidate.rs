@@ -3,22 +3,26 @@
 //! What is pinned stays pinned, unhashed, and finds its place again when its name is looked up; what is idle is evicted.
 
 use super::dentry::{DentryId, InodeId, flags};
-use crate::memory::{dir_lock, pin};
+use crate::memory::dir_lock;
 use crate::vfs::{Core, Pinned};
 
 impl Core {
     /// Drops what is cached of `name` in `dir`, and everything below it.
     pub(crate) fn invalidate_name(&self, dir: DentryId, name: &[u8]) {
-        let found = self.find_exact(dir, name).map(|id| Pinned::new(self, id));
-        if let Some(entry) = found {
-            self.invalidate_entry(dir, entry);
-        }
+        let entry = {
+            // Exclusively, and before looking: a lookup or a change that is under way would leave an old answer.
+            let _names = dir_lock::exclusive(self.dentries.lock(dir));
+            let Some(entry) = self.find_exact(dir, name).map(|id| Pinned::new(self, id)) else { return };
+            self.unhash(dir, entry.id(), &self.dentries.children_lock(dir));
+            entry
+        };
+        self.invalidate_below(entry.id());
+        self.let_go(entry);
     }
 
     /// Drops an entry of a directory, and everything below it, unless it is not there any more.
     pub(crate) fn invalidate_entry(&self, dir: DentryId, entry: Pinned<'_>) {
         {
-            // Exclusively: a lookup that is under way would bring an old answer.
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
             let held = self.dentries.children_lock(dir);
             if self.dentries.parent(entry.id()) != dir {
@@ -65,12 +69,11 @@ impl Core {
         }
     }
 
-    /// Evicts an entry that was dropped. If somebody else holds it, its attributes are asked for again, since nobody will bring them with a
-    /// lookup; if the file system cannot say, they count as unknown.
+    /// Evicts an entry that was dropped. Of its node nothing is known any more: somebody else may hold it, or be about to find it by its
+    /// key, and asks then.
     fn let_go(&self, entry: Pinned<'_>) {
         let inode = self.dentries.inode(entry.id());
-        let is_kept = pin::count(self.dentries.life(entry.id())) > 1;
-        if inode != InodeId::NONE && is_kept && self.refresh(inode).is_err() {
+        if inode != InodeId::NONE {
             self.mark_unknown(inode);
         }
         self.discard(entry.into_id());

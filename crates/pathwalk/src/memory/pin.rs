@@ -53,11 +53,6 @@ pub(crate) fn unpin(life: &AtomicU64) -> bool {
     before & COUNT == 1
 }
 
-/// Counts held; 0 for the dead.
-pub(crate) fn count(life: &AtomicU64) -> u64 {
-    life.load(Ordering::Relaxed) & COUNT
-}
-
 /// Whether it lives and nobody holds a count: worth trying to kill.
 pub(crate) fn is_idle(life: &AtomicU64) -> bool {
     life.load(Ordering::Relaxed) & (ALIVE | COUNT) == ALIVE

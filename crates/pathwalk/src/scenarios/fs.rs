@@ -103,6 +103,11 @@ impl TestFs {
         self.with(|tree| tree.names(dir).remove(name.as_bytes()).expect("a name that is there"))
     }
 
+    /// Whether a name is there.
+    pub(super) fn has(&self, dir: u128, name: &str) -> bool {
+        self.with(|tree| tree.names(dir).contains_key(name.as_bytes()))
+    }
+
     /// Moves a name, behind the engine's back.
     pub(super) fn move_name(&self, from: (u128, &str), to: (u128, &str)) {
         self.with(|tree| {

@@ -3,7 +3,7 @@
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::Errno;
+use crate::{Access, Errno};
 
 fn world(hash: Hash) -> World {
     World::new(hash, |fs| {
@@ -62,6 +62,41 @@ fn everything_twice_at_once() {
         assert_eq!(world.exists("/dir/file"), Err(Errno::ENOENT));
         walker.join().unwrap();
         other.join().unwrap();
+        world.end();
+    });
+}
+
+/// The name comes back by itself while it is unlinked through the `Vfs`: the absence that the unlink leaves is not the last word.
+#[test]
+fn beside_an_unlink() {
+    explore(|hash| {
+        let world = World::new(hash, |fs| _ = fs.plain(ROOT, "file", FILE));
+        let unlinker = world.spawn(|world| world.unlink(&world.root(), "file").unwrap());
+        let root = world.root();
+        while world.fs.has(ROOT, "file") {
+            crate::sync::yield_now();
+        }
+        world.fs.plain(ROOT, "file", FILE);
+        world.vfs.invalidate(&root, part("file")).unwrap();
+        drop(root);
+        unlinker.join().unwrap();
+        assert_eq!(world.exists("/file"), Ok(()));
+        world.end();
+    });
+}
+
+/// A lookup finds the inode by its key while its name is invalidated: it does not keep the old mode.
+#[test]
+fn attributes_beside_a_lookup() {
+    explore(|hash| {
+        let world = world(hash);
+        world.exists("/file").unwrap();
+        let walker = world.spawn(|world| _ = world.exists("/file"));
+        world.fs.set_mode(4, 0o600);
+        world.vfs.invalidate(&world.root(), part("file")).unwrap();
+        assert_eq!(world.user().access("/file", Access::READ), Err(Errno::EACCES));
+        walker.join().unwrap();
+        assert_eq!(world.user().access("/file", Access::READ), Err(Errno::EACCES));
         world.end();
     });
 }
