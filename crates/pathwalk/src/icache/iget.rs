@@ -63,6 +63,18 @@ impl Drop for PinnedInode<'_> {
     }
 }
 
+/// A node that the file system handed out and that no inode stands for yet: forgotten if none comes to, be it for an error or a panic.
+struct HandedOut<'a> {
+    core: &'a Core,
+    key: NodeKey,
+}
+
+impl Drop for HandedOut<'_> {
+    fn drop(&mut self) {
+        self.core.fs.forget(self.key);
+    }
+}
+
 /// A link's body that was stored for an inode to come; given back if none comes.
 struct StoredBody<'a> {
     core: &'a Core,
@@ -134,8 +146,9 @@ impl Core {
             }
             drop(held);
             asked = Some(self.versions.ask());
-            let again = self.fs.attributes(node.key).and_then(|again| of_type(node.attributes.kind, again));
-            attributes = again.inspect_err(|_| self.fs.forget(node.key))?;
+            let handed_out = HandedOut { core: self, key: node.key };
+            attributes = of_type(node.attributes.kind, self.fs.attributes(node.key)?)?;
+            std::mem::forget(handed_out);
         }
     }
 
