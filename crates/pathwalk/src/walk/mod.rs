@@ -2,7 +2,7 @@
 //!
 //! 1. [`start`]: root, working directory or handle;
 //! 2. [`component`]: the next name, split and hashed;
-//! 3. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`symlink`] through links,
+//! 3. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`symlink`] through links ([`link_body`]),
 //!    [`may`] where one bit does not say who may search;
 //! 4. [`last`]: what the walk arrived at;
 //! 5. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
