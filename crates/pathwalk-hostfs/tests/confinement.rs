@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pathwalk::{Access, Credentials, Errno, Vfs};
@@ -13,17 +13,7 @@ use pathwalk_tests::skipped;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::thread::UnshareFlags;
 
-use common::{Who, apart, as_user, walk};
-
-/// `root` to be walked, and beside it `outside` with a file `secret`.
-fn build() -> (tempfile::TempDir, PathBuf, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
-    let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
-    fs::create_dir_all(root.join("d/sub")).unwrap();
-    fs::create_dir(&outside).unwrap();
-    fs::write(outside.join("secret"), "").unwrap();
-    (dir, root, outside)
-}
+use common::{Who, apart, as_user, root_and_outside, walk};
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -31,7 +21,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[test]
 fn links_and_dotdot_stay_within() {
-    let (_dir, root, outside) = build();
+    let (_dir, root, outside) = root_and_outside();
     symlink("../outside", root.join("up")).unwrap();
     symlink("../../../outside/secret", root.join("d/far up")).unwrap();
     symlink(&outside, root.join("absolute")).unwrap();
@@ -63,7 +53,7 @@ fn a_magic_link_is_a_link_like_any_other() {
 
 #[test]
 fn a_directory_that_was_moved_out_is_not_followed() {
-    let (_dir, root, outside) = build();
+    let (_dir, root, outside) = root_and_outside();
     let context = walk(&root);
     assert!(context.stat("/d/sub").is_ok());
     let handle = context.lookup("/d").unwrap();
@@ -84,7 +74,7 @@ fn a_directory_that_was_moved_out_is_not_followed() {
 
 #[test]
 fn nothing_leaks_while_a_link_and_a_directory_change_places() {
-    let (_dir, root, outside) = build();
+    let (_dir, root, outside) = root_and_outside();
     symlink("../outside", root.join("swap")).unwrap();
     let exchange = || renameat_with(CWD, root.join("d"), CWD, root.join("swap"), RenameFlags::EXCHANGE);
     // There and back.
@@ -111,7 +101,7 @@ fn nothing_leaks_while_a_link_and_a_directory_change_places() {
 
 #[test]
 fn a_bad_root_is_refused_with_a_reason() {
-    let (_dir, root, outside) = build();
+    let (_dir, root, outside) = root_and_outside();
     let text = |path: &Path| HostFs::open(path).unwrap_err().to_string();
     assert!(text(&root.join("nope\x1b")).contains("nope\\x1b\" as the root of a file system: No such file"));
     assert!(text(&outside.join("secret")).contains("name a directory, not a file"));
@@ -134,7 +124,7 @@ fn a_bad_root_is_refused_with_a_reason() {
 
 #[test]
 fn the_hosts_refusal_is_passed_on() {
-    let (_dir, root, _outside) = build();
+    let (_dir, root, _outside) = root_and_outside();
     set_mode(root.parent().unwrap(), 0o755);
     set_mode(&root.join("d"), 0o700);
     let nobody = Who { uid: 65534, gid: 65534, groups: vec![] };
@@ -150,7 +140,7 @@ fn the_hosts_refusal_is_passed_on() {
 
 #[test]
 fn the_root_may_be_a_new_root() {
-    let (_dir, root, _outside) = build();
+    let (_dir, root, _outside) = root_and_outside();
     symlink("/d/sub", root.join("link")).unwrap();
     let before = HostFs::open(&root).unwrap();
     let enter_and_check = || {

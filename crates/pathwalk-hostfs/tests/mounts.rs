@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, Vfs};
 use pathwalk_hostfs::HostFs;
@@ -14,7 +14,7 @@ use rustix::fs::AtFlags as HostAtFlags;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::thread::UnshareFlags;
 
-use common::{Who, apart, as_user, attempt, host_access, place, walk, wants};
+use common::{Who, apart, as_user, attempt, host_access, place, root_and_outside, walk, wants};
 
 const OWNER: u32 = 41_000;
 const GROUP: u32 = 42_000;
@@ -116,19 +116,9 @@ fn each_node_goes_by_the_flags_of_its_own_mount() {
     }
 }
 
-/// `root` to be walked, and beside it `outside` with a file `secret`.
-fn build() -> (tempfile::TempDir, PathBuf, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
-    let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
-    fs::create_dir_all(root.join("d/sub")).unwrap();
-    fs::create_dir(&outside).unwrap();
-    fs::write(outside.join("secret"), "").unwrap();
-    (dir, root, outside)
-}
-
 #[test]
 fn bind_mounts_are_crossed_and_told_apart() {
-    let (_dir, root, outside) = build();
+    let (_dir, root, outside) = root_and_outside();
     let mount_and_check = || {
         // Who may have a namespace may still be kept from mounting in it.
         attempt("mount", &["--make-rprivate"], Path::new("/"))?;

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Each test takes what it needs.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pathwalk::{Access, Context, Credentials, Errno, Vfs};
@@ -112,4 +112,14 @@ pub(crate) fn host_access(root: BorrowedFd<'_>, path: &str, want: Access, flags:
     mode.set(HostAccess::WRITE_OK, want.contains(Access::WRITE));
     mode.set(HostAccess::EXEC_OK, want.contains(Access::EXECUTE));
     accessat(root, path, mode, flags).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
+}
+
+/// `root` to be walked, and beside it `outside` with a file `secret`.
+pub(crate) fn root_and_outside() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
+    std::fs::create_dir_all(root.join("d/sub")).unwrap();
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("secret"), "").unwrap();
+    (dir, root, outside)
 }

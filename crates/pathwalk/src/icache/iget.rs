@@ -1,8 +1,8 @@
 //! Finding the inode of a key, or making it; giving it back.
 //!
 //! The first probe takes no lock: it reads the key under the record's count, then pins. A miss takes the lock of the key's stripe,
-//! probes again, exactly, and inserts. An inode that nobody pins any more is freed at once; the file system is told outside all
-//! locks. (It may have handed out the node again meanwhile: it counts, see `FileSystem::forget`.)
+//! probes again, exactly, and inserts. An inode that nobody pins any more is freed at once; the file system is told outside the
+//! inode's lock, perhaps inside a directory's. (It may have handed out the node again meanwhile: it counts, see `FileSystem::forget`.)
 
 use super::inode::{self, LINKS_AUX, WORD, flags, set_fields, set_key};
 use super::refresh::Asked;

@@ -1,10 +1,9 @@
 //! An inode's attributes change, and with them the permission bits of its dentry.
 //!
-//! A lookup that carries old attributes must not undo a change: attributes that come with a node are used for new inodes only, and a set of
-//! attributes that ran beside the lookup makes it ask again
-//! before the new inode is shown (see [`Core::iget`]). Two refreshes may run at once: each notes a version before it asks the file
-//! system, and stores its answer only if nothing was changed or marked since, else asks again. So what is stored last was read
-//! last.
+//! A lookup that carries old attributes must not undo a change: attributes that come with a node are used for new inodes only,
+//! and a set of attributes that ran beside the lookup makes it ask again before the new inode is shown (see [`Core::iget`]). Two
+//! refreshes may run at once: each notes a version before it asks the file system, and stores its answer only if nothing was
+//! stored, set or marked since, else asks again. So what is stored last was asked for last.
 
 use super::iget::of_type;
 use super::inode::{self, LINKS_AUX, MANY, Record, WORD, flags, set_fields};

@@ -1,9 +1,9 @@
 //! From a hash to a slot, in lines of eight entries that never move.
 //!
-//! The size follows from the budget, so the table never grows. An entry is one word: 24 bits of tag (the lowest, which are the hash's
-//! lowest), 32 of slot (the highest); and between them, in the first entry of a line only, 8 bits that count how many entries went
-//! past this line because it was full. An entry is stored in the first line
-//! from its home that has room; so a search ends at a line that nothing went past.
+//! The size follows from the budget, so the table never grows. An entry is one word: 24 bits of tag (the lowest, which are the
+//! hash's lowest), 32 of slot (the highest); and between them, in the first entry of a line only, 8 bits that count how many
+//! entries went past this line because it was full. An entry is stored in the first line from its home that has room; so a search
+//! ends at a line that nothing went past.
 //!
 //! - Readers compare tags and check candidates themselves, since a tag may be shared. They may miss an entry that is put or
 //!   removed meanwhile, never more.

@@ -51,7 +51,7 @@ pub(crate) enum Follow {
     Not,
 }
 
-/// What a walk looks at all the time, held in registers.
+/// What a walk looks at all the time, gathered once: behind the `Vfs` it would be loaded again after every acquire.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     pub(crate) core: &'a Core,
