@@ -16,6 +16,7 @@ use crate::handle::Handle;
 use crate::ops;
 use crate::permission::{Access, Credentials};
 use crate::vfs::Vfs;
+use crate::walk::steps::Steps;
 
 bitflags! {
     /// How the path of an operation is taken. Source: the `AT_*` flags of `fstatat(2)`, `faccessat(2)`.
@@ -202,6 +203,14 @@ impl Context {
     /// The same from a starting point and with flags. `EINVAL` for `EACCESS`.
     pub fn lookupat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
         ops::lookup::lookupat(self, at, path.path_bytes(), flags)
+    }
+
+    /// The lookup of `path` step by step: each name and what has it, each link and where it leads, and where and why it ends. For telling
+    /// people; the answer is that of [`lookupat`](Self::lookupat).
+    ///
+    /// Cost: a walk with locks, and a handle for each step, all held until the result is dropped.
+    pub fn steps<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Steps {
+        ops::steps::steps(self, at, path.path_bytes(), flags)
     }
 
     /// Changes the working directory. `ENOTDIR` if it is none, `EACCES` if it may not be searched. Source: `chdir(2)`.

@@ -34,6 +34,7 @@ pub use mount::MountFlags;
 pub use permission::{Access, Capabilities, Credentials};
 pub use stats::{HandOver, Pool, Stats};
 pub use vfs::Vfs;
+pub use walk::steps::{Step, Steps, What, Why};
 
 #[doc(hidden)]
 pub mod internals;

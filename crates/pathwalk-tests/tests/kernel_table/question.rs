@@ -184,7 +184,7 @@ impl Engine {
             Ask::Stat(flags) if plain && flags == nofollow => context.lstat(path).map(|it| Answer::Attributes(it.into())),
             Ask::Stat(flags) => context.fstatat(at, path, flags).map(|it| Answer::Attributes(it.into())),
             Ask::Readlink(size) => self.readlink(at, path, size).map(Answer::Body),
-            Ask::Lookup(flags) => context.lookupat(at, path, flags).and_then(|handle| self.place(&handle)),
+            Ask::Lookup(flags) => self.lookup(at, path, flags),
         };
         answer.unwrap_or_else(Answer::Refused)
     }
@@ -195,6 +195,14 @@ impl Engine {
         assert!(buffer[len..].iter().all(|byte| *byte == 0xee), "readlink wrote behind what it says it wrote");
         buffer.truncate(len);
         Ok(buffer)
+    }
+
+    /// The walk that is told step by step has to end where the others do.
+    fn lookup(&self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Answer, Errno> {
+        let answer = self.context.lookupat(at, path, flags).and_then(|handle| self.place(&handle));
+        let told = self.context.steps(at, path, flags).answer.and_then(|handle| self.place(&handle));
+        assert_eq!(told, answer, "told and silent walk of \"{}\"", path.escape_ascii());
+        answer
     }
 
     fn place(&self, handle: &Handle) -> Result<Answer, Errno> {

@@ -5,6 +5,7 @@ pub(crate) mod change;
 pub(crate) mod lookup;
 pub(crate) mod readlink;
 pub(crate) mod stat;
+pub(crate) mod steps;
 
 use crate::Errno;
 use crate::context::{At, AtFlags};

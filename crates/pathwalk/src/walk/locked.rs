@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::last::Ending;
 use super::may::Snapshot;
 use super::miss::Trust;
+use super::steps::{Teller, What, Why, handle};
 use super::symlink::is_protected;
 use super::{Env, Follow};
 use crate::Errno;
@@ -26,11 +27,13 @@ pub(crate) struct Text<'a> {
     pos: usize,
     /// What stands behind the last component, outside this text.
     behind: Ending,
+    /// In how many links' bodies it stands; only for telling.
+    depth: usize,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn new(bytes: Cow<'a, [u8]>, pos: usize, behind: Ending) -> Self {
-        Text { bytes, pos, behind }
+        Text { bytes, pos, behind, depth: 0 }
     }
 
     /// The next component, and where it ends; `None` if only slashes are left.
@@ -56,6 +59,7 @@ pub(crate) struct Walker<'a> {
     dir: Pinned<'a>,
     follow: Follow,
     trust: Trust,
+    teller: Teller<'a>,
 }
 
 impl<'a> Walker<'a> {
@@ -67,13 +71,31 @@ impl<'a> Walker<'a> {
     /// From a place that the fast walk got to.
     pub(crate) fn resume(env: &Env<'a>, cur: Pinned<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
         let dir = cur.clone();
-        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache }
+        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, teller: Teller::SILENT }
     }
 
     /// The same, asking about every entry on the way whether it still holds.
     pub(crate) fn distrusting(mut self) -> Self {
         self.trust = Trust::AskAlways;
         self
+    }
+
+    /// The same, telling its steps.
+    pub(crate) fn telling(mut self, teller: Teller<'a>) -> Self {
+        self.teller = teller;
+        self.tell(|walker| What::Start(handle(&walker.env, &walker.cur)));
+        self
+    }
+
+    fn tell(&self, what: impl FnOnce(&Self) -> What) {
+        self.teller.tell(self.texts.last().map_or(0, |text| text.depth), || what(self));
+    }
+
+    /// The walk ends, at the node where it is.
+    #[cold]
+    fn refused(&self, errno: Errno, why: Why, name: &[u8]) -> Errno {
+        self.tell(|walker| What::Refused { errno, why, node: handle(&walker.env, &walker.cur), name: name.into() });
+        errno
     }
 
     /// Walks to the end of everything. What is returned is there, and is a directory where it has to be.
@@ -95,7 +117,7 @@ impl<'a> Walker<'a> {
 
     fn arrive(self, ending: Ending) -> Result<Pinned<'a>, Errno> {
         if ending == Ending::Slash && !self.cur_is(flags::DIRECTORY) {
-            return Err(Errno::ENOTDIR);
+            return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, b""));
         }
         Ok(self.cur)
     }
@@ -107,25 +129,39 @@ impl<'a> Walker<'a> {
     /// Takes one component, which lies at these positions of the current text.
     fn step(&mut self, start: usize, end: usize) -> Result<(), Errno> {
         let core = self.env.core;
-        if !self.cur_is(flags::DIRECTORY) {
-            return Err(Errno::ENOTDIR);
-        }
-        core.may(core.dentries.inode(self.cur.id()), &self.env.who(), Access::EXECUTE)?;
         let text = self.texts.last_mut().expect("a component lies in a text");
         text.pos = end;
-        match &text.bytes[start..end] {
-            b"." => {}
-            b".." if self.cur.id() == self.env.root() => {}
+        let name = &self.texts.last().expect("it still does").bytes[start..end];
+        if !self.cur_is(flags::DIRECTORY) {
+            return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, name));
+        }
+        let may = core.may(core.dentries.inode(self.cur.id()), &self.env.who(), Access::EXECUTE);
+        may.map_err(|errno| self.refused(errno, Why::Search, name))?;
+        match name {
+            b"." => self.tell(|_| What::Dot),
             b".." => {
-                self.cur = Pinned::new(core, core.pin_parent(self.cur.id()));
-                self.dir = self.cur.clone();
+                if self.cur.id() != self.env.root() {
+                    self.cur = Pinned::new(core, core.pin_parent(self.cur.id()));
+                    self.dir = self.cur.clone();
+                }
+                self.tell(|walker| What::Up(handle(&walker.env, &walker.cur)));
             }
             name => {
-                let child = core.child(self.cur.id(), name, self.trust)?;
-                self.dir = std::mem::replace(&mut self.cur, child);
-                if self.cur_is(flags::NEGATIVE) {
+                let child =
+                    core.child(self.cur.id(), name, self.trust).map_err(|errno| self.refused(errno, Why::Lookup, name))?;
+                let is_absent = core.dentries.word(child.id()) & flags::NEGATIVE != 0;
+                self.tell(|walker| {
+                    let name = name.into();
+                    if is_absent {
+                        What::Absent { name, dir: handle(&walker.env, &walker.cur) }
+                    } else {
+                        What::Name { name, node: handle(&walker.env, &child) }
+                    }
+                });
+                if is_absent {
                     return Err(Errno::ENOENT);
                 }
+                self.dir = std::mem::replace(&mut self.cur, child);
             }
         }
         Ok(())
@@ -135,22 +171,25 @@ impl<'a> Walker<'a> {
     fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
         let core = self.env.core;
         if self.links == MAX_LINKS {
-            return Err(Errno::ELOOP);
+            return Err(self.refused(Errno::ELOOP, Why::TooManyLinks, b""));
         }
         self.links += 1;
         let snapshot = |of: &Pinned<'_>| Snapshot::of_pinned(core, core.dentries.inode(of.id()));
         if is_last && core.protects_symlinks() && is_protected(self.env.who().uid(), &snapshot(&self.cur), &snapshot(&self.dir)) {
-            return Err(Errno::EACCES);
+            return Err(self.refused(Errno::EACCES, Why::ProtectedLink, b""));
         }
         if core.mount.contains(MountFlags::NOSYMFOLLOW) {
-            return Err(Errno::ELOOP);
+            return Err(self.refused(Errno::ELOOP, Why::NoLinks, b""));
         }
-        let body = core.link_body(self.cur.id())?;
+        let body = core.link_body(self.cur.id()).map_err(|errno| self.refused(errno, Why::Body, b""))?;
         let from = if body.first() == Some(&b'/') { Pinned::again(core, self.env.root()) } else { self.dir.clone() };
+        self.tell(|walker| What::Link { body: (&body[..]).into(), from: handle(&walker.env, &from) });
+        let depth = self.texts.last().map_or(0, |text| text.depth) + 1;
         // A text that is over is not gone back to; what stood behind it stands behind the body.
         let over = self.texts.pop_if(|text| text.peek().is_none());
         // An empty body is a jump to nowhere: the walk goes on in the link's directory.
-        self.texts.push(Text::new(body.into(), 0, over.map_or(Ending::Nothing, |text| text.ending())));
+        let behind = over.map_or(Ending::Nothing, |text| text.ending());
+        self.texts.push(Text { depth, ..Text::new(body.into(), 0, behind) });
         self.dir = from.clone();
         self.cur = from;
         Ok(())
