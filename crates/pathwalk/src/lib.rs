@@ -27,7 +27,8 @@ pub use builder::{BuildError, VfsBuilder};
 pub use context::{AsPath, At, AtFlags, Context};
 pub use errno::Errno;
 pub use fs_api::{
-    Directory, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity,
+    Directory, Entry, FIRST_COOKIE, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor,
+    PermissionRule, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
 };
 pub use handle::Handle;
 pub use mount::MountFlags;

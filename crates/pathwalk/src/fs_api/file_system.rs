@@ -1,6 +1,6 @@
 //! The trait that a file system implements.
 
-use super::{Directory, Name, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
+use super::{Directory, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Validity};
 use crate::attr::{AclState, Attributes};
 use crate::permission::{Access, Subject};
 use crate::{Errno, Freshness};
@@ -111,6 +111,24 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EROFS)
     }
 
+    /// Makes a regular file that has no name, in the file system that `dir` is of: link count 0. [`link`](Self::link) may give it one; else it
+    /// goes when it is forgotten. Source: `O_TMPFILE` in `open(2)`.
+    fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        let _ = (dir, new);
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Opens a regular file or a directory. Never called to create or truncate.
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        let _ = (node, what_for);
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Size and limits.
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        Ok(StatFs::default())
+    }
+
     /// Gives a node another name. Returns it again (and it is forgotten once more).
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         let _ = (node, dir, name);
@@ -173,6 +191,15 @@ macro_rules! by_pointer {
             }
             fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
                 (**self).create(dir, name, new)
+            }
+            fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+                (**self).create_unnamed(dir, new)
+            }
+            fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+                (**self).open(node, what_for)
+            }
+            fn statfs(&self) -> Result<StatFs, Errno> {
+                (**self).statfs()
             }
             fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
                 (**self).link(node, dir, name)

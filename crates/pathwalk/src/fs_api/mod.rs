@@ -4,6 +4,7 @@
 //!
 //! - [`FileSystem`] answers about nodes: names in a directory, attributes, link bodies, permission, changes.
 //! - [`Node`] is such an answer: a 128-bit key, attributes and promises.
+//! - [`OpenFile`] is a node that was opened: data and listings.
 //! - [`Name`] is one validated component; [`Directory`] is where it is looked for.
 
 mod change;
@@ -11,9 +12,11 @@ mod directory;
 mod file_system;
 mod name;
 mod node;
+mod open_file;
 
 pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
 pub use directory::Directory;
 pub use file_system::FileSystem;
 pub use name::Name;
 pub use node::{Freshness, Node, NodeKey, PermissionRule, Validity};
+pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, StatFs, SyncWhat, WriteAt, Written};
