@@ -62,6 +62,18 @@ pub struct Timestamp {
     pub nanoseconds: u32,
 }
 
+impl Timestamp {
+    /// Now, by the system's clock.
+    pub fn now() -> Timestamp {
+        use std::time::{SystemTime, UNIX_EPOCH};
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => Timestamp { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
+            // A clock before 1970.
+            Err(_) => Timestamp::default(),
+        }
+    }
+}
+
 /// A device number. The cache keeps 12 bits of major and 20 of minor, which is what Linux has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Device {

@@ -15,7 +15,7 @@ use crate::mount::MountFlags;
 use crate::permission::Access;
 use crate::stats::Counters;
 use crate::sync::Arc;
-use crate::vfs::{Core, SymlinkProtection, Vfs};
+use crate::vfs::{Core, HardlinkProtection, SymlinkProtection, Vfs};
 use crate::walk::component::NameHash;
 
 /// How a [`Vfs`] is to be.
@@ -24,13 +24,20 @@ pub struct VfsBuilder {
     budget: u64,
     mount: MountFlags,
     symlinks: SymlinkProtection,
+    hardlinks: HardlinkProtection,
     seed: Option<u64>,
 }
 
 impl Vfs {
     /// A builder with a budget of 64 MiB.
     pub fn builder() -> VfsBuilder {
-        VfsBuilder { budget: 64 << 20, mount: MountFlags::empty(), symlinks: SymlinkProtection::Off, seed: None }
+        VfsBuilder {
+            budget: 64 << 20,
+            mount: MountFlags::empty(),
+            symlinks: SymlinkProtection::Off,
+            hardlinks: HardlinkProtection::Off,
+            seed: None,
+        }
     }
 }
 
@@ -56,6 +63,14 @@ impl VfsBuilder {
     #[must_use]
     pub fn protect_symlinks(mut self) -> Self {
         self.symlinks = SymlinkProtection::On;
+        self
+    }
+
+    /// Turns `protected_hardlinks` on: who does not own a file may give it another name only if he may read and write it and it has
+    /// no suid bit, nor sgid together with the group's x bit; else `EPERM`. Source: `proc(5)`.
+    #[must_use]
+    pub fn protect_hardlinks(mut self) -> Self {
+        self.hardlinks = HardlinkProtection::On;
         self
     }
 
@@ -92,6 +107,7 @@ impl VfsBuilder {
             mount: self.mount,
             asks_mount,
             symlinks: self.symlinks,
+            hardlinks: self.hardlinks,
             moves: Moves::new(),
             waiters: Waiters::new(),
             versions: Versions::new(),

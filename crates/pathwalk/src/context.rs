@@ -4,11 +4,12 @@
 //! starts without taking a count. Operations borrow it shared, so threads may use one together; changing directory takes
 //! `&mut`.
 
+mod change;
+mod flags;
+
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-use bitflags::bitflags;
 
 use crate::Errno;
 use crate::attr::Attributes;
@@ -18,18 +19,8 @@ use crate::permission::{Access, Credentials};
 use crate::vfs::Vfs;
 use crate::walk::steps::Steps;
 
-bitflags! {
-    /// How the path of an operation is taken. Source: the `AT_*` flags of `fstatat(2)`, `faccessat(2)`.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub struct AtFlags: u32 {
-        /// `AT_SYMLINK_NOFOLLOW`: do not follow a link in the last component (unless a slash trails it).
-        const SYMLINK_NOFOLLOW = 0x100;
-        /// `AT_EACCESS`: check by effective instead of real ids (`faccessat` only).
-        const EACCESS = 0x200;
-        /// `AT_EMPTY_PATH`: an empty path means the starting point itself.
-        const EMPTY_PATH = 0x1000;
-    }
-}
+pub(crate) use change::UMASK;
+pub use flags::{AtFlags, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
 
 /// Where a relative path starts. An absolute path ignores it.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +108,7 @@ pub struct Context {
     pub(crate) root: Handle,
     pub(crate) cwd: Handle,
     pub(crate) credentials: Credentials,
+    pub(crate) umask: u16,
 }
 
 impl Context {

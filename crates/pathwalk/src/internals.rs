@@ -4,6 +4,7 @@ pub use crate::config::{Config, SearchCheck, Shipped};
 
 use crate::memory::reclaim::Short;
 use crate::ops;
+use crate::ops::change::Made;
 use crate::{Access, At, Attributes, Context, Errno, Handle, Name, NewNode, RenameFlags, SetAttributes, Vfs};
 
 /// `Context::access` through a variant of the walk.
@@ -30,25 +31,36 @@ pub fn evict(vfs: &Vfs, n: usize) -> usize {
 
 /// Makes a node: asks for no permission.
 pub fn create(dir: &Handle, name: Name<'_>, new: &NewNode<'_>) -> Result<Handle, Errno> {
-    ops::change::create(dir, name, new)
+    match dir.vfs().core().make(dir.dentry(), name.bytes(), || Ok(*new))? {
+        Made::New(node) => Ok(Handle::from_pinned(dir.vfs(), node.into_id())),
+        Made::There(_) => Err(Errno::EEXIST),
+    }
 }
 
 /// Gives a node another name: asks for no permission.
 pub fn link(node: &Handle, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
-    ops::change::link(node, dir, name)
+    same(node, dir)?;
+    dir.vfs().core().link(node.dentry(), dir.dentry(), name.bytes(), || Ok(()))
 }
 
 /// Takes a name away: asks for no permission; a directory must be empty (`ENOTEMPTY`).
 pub fn unlink(dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
-    ops::change::unlink(dir, name)
+    dir.vfs().core().unlink(dir.dentry(), name.bytes(), |_| Ok(()))
 }
 
 /// Renames: asks for no permission.
 pub fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: RenameFlags) -> Result<(), Errno> {
-    ops::change::rename(from, to, how)
+    same(from.0, to.0)?;
+    let (old, new) = ((from.0.dentry(), from.1.bytes()), (to.0.dentry(), to.1.bytes()));
+    from.0.vfs().core().rename(old, new, how, |_, _| Ok(()), |_, _| Ok(()))
 }
 
 /// Sets attributes: asks for no permission.
 pub fn set_attributes(node: &Handle, set: &SetAttributes) -> Result<Attributes, Errno> {
-    ops::change::set_attributes(node, set)
+    let core = node.vfs().core();
+    core.set_attributes(core.dentries.inode(node.dentry()), set)
+}
+
+fn same(a: &Handle, b: &Handle) -> Result<(), Errno> {
+    if a.vfs().is(b.vfs()) { Ok(()) } else { Err(Errno::EXDEV) }
 }

@@ -7,6 +7,7 @@ mod config;
 mod context;
 mod dcache;
 mod errno;
+mod file;
 mod fs_api;
 mod handle;
 mod icache;
@@ -24,8 +25,9 @@ mod walk;
 
 pub use attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
-pub use context::{AsPath, At, AtFlags, Context};
+pub use context::{AsPath, At, AtFlags, Context, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
 pub use errno::Errno;
+pub use file::{DirEntry, File};
 pub use fs_api::{
     Directory, Entry, FIRST_COOKIE, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor,
     PermissionRule, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,

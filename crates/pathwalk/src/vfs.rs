@@ -2,7 +2,7 @@
 
 use crate::Errno;
 use crate::attr::Attributes;
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::dcache::dentry::{Dentries, DentryId, flags};
 use crate::dcache::in_lookup::Waiters;
 use crate::dcache::rename::Moves;
@@ -33,6 +33,7 @@ pub(crate) struct Core {
     /// What everyone may do and still has to ask the mount for.
     pub(crate) asks_mount: Access,
     pub(crate) symlinks: SymlinkProtection,
+    pub(crate) hardlinks: HardlinkProtection,
     pub(crate) moves: Moves,
     pub(crate) waiters: Waiters,
     pub(crate) versions: Versions,
@@ -48,9 +49,20 @@ pub(crate) enum SymlinkProtection {
     On,
 }
 
+/// The `protected_hardlinks` switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HardlinkProtection {
+    Off,
+    On,
+}
+
 impl Core {
     pub(crate) fn protects_symlinks(&self) -> bool {
         self.symlinks == SymlinkProtection::On
+    }
+
+    pub(crate) fn protects_hardlinks(&self) -> bool {
+        self.hardlinks == HardlinkProtection::On
     }
 }
 
@@ -112,7 +124,7 @@ pub struct Vfs(pub(crate) Arc<Core>);
 impl Vfs {
     /// Somebody who asks, at the root.
     pub fn context(&self, credentials: Credentials) -> Context {
-        Context { vfs: self.clone(), root: self.root(), cwd: self.root(), credentials }
+        Context { vfs: self.clone(), root: self.root(), cwd: self.root(), credentials, umask: context::UMASK }
     }
 
     fn root(&self) -> Handle {

@@ -5,7 +5,8 @@
 //! him.
 
 use super::dentry::{
-    DentryId, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, set_head, set_inode_chain, set_parent_length,
+    DentryId, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, length_of, set_head, set_inode_chain,
+    set_parent_length,
 };
 use crate::Errno;
 use crate::memory::dir_lock;
@@ -167,11 +168,19 @@ impl Core {
         }
     }
 
+    /// Whether it never had a name: a file made by `O_TMPFILE`.
+    pub(crate) fn is_unnamed(&self, id: DentryId) -> bool {
+        id != self.root && length_of(self.dentries.line(id)) == 0
+    }
+
     fn path_once(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
         let mut names = Vec::new();
         let mut at = id;
         while at != self.root {
             if self.dentries.word(at) & flags::REMOVED != 0 {
+                return Err(Errno::ENOENT);
+            }
+            if self.is_unnamed(at) {
                 return Err(Errno::ENOENT);
             }
             names.push(self.name_of(self.dentries.line(at)));

@@ -85,6 +85,8 @@ pub(crate) struct Inodes {
     free: FreeList,
     table: Table,
     locks: Box<[Mutex<()>]>,
+    /// Held while somebody looks at a node's attributes in order to set them.
+    changing: Box<[Mutex<()>]>,
 }
 
 impl Inodes {
@@ -94,6 +96,7 @@ impl Inodes {
             free: FreeList::new(capacity),
             table: Table::new(capacity)?,
             locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+            changing: (0..LOCKS).map(|_| Mutex::new(())).collect(),
         })
     }
 
@@ -104,6 +107,11 @@ impl Inodes {
 
     pub(crate) fn table(&self) -> TableView<'_> {
         self.table.view()
+    }
+
+    /// The lock for changes of an inode's attributes; taken before its other one.
+    pub(crate) fn changing(&self, id: InodeId) -> MutexGuard<'_, ()> {
+        self.changing[id.0 as usize % LOCKS].lock()
     }
 
     /// The lock of the inode with a key of this hash.
@@ -178,6 +186,10 @@ pub(crate) fn body_length(mixed: u64) -> usize {
 
 pub(crate) fn is_immutable(mixed: u64) -> bool {
     (mixed >> 10) & u64::from(StatxFlags::IMMUTABLE.bits()) != 0
+}
+
+pub(crate) fn is_append_only(mixed: u64) -> bool {
+    (mixed >> 10) & u64::from(StatxFlags::APPEND.bits()) != 0
 }
 
 #[inline(always)]

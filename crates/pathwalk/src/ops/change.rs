@@ -6,118 +6,160 @@
 //! cannot fail to be cached.
 
 use crate::Errno;
-use crate::attr::Attributes;
 use crate::dcache::dentry::{DentryId, InodeId, flags};
 use crate::dcache::in_lookup::Missing;
-use crate::fs_api::{Directory, Freshness, Name, NewNode, RenameFlags, SetAttributes};
-use crate::handle::Handle;
+use crate::fs_api::{Directory, Freshness, Name, NewNode, RenameFlags};
 use crate::icache::iget::PinnedInode;
 use crate::icache::inode::key_of;
 use crate::memory::dir_lock;
 use crate::vfs::{Core, Pinned};
 
-/// Makes a node. `EEXIST` if the name is taken, `ENOENT` in a removed directory.
-pub(crate) fn create(dir: &Handle, name: Name<'_>, new: &NewNode<'_>) -> Result<Handle, Errno> {
-    let core = dir.vfs().core();
-    let _names = core.lock_directory(dir.dentry())?;
-    let negative = core.absent_in(dir.dentry(), name)?;
-    let reserved = core.reserve_inode()?;
-    let node = core.fs.create(&Directory::new(core, dir.dentry()), name, new)?;
-    core.mark_stale(core.dentries.inode(dir.dentry()));
-    let inode = core.iget(&node, reserved, None)?;
-    if core.instantiate(negative.id(), inode, node.freshness).is_err() {
-        // The file system gave a new directory the key of another: nothing is known of the name any more.
-        core.unhash(dir.dentry(), negative.id(), &core.dentries.children_lock(dir.dentry()));
-        return Err(Errno::EIO);
-    }
-    Ok(Handle::from_pinned(dir.vfs(), negative.into_id()))
+/// What came of making a node under a name.
+pub(crate) enum Made<'a> {
+    /// It was made.
+    New(Pinned<'a>),
+    /// The name was taken, by this.
+    There(Pinned<'a>),
 }
 
-/// Gives a node another name.
-pub(crate) fn link(node: &Handle, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
-    let core = dir.vfs().core();
-    if !node.vfs().is(dir.vfs()) {
-        return Err(Errno::EXDEV);
+impl Core {
+    /// Makes the node that `new` says, if nothing has the name; `new` is asked once that is certain. `ENOENT` in a removed directory.
+    pub(crate) fn make<'n>(
+        &self,
+        dir: DentryId,
+        name: &[u8],
+        new: impl FnOnce() -> Result<NewNode<'n>, Errno>,
+    ) -> Result<Made<'_>, Errno> {
+        let _names = self.lock_directory(dir)?;
+        let name = Name::new(name)?;
+        let entry = self.entry_in(dir, name)?;
+        if self.dentries.word(entry.id()) & flags::NEGATIVE == 0 {
+            return Ok(Made::There(entry));
+        }
+        let new = new()?;
+        let reserved = self.reserve_inode()?;
+        let node = self.fs.create(&Directory::new(self, dir), name, &new)?;
+        self.mark_stale(self.dentries.inode(dir));
+        let inode = self.iget(&node, reserved, None)?;
+        self.fill(dir, &entry, inode, node.freshness)?;
+        Ok(Made::New(entry))
     }
-    let _names = core.lock_directory(dir.dentry())?;
-    let negative = core.absent_in(dir.dentry(), name)?;
-    let inode = core.dentries.inode(node.dentry());
-    let key = key_of(core.inodes.record(inode));
-    let linked = core.fs.link(key, &Directory::new(core, dir.dentry()), name)?;
-    core.fs.forget(linked.key);
-    core.mark_stale(inode);
-    core.mark_stale(core.dentries.inode(dir.dentry()));
-    let pinned = PinnedInode::again(core, inode);
-    if core.instantiate(negative.id(), pinned, linked.freshness).is_err() {
-        // The file system links directories.
-        core.unhash(dir.dentry(), negative.id(), &core.dentries.children_lock(dir.dentry()));
-        return Err(Errno::EIO);
-    }
-    Ok(())
-}
 
-/// Takes a name away. `ENOENT` if it is not there; a directory's file system says `ENOTEMPTY`.
-pub(crate) fn unlink(dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
-    let core = dir.vfs().core();
-    let _names = core.lock_directory(dir.dentry())?;
-    let victim = core.present_in(dir.dentry(), name)?;
-    let is_directory = core.dentries.word(victim.id()) & flags::DIRECTORY != 0;
-    // Nothing is looked up in a directory while it goes.
-    let below = is_directory.then(|| dir_lock::exclusive(core.dentries.lock(victim.id())));
-    let inode = core.dentries.inode(victim.id());
-    core.fs.unlink(&Directory::new(core, dir.dentry()), name, key_of(core.inodes.record(inode)))?;
-    core.remove(dir.dentry(), &victim);
-    // The lock lies in the slot that is given back.
-    drop(below);
-    core.discard(victim.into_id());
-    core.leave_absence(dir.dentry(), name);
-    core.mark_stale(core.dentries.inode(dir.dentry()));
-    Ok(())
-}
+    /// Gives a node another name. `check` is asked once it is certain that nothing has the name.
+    pub(crate) fn link(
+        &self,
+        node: DentryId,
+        dir: DentryId,
+        name: &[u8],
+        check: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let _names = self.lock_directory(dir)?;
+        let name = Name::new(name)?;
+        let entry = self.entry_in(dir, name)?;
+        if self.dentries.word(entry.id()) & flags::NEGATIVE == 0 {
+            return Err(Errno::EEXIST);
+        }
+        check()?;
+        let inode = self.dentries.inode(node);
+        let linked = self.fs.link(key_of(self.inodes.record(inode)), &Directory::new(self, dir), name)?;
+        self.fs.forget(linked.key);
+        self.mark_stale(inode);
+        self.mark_stale(self.dentries.inode(dir));
+        self.fill(dir, &entry, PinnedInode::again(self, inode), linked.freshness)
+    }
 
-/// Moves `from` to `to`. `EINVAL` for a directory into itself, `ENOTEMPTY` over one of its own ancestors.
-pub(crate) fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: RenameFlags) -> Result<(), Errno> {
-    let core = from.0.vfs().core();
-    if !from.0.vfs().is(to.0.vfs()) {
-        return Err(Errno::EXDEV);
+    /// Gives a negative entry its inode. `EIO` if the file system made a second name of a directory: nothing is known of the name any more.
+    fn fill(&self, dir: DentryId, entry: &Pinned<'_>, inode: PinnedInode<'_>, freshness: Freshness) -> Result<(), Errno> {
+        if self.instantiate(entry.id(), inode, freshness).is_err() {
+            self.unhash(dir, entry.id(), &self.dentries.children_lock(dir));
+            return Err(Errno::EIO);
+        }
+        Ok(())
     }
-    if how.contains(RenameFlags::EXCHANGE | RenameFlags::NOREPLACE) {
-        return Err(Errno::EINVAL);
-    }
-    let (from_dir, to_dir) = (from.0.dentry(), to.0.dentry());
-    let _moves = (from_dir != to_dir).then(|| core.moves.lock());
-    let _names = core.lock_both(from_dir, to_dir);
-    core.not_removed(from_dir)?;
-    core.not_removed(to_dir)?;
-    let source = core.present_in(from_dir, from.1)?;
-    let target = core.entry_in(to_dir, to.1)?;
-    if from_dir != to_dir && core.is_above(source.id(), to_dir) {
-        return Err(Errno::EINVAL);
-    }
-    if from_dir != to_dir && core.is_above(target.id(), from_dir) {
-        return Err(if how.contains(RenameFlags::EXCHANGE) { Errno::EINVAL } else { Errno::ENOTEMPTY });
-    }
-    let present = core.dentries.word(target.id()) & flags::NEGATIVE == 0;
-    if present && how.contains(RenameFlags::NOREPLACE) {
-        return Err(Errno::EEXIST);
-    }
-    if !present && how.contains(RenameFlags::EXCHANGE) {
-        return Err(Errno::ENOENT);
-    }
-    if present && core.dentries.inode(source.id()) == core.dentries.inode(target.id()) {
-        return Ok(());
-    }
-    core.rename_locked((&source, from), (&target, to), how)?;
-    if !how.contains(RenameFlags::EXCHANGE) {
-        core.discard(target.into_id());
-    }
-    Ok(())
-}
 
-/// Sets attributes.
-pub(crate) fn set_attributes(node: &Handle, set: &SetAttributes) -> Result<Attributes, Errno> {
-    let core = node.vfs().core();
-    core.set_attributes(core.dentries.inode(node.dentry()), set)
+    /// Takes a name away, if `check` allows it of what has it. `ENOENT` if it is not there; a directory's file system says `ENOTEMPTY`.
+    pub(crate) fn unlink(
+        &self,
+        dir: DentryId,
+        name: &[u8],
+        check: impl FnOnce(&Pinned<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let _names = self.lock_directory(dir)?;
+        let name = Name::new(name)?;
+        let victim = self.present_in(dir, name)?;
+        check(&victim)?;
+        let is_directory = self.dentries.word(victim.id()) & flags::DIRECTORY != 0;
+        // Nothing is looked up in a directory while it goes.
+        let below = is_directory.then(|| dir_lock::exclusive(self.dentries.lock(victim.id())));
+        let inode = self.dentries.inode(victim.id());
+        self.fs.unlink(&Directory::new(self, dir), name, key_of(self.inodes.record(inode)))?;
+        self.remove(dir, &victim);
+        // The lock lies in the slot that is given back.
+        drop(below);
+        self.discard(victim.into_id());
+        self.leave_absence(dir, name);
+        self.mark_stale(self.dentries.inode(dir));
+        Ok(())
+    }
+
+    /// Moves `from` to `to`. `check` is asked with both entries, the target's perhaps negative, before anything else is looked at but
+    /// `RENAME_NOREPLACE` and `RENAME_EXCHANGE`; `EINVAL` for a directory into itself, `ENOTEMPTY` over one of its own ancestors.
+    pub(crate) fn rename(
+        &self,
+        from: (DentryId, &[u8]),
+        to: (DentryId, &[u8]),
+        how: RenameFlags,
+        trailing: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
+        check: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        if how.contains(RenameFlags::EXCHANGE | RenameFlags::NOREPLACE) {
+            return Err(Errno::EINVAL);
+        }
+        let (from_dir, to_dir) = (from.0, to.0);
+        let _moves = (from_dir != to_dir).then(|| self.moves.lock());
+        let _names = self.lock_both(from_dir, to_dir);
+        self.not_removed(from_dir)?;
+        let from = (from_dir, Name::new(from.1)?);
+        let source = self.present_in(from_dir, from.1)?;
+        self.not_removed(to_dir)?;
+        let to = (to_dir, Name::new(to.1)?);
+        let target = self.entry_in(to_dir, to.1)?;
+        let present = self.dentries.word(target.id()) & flags::NEGATIVE == 0;
+        if present && how.contains(RenameFlags::NOREPLACE) {
+            return Err(Errno::EEXIST);
+        }
+        if !present && how.contains(RenameFlags::EXCHANGE) {
+            return Err(Errno::ENOENT);
+        }
+        trailing(&source, &target)?;
+        if from_dir != to_dir && self.is_above(source.id(), to_dir) {
+            return Err(Errno::EINVAL);
+        }
+        if from_dir != to_dir && self.is_above(target.id(), from_dir) {
+            return Err(if how.contains(RenameFlags::EXCHANGE) { Errno::EINVAL } else { Errno::ENOTEMPTY });
+        }
+        if present && self.dentries.inode(source.id()) == self.dentries.inode(target.id()) {
+            return Ok(());
+        }
+        check(&source, &target)?;
+        self.rename_locked((&source, from), (&target, to), how)?;
+        if !how.contains(RenameFlags::EXCHANGE) {
+            self.discard(target.into_id());
+        }
+        Ok(())
+    }
+
+    /// Makes a regular file that has no name, in the file system of `dir`: unhashed, pinned. Whether it may get a name is told by `REMOVED`.
+    pub(crate) fn make_unnamed(&self, dir: DentryId, new: &NewNode<'_>) -> Result<Pinned<'_>, Errno> {
+        let reserved = self.reserve_inode()?;
+        let entry = Pinned::new(self, self.new_dentry(dir, b"", flags::IN_LOOKUP)?);
+        let node = self.fs.create_unnamed(&Directory::new(self, dir), new)?;
+        let inode = self.iget(&node, reserved, None)?;
+        match self.instantiate(entry.id(), inode, node.freshness) {
+            Ok(()) => Ok(entry),
+            Err(_) => Err(Errno::EIO),
+        }
+    }
 }
 
 impl Core {
@@ -127,7 +169,7 @@ impl Core {
         Ok(held)
     }
 
-    fn not_removed(&self, dir: DentryId) -> Result<(), Errno> {
+    pub(crate) fn not_removed(&self, dir: DentryId) -> Result<(), Errno> {
         let word = self.dentries.word(dir);
         if word & flags::DIRECTORY == 0 {
             return Err(Errno::ENOTDIR);
@@ -165,19 +207,14 @@ impl Core {
         if self.dentries.word(entry.id()) & flags::NEGATIVE != 0 { Err(Errno::ENOENT) } else { Ok(entry) }
     }
 
-    fn absent_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
-        let entry = self.entry_in(dir, name)?;
-        if self.dentries.word(entry.id()) & flags::NEGATIVE != 0 { Ok(entry) } else { Err(Errno::EEXIST) }
-    }
-
     /// The part of a rename under all locks.
     fn rename_locked(
         &self,
-        (source, from): (&Pinned<'_>, (&Handle, Name<'_>)),
-        (target, to): (&Pinned<'_>, (&Handle, Name<'_>)),
+        (source, from): (&Pinned<'_>, (DentryId, Name<'_>)),
+        (target, to): (&Pinned<'_>, (DentryId, Name<'_>)),
         how: RenameFlags,
     ) -> Result<(), Errno> {
-        let (from_dir, to_dir) = (from.0.dentry(), to.0.dentry());
+        let (from_dir, to_dir) = (from.0, to.0);
         let new_name = self.new_name(to.1.bytes())?;
         let old_name = self.new_name(from.1.bytes())?;
         let target_word = self.dentries.word(target.id());
@@ -219,7 +256,7 @@ impl Core {
         self.mark_stale(self.dentries.inode(entry.id()));
     }
 
-    fn mark_removed(&self, id: DentryId) {
+    pub(crate) fn mark_removed(&self, id: DentryId) {
         use crate::dcache::dentry::WORD;
         let writing = crate::memory::seqcount::write(&self.dentries.line(id)[WORD]);
         let flags = writing.flags() | flags::REMOVED;

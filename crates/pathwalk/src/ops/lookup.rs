@@ -4,7 +4,7 @@ use super::{Target, answer, follow, target};
 use crate::Errno;
 use crate::config::Shipped;
 use crate::context::{At, AtFlags, Context};
-use crate::dcache::dentry::flags;
+use crate::dcache::dentry::{DentryId, flags};
 use crate::handle::Handle;
 use crate::permission::Access;
 use crate::stats::HandOver;
@@ -15,18 +15,25 @@ use crate::walk::{Cursor, Env, Follow, Whose};
 
 pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
     let env = Env::new(context, Whose::Effective);
-    let follow = follow(flags);
-    let found = match target(&env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
-        Target::Start(start) => start,
-        Target::Path(from) => {
-            let fast = fast(&env, path, from, follow);
-            answer(&env, path, from.dentry(), follow, fast, Ok)?
-        }
-    };
+    let found = pinned_at(&env, at, path, flags)?;
     Ok(Handle::from_pinned(&context.vfs, found.into_id()))
 }
 
-fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
+/// What a path leads to, pinned; with the flags of an operation that takes no others.
+pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: AtFlags) -> Result<Pinned<'a>, Errno> {
+    match target(env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
+        Target::Start(start) => Ok(start),
+        Target::Path(from) => pinned(env, path, from.dentry(), follow(flags)),
+    }
+}
+
+/// What a path leads to from a starting point, pinned.
+pub(crate) fn pinned<'a>(env: &Env<'a>, path: &'a [u8], from: DentryId, follow: Follow) -> Result<Pinned<'a>, Errno> {
+    let fast = fast(env, path, env.cursor(from), follow);
+    answer(env, path, from, follow, fast, Ok)
+}
+
+pub(crate) fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
     let cur = to_end::<Shipped, _>(env, path, from, follow, Ok)?;
     let id = cur.dentry();
     if env.core.dentries.pin_sampled(id, cur.word) {

@@ -2,8 +2,16 @@
 
 pub(crate) mod access;
 pub(crate) mod change;
+pub(crate) mod link;
 pub(crate) mod lookup;
+pub(crate) mod make;
+mod may_change;
+pub(crate) mod open;
+mod parent;
 pub(crate) mod readlink;
+pub(crate) mod remove;
+pub(crate) mod rename;
+pub(crate) mod set;
 pub(crate) mod stat;
 pub(crate) mod steps;
 

@@ -6,6 +6,7 @@ use crate::attr::{Attributes, FileType};
 use crate::config::Shipped;
 use crate::context::{At, AtFlags, Context};
 use crate::dcache::dentry::{InodeId, inode_of};
+use crate::fs_api::StatFs;
 use crate::handle::Handle;
 use crate::icache::inode::{self, INODE_WORDS, WORD, attributes_of, flags};
 use crate::memory::seqcount::{self, ODD};
@@ -54,7 +55,7 @@ fn read(core: &Core, id: InodeId) -> Option<[u64; INODE_WORDS]> {
 
 impl Core {
     /// The attributes of an inode that the caller has a pin on, up to date.
-    fn stat(&self, id: InodeId) -> Result<Attributes, Errno> {
+    pub(crate) fn stat(&self, id: InodeId) -> Result<Attributes, Errno> {
         loop {
             match read(self, id) {
                 Some(words) if words[WORD] & flags::STALE == 0 => return Ok(attributes_of(&words)),
@@ -63,6 +64,12 @@ impl Core {
             }
         }
     }
+}
+
+pub(crate) fn statfs(context: &Context, at: At<'_>, path: &[u8]) -> Result<StatFs, Errno> {
+    let env = Env::new(context, Whose::Effective);
+    super::lookup::pinned_at(&env, at, path, AtFlags::EMPTY_PATH)?;
+    env.core.fs.statfs()
 }
 
 pub(crate) fn attributes(handle: &Handle) -> Result<Attributes, Errno> {

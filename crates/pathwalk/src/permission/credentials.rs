@@ -8,7 +8,7 @@ use super::Access;
 use crate::attr::{Attributes, FileType};
 
 bitflags! {
-    /// The capabilities that a lookup looks at. Source: `capabilities(7)`.
+    /// The capabilities that operations on names look at. Source: `capabilities(7)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Capabilities: u8 {
         /// `CAP_DAC_OVERRIDE`: bypass read, write and execute checks (executing needs one x bit).
@@ -17,6 +17,12 @@ bitflags! {
         const DAC_READ_SEARCH = 2;
         /// `CAP_FOWNER`: bypass checks that ask for the owner.
         const FOWNER = 4;
+        /// `CAP_CHOWN`: give nodes to any owner and group.
+        const CHOWN = 8;
+        /// `CAP_FSETID`: keep suid and sgid bits where they would be cleared.
+        const FSETID = 16;
+        /// `CAP_MKNOD`: make device nodes.
+        const MKNOD = 32;
     }
 }
 

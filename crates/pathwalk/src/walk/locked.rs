@@ -48,6 +48,14 @@ impl<'a> Text<'a> {
     }
 }
 
+/// What [`Walker::up_to_last`] stopped at.
+pub(crate) enum LastOf {
+    /// A name, perhaps `.` or `..`, and what is behind it.
+    Name(Box<[u8]>, Ending),
+    /// There is no last component: the walk is at the root, or where a link without a body leads.
+    Nothing,
+}
+
 /// A locked walk under way.
 pub(crate) struct Walker<'a> {
     env: Env<'a>,
@@ -115,6 +123,53 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Walks to the last component of everything and stops before it, in a directory that may be searched. For an open that may create.
+    pub(crate) fn up_to_last(&mut self) -> Result<LastOf, Errno> {
+        loop {
+            let text = self.texts.last().expect("a walk has a text until it ends");
+            let (component, ending) = (text.peek(), text.ending());
+            let is_innermost = self.texts.len() == 1;
+            match component {
+                _ if self.cur_is(flags::LINK) => self.enter(false)?,
+                Some((start, end)) => {
+                    let text = self.texts.last().expect("there is one");
+                    let is_last = is_innermost && text.bytes[end..].iter().all(|byte| *byte == b'/');
+                    if !is_last {
+                        self.step(start, end)?;
+                        continue;
+                    }
+                    let name = text.bytes[start..end].into();
+                    self.searchable(&text.bytes[start..end])?;
+                    self.texts[0].pos = end;
+                    return Ok(LastOf::Name(name, ending));
+                }
+                None if is_innermost => return Ok(LastOf::Nothing),
+                None => _ = self.texts.pop(),
+            }
+        }
+    }
+
+    /// The directory that the walk is in.
+    pub(crate) fn dir(&self) -> DentryId {
+        self.cur.id()
+    }
+
+    /// Goes on through a link that was found as the last component.
+    pub(crate) fn through(&mut self, link: Pinned<'a>) -> Result<(), Errno> {
+        self.dir = std::mem::replace(&mut self.cur, link);
+        self.enter(true)
+    }
+
+    /// Whether the walk is in a directory in which the asker may look for `name`.
+    fn searchable(&self, name: &[u8]) -> Result<(), Errno> {
+        if !self.cur_is(flags::DIRECTORY) {
+            return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, name));
+        }
+        let core = self.env.core;
+        let may = core.may(core.dentries.inode(self.cur.id()), &self.env.who(), Access::EXECUTE);
+        may.map_err(|errno| self.refused(errno, Why::Search, name))
+    }
+
     fn arrive(self, ending: Ending) -> Result<Pinned<'a>, Errno> {
         if ending == Ending::Slash && !self.cur_is(flags::DIRECTORY) {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, b""));
@@ -132,11 +187,7 @@ impl<'a> Walker<'a> {
         let text = self.texts.last_mut().expect("a component lies in a text");
         text.pos = end;
         let name = &self.texts.last().expect("it still does").bytes[start..end];
-        if !self.cur_is(flags::DIRECTORY) {
-            return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, name));
-        }
-        let may = core.may(core.dentries.inode(self.cur.id()), &self.env.who(), Access::EXECUTE);
-        may.map_err(|errno| self.refused(errno, Why::Search, name))?;
+        self.searchable(name)?;
         match name {
             b"." => self.tell(|_| What::Dot),
             b".." => {

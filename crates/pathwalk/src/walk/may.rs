@@ -65,8 +65,20 @@ impl Snapshot {
         inode::is_immutable(self.mixed)
     }
 
+    pub(crate) fn is_append_only(&self) -> bool {
+        inode::is_append_only(self.mixed)
+    }
+
+    pub(crate) fn kind(&self) -> crate::FileType {
+        inode::kind_of(self.word)
+    }
+
     pub(crate) fn uid(&self) -> u32 {
         self.uid
+    }
+
+    pub(crate) fn gid(&self) -> u32 {
+        self.gid
     }
 
     pub(crate) fn mode(&self) -> u16 {
@@ -102,6 +114,17 @@ impl Snapshot {
 }
 
 impl Core {
+    /// What an inode that the caller has a pin on says about permission, asking the file system if that is not known any more.
+    pub(crate) fn known_snapshot(&self, id: InodeId) -> Result<Snapshot, Errno> {
+        loop {
+            let snapshot = Snapshot::of_pinned(self, id);
+            if snapshot.word & flags::UNKNOWN == 0 {
+                return Ok(snapshot);
+            }
+            self.refresh(id)?;
+        }
+    }
+
     /// Whether `who` may do `want` with an inode that the caller has a pin on, asking the file system if need be. `EACCES` if not.
     pub(crate) fn may(&self, id: InodeId, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         loop {

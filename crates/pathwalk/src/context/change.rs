@@ -1,0 +1,134 @@
+//! Operations that open and change. The other half of [`Context`].
+
+use super::{AsPath, At, AtFlags, Context, LinkFlags, OpenHow, SetTime};
+use crate::file::File;
+use crate::fs_api::{NewKind, RenameFlags, StatFs};
+use crate::{Errno, ops};
+
+/// The umask of a new context, as login shells have it.
+pub(crate) const UMASK: u16 = 0o022;
+
+/// # Operations that change
+///
+/// They block: the directory's lock is taken, and the file system is asked. A change of names is seen whole or not at all, by every
+/// thread and from every name; after a failure nothing has changed. Besides the errors of every operation there are:
+///
+/// | errno | when |
+/// |---|---|
+/// | `EROFS` | the mount, or the file system, is read-only |
+/// | `EACCES` | the directory may not be written and searched |
+/// | `EPERM` | the directory or node is immutable or append-only; or the directory is sticky, and neither it nor the node is one's own |
+/// | `ENOSPC`, `EIO`, … | what the file system says |
+impl Context {
+    /// Opens what `path` leads to. Source: `open(2)`, `openat2(2)`.
+    ///
+    /// `EINVAL` for flags that make no sense together; `EEXIST` with `CREATE` and `EXCLUSIVE` if the name is there; `EISDIR` to write to a
+    /// directory, or to create one or something with a slash behind it; `ENOTDIR`; `ELOOP` for a link with `NOFOLLOW`; `EACCES`; `ENXIO` for a
+    /// device, pipe or socket; `EAGAIN` for [`CACHED`](crate::Resolve::CACHED). Cost: a lookup, and an allocation.
+    pub fn open<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, how: &OpenHow) -> Result<File, Errno> {
+        ops::open::open(self, at, path.path_bytes(), how)
+    }
+
+    /// Makes a directory; of `mode`, permission bits and the sticky bit count. `EEXIST`, `EMLINK`. Source: `mkdirat(2)`.
+    pub fn mkdir<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, mode: u16) -> Result<(), Errno> {
+        ops::make::make(self, at, path.path_bytes(), NewKind::Directory, mode)
+    }
+
+    /// Makes a regular file, pipe, socket or device. `EEXIST`; `EPERM` for a directory, or for a device without `CAP_MKNOD`; `EINVAL` for a
+    /// link. Source: `mknodat(2)`.
+    pub fn mknod<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
+        ops::make::mknod(self, at, path.path_bytes(), kind, mode)
+    }
+
+    /// Makes a link that leads to `body`, whatever that is. `ENOENT` for an empty body, `ENAMETOOLONG` for one over 4095 bytes, `EEXIST`.
+    /// Source: `symlinkat(2)`.
+    pub fn symlink<B: AsPath + ?Sized, P: AsPath + ?Sized>(&self, body: &B, at: At<'_>, path: &P) -> Result<(), Errno> {
+        ops::make::symlink(self, body.path_bytes(), at, path.path_bytes())
+    }
+
+    /// Gives what `old` leads to another name. `EEXIST`; `EPERM` for a directory, or for what `protected_hardlinks` protects; `EMLINK`. Source:
+    /// `linkat(2)`.
+    pub fn link<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+        &self,
+        from: At<'_>,
+        old: &P,
+        to: At<'_>,
+        new: &Q,
+        how: LinkFlags,
+    ) -> Result<(), Errno> {
+        ops::link::link(self, (from, old.path_bytes()), (to, new.path_bytes()), how)
+    }
+
+    /// Takes a name away. `EISDIR` for a directory. What is open stays. Source: `unlinkat(2)`.
+    pub fn unlink<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<(), Errno> {
+        ops::remove::unlink(self, at, path.path_bytes())
+    }
+
+    /// Removes an empty directory. `ENOTDIR`, `ENOTEMPTY`; `EINVAL` for `.`; `EBUSY` for the root. Source: `rmdir(2)`.
+    pub fn rmdir<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<(), Errno> {
+        ops::remove::rmdir(self, at, path.path_bytes())
+    }
+
+    /// Gives what `old` names the name `new`, replacing what has that, in one step. `EINVAL` for a directory into itself, `ENOTEMPTY`, `EISDIR`,
+    /// `ENOTDIR`, `EBUSY` for `.` and `..`; `EEXIST` with `NOREPLACE`. Source: `renameat2(2)`.
+    pub fn rename<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+        &self,
+        from: At<'_>,
+        old: &P,
+        to: At<'_>,
+        new: &Q,
+        how: RenameFlags,
+    ) -> Result<(), Errno> {
+        ops::rename::rename(self, (from, old.path_bytes()), (to, new.path_bytes()), how)
+    }
+
+    /// Sets permission bits with suid, sgid and sticky. `EPERM` for who does not own it, `EOPNOTSUPP` for a link. Source: `fchmodat2(2)`.
+    pub fn chmod<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, mode: u16, how: AtFlags) -> Result<(), Errno> {
+        ops::set::chmod(self, at, path.path_bytes(), mode, how)
+    }
+
+    /// Sets owner and group; `None` leaves one as it is. Takes suid and sgid away, but not of directories. `EPERM` without `CAP_CHOWN`, but for
+    /// the owner who gives it to a group of his. Source: `fchownat(2)`.
+    pub fn chown<P: AsPath + ?Sized>(
+        &self,
+        at: At<'_>,
+        path: &P,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        how: AtFlags,
+    ) -> Result<(), Errno> {
+        ops::set::chown(self, at, path.path_bytes(), (uid, gid), how)
+    }
+
+    /// Sets the size of a regular file, in bytes. `EISDIR`, `EINVAL` for what is neither file nor directory or past 2⁶³−1, `EFBIG`. Source:
+    /// `truncate(2)`.
+    pub fn truncate<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, size: u64) -> Result<(), Errno> {
+        if size > i64::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        ops::set::truncate(self, at, path.path_bytes(), size)
+    }
+
+    /// Sets the times of access and of change. `EPERM` for who does not own it; `EACCES` for who may not even write, where both become now.
+    /// If both stay, the path is not even looked at. Source: `utimensat(2)`.
+    pub fn set_times<P: AsPath + ?Sized>(
+        &self,
+        at: At<'_>,
+        path: &P,
+        atime: SetTime,
+        mtime: SetTime,
+        how: AtFlags,
+    ) -> Result<(), Errno> {
+        ops::set::set_times(self, at, path.path_bytes(), (atime, mtime), how)
+    }
+
+    /// Size and limits of the file system that `path` is on. Source: `statfs(2)`.
+    pub fn statfs<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<StatFs, Errno> {
+        ops::stat::statfs(self, at, path.path_bytes())
+    }
+
+    /// Sets which permission bits new nodes do not get, 0..=0o777; returns what it was. A new context has 022. Source: `umask(2)`.
+    pub fn umask(&mut self, mask: u16) -> u16 {
+        std::mem::replace(&mut self.umask, mask & 0o777)
+    }
+}

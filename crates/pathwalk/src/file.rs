@@ -1,0 +1,209 @@
+//! An open file: data, listings, and a position.
+
+use std::io::SeekFrom;
+use std::ops::ControlFlow;
+
+use crate::Errno;
+use crate::attr::FileType;
+use crate::context::OpenFlags;
+use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
+use crate::handle::Handle;
+use crate::permission::Credentials;
+use crate::sync::Mutex;
+
+/// A file or directory that was opened, as a descriptor is. Made by [`Context::open`](crate::Context::open).
+///
+/// It stays what it is when its name goes. Threads may share it; reads and writes at its position exclude each other, those at an offset
+/// do not. Every operation blocks while the file system answers. Suid and sgid bits that writing takes away are taken by the rights of who
+/// opened it.
+pub struct File {
+    handle: Handle,
+    /// None: it is a place only, as by `O_PATH`.
+    file: Option<Box<dyn OpenFile>>,
+    flags: OpenFlags,
+    credentials: Credentials,
+    /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.
+    position: Mutex<u64>,
+}
+
+/// One entry of a directory as [`File::read_dir`] gives it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DirEntry<'a> {
+    /// Its name, `.` and `..` included.
+    pub name: &'a [u8],
+    /// Its inode number.
+    pub ino: u64,
+    /// Its type.
+    pub kind: FileType,
+    /// Where a listing goes on behind it: for [`File::seek`]. It stays good while entries come and go.
+    pub cookie: u64,
+}
+
+const BEHIND_DOT: u64 = 1;
+const BEHIND_DOTDOT: u64 = 2;
+const _: () = assert!(BEHIND_DOTDOT < FIRST_COOKIE);
+
+/// Greatest offset, in bytes.
+const OFFSET_MAX: u64 = i64::MAX as u64;
+
+impl File {
+    pub(crate) fn new(handle: Handle, file: Option<Box<dyn OpenFile>>, flags: OpenFlags, credentials: Credentials) -> File {
+        File { handle, file, flags, credentials, position: Mutex::new(0) }
+    }
+
+    /// The place that it is on: a starting point for operations with an empty path, as `fstat` and `fchmod` are made of.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// What it was opened with.
+    pub fn flags(&self) -> OpenFlags {
+        self.flags
+    }
+
+    /// Reads from its position, and moves that. `EBADF` unless opened to be read, `EISDIR` for a directory. Source: `read(2)`.
+    pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let file = self.data()?;
+        let mut position = self.position.lock();
+        let length = file.read_at(buffer, *position)?;
+        *position += length as u64;
+        Ok(length)
+    }
+
+    /// Reads from an offset in bytes. Errors as [`read`](Self::read); `EINVAL` past 2⁶³−1. Source: `pread(2)`.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let file = self.data()?;
+        if offset > OFFSET_MAX {
+            return Err(Errno::EINVAL);
+        }
+        file.read_at(buffer, offset)
+    }
+
+    /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind it. `EBADF` unless opened to be written,
+    /// `ENOSPC`, `EFBIG`. Takes suid and sgid bits away where `CAP_FSETID` is missing. Source: `write(2)`.
+    pub fn write(&self, data: &[u8]) -> Result<usize, Errno> {
+        let mut position = self.position.lock();
+        let at = *position;
+        let (bytes, end) = self.put(data, at)?;
+        if bytes > 0 {
+            *position = end;
+        }
+        Ok(bytes)
+    }
+
+    /// Writes at an offset in bytes, but at the end if opened with `APPEND`, as Linux does. Errors as [`write`](Self::write); `EINVAL` past
+    /// 2⁶³−1. Source: `pwrite(2)`.
+    pub fn write_at(&self, data: &[u8], offset: u64) -> Result<usize, Errno> {
+        self.put(data, offset).map(|(bytes, _)| bytes)
+    }
+
+    fn put(&self, data: &[u8], offset: u64) -> Result<(usize, u64), Errno> {
+        let file = self.writable()?;
+        if offset > OFFSET_MAX {
+            return Err(Errno::EINVAL);
+        }
+        if data.is_empty() {
+            return Ok((0, offset));
+        }
+        let core = self.handle.vfs().core();
+        core.drop_privileges(self.handle.dentry(), &self.credentials.effective())?;
+        let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
+        let written = file.write_at(data, at);
+        // Size and times are others now, also where it failed half-way.
+        core.mark_stale(core.dentries.inode(self.handle.dentry()));
+        written.map(|written| (written.bytes, written.end))
+    }
+
+    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF` if it is a place only. Source:
+    /// `ftruncate(2)`.
+    pub fn set_len(&self, size: u64) -> Result<(), Errno> {
+        self.open()?;
+        if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) || size > OFFSET_MAX {
+            return Err(Errno::EINVAL);
+        }
+        self.handle.vfs().core().resize(self.handle.dentry(), &self.credentials.effective(), size)
+    }
+
+    /// Moves the position; returns where it is then. Of a directory it is a cookie of [`read_dir`](Self::read_dir), and only
+    /// [`SeekFrom::Start`] makes sense. `EINVAL` before the beginning or past 2⁶³−1. Source: `lseek(2)`.
+    pub fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
+        self.open()?;
+        let mut position = self.position.lock();
+        let is_directory = self.handle.kind() == FileType::Directory;
+        let target = match to {
+            SeekFrom::Start(target) => Some(target),
+            SeekFrom::Current(by) => position.checked_add_signed(by),
+            SeekFrom::End(_) if is_directory => None,
+            SeekFrom::End(by) => self.handle.attributes()?.size.checked_add_signed(by),
+        };
+        *position = target.filter(|target| *target <= OFFSET_MAX).ok_or(Errno::EINVAL)?;
+        Ok(*position)
+    }
+
+    /// Gives the entries behind its position, until there are no more or `each` breaks; the position is behind the last one given. `ENOTDIR`
+    /// for what is no directory, `ENOENT` for one that was removed. Source: `getdents(2)`.
+    ///
+    /// Entries that are there all the time come exactly once; those that come or go meanwhile come once or not. `each` must not use
+    /// the `Vfs`.
+    pub fn read_dir(&self, mut each: impl FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        let file = self.readable()?;
+        if self.handle.kind() != FileType::Directory {
+            return Err(Errno::ENOTDIR);
+        }
+        let mut position = self.position.lock();
+        let core = self.handle.vfs().core();
+        core.not_removed(self.handle.dentry())?;
+        for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
+            if *position >= cookie {
+                continue;
+            }
+            let ino = if cookie == BEHIND_DOT { self.handle.attributes()?.ino } else { self.parent_ino()? };
+            let flow = each(DirEntry { name, ino, kind: FileType::Directory, cookie });
+            *position = cookie;
+            if flow.is_break() {
+                return Ok(());
+            }
+        }
+        let from = *position;
+        file.read_dir(from, &mut |Entry { name, ino, kind, cookie, .. }| {
+            *position = cookie;
+            each(DirEntry { name, ino, kind, cookie })
+        })
+    }
+
+    /// The inode number of the directory above.
+    fn parent_ino(&self) -> Result<u64, Errno> {
+        let core = self.handle.vfs().core();
+        let parent = Handle::from_pinned(self.handle.vfs(), core.pin_parent(self.handle.dentry()));
+        Ok(parent.attributes()?.ino)
+    }
+
+    /// Puts it on stable storage. `EBADF` for a place only. Source: `fsync(2)`, `fdatasync(2)`.
+    pub fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
+        self.open()?.sync(what)
+    }
+
+    fn open(&self) -> Result<&dyn OpenFile, Errno> {
+        self.file.as_deref().ok_or(Errno::EBADF)
+    }
+
+    /// The data that may be read.
+    fn data(&self) -> Result<&dyn OpenFile, Errno> {
+        let file = self.readable()?;
+        if self.handle.kind() == FileType::Directory { Err(Errno::EISDIR) } else { Ok(file) }
+    }
+
+    fn readable(&self) -> Result<&dyn OpenFile, Errno> {
+        if self.flags.contains(OpenFlags::READ) { self.open() } else { Err(Errno::EBADF) }
+    }
+
+    fn writable(&self) -> Result<&dyn OpenFile, Errno> {
+        if self.flags.contains(OpenFlags::WRITE) { self.open() } else { Err(Errno::EBADF) }
+    }
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("File").field("at", &self.handle).field("flags", &self.flags).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,63 @@
+//! `mkdir(2)`, `mknod(2)`, `symlink(2)`: names for new nodes.
+//!
+//! Order, as Linux has it: the name is taken (`EEXIST`), a slash behind what is no directory (`ENOENT`), a read-only mount (`EROFS`),
+//! permission, the capability for devices.
+
+use super::change::Made;
+use super::may_change::{may_create, new_node, writable};
+use super::parent::{Last, Parent, parent};
+use crate::Errno;
+use crate::attr::FileType;
+use crate::context::{At, Context};
+use crate::fs_api::NewKind;
+use crate::permission::Capabilities;
+use crate::walk::last::Ending;
+use crate::walk::{Env, Whose};
+
+pub(crate) fn make(context: &Context, at: At<'_>, path: &[u8], kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
+    let env = Env::new(context, Whose::Effective);
+    let Parent { dir, last, ending } = parent(&env, at, path)?;
+    let Last::Name(name) = last else { return Err(Errno::EEXIST) };
+    let made = env.core.make(dir.id(), name, || {
+        may_take_name(&env, ending, kind.file_type())?;
+        let of_dir = may_create(&env, dir.id())?;
+        let is_device = matches!(kind, NewKind::CharDevice(_) | NewKind::BlockDevice(_));
+        if is_device && !env.who().has(Capabilities::MKNOD) {
+            return Err(Errno::EPERM);
+        }
+        Ok(new_node(context, &env.who(), &of_dir, kind, mode))
+    })?;
+    match made {
+        Made::New(_) => Ok(()),
+        Made::There(_) => Err(Errno::EEXIST),
+    }
+}
+
+/// What forbids a name that nobody has, whoever asks.
+pub(crate) fn may_take_name(env: &Env<'_>, ending: Ending, kind: FileType) -> Result<(), Errno> {
+    if ending == Ending::Slash && kind != FileType::Directory {
+        return Err(Errno::ENOENT);
+    }
+    writable(env.core)
+}
+
+pub(crate) fn symlink(context: &Context, body: &[u8], at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+    if body.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    if body.len() > crate::limits::LINK_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    if body.contains(&0) {
+        return Err(Errno::EINVAL);
+    }
+    make(context, at, path, NewKind::Symlink(body), 0o777)
+}
+
+pub(crate) fn mknod(context: &Context, at: At<'_>, path: &[u8], kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
+    match kind {
+        NewKind::Directory => Err(Errno::EPERM),
+        NewKind::Symlink(_) => Err(Errno::EINVAL),
+        _ => make(context, at, path, kind, mode),
+    }
+}

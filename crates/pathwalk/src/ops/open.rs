@@ -1,0 +1,237 @@
+//! `open(2)`, `openat2(2)`.
+//!
+//! 1. The flags make sense together (`EINVAL`), or can't be had from the cache alone (`EAGAIN`).
+//! 2. The node: made without a name, made under one, or found.
+//! 3. Whether it may be opened so; then it is truncated, if that was asked for.
+//!
+//! Source: `build_open_flags`, `open_last_lookups`, `do_open` and `may_open` of Linux.
+//!
+//! What it does not do: devices, pipes and sockets, which need a kernel behind them (`ENXIO`, unless by `PATH`).
+
+use super::change::Made;
+use super::lookup;
+use super::make::may_take_name;
+use super::may_change::{may_create, new_node, writable};
+use super::parent::{Last, Parent, parent};
+use crate::Errno;
+use crate::attr::FileType;
+use crate::context::{At, AtFlags, Context, OpenFlags, OpenHow, Resolve};
+use crate::dcache::dentry::flags;
+use crate::file::File;
+use crate::fs_api::{NewKind, OpenFor};
+use crate::handle::Handle;
+use crate::mount::MountFlags;
+use crate::permission::Access;
+use crate::vfs::Pinned;
+use crate::walk::last::{Ending, Stopped};
+use crate::walk::locked::{LastOf, Walker};
+use crate::walk::may::Decision;
+use crate::walk::{Env, Follow, Whose, start};
+
+/// Whether the node came with this open: then its mode says nothing about what may be done through it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Made,
+    Found,
+}
+
+pub(crate) fn open(context: &Context, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<File, Errno> {
+    check(how)?;
+    let env = Env::new(context, Whose::Effective);
+    let flags = how.flags;
+    if path.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    if how.resolve.contains(Resolve::CACHED) {
+        let node = cached(&env, at, path, flags)?;
+        return opened(&env, node, how, Came::Found);
+    }
+    if flags.contains(OpenFlags::TMPFILE) {
+        return opened(&env, unnamed(&env, at, path, how)?, how, Came::Made);
+    }
+    if flags.contains(OpenFlags::CREATE) {
+        let (node, came) = create(&env, at, path, how)?;
+        return opened(&env, node, how, came);
+    }
+    let node = lookup::pinned_at(&env, at, path, nofollow(flags))?;
+    opened(&env, node, how, Came::Found)
+}
+
+fn nofollow(flags: OpenFlags) -> AtFlags {
+    if flags.contains(OpenFlags::NOFOLLOW) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() }
+}
+
+/// Whether the flags make sense.
+fn check(how: &OpenHow) -> Result<(), Errno> {
+    let OpenHow { flags, mode, resolve } = *how;
+    let makes = flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE);
+    let known = OpenFlags::all().contains(flags) && Resolve::all().contains(resolve);
+    let for_path = OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW;
+    let wrong = !known
+        || mode > 0o7777
+        || mode != 0 && !makes
+        || flags.contains(OpenFlags::CREATE | OpenFlags::DIRECTORY)
+        || flags.contains(OpenFlags::CREATE | OpenFlags::TMPFILE)
+        || flags.contains(OpenFlags::TMPFILE) && !flags.contains(OpenFlags::WRITE)
+        || flags.contains(OpenFlags::PATH) && !for_path.contains(flags)
+        || !flags.intersects(OpenFlags::READ | OpenFlags::WRITE | OpenFlags::PATH);
+    if wrong {
+        return Err(Errno::EINVAL);
+    }
+    let changes = makes || flags.contains(OpenFlags::TRUNCATE);
+    if changes && resolve.contains(Resolve::CACHED) { Err(Errno::EAGAIN) } else { Ok(()) }
+}
+
+/// What the lock-free walk alone finds. `EAGAIN` if it cannot finish, or the right to the node takes asking.
+fn cached<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Errno> {
+    let from = start::at(env, at, path)?;
+    let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
+    let node = lookup::fast(env, path, env.cursor(from), follow).map_err(|stopped| match stopped {
+        Stopped::Errno(errno) => errno,
+        Stopped::HandOver(_) => Errno::EAGAIN,
+    })?;
+    let snapshot = crate::walk::may::Snapshot::of_pinned(env.core, env.core.dentries.inode(node.id()));
+    match snapshot.decide(&env.who(), wanted(flags)) {
+        Decision::Granted | Decision::Refused => Ok(node),
+        _ if flags.contains(OpenFlags::PATH) => Ok(node),
+        _ => Err(Errno::EAGAIN),
+    }
+}
+
+/// Makes a file without a name in the directory that the path leads to.
+fn unnamed<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<Pinned<'a>, Errno> {
+    let dir = lookup::pinned_at(env, at, path, nofollow(how.flags))?;
+    if env.core.dentries.word(dir.id()) & flags::DIRECTORY == 0 {
+        return Err(Errno::ENOTDIR);
+    }
+    writable(env.core)?;
+    let of_dir = may_create(env, dir.id())?;
+    let new = new_node(env.context, &env.who(), &of_dir, NewKind::Regular, how.mode);
+    let node = env.core.make_unnamed(dir.id(), &new)?;
+    if how.flags.contains(OpenFlags::EXCLUSIVE) {
+        // It shall never get a name.
+        env.core.mark_removed(node.id());
+    }
+    Ok(node)
+}
+
+/// What has the last name, or is made under it.
+fn create<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+    let Parent { dir, last, ending } = parent(env, at, path)?;
+    let Last::Name(name) = last else { return Err(taken_by_directory(how)) };
+    match create_in(env, dir, name, ending, how)? {
+        (link, Came::Found) if follows(env, &link, how.flags) => create_through_links(env, at, path, how),
+        found => Ok(found),
+    }
+}
+
+/// The same where a link has the last name, perhaps one that leads to nothing: what it leads to is made.
+fn create_through_links<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+    let mut walker = Walker::start(env, path, start::at(env, at, path)?, Follow::Links);
+    loop {
+        let LastOf::Name(name, ending) = walker.up_to_last()? else { return Err(taken_by_directory(how)) };
+        if matches!(&*name, b"." | b"..") {
+            return Err(taken_by_directory(how));
+        }
+        match create_in(env, Pinned::again(env.core, walker.dir()), &name, ending, how)? {
+            (link, Came::Found) if follows(env, &link, how.flags) => walker.through(link)?,
+            found => return Ok(found),
+        }
+    }
+}
+
+fn follows(env: &Env<'_>, node: &Pinned<'_>, flags: OpenFlags) -> bool {
+    let stays = flags.intersects(OpenFlags::EXCLUSIVE | OpenFlags::NOFOLLOW);
+    env.core.dentries.word(node.id()) & flags::LINK != 0 && !stays
+}
+
+/// An existing directory, be it `.`, `..` or the root, cannot be created.
+fn taken_by_directory(how: &OpenHow) -> Errno {
+    if how.flags.contains(OpenFlags::EXCLUSIVE) { Errno::EEXIST } else { Errno::EISDIR }
+}
+
+fn create_in<'a>(
+    env: &Env<'a>,
+    dir: Pinned<'a>,
+    name: &[u8],
+    ending: Ending,
+    how: &OpenHow,
+) -> Result<(Pinned<'a>, Came), Errno> {
+    if ending == Ending::Slash {
+        return Err(Errno::EISDIR);
+    }
+    let made = env.core.make(dir.id(), name, || {
+        may_take_name(env, ending, FileType::Regular)?;
+        let of_dir = may_create(env, dir.id())?;
+        Ok(new_node(env.context, &env.who(), &of_dir, NewKind::Regular, how.mode))
+    })?;
+    match made {
+        Made::New(node) => Ok((node, Came::Made)),
+        Made::There(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => Err(Errno::EEXIST),
+        Made::There(node) if env.core.dentries.word(node.id()) & flags::DIRECTORY != 0 => {
+            drop(node);
+            Err(Errno::EISDIR)
+        }
+        Made::There(node) => Ok((node, Came::Found)),
+    }
+}
+
+/// Opens a node, if it may be opened so.
+fn opened(env: &Env<'_>, node: Pinned<'_>, how: &OpenHow, came: Came) -> Result<File, Errno> {
+    let flags = how.flags;
+    let is_directory = env.core.dentries.word(node.id()) & flags::DIRECTORY != 0;
+    if flags.contains(OpenFlags::DIRECTORY) && !flags.contains(OpenFlags::TMPFILE) && !is_directory {
+        return Err(Errno::ENOTDIR);
+    }
+    let inode = env.core.dentries.inode(node.id());
+    let handle = |node: Pinned<'_>| Handle::from_pinned(&env.context.vfs, node.into_id());
+    if flags.contains(OpenFlags::PATH) {
+        return Ok(File::new(handle(node), None, flags, env.context.credentials.clone()));
+    }
+    let kind = env.core.known_snapshot(inode)?.kind();
+    if came == Came::Found {
+        may_open(env, &node, kind, flags)?;
+    }
+    let mut what_for = OpenFor::empty();
+    what_for.set(OpenFor::READ, flags.contains(OpenFlags::READ));
+    what_for.set(OpenFor::WRITE, flags.contains(OpenFlags::WRITE));
+    let key = crate::icache::inode::key_of(env.core.inodes.record(inode));
+    let file = env.core.fs.open(key, what_for)?;
+    if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
+        env.core.resize(node.id(), &env.who(), 0)?;
+    }
+    Ok(File::new(handle(node), Some(file), flags, env.context.credentials.clone()))
+}
+
+fn wanted(flags: OpenFlags) -> Access {
+    let mut want = Access::empty();
+    want.set(Access::READ, flags.contains(OpenFlags::READ));
+    want.set(Access::WRITE, flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNCATE));
+    want
+}
+
+fn may_open(env: &Env<'_>, node: &Pinned<'_>, kind: FileType, flags: OpenFlags) -> Result<(), Errno> {
+    let want = wanted(flags);
+    let read_only = env.core.mount.contains(MountFlags::READ_ONLY);
+    match kind {
+        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env.core)?,
+        FileType::Symlink => return Err(Errno::ELOOP),
+        FileType::Directory if want.contains(Access::WRITE) => return Err(Errno::EISDIR),
+        _ => {}
+    }
+    let inode = env.core.dentries.inode(node.id());
+    let of = env.core.known_snapshot(inode)?;
+    if want.contains(Access::WRITE) && of.is_immutable() {
+        return Err(Errno::EPERM);
+    }
+    env.core.may(inode, &env.who(), want)?;
+    let overwrites = want.contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND) || flags.contains(OpenFlags::TRUNCATE);
+    if of.is_append_only() && overwrites {
+        return Err(Errno::EPERM);
+    }
+    match kind {
+        FileType::Regular if read_only && want.contains(Access::WRITE) => Err(Errno::EROFS),
+        FileType::Regular | FileType::Directory => Ok(()),
+        _ => Err(Errno::ENXIO),
+    }
+}

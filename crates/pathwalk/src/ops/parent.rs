@@ -1,0 +1,98 @@
+//! The directory of the last component, for operations that change it; and what the last component is.
+//!
+//! The path up to the last component is walked as any path is; the last one is left to the operation, which looks at it with the
+//! directory's lock held.
+
+use super::lookup;
+use crate::Errno;
+use crate::context::At;
+use crate::dcache::dentry::{DentryId, flags};
+use crate::permission::Access;
+use crate::vfs::Pinned;
+use crate::walk::last::Ending;
+use crate::walk::{Env, Follow, start};
+
+/// The last component of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Last<'a> {
+    /// A name, perhaps one that is too long.
+    Name(&'a [u8]),
+    /// `.`
+    Dot,
+    /// `..`
+    DotDot,
+    /// There is none: the path is slashes only.
+    Root,
+}
+
+/// Where the last component is.
+pub(crate) struct Parent<'a> {
+    /// The directory, which the asker may search.
+    pub(crate) dir: Pinned<'a>,
+    pub(crate) last: Last<'a>,
+    /// What stands behind it.
+    pub(crate) ending: Ending,
+}
+
+/// Walks to the directory of the last component.
+pub(crate) fn parent<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8]) -> Result<Parent<'a>, Errno> {
+    if path.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    let from = start::at(env, at, path)?;
+    let (way, last, ending) = split(path);
+    let dir = if way.is_empty() { Pinned::again(env.core, from) } else { lookup::pinned(env, way, from, Follow::Links)? };
+    if last != Last::Root {
+        searchable(env, dir.id())?;
+    }
+    Ok(Parent { dir, last, ending })
+}
+
+/// The path up to the last component, its slash included; the component; what is behind it.
+fn split(path: &[u8]) -> (&[u8], Last<'_>, Ending) {
+    let is_name = |byte: &u8| *byte != b'/';
+    let end = path.iter().rposition(is_name).map_or(0, |at| at + 1);
+    let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let ending = if end < path.len() { Ending::Slash } else { Ending::Nothing };
+    let (way, last) = match &path[start..end] {
+        b"" => (path, Last::Root),
+        b"." => (&path[..start], Last::Dot),
+        b".." => (&path[..start], Last::DotDot),
+        name => (&path[..start], Last::Name(name)),
+    };
+    (way, last, ending)
+}
+
+/// Whether the asker may search a directory on which the caller has a pin.
+fn searchable(env: &Env<'_>, dir: DentryId) -> Result<(), Errno> {
+    if env.core.dentries.word(dir) & flags::EVERYONE_SEARCH != 0 {
+        return Ok(());
+    }
+    env.core.may(env.core.dentries.inode(dir), &env.who(), Access::EXECUTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_component_is_what_no_slash_is_behind() {
+        let cases: [(&str, &str, Last<'_>, bool); 11] = [
+            ("a", "", Last::Name(b"a"), false),
+            ("a/", "", Last::Name(b"a"), true),
+            ("/a", "/", Last::Name(b"a"), false),
+            ("//a//", "//", Last::Name(b"a"), true),
+            ("a/b", "a/", Last::Name(b"b"), false),
+            ("a//b", "a//", Last::Name(b"b"), false),
+            ("/", "/", Last::Root, true),
+            ("///", "///", Last::Root, true),
+            (".", "", Last::Dot, false),
+            ("a/..", "a/", Last::DotDot, false),
+            ("a/./", "a/", Last::Dot, true),
+        ];
+        for (path, way, last, slash) in cases {
+            let found = split(path.as_bytes());
+            assert_eq!((found.0, found.1, found.2 == Ending::Slash), (way.as_bytes(), last, slash), "{path}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `rename(2)`, `renameat2(2)`.
+
+use super::may_change::{Victim, may_create, may_delete, may_write, writable};
+use super::parent::{Last, parent};
+use crate::Errno;
+use crate::context::{At, Context};
+use crate::dcache::dentry::flags;
+use crate::fs_api::RenameFlags;
+use crate::permission::Access;
+use crate::vfs::Pinned;
+use crate::walk::last::Ending;
+use crate::walk::{Env, Whose};
+
+pub(crate) fn rename(
+    context: &Context,
+    (from, old): (At<'_>, &[u8]),
+    (to, new): (At<'_>, &[u8]),
+    how: RenameFlags,
+) -> Result<(), Errno> {
+    let exchange = how.contains(RenameFlags::EXCHANGE);
+    if !RenameFlags::all().contains(how) || how == RenameFlags::all() {
+        return Err(Errno::EINVAL);
+    }
+    let env = Env::new(context, Whose::Effective);
+    let from = parent(&env, from, old)?;
+    let to = parent(&env, to, new)?;
+    let Last::Name(old) = from.last else { return Err(Errno::EBUSY) };
+    let Last::Name(new) = to.last else {
+        return Err(if how.contains(RenameFlags::NOREPLACE) { Errno::EEXIST } else { Errno::EBUSY });
+    };
+    writable(env.core)?;
+
+    let is_directory = |entry: &Pinned<'_>| env.core.dentries.word(entry.id()) & flags::DIRECTORY != 0;
+    let trailing = |source: &Pinned<'_>, target: &Pinned<'_>| {
+        let slash_behind_target = to.ending == Ending::Slash;
+        let wrong = if exchange { slash_behind_target && !is_directory(target) } else { false };
+        let of_file = !is_directory(source) && (from.ending == Ending::Slash || slash_behind_target && !exchange);
+        if wrong || of_file { Err(Errno::ENOTDIR) } else { Ok(()) }
+    };
+    let check = |source: &Pinned<'_>, target: &Pinned<'_>| {
+        let of = |entry| if is_directory(entry) { Victim::Directory } else { Victim::Other };
+        may_delete(&env, from.dir.id(), source, of(source))?;
+        let absent = env.core.dentries.word(target.id()) & flags::NEGATIVE != 0;
+        if absent {
+            may_create(&env, to.dir.id())?;
+        } else {
+            may_delete(&env, to.dir.id(), target, if exchange { of(target) } else { of(source) })?;
+        }
+        // A directory that gets another parent changes its `..`.
+        if from.dir.id() != to.dir.id() {
+            let moved = [Some(source), exchange.then_some(target)];
+            for entry in moved.into_iter().flatten().filter(|entry| is_directory(entry)) {
+                may_write(&env, entry.id(), Access::WRITE)?;
+            }
+        }
+        Ok(())
+    };
+    env.core.rename((from.dir.id(), old), (to.dir.id(), new), how, trailing, check)
+}
