@@ -27,7 +27,9 @@ macro_rules! calls {
             }
         }
 
+        // Away from what is only read: every call writes here.
         #[derive(Default)]
+        #[repr(align(128))]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
         }
@@ -69,6 +71,20 @@ calls! {
     rename,
     /// `set_attributes`
     set_attributes,
+    /// `create_unnamed`
+    create_unnamed,
+    /// `open`
+    open,
+    /// `statfs`
+    statfs,
+    /// `read_at` of an open file
+    read_at,
+    /// `write_at` of an open file
+    write_at,
+    /// `read_dir` of an open directory
+    read_dir,
+    /// `sync` of an open file or directory
+    sync,
 }
 
 #[derive(Default)]

@@ -2,11 +2,12 @@
 
 use pathwalk::permission::Subject;
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, RenameFlags,
-    SetAttributes, Validity,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor,
+    RenameFlags, SetAttributes, StatFs, Validity,
 };
 
 use crate::MemFs;
+use crate::open_file::Open;
 use crate::store::Held;
 
 impl FileSystem for MemFs {
@@ -65,6 +66,21 @@ impl FileSystem for MemFs {
             return Err(Errno::ENOENT);
         }
         self.0.create(dir.key(), name, new)?.into_node()
+    }
+
+    fn create_unnamed(&self, _dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.0.calls.create_unnamed.count();
+        self.0.create_unnamed(new)?.into_node()
+    }
+
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.0.calls.open.count();
+        Ok(Box::new(Open::new(&self.0, node, what_for)?))
+    }
+
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        self.0.calls.statfs.count();
+        Ok(self.0.statfs())
     }
 
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {

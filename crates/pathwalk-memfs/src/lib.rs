@@ -28,20 +28,23 @@
 //! # Layout
 //!
 //! - [`options`](Options): how nodes present themselves to the engine;
-//! - `store/`: the nodes and what can be done with them, by key; `table` numbers them, `names` is one directory, `inode` one
-//!   node, and `rename` the one operation that deserves a file;
-//! - `file_system.rs` and `paths.rs`: the two faces, thin.
+//! - `store/`: the nodes and what can be done with them, by key; `table` numbers them, `names` is one directory, `pages` one file's
+//!   data, `inode` one node, `space` the limits, and `rename` the one operation that deserves a file;
+//! - `file_system.rs` with `open_file.rs`, and `paths.rs`: the two faces, thin.
 //!
 //! # What it does not do
 //!
-//! Files have a size but no contents yet, and access times are never moved by themselves. What is removed goes back to the
-//! allocator, which may keep it from the system; [`memory`](pathwalk::FileSystem::memory) counts what is in use.
+//! Access times are never moved by reading, as if mounted with `noatime`; the other times are those of the system's last clock tick,
+//! as the kernel's file systems have it. A write that finds no room moves no time. Nothing outlives the process: `sync` has nothing to
+//! do. What is removed goes back to the allocator, which may keep it from the system; [`memory`](pathwalk::FileSystem::memory)
+//! counts what is in use.
 
 #![forbid(unsafe_code)]
 
 mod calls;
 mod error;
 mod file_system;
+mod open_file;
 mod options;
 mod paths;
 mod store;

@@ -32,10 +32,13 @@ pub struct Options {
     pub(crate) link_sizes: LinkSizes,
     pub(crate) acl: AclState,
     pub(crate) max_links: u32,
+    pub(crate) max_bytes: Option<u64>,
+    pub(crate) max_nodes: Option<u64>,
 }
 
 impl Default for Options {
-    /// Generic permissions, stable names and absences, link bodies with the node, no ACL, no practical limit to links.
+    /// Generic permissions, stable names and absences, link bodies with the node, no ACL, no limit but memory to links, nodes and
+    /// data.
     fn default() -> Self {
         Options {
             rule: PermissionRule::Generic,
@@ -45,6 +48,8 @@ impl Default for Options {
             link_sizes: LinkSizes::Length,
             acl: AclState::Absent,
             max_links: u32::MAX,
+            max_bytes: None,
+            max_nodes: None,
         }
     }
 }
@@ -97,6 +102,21 @@ impl Options {
     #[must_use]
     pub fn max_links(mut self, max: u32) -> Options {
         self.max_links = max.max(2);
+        self
+    }
+
+    /// How many bytes of data there may be, in pages of 4096 and rounded up to one; holes are free, and a link body over 127 bytes
+    /// takes a page. More is `ENOSPC`. What was unlinked counts until nobody holds it.
+    #[must_use]
+    pub fn max_bytes(mut self, max: u64) -> Options {
+        self.max_bytes = Some(max);
+        self
+    }
+
+    /// How many nodes there may be, the root included; one more is `ENOSPC`. What was unlinked counts until nobody holds it.
+    #[must_use]
+    pub fn max_nodes(mut self, max: u64) -> Options {
+        self.max_nodes = Some(max);
         self
     }
 }

@@ -216,6 +216,61 @@ impl Attributes {
     }
 }
 
+bitflags! {
+    /// Which attributes are wanted, or there. Source: `stx_mask` in `statx(2)`.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct StatxMask: u32 {
+        /// Type.
+        const TYPE = 1;
+        /// Permission bits.
+        const MODE = 2;
+        /// Number of links.
+        const NLINK = 4;
+        /// Owner.
+        const UID = 8;
+        /// Group.
+        const GID = 0x10;
+        /// Last access.
+        const ATIME = 0x20;
+        /// Last change of the contents.
+        const MTIME = 0x40;
+        /// Last change of the attributes.
+        const CTIME = 0x80;
+        /// Inode number.
+        const INO = 0x100;
+        /// Size.
+        const SIZE = 0x200;
+        /// Blocks.
+        const BLOCKS = 0x400;
+        /// All that `stat` gives.
+        const BASIC_STATS = 0x7ff;
+        /// Creation.
+        const BTIME = 0x800;
+    }
+}
+
+impl StatxMask {
+    /// What the cache always knows.
+    pub(crate) const KEPT: StatxMask = StatxMask::TYPE.union(StatxMask::MODE).union(StatxMask::UID).union(StatxMask::GID);
+}
+
+/// Attributes, and which of them are to be believed. Source: `struct statx` in `statx(2)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Statx {
+    /// These are up to date: at least those that were wanted, but for the time of birth where the file system keeps none.
+    pub mask: StatxMask,
+    /// The attributes.
+    pub attributes: Attributes,
+}
+
+impl Statx {
+    pub(crate) fn new(attributes: Attributes, wanted: StatxMask) -> Statx {
+        let known = if StatxMask::KEPT.contains(wanted) { StatxMask::KEPT } else { StatxMask::all() };
+        let unborn = if attributes.btime.is_some() { StatxMask::empty() } else { StatxMask::BTIME };
+        Statx { mask: known - unborn, attributes }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

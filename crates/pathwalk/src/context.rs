@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::Errno;
-use crate::attr::Attributes;
+use crate::attr::{Attributes, Statx, StatxMask};
 use crate::handle::Handle;
 use crate::ops;
 use crate::permission::{Access, Credentials};
@@ -165,6 +165,12 @@ impl Context {
     /// The same from a starting point and with flags. `EINVAL` for `EACCESS`. Source: `fstatat(2)`.
     pub fn fstatat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Attributes, Errno> {
         ops::stat::fstatat(self, at, path.path_bytes(), flags)
+    }
+
+    /// The attributes that are wanted, and perhaps others. Asking only for type, mode, owner and group never asks the file system for what is
+    /// cached. `EINVAL` for unknown bits of the mask. Source: `statx(2)`.
+    pub fn statx<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
+        ops::stat::statx(self, at, path.path_bytes(), flags, mask)
     }
 
     /// Copies the body of a link into `buffer`, cut off where that ends, and returns how many bytes it took; no NUL is

@@ -23,7 +23,7 @@ mod sync;
 mod vfs;
 mod walk;
 
-pub use attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
+pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
 pub use context::{AsPath, At, AtFlags, Context, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
 pub use errno::Errno;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use pathwalk::limits::LINK_MAX;
 use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey, Timestamp};
 
-use super::inode::{Inode, now};
-use super::names::Names;
+use super::inode::{FirstName, Inode, first_pages, now};
+use super::names::{Names, Target};
+use super::table::Key;
 use super::{Held, Store};
 
 impl Store {
     /// Makes a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed; `EMLINK` if it has all the directories it may
-    /// have.
+    /// have; `ENOSPC`.
     pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         check_body(&new.kind)?;
         let parent = self.inode(dir)?;
@@ -21,10 +22,22 @@ impl Store {
         if directories > 0 {
             self.room_for_link(&parent)?;
         }
-        let inode = self.table.insert(&self.ledger, |key| Inode::new(key, new, parent.key.ino));
-        names.put(name, inode.key.ino, &self.ledger);
-        parent.names_changed(names.len(), directories, now());
+        self.space.take_node(first_pages(&new.kind))?;
+        let now = now();
+        let inode = self.table.insert(&self.ledger, |key| Inode::new(key, new, parent.key.ino, FirstName::Given, now));
+        names.put(name, Target::of(&inode), &self.ledger);
+        parent.names_changed(names.len(), directories, now);
         Ok(self.held(inode))
+    }
+
+    /// Makes a regular file without a name; `link` may give it one. `ENOSPC`; `EINVAL` for anything else than a file.
+    pub(crate) fn create_unnamed(&self, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
+        if new.kind != NewKind::Regular {
+            return Err(Errno::EINVAL);
+        }
+        self.space.take_node(0)?;
+        let parent = Key::from(self.root).ino;
+        Ok(self.held(self.table.insert(&self.ledger, |key| Inode::new(key, new, parent, FirstName::ToCome, now()))))
     }
 
     /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`.
@@ -39,17 +52,18 @@ impl Store {
         let now = now();
         {
             let mut meta = inode.meta.lock();
-            if meta.nlink == 0 {
+            if meta.is_gone() || (meta.nlink == 0 && meta.first_name == FirstName::Given) {
                 return Err(Errno::ENOENT);
             }
             if meta.nlink >= self.options.max_links {
                 return Err(Errno::EMLINK);
             }
             meta.nlink += 1;
+            meta.first_name = FirstName::Given;
             meta.held += 1;
             meta.ctime = now;
         }
-        names.put(name, inode.key.ino, &self.ledger);
+        names.put(name, Target::of(&inode), &self.ledger);
         dir.names_changed(names.len(), 0, now);
         Ok(self.held(inode))
     }
@@ -62,11 +76,11 @@ impl Store {
         let _tree = inode.is_directory().then(|| self.tree.lock());
         let dir = self.inode(dir)?;
         let mut names = dir.directory()?.names.write();
-        if names.get(name).ok_or(Errno::ENOENT)? != inode.key.ino {
+        if names.get(name).ok_or(Errno::ENOENT)?.key != inode.key {
             return Err(Errno::ESTALE);
         }
         if inode.is_directory() {
-            inode.directory()?.names.write().remove_directory()?;
+            inode.directory()?.names.write().remove_directory(&self.ledger)?;
         }
         names.take(name, &self.ledger);
         self.name_lost(&dir, &names, &inode, now());

@@ -1,23 +1,31 @@
 //! One node.
 //!
-//! What never changes stands bare; the rest is behind two locks: a directory's names, and the attributes of any node. Attributes
-//! are locked last and one node's at a time.
+//! What never changes stands bare; the rest is behind three locks: a directory's names, a file's pages, and the attributes of any
+//! node. Attributes are locked last and one node's at a time. Size and page count of a file are among the attributes, and change only
+//! while its pages are locked exclusively.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
 use pathwalk::permission::AclEntry;
 use pathwalk::{Device, Errno, FileType, NewKind, NewNode, SetAttributes, Timestamp};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::acl;
 use super::ledger::allocation;
 use super::names::Names;
+use super::pages::Pages;
 use super::table::{Ino, Key};
 
 /// What tmpfs says of the size of a directory: so much for each name, `.` and `..` included.
 const ENTRY_SIZE: u64 = 20;
+
+/// The longest link body that tmpfs keeps without a page.
+const SHORT_BODY: usize = 127;
+
+/// The greatest size of a file, in bytes: what an offset can say.
+pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
 
 pub(crate) struct Inode {
     pub(crate) key: Key,
@@ -27,7 +35,8 @@ pub(crate) struct Inode {
 }
 
 pub(crate) enum Content {
-    Directory(Directory),
+    Directory(Box<Directory>),
+    File(RwLock<Pages>),
     Link(Box<[u8]>),
     Device(Device),
     None,
@@ -50,41 +59,59 @@ impl Directory {
 }
 
 /// What can change of any node.
-#[derive(Clone)]
 pub(crate) struct Meta {
     pub(crate) mode: u16,
     pub(crate) nlink: u32,
+    pub(crate) first_name: FirstName,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) size: u64,
+    /// Pages of room that it takes.
+    pub(crate) pages: u64,
     pub(crate) atime: Timestamp,
     pub(crate) mtime: Timestamp,
     pub(crate) ctime: Timestamp,
     pub(crate) btime: Timestamp,
     pub(crate) acl: Option<Arc<[AclEntry]>>,
-    /// How often it was handed out and not yet forgotten.
+    /// How often it was handed out and not yet forgotten, and how often it is open.
     pub(crate) held: u64,
 }
 
+/// Whether a node that has no name may get one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum FirstName {
+    /// It has or had one; once the last is lost, none follows.
+    Given,
+    /// It was made without.
+    ToCome,
+}
+
 impl Inode {
-    /// A node with its first name, in the directory `parent`, held once.
-    pub(crate) fn new(key: Key, new: &NewNode<'_>, parent: Ino) -> Inode {
-        let now = now();
-        let (content, size, nlink) = match new.kind {
+    /// A node in the directory `parent`, held once. Its first name is given, or to come.
+    pub(crate) fn new(key: Key, new: &NewNode<'_>, parent: Ino, first_name: FirstName, now: Timestamp) -> Inode {
+        let (content, size) = match new.kind {
             NewKind::Directory => {
                 let directory = Directory { names: RwLock::default(), parent: AtomicU64::new(parent.0) };
-                (Content::Directory(directory), directory_size(0), 2)
+                (Content::Directory(Box::new(directory)), directory_size(0))
             }
-            NewKind::Symlink(body) => (Content::Link(body.into()), body.len() as u64, 1),
-            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => (Content::Device(device), 0, 1),
-            NewKind::Regular | NewKind::Fifo | NewKind::Socket => (Content::None, 0, 1),
+            NewKind::Symlink(body) => (Content::Link(body.into()), body.len() as u64),
+            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => (Content::Device(device), 0),
+            NewKind::Regular => (Content::File(RwLock::default()), 0),
+            NewKind::Fifo | NewKind::Socket => (Content::None, 0),
+        };
+        let nlink = match (first_name, &new.kind) {
+            (FirstName::ToCome, _) => 0,
+            (FirstName::Given, NewKind::Directory) => 2,
+            (FirstName::Given, _) => 1,
         };
         let meta = Meta {
             mode: new.mode & 0o7777,
             nlink,
+            first_name,
             uid: new.uid,
             gid: new.gid,
             size,
+            pages: first_pages(&new.kind),
             atime: now,
             mtime: now,
             ctime: now,
@@ -103,6 +130,15 @@ impl Inode {
         }
     }
 
+    /// The data of a regular file: `EISDIR` for a directory, `EINVAL` for what has none.
+    pub(crate) fn pages(&self) -> Result<&RwLock<Pages>, Errno> {
+        match &self.content {
+            Content::File(pages) => Ok(pages),
+            Content::Directory(_) => Err(Errno::EISDIR),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
     pub(crate) fn is_directory(&self) -> bool {
         self.kind == FileType::Directory
     }
@@ -115,36 +151,44 @@ impl Inode {
         (meta.mtime, meta.ctime) = (now, now);
     }
 
-    /// Bytes that it takes by itself, without its names and its ACL.
+    /// Bytes that it takes by itself, without its names, its pages and its ACL.
     pub(crate) fn bytes(&self) -> u64 {
         const COUNTS_OF_ARC: usize = 2 * size_of::<usize>();
-        let body = if let Content::Link(body) = &self.content { body.len() } else { 0 };
-        allocation(size_of::<Inode>() + COUNTS_OF_ARC) + allocation(body)
+        let beside = match &self.content {
+            Content::Link(body) => body.len(),
+            Content::Directory(_) => size_of::<Directory>(),
+            _ => 0,
+        };
+        allocation(size_of::<Inode>() + COUNTS_OF_ARC) + allocation(beside)
     }
 }
 
 impl Meta {
-    /// Whether nobody can ask about the node any more. It stays so: a node without names gets no new one, and without either is
-    /// never handed out again.
+    /// Whether nobody can ask about the node any more. It stays so: without a name it is handed out to nobody who does not hold it.
     pub(crate) fn is_gone(&self) -> bool {
         self.nlink == 0 && self.held == 0
     }
 
-    /// Sets what is asked for, or nothing: `EISDIR` or `EINVAL` for the size of what is no regular file, `EFBIG` for one that no
-    /// offset reaches, `EOPNOTSUPP` for the mode of a link, `EINVAL` for a time that is none.
-    pub(crate) fn set(&mut self, kind: FileType, set: &SetAttributes) -> Result<(), Errno> {
-        match (kind, set.size) {
-            (_, None) | (FileType::Regular, Some(0..=0x7fff_ffff_ffff_ffff)) => {}
-            (FileType::Regular, _) => return Err(Errno::EFBIG),
-            (FileType::Directory, _) => return Err(Errno::EISDIR),
-            _ => return Err(Errno::EINVAL),
+    /// What of `set` cannot be: `EISDIR` or `EINVAL` for the size of what is no regular file, `EFBIG` for one that no offset reaches,
+    /// `EOPNOTSUPP` for the mode of a link, `EINVAL` for a time that is none.
+    pub(crate) fn check(inode: &Inode, set: &SetAttributes) -> Result<(), Errno> {
+        if let Some(size) = set.size {
+            inode.pages()?;
+            if size > SIZE_MAX {
+                return Err(Errno::EFBIG);
+            }
         }
-        if kind == FileType::Symlink && set.mode.is_some() {
+        if inode.kind == FileType::Symlink && set.mode.is_some() {
             return Err(Errno::EOPNOTSUPP);
         }
         if [set.atime, set.mtime].iter().flatten().any(|time| time.nanoseconds >= 1_000_000_000) {
             return Err(Errno::EINVAL);
         }
+        Ok(())
+    }
+
+    /// Sets what is asked for, which was checked. A size that is set moves `mtime`, also if it is what it was.
+    pub(crate) fn set(&mut self, set: &SetAttributes) {
         let now = now();
         if let Some(mode) = set.mode {
             self.mode = mode & 0o7777;
@@ -156,24 +200,20 @@ impl Meta {
         self.atime = set.atime.unwrap_or(self.atime);
         self.mtime = set.mtime.unwrap_or(if set.size.is_some() { now } else { self.mtime });
         self.ctime = now;
-        Ok(())
     }
+}
+
+/// Pages of room that a new node of this kind takes: tmpfs keeps long link bodies in one.
+pub(crate) fn first_pages(kind: &NewKind<'_>) -> u64 {
+    matches!(kind, NewKind::Symlink(body) if body.len() > SHORT_BODY) as u64
 }
 
 fn directory_size(names: usize) -> u64 {
     (names as u64 + 2) * ENTRY_SIZE
 }
 
-/// The system's clock.
+/// The system's clock as of its last tick, which is what the kernel's file systems go by: a few milliseconds old, and cheap to read.
 pub(crate) fn now() -> Timestamp {
-    let (seconds, nanoseconds) = match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => (since.as_secs() as i64, since.subsec_nanos()),
-        // A clock before the Epoch counts backwards from it; nanoseconds count forwards all the same.
-        Err(before) => {
-            let before = before.duration();
-            let borrow = i64::from(before.subsec_nanos() > 0);
-            (-(before.as_secs() as i64) - borrow, (1_000_000_000 - before.subsec_nanos()) % 1_000_000_000)
-        }
-    };
-    Timestamp { seconds, nanoseconds }
+    let time = clock_gettime(ClockId::RealtimeCoarse);
+    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
 }

@@ -28,7 +28,9 @@ impl Ledger {
 
     /// Books a thing that had one size and now has another.
     pub(crate) fn resize(&self, before: u64, after: u64) {
-        self.0.fetch_add(after.wrapping_sub(before), Relaxed);
+        if before != after {
+            self.0.fetch_add(after.wrapping_sub(before), Relaxed);
+        }
     }
 
     pub(crate) fn total(&self) -> u64 {

@@ -6,23 +6,26 @@
 //!
 //! 1. `tree`, by whoever moves names or removes a directory. **Whoever holds the locks of two directories' names holds this one**,
 //!    so that in which order they were taken does not matter. It also keeps still which directory lies beneath which.
-//! 2. A directory's `names`: shared by lookups, exclusive for changes. A name moves between two directories while both are held
-//!    exclusively, so that no lookup finds it in neither.
+//! 2. A directory's `names`: shared by lookups and listings, exclusive for changes. A name moves between two directories while both
+//!    are held exclusively, so that no lookup finds it in neither. A file's `pages`, one file's at a time and beside no `names`.
 //! 3. A node's `meta`, one node's at a time.
 //! 4. A shard of the table.
 //!
 //! # Life of a node
 //!
-//! A node lives as long as it has a name or somebody holds it: the engine, for each `Node` that it was given and did not forget,
-//! or a [`Held`] here. It is handed out while the lock of a directory that leads to it is held, so it cannot go in between; who
+//! A node lives as long as it has a name or somebody holds it: the engine, for each `Node` that it was given and did not forget
+//! and for each file that is open, or a [`Held`] here. It is handed out while the lock of a directory that leads to it is held, so it cannot go in between; who
 //! takes away the last name or the last hold frees it.
 
 mod acl;
 mod change;
+mod data;
 mod inode;
 mod ledger;
 mod names;
+mod pages;
 mod rename;
+mod space;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -33,14 +36,20 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use parking_lot::Mutex;
 use pathwalk::permission::{AclEntry, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey, SetAttributes, StatxFlags,
+    Access, AclState, Attributes, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey, StatxFlags,
 };
 
 use crate::calls::Counters;
 use crate::options::{LinkBodies, LinkSizes, Options};
-use inode::{Content, Inode};
+pub(crate) use inode::Inode;
+use inode::{Content, FirstName, Meta};
 use ledger::Ledger;
+use pages::{PAGE, PAGE_BYTES};
+use space::Space;
 use table::{Ino, Table};
+
+/// Bytes of a block, as `st_blocks` counts them.
+const BLOCK: u64 = 512;
 
 /// Who holds a file system's nodes, and what they weigh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,9 +59,11 @@ pub struct Usage {
     pub nodes: u64,
     /// Those of them that have no name any more and live because they are held.
     pub unlinked: u64,
-    /// Nodes handed out and not yet forgotten, each as often as it was.
+    /// Nodes handed out and not yet forgotten, each as often as it was, and open files.
     pub held: u64,
-    /// Bytes of memory: nodes, names, tables, link bodies, with what the allocator adds.
+    /// Pages of 4096 bytes that files and long link bodies take: what [`Options::max_bytes`] limits.
+    pub pages: u64,
+    /// Bytes of memory: nodes, names, tables, link bodies, data, with what the allocator adds.
     pub bytes: u64,
 }
 
@@ -63,6 +74,7 @@ pub(crate) struct Store {
     root: NodeKey,
     tree: Mutex<()>,
     ledger: Ledger,
+    space: Space,
     device: Device,
 }
 
@@ -102,10 +114,12 @@ impl Store {
         let device = Device { major: 0, minor: NEXT_DEVICE.fetch_add(1, Relaxed) & 0xf_ffff };
         let (table, ledger) = (Table::new(), Ledger::default());
         let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
-        let root = table.insert(&ledger, |key| Inode::new(key, &new, key.ino));
+        let root = table.insert(&ledger, |key| Inode::new(key, &new, key.ino, FirstName::Given, inode::now()));
         root.meta.lock().held = 0;
+        let space = Space::new(options.max_bytes.map(|bytes| bytes.div_ceil(PAGE)), options.max_nodes);
+        space.nodes.take_root();
         ledger.charge(ledger::allocation(size_of::<Store>() + 2 * size_of::<usize>()));
-        Store { options, calls: Counters::default(), table, root: root.key.into(), tree: Mutex::new(()), ledger, device }
+        Store { options, calls: Counters::default(), table, root: root.key.into(), tree: Mutex::new(()), ledger, space, device }
     }
 
     pub(crate) fn root(&self) -> Result<Held<'_>, Errno> {
@@ -115,22 +129,20 @@ impl Store {
     pub(crate) fn lookup(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Held<'_>>, Errno> {
         let dir = self.inode(dir)?;
         let names = dir.directory()?.names.read();
-        names.get(name).map(|ino| Ok(self.hold(self.table.linked(ino)?))).transpose()
+        names.get(name).map(|target| Ok(self.hold(self.table.get(target.key)?))).transpose()
     }
 
     /// Where a name leads just now, without holding it.
     pub(crate) fn peek(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<NodeKey>, Errno> {
-        Ok(self.lookup(dir, name)?.map(|held| held.key()))
+        let dir = self.inode(dir)?;
+        let names = dir.directory()?.names.read();
+        Ok(names.get(name).map(|target| target.key.into()))
     }
 
     pub(crate) fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-        Ok(self.attributes_of(&*self.inode(node)?))
-    }
-
-    pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
-        inode.meta.lock().set(inode.kind, set)?;
-        Ok(self.attributes_of(&inode))
+        let meta = inode.meta.lock();
+        Ok(self.attributes_of(&inode, &meta))
     }
 
     pub(crate) fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
@@ -188,7 +200,7 @@ impl Store {
     }
 
     pub(crate) fn usage(&self) -> Usage {
-        let mut usage = Usage { bytes: self.memory(), ..Usage::default() };
+        let mut usage = Usage { bytes: self.memory(), pages: self.space.pages.used(), ..Usage::default() };
         self.table.for_each(|inode| {
             let meta = inode.meta.lock();
             usage.nodes += 1;
@@ -222,17 +234,19 @@ impl Store {
     }
 
     /// Frees a node whose last name and last hold are gone.
-    fn free_if_gone(&self, inode: &Inode, meta: parking_lot::MutexGuard<'_, inode::Meta>) {
+    fn free_if_gone(&self, inode: &Inode, meta: parking_lot::MutexGuard<'_, Meta>) {
         if !meta.is_gone() {
             return;
         }
-        self.ledger.credit(acl::bytes(&meta.acl));
+        let data = if inode.kind == FileType::Regular { meta.pages * PAGE_BYTES } else { 0 };
+        self.ledger.credit(acl::bytes(&meta.acl) + data);
+        self.space.give_node(meta.pages);
         drop(meta);
         self.table.remove(inode.key, &self.ledger);
     }
 
     fn node(&self, inode: &Inode) -> Node {
-        let mut node = Node::new(inode.key.into(), self.attributes_of(inode));
+        let mut node = Node::new(inode.key.into(), self.attributes_of(inode, &inode.meta.lock()));
         (node.rule, node.freshness) = (self.options.rule, self.options.names);
         node.link_body = match (&inode.content, self.options.link_bodies) {
             // An empty body cannot come with the node.
@@ -242,8 +256,7 @@ impl Store {
         node
     }
 
-    fn attributes_of(&self, inode: &Inode) -> Attributes {
-        let meta = inode.meta.lock();
+    fn attributes_of(&self, inode: &Inode, meta: &Meta) -> Attributes {
         let no_size = inode.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero;
         let device_node = if let Content::Device(device) = inode.content { device } else { Device::default() };
         Attributes {
@@ -252,6 +265,7 @@ impl Store {
             gid: meta.gid,
             ino: inode.key.ino.0,
             size: if no_size { 0 } else { meta.size },
+            blocks: meta.pages * (PAGE / BLOCK),
             device: self.device,
             device_node,
             atime: meta.atime,

@@ -10,8 +10,7 @@ use pathwalk::{Errno, Name, NodeKey, RenameFlags};
 
 use super::inode::{Inode, now};
 use super::ledger::Ledger;
-use super::names::Names;
-use super::table::Ino;
+use super::names::{Names, Target};
 use super::{Store, lies_beneath};
 
 /// One side of a rename: a directory, a name in it, and the node that it leads to.
@@ -43,7 +42,7 @@ impl<'a> Pair<'a> {
         self.to.as_mut().unwrap_or(&mut self.from)
     }
 
-    fn swap(&mut self, from: (Name<'_>, Ino), to: (Name<'_>, Ino), ledger: &Ledger) {
+    fn swap(&mut self, from: (Name<'_>, Target), to: (Name<'_>, Target), ledger: &Ledger) {
         self.to_mut().put(to.0, from.1, ledger);
         self.from.put(from.0, to.1, ledger);
     }
@@ -58,7 +57,7 @@ impl Store {
         let _tree = self.tree.lock();
         let (from_dir, to_dir) = (self.inode(from.0)?, self.inode(to.0)?);
         let pair = Pair::lock(&from_dir, &to_dir)?;
-        let node = |names: &Names, name| names.get(name).map(|ino| self.table.linked(ino)).transpose();
+        let node = |names: &Names, name| names.get(name).map(|target| self.table.get(target.key)).transpose();
         let from = Side { node: node(&pair.from, from.1)?, dir: &from_dir, name: from.1 };
         let to = Side { node: node(pair.to(), to.1)?, dir: &to_dir, name: to.1 };
         let moved = from.node.clone().ok_or(Errno::ENOENT)?;
@@ -90,7 +89,7 @@ impl Store {
             match (moved.is_directory(), replaced.is_directory()) {
                 (true, false) => return Err(Errno::ENOTDIR),
                 (false, true) => return Err(Errno::EISDIR),
-                (true, true) => replaced.directory()?.names.write().remove_directory()?,
+                (true, true) => replaced.directory()?.names.write().remove_directory(&self.ledger)?,
                 (false, false) => {}
             }
         } else if moved.is_directory() && from.dir.key != to.dir.key {
@@ -98,7 +97,7 @@ impl Store {
         }
 
         let now = now();
-        pair.to_mut().put(to.name, moved.key.ino, &self.ledger);
+        pair.to_mut().put(to.name, Target::of(moved), &self.ledger);
         pair.from.take(from.name, &self.ledger);
         from.dir.names_changed(pair.from.len(), -arrives, now);
         to.dir.names_changed(pair.to().len(), arrives, now);
@@ -126,7 +125,7 @@ impl Store {
         }
 
         let now = now();
-        pair.swap((from.name, moved.key.ino), (to.name, other.key.ino), &self.ledger);
+        pair.swap((from.name, Target::of(moved)), (to.name, Target::of(other)), &self.ledger);
         from.dir.names_changed(pair.from.len(), -arrives, now);
         to.dir.names_changed(pair.to().len(), arrives, now);
         for (node, dir) in [(moved, to.dir), (other, from.dir)] {

@@ -137,11 +137,12 @@ impl Table {
 mod tests {
     use pathwalk::{NewKind, NewNode};
 
+    use super::super::inode::{FirstName, now};
     use super::*;
 
     fn insert(table: &Table, ledger: &Ledger) -> Key {
         let new = NewNode { kind: NewKind::Regular, mode: 0, uid: 0, gid: 0 };
-        table.insert(ledger, |key| Inode::new(key, &new, Ino(1))).key
+        table.insert(ledger, |key| Inode::new(key, &new, Ino(1), FirstName::Given, now())).key
     }
 
     #[test]

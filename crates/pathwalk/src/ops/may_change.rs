@@ -59,7 +59,6 @@ pub(crate) fn may_delete(env: &Env<'_>, dir: DentryId, victim: &Pinned<'_>, want
         return Err(Errno::EPERM);
     }
     match (wanted, of_victim.kind()) {
-        (Victim::Directory, FileType::Directory) if victim.id() == env.root() => Err(Errno::EBUSY),
         (Victim::Directory, FileType::Directory) => Ok(()),
         (Victim::Directory, _) => Err(Errno::ENOTDIR),
         (Victim::Other, FileType::Directory) => Err(Errno::EISDIR),

@@ -82,20 +82,25 @@ fn check(how: &OpenHow) -> Result<(), Errno> {
     if changes && resolve.contains(Resolve::CACHED) { Err(Errno::EAGAIN) } else { Ok(()) }
 }
 
-/// What the lock-free walk alone finds. `EAGAIN` if it cannot finish, or the right to the node takes asking.
+/// What is cached. `EAGAIN` also if the right to the node takes asking.
 fn cached<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Errno> {
-    let from = start::at(env, at, path)?;
-    let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
-    let node = lookup::fast(env, path, env.cursor(from), follow).map_err(|stopped| match stopped {
-        Stopped::Errno(errno) => errno,
-        Stopped::HandOver(_) => Errno::EAGAIN,
-    })?;
+    let node = lookup_fast(env, at, path, flags)?;
     let snapshot = crate::walk::may::Snapshot::of_pinned(env.core, env.core.dentries.inode(node.id()));
     match snapshot.decide(&env.who(), wanted(flags)) {
         Decision::Granted | Decision::Refused => Ok(node),
         _ if flags.contains(OpenFlags::PATH) => Ok(node),
         _ => Err(Errno::EAGAIN),
     }
+}
+
+/// What the lock-free walk finds; `EAGAIN` if it cannot finish.
+fn lookup_fast<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Errno> {
+    let from = start::at(env, at, path)?;
+    let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
+    lookup::fast(env, path, env.cursor(from), follow).map_err(|stopped| match stopped {
+        Stopped::Errno(errno) => errno,
+        Stopped::HandOver(_) => Errno::EAGAIN,
+    })
 }
 
 /// Makes a file without a name in the directory that the path leads to.
@@ -117,6 +122,13 @@ fn unnamed<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Resu
 
 /// What has the last name, or is made under it.
 fn create<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+    if !how.flags.contains(OpenFlags::EXCLUSIVE)
+        && path.last() != Some(&b'/')
+        && let Ok(node) = lookup_fast(env, at, path, how.flags)
+    {
+        // What is there need not be made: no lock is taken.
+        return found(env, node).map(|node| (node, Came::Found));
+    }
     let Parent { dir, last, ending } = parent(env, at, path)?;
     let Last::Name(name) = last else { return Err(taken_by_directory(how)) };
     match create_in(env, dir, name, ending, how)? {
@@ -168,12 +180,13 @@ fn create_in<'a>(
     match made {
         Made::New(node) => Ok((node, Came::Made)),
         Made::There(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => Err(Errno::EEXIST),
-        Made::There(node) if env.core.dentries.word(node.id()) & flags::DIRECTORY != 0 => {
-            drop(node);
-            Err(Errno::EISDIR)
-        }
-        Made::There(node) => Ok((node, Came::Found)),
+        Made::There(node) => found(env, node).map(|node| (node, Came::Found)),
     }
+}
+
+/// A node that was to be made unless it was there: no directory is.
+fn found<'a>(env: &Env<'a>, node: Pinned<'a>) -> Result<Pinned<'a>, Errno> {
+    if env.core.dentries.word(node.id()) & flags::DIRECTORY != 0 { Err(Errno::EISDIR) } else { Ok(node) }
 }
 
 /// Opens a node, if it may be opened so.

@@ -2,7 +2,7 @@
 
 use super::{Target, answer, follow, target};
 use crate::Errno;
-use crate::attr::{Attributes, FileType};
+use crate::attr::{Attributes, FileType, Statx, StatxMask};
 use crate::config::Shipped;
 use crate::context::{At, AtFlags, Context};
 use crate::dcache::dentry::{InodeId, inode_of};
@@ -27,6 +27,20 @@ pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags
             answer(&env, path, from.dentry(), follow, fast, |found| env.core.stat(env.core.dentries.inode(found.id())))
         }
     }
+}
+
+pub(crate) fn statx(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
+    if !StatxMask::all().contains(mask) {
+        return Err(Errno::EINVAL);
+    }
+    let attributes = if StatxMask::KEPT.contains(mask) {
+        let env = Env::new(context, Whose::Effective);
+        let node = super::lookup::pinned_at(&env, at, path, flags)?;
+        env.core.kept_attributes(env.core.dentries.inode(node.id()))?
+    } else {
+        fstatat(context, at, path, flags)?
+    };
+    Ok(Statx::new(attributes, mask))
 }
 
 #[inline(always)]
@@ -62,6 +76,19 @@ impl Core {
                 Some(_) => return self.refresh(id),
                 None => yield_now(),
             }
+        }
+    }
+}
+
+impl Core {
+    /// The attributes of which type, mode and owner are up to date.
+    fn kept_attributes(&self, id: InodeId) -> Result<Attributes, Errno> {
+        self.known_snapshot(id)?;
+        loop {
+            if let Some(words) = read(self, id) {
+                return Ok(attributes_of(&words));
+            }
+            yield_now();
         }
     }
 }
