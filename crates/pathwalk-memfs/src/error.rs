@@ -42,6 +42,8 @@ fn hint(errno: Errno) -> &'static str {
         Errno::ENOTEMPTY => "; remove takes away a directory with all that is in it",
         Errno::EINVAL => "; see the method's documentation for what it takes, and mind that .. is no name here",
         Errno::ENAMETOOLONG => "; a name has at most 255 bytes, a link body 4095",
+        Errno::ENOSPC => "; remove something, or construct with greater Options::max_bytes and max_nodes",
+        Errno::EFBIG => "; a file ends at i64::MAX at the latest",
         _ => "",
     }
 }

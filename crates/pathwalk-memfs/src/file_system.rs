@@ -2,8 +2,8 @@
 
 use pathwalk::permission::Subject;
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    RenameFlags, SetAttributes, StatFs, Validity,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
+    OpenFor, RenameFlags, SetAttributes, StatFs, Validity,
 };
 
 use crate::MemFs;
@@ -13,12 +13,12 @@ use crate::store::Held;
 impl FileSystem for MemFs {
     fn root(&self) -> Result<Node, Errno> {
         self.0.calls.root.count();
-        self.0.root()?.into_node()
+        Ok(self.0.root()?.into_node())
     }
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
         self.0.calls.lookup.count();
-        self.0.lookup(dir.key(), name)?.map(Held::into_node).transpose()
+        Ok(self.0.lookup(dir.key(), name)?.map(Held::into_node))
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
@@ -65,12 +65,12 @@ impl FileSystem for MemFs {
             // As symlink(2) has it. A tree built through paths may have such links.
             return Err(Errno::ENOENT);
         }
-        self.0.create(dir.key(), name, new)?.into_node()
+        Ok(self.0.create(dir.key(), name, new)?.into_node())
     }
 
     fn create_unnamed(&self, _dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         self.0.calls.create_unnamed.count();
-        self.0.create_unnamed(new)?.into_node()
+        Ok(self.0.create_unnamed(new)?.into_node())
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
@@ -85,7 +85,7 @@ impl FileSystem for MemFs {
 
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         self.0.calls.link.count();
-        self.0.link(node, dir.key(), name)?.into_node()
+        Ok(self.0.link(node, dir.key(), name)?.into_node())
     }
 
     fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {

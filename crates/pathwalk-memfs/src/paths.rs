@@ -5,7 +5,7 @@
 //! the engine's [`Calls`](crate::Calls).
 
 use pathwalk::permission::AclEntry;
-use pathwalk::{AsPath, Attributes, Errno, Name, NewKind, NewNode, NodeKey, RenameFlags, SetAttributes};
+use pathwalk::{AsPath, Attributes, Errno, Name, NewKind, NewNode, NodeKey, RenameFlags, SetAttributes, WriteAt, Written};
 
 use crate::store::Held;
 use crate::{Error, MemFs};
@@ -89,6 +89,22 @@ impl MemFs {
     /// Sets the size of a regular file.
     pub fn truncate<P: AsPath + ?Sized>(&self, path: &P, size: u64) -> Result<(), Error> {
         self.set("change size of", path, SetAttributes { size: Some(size), ..SetAttributes::default() })
+    }
+
+    /// Writes into a regular file from an offset on, in bytes: `ENOSPC` if not all of it found room; what did is written.
+    pub fn write<P: AsPath + ?Sized>(&self, path: &P, offset: u64, data: &[u8]) -> Result<(), Error> {
+        const ACTION: &str = "write to";
+        let node = self.node(ACTION, path.path_bytes())?;
+        let all = |written: Written| if written.bytes < data.len() { Err(Errno::ENOSPC) } else { Ok(()) };
+        let written = self.0.write(node.key(), data, WriteAt::Offset(offset)).and_then(all);
+        written.map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+    }
+
+    /// All that is in a regular file.
+    pub fn read<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<u8>, Error> {
+        const ACTION: &str = "read";
+        let node = self.node(ACTION, path.path_bytes())?;
+        self.0.read_all(node.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
     /// Gives a node an access control list; the mode follows it. No entries: takes it away.

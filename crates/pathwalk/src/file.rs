@@ -6,10 +6,13 @@ use std::ops::ControlFlow;
 use crate::Errno;
 use crate::attr::FileType;
 use crate::context::OpenFlags;
+use crate::dcache::dentry::{DentryId, flags};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
+use crate::ops::set::Times;
 use crate::permission::Credentials;
 use crate::sync::Mutex;
+use crate::vfs::Vfs;
 
 /// A file or directory that was opened, as a descriptor is. Made by [`Context::open`](crate::Context::open).
 ///
@@ -24,6 +27,20 @@ pub struct File {
     credentials: Credentials,
     /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.
     position: Mutex<u64>,
+    /// Dropped behind the handle.
+    _closed: Closed,
+}
+
+/// Closing a file that has no name any more frees what it takes: the file system is told of its node.
+struct Closed(Vfs, DentryId);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        let core = self.0.core();
+        if core.dentries.word(self.1) & flags::UNHASHED != 0 {
+            core.try_evict(self.1);
+        }
+    }
 }
 
 /// One entry of a directory as [`File::read_dir`] gives it.
@@ -48,7 +65,8 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 
 impl File {
     pub(crate) fn new(handle: Handle, file: Option<Box<dyn OpenFile>>, flags: OpenFlags, credentials: Credentials) -> File {
-        File { handle, file, flags, credentials, position: Mutex::new(0) }
+        let closed = Closed(handle.vfs().clone(), handle.dentry());
+        File { handle, file, flags, credentials, position: Mutex::new(0), _closed: closed }
     }
 
     /// The place that it is on: a starting point for operations with an empty path, as `fstat` and `fchmod` are made of.
@@ -63,28 +81,26 @@ impl File {
 
     /// Reads from its position, and moves that. `EBADF` unless opened to be read, `EISDIR` for a directory. Source: `read(2)`.
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let file = self.data()?;
+        let file = self.readable()?;
         let mut position = self.position.lock();
-        let length = file.read_at(buffer, *position)?;
+        let length = self.data(file, *position, buffer.len())?.read_at(buffer, *position)?;
         *position += length as u64;
         Ok(length)
     }
 
     /// Reads from an offset in bytes. Errors as [`read`](Self::read); `EINVAL` past 2⁶³−1. Source: `pread(2)`.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        let file = self.data()?;
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        file.read_at(buffer, offset)
+        self.data(self.readable()?, offset, buffer.len())?.read_at(buffer, offset)
     }
 
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind it. `EBADF` unless opened to be written,
     /// `ENOSPC`, `EFBIG`. Takes suid and sgid bits away where `CAP_FSETID` is missing. Source: `write(2)`.
     pub fn write(&self, data: &[u8]) -> Result<usize, Errno> {
         let mut position = self.position.lock();
-        let at = *position;
-        let (bytes, end) = self.put(data, at)?;
+        let (bytes, end) = self.put(data, *position)?;
         if bytes > 0 {
             *position = end;
         }
@@ -94,21 +110,22 @@ impl File {
     /// Writes at an offset in bytes, but at the end if opened with `APPEND`, as Linux does. Errors as [`write`](Self::write); `EINVAL` past
     /// 2⁶³−1. Source: `pwrite(2)`.
     pub fn write_at(&self, data: &[u8], offset: u64) -> Result<usize, Errno> {
+        if offset > OFFSET_MAX {
+            return Err(Errno::EINVAL);
+        }
         self.put(data, offset).map(|(bytes, _)| bytes)
     }
 
     fn put(&self, data: &[u8], offset: u64) -> Result<(usize, u64), Errno> {
         let file = self.writable()?;
-        if offset > OFFSET_MAX {
-            return Err(Errno::EINVAL);
-        }
+        within_range(offset, data.len())?;
         if data.is_empty() {
             return Ok((0, offset));
         }
         let core = self.handle.vfs().core();
         core.drop_privileges(self.handle.dentry(), &self.credentials.effective())?;
         let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
-        let written = file.write_at(data, at);
+        let written = core.with_room(|| file.write_at(data, at));
         // Size and times are others now, also where it failed half-way.
         core.mark_stale(core.dentries.inode(self.handle.dentry()));
         written.map(|written| (written.bytes, written.end))
@@ -117,11 +134,14 @@ impl File {
     /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF` if it is a place only. Source:
     /// `ftruncate(2)`.
     pub fn set_len(&self, size: u64) -> Result<(), Errno> {
-        self.open()?;
-        if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) || size > OFFSET_MAX {
+        if size > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        self.handle.vfs().core().resize(self.handle.dentry(), &self.credentials.effective(), size)
+        self.open()?;
+        if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) {
+            return Err(Errno::EINVAL);
+        }
+        self.handle.vfs().core().resize(self.handle.dentry(), &self.credentials.effective(), size, Times::Always)
     }
 
     /// Moves the position; returns where it is then. Of a directory it is a cookie of [`read_dir`](Self::read_dir), and only
@@ -146,7 +166,7 @@ impl File {
     /// Entries that are there all the time come exactly once; those that come or go meanwhile come once or not. `each` must not use
     /// the `Vfs`.
     pub fn read_dir(&self, mut each: impl FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
-        let file = self.readable()?;
+        let file = self.open()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
@@ -187,9 +207,9 @@ impl File {
         self.file.as_deref().ok_or(Errno::EBADF)
     }
 
-    /// The data that may be read.
-    fn data(&self) -> Result<&dyn OpenFile, Errno> {
-        let file = self.readable()?;
+    /// What is open, if so many bytes can be read there.
+    fn data<'a>(&self, file: &'a dyn OpenFile, offset: u64, length: usize) -> Result<&'a dyn OpenFile, Errno> {
+        within_range(offset, length)?;
         if self.handle.kind() == FileType::Directory { Err(Errno::EISDIR) } else { Ok(file) }
     }
 
@@ -200,6 +220,12 @@ impl File {
     fn writable(&self) -> Result<&dyn OpenFile, Errno> {
         if self.flags.contains(OpenFlags::WRITE) { self.open() } else { Err(Errno::EBADF) }
     }
+}
+
+/// Whether so many bytes at an offset end within the greatest one.
+fn within_range(offset: u64, length: usize) -> Result<(), Errno> {
+    let end = offset.checked_add(length as u64);
+    if end.is_some_and(|end| end <= OFFSET_MAX) { Ok(()) } else { Err(Errno::EINVAL) }
 }
 
 impl std::fmt::Debug for File {

@@ -3,10 +3,41 @@
 use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclEntry, AclTag, Subject, generic};
-use pathwalk::{Access, Attributes, Errno, FileType};
+use pathwalk::{Access, AclState, Attributes, Errno, FileType, NodeKey};
 
-use super::inode::Meta;
+use super::Store;
+use super::inode::{Meta, now};
 use super::ledger::allocation;
+
+impl Store {
+    /// Whether somebody may do this with a node.
+    pub(crate) fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        let inode = self.inode(node)?;
+        check(&inode.slot.meta.lock(), inode.kind, who, want)
+    }
+
+    /// Whether a node has a list, or is said to.
+    pub(crate) fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        let listed = self.inode(node)?.slot.meta.lock().acl.is_some();
+        let present = listed || self.options.acl == AclState::Present;
+        Ok(if present { AclState::Present } else { AclState::Absent })
+    }
+
+    /// Gives a node an ACL, which changes its mode too, or takes it away (no entries).
+    pub(crate) fn set_acl(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
+        let inode = self.inode(node)?;
+        if inode.kind == FileType::Symlink {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let list = (!entries.is_empty()).then(|| Arc::from(entries));
+        let mut meta = inode.slot.meta.lock();
+        self.ledger.resize(bytes(&meta.acl), bytes(&list));
+        meta.mode = mode_of(entries, meta.mode);
+        meta.acl = list;
+        meta.ctime = now();
+        Ok(())
+    }
+}
 
 /// The list after a change of mode: owner and other follow it, and so does the mask, or else the owning group.
 pub(crate) fn with_mode(entries: &[AclEntry], mode: u16) -> Arc<[AclEntry]> {

@@ -1,13 +1,10 @@
 //! Names come and go: create, link, unlink.
 
-use std::sync::Arc;
-
 use pathwalk::limits::LINK_MAX;
 use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey, Timestamp};
 
-use super::inode::{FirstName, Inode, first_pages, now};
-use super::names::{Names, Target};
-use super::table::Key;
+use super::inode::{FirstName, Inode, Meta, first_pages, now};
+use super::names::Names;
 use super::{Held, Store};
 
 impl Store {
@@ -16,18 +13,20 @@ impl Store {
     pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         check_body(&new.kind)?;
         let parent = self.inode(dir)?;
-        let mut names = parent.directory()?.names.write();
+        let mut names = parent.names_mut()?;
+        let name = self.hashed(name);
         names.vacant(name)?;
         let directories = matches!(new.kind, NewKind::Directory) as i32;
         if directories > 0 {
-            self.room_for_link(&parent)?;
+            self.room_for_link(parent)?;
         }
         self.space.take_node(first_pages(&new.kind))?;
         let now = now();
-        let inode = self.table.insert(&self.ledger, |key| Inode::new(key, new, parent.key.ino, FirstName::Given, now));
-        names.put(name, Target::of(&inode), &self.ledger);
+        let held = |inode, meta: &mut Meta| self.held(inode, meta);
+        let made = self.table.insert(new, Some(parent.key.ino), FirstName::Given, now, &self.ledger, held);
+        names.add(name, made.inode.into(), &self.ledger);
         parent.names_changed(names.len(), directories, now);
-        Ok(self.held(inode))
+        Ok(made)
     }
 
     /// Makes a regular file without a name; `link` may give it one. `ENOSPC`; `EINVAL` for anything else than a file.
@@ -36,22 +35,23 @@ impl Store {
             return Err(Errno::EINVAL);
         }
         self.space.take_node(0)?;
-        let parent = Key::from(self.root).ino;
-        Ok(self.held(self.table.insert(&self.ledger, |key| Inode::new(key, new, parent, FirstName::ToCome, now()))))
+        let held = |inode, meta: &mut Meta| self.held(inode, meta);
+        Ok(self.table.insert(new, None, FirstName::ToCome, now(), &self.ledger, held))
     }
 
     /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`.
     pub(crate) fn link(&self, node: NodeKey, dir: NodeKey, name: Name<'_>) -> Result<Held<'_>, Errno> {
         let inode = self.inode(node)?;
         let dir = self.inode(dir)?;
-        let mut names = dir.directory()?.names.write();
+        let mut names = dir.names_mut()?;
+        let name = self.hashed(name);
         names.vacant(name)?;
         if inode.is_directory() {
             return Err(Errno::EPERM);
         }
         let now = now();
-        {
-            let mut meta = inode.meta.lock();
+        let linked = {
+            let mut meta = inode.slot.meta.lock();
             if meta.is_gone() || (meta.nlink == 0 && meta.first_name == FirstName::Given) {
                 return Err(Errno::ENOENT);
             }
@@ -62,10 +62,11 @@ impl Store {
             meta.first_name = FirstName::Given;
             meta.held += 1;
             meta.ctime = now;
-        }
-        names.put(name, Target::of(&inode), &self.ledger);
+            self.held(inode, &meta)
+        };
+        names.add(name, inode.into(), &self.ledger);
         dir.names_changed(names.len(), 0, now);
-        Ok(self.held(inode))
+        Ok(linked)
     }
 
     /// Takes the name of `node` away: `ENOENT` if there is no such name, `ESTALE` if it leads elsewhere by now, `ENOTEMPTY` for a
@@ -75,30 +76,31 @@ impl Store {
         // Two directories will be locked.
         let _tree = inode.is_directory().then(|| self.tree.lock());
         let dir = self.inode(dir)?;
-        let mut names = dir.directory()?.names.write();
+        let mut names = dir.names_mut()?;
+        let name = self.hashed(name);
         if names.get(name).ok_or(Errno::ENOENT)?.key != inode.key {
             return Err(Errno::ESTALE);
         }
         if inode.is_directory() {
-            inode.directory()?.names.write().remove_directory(&self.ledger)?;
+            inode.names_mut()?.remove_directory(&self.ledger)?;
         }
         names.take(name, &self.ledger);
-        self.name_lost(&dir, &names, &inode, now());
+        self.name_lost(dir, &names, inode, now());
         Ok(())
     }
 
     /// Books that `inode` lost a name in `dir`, whose `names` are locked. The name itself is gone already.
-    pub(super) fn name_lost(&self, dir: &Inode, names: &Names, inode: &Arc<Inode>, now: Timestamp) {
+    pub(super) fn name_lost(&self, dir: Inode<'_>, names: &Names, inode: Inode<'_>, now: Timestamp) {
         dir.names_changed(names.len(), -(inode.is_directory() as i32), now);
-        let mut meta = inode.meta.lock();
+        let mut meta = inode.slot.meta.lock();
         meta.nlink = if inode.is_directory() { 0 } else { meta.nlink.saturating_sub(1) };
         meta.ctime = now;
         self.free_if_gone(inode, meta);
     }
 
     /// `EMLINK` if `dir` has all the links it may have.
-    pub(super) fn room_for_link(&self, dir: &Inode) -> Result<(), Errno> {
-        if dir.meta.lock().nlink >= self.options.max_links { Err(Errno::EMLINK) } else { Ok(()) }
+    pub(super) fn room_for_link(&self, dir: Inode<'_>) -> Result<(), Errno> {
+        if dir.slot.meta.lock().nlink >= self.options.max_links { Err(Errno::EMLINK) } else { Ok(()) }
     }
 }
 

@@ -1,13 +1,16 @@
 //! One node.
 //!
-//! What never changes stands bare; the rest is behind three locks: a directory's names, a file's pages, and the attributes of any
-//! node. Attributes are locked last and one node's at a time. Size and page count of a file are among the attributes, and change only
-//! while its pages are locked exclusively.
+//! Nodes lie in slots that are used again and never move: see [`table`](super::table). An [`Inode`] is a slot together with the key under
+//! which it was found there, good for as long as the node lives.
+//!
+//! What can change is behind two locks: the content (a directory's names, a file's pages) and the attributes. Attributes are locked
+//! last and one node's at a time. Size and page count of a file are among the attributes, and change only while its pages are locked
+//! exclusively.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pathwalk::permission::AclEntry;
 use pathwalk::{Device, Errno, FileType, NewKind, NewNode, SetAttributes, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
@@ -27,38 +30,38 @@ const SHORT_BODY: usize = 127;
 /// The greatest size of a file, in bytes: what an offset can say.
 pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
 
-pub(crate) struct Inode {
+/// A node and where it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Inode<'a> {
     pub(crate) key: Key,
     pub(crate) kind: FileType,
-    pub(crate) content: Content,
+    pub(crate) slot: &'a Slot,
+}
+
+/// Where nodes live, one after the other.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// How often it was filled and emptied: odd while a node is in it.
+    pub(super) generation: AtomicU64,
+    /// Type bits of `st_mode`; the same for as long as a node is in it.
+    pub(super) kind: AtomicU16,
+    /// A directory's parent, moved only under the store's `tree` lock; the root is its own. Without a node: the next free slot.
+    pub(super) parent: AtomicU64,
+    pub(super) content: RwLock<Content>,
     pub(crate) meta: Mutex<Meta>,
 }
 
+#[derive(Default)]
 pub(crate) enum Content {
-    Directory(Box<Directory>),
-    File(RwLock<Pages>),
-    Link(Box<[u8]>),
-    Device(Device),
+    #[default]
     None,
-}
-
-pub(crate) struct Directory {
-    pub(crate) names: RwLock<Names>,
-    /// Moved only under the store's `tree` lock; the root is its own.
-    parent: AtomicU64,
-}
-
-impl Directory {
-    pub(crate) fn parent(&self) -> Ino {
-        Ino(self.parent.load(Relaxed))
-    }
-
-    pub(crate) fn set_parent(&self, parent: Ino) {
-        self.parent.store(parent.0, Relaxed);
-    }
+    Directory(Names),
+    File(Pages),
+    Link(Box<[u8]>),
 }
 
 /// What can change of any node.
+#[derive(Default)]
 pub(crate) struct Meta {
     pub(crate) mode: u16,
     pub(crate) nlink: u32,
@@ -68,6 +71,8 @@ pub(crate) struct Meta {
     pub(crate) size: u64,
     /// Pages of room that it takes.
     pub(crate) pages: u64,
+    /// Of a device node.
+    pub(crate) device: Device,
     pub(crate) atime: Timestamp,
     pub(crate) mtime: Timestamp,
     pub(crate) ctime: Timestamp,
@@ -78,63 +83,44 @@ pub(crate) struct Meta {
 }
 
 /// Whether a node that has no name may get one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum FirstName {
     /// It has or had one; once the last is lost, none follows.
+    #[default]
     Given,
     /// It was made without.
     ToCome,
 }
 
-impl Inode {
-    /// A node in the directory `parent`, held once. Its first name is given, or to come.
-    pub(crate) fn new(key: Key, new: &NewNode<'_>, parent: Ino, first_name: FirstName, now: Timestamp) -> Inode {
-        let (content, size) = match new.kind {
-            NewKind::Directory => {
-                let directory = Directory { names: RwLock::default(), parent: AtomicU64::new(parent.0) };
-                (Content::Directory(Box::new(directory)), directory_size(0))
-            }
-            NewKind::Symlink(body) => (Content::Link(body.into()), body.len() as u64),
-            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => (Content::Device(device), 0),
-            NewKind::Regular => (Content::File(RwLock::default()), 0),
-            NewKind::Fifo | NewKind::Socket => (Content::None, 0),
-        };
-        let nlink = match (first_name, &new.kind) {
-            (FirstName::ToCome, _) => 0,
-            (FirstName::Given, NewKind::Directory) => 2,
-            (FirstName::Given, _) => 1,
-        };
-        let meta = Meta {
-            mode: new.mode & 0o7777,
-            nlink,
-            first_name,
-            uid: new.uid,
-            gid: new.gid,
-            size,
-            pages: first_pages(&new.kind),
-            atime: now,
-            mtime: now,
-            ctime: now,
-            btime: now,
-            acl: None,
-            held: 1,
-        };
-        Inode { key, kind: new.kind.file_type(), content, meta: Mutex::new(meta) }
+impl<'a> Inode<'a> {
+    /// A directory's names: `ENOTDIR` if it is none.
+    pub(crate) fn names(&self) -> Result<MappedRwLockReadGuard<'a, Names>, Errno> {
+        RwLockReadGuard::try_map(self.slot.content.read(), Content::names).map_err(|_| Errno::ENOTDIR)
     }
 
-    /// As a directory; `ENOTDIR` if it is none.
-    pub(crate) fn directory(&self) -> Result<&Directory, Errno> {
-        match &self.content {
-            Content::Directory(directory) => Ok(directory),
-            _ => Err(Errno::ENOTDIR),
-        }
+    /// The same to be changed.
+    pub(crate) fn names_mut(&self) -> Result<MappedRwLockWriteGuard<'a, Names>, Errno> {
+        RwLockWriteGuard::try_map(self.slot.content.write(), Content::names_mut).map_err(|_| Errno::ENOTDIR)
     }
 
     /// The data of a regular file: `EISDIR` for a directory, `EINVAL` for what has none.
-    pub(crate) fn pages(&self) -> Result<&RwLock<Pages>, Errno> {
-        match &self.content {
-            Content::File(pages) => Ok(pages),
-            Content::Directory(_) => Err(Errno::EISDIR),
+    pub(crate) fn pages(&self) -> Result<MappedRwLockReadGuard<'a, Pages>, Errno> {
+        RwLockReadGuard::try_map(self.slot.content.read(), Content::pages).map_err(|_| self.no_data())
+    }
+
+    /// The same to be changed.
+    pub(crate) fn pages_mut(&self) -> Result<MappedRwLockWriteGuard<'a, Pages>, Errno> {
+        RwLockWriteGuard::try_map(self.slot.content.write(), Content::pages_mut).map_err(|_| self.no_data())
+    }
+
+    fn no_data(&self) -> Errno {
+        if self.is_directory() { Errno::EISDIR } else { Errno::EINVAL }
+    }
+
+    /// A link's body; `EINVAL` for anything else.
+    pub(crate) fn link_body(&self) -> Result<Box<[u8]>, Errno> {
+        match &*self.slot.content.read() {
+            Content::Link(body) => Ok(body.clone()),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -143,27 +129,89 @@ impl Inode {
         self.kind == FileType::Directory
     }
 
+    /// The directory that a directory is in.
+    pub(crate) fn parent(&self) -> Ino {
+        Ino(self.slot.parent.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_parent(&self, parent: Ino) {
+        self.slot.parent.store(parent.0, Ordering::Relaxed);
+    }
+
     /// Of a directory whose names changed: `names` are left, and so many more of them are directories.
     pub(crate) fn names_changed(&self, names: usize, directories: i32, now: Timestamp) {
-        let mut meta = self.meta.lock();
+        let mut meta = self.slot.meta.lock();
         meta.size = directory_size(names);
         meta.nlink = meta.nlink.saturating_add_signed(directories);
         (meta.mtime, meta.ctime) = (now, now);
     }
+}
 
-    /// Bytes that it takes by itself, without its names, its pages and its ACL.
-    pub(crate) fn bytes(&self) -> u64 {
-        const COUNTS_OF_ARC: usize = 2 * size_of::<usize>();
-        let beside = match &self.content {
-            Content::Link(body) => body.len(),
-            Content::Directory(_) => size_of::<Directory>(),
-            _ => 0,
-        };
-        allocation(size_of::<Inode>() + COUNTS_OF_ARC) + allocation(beside)
+impl Content {
+    /// Of a new node.
+    pub(crate) fn new(kind: &NewKind<'_>) -> Content {
+        match kind {
+            NewKind::Directory => Content::Directory(Names::default()),
+            NewKind::Symlink(body) => Content::Link((*body).into()),
+            NewKind::Regular => Content::File(Pages::default()),
+            _ => Content::None,
+        }
+    }
+
+    /// Bytes of a link's body.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        if let Content::Link(body) = self { allocation(body.len()) } else { 0 }
+    }
+
+    fn names(&self) -> Option<&Names> {
+        if let Content::Directory(names) = self { Some(names) } else { None }
+    }
+
+    fn names_mut(&mut self) -> Option<&mut Names> {
+        if let Content::Directory(names) = self { Some(names) } else { None }
+    }
+
+    fn pages(&self) -> Option<&Pages> {
+        if let Content::File(pages) = self { Some(pages) } else { None }
+    }
+
+    fn pages_mut(&mut self) -> Option<&mut Pages> {
+        if let Content::File(pages) = self { Some(pages) } else { None }
     }
 }
 
 impl Meta {
+    /// Of a new node, held once.
+    pub(crate) fn new(new: &NewNode<'_>, first_name: FirstName, now: Timestamp) -> Meta {
+        let nlink = match (first_name, &new.kind) {
+            (FirstName::ToCome, _) => 0,
+            (FirstName::Given, NewKind::Directory) => 2,
+            (FirstName::Given, _) => 1,
+        };
+        let (size, device) = match new.kind {
+            NewKind::Directory => (directory_size(0), Device::default()),
+            NewKind::Symlink(body) => (body.len() as u64, Device::default()),
+            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => (0, device),
+            _ => (0, Device::default()),
+        };
+        Meta {
+            mode: new.mode & 0o7777,
+            nlink,
+            first_name,
+            uid: new.uid,
+            gid: new.gid,
+            size,
+            pages: first_pages(&new.kind),
+            device,
+            atime: now,
+            mtime: now,
+            ctime: now,
+            btime: now,
+            acl: None,
+            held: 1,
+        }
+    }
+
     /// Whether nobody can ask about the node any more. It stays so: without a name it is handed out to nobody who does not hold it.
     pub(crate) fn is_gone(&self) -> bool {
         self.nlink == 0 && self.held == 0
@@ -171,12 +219,11 @@ impl Meta {
 
     /// What of `set` cannot be: `EISDIR` or `EINVAL` for the size of what is no regular file, `EFBIG` for one that no offset reaches,
     /// `EOPNOTSUPP` for the mode of a link, `EINVAL` for a time that is none.
-    pub(crate) fn check(inode: &Inode, set: &SetAttributes) -> Result<(), Errno> {
-        if let Some(size) = set.size {
-            inode.pages()?;
-            if size > SIZE_MAX {
-                return Err(Errno::EFBIG);
-            }
+    pub(crate) fn check(inode: Inode<'_>, set: &SetAttributes) -> Result<(), Errno> {
+        match (inode.kind, set.size) {
+            (_, None) | (FileType::Regular, Some(0..=SIZE_MAX)) => {}
+            (FileType::Regular, _) => return Err(Errno::EFBIG),
+            _ => return Err(inode.no_data()),
         }
         if inode.kind == FileType::Symlink && set.mode.is_some() {
             return Err(Errno::EOPNOTSUPP);

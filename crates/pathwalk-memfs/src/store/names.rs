@@ -20,22 +20,43 @@ use super::table::Key;
 /// So many entries an empty directory may keep room for, and so many more may be dead than alive.
 const SLACK: usize = 16;
 
+/// A name with its hash, which every directory of a file system takes it under.
+#[derive(Clone, Copy)]
+pub(crate) struct Hashed<'a> {
+    name: &'a [u8],
+    hash: u32,
+}
+
+impl<'a> Hashed<'a> {
+    pub(crate) fn new(name: Name<'a>, hasher: &DefaultHashBuilder) -> Hashed<'a> {
+        let mut hasher = hasher.build_hasher();
+        hasher.write(name.bytes());
+        Hashed { name: name.bytes(), hash: hasher.finish() as u32 }
+    }
+}
+
 /// Names and where they lead.
 pub(crate) struct Names {
-    /// Places in `entries`.
-    index: HashTable<usize>,
-    hasher: DefaultHashBuilder,
-    entries: Vec<Slot>,
-    text: Vec<u8>,
+    /// Made with the first name: many directories stay empty.
+    list: Option<Box<List>>,
     next_cookie: u64,
     life: Life,
 }
 
-struct Slot {
+#[derive(Default)]
+struct List {
+    /// Places in `entries`.
+    index: HashTable<usize>,
+    entries: Vec<Line>,
+    text: Vec<u8>,
+}
+
+struct Line {
     cookie: u64,
     target: Target,
     /// Where the name is in `text`.
     start: usize,
+    hash: u32,
     /// 0: dead.
     length: u8,
 }
@@ -47,66 +68,53 @@ pub(crate) struct Target {
     pub(crate) kind: FileType,
 }
 
-impl Target {
-    pub(crate) fn of(inode: &Inode) -> Target {
+impl From<Inode<'_>> for Target {
+    fn from(inode: Inode<'_>) -> Target {
         Target { key: inode.key, kind: inode.kind }
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Life {
-    #[default]
     Linked,
     /// Somebody may still hold the directory, but nothing can be made in it.
     Removed,
 }
 
-impl Slot {
-    fn text(&self) -> Range<usize> {
-        self.start..self.start + usize::from(self.length)
-    }
-
-    fn is_dead(&self) -> bool {
-        self.length == 0
-    }
-}
-
 impl Default for Names {
     fn default() -> Names {
-        Names {
-            index: HashTable::new(),
-            hasher: DefaultHashBuilder::default(),
-            entries: Vec::new(),
-            text: Vec::new(),
-            next_cookie: FIRST_COOKIE,
-            life: Life::Linked,
-        }
+        Names { list: None, next_cookie: FIRST_COOKIE, life: Life::Linked }
     }
 }
 
 impl Names {
-    pub(crate) fn get(&self, name: Name<'_>) -> Option<Target> {
-        self.place(name).map(|place| self.entries[place].target)
+    pub(crate) fn get(&self, name: Hashed<'_>) -> Option<Target> {
+        let list = self.list.as_ref()?;
+        list.place(name).map(|place| list.entries[place].target)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.index.len()
+        self.list.as_ref().map_or(0, |list| list.index.len())
     }
 
     /// All names, sorted.
     pub(crate) fn sorted(&self) -> Vec<Vec<u8>> {
-        let alive = self.entries.iter().filter(|slot| !slot.is_dead());
-        let mut names: Vec<_> = alive.map(|slot| self.text[slot.text()].to_vec()).collect();
+        let mut names = Vec::with_capacity(self.len());
+        self.list(0, &mut |entry| {
+            names.push(entry.name.to_vec());
+            ControlFlow::Continue(())
+        });
         names.sort_unstable();
         names
     }
 
     /// Gives the entries behind a cookie, in the order of cookies, until there are no more or `each` says so.
     pub(crate) fn list(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) {
-        let begin = self.entries.partition_point(|slot| slot.cookie <= from);
-        for slot in self.entries[begin..].iter().filter(|slot| !slot.is_dead()) {
-            let Target { key, kind } = slot.target;
-            let entry = Entry { name: &self.text[slot.text()], key: key.into(), ino: key.ino.0, kind, cookie: slot.cookie };
+        let Some(list) = &self.list else { return };
+        let begin = list.entries.partition_point(|line| line.cookie <= from);
+        for line in list.entries[begin..].iter().filter(|line| !line.is_dead()) {
+            let Target { key, kind } = line.target;
+            let entry = Entry { name: &list.text[line.text()], key: key.into(), ino: key.ino.0, kind, cookie: line.cookie };
             if each(entry).is_break() {
                 return;
             }
@@ -119,40 +127,39 @@ impl Names {
     }
 
     /// Whether something can be made of this name: `EEXIST` if it is taken, `ENOENT` if the directory was removed.
-    pub(crate) fn vacant(&self, name: Name<'_>) -> Result<(), Errno> {
+    pub(crate) fn vacant(&self, name: Hashed<'_>) -> Result<(), Errno> {
         self.linked()?;
-        if self.place(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
+        if self.get(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
     }
 
     /// Lets a name lead to a node, whatever it led to before. A name that was there keeps its cookie.
-    pub(crate) fn put(&mut self, name: Name<'_>, target: Target, ledger: &Ledger) {
-        if let Some(there) = self.place(name) {
-            self.entries[there].target = target;
+    pub(crate) fn put(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
+        let before = self.bytes();
+        let list = self.list.get_or_insert_default();
+        if let Some(there) = list.place(name) {
+            list.entries[there].target = target;
             return;
         }
-        let before = self.bytes();
-        let slot = Slot { cookie: self.next_cookie, target, start: self.text.len(), length: name.bytes().len() as u8 };
+        list.add(name, self.next_cookie, target);
         self.next_cookie += 1;
-        self.entries.push(slot);
-        self.text.extend_from_slice(name.bytes());
-        let (place, hash) = (self.entries.len() - 1, hash(&self.hasher, name.bytes()));
-        let again = |place: &usize| hash_of(&self.hasher, &self.entries, &self.text, *place);
-        self.index.insert_unique(hash, place, again);
+        ledger.resize(before, self.bytes());
+    }
+
+    /// The same of a name that is not there.
+    pub(crate) fn add(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
+        let before = self.bytes();
+        self.list.get_or_insert_default().add(name, self.next_cookie, target);
+        self.next_cookie += 1;
         ledger.resize(before, self.bytes());
     }
 
     /// Takes a name away.
-    pub(crate) fn take(&mut self, name: Name<'_>, ledger: &Ledger) {
-        let (entries, text) = (&self.entries, &self.text);
-        let same = |place: &usize| &text[entries[*place].text()] == name.bytes();
-        let Ok(found) = self.index.find_entry(hash(&self.hasher, name.bytes()), same) else { return };
-        let (place, _) = found.remove();
-        self.entries[place].length = 0;
+    pub(crate) fn take(&mut self, name: Hashed<'_>, ledger: &Ledger) {
         let before = self.bytes();
-        if self.index.is_empty() {
-            self.clear();
-        } else if self.entries.len() > 2 * self.index.len() + SLACK {
-            self.compact();
+        let Some(list) = &mut self.list else { return };
+        list.take(name);
+        if list.index.is_empty() && list.entries.capacity() > SLACK {
+            self.list = None;
         }
         ledger.resize(before, self.bytes());
     }
@@ -163,21 +170,49 @@ impl Names {
             return Err(Errno::ENOTEMPTY);
         }
         ledger.credit(self.bytes());
-        *self = Names { life: Life::Removed, ..Names::default() };
+        (self.list, self.life) = (None, Life::Removed);
         Ok(())
     }
 
-    fn place(&self, name: Name<'_>) -> Option<usize> {
-        let same = |place: &usize| &self.text[self.entries[*place].text()] == name.bytes();
-        self.index.find(hash(&self.hasher, name.bytes()), same).copied()
+    /// Bytes of memory that the names take.
+    fn bytes(&self) -> u64 {
+        self.list.as_ref().map_or(0, |list| allocation(size_of::<List>()) + list.bytes())
+    }
+}
+
+impl Line {
+    fn text(&self) -> Range<usize> {
+        self.start..self.start + usize::from(self.length)
     }
 
-    /// Lets go of all entries, which are dead, and of the memory unless it is little.
-    fn clear(&mut self) {
-        self.entries.clear();
-        self.text.clear();
-        if self.entries.capacity() > SLACK {
-            *self = Names { next_cookie: self.next_cookie, life: self.life, ..Names::default() };
+    fn is_dead(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl List {
+    fn place(&self, name: Hashed<'_>) -> Option<usize> {
+        self.index.find(spread(name.hash), |place| &self.text[self.entries[*place].text()] == name.name).copied()
+    }
+
+    fn add(&mut self, name: Hashed<'_>, cookie: u64, target: Target) {
+        let (start, place) = (self.text.len(), self.entries.len());
+        self.entries.push(Line { cookie, target, start, hash: name.hash, length: name.name.len() as u8 });
+        self.text.extend_from_slice(name.name);
+        self.index.insert_unique(spread(name.hash), place, |place| spread(self.entries[*place].hash));
+    }
+
+    fn take(&mut self, name: Hashed<'_>) {
+        let (entries, text) = (&self.entries, &self.text);
+        let same = |place: &usize| &text[entries[*place].text()] == name.name;
+        let Ok(found) = self.index.find_entry(spread(name.hash), same) else { return };
+        let (place, _) = found.remove();
+        self.entries[place].length = 0;
+        if self.index.is_empty() {
+            self.entries.clear();
+            self.text.clear();
+        } else if self.entries.len() > 2 * self.index.len() + SLACK {
+            self.compact();
         }
     }
 
@@ -185,39 +220,38 @@ impl Names {
     fn compact(&mut self) {
         let mut end = 0;
         let text = &mut self.text;
-        self.entries.retain_mut(|slot| {
-            text.copy_within(slot.text(), end);
-            slot.start = end;
-            end += usize::from(slot.length);
-            !slot.is_dead()
+        self.entries.retain_mut(|line| {
+            text.copy_within(line.text(), end);
+            line.start = end;
+            end += usize::from(line.length);
+            !line.is_dead()
         });
         self.text.truncate(end);
-        self.entries.shrink_to(2 * self.entries.len());
-        self.text.shrink_to(2 * end);
         self.index.clear();
-        let again = |place: &usize| hash_of(&self.hasher, &self.entries, &self.text, *place);
-        self.index.shrink_to(2 * self.entries.len(), again);
+        let hash = |place: &usize| spread(self.entries[*place].hash);
+        let least = 2 * self.entries.len();
+        if self.entries.capacity() > 4 * least {
+            self.index.shrink_to(least, hash);
+        }
         for place in 0..self.entries.len() {
-            self.index.insert_unique(again(&place), place, again);
+            self.index.insert_unique(hash(&place), place, hash);
+        }
+        if self.entries.capacity() > 4 * least {
+            self.entries.shrink_to(least);
+            self.text.shrink_to(2 * end);
         }
     }
 
-    /// Bytes of memory that the names take.
     fn bytes(&self) -> u64 {
         allocation(self.index.allocation_size())
-            + allocation(self.entries.capacity() * size_of::<Slot>())
+            + allocation(self.entries.capacity() * size_of::<Line>())
             + allocation(self.text.capacity())
     }
 }
 
-fn hash(hasher: &DefaultHashBuilder, name: &[u8]) -> u64 {
-    let mut hasher = hasher.build_hasher();
-    hasher.write(name);
-    hasher.finish()
-}
-
-fn hash_of(hasher: &DefaultHashBuilder, entries: &[Slot], text: &[u8], place: usize) -> u64 {
-    hash(hasher, &text[entries[place].text()])
+/// Over all bits, which the table takes from both ends.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]
@@ -232,17 +266,19 @@ mod tests {
     #[test]
     fn what_is_charged_is_given_back() {
         let (ledger, mut names) = (Ledger::default(), Names::default());
-        let name = |i: u64| format!("{i:>width$}", width = 1 + i as usize % 200).into_bytes();
+        let hasher = DefaultHashBuilder::default();
+        let texts: Vec<_> = (0..1000).map(|i| format!("{i:>width$}", width = 1 + i % 200)).collect();
+        let name = |i: u64| Hashed::new(Name::new(texts[i as usize].as_bytes()).unwrap(), &hasher);
         for i in 0..1000 {
-            names.put(Name::new(&name(i)).unwrap(), target(7), &ledger);
-            names.put(Name::new(&name(i)).unwrap(), target(i), &ledger);
+            names.put(name(i), target(7), &ledger);
+            names.put(name(i), target(i), &ledger);
         }
         assert_eq!((names.len(), ledger.total()), (1000, names.bytes()));
         assert!(ledger.total() > 1000 * 100);
         for i in 0..1000 {
-            assert_eq!(names.get(Name::new(&name(i)).unwrap()), Some(target(i)));
-            names.take(Name::new(&name(i)).unwrap(), &ledger);
-            names.take(Name::new(&name(i)).unwrap(), &ledger);
+            assert_eq!(names.get(name(i)), Some(target(i)));
+            names.take(name(i), &ledger);
+            names.take(name(i), &ledger);
             assert_eq!(ledger.total(), names.bytes());
         }
         assert_eq!(names.len(), 0);
@@ -254,7 +290,7 @@ mod tests {
     #[test]
     fn nothing_is_made_in_a_removed_directory() {
         let (ledger, mut names) = (Ledger::default(), Names::default());
-        let name = Name::new(b"a").unwrap();
+        let name = Hashed::new(Name::new(b"a").unwrap(), &DefaultHashBuilder::default());
         names.put(name, target(7), &ledger);
         assert_eq!((names.vacant(name), names.remove_directory(&ledger)), (Err(Errno::EEXIST), Err(Errno::ENOTEMPTY)));
         names.take(name, &ledger);

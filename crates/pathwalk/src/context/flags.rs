@@ -23,7 +23,8 @@ bitflags! {
     pub struct LinkFlags: u32 {
         /// `AT_SYMLINK_FOLLOW`: a link in the last component is followed; else it is itself linked.
         const SYMLINK_FOLLOW = 0x400;
-        /// `AT_EMPTY_PATH`: an empty path means the starting point itself; needs `CAP_DAC_READ_SEARCH`, else `ENOENT`.
+        /// `AT_EMPTY_PATH`: an empty path means the starting point itself. Whatever starts at a handle then takes
+        /// `CAP_DAC_READ_SEARCH`, else it is `ENOENT`. (Linux also lets those do it who opened the descriptor.)
         const EMPTY_PATH = 0x1000;
     }
 }

@@ -75,6 +75,26 @@ impl Core {
         false
     }
 
+    /// What `ask` says of the file system; asked again if that has no room, but may have once it is told of the nodes that were removed while
+    /// somebody held them and that nobody holds any more.
+    pub(crate) fn with_room<T>(&self, ask: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        match ask() {
+            Err(Errno::ENOSPC) if self.collect_removed() => ask(),
+            answer => answer,
+        }
+    }
+
+    /// Evicts what is out of the table and idle. False if there was nothing.
+    fn collect_removed(&self) -> bool {
+        let mut found = false;
+        for slot in 0..self.dentries.free().touched() {
+            let id = DentryId(slot);
+            let is_out = pin::is_idle(self.dentries.life(id)) && self.dentries.word(id) & flags::UNHASHED != 0;
+            found |= is_out && self.try_evict(id);
+        }
+        found
+    }
+
     /// A guess, since nothing holds the dentry still.
     fn has_side_lines(&self, line: &Line) -> bool {
         let body_of = |id: InodeId| self.inodes.record(id)[inode::WORD].load(Ordering::Relaxed) & inode::flags::BODY != 0;

@@ -38,7 +38,7 @@ impl Core {
         }
         let new = new()?;
         let reserved = self.reserve_inode()?;
-        let node = self.fs.create(&Directory::new(self, dir), name, &new)?;
+        let node = self.with_room(|| self.fs.create(&Directory::new(self, dir), name, &new))?;
         self.mark_stale(self.dentries.inode(dir));
         let inode = self.iget(&node, reserved, None)?;
         self.fill(dir, &entry, inode, node.freshness)?;
@@ -61,7 +61,8 @@ impl Core {
         }
         check()?;
         let inode = self.dentries.inode(node);
-        let linked = self.fs.link(key_of(self.inodes.record(inode)), &Directory::new(self, dir), name)?;
+        let key = key_of(self.inodes.record(inode));
+        let linked = self.with_room(|| self.fs.link(key, &Directory::new(self, dir), name))?;
         self.fs.forget(linked.key);
         self.mark_stale(inode);
         self.mark_stale(self.dentries.inode(dir));
@@ -153,7 +154,7 @@ impl Core {
     pub(crate) fn make_unnamed(&self, dir: DentryId, new: &NewNode<'_>) -> Result<Pinned<'_>, Errno> {
         let reserved = self.reserve_inode()?;
         let entry = Pinned::new(self, self.new_dentry(dir, b"", flags::IN_LOOKUP)?);
-        let node = self.fs.create_unnamed(&Directory::new(self, dir), new)?;
+        let node = self.with_room(|| self.fs.create_unnamed(&Directory::new(self, dir), new))?;
         let inode = self.iget(&node, reserved, None)?;
         match self.instantiate(entry.id(), inode, node.freshness) {
             Ok(()) => Ok(entry),
@@ -223,7 +224,7 @@ impl Core {
         let replaced = target_word & flags::DIRECTORY != 0 && !exchange;
         let below = replaced.then(|| dir_lock::exclusive(self.dentries.lock(target.id())));
         let dirs = (Directory::new(self, from_dir), Directory::new(self, to_dir));
-        self.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how)?;
+        self.with_room(|| self.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.dentries.inode(source.id()), self.dentries.inode(target.id()));
         if exchange {
             self.exchange_dentries(source.id(), new_name, target.id(), old_name);

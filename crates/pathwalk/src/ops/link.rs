@@ -53,7 +53,9 @@ fn source<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: LinkFlags) -> Resu
     let mut flags = AtFlags::empty();
     flags.set(AtFlags::EMPTY_PATH, how.contains(LinkFlags::EMPTY_PATH));
     flags.set(AtFlags::SYMLINK_NOFOLLOW, !how.contains(LinkFlags::SYMLINK_FOLLOW));
-    if path.is_empty() && flags.contains(AtFlags::EMPTY_PATH) && !env.who().has(Capabilities::DAC_READ_SEARCH) {
+    // Since Linux 6.10 for all that starts at a descriptor, be the path empty or not.
+    let from_handle = matches!(at, At::Handle(_)) && path.first() != Some(&b'/');
+    if from_handle && how.contains(LinkFlags::EMPTY_PATH) && !env.who().has(Capabilities::DAC_READ_SEARCH) {
         return Err(Errno::ENOENT);
     }
     lookup::pinned_at(env, at, path, flags)

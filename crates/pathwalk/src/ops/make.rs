@@ -7,7 +7,7 @@ use super::change::Made;
 use super::may_change::{may_create, new_node, writable};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
-use crate::attr::FileType;
+use crate::attr::{Device, FileType};
 use crate::context::{At, Context};
 use crate::fs_api::NewKind;
 use crate::permission::Capabilities;
@@ -21,7 +21,12 @@ pub(crate) fn make(context: &Context, at: At<'_>, path: &[u8], kind: NewKind<'_>
     let made = env.core.make(dir.id(), name, || {
         may_take_name(&env, ending, kind.file_type())?;
         let of_dir = may_create(&env, dir.id())?;
-        let is_device = matches!(kind, NewKind::CharDevice(_) | NewKind::BlockDevice(_));
+        // The character device 0:0 is a whiteout, which gives no rights.
+        let is_device = match kind {
+            NewKind::CharDevice(device) => device != Device::default(),
+            NewKind::BlockDevice(_) => true,
+            _ => false,
+        };
         if is_device && !env.who().has(Capabilities::MKNOD) {
             return Err(Errno::EPERM);
         }

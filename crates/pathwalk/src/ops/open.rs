@@ -13,6 +13,7 @@ use super::lookup;
 use super::make::may_take_name;
 use super::may_change::{may_create, new_node, writable};
 use super::parent::{Last, Parent, parent};
+use super::set::Times;
 use crate::Errno;
 use crate::attr::FileType;
 use crate::context::{At, AtFlags, Context, OpenFlags, OpenHow, Resolve};
@@ -184,9 +185,20 @@ fn create_in<'a>(
     }
 }
 
-/// A node that was to be made unless it was there: no directory is.
+/// A node that was to be made unless it was there: no directory is, and nothing that somebody may have put there to be written to.
 fn found<'a>(env: &Env<'a>, node: Pinned<'a>) -> Result<Pinned<'a>, Errno> {
-    if env.core.dentries.word(node.id()) & flags::DIRECTORY != 0 { Err(Errno::EISDIR) } else { Ok(node) }
+    let of = env.core.known_snapshot(env.core.dentries.inode(node.id()))?;
+    match of.kind() {
+        FileType::Directory => Err(Errno::EISDIR),
+        // `protected_regular` and `protected_fifos`, which are off.
+        FileType::Regular | FileType::Fifo => Ok(node),
+        _ => {
+            let dir = Pinned::new(env.core, env.core.pin_parent(node.id()));
+            let of_dir = env.core.known_snapshot(env.core.dentries.inode(dir.id()))?;
+            let owns = of.uid() == of_dir.uid() || of.uid() == env.who().uid();
+            if of_dir.mode() & 0o1002 == 0o1002 && !owns { Err(Errno::EACCES) } else { Ok(node) }
+        }
+    }
 }
 
 /// Opens a node, if it may be opened so.
@@ -211,7 +223,7 @@ fn opened(env: &Env<'_>, node: Pinned<'_>, how: &OpenHow, came: Came) -> Result<
     let key = crate::icache::inode::key_of(env.core.inodes.record(inode));
     let file = env.core.fs.open(key, what_for)?;
     if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
-        env.core.resize(node.id(), &env.who(), 0)?;
+        env.core.resize(node.id(), &env.who(), 0, Times::Always)?;
     }
     Ok(File::new(handle(node), Some(file), flags, env.context.credentials.clone()))
 }

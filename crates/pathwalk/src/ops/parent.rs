@@ -41,7 +41,7 @@ pub(crate) fn parent<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8]) -> Result<Pa
     }
     let from = start::at(env, at, path)?;
     let (way, last, ending) = split(path);
-    let dir = if way.is_empty() { Pinned::again(env.core, from) } else { lookup::pinned(env, way, from, Follow::Links)? };
+    let dir = if way.is_empty() { Pinned::again(env.core, from) } else { lookup::pinned(env, way, from, Follow::OnTheWay)? };
     if last != Last::Root {
         searchable(env, dir.id())?;
     }

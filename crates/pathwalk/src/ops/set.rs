@@ -76,7 +76,7 @@ pub(crate) fn truncate(context: &Context, at: At<'_>, path: &[u8], size: u64) ->
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
-    env.core.resize(node.id(), &env.who(), size)
+    env.core.resize(node.id(), &env.who(), size, Times::OfChange)
 }
 
 pub(crate) fn set_times(
@@ -92,6 +92,10 @@ pub(crate) fn set_times(
     }
     let env = Env::new(context, Whose::Effective);
     let node = lookup::pinned_at(&env, at, path, how)?;
+    let is_time = |time| !matches!(time, SetTime::To(Timestamp { nanoseconds: 1_000_000_000.., .. }));
+    if !is_time(atime) || !is_time(mtime) {
+        return Err(Errno::EINVAL);
+    }
     let touch = (atime, mtime) == (SetTime::Now, SetTime::Now);
     change(&env, node.id(), |of, who| {
         if touch {
@@ -108,6 +112,15 @@ pub(crate) fn set_times(
         let now = Timestamp::now();
         Ok(SetAttributes { atime: atime.resolve(now), mtime: mtime.resolve(now), ..SetAttributes::default() })
     })
+}
+
+/// When a file that gets a size gets new times, too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// If the size is another than before, as `truncate` has it.
+    OfChange,
+    /// In any case, as `ftruncate` and `O_TRUNC` have it.
+    Always,
 }
 
 /// Sets what `what` says of a node, unless its mount is read-only.
@@ -141,11 +154,16 @@ impl Core {
     }
 
     /// Sets the size of a file that the caller has a pin on, and takes suid and sgid away where `who` may not keep them.
-    pub(crate) fn resize(&self, node: DentryId, who: &Subject<'_>, size: u64) -> Result<(), Errno> {
+    pub(crate) fn resize(&self, node: DentryId, who: &Subject<'_>, size: u64, times: Times) -> Result<(), Errno> {
         let id = self.dentries.inode(node);
         let _changing = self.changing(node);
         let mode = self.mode_after_write(node, who)?;
-        self.set_attributes(id, &SetAttributes { mode, size: Some(size), ..SetAttributes::default() }).map(drop)
+        let changes = times == Times::Always || self.stat(id)?.size != size;
+        let set = SetAttributes { mode, size: changes.then_some(size), ..SetAttributes::default() };
+        if set == SetAttributes::default() {
+            return Ok(());
+        }
+        self.with_room(|| self.set_attributes(id, &set)).map(drop)
     }
 
     /// Takes suid and sgid away from a file that `who` is about to write to, where he may not keep them.

@@ -95,7 +95,7 @@ impl Core {
 
 pub(crate) fn statfs(context: &Context, at: At<'_>, path: &[u8]) -> Result<StatFs, Errno> {
     let env = Env::new(context, Whose::Effective);
-    super::lookup::pinned_at(&env, at, path, AtFlags::EMPTY_PATH)?;
+    super::lookup::pinned_at(&env, at, path, AtFlags::empty())?;
     env.core.fs.statfs()
 }
 

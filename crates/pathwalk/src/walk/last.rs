@@ -67,7 +67,7 @@ pub(crate) fn to_end<'a, C: Config, T>(
 #[inline(never)]
 fn at_other<'a, C: Config>(env: &Env<'a>, path: Path<'a>, cur: Cursor<'a>, follow: Follow) -> Result<Cursor<'a>, Stopped<'a>> {
     let ending = Ending::of(path);
-    if cur.is(flags::LINK) && (follow == Follow::Links || ending == Ending::Slash) {
+    if cur.is(flags::LINK) && (follow != Follow::Not || ending == Ending::Slash) {
         if let Err(stop) = usable(cur, path.len()) {
             return Err(Trail::none().stopped(stop));
         }

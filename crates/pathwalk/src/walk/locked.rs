@@ -226,7 +226,11 @@ impl<'a> Walker<'a> {
         }
         self.links += 1;
         let snapshot = |of: &Pinned<'_>| Snapshot::of_pinned(core, core.dentries.inode(of.id()));
-        if is_last && core.protects_symlinks() && is_protected(self.env.who().uid(), &snapshot(&self.cur), &snapshot(&self.dir)) {
+        if is_last
+            && self.follow != Follow::OnTheWay
+            && core.protects_symlinks()
+            && is_protected(self.env.who().uid(), &snapshot(&self.cur), &snapshot(&self.dir))
+        {
             return Err(self.refused(Errno::EACCES, Why::ProtectedLink, b""));
         }
         if core.mount.contains(MountFlags::NOSYMFOLLOW) {

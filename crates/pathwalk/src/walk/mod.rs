@@ -51,6 +51,8 @@ pub(crate) enum Whose {
 pub(crate) enum Follow {
     Links,
     Not,
+    /// It is followed, and is no link at the end: more of the path comes behind, though this walk does not see it.
+    OnTheWay,
 }
 
 /// What a walk looks at all the time, gathered once: behind the `Vfs` it would be loaded again after every acquire.

@@ -198,7 +198,7 @@ impl Trail {
         loop {
             // Where it was found, as of an instant at which it was there.
             let dir = env.cursor(parent_of(link.line));
-            let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty();
+            let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty() && follow != Follow::OnTheWay;
             if (self.links == MAX_LINKS || is_last && env.core.protects_symlinks() || !env.core.mount.is_empty())
                 && let Some(stop) = refused(env, link, dir, self.links, is_last)
             {

@@ -1,11 +1,16 @@
 //! The store by key, as the engine uses it. Trees are built through paths; `key` and `errno` bridge the two.
 
+mod data;
 mod life;
+mod limits;
+mod listing;
 mod moves;
 mod presentation;
 mod threads;
+mod threads_data;
+mod unnamed;
 
-use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey};
+use pathwalk::{Errno, FileSystem, Name, NewKind, NewNode, NodeKey, OpenFile, OpenFor};
 
 use crate::{Error, MemFs};
 
@@ -28,4 +33,8 @@ fn new(kind: NewKind<'_>) -> NewNode<'_> {
 /// Link counts of some paths, side by side.
 fn links<const N: usize>(fs: &MemFs, paths: [&str; N]) -> [u32; N] {
     paths.map(|path| fs.stat(path).unwrap().nlink)
+}
+
+fn open(fs: &MemFs, path: &str) -> Box<dyn OpenFile> {
+    fs.open(key(fs, path), OpenFor::READ | OpenFor::WRITE).unwrap()
 }

@@ -7,7 +7,7 @@ use super::{errno, key, name};
 use crate::{LinkBodies, LinkSizes, MemFs, Options};
 
 fn node(fs: &MemFs, path: &str) -> Node {
-    fs.0.lookup(key(fs, "/"), name(path)).unwrap().unwrap().into_node().unwrap()
+    fs.0.lookup(key(fs, "/"), name(path)).unwrap().unwrap().into_node()
 }
 
 #[test]

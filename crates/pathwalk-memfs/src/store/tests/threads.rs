@@ -107,3 +107,31 @@ fn check_links(fs: &MemFs, dir: &[u8]) {
     }
     assert_eq!(fs.stat(dir).unwrap().nlink, 2 + directories, "links of {}", dir.escape_ascii());
 }
+
+/// One locks a directory and then the one below that it replaces, the other the one below and then the directory: in the wrong order they
+/// would wait for each other for ever.
+#[test]
+fn replacing_a_directory_and_leaving_it_come_to_an_end() {
+    let fs = MemFs::new();
+    for path in ["a/x", "a/b"] {
+        fs.mkdir_all(path, 0o755).unwrap();
+    }
+    fs.file("a/f", 0o644).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..20_000 {
+                // Refused while the file is in there.
+                if fs.rename("a/x", "a/b").is_ok() {
+                    fs.mkdir("a/x", 0o755).unwrap();
+                }
+            }
+        });
+        for _ in 0..20_000 {
+            // Refused if what it found was replaced meanwhile.
+            if fs.rename("a/f", "a/b/f").is_ok() {
+                fs.rename("a/b/f", "a/f").unwrap();
+            }
+        }
+    });
+    assert_eq!((fs.list("a").unwrap().len(), fs.usage().nodes, fs.usage().held), (3, 5, 0));
+}

@@ -1,0 +1,112 @@
+//! Operations a second of create, rename, unlink, mkdir, rmdir and of listing a directory, on a `MemFs` through the engine and on a
+//! directory of the host (`/dev/shm` unless told otherwise) through the kernel. The best of several rounds each.
+//!
+//! `cargo run --release -p pathwalk-memfs --example names [DIRECTORY]`
+//!
+//! The first column of figures is the whole operation through the engine, the second the kernel's.
+
+use std::error::Error;
+use std::ffi::CString;
+use std::hint::black_box;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use pathwalk::{Credentials, FileSystem, Handle, Name, NewKind, NewNode, OpenFor, RenameFlags, Vfs, internals};
+use pathwalk_memfs::MemFs;
+use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
+
+const NAMES: usize = 10_000;
+const ROUNDS: usize = 20;
+const OPERATIONS: [&str; 6] = ["create", "list", "rename", "unlink", "mkdir", "rmdir"];
+
+type Times = [Duration; OPERATIONS.len()];
+
+fn names(prefix: &str) -> Vec<CString> {
+    (0..NAMES).map(|i| CString::new(format!("{prefix}{i:06}")).expect("no NUL")).collect()
+}
+
+fn timed<E>(act: impl FnOnce() -> Result<(), E>) -> Result<Duration, E> {
+    let begin = Instant::now();
+    act()?;
+    Ok(begin.elapsed())
+}
+
+fn list(fs: &MemFs, dir: &str) -> Result<(), Box<dyn Error>> {
+    let open = fs.open(fs.key(dir)?, OpenFor::READ)?;
+    let mut listed = 0;
+    open.read_dir(0, &mut |entry| {
+        black_box(entry);
+        listed += 1;
+        ControlFlow::Continue(())
+    })?;
+    assert_eq!(listed, NAMES);
+    Ok(())
+}
+
+fn through_engine(fs: &MemFs, dir: &Handle, from: &[CString], to: &[CString]) -> Result<Times, Box<dyn Error>> {
+    let new = |kind| NewNode { kind, mode: 0o644, uid: 0, gid: 0 };
+    let make = |kind| from.iter().try_for_each(|name| internals::create(dir, Name::new(name.to_bytes())?, &new(kind)).map(drop));
+    let unlink = |names: &[CString]| names.iter().try_for_each(|name| internals::unlink(dir, Name::new(name.to_bytes())?));
+    let rename = || {
+        from.iter().zip(to).try_for_each(|(from, to)| {
+            let (from, to) = (Name::new(from.to_bytes())?, Name::new(to.to_bytes())?);
+            internals::rename((dir, from), (dir, to), RenameFlags::empty())
+        })
+    };
+    Ok([
+        timed(|| make(NewKind::Regular))?,
+        timed(|| list(fs, "d"))?,
+        timed(rename)?,
+        timed(|| unlink(to))?,
+        timed(|| make(NewKind::Directory))?,
+        timed(|| unlink(from))?,
+    ])
+}
+
+fn through_kernel(dir: &OwnedFd, from: &[CString], to: &[CString]) -> rustix::io::Result<Times> {
+    let (flags, mode) = (OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY, Mode::from(0o644));
+    Ok([
+        timed(|| from.iter().try_for_each(|name| fs::openat(dir, name, flags, mode).map(drop)))?,
+        timed(|| {
+            let listed = fs::Dir::read_from(dir.as_fd())?.count();
+            assert_eq!(listed, NAMES + 2);
+            Ok(())
+        })?,
+        timed(|| from.iter().zip(to).try_for_each(|(from, to)| fs::renameat(dir, from, dir, to)))?,
+        timed(|| to.iter().try_for_each(|name| fs::unlinkat(dir, name, AtFlags::empty())))?,
+        timed(|| from.iter().try_for_each(|name| fs::mkdirat(dir, name, Mode::from(0o755))))?,
+        timed(|| from.iter().try_for_each(|name| fs::unlinkat(dir, name, AtFlags::REMOVEDIR)))?,
+    ])
+}
+
+fn best(mut round: impl FnMut() -> Result<Times, Box<dyn Error>>) -> Result<Times, Box<dyn Error>> {
+    let mut best = [Duration::MAX; OPERATIONS.len()];
+    for _ in 0..ROUNDS {
+        for (best, time) in best.iter_mut().zip(round()?) {
+            *best = time.min(*best);
+        }
+    }
+    Ok(best)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (from, to) = (names("from"), names("to"));
+    let memfs = MemFs::new();
+    memfs.mkdir("d", 0o755)?;
+    let vfs = Vfs::builder().budget(64 << 20).build(memfs.clone())?;
+    let dir = vfs.context(Credentials::root()).lookup("/d")?;
+    let engine = best(|| through_engine(&memfs, &dir, &from, &to))?;
+
+    let place = std::env::args().nth(1).unwrap_or_else(|| "/dev/shm".into());
+    let scratch = tempfile::tempdir_in(place)?;
+    let open = fs::openat(CWD, scratch.path(), OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty())?;
+    let kernel = best(|| Ok(through_kernel(&open, &from, &to)?))?;
+
+    println!("{:<8} {:>12} {:>12} {:>7}", "", "memfs ns", "kernel ns", "times");
+    for ((operation, engine), kernel) in OPERATIONS.iter().zip(engine).zip(kernel) {
+        let each = |time: Duration| time.as_secs_f64() * 1e9 / NAMES as f64;
+        println!("{operation:<8} {:>12.1} {:>12.1} {:>7.1}", each(engine), each(kernel), kernel.div_duration_f64(engine));
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! What the engine sees of an open file or directory: each method counts its call and asks the store.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pathwalk::{Entry, Errno, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
+
+use crate::store::Store;
+
+/// A file or directory that is open: its node lives for as long, whatever becomes of its names.
+pub(crate) struct Open {
+    store: Arc<Store>,
+    node: NodeKey,
+    what_for: OpenFor,
+}
+
+impl Open {
+    pub(crate) fn new(store: &Arc<Store>, node: NodeKey, what_for: OpenFor) -> Result<Open, Errno> {
+        store.open(node, what_for)?;
+        Ok(Open { store: store.clone(), node, what_for })
+    }
+
+    /// `EBADF` if it was not opened for this.
+    fn opened_for(&self, what: OpenFor) -> Result<(), Errno> {
+        if self.what_for.contains(what) { Ok(()) } else { Err(Errno::EBADF) }
+    }
+}
+
+impl OpenFile for Open {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        self.store.calls.read_at.count();
+        self.opened_for(OpenFor::READ)?;
+        self.store.read(self.node, buffer, offset)
+    }
+
+    fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+        self.store.calls.write_at.count();
+        self.opened_for(OpenFor::WRITE)?;
+        self.store.write(self.node, data, at)
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.store.calls.read_dir.count();
+        self.opened_for(OpenFor::READ)?;
+        self.store.read_dir(self.node, from, each)
+    }
+
+    fn sync(&self, _what: SyncWhat) -> Result<(), Errno> {
+        self.store.calls.sync.count();
+        Ok(())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.store.close(self.node);
+    }
+}

@@ -1,0 +1,142 @@
+//! What is in files and directories: reading, writing, cutting off, listing; and how much room there is.
+//!
+//! A write holds the file's pages exclusively from end to end, a read shares them: nobody sees half of a write. Pages for which there
+//! is no room are not made: a write ends before the first of them.
+
+use std::ops::ControlFlow;
+
+use pathwalk::limits::NAME_MAX;
+use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, WriteAt, Written};
+
+use super::Store;
+use super::inode::{Meta, SIZE_MAX, now};
+use super::pages::{PAGE, PAGE_BYTES};
+
+/// `f_type` of tmpfs, whose ways this file system has.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+
+impl Store {
+    /// Holds a node for as long as it is open: `EISDIR` for a directory to be written, `EINVAL` for what is neither file nor directory.
+    pub(crate) fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<(), Errno> {
+        let inode = self.inode(node)?;
+        match inode.kind {
+            FileType::Directory if what_for.contains(OpenFor::WRITE) => return Err(Errno::EISDIR),
+            FileType::Directory | FileType::Regular => {}
+            _ => return Err(Errno::EINVAL),
+        }
+        let mut meta = inode.slot.meta.lock();
+        if meta.is_gone() {
+            return Err(Errno::ESTALE);
+        }
+        meta.held += 1;
+        Ok(())
+    }
+
+    /// Gives back what `open` took.
+    pub(crate) fn close(&self, node: NodeKey) {
+        // It cannot fail: the hold is the caller's own.
+        let _ = self.inode(node).and_then(|inode| self.release(inode));
+    }
+
+    /// Fills the buffer from `offset` on, as far as the file goes. Does not move `atime`.
+    pub(crate) fn read(&self, node: NodeKey, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let inode = self.inode(node)?;
+        let pages = inode.pages()?;
+        let left = inode.slot.meta.lock().size.saturating_sub(offset);
+        let length = buffer.len().min(left.try_into().unwrap_or(usize::MAX));
+        pages.read(&mut buffer[..length], offset);
+        Ok(length)
+    }
+
+    /// The whole file: `ENOMEM` if memory does not hold it.
+    pub(crate) fn read_all(&self, node: NodeKey) -> Result<Vec<u8>, Errno> {
+        let inode = self.inode(node)?;
+        let pages = inode.pages()?;
+        let size = inode.slot.meta.lock().size.try_into().map_err(|_| Errno::ENOMEM)?;
+        let mut all = Vec::new();
+        all.try_reserve_exact(size).map_err(|_| Errno::ENOMEM)?;
+        all.resize(size, 0);
+        pages.read(&mut all, 0);
+        Ok(all)
+    }
+
+    /// Writes as far as there is room: `ENOSPC` where there is none for the first byte, `EFBIG` at and behind the greatest size.
+    /// Moves `mtime` and `ctime` if it wrote something.
+    pub(crate) fn write(&self, node: NodeKey, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+        let inode = self.inode(node)?;
+        let mut pages = inode.pages_mut()?;
+        let offset = match at {
+            WriteAt::Offset(offset) => offset,
+            WriteAt::End => inode.slot.meta.lock().size,
+        };
+        if data.is_empty() {
+            return Ok(Written { bytes: 0, end: offset });
+        }
+        let reach = SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)?;
+        let data = &data[..data.len().min(reach.try_into().unwrap_or(usize::MAX))];
+        let before = pages.count();
+        let bytes = pages.write(data, offset, || self.space.pages.take(1));
+        if bytes == 0 {
+            return Err(Errno::ENOSPC);
+        }
+        self.ledger.charge((pages.count() - before) * PAGE_BYTES);
+        let end = offset + bytes as u64;
+        let mut meta = inode.slot.meta.lock();
+        meta.size = meta.size.max(end);
+        meta.pages = pages.count();
+        meta.mtime = now();
+        meta.ctime = meta.mtime;
+        Ok(Written { bytes, end })
+    }
+
+    /// Sets attributes, all or none. A smaller size lets go of the pages behind it, a greater one makes a hole.
+    pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        let inode = self.inode(node)?;
+        Meta::check(inode, set)?;
+        let pages = match set.size {
+            Some(size) => Some((inode.pages_mut()?, size)),
+            None => None,
+        };
+        let mut meta = inode.slot.meta.lock();
+        if let Some((mut pages, size)) = pages {
+            let before = pages.count();
+            if size < meta.size {
+                pages.truncate(size);
+            }
+            let gone = before - pages.count();
+            meta.pages = pages.count();
+            self.space.pages.give(gone);
+            self.ledger.credit(gone * PAGE_BYTES);
+        }
+        meta.set(set);
+        Ok(self.attributes_of(inode, &meta))
+    }
+
+    /// Gives the entries of a directory behind a cookie.
+    pub(crate) fn read_dir(
+        &self,
+        node: NodeKey,
+        from: u64,
+        each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Errno> {
+        self.inode(node)?.names()?.list(from, each);
+        Ok(())
+    }
+
+    /// Limits and what is free; zeroes where there are none.
+    pub(crate) fn statfs(&self) -> StatFs {
+        let (blocks, blocks_free) = self.space.pages.limit_and_free();
+        let (files, files_free) = self.space.nodes.limit_and_free();
+        let name_max = NAME_MAX as u64;
+        StatFs {
+            kind: TMPFS_MAGIC,
+            block_size: PAGE,
+            blocks,
+            blocks_free,
+            blocks_available: blocks_free,
+            files,
+            files_free,
+            name_max,
+        }
+    }
+}

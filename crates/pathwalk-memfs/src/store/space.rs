@@ -1,0 +1,95 @@
+//! What may be used up: pages of data and nodes.
+//!
+//! Room is taken before anything is made, and given back when a node is freed or a page is: whoever is refused has changed nothing.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use pathwalk::Errno;
+
+/// What is used, and the limits.
+pub(crate) struct Space {
+    pub(crate) pages: Quota,
+    pub(crate) nodes: Quota,
+}
+
+/// One thing that may be used up.
+pub(crate) struct Quota {
+    /// `None`: as many as memory holds.
+    limit: Option<u64>,
+    used: AtomicU64,
+}
+
+impl Space {
+    pub(crate) fn new(pages: Option<u64>, nodes: Option<u64>) -> Space {
+        Space { pages: Quota::new(pages), nodes: Quota::new(nodes) }
+    }
+
+    /// Room for one node and its first pages, or none of it: `ENOSPC`.
+    pub(crate) fn take_node(&self, pages: u64) -> Result<(), Errno> {
+        self.nodes.take(1)?;
+        if pages > 0 {
+            self.pages.take(pages).inspect_err(|_| self.nodes.give(1))?;
+        }
+        Ok(())
+    }
+
+    /// A node is gone, with so many pages.
+    pub(crate) fn give_node(&self, pages: u64) {
+        self.nodes.give(1);
+        if pages > 0 {
+            self.pages.give(pages);
+        }
+    }
+}
+
+impl Quota {
+    fn new(limit: Option<u64>) -> Quota {
+        Quota { limit, used: AtomicU64::new(0) }
+    }
+
+    /// So many or none: `ENOSPC`.
+    pub(crate) fn take(&self, count: u64) -> Result<(), Errno> {
+        let Some(limit) = self.limit else {
+            self.used.fetch_add(count, Relaxed);
+            return Ok(());
+        };
+        let fits = |used: u64| used.checked_add(count).filter(|used| *used <= limit);
+        self.used.fetch_update(Relaxed, Relaxed, fits).map(drop).map_err(|_| Errno::ENOSPC)
+    }
+
+    /// The root is there whatever the limit.
+    pub(crate) fn take_root(&self) {
+        self.used.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn give(&self, count: u64) {
+        self.used.fetch_sub(count, Relaxed);
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    /// Limit and what is free of it; both 0 where there is no limit.
+    pub(crate) fn limit_and_free(&self) -> (u64, u64) {
+        self.limit.map_or((0, 0), |limit| (limit, limit.saturating_sub(self.used())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_or_nothing() {
+        let space = Space::new(Some(2), Some(3));
+        assert_eq!(space.take_node(3), Err(Errno::ENOSPC));
+        assert_eq!((space.pages.used(), space.nodes.used()), (0, 0));
+        assert_eq!([space.take_node(2), space.take_node(0), space.take_node(1)], [Ok(()), Ok(()), Err(Errno::ENOSPC)]);
+        assert_eq!((space.pages.limit_and_free(), space.nodes.limit_and_free()), ((2, 0), (3, 1)));
+        space.give_node(2);
+        assert_eq!((space.pages.limit_and_free(), space.nodes.limit_and_free()), ((2, 2), (3, 2)));
+        let endless = Space::new(None, None);
+        assert_eq!((endless.take_node(u64::MAX), endless.pages.limit_and_free()), (Ok(()), (0, 0)));
+    }
+}

@@ -1,0 +1,188 @@
+//! `chmod`, `chown`, `utimens`, and what writing does to suid and sgid bits.
+//!
+//! Source: `fs/attr.c`, `chmod_common`, `chown_common`, `vfs_utimes` of Linux.
+
+use crate::errno::{Errno, Result};
+use crate::flags::{Access, AtFlags, Capabilities};
+use crate::node::{Id, Node, Stamp};
+use crate::permission::{GROUP_EXECUTE, SGID, SUID, in_group_or_capable, owner_or_capable, permission};
+use crate::process::{Credentials, Process};
+use crate::walk::{Empty, Follow};
+use crate::{Call, Model};
+
+/// One of the two times that `utimensat` sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NewTime {
+    /// The clock's.
+    Now,
+    /// The one it has.
+    Omit,
+    /// This one.
+    At {
+        /// Since 1970.
+        seconds: i64,
+        /// 0..=999,999,999, else `EINVAL`.
+        nanoseconds: u32,
+    },
+}
+
+impl Model {
+    /// `fchmodat2`: the lower twelve bits. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    pub fn chmod(&self, process: &mut Process, at: i32, path: &[u8], mode: u32, flags: AtFlags) -> Result<()> {
+        let mut call = self.call(process);
+        let node = call.lookup_to_set(at, path, flags)?;
+        call.chmod(node, mode)
+    }
+
+    /// `fchmod`.
+    pub fn fchmod(&self, process: &mut Process, descriptor: i32, mode: u32) -> Result<()> {
+        let mut call = self.call(process);
+        let (_, file) = call.file(descriptor)?;
+        call.chmod(file.node, mode)
+    }
+
+    /// `fchownat`: owner and group, or `None` to leave one. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    pub fn chown(
+        &self,
+        process: &mut Process,
+        at: i32,
+        path: &[u8],
+        uid: Option<u32>,
+        gid: Option<u32>,
+        flags: AtFlags,
+    ) -> Result<()> {
+        let mut call = self.call(process);
+        let node = call.lookup_to_set(at, path, flags)?;
+        call.chown(node, uid, gid)
+    }
+
+    /// `fchown`.
+    pub fn fchown(&self, process: &mut Process, descriptor: i32, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
+        let mut call = self.call(process);
+        let (_, file) = call.file(descriptor)?;
+        call.chown(file.node, uid, gid)
+    }
+
+    /// `utimensat`: the times of access and of data. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    pub fn utimens(
+        &self,
+        process: &mut Process,
+        at: i32,
+        path: &[u8],
+        accessed: NewTime,
+        modified: NewTime,
+        flags: AtFlags,
+    ) -> Result<()> {
+        let mut call = self.call(process);
+        if (accessed, modified) == (NewTime::Omit, NewTime::Omit) {
+            return Ok(());
+        }
+        let node = call.lookup_to_set(at, path, flags)?;
+        call.utimens(node, accessed, modified)
+    }
+
+    /// `futimens`.
+    pub fn futimens(&self, process: &mut Process, descriptor: i32, accessed: NewTime, modified: NewTime) -> Result<()> {
+        let mut call = self.call(process);
+        if (accessed, modified) == (NewTime::Omit, NewTime::Omit) {
+            return Ok(());
+        }
+        let (_, file) = call.file(descriptor)?;
+        call.utimens(file.node, accessed, modified)
+    }
+}
+
+impl Call<'_> {
+    fn lookup_to_set(&self, at: i32, path: &[u8], flags: AtFlags) -> Result<Id> {
+        if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
+            return Err(Errno::EINVAL);
+        }
+        let empty = if flags.contains(AtFlags::EMPTY_PATH) { Empty::Start } else { Empty::Refused };
+        self.lookup(at, path, Follow::unless(flags.contains(AtFlags::SYMLINK_NOFOLLOW)), empty)
+    }
+
+    fn chmod(&mut self, id: Id, mode: u32) -> Result<()> {
+        let node = self.state.node(id);
+        if node.link_body().is_some() {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if !owner_or_capable(node, self.who()) {
+            return Err(Errno::EPERM);
+        }
+        let mode = settable(mode & 0o7777, node.gid, self.who());
+        self.state.node_mut(id).mode = mode;
+        Ok(())
+    }
+
+    /// Whoever asks for no change at all gets it, even from what is another's, unless there is an suid or sgid bit to clear.
+    fn chown(&mut self, id: Id, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
+        let node = self.state.node(id);
+        let who = self.who();
+        let owner = who.fsuid == node.uid;
+        let may_all = who.has(Capabilities::CHOWN);
+        let uid_ok = uid.is_none_or(|uid| may_all || owner && uid == node.uid);
+        let gid_ok = gid.is_none_or(|gid| may_all || owner && (gid == node.gid || who.in_group(gid)));
+        let mode = mode_after_chown(node, who);
+        if !uid_ok || !gid_ok || mode != node.mode && !owner_or_capable(node, who) {
+            return Err(Errno::EPERM);
+        }
+        let (uid, gid) = (uid.unwrap_or(node.uid), gid.unwrap_or(node.gid));
+        // A mode that is set is set for the new group.
+        let mode = if mode == node.mode { mode } else { settable(mode, gid, who) };
+        let node = self.state.node_mut(id);
+        (node.uid, node.gid, node.mode) = (uid, gid, mode);
+        Ok(())
+    }
+
+    fn utimens(&mut self, id: Id, accessed: NewTime, modified: NewTime) -> Result<()> {
+        let wrong = |time| matches!(time, NewTime::At { nanoseconds: 1_000_000_000.., .. });
+        if wrong(accessed) || wrong(modified) {
+            return Err(Errno::EINVAL);
+        }
+        let node = self.state.node(id);
+        if !owner_or_capable(node, self.who()) {
+            if (accessed, modified) != (NewTime::Now, NewTime::Now) {
+                return Err(Errno::EPERM);
+            }
+            permission(node, self.who(), Access::WRITE)?;
+        }
+        let node = self.state.node_mut(id);
+        set_time(&mut node.accessed, accessed);
+        set_time(&mut node.modified, modified);
+        Ok(())
+    }
+
+    /// What was run with its owner's or group's rights is not any more once somebody has written it.
+    pub(crate) fn clear_suid_and_sgid(&mut self, id: Id) {
+        let node = self.state.node(id);
+        let who = self.who();
+        let cleared = node.mode & !SUID & !sgid_to_drop(node, who);
+        if node.is_file() && cleared != node.mode && !who.has(Capabilities::FSETID) {
+            self.state.node_mut(id).mode = settable(cleared, node.gid, who);
+        }
+    }
+}
+
+/// The sgid bit if it goes when the owner changes or somebody writes. Without the group's x bit it means something else
+/// (mandatory locks, once), and members of the group keep it.
+fn sgid_to_drop(node: &Node, who: &Credentials) -> u32 {
+    if node.mode & GROUP_EXECUTE != 0 || !in_group_or_capable(node.gid, who) { SGID } else { 0 }
+}
+
+/// Everybody's chown clears these bits, root's too. Directories keep theirs.
+fn mode_after_chown(node: &Node, who: &Credentials) -> u32 {
+    if node.is_directory() { node.mode } else { node.mode & !SUID & !sgid_to_drop(node, who) }
+}
+
+/// A mode as it can be set on something of this group.
+fn settable(mode: u32, gid: u32, who: &Credentials) -> u32 {
+    if in_group_or_capable(gid, who) { mode } else { mode & !SGID }
+}
+
+fn set_time(stamp: &mut Stamp, time: NewTime) {
+    match time {
+        NewTime::Omit => {}
+        NewTime::Now => *stamp = Stamp::Clock,
+        NewTime::At { seconds, nanoseconds } => *stamp = Stamp::Set { seconds, nanoseconds },
+    }
+}

@@ -1,0 +1,123 @@
+//! `mkdir`, `mknod`, `symlink`: a name that was free.
+//!
+//! Source: `filename_create`, `do_mkdirat`, `do_mknodat`, `may_mknod`, `do_symlinkat`, `vfs_prepare_mode`, `inode_init_owner` of Linux.
+
+use std::collections::BTreeMap;
+
+use crate::errno::{Errno, Result};
+use crate::flags::Capabilities;
+use crate::node::{Body, Id, Node, ROOT, Special, Stamp, Tmpfile};
+use crate::permission::{GROUP_EXECUTE, SGID, in_group_or_capable, may_create};
+use crate::process::Process;
+use crate::walk::{Last, Parent, child, import_link_body};
+use crate::{Call, Model};
+
+/// Whether a name with a slash at its end can be made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Making {
+    Directory,
+    Other,
+}
+
+impl Model {
+    /// `mkdirat`: an empty directory. Of `mode` the permission and sticky bits count.
+    pub fn mkdir(&self, process: &mut Process, at: i32, path: &[u8], mode: u32) -> Result<()> {
+        let mut call = self.call(process);
+        let (directory, name) = call.free_name(at, path, Making::Directory)?;
+        may_create(&call.state, call.who(), directory)?;
+        let body = Body::Directory { entries: BTreeMap::new(), parent: directory, removed: false };
+        call.make(directory, &name, body, mode & 0o1777);
+        Ok(())
+    }
+
+    /// `mknodat`: an empty file (type 0 or `S_IFREG`), or a special node. `device` counts for devices.
+    pub fn mknod(&self, process: &mut Process, at: i32, path: &[u8], mode: u32, device: u32) -> Result<()> {
+        let mut call = self.call(process);
+        let body = special(mode, device)?;
+        let (directory, name) = call.free_name(at, path, Making::Other)?;
+        may_create(&call.state, call.who(), directory)?;
+        if needs_mknod(&body) && !call.who().has(Capabilities::MKNOD) {
+            return Err(Errno::EPERM);
+        }
+        call.make(directory, &name, body, mode & 0o7777);
+        Ok(())
+    }
+
+    /// `symlinkat`: a link that says `target`, 1..=4095 bytes.
+    pub fn symlink(&self, process: &mut Process, target: &[u8], at: i32, path: &[u8]) -> Result<()> {
+        let mut call = self.call(process);
+        import_link_body(target)?;
+        let (directory, name) = call.free_name(at, path, Making::Other)?;
+        may_create(&call.state, call.who(), directory)?;
+        call.make(directory, &name, Body::Link { body: target.to_vec(), links: 1 }, 0o777);
+        Ok(())
+    }
+}
+
+/// What `mknod` makes of a mode.
+fn special(mode: u32, device: u32) -> Result<Body> {
+    let special = |kind, device| Ok(Body::Special { kind, device, links: 1 });
+    match mode & libc::S_IFMT {
+        0 | libc::S_IFREG => Ok(Body::File { data: Vec::new(), links: 1, tmpfile: Tmpfile::No }),
+        libc::S_IFCHR => special(Special::CharDevice, device),
+        libc::S_IFBLK => special(Special::BlockDevice, device),
+        libc::S_IFIFO => special(Special::Fifo, 0),
+        libc::S_IFSOCK => special(Special::Socket, 0),
+        libc::S_IFDIR => Err(Errno::EPERM),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Devices, but for the character device 0:0, an overlay's whiteout, which opens nothing.
+fn needs_mknod(body: &Body) -> bool {
+    match *body {
+        Body::Special { kind: Special::CharDevice, device, .. } => device != 0,
+        Body::Special { kind, .. } => kind.is_device(),
+        _ => false,
+    }
+}
+
+impl Call<'_> {
+    /// The directory and the name that is to be made in it.
+    pub(crate) fn free_name(&self, at: i32, path: &[u8], making: Making) -> Result<(Id, Vec<u8>)> {
+        let Parent { directory, last } = self.parent(at, path)?;
+        let Last::Name { name, slash } = last else { return Err(Errno::EEXIST) };
+        match child(&self.state, directory, &name)? {
+            Some(_) => Err(Errno::EEXIST),
+            None if slash && making == Making::Other => Err(Errno::ENOENT),
+            None => Ok((directory, name)),
+        }
+    }
+
+    /// Makes a node and gives it a name.
+    pub(crate) fn make(&mut self, directory: Id, name: &[u8], body: Body, mode: u32) -> Id {
+        let id = self.make_nameless(directory, body, mode);
+        self.state.set_name(directory, name, id);
+        id
+    }
+
+    /// Makes a node as a directory's nodes are made: the sgid directory's group, the umask's bits gone, whoever makes it its owner.
+    pub(crate) fn make_nameless(&mut self, directory: Id, body: Body, mode: u32) -> Id {
+        let parent = self.state.node(directory);
+        let (sgid, parent_gid) = (parent.mode & SGID != 0, parent.gid);
+        let gid = if sgid { parent_gid } else { self.who().fsgid };
+        let mut mode = mode;
+        match body {
+            Body::Link { .. } => {}
+            Body::Directory { .. } if sgid => mode = mode & !self.process.umask | SGID,
+            _ => {
+                let runs_as_group = mode & (SGID | GROUP_EXECUTE) == SGID | GROUP_EXECUTE;
+                if sgid && runs_as_group && !in_group_or_capable(parent_gid, self.who()) {
+                    mode &= !SGID;
+                }
+                mode &= !self.process.umask;
+            }
+        }
+        let uid = self.who().fsuid;
+        let node = Node { body, mode, uid, gid, accessed: Stamp::Clock, modified: Stamp::Clock, pins: 0 };
+        let id = self.process.next_id();
+        debug_assert_ne!(id, ROOT);
+        self.state.add(id, node);
+        id
+    }
+}

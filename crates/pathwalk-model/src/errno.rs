@@ -1,0 +1,50 @@
+//! Error numbers, as plain numbers: the kernel's, so that an answer can be compared with a system call's.
+
+use std::fmt;
+
+/// Why a call failed: the number that a system call would leave in `errno`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Errno(pub i32);
+
+/// What an operation answers.
+pub type Result<T> = std::result::Result<T, Errno>;
+
+macro_rules! numbers {
+    ($($name:ident)*) => {
+        impl Errno {
+            $(
+                #[doc = concat!("`", stringify!($name), "`.")]
+                pub const $name: Errno = Errno(libc::$name);
+            )*
+
+            /// The number's name, if an operation of this crate can answer with it.
+            pub fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Errno::$name => Some(stringify!($name)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+numbers! {
+    EACCES EAGAIN EBADF EBUSY EEXIST EFBIG EINVAL EISDIR ELOOP ENAMETOOLONG ENOENT ENOTDIR ENOTEMPTY ENXIO EOPNOTSUPP EPERM ESPIPE EXDEV
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "errno {}", self.0),
+        }
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Errno {}

@@ -1,0 +1,179 @@
+//! The obvious VFS: what pathwalk's operations are held against where there is no kernel to ask, and where threads race.
+//!
+//! [`Model`] is Linux's operations on names over a tmpfs, written down as plainly as they go: one lock around everything, a map
+//! from name to node in each directory, and each call's checks in the kernel's order, so that its errno is the kernel's. It shares
+//! no code with the engine.
+//!
+//! ```
+//! use pathwalk_model::{AT_FDCWD, Credentials, Errno, Model, OpenFlags, Options};
+//!
+//! let model = Model::new(Options::default());
+//! let mut root = model.process(Credentials::root());
+//! model.mkdir(&mut root, AT_FDCWD, b"/d", 0o755)?;
+//! let file = model.open(&mut root, AT_FDCWD, b"/d/f", OpenFlags::CREAT | OpenFlags::WRONLY, 0o644)?;
+//! model.write(&mut root, file, b"text")?;
+//! assert_eq!(model.rmdir(&mut root, AT_FDCWD, b"/d"), Err(Errno::ENOTEMPTY));
+//! # Ok::<(), Errno>(())
+//! ```
+//!
+//! A model can be copied cheaply, compared and hashed, and so can a [`Process`]: a search for an order of calls that explains what
+//! threads saw takes both as its state.
+//!
+//! # Layout
+//!
+//! `node` is the state, `process` who calls, `walk` how a path is gone through, `permission` who may do what; then a file for each
+//! group of calls: `create`, `remove`, `rename`, `link`, `open`, `data`, `attributes`, `question`, `place`. `dump` tells the tree.
+//!
+//! # What it does not do
+//!
+//! - No mounts, access control lists, id maps or security hooks; of `openat2`'s resolve flags only `CACHED`, for which all is cached.
+//! - Opening a device, pipe or socket is `ENXIO`.
+//! - No clock: a [`Stamp`] is what `utimensat` set, or `Clock`. Reading moves no time, as if mounted with `noatime`.
+//! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no `SEEK_HOLE`, no block counts.
+//! - No limits on the number of nodes, descriptors or bytes in all.
+
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod create;
+mod data;
+mod dump;
+mod errno;
+mod flags;
+mod link;
+mod node;
+mod open;
+mod permission;
+mod place;
+mod process;
+mod question;
+mod remove;
+mod rename;
+mod walk;
+
+use std::hash::{Hash, Hasher};
+
+use parking_lot::{Mutex, MutexGuard};
+
+pub use attributes::NewTime;
+pub use data::Whence;
+pub use dump::DumpEntry;
+pub use errno::{Errno, Result};
+pub use flags::{Access, AtFlags, Capabilities, OpenFlags, RenameFlags, Resolve};
+pub use node::{Id, Stamp};
+pub use open::OpenHow;
+pub use process::{Credentials, Process};
+pub use question::{DirectoryEntry, StatFs, Status};
+
+use node::{ROOT, State};
+
+/// In place of a descriptor: the working directory.
+pub const AT_FDCWD: i32 = libc::AT_FDCWD;
+
+/// What a system administrator would set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// `fs.protected_symlinks`.
+    pub protected_symlinks: bool,
+    /// `fs.protected_hardlinks`.
+    pub protected_hardlinks: bool,
+    /// In bytes, as `RLIMIT_FSIZE`: growing a file further is `EFBIG`, a write is cut there.
+    pub largest_file: u64,
+    /// The root directory's mode: 0..=0o7777.
+    pub root_mode: u32,
+}
+
+impl Default for Options {
+    /// Both protections on, files up to 1 MiB, a root directory of mode 0755.
+    fn default() -> Options {
+        Options { protected_symlinks: true, protected_hardlinks: true, largest_file: 1 << 20, root_mode: 0o755 }
+    }
+}
+
+/// A tree of files, and what is open in it.
+///
+/// A clone is a copy: what is done to one is not seen in the other.
+pub struct Model {
+    options: Options,
+    state: Mutex<State>,
+}
+
+/// One call: the whole state, locked, and who calls.
+struct Call<'a> {
+    options: &'a Options,
+    state: MutexGuard<'a, State>,
+    process: &'a mut Process,
+}
+
+impl Model {
+    /// An empty tree, its root directory owned by root.
+    pub fn new(options: Options) -> Model {
+        Model { options, state: Mutex::new(State::new(options.root_mode)) }
+    }
+
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// A process at the root of the tree, with umask 022 and no descriptors.
+    pub fn process(&self, credentials: Credentials) -> Process {
+        let mut state = self.state.lock();
+        state.processes += 1;
+        state.pin(ROOT);
+        state.pin(ROOT);
+        Process::new(state.processes, credentials, ROOT)
+    }
+
+    /// A process in the same places, with the same umask, credentials and open files (whose offsets are shared).
+    pub fn fork(&self, process: &Process) -> Process {
+        let mut state = self.state.lock();
+        state.processes += 1;
+        state.pin(process.root);
+        state.pin(process.cwd);
+        for &file in process.descriptors.values() {
+            if let Ok(file) = state.open_file_mut(file) {
+                file.descriptors += 1;
+            }
+        }
+        process.renumbered(state.processes)
+    }
+
+    /// Ends a process: closes what it has open, leaves its places. One that is merely dropped keeps its nodes from being forgotten.
+    pub fn exit(&self, process: Process) {
+        let mut state = self.state.lock();
+        for &file in process.descriptors.values() {
+            // It is open: a process has descriptors only of open files.
+            let _ = state.close(file);
+        }
+        state.unpin(process.cwd);
+        state.unpin(process.root);
+    }
+
+    fn call<'a>(&'a self, process: &'a mut Process) -> Call<'a> {
+        Call { options: &self.options, state: self.state.lock(), process }
+    }
+}
+
+impl Clone for Model {
+    fn clone(&self) -> Model {
+        Model { options: self.options, state: Mutex::new(self.state.lock().clone()) }
+    }
+}
+
+impl PartialEq for Model {
+    fn eq(&self, other: &Model) -> bool {
+        // Never two locks at once: the other may be this one.
+        let state = self.state.lock().clone();
+        self.options == other.options && state == *other.state.lock()
+    }
+}
+
+impl Eq for Model {}
+
+impl Hash for Model {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.options.hash(hasher);
+        self.state.lock().hash(hasher);
+    }
+}

@@ -1,0 +1,256 @@
+//! `open`, `openat2`, `close`, `dup2`.
+//!
+//! 1. The flags make sense (`EINVAL`).
+//! 2. The node: made without a name, made under one, or found.
+//! 3. Whether it may be opened so; then it is cut, if that was asked for.
+//!
+//! Source: `build_open_how`, `build_open_flags`, `path_openat`, `open_last_lookups`, `lookup_open`, `do_open`, `may_open`,
+//! `vfs_tmpfile`, `may_create_in_sticky` of Linux.
+
+use crate::errno::{Errno, Result};
+use crate::flags::{Access, OpenFlags, Resolve};
+use crate::node::{Body, Id, OpenFile, Tmpfile};
+use crate::permission::{STICKY, owner_or_capable, permission};
+use crate::process::Process;
+use crate::walk::{Empty, Follow, Last, Walk, child};
+use crate::{Call, Model};
+
+/// `struct open_how`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OpenHow {
+    /// What for, and how.
+    pub flags: OpenFlags,
+    /// Of what is made, 0..=0o7777; 0 if nothing can be.
+    pub mode: u64,
+    /// How the path is gone through.
+    pub resolve: Resolve,
+}
+
+/// Whether the node came with this open: then its mode does not say what may be done through it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Made,
+    Found,
+}
+
+/// The end of an open's walk.
+enum End {
+    Node(Id),
+    /// The name is free, to be made here.
+    Free {
+        directory: Id,
+        name: Vec<u8>,
+    },
+}
+
+/// What the last directory was like: it decides who may open with `CREAT` what others have put there.
+#[derive(Clone, Copy)]
+struct Directory {
+    mode: u32,
+    uid: u32,
+}
+
+/// What an open's walk has found.
+struct Found {
+    end: End,
+    directory: Directory,
+    must_be_directory: bool,
+}
+
+impl Model {
+    /// `openat`: the lowest free descriptor. Flags and bits of `mode` that it does not know or that don't belong are passed over.
+    pub fn open(&self, process: &mut Process, at: i32, path: &[u8], flags: OpenFlags, mode: u32) -> Result<i32> {
+        let mut flags = flags.without_unknown();
+        if flags.contains(OpenFlags::PATH) {
+            flags &= OpenFlags::BESIDE_PATH;
+        }
+        let mode = if makes(flags) { u64::from(mode) & 0o7777 } else { 0 };
+        self.open2(process, at, path, OpenHow { flags, mode, resolve: Resolve::empty() })
+    }
+
+    /// `openat2`: the lowest free descriptor.
+    pub fn open2(&self, process: &mut Process, at: i32, path: &[u8], how: OpenHow) -> Result<i32> {
+        let mut call = self.call(process);
+        check(how)?;
+        let flags = how.flags;
+        let node = match () {
+            () if flags.contains(OpenFlags::TMPFILE_BIT) => call.open_nameless(at, path, how)?,
+            () if flags.contains(OpenFlags::PATH) => call.lookup_place(at, path, flags)?,
+            () => call.open_named(at, path, how)?,
+        };
+        Ok(call.add_descriptor(node, flags))
+    }
+
+    /// `close`.
+    pub fn close(&self, process: &mut Process, descriptor: i32) -> Result<()> {
+        let mut call = self.call(process);
+        let file = call.process.descriptors.remove(&descriptor).ok_or(Errno::EBADF)?;
+        call.state.close(file)
+    }
+
+    /// `dup2`: the open file of `from` also under the number `to`, from 0; what that stood for is closed.
+    pub fn dup2(&self, process: &mut Process, from: i32, to: i32) -> Result<()> {
+        let mut call = self.call(process);
+        let file = call.process.open_file(from)?;
+        if to < 0 {
+            return Err(Errno::EBADF);
+        }
+        if from == to {
+            return Ok(());
+        }
+        call.state.open_file_mut(file)?.descriptors += 1;
+        match call.process.descriptors.insert(to, file) {
+            Some(replaced) => call.state.close(replaced),
+            None => Ok(()),
+        }
+    }
+}
+
+fn makes(flags: OpenFlags) -> bool {
+    flags.intersects(OpenFlags::CREAT | OpenFlags::TMPFILE_BIT)
+}
+
+/// Whether the flags make sense; whether they can be had from the cache alone.
+fn check(how: OpenHow) -> Result<()> {
+    let OpenHow { flags, mode, resolve } = how;
+    let tmpfile = flags.contains(OpenFlags::TMPFILE_BIT);
+    let wrong = !flags.known()
+        || !Resolve::all().contains(resolve)
+        || mode & !0o7777 != 0
+        || mode != 0 && !makes(flags)
+        || flags.contains(OpenFlags::DIRECTORY | OpenFlags::CREAT)
+        || tmpfile && !(flags.contains(OpenFlags::DIRECTORY) && flags.access().contains(Access::WRITE))
+        || flags.contains(OpenFlags::PATH) && !OpenFlags::BESIDE_PATH.contains(flags);
+    if wrong {
+        return Err(Errno::EINVAL);
+    }
+    let changes = makes(flags) || flags.contains(OpenFlags::TRUNC);
+    if changes && resolve.contains(Resolve::CACHED) { Err(Errno::EAGAIN) } else { Ok(()) }
+}
+
+/// Whether a link at the end is followed.
+fn follow(flags: OpenFlags) -> Follow {
+    Follow::unless(flags.contains(OpenFlags::NOFOLLOW) || flags.contains(OpenFlags::CREAT | OpenFlags::EXCL))
+}
+
+fn empty_file(links: u32, tmpfile: Tmpfile) -> Body {
+    Body::File { data: Vec::new(), links, tmpfile }
+}
+
+impl Call<'_> {
+    fn add_descriptor(&mut self, node: Id, flags: OpenFlags) -> i32 {
+        let opener = self.process.credentials_id();
+        let id = self.process.next_id();
+        let descriptor = self.process.free_descriptor();
+        self.state.add_open(id, OpenFile { node, flags, offset: 0, opener, descriptors: 1 });
+        self.process.descriptors.insert(descriptor, id);
+        descriptor
+    }
+
+    /// By `PATH`: no right to the node is needed, and none given.
+    fn lookup_place(&self, at: i32, path: &[u8], flags: OpenFlags) -> Result<Id> {
+        if flags.contains(OpenFlags::DIRECTORY) {
+            return self.lookup_directory(at, path, follow(flags));
+        }
+        self.lookup(at, path, follow(flags), Empty::Refused)
+    }
+
+    /// By `TMPFILE`. A removed directory will do: nothing is put into it.
+    fn open_nameless(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
+        let directory = self.lookup_directory(at, path, follow(how.flags))?;
+        permission(self.state.node(directory), self.who(), Access::WRITE | Access::EXECUTE)?;
+        let tmpfile = if how.flags.contains(OpenFlags::EXCL) { Tmpfile::No } else { Tmpfile::Linkable };
+        Ok(self.make_nameless(directory, empty_file(0, tmpfile), how.mode as u32))
+    }
+
+    fn open_named(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
+        let found = self.walk_to_open(at, path, how.flags)?;
+        let (node, came) = match &found.end {
+            End::Node(node) => (*node, Came::Found),
+            End::Free { directory, name } => {
+                permission(self.state.node(*directory), self.who(), Access::WRITE | Access::EXECUTE)?;
+                (self.make(*directory, name, empty_file(1, Tmpfile::No), how.mode as u32), Came::Made)
+            }
+        };
+        if came == Came::Found {
+            self.may_open(node, &found, how.flags)?;
+            if how.flags.contains(OpenFlags::TRUNC) && self.state.node(node).is_file() {
+                self.truncate_open(node, 0)?;
+            }
+        }
+        Ok(node)
+    }
+
+    fn walk_to_open(&self, at: i32, path: &[u8], flags: OpenFlags) -> Result<Found> {
+        let mut walk = self.walk(self.who(), at, path, follow(flags), Empty::Refused)?;
+        walk.must_be_directory = flags.contains(OpenFlags::DIRECTORY);
+        let mut text = path;
+        let end = loop {
+            walk.through(text)?;
+            if flags.contains(OpenFlags::CREAT)
+                && let Some(free) = self.free_at_end(&walk)?
+            {
+                break free;
+            }
+            walk.heed_slash();
+            match walk.enter_last()? {
+                Some(body) => text = body,
+                None => break End::Node(walk.at),
+            }
+        };
+        let directory = Directory { mode: walk.directory_mode, uid: walk.directory_uid };
+        Ok(Found { end, directory, must_be_directory: walk.must_be_directory })
+    }
+
+    /// With `CREAT`: whether the last name of a text is free. One with a slash can't be made.
+    fn free_at_end(&self, walk: &Walk<'_>) -> Result<Option<End>> {
+        match &walk.last {
+            Last::Name { slash: true, .. } => Err(Errno::EISDIR),
+            Last::Name { name, .. } if child(&self.state, walk.at, name)?.is_none() => {
+                Ok(Some(End::Free { directory: walk.at, name: name.clone() }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether what was there may be opened so.
+    fn may_open(&self, id: Id, found: &Found, flags: OpenFlags) -> Result<()> {
+        let node = self.state.node(id);
+        if flags.contains(OpenFlags::CREAT) {
+            if flags.contains(OpenFlags::EXCL) {
+                return Err(Errno::EEXIST);
+            }
+            if node.is_directory() {
+                return Err(Errno::EISDIR);
+            }
+            self.may_create_in_sticky(id, found.directory)?;
+        }
+        if found.must_be_directory && !node.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        let mut wanted = flags.access();
+        if flags.contains(OpenFlags::TRUNC) {
+            wanted |= Access::WRITE;
+        }
+        match node.body {
+            Body::Link { .. } => return Err(Errno::ELOOP),
+            Body::Directory { .. } if wanted.contains(Access::WRITE) => return Err(Errno::EISDIR),
+            _ => {}
+        }
+        permission(node, self.who(), wanted)?;
+        if flags.contains(OpenFlags::NOATIME) && !owner_or_capable(node, self.who()) {
+            return Err(Errno::EPERM);
+        }
+        if let Body::Special { .. } = node.body { Err(Errno::ENXIO) } else { Ok(()) }
+    }
+
+    /// What strangers put into a directory like `/tmp` is not opened by who wanted to make it. Files and pipes have switches
+    /// (`protected_regular`, `protected_fifos`), which are off here; links, devices and sockets have none.
+    fn may_create_in_sticky(&self, id: Id, directory: Directory) -> Result<()> {
+        let node = self.state.node(id);
+        let switched_off = matches!(node.file_type(), libc::S_IFREG | libc::S_IFIFO);
+        let trusted = node.uid == directory.uid || node.uid == self.who().fsuid;
+        let like_tmp = directory.mode & STICKY != 0 && directory.mode & 0o002 != 0;
+        if like_tmp && !switched_off && !trusted { Err(Errno::EACCES) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,150 @@
+//! Who calls, and from where.
+//!
+//! A [`Process`] is a plain value. A clone of it is a snapshot, to go with a clone of the model; a second process with the same
+//! descriptors comes from [`Model::fork`](crate::Model::fork).
+
+use std::collections::BTreeMap;
+
+use crate::errno::{Errno, Result};
+use crate::flags::Capabilities;
+use crate::node::Id;
+
+/// Whose rights a process has. Source: `credentials(7)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Credentials {
+    /// The real user: `access` without `EACCESS` looks at it.
+    pub uid: u32,
+    /// The real group: the same.
+    pub gid: u32,
+    /// The user for everything about files.
+    pub fsuid: u32,
+    /// The group for everything about files.
+    pub fsgid: u32,
+    /// Supplementary groups, in any order.
+    pub groups: Vec<u32>,
+    /// Capabilities that are in force.
+    pub effective: Capabilities,
+    /// Capabilities that could be: `access` without `EACCESS` looks at them if the real user is root.
+    pub permitted: Capabilities,
+}
+
+impl Credentials {
+    /// Root, with all capabilities.
+    pub fn root() -> Credentials {
+        Credentials::user(0, 0, &[]).with_capabilities(Capabilities::all())
+    }
+
+    /// A user and a group, real and effective, without capabilities.
+    pub fn user(uid: u32, gid: u32, groups: &[u32]) -> Credentials {
+        let none = Capabilities::empty();
+        Credentials { uid, gid, fsuid: uid, fsgid: gid, groups: groups.to_vec(), effective: none, permitted: none }
+    }
+
+    /// The same with these capabilities, permitted and effective.
+    pub fn with_capabilities(self, capabilities: Capabilities) -> Credentials {
+        Credentials { effective: capabilities, permitted: capabilities, ..self }
+    }
+
+    /// What `access` asks with: the real user and group; all that is permitted if that user is root, else nothing.
+    pub(crate) fn real(&self) -> Credentials {
+        let effective = if self.uid == 0 { self.permitted } else { Capabilities::empty() };
+        Credentials { fsuid: self.uid, fsgid: self.gid, effective, ..self.clone() }
+    }
+
+    pub(crate) fn in_group(&self, gid: u32) -> bool {
+        self.fsgid == gid || self.groups.contains(&gid)
+    }
+
+    pub(crate) fn has(&self, capability: Capabilities) -> bool {
+        self.effective.contains(capability)
+    }
+}
+
+/// The same for two moments of one process between which its credentials were not set. The kernel compares addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct CredentialsId {
+    process: u32,
+    set: u32,
+}
+
+/// Who calls: credentials, places, umask and descriptors.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Process {
+    number: u32,
+    made: u32,
+    credentials: Credentials,
+    credentials_set: u32,
+    pub(crate) root: Id,
+    pub(crate) cwd: Id,
+    pub(crate) umask: u32,
+    /// The open file behind each descriptor.
+    pub(crate) descriptors: BTreeMap<i32, Id>,
+}
+
+impl Process {
+    pub(crate) fn new(number: u32, credentials: Credentials, at: Id) -> Process {
+        let descriptors = BTreeMap::new();
+        Process { number, made: 0, credentials, credentials_set: 0, root: at, cwd: at, umask: 0o022, descriptors }
+    }
+
+    /// A copy with a number of its own.
+    pub(crate) fn renumbered(&self, number: u32) -> Process {
+        Process { number, made: 0, credentials_set: 0, ..self.clone() }
+    }
+
+    /// Whose rights it has.
+    pub fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// Gives it other rights. Descriptors opened before count as opened by somebody else, whom `linkat` does not trust; if they are
+    /// the same rights, nothing changes. (The kernel compares addresses: there, some of the calls that set the same rights count.)
+    pub fn set_credentials(&mut self, credentials: Credentials) {
+        if credentials != self.credentials {
+            self.credentials = credentials;
+            self.credentials_set += 1;
+        }
+    }
+
+    /// The bits that new nodes don't get.
+    pub fn umask(&self) -> u32 {
+        self.umask
+    }
+
+    /// The root directory's node.
+    pub fn root(&self) -> Id {
+        self.root
+    }
+
+    /// The working directory's node.
+    pub fn cwd(&self) -> Id {
+        self.cwd
+    }
+
+    /// The numbers of open descriptors, ascending.
+    pub fn descriptors(&self) -> impl Iterator<Item = i32> {
+        self.descriptors.keys().copied()
+    }
+
+    pub(crate) fn credentials_id(&self) -> CredentialsId {
+        CredentialsId { process: self.number, set: self.credentials_set }
+    }
+
+    /// The name of the next node or open file that this process makes.
+    pub(crate) fn next_id(&mut self) -> Id {
+        self.made += 1;
+        Id { process: self.number, number: self.made }
+    }
+
+    pub(crate) fn open_file(&self, descriptor: i32) -> Result<Id> {
+        self.descriptors.get(&descriptor).copied().ok_or(Errno::EBADF)
+    }
+
+    /// The lowest descriptor, from 0, that is free.
+    pub(crate) fn free_descriptor(&self) -> i32 {
+        (0..)
+            .zip(self.descriptors.keys())
+            .find(|&(free, &used)| free != used)
+            .map_or(self.descriptors.len() as i32, |(free, _)| free)
+    }
+}

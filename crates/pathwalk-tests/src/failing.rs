@@ -1,0 +1,331 @@
+//! A file system around another that fails, dawdles or panics by plan.
+//!
+//! A call that fails or panics has had no effect: the file system inside never saw it. Which calls they are depends on the plan and on
+//! the number of the call alone, so that the same operations in the same order fail in the same way. Calls are counted from 0, over all
+//! methods, of the file system and of its open files, and only while the plan is in force.
+//!
+//! `forget` cannot fail, so it is only delayed; `absence` and `memory` are passed on. A planned panic carries a [`PlannedPanic`] and
+//! prints nothing.
+//!
+//! ```
+//! use pathwalk::{Credentials, Errno, Vfs};
+//! use pathwalk_memfs::MemFs;
+//! use pathwalk_tests::failing::{Failing, Fault, Plan};
+//! use std::sync::Arc;
+//!
+//! let fs = Arc::new(Failing::new(MemFs::new()));
+//! let context = Vfs::builder().build(fs.clone())?.context(Credentials::root());
+//! fs.start(Plan::nth(0, Fault::Error(Errno::EIO)));
+//! assert_eq!(context.stat("/no").err(), Some(Errno::EIO));
+//! assert_eq!(context.stat("/no").err(), Some(Errno::ENOENT));
+//! assert_eq!(fs.stop().errors, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::sleep;
+use std::time::Duration;
+
+use pathwalk::permission::Subject;
+use pathwalk::{
+    Access, AclState, Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
+    OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
+};
+
+/// What happens to a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// It fails.
+    Error(Errno),
+    /// It comes so much later.
+    Delay(Duration),
+    /// It panics with a [`PlannedPanic`].
+    Panic,
+}
+
+/// What a planned panic carries: the number of the call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlannedPanic(pub u64);
+
+/// How many of a thousand calls meet which fault. Together at most 1000.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PerMille {
+    /// Fail, with `EIO`, `ENOMEM` or `ESTALE` in turn.
+    pub errors: u64,
+    /// Come up to 100 microseconds later.
+    pub delays: u64,
+    /// Panic.
+    pub panics: u64,
+}
+
+/// Which calls meet which fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan(Kind);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Nth(u64, Fault),
+    Random(u64, PerMille),
+}
+
+impl Plan {
+    /// The call of this number, counted from 0.
+    pub fn nth(number: u64, fault: Fault) -> Plan {
+        Plan(Kind::Nth(number, fault))
+    }
+
+    /// Any call, as the seed has it.
+    pub fn random(seed: u64, how_many: PerMille) -> Plan {
+        Plan(Kind::Random(seed, how_many))
+    }
+
+    fn fault(&self, number: u64) -> Option<Fault> {
+        match self.0 {
+            Kind::Nth(nth, fault) => (nth == number).then_some(fault),
+            Kind::Random(seed, how_many) => {
+                let dice = mixed(seed ^ mixed(number));
+                let (which, how) = (dice % 1000, dice / 1000);
+                let PerMille { errors, delays, panics } = how_many;
+                match which {
+                    _ if which < errors => Some(Fault::Error([Errno::EIO, Errno::ENOMEM, Errno::ESTALE][(how % 3) as usize])),
+                    _ if which < errors + delays => Some(Fault::Delay(Duration::from_micros(how % 100))),
+                    _ if which < errors + delays + panics => Some(Fault::Panic),
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+/// SplitMix64's last step: every bit of the outcome depends on every bit of the number.
+fn mixed(number: u64) -> u64 {
+    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// What happened since the plan was started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// All calls.
+    pub calls: u64,
+    /// Those that failed.
+    pub errors: u64,
+    /// Those that were delayed.
+    pub delays: u64,
+    /// Those that panicked.
+    pub panics: u64,
+}
+
+/// The plan in force, and what came of it. Shared with open files.
+#[derive(Default)]
+struct Faults {
+    plan: RwLock<Option<Plan>>,
+    calls: AtomicU64,
+    errors: AtomicU64,
+    delays: AtomicU64,
+    panics: AtomicU64,
+}
+
+impl Faults {
+    /// Counts a call and lets it meet its fault.
+    fn meet(&self) -> Result<(), Errno> {
+        let Some((number, fault)) = self.next() else { return Ok(()) };
+        match fault {
+            Fault::Error(errno) => {
+                self.errors.fetch_add(1, SeqCst);
+                Err(errno)
+            }
+            Fault::Delay(time) => {
+                self.delay(time);
+                Ok(())
+            }
+            Fault::Panic => {
+                self.panics.fetch_add(1, SeqCst);
+                resume_unwind(Box::new(PlannedPanic(number)))
+            }
+        }
+    }
+
+    /// The same for a call that must not fail.
+    fn meet_delay(&self) {
+        if let Some((_, Fault::Delay(time))) = self.next() {
+            self.delay(time);
+        }
+    }
+
+    fn next(&self) -> Option<(u64, Fault)> {
+        let plan = (*self.plan.read().unwrap_or_else(PoisonError::into_inner))?;
+        let number = self.calls.fetch_add(1, SeqCst);
+        Some((number, plan.fault(number)?))
+    }
+
+    fn delay(&self, time: Duration) {
+        self.delays.fetch_add(1, SeqCst);
+        sleep(time);
+    }
+
+    /// Puts another plan in force; returns what came of the last.
+    fn exchange(&self, plan: Option<Plan>) -> Counts {
+        let mut now = self.plan.write().unwrap_or_else(PoisonError::into_inner);
+        *now = plan;
+        let taken = |counter: &AtomicU64| counter.swap(0, SeqCst);
+        Counts {
+            calls: taken(&self.calls),
+            errors: taken(&self.errors),
+            delays: taken(&self.delays),
+            panics: taken(&self.panics),
+        }
+    }
+}
+
+/// A file system that fails by plan; without one, it is as the one inside.
+pub struct Failing<F> {
+    inner: F,
+    faults: Arc<Faults>,
+}
+
+impl<F> Failing<F> {
+    /// Around a file system, with no plan.
+    pub fn new(inner: F) -> Failing<F> {
+        Failing { inner, faults: Arc::default() }
+    }
+
+    /// The file system inside.
+    pub fn inner(&self) -> &F {
+        &self.inner
+    }
+
+    /// Begins a plan, with call 0 and all counts at zero.
+    pub fn start(&self, plan: Plan) {
+        self.faults.exchange(Some(plan));
+    }
+
+    /// Ends it: from now on nothing fails. Returns what happened. Calls that have met their fault and are still under way go on.
+    pub fn stop(&self) -> Counts {
+        self.faults.exchange(None)
+    }
+}
+
+impl<F: FileSystem> FileSystem for Failing<F> {
+    fn root(&self) -> Result<Node, Errno> {
+        self.faults.meet()?;
+        self.inner.root()
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        self.faults.meet()?;
+        self.inner.lookup(dir, name)
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        self.faults.meet()?;
+        self.inner.attributes(node)
+    }
+
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        self.faults.meet()?;
+        self.inner.read_link(node)
+    }
+
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.permission(node, who, want)
+    }
+
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        self.faults.meet()?;
+        self.inner.acl(node)
+    }
+
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        self.faults.meet()?;
+        self.inner.revalidate(dir, name, node)
+    }
+
+    fn absence(&self) -> Freshness {
+        self.inner.absence()
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.faults.meet_delay();
+        self.inner.forget(node);
+    }
+
+    fn memory(&self) -> u64 {
+        self.inner.memory()
+    }
+
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.faults.meet()?;
+        self.inner.create(dir, name, new)
+    }
+
+    fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.faults.meet()?;
+        self.inner.create_unnamed(dir, new)
+    }
+
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.faults.meet()?;
+        let inner = self.inner.open(node, what_for)?;
+        Ok(Box::new(FailingFile { inner, faults: self.faults.clone() }))
+    }
+
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        self.faults.meet()?;
+        self.inner.statfs()
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        self.faults.meet()?;
+        self.inner.link(node, dir, name)
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.unlink(dir, name, node)
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.rename(from, to, flags)
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        self.faults.meet()?;
+        self.inner.set_attributes(node, set)
+    }
+}
+
+/// An open file of a file system that fails by plan.
+struct FailingFile {
+    inner: Box<dyn OpenFile>,
+    faults: Arc<Faults>,
+}
+
+impl OpenFile for FailingFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        self.faults.meet()?;
+        self.inner.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+        self.faults.meet()?;
+        self.inner.write_at(data, at)
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.read_dir(from, each)
+    }
+
+    fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.sync(what)
+    }
+}
