@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::sync::{Mutex, yield_now};
 use crate::{
-    Attributes, Directory, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes,
+    Attributes, Directory, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags,
+    SetAttributes,
 };
 
 pub(super) const ROOT: u128 = 1;
@@ -137,6 +138,11 @@ impl TestFs {
     }
 }
 
+/// A file without contents.
+struct Empty;
+
+impl OpenFile for Empty {}
+
 impl FileSystem for TestFs {
     fn root(&self) -> Result<Node, Errno> {
         Ok(self.with(|tree| tree.hand_out(ROOT)))
@@ -172,6 +178,11 @@ impl FileSystem for TestFs {
         });
         yield_now();
         Ok(attributes)
+    }
+
+    fn open(&self, node: NodeKey, _what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.with(|tree| tree.check_held(node.0));
+        Ok(Box::new(Empty))
     }
 
     fn forget(&self, node: NodeKey) {

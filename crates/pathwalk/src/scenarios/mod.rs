@@ -23,6 +23,7 @@ mod inodes;
 mod invalidate;
 mod moves;
 mod one_question;
+mod operations;
 mod rename;
 mod splice;
 #[cfg(shuttle)]
