@@ -77,7 +77,7 @@ pub struct Options {
     pub protected_symlinks: bool,
     /// `fs.protected_hardlinks`.
     pub protected_hardlinks: bool,
-    /// In bytes, as `RLIMIT_FSIZE`: growing a file further is `EFBIG`, a write is cut there.
+    /// In bytes, as `RLIMIT_FSIZE`: growing a file further is `EFBIG`, a write is cut there. Holes take memory too: keep it small.
     pub largest_file: u64,
     /// The root directory's mode: 0..=0o7777.
     pub root_mode: u32,
@@ -92,7 +92,8 @@ impl Default for Options {
 
 /// A tree of files, and what is open in it.
 ///
-/// A clone is a copy: what is done to one is not seen in the other.
+/// A clone is a copy: what is done to one is not seen in the other. A process goes with the model that it was made by, or with copies
+/// of both from one moment; with any other model its places and descriptors mean nothing, and calls may panic.
 pub struct Model {
     options: Options,
     state: Mutex<State>,

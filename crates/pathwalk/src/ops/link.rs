@@ -11,6 +11,7 @@ use crate::Errno;
 use crate::attr::FileType;
 use crate::context::{At, AtFlags, Context, LinkFlags};
 use crate::dcache::dentry::{DentryId, flags};
+use crate::limits::PATH_MAX;
 use crate::permission::{Access, Capabilities};
 use crate::vfs::Pinned;
 use crate::walk::may::Snapshot;
@@ -53,6 +54,9 @@ fn source<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: LinkFlags) -> Resu
     let mut flags = AtFlags::empty();
     flags.set(AtFlags::EMPTY_PATH, how.contains(LinkFlags::EMPTY_PATH));
     flags.set(AtFlags::SYMLINK_NOFOLLOW, !how.contains(LinkFlags::SYMLINK_FOLLOW));
+    if path.len() > PATH_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
     // Since Linux 6.10 for all that starts at a descriptor, be the path empty or not.
     let from_handle = matches!(at, At::Handle(_)) && path.first() != Some(&b'/');
     if from_handle && how.contains(LinkFlags::EMPTY_PATH) && !env.who().has(Capabilities::DAC_READ_SEARCH) {

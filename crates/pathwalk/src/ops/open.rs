@@ -181,6 +181,7 @@ fn create_in<'a>(
     match made {
         Made::New(node) => Ok((node, Came::Made)),
         Made::There(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => Err(Errno::EEXIST),
+        Made::There(link) if follows(env, &link, how.flags) => Ok((link, Came::Found)),
         Made::There(node) => found(env, node).map(|node| (node, Came::Found)),
     }
 }
