@@ -1,5 +1,6 @@
 //! What tests over several faces of pathwalk share. The tests themselves are in `tests/`.
 
+pub mod place;
 mod skip;
 pub mod tree;
 
