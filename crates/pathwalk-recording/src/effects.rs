@@ -1,6 +1,6 @@
 //! What a call does to the model of processes, and what it counts as.
 
-use crate::call_text::{Annotation, At, Outcome, PathText, Problem};
+use crate::call_text::{At, Outcome, PathText, Problem};
 use crate::calls::{Effect, Event, Named, OnExec, Opened, What};
 use crate::directories::Place;
 use crate::distinct::{Answer, Asking, Descriptors};
@@ -10,8 +10,7 @@ use crate::memo::{Counts, Recipe};
 use crate::processes::{Cwd, Descriptor, Root, Whose};
 use crate::reader::Reader;
 use crate::recording::{Call, LeftOut, Question};
-
-const BAD_ESCAPE: Problem = "a path with an escape that is none";
+use crate::whereabouts::BAD_ESCAPE;
 
 /// Was a call done again?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,54 +194,6 @@ impl Reader {
         Some(Counts::Lookup(at, answer))
     }
 
-    /// The directory in which a relative path starts.
-    fn place(&mut self, pid: u32, at: At<'_>) -> Result<Result<Place, LeftOut>, Problem> {
-        Ok(match at {
-            At::Cwd(_) => match self.processes.cwd(pid) {
-                Cwd::Known(place) => Ok(place),
-                Cwd::Unknown => Err(LeftOut::UnknownDirectory),
-                Cwd::Removed => Err(LeftOut::RemovedDirectory),
-            },
-            At::Descriptor(_, Some(Annotation::Path(path))) => Ok(Place::Certain(self.number_of(path)?)),
-            At::Descriptor(_, Some(Annotation::Deleted)) => Err(LeftOut::RemovedDirectory),
-            At::Descriptor(_, Some(Annotation::NoPath)) => Err(LeftOut::UnknownDirectory),
-            At::Descriptor(fd, None) => {
-                let known = self.processes.descriptors(pid).and_then(|descriptors| descriptors.get(fd));
-                known.map(|descriptor| Place::IfFollowed(descriptor.directory)).ok_or(LeftOut::UnknownDirectory)
-            }
-        })
-    }
-
-    /// `AT_FDCWD` with an annotation says where the process is.
-    fn learn_from(&mut self, pid: u32, at: Option<At<'_>>) -> Result<(), Problem> {
-        let Some(At::Cwd(Some(annotation))) = at else { return Ok(()) };
-        let known = self.processes.cwd(pid);
-        let cwd = match annotation {
-            Annotation::Path(path) => {
-                // Mostly it is what is known anyway.
-                if let Cwd::Known(Place::Certain(directory)) = known
-                    && self.directories.path(directory) == path
-                {
-                    return Ok(());
-                }
-                Cwd::Known(Place::Certain(self.number_of(path)?))
-            }
-            Annotation::Deleted => Cwd::Removed,
-            Annotation::NoPath => Cwd::Unknown,
-        };
-        if cwd != known {
-            self.processes.learn(pid, cwd);
-        }
-        Ok(())
-    }
-
-    /// The number of an absolute path that is escaped.
-    fn number_of(&mut self, text: &[u8]) -> Result<u32, Problem> {
-        let mut room = Vec::new();
-        let path = unescape(text, &mut room).ok_or(BAD_ESCAPE)?;
-        Ok(self.directories.number_of(path))
-    }
-
     /// A descriptor of what `path` leads to, if the call succeeded.
     fn opened(
         &mut self,
@@ -268,43 +219,6 @@ impl Reader {
             descriptors.set(fd, descriptor);
         }
         if doubtful { Opening::Once } else { Opening::Repeatable(Some((fd, descriptor))) }
-    }
-
-    /// What a path leads to, as text.
-    fn joined(&mut self, start: Result<Option<Place>, LeftOut>, path: Option<&[u8]>) -> Option<Place> {
-        let path = path?;
-        match start.ok()? {
-            None => Some(Place::Certain(self.directories.number_of(path))),
-            Some(base) => {
-                let directory = self.directories.join(base.directory(), path)?;
-                Some(base.with(directory))
-            }
-        }
-    }
-
-    fn chdir(&mut self, pid: u32, outcome: Outcome<'_>, start: Result<Option<Place>, LeftOut>, path: Option<&[u8]>) {
-        match outcome {
-            Outcome::Done(..) => {
-                let cwd = self.joined(start, path).map_or(Cwd::Unknown, Cwd::Known);
-                self.processes.moved(pid, cwd);
-            }
-            Outcome::Unknown => self.processes.moved(pid, Cwd::Unknown),
-            Outcome::Absent | Outcome::Failed => {}
-        }
-    }
-
-    fn fchdir(&mut self, pid: u32, at: At<'_>, outcome: Outcome<'_>) -> Result<(), Problem> {
-        let cwd = match outcome {
-            Outcome::Done(..) => match self.place(pid, at)? {
-                Ok(place) => Cwd::Known(place),
-                Err(LeftOut::RemovedDirectory) => Cwd::Removed,
-                Err(_) => Cwd::Unknown,
-            },
-            Outcome::Unknown => Cwd::Unknown,
-            Outcome::Absent | Outcome::Failed => return Ok(()),
-        };
-        self.processes.moved(pid, cwd);
-        Ok(())
     }
 
     fn leave_out(&mut self, reason: LeftOut) {

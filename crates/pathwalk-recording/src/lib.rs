@@ -12,7 +12,8 @@
 //! # Ok::<(), pathwalk_recording::ReadError>(())
 //! ```
 //!
-//! The way of a line: `input` finds its end, `line` whose it is, `reader` joins what was broken off, `calls` reads what is asked,
+//! The way of a line: `input` finds its end, `line` whose it is, `reader` joins what was broken off, `memo` knows what
+//! came before, `calls` reads what is asked,
 //! `effects` keeps the model of `processes`, and `distinct` counts.
 
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@ mod processes;
 mod read;
 mod reader;
 mod recording;
+mod whereabouts;
 
 pub use error::ReadError;
 pub use input::{BEGINNING, Input};

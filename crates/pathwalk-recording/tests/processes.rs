@@ -317,3 +317,45 @@ fn calls_that_never_return_count_if_they_tell_what_they_asked() {
     assert_eq!((answers, recording.tally.unreadable), (vec![1, 1], 1));
     assert_eq!(recording.tally.first_unreadable[0].line, 3);
 }
+
+#[test]
+fn repeats_mean_what_they_mean_where_they_stand() {
+    let three = |line: &str| format!("{line}\n").repeat(3);
+    let same = three("7 stat(\"a\", 0x1) = 0") + &three("7 stat(\"/abs\", 0x1) = 0");
+    let opens =
+        three("7 openat(AT_FDCWD, \"d\", O_RDONLY) = 3") + "7 readlinkat(3, \"x\", 0x1, 9) = -1 EINVAL (Invalid argument)\n";
+    let noted = three("7 openat(AT_FDCWD</noted>, \"/e\", O_RDONLY) = 4</e>") + "7 stat(\"n\", 0x1) = 0\n";
+    let text = [
+        "7 close(9) = 0\n",
+        &same,
+        &opens,
+        "7 chdir(\"/usr\") = 0\n",
+        &same,
+        &opens,
+        "7 close(3) = 0\n7 readlinkat(3, \"y\", 0x1, 9) = -1 EBADF (Bad file descriptor)\n",
+        &opens,
+        &noted,
+        "7 chdir(\"/usr\") = 0\n",
+        &noted,
+        "7 chroot(\"/jail\") = 0\n",
+        &same,
+    ];
+    let recording = common::read(&text.concat());
+    let counted: Vec<(String, u64)> =
+        common::asked(&recording).into_iter().zip(recording.lookups.iter().map(|recorded| recorded.answers.total())).collect();
+    let expected = [
+        ("/home|a", 3),
+        ("/abs", 6),
+        ("/home|d", 3),
+        ("/home/d|x", 1),
+        ("/usr", 2),
+        ("/usr|a", 3),
+        ("/usr|d", 6),
+        ("/usr/d|x", 2),
+        ("/e", 6),
+        ("/noted|n", 2),
+    ];
+    assert_eq!(counted, expected.map(|(path, count)| (path.to_owned(), count)));
+    use pathwalk_recording::LeftOut::OtherCall;
+    assert_eq!(common::left_out(&recording), [(UnknownDirectory, 1), (OtherRoot, 6), (OtherCall, 1)]);
+}
