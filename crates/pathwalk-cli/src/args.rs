@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, value_parser};
 
+use crate::explain::args::{EXPLAIN_EXAMPLES, ExplainArgs};
+
 /// Most threads that may be asked for.
 const MOST_THREADS: i64 = 1024;
 /// Most rounds that may be asked for.
@@ -13,31 +15,48 @@ const EXAMPLES: &str = "\
 Examples:
   pathwalk replay                        a compiler's 205 lookups, answered by pathwalk and by the kernel
   pathwalk replay --threads 2            the same in two threads at once
-  pathwalk replay my.tsv --json          your own trace, as JSON
+  pathwalk replay build.strace --cwd .   what a recorded command looks up: see pathwalk replay --help
+  pathwalk explain /root/x --as nobody   who may pass, who is refused and by which rule
   pathwalk bench                         all benches
   pathwalk bench crtends readlink        two of them
 
 Exit codes: 0 all is well; 1 an answer differed from the kernel's; 2 it could not be done.";
 
 const REPLAY_EXAMPLES: &str = "\
-A trace is a file with one lookup a line: the path, a TAB, and F_OK or some of R_OK|W_OK|X_OK. Paths are bytes; they need
-not be text and may be relative. Without a trace, the 205 lookups are replayed that gcc and its linker make to compile one file.
+What do the lookups of my build cost? Record it, then replay the recording where it was made:
+  strace -f -y -o build.strace -e trace=%file,%process,fchdir,close,dup,dup2,dup3,fcntl make
+  pathwalk replay build.strace --cwd . --svg build.svg
 
-Record one of your own:
-  strace -f -e trace=access -o log make
-  sed -nE 's/.*access\\(\"([^\"]*)\", ([A-Z_|]+)\\).*/\\1\\t\\2/p' log > my.tsv
+FILE is what strace wrote, plain or packed with gzip, with or without -t, -T and -y; or a trace, one lookup a line: the path, a
+TAB, and F_OK or some of R_OK|W_OK|X_OK. Without FILE, the 205 lookups are replayed that gcc and its linker make to compile one
+file. Every lookup is answered by pathwalk and by the kernel; an open is asked as access by its mode, execve as access to execute,
+chdir as access to search. Nothing is run, nothing changed.
 
 Examples:
-  pathwalk replay                        in the tree of this machine
-  pathwalk replay my.tsv --threads 2     your own trace, in two threads
+  pathwalk replay build.strace --cwd .   a recording; --cwd is the directory in which strace was started
+  pathwalk replay - < build.strace.gz    from standard input, packed or not
+  pathwalk replay build.strace --cwd . --tree build.tree
+                                         and keep the names that it goes through, to replay it on another machine
+  pathwalk replay my.tsv --threads 2     a trace, in two threads
   pathwalk replay --root /srv/debian     in another tree: both sides run after chroot(2)
-  pathwalk replay --json | jq .ratio     how many times as fast as access(2)
+  pathwalk replay --json | jq .ratio     how many times as fast as the kernel
 
 What the figures say:
-  ns a lookup    of one thread, median of the rounds, with the quartiles
-  ratio          lookups a second, pathwalk over access(2), median of the rounds' ratios
-  ceiling        what a loop without stores gains from the same number of threads in the same rounds
-  fast share     lookups that the lock-free walk finished alone
+  outside the tree ...     lookups in proc and sysfs, of devices and over magic links: the kernel itself answers them, no file system
+  answered of the others   lookups that both sides were asked; the rest is in the table of those left out, with the reason
+  absent                   of them, those for a name that is not there: most come from search paths, and the table says in which
+                           directories they search
+  repeats                  lookups that ask again what was asked before: what a cache can save
+  disagreements            answers in which pathwalk and the kernel differ; for attributes every one but the access time counts
+  answered otherwise ...   the tree is not as it was when recorded: those names came or went since
+  time in the kernel now   all answered lookups at the kernel's speed measured here; with the cache: at pathwalk's
+  ns a lookup              of one thread, median of the rounds, with the quartiles
+  ratio                    lookups a second, pathwalk over the kernel, median of the rounds' ratios
+  ceiling                  what a loop without stores gains from the same number of threads in the same rounds
+  fast share               lookups that the lock-free walk finished alone
+
+The picture of --svg opens in a browser: each name is as wide as lookups ended at it or below it, and the redder the more of them
+found nothing. A wide red frame is a directory that is searched in vain.
 
 Another root needs CAP_SYS_CHROOT, or a kernel that lets users make user namespaces.
 Exit codes: 0 all answers agree; 1 some differ; 2 it could not be done.";
@@ -66,12 +85,15 @@ pub(crate) struct Args {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Answer every lookup of a trace by pathwalk and by access(2); compare the answers and the time
+    /// Answer every lookup of a recording by pathwalk and by the kernel; compare the answers and the time
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayArgs),
     /// Measure pathwalk beside the kernel, its peers and its own variants
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArgs),
+    /// Tell one lookup step by step: who may pass, who is refused and by which rule, and what to do about it
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain(ExplainArgs),
     /// Do so many passes of one entrant's work, for a simulator to count
     #[command(hide = true)]
     Count(CountArgs),
@@ -79,8 +101,12 @@ pub(crate) enum Command {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ReplayArgs {
-    /// File of lookups, `path TAB mode` a line [default: a compiler's lookups, built in]
+    /// What strace wrote, or a trace; `-` is standard input [default: a compiler's lookups, built in]
+    #[arg(value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Directory in which the recorded program started
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
     /// Directory that is the root for both sides
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
@@ -90,6 +116,12 @@ pub(crate) struct ReplayArgs {
     /// How many alternating rounds are timed
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u32,
+    /// Draw where the lookups end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write all directories, files and links that the lookups go through, `kind TAB path TAB mode TAB link body` a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tree: Option<PathBuf>,
     /// Print JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let mut reports = Vec::new();
     for bench in benches {
         let field = (bench.set_up)(Backing::Machine)?;
-        let bar = output::progress(u64::from(args.rounds), bench.name);
+        let bar = output::progress(u64::from(args.rounds), bench.name, "rounds");
         let pace = Pace { rounds: args.rounds as usize, turn: TURN };
         let report = field.run(pace, &mut || bar.inc(1));
         bar.set_message(format!("{}: counting instructions", bench.name));

@@ -1,7 +1,8 @@
-//! The `pathwalk` program: replays a trace of lookups through the engine and through the kernel, and benches.
+//! The `pathwalk` program: replays recorded lookups through the engine and through the kernel, explains one, and benches.
 //!
 //! - [`args`]: what can be asked for;
 //! - [`replay`]: every lookup answered twice, compared and timed;
+//! - [`explain`]: one lookup step by step, and why it ends as it does;
 //! - [`enclosure`]: another root, by privilege or by a user namespace;
 //! - [`bench`]: the benches of `pathwalk-bench` as tables or JSON, with [`instructions`] counted where valgrind is;
 //! - [`output`]: tables, progress, and a standard output that may have been closed.
@@ -11,6 +12,7 @@
 mod args;
 mod bench;
 mod enclosure;
+mod explain;
 mod instructions;
 mod output;
 mod replay;
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         Command::Replay(args) => replay::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Count(args) => instructions::run_counted(&args),
     };
     outcome.unwrap_or_else(|error| {

@@ -34,11 +34,22 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
     })
 }
 
-/// A bar on standard error, if that is a terminal.
-pub(crate) fn progress(steps: u64, what: &str) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} rounds").unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(steps).with_style(style).with_message(what.to_owned())
+/// A bar on standard error, if that is a terminal; `unit` is what the steps are.
+pub(crate) fn progress(steps: u64, what: &str, unit: &str) -> ProgressBar {
+    bar(ProgressBar::new(steps), what, &format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}"))
+}
+
+/// The same of bytes; of how many may not be known.
+pub(crate) fn bytes_progress(bytes: Option<u64>, what: &str) -> ProgressBar {
+    match bytes {
+        Some(bytes) => bar(ProgressBar::new(bytes), what, "{msg} {wide_bar} {bytes}/{total_bytes}"),
+        None => bar(ProgressBar::no_length(), what, "{msg} {bytes}"),
+    }
+}
+
+fn bar(bar: ProgressBar, what: &str, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.with_style(style).with_message(what.to_owned())
 }
 
 /// A table with this header, whose columns are aligned to the right but for the first and those in `text`.
@@ -67,7 +78,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// With a comma every three digits.
-fn grouped(value: i64) -> String {
+pub(crate) fn grouped(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
     let mut text = String::from(if value < 0 { "-" } else { "" });
     for (i, digit) in digits.chars().enumerate() {

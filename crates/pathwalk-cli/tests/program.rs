@@ -1,49 +1,17 @@
 //! The program as its users run it: what it prints, what it exits with, and what it says when it cannot.
 
+mod common;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
+use common::{json, json_enclosed, open_to_all, pathwalk, place_for_all, refused, run, trace};
 use pathwalk_tests::{skipped, tree::gcc_tree};
 use serde_json::Value;
-use tempfile::TempDir;
-
-fn pathwalk() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pathwalk"));
-    // So that no simulator is found to count instructions in, which takes long.
-    command.env("PATH", "").stdin(Stdio::null());
-    command
-}
-
-fn run(args: &[&OsStr]) -> Output {
-    pathwalk().args(args).output().expect("the program starts")
-}
-
-/// Runs it and takes its standard output for JSON.
-fn json(command: &mut Command) -> Value {
-    let output = command.output().expect("the program starts");
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{stderr}{}", String::from_utf8_lossy(&output.stdout));
-    serde_json::from_slice(&output.stdout).expect("valid JSON")
-}
-
-fn trace(dir: &TempDir, lines: &[u8]) -> PathBuf {
-    let path = dir.path().join("trace.tsv");
-    std::fs::write(&path, lines).unwrap();
-    path
-}
-
-/// Runs it on bad input and returns what it said.
-fn refused(args: &[&OsStr]) -> String {
-    let output = run(args);
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
-    assert!(!text.contains("panicked"), "{text}");
-    text
-}
 
 #[test]
 fn bad_traces_are_refused_by_line() {
@@ -88,6 +56,8 @@ fn help_teaches_by_example() {
     for (args, says) in [
         (vec!["--help"], "pathwalk replay --threads 2"),
         (vec!["replay", "--help"], "R_OK|W_OK|X_OK"),
+        (vec!["replay", "--help"], "strace -f -y -o build.strace -e trace=%file,%process,fchdir,close,dup,dup2,dup3,fcntl make"),
+        (vec!["replay", "--help"], "pathwalk replay build.strace --cwd . --svg build.svg"),
         (vec!["bench", "--help"], "crtends"),
     ] {
         let output = pathwalk().args(&args).output().unwrap();
@@ -177,38 +147,6 @@ fn small_tree(dir: &Path) {
 const SMALL_TRACE: &[u8] =
     b"/bin/cc\tX_OK\n/usr/up\tR_OK\n/../bin\tX_OK\n/locked\tR_OK\n/locked/x\tF_OK\n/etc/passwd\tF_OK\nusr\tW_OK\n";
 
-/// Runs it below another root and takes its standard output for JSON; says that it is skipped where that cannot be.
-fn json_enclosed(command: &mut Command, what: &str) -> Option<Value> {
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) => {
-            skipped(what, &format!("the program cannot be started so: {error}"));
-            return None;
-        }
-    };
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(2) && stderr.contains("user namespace") {
-        skipped(what, &format!("neither CAP_SYS_CHROOT nor user namespaces here: {}", stderr.trim()));
-        return None;
-    }
-    assert_eq!(output.status.code(), Some(0), "{stderr}{}", String::from_utf8_lossy(&output.stdout));
-    Some(serde_json::from_slice(&output.stdout).expect("valid JSON"))
-}
-
-/// A directory to which everyone may come: the usual one for temporary files may lie below one that is its owner's alone.
-fn place_for_all() -> Option<TempDir> {
-    let usual = std::env::temp_dir();
-    let candidates = [usual.as_path(), Path::new("/tmp"), Path::new("/var/tmp"), Path::new("/dev/shm")];
-    let made = candidates.iter().filter_map(|dir| tempfile::Builder::new().permissions(open_to_all()).tempdir_in(dir).ok());
-    made.into_iter().find(|dir| is_open_to_all(dir.path()))
-}
-
-/// Whether everyone may search the directory and all above it.
-fn is_open_to_all(dir: &Path) -> bool {
-    let open = |dir: &Path| dir.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0);
-    dir.canonicalize().is_ok_and(|dir| dir.ancestors().all(open))
-}
-
 fn replays_in_a_small_root(command: &mut Command, what: &str) {
     let Some((dir, files)) = place_for_all().zip(place_for_all()) else {
         return skipped(what, "no directory for temporary files is open to everyone");
@@ -224,10 +162,6 @@ fn replays_in_a_small_root(command: &mut Command, what: &str) {
     assert_eq!(value["enclosure"].as_str().map(|name| name != "none"), Some(true));
     let absent = value["absent"].as_u64().unwrap();
     assert!(absent == 1 || absent == 2, "/etc/passwd, and /locked/x for whoever may look: {value:#}");
-}
-
-fn open_to_all() -> std::fs::Permissions {
-    std::fs::Permissions::from_mode(0o755)
 }
 
 #[test]

@@ -25,9 +25,9 @@ use crate::nodes::Nodes;
 
 /// A directory of the host, for trees that nobody changes meanwhile. The crate's page says what holds.
 pub struct HostFs {
-    root: Root,
+    pub(crate) root: Root,
     key: NodeKey,
-    source: Source,
+    pub(crate) source: Source,
     mounts: Mounts,
     nodes: RwLock<Nodes>,
 }

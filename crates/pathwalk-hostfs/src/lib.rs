@@ -76,6 +76,7 @@ mod getxattrat;
 mod guard;
 mod host_fs;
 mod key;
+mod look;
 mod mounts;
 mod nodes;
 mod slab;
@@ -83,3 +84,4 @@ mod small_name;
 
 pub use error::OpenError;
 pub use host_fs::HostFs;
+pub use look::MountAt;

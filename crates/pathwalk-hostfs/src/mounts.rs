@@ -58,7 +58,8 @@ impl Mounts {
     }
 }
 
-fn ask(fd: BorrowedFd<'_>) -> io::Result<MountFlags> {
+/// The flags of the mount that `fd` is on.
+pub(crate) fn ask(fd: BorrowedFd<'_>) -> io::Result<MountFlags> {
     let told = fstatvfs(fd)?.f_flag;
     let mut flags = MountFlags::empty();
     flags.set(MountFlags::READ_ONLY, told.contains(StatVfsMountFlags::RDONLY));

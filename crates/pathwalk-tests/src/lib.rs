@@ -1,6 +1,7 @@
 //! What tests over several faces of pathwalk share. The tests themselves are in `tests/`.
 
 pub mod failing;
+pub mod place;
 mod skip;
 pub mod tree;
 

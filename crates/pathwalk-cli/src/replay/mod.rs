@@ -1,27 +1,47 @@
-//! `pathwalk replay`: every lookup of a trace answered by the engine and by the kernel.
+//! `pathwalk replay`: every lookup of a recording or a trace answered by the engine and by the kernel.
 //!
-//! 1. The trace is read, then the root entered, then the kernel asked once.
-//! 2. The engine starts empty and answers everything, loading what it needs: [`verdict`] compares.
-//! 3. Both are timed in alternating rounds: [`timing`].
-//! 4. Both answer everything once more, and are compared again.
-//! 5. [`report`] prints.
+//! 1. [`source`]: the file is read; then the root is entered.
+//! 2. The kernel is asked everything once.
+//! 3. [`survey`]: an engine of its own walks all lookups step by step, to tell where they end and which are left out.
+//! 4. The engine starts empty and answers everything, loading what it needs: [`verdict`] compares.
+//! 5. Both are timed: all together in alternating rounds ([`timing`]), and each name alone ([`costly`]).
+//! 6. Both answer everything once more, and are compared again.
+//! 7. [`report`] prints; [`svg`] draws; [`tree`] writes what the lookups went through.
+//!
+//! [`question`], [`answer`] and [`sides`] are what is asked, what comes back, and who is asked; [`names`] and [`file_systems`] are what
+//! the survey stands on, [`figures`] what is counted.
 
+mod answer;
+mod costly;
+mod figures;
+mod file_systems;
+mod names;
+mod outputs;
+mod question;
 mod report;
+mod sides;
+mod source;
+mod survey;
+mod svg;
 mod timing;
+mod tree;
 mod verdict;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use pathwalk_bench::machine::{self, LastLinks, escaped};
+use pathwalk_bench::machine::{self, LastLinks};
 use pathwalk_bench::rounds::Pace;
-use pathwalk_bench::trace::Trace;
 
 use crate::args::ReplayArgs;
 use crate::{enclosure, output};
+use figures::Figures;
+use file_systems::FileSystems;
+use outputs::Outputs;
 use report::Report;
+use sides::Engine;
+use survey::{Survey, Surveyor};
+use tree::Tree;
 use verdict::Interview;
 
 /// How long one side's turn in a round is.
@@ -29,18 +49,51 @@ const TURN: Duration = Duration::from_millis(20);
 
 /// Runs it and prints what came out.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
-    let trace = read(args.trace.as_deref())?;
+    let cwd = args.cwd.as_deref().map(|cwd| source::absolute_cwd(cwd, &args.root)).transpose()?;
+    let source = source::read(args.trace.as_deref(), cwd.as_deref())?;
+    // Whatever lies outside the root is to be had only before that is entered.
+    let outputs = Outputs::open(args)?;
     let links = LastLinks::of_this_machine();
+    let file_systems = FileSystems::of_this_process();
+    sides::allow_many_descriptors();
     let enclosure = enclosure::enter(&args.root)?;
-    let mut interview = Interview::new(trace.questions(), links);
-    let context = machine::host(links)?;
-    interview.compare(&context)?;
-    let pace = Pace { rounds: args.rounds as usize, turn: TURN };
-    let bar = output::progress(u64::from(args.rounds), "replaying");
-    let timing = timing::measure(&trace, &context, args.threads as usize, pace, &mut || bar.inc(1));
+
+    let recording = &source.recording;
+    // Gone through three times: the kernel's first answers, the survey, and the comparison.
+    let bar = output::progress(3 * recording.lookups.len() as u64, "asking", "lookups");
+    let tick = &mut || bar.inc(1);
+    let mut interview = Interview::new(recording, links, tick);
+    let known = file_systems.as_ref();
+    let mut tree = outputs.wants_tree().then(Tree::default);
+    let survey = walk_all(&interview, known.unwrap_or(&FileSystems::default()), &source, links, tree.as_mut(), tick)?;
+    let engine = Engine::new(machine::host(links)?, &recording.starts);
+    interview.compare(&survey.places, &engine, tick)?;
     bar.finish_and_clear();
-    interview.compare(&context)?;
-    let report = Report { args, enclosure, trace: &trace, interview: &interview, timing: &timing };
+
+    let sample = timing::sample(recording, &survey.places, interview.prepared());
+    let pace = Pace { rounds: args.rounds as usize, turn: TURN };
+    let bar = output::progress(u64::from(args.rounds), "timing all", "rounds");
+    let timing = timing::measure(&sample, &engine, &interview, args.threads as usize, pace, &mut || bar.inc(1));
+    bar.finish_and_clear();
+    let bar = output::progress(2 * recording.lookups.len() as u64, "timing each, and asking again", "lookups");
+    let tick = &mut || bar.inc(1);
+    let costliest = costly::costliest(recording, &survey.places, &engine, &interview, tick);
+    interview.compare(&survey.places, &engine, tick)?;
+    bar.finish_and_clear();
+
+    let figures = Figures::count(recording, &survey, &interview);
+    let mut notes = outputs.write(&source, &survey, &interview, tree.as_ref())?;
+    notes.extend(source.notes(known.is_some()));
+    let report = Report {
+        args,
+        enclosure,
+        source: &source,
+        interview: &interview,
+        figures: &figures,
+        timing: timing.as_ref(),
+        costliest: &costliest,
+        notes,
+    };
     if args.json {
         output::print_json(&report.json())?;
     } else {
@@ -49,9 +102,16 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     Ok(if interview.disagreements().next().is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn read(path: Option<&Path>) -> anyhow::Result<Trace> {
-    let Some(path) = path else { return Ok(Trace::gcc()) };
-    let shown = escaped(path);
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read the trace \"{shown}\""))?;
-    Trace::parse(&bytes).with_context(|| format!("in the trace \"{shown}\""))
+/// Walks everything with an engine that is thrown away: the one that is compared is to start empty.
+fn walk_all(
+    interview: &Interview<'_>,
+    file_systems: &FileSystems,
+    source: &source::Source,
+    links: LastLinks,
+    tree: Option<&mut Tree>,
+    tick: &mut dyn FnMut(),
+) -> anyhow::Result<Survey> {
+    let engine = Engine::new(machine::host(links)?, &source.recording.starts);
+    let surveyor = Surveyor { engine: &engine, kernel: interview.kernel(), file_systems };
+    Ok(surveyor.survey(&source.recording, interview.prepared(), tree, tick))
 }

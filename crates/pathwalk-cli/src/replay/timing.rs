@@ -2,12 +2,21 @@
 //!
 //! With several threads there are also rounds of one thread: what the engine gains from threads is held against the ceiling,
 //! what a loop without stores gains in the same rounds.
+//!
+//! Of a long recording an even sample is asked, in its order.
 
-use pathwalk::{Context, HandOver};
-use pathwalk_bench::kernel::KernelQuestion;
+use pathwalk::HandOver;
 use pathwalk_bench::rounds::{Pace, Quartiles, Race};
-use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_bench::work::{Asking, StoreFree, Work};
+use pathwalk_recording::Recording;
+
+use super::question::Prepared;
+use super::sides::Engine;
+use super::survey::Place;
+use super::verdict::Interview;
+
+/// Most lookups in one pass: more would take longer than a turn.
+const MOST_IN_A_PASS: usize = 1 << 15;
 
 /// One side.
 #[derive(Clone, Copy, Debug)]
@@ -45,17 +54,30 @@ impl Timing {
     }
 }
 
-/// Warms up and measures. `tick` is called after each round.
-pub(crate) fn measure(trace: &Trace, context: &Context, threads: usize, pace: Pace, tick: &mut dyn FnMut()) -> Timing {
-    let ours = Asking {
-        questions: trace.questions().to_vec(),
-        ask: |question: &Question| context.access(&question.path[..], question.want).is_ok(),
-    };
-    let kernel = Asking {
-        questions: trace.questions().iter().map(KernelQuestion::from).collect(),
-        ask: |question: &KernelQuestion| question.ask().is_ok(),
-    };
-    let store_free = StoreFree { paths: trace.questions().iter().map(|question| question.path.clone()).collect() };
+/// The lookups that are timed, in the order of the recording: those that are answered, and not more than fit a turn. Repeats are copies,
+/// as each call of a program has a path of its own.
+pub(crate) fn sample(recording: &Recording, places: &[Place], prepared: &[Prepared]) -> Vec<Prepared> {
+    let answered = |i: &&u32| matches!(places[**i as usize], Place::At(_));
+    let count = recording.sequence.iter().filter(answered).count();
+    let every = count.div_ceil(MOST_IN_A_PASS).max(1);
+    recording.sequence.iter().filter(answered).step_by(every).map(|i| prepared[*i as usize].clone()).collect()
+}
+
+/// Warms up and measures; `None` if there is nothing to ask. `tick` is called after each round.
+pub(crate) fn measure(
+    sample: &[Prepared],
+    engine: &Engine,
+    interview: &Interview<'_>,
+    threads: usize,
+    pace: Pace,
+    tick: &mut dyn FnMut(),
+) -> Option<Timing> {
+    if sample.is_empty() {
+        return None;
+    }
+    let ours = Asking { questions: sample.to_vec(), ask: |question: &Prepared| engine.succeeds(question) };
+    let kernel = Asking { questions: sample.to_vec(), ask: |question: &Prepared| interview.kernel().succeeds(question) };
+    let store_free = StoreFree { paths: sample.iter().map(|question| question.bytes().into()).collect() };
 
     let mut race = Race::new(pace);
     let [ours, kernel, store_free] = [(&ours as &dyn Work), &kernel, &store_free].map(|work| {
@@ -64,9 +86,9 @@ pub(crate) fn measure(trace: &Trace, context: &Context, threads: usize, pace: Pa
         (together, alone)
     });
     race.warm_up();
-    let before = context.vfs().stats();
+    let before = engine.context().vfs().stats();
     let results = race.run(tick);
-    let after = context.vfs().stats();
+    let after = engine.context().vfs().stats();
 
     let side = |(together, alone)| Side {
         ns: results.nanoseconds(together),
@@ -76,12 +98,45 @@ pub(crate) fn measure(trace: &Trace, context: &Context, threads: usize, pace: Pa
     };
     let alone = if threads == 1 { 0 } else { results.lookups(ours.1) };
     let handed_over = |reason: HandOver| (reason, after.hand_overs_for(reason) - before.hand_overs_for(reason));
-    Timing {
+    Some(Timing {
         ours: side(ours),
         kernel: side(kernel),
         ratio: results.ratio(ours.0, kernel.0),
         ceiling: results.ratio(store_free.0, store_free.1),
         lookups: results.lookups(ours.0) + alone,
         hand_overs: HandOver::ALL.map(handed_over).to_vec(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pathwalk::Access;
+    use pathwalk_bench::trace::Trace;
+
+    use super::super::source::recording_of;
+    use super::super::survey::Reason;
+    use super::*;
+
+    #[test]
+    fn a_pass_is_an_even_sample_of_what_is_answered() {
+        let mut recording = recording_of(&Trace::parse(b"/a\tF_OK\n/b\tF_OK\n/c\tF_OK").unwrap(), None);
+        let prepared: Vec<_> = recording.lookups.iter().map(|it| Prepared::new(&it.lookup, None)).collect();
+        let places = [Place::At(None), Place::LeftOut(Reason::Device), Place::At(None)];
+        let sampled = |recording: &Recording, places: &[Place]| {
+            let sample = sample(recording, places, &prepared);
+            sample.iter().map(|question| question.bytes()[1]).collect::<Vec<_>>()
+        };
+        assert_eq!(sampled(&recording, &places), b"ac");
+        assert_eq!(sampled(&recording, &[Place::LeftOut(Reason::Device); 3]), b"");
+        recording.sequence = [0, 1, 2].repeat(MOST_IN_A_PASS);
+        let many = sampled(&recording, &places);
+        assert_eq!(many.len(), MOST_IN_A_PASS);
+    }
+
+    #[test]
+    fn a_trace_repeats_itself_in_a_pass() {
+        let recording = recording_of(&Trace::repeated(b"/a", Access::empty(), 5), None);
+        let prepared: Vec<_> = recording.lookups.iter().map(|it| Prepared::new(&it.lookup, None)).collect();
+        assert_eq!((prepared.len(), sample(&recording, &[Place::At(None)], &prepared).len()), (1, 5));
     }
 }

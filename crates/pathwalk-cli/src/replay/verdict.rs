@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Context, Errno};
-use pathwalk_bench::kernel::KernelQuestion;
+use pathwalk::Errno;
 use pathwalk_bench::machine::{self, LastLinks, SetUpError};
-use pathwalk_bench::trace::Question;
+use pathwalk_recording::{Recorded, Recording};
 
-/// What was answered.
-pub(crate) type Answer = Result<(), Errno>;
+use super::answer::{Answer, same};
+use super::question::Prepared;
+use super::sides::{Engine, Kernel, StartDirectory};
+use super::survey::Place;
 
 /// What became of answers that differed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,9 +24,9 @@ pub(crate) enum Verdict {
 }
 
 /// One lookup about which the two differed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Finding<'a> {
-    pub(crate) question: &'a Question,
+    pub(crate) recorded: &'a Recorded,
     pub(crate) ours: Answer,
     pub(crate) kernel: Answer,
     /// The engine's answer with empty caches.
@@ -36,117 +37,175 @@ pub(crate) struct Finding<'a> {
 /// Both sides' answers.
 pub(crate) struct Interview<'a> {
     links: LastLinks,
-    questions: &'a [Question],
-    prepared: Vec<KernelQuestion>,
+    recording: &'a Recording,
+    kernel: Kernel,
+    /// By lookup.
+    prepared: Vec<Prepared>,
     /// What the kernel said before the engine loaded anything.
     first: Vec<Answer>,
-    /// By place in the trace, so that a lookup is found once.
+    /// By lookup, so that each is found once.
     findings: BTreeMap<usize, Finding<'a>>,
 }
 
 impl<'a> Interview<'a> {
-    /// Asks the kernel everything once.
-    pub(crate) fn new(questions: &'a [Question], links: LastLinks) -> Interview<'a> {
-        let prepared: Vec<KernelQuestion> = questions.iter().map(KernelQuestion::from).collect();
-        let first = prepared.iter().map(KernelQuestion::ask).collect();
-        Interview { links, questions, prepared, first, findings: BTreeMap::new() }
+    /// Asks the kernel everything once. `tick` is called after each lookup.
+    pub(crate) fn new(recording: &'a Recording, links: LastLinks, tick: &mut dyn FnMut()) -> Interview<'a> {
+        let kernel = Kernel::new(&recording.starts);
+        let prepared: Vec<_> = recording.lookups.iter().map(|recorded| prepare(recording, recorded, &kernel)).collect();
+        let mut ask = |question: &Prepared| {
+            tick();
+            kernel.answer(question)
+        };
+        let first = prepared.iter().map(&mut ask).collect();
+        Interview { links, recording, kernel, prepared, first, findings: BTreeMap::new() }
     }
 
-    /// How many lookups the kernel answered with `ENOENT`.
-    pub(crate) fn absent(&self) -> usize {
-        self.first.iter().filter(|answer| **answer == Err(Errno::ENOENT)).count()
-    }
-
-    /// Asks both everything and looks into what differs.
-    pub(crate) fn compare(&mut self, context: &Context) -> Result<(), SetUpError> {
-        let differing: Vec<_> = (0..self.questions.len())
-            .map(|i| (i, ask(context, &self.questions[i]), self.prepared[i].ask()))
-            .filter(|(_, ours, kernel)| ours != kernel)
-            .collect();
+    /// Asks both everything that is not left out, and looks into what differs. `tick` is called after each lookup.
+    pub(crate) fn compare(&mut self, places: &[Place], engine: &Engine, tick: &mut dyn FnMut()) -> Result<(), SetUpError> {
+        let mut differing = Vec::new();
+        for (i, question) in self.prepared.iter().enumerate() {
+            tick();
+            if matches!(places[i], Place::LeftOut(_)) {
+                continue;
+            }
+            let (ours, kernel) = (engine.answer(question), self.kernel.answer(question));
+            if !same(&ours, &kernel) {
+                differing.push((i, ours, kernel));
+            }
+        }
         if differing.is_empty() {
             return Ok(());
         }
-        let fresh = machine::host(self.links)?;
+        let fresh = Engine::new(machine::host(self.links)?, &self.recording.starts);
         for (i, ours, kernel) in differing {
             let finding = self.look_into(i, ours, kernel, &fresh);
-            let kept = self.findings.entry(i).or_insert(finding);
             if finding.verdict == Verdict::Disagreement {
-                *kept = finding;
+                self.findings.insert(i, finding);
+            } else {
+                self.findings.entry(i).or_insert(finding);
             }
         }
         Ok(())
     }
 
-    fn look_into(&self, i: usize, ours: Answer, kernel: Answer, fresh: &Context) -> Finding<'a> {
-        let question = &self.questions[i];
-        let fresh = ask(fresh, question);
-        let still = self.prepared[i].ask() == kernel && self.first[i] == kernel;
+    fn look_into(&self, i: usize, ours: Answer, kernel: Answer, fresh: &Engine) -> Finding<'a> {
+        let question = &self.prepared[i];
+        let fresh = fresh.answer(question);
+        let still = same(&self.kernel.answer(question), &kernel) && same(&self.first[i], &kernel);
         let verdict = if still { Verdict::Disagreement } else { Verdict::Changed };
-        Finding { question, ours, kernel, fresh, verdict }
+        Finding { recorded: &self.recording.lookups[i], ours, kernel, fresh, verdict }
     }
 
-    /// Lookups that one side answered wrongly, in the order of the trace.
+    /// The kernel, with descriptors of the start directories.
+    pub(crate) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// All lookups as they are asked.
+    pub(crate) fn prepared(&self) -> &[Prepared] {
+        &self.prepared
+    }
+
+    /// What the kernel said first.
+    pub(crate) fn first(&self) -> &[Answer] {
+        &self.first
+    }
+
+    /// Whether the kernel said first that there is no such name.
+    pub(crate) fn is_absent(&self, i: usize) -> bool {
+        self.first[i] == Err(Errno::ENOENT)
+    }
+
+    /// Lookups that one side answered wrongly, in the order of the recording.
     pub(crate) fn disagreements(&self) -> impl Iterator<Item = &Finding<'a>> {
         self.findings.values().filter(|finding| finding.verdict == Verdict::Disagreement)
     }
 
-    /// Lookups whose right answer changed meanwhile, in the order of the trace.
+    /// Lookups whose right answer changed meanwhile, in the order of the recording.
     pub(crate) fn changed(&self) -> impl Iterator<Item = &Finding<'a>> {
         self.findings.values().filter(|finding| finding.verdict == Verdict::Changed)
     }
 }
 
-fn ask(context: &Context, question: &Question) -> Answer {
-    context.access(&question.path[..], question.want)
-}
-
-/// An answer in a word.
-pub(crate) fn word(answer: Answer) -> String {
-    match answer {
-        Ok(()) => "ok".into(),
-        Err(errno) => errno.name().map_or_else(|| format!("errno {}", errno.raw()), str::to_owned),
-    }
+fn prepare(recording: &Recording, recorded: &Recorded, kernel: &Kernel) -> Prepared {
+    let lookup = &recorded.lookup;
+    let joined = match lookup.start {
+        pathwalk_recording::Start::Directory(number) => match kernel.start(number) {
+            StartDirectory::Open(_) | StartDirectory::Gone(_) => None,
+            StartDirectory::Joined => Some(&*recording.starts[number as usize]),
+        },
+        pathwalk_recording::Start::Root => None,
+    };
+    Prepared::new(lookup, joined)
 }
 
 #[cfg(test)]
 mod tests {
     use pathwalk::{Access, Credentials};
     use pathwalk_bench::listing::Listing;
+    use pathwalk_bench::trace::{Question, Trace};
 
+    use super::super::answer::Found;
+    use super::super::source::recording_of;
     use super::*;
 
     /// An engine over a tree that is not this machine's: there is nothing in its `/tmp`.
-    fn elsewhere() -> Context {
-        machine::over(Listing::gcc(), Credentials::root()).unwrap()
+    fn elsewhere() -> Engine {
+        Engine::new(machine::over(Listing::gcc(), Credentials::root()).unwrap(), &[])
     }
 
-    fn about(path: &std::path::Path) -> [Question; 1] {
-        [Question { line: 7, path: path.as_os_str().as_encoded_bytes().into(), want: Access::empty() }]
+    fn about(path: &std::path::Path) -> Recording {
+        recording_of(&Trace::repeated(path.as_os_str().as_encoded_bytes(), Access::empty(), 2), None)
     }
+
+    const ANSWERED: [Place; 1] = [Place::At(None)];
 
     #[test]
     fn a_wrong_answer_is_a_disagreement_once() {
         let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
-        let questions = about(file.path());
-        let mut interview = Interview::new(&questions, LastLinks::of_this_machine());
-        interview.compare(&elsewhere()).unwrap();
-        interview.compare(&elsewhere()).unwrap();
+        let recording = about(file.path());
+        let mut interview = Interview::new(&recording, LastLinks::of_this_machine(), &mut || ());
+        interview.compare(&ANSWERED, &elsewhere(), &mut || ()).unwrap();
+        interview.compare(&ANSWERED, &elsewhere(), &mut || ()).unwrap();
         let found: Vec<_> = interview.disagreements().collect();
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].ours, found[0].kernel, found[0].fresh), (Err(Errno::ENOENT), Ok(()), Ok(())));
-        assert_eq!((interview.changed().count(), interview.absent()), (0, 0));
+        let allowed = Ok(Found::Allowed);
+        assert_eq!((&found[0].ours, &found[0].kernel, &found[0].fresh), (&Err(Errno::ENOENT), &allowed, &allowed));
+        assert_eq!((interview.changed().count(), interview.is_absent(0)), (0, false));
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_asked() {
+        let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        let recording = about(file.path());
+        let mut interview = Interview::new(&recording, LastLinks::of_this_machine(), &mut || ());
+        let left_out = [Place::LeftOut(super::super::survey::Reason::Device)];
+        interview.compare(&left_out, &elsewhere(), &mut || ()).unwrap();
+        assert_eq!(interview.disagreements().count() + interview.changed().count(), 0);
     }
 
     #[test]
     fn a_tree_that_changed_is_nobodys_fault() {
         let dir = tempfile::tempdir_in("/tmp").unwrap();
         let path = dir.path().join("late");
-        let questions = about(&path);
-        let mut interview = Interview::new(&questions, LastLinks::of_this_machine());
-        interview.compare(&elsewhere()).unwrap();
+        let recording = about(&path);
+        let mut interview = Interview::new(&recording, LastLinks::of_this_machine(), &mut || ());
+        interview.compare(&ANSWERED, &elsewhere(), &mut || ()).unwrap();
         assert_eq!(interview.changed().count(), 0);
         std::fs::write(&path, "").unwrap();
-        interview.compare(&elsewhere()).unwrap();
-        assert_eq!((interview.changed().count(), interview.disagreements().count(), interview.absent()), (1, 0, 1));
+        interview.compare(&ANSWERED, &elsewhere(), &mut || ()).unwrap();
+        assert_eq!((interview.changed().count(), interview.disagreements().count()), (1, 0));
+        assert!(interview.is_absent(0));
+    }
+
+    #[test]
+    fn a_question_of_line_seven_keeps_its_line() {
+        let trace = Trace::parse(b"/a\tF_OK\n/a\tF_OK\n/b\tF_OK").unwrap();
+        let recording = recording_of(&trace, None);
+        let lines: Vec<_> = recording.lookups.iter().map(|recorded| (recorded.line, recorded.answers.total())).collect();
+        assert_eq!(lines, [(1, 2), (3, 1)]);
+        assert_eq!(recording.sequence, [0, 0, 1]);
+        let Question { line, .. } = trace.questions()[2];
+        assert_eq!(line, 3);
     }
 }

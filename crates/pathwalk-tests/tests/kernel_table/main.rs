@@ -1,14 +1,13 @@
 //! The rules of pathname lookup, as a table: the running kernel is asked, on a tmpfs, and so is the engine, on the reference
 //! file system, over the same nasty trees. Every answer must be the same: errno, attributes, link bodies, where a handle leads.
 //!
-//! - `place`: where the kernel's side lives; `tree`: what is in it; `asker`: who asks; `paths` and `question`: what is asked;
-//!   `table`: all of it, cold and warm.
+//! - `pathwalk_tests::place`: where the kernel's side lives; `tree`: what is in it; `asker`: who asks; `paths` and `question`:
+//!   what is asked; `table`: all of it, cold and warm.
 //!
 //! Needs root or user namespaces; says what was skipped where neither is to be had.
 
 mod asker;
 mod paths;
-mod place;
 mod question;
 mod table;
 mod tree;
@@ -20,12 +19,10 @@ use pathwalk_memfs::{LinkBodies, MemFs, Options};
 use rustix::mount::MountFlags as KernelMountFlags;
 
 use asker::{BARE_ROOT, OTHER, ROOT, everybody, some};
-use place::{Filesystem, Place, in_a_place, skipped};
+use pathwalk_tests::place::{self, Filesystem, PROTECTED_SYMLINKS, Place, Protection, in_a_place};
+use pathwalk_tests::skipped;
 use table::{Cwd, Origin, Start, Table, builder};
 use tree::Entry;
-
-/// The kernel's switch for links in sticky directories.
-const PROTECTED_SYMLINKS: &str = "/proc/sys/fs/protected_symlinks";
 
 /// Lays the tree out on both sides.
 fn build(place: &Place, builder: VfsBuilder, options: Options, tree: &[Entry]) -> Vfs {
@@ -185,25 +182,6 @@ fn switches_of_the_mount() {
             Table { place, vfs: &vfs, askers, starts: vec![Start::cwd("/")], paths: paths.clone() }.check();
         }
     });
-}
-
-/// Sets the kernel's switch, and back when dropped.
-struct Protection(String);
-
-impl Protection {
-    fn set(value: &str) -> std::io::Result<Protection> {
-        let before = fs::read_to_string(PROTECTED_SYMLINKS)?;
-        fs::write(PROTECTED_SYMLINKS, value)?;
-        Ok(Protection(before))
-    }
-}
-
-impl Drop for Protection {
-    fn drop(&mut self) {
-        if let Err(error) = fs::write(PROTECTED_SYMLINKS, &self.0) {
-            eprintln!("{PROTECTED_SYMLINKS} could not be set back to {}: {error}", self.0);
-        }
-    }
 }
 
 #[test]

@@ -79,30 +79,40 @@ impl Acl {
     /// The owner's entry, then a named user's (through the mask); then any matching group entry that grants all of it
     /// (through the mask); if a group matched and none granted, refused; else other's.
     pub fn permits(&self, who: &Subject<'_>, uid: u32, gid: u32, want: Access) -> bool {
-        let mask = self.find(|tag| tag == AclTag::Mask).unwrap_or(Access::all());
-        if who.uid() == uid {
-            return self.find(|tag| tag == AclTag::Owner).is_some_and(|grants| grants.contains(want));
-        }
-        if let Some(grants) = self.find(|tag| tag == AclTag::User(who.uid())) {
-            return (grants & mask).contains(want);
-        }
-        let mut matched = false;
-        for entry in &self.0 {
-            let applies = match entry.tag {
-                AclTag::Group => who.in_group(gid),
-                AclTag::NamedGroup(group) => who.in_group(group),
-                _ => false,
-            };
-            if applies && entry.grants.contains(want) {
-                return mask.contains(want);
-            }
-            matched |= applies;
-        }
-        !matched && self.find(|tag| tag == AclTag::Other).is_some_and(|grants| grants.contains(want))
+        let grants = |entry: AclEntry| match entry.tag {
+            AclTag::Owner | AclTag::Other => entry.grants,
+            _ => entry.grants & self.mask(),
+        };
+        self.deciding(who, uid, gid, want).is_some_and(|entry| grants(entry).contains(want))
     }
 
-    fn find(&self, is: impl Fn(AclTag) -> bool) -> Option<Access> {
-        self.0.iter().find(|entry| is(entry.tag)).map(|entry| entry.grants)
+    /// The entry by which [`permits`](Self::permits) decides, before the mask: of the groups that match the first that grants all of `want`, or
+    /// else the first. `None` if the list has none for `who`, which refuses.
+    pub fn deciding(&self, who: &Subject<'_>, uid: u32, gid: u32, want: Access) -> Option<AclEntry> {
+        if who.uid() == uid {
+            return self.find(|tag| tag == AclTag::Owner);
+        }
+        if let Some(entry) = self.find(|tag| tag == AclTag::User(who.uid())) {
+            return Some(entry);
+        }
+        let applies = |entry: &&AclEntry| match entry.tag {
+            AclTag::Group => who.in_group(gid),
+            AclTag::NamedGroup(group) => who.in_group(group),
+            _ => false,
+        };
+        let mut matching = self.0.iter().filter(applies);
+        let first = matching.clone().next();
+        let granting = matching.find(|entry| entry.grants.contains(want));
+        granting.or(first).copied().or_else(|| self.find(|tag| tag == AclTag::Other))
+    }
+
+    /// The most that named users and any group get: everything where there is no such entry.
+    pub fn mask(&self) -> Access {
+        self.find(|tag| tag == AclTag::Mask).map_or(Access::all(), |entry| entry.grants)
+    }
+
+    fn find(&self, is: impl Fn(AclTag) -> bool) -> Option<AclEntry> {
+        self.0.iter().find(|entry| is(entry.tag)).copied()
     }
 }
 
@@ -151,6 +161,21 @@ mod tests {
         assert!(!may(12, &[20], Access::READ), "a group that matched and did not grant refuses, whatever others get");
         assert!(may(12, &[20, 30], Access::READ), "any matching group may grant");
         assert!(may(12, &[], Access::READ) && !may(12, &[], Access::EXECUTE));
+    }
+
+    #[test]
+    fn the_deciding_entry_is_told() {
+        let deciding = |uid, groups: &[u32], want| {
+            let who = Credentials::user(uid, 1, groups);
+            list().deciding(&who.effective(), 10, 20, want).map(|entry| entry.tag)
+        };
+        assert_eq!(deciding(10, &[], Access::WRITE), Some(AclTag::Owner));
+        assert_eq!(deciding(11, &[20], Access::WRITE), Some(AclTag::User(11)));
+        assert_eq!(deciding(12, &[20, 30], Access::READ), Some(AclTag::NamedGroup(30)), "the one that grants");
+        assert_eq!(deciding(12, &[20, 30], Access::all()), Some(AclTag::Group), "where none grants, the first");
+        assert_eq!(deciding(12, &[], Access::READ), Some(AclTag::Other));
+        assert_eq!(Acl::new(Vec::new()).deciding(&Credentials::root().effective(), 1, 1, Access::READ), None);
+        assert_eq!((list().mask(), Acl::new(Vec::new()).mask()), (Access::READ | Access::EXECUTE, Access::all()));
     }
 
     #[test]

@@ -111,6 +111,29 @@ fn sorted(groups: &[u32]) -> Arc<[u32]> {
     groups.into()
 }
 
+/// As what somebody comes to a node: whose bits of its mode are his. Source: `path_resolution(7)`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Class {
+    /// As its owner.
+    Owner,
+    /// As one of its group.
+    Group,
+    /// As anybody else.
+    Other,
+}
+
+impl Class {
+    /// What these bits of a mode grant.
+    pub fn grants(self, mode: u16) -> Access {
+        let shift = match self {
+            Class::Owner => 6,
+            Class::Group => 3,
+            Class::Other => 0,
+        };
+        Access::from_bits_truncate((mode >> shift & 7) as u8)
+    }
+}
+
 /// One side of some [`Credentials`], as checks see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
@@ -141,6 +164,17 @@ impl Subject<'_> {
         self.ids.gid == gid || self.groups.binary_search(&gid).is_ok()
     }
 
+    /// As what he comes to `node`: the first of owner, group and other that he is, whatever it grants. Cost: as [`in_group`](Self::in_group).
+    pub fn class_of(&self, node: &Attributes) -> Class {
+        if self.uid() == node.uid {
+            Class::Owner
+        } else if self.in_group(node.gid) {
+            Class::Group
+        } else {
+            Class::Other
+        }
+    }
+
     /// Whether capabilities grant what mode bits or ACL refuse.
     ///
     /// Directories: `CAP_DAC_READ_SEARCH` unless writing, else `CAP_DAC_OVERRIDE`. Others: `CAP_DAC_READ_SEARCH` for pure
@@ -156,5 +190,23 @@ impl Subject<'_> {
             return all || (reading && !want.contains(Access::WRITE));
         }
         (reading && want == Access::READ) || (all && (!want.contains(Access::EXECUTE) || mode & 0o111 != 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_class_that_applies_is_his() {
+        let node = Attributes { uid: 10, gid: 20, ..Attributes::new(FileType::Regular, 0o754) };
+        let class = |uid, groups: &[u32]| Credentials::user(uid, 1, groups).effective().class_of(&node);
+        assert_eq!(class(10, &[20]), Class::Owner);
+        assert_eq!(class(11, &[5, 20]), Class::Group);
+        assert_eq!(class(11, &[5]), Class::Other);
+        assert_eq!(class(0, &[]), Class::Other, "capabilities are asked later");
+        assert_eq!(Class::Owner.grants(node.mode), Access::all());
+        assert_eq!(Class::Group.grants(node.mode), Access::READ | Access::EXECUTE);
+        assert_eq!(Class::Other.grants(node.mode), Access::READ);
     }
 }

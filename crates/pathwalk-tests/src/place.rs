@@ -1,4 +1,4 @@
-//! Where the kernel's side of the table lives: a tmpfs in a mount namespace of its own.
+//! Where the kernel's side of a table of questions lives: a tmpfs in a mount namespace of its own.
 //!
 //! A test re-executes itself as a child that enters the namespace before it has threads, so that the test process keeps its
 //! own mounts and user. As root a mount namespace is enough; anybody else gets a user namespace with it, in which one user is
@@ -8,6 +8,7 @@
 //! It does not clean up mounts: they go with the namespace, when the child ends.
 
 use std::env;
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -15,17 +16,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
 
-use pathwalk_tests::SKIPPED;
-pub(crate) use pathwalk_tests::skipped;
+use rustix::fs::FlockOperation;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount};
 use rustix::thread::UnshareFlags;
+
+use crate::{SKIPPED, skipped};
 
 /// Set in the child: which namespace it is in, and the directory that is its own.
 const KIND: &str = "PATHWALK_TABLE_NAMESPACE";
 const DIR: &str = "PATHWALK_TABLE_DIR";
 
-/// Only one child at a time: `protected_symlinks` is a switch of the whole machine.
+/// Only one child at a time: `protected_symlinks` is a switch of the whole machine, so tests of other programs wait, too.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The kernel's switch for links in sticky directories.
+pub const PROTECTED_SYMLINKS: &str = "/proc/sys/fs/protected_symlinks";
 
 /// Which namespaces the child enters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +42,7 @@ enum Namespace {
 
 /// Which users may own files and ask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Users {
+pub enum Users {
     /// Any.
     All,
     /// User 0 of a namespace that maps no other.
@@ -46,7 +51,7 @@ pub(crate) enum Users {
 
 /// Whether the directory is a mount whose switches may be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Filesystem {
+pub enum Filesystem {
     /// A tmpfs of our own.
     OwnTmpfs,
     /// Whatever holds temporary files.
@@ -54,14 +59,18 @@ pub(crate) enum Filesystem {
 }
 
 /// A directory of the kernel's that a test has for itself.
-pub(crate) struct Place {
-    pub(crate) dir: PathBuf,
-    pub(crate) users: Users,
-    pub(crate) filesystem: Filesystem,
+#[derive(Debug)]
+pub struct Place {
+    /// Where it is.
+    pub dir: PathBuf,
+    /// Who may own files in it, and ask.
+    pub users: Users,
+    /// What it is.
+    pub filesystem: Filesystem,
 }
 
 /// Runs `body` in a child, in a place of its own. `test` is the full name of the calling test.
-pub(crate) fn in_a_place(test: &str, body: impl FnOnce(&Place)) {
+pub fn in_a_place(test: &str, body: impl FnOnce(&Place)) {
     if env::var_os(KIND).is_some() {
         match Place::enter() {
             Ok(place) => body(&place),
@@ -70,6 +79,9 @@ pub(crate) fn in_a_place(test: &str, body: impl FnOnce(&Place)) {
         return;
     }
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // Locked until it is closed.
+    let switch = File::open(PROTECTED_SYMLINKS).ok();
+    let _one_of_all = switch.as_ref().and_then(|switch| rustix::fs::flock(switch, FlockOperation::LockExclusive).ok());
     let dir = tempfile::tempdir().expect("a temporary directory");
     let mut refusals = String::new();
     for namespace in [Namespace::Mount, Namespace::UserAndMount, Namespace::None] {
@@ -148,7 +160,7 @@ impl Place {
     /// Makes the place the root and the working directory of this thread and of no other.
     ///
     /// A tmpfs becomes the root of a namespace, so that `..` ends there even for who starts outside of a changed root.
-    pub(crate) fn become_root(&self) -> io::Result<()> {
+    pub fn become_root(&self) -> io::Result<()> {
         let namespace = match self.filesystem {
             Filesystem::OwnTmpfs => UnshareFlags::NEWNS,
             Filesystem::Host => UnshareFlags::empty(),
@@ -168,7 +180,7 @@ impl Place {
     }
 
     /// Sets the switches of the mount (not of the file system on it).
-    pub(crate) fn remount(&self, flags: MountFlags) -> io::Result<()> {
+    pub fn remount(&self, flags: MountFlags) -> io::Result<()> {
         Ok(mount_remount(&self.dir, MountFlags::BIND | flags, "")?)
     }
 }
@@ -184,4 +196,25 @@ fn users(dir: &Path) -> Users {
     let owned = std::fs::write(&probe, "").and_then(|()| chown(&probe, Some(1000), Some(1000)));
     let _ = std::fs::remove_file(&probe);
     if owned.is_ok() { Users::All } else { Users::OnlyRoot }
+}
+
+/// The kernel's switch for links in sticky directories, set, and set back when dropped.
+#[derive(Debug)]
+pub struct Protection(String);
+
+impl Protection {
+    /// Sets it. The error says that this process may not.
+    pub fn set(value: &str) -> io::Result<Protection> {
+        let before = std::fs::read_to_string(PROTECTED_SYMLINKS)?;
+        std::fs::write(PROTECTED_SYMLINKS, value)?;
+        Ok(Protection(before))
+    }
+}
+
+impl Drop for Protection {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::write(PROTECTED_SYMLINKS, &self.0) {
+            eprintln!("{PROTECTED_SYMLINKS} could not be set back to {}: {error}", self.0);
+        }
+    }
 }

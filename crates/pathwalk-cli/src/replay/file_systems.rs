@@ -1,0 +1,80 @@
+//! Which file systems are not made of files: what their names lead to belongs to a process or to the running kernel.
+//!
+//! A node is told by its device number, which `/proc/self/mountinfo` lists with the type. To be read before another root is entered.
+//! What is on no line of it, as a subvolume of btrfs, is ordinary. Source: `proc(5)`.
+
+use std::collections::HashMap;
+
+use pathwalk::Device;
+
+/// Types of file systems whose lookups are left out.
+const SPECIAL: [&str; 18] = [
+    "proc",
+    "sysfs",
+    "devpts",
+    "devtmpfs",
+    "cgroup",
+    "cgroup2",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "bpf",
+    "configfs",
+    "fusectl",
+    "pstore",
+    "efivarfs",
+    "binfmt_misc",
+    "selinuxfs",
+    "smackfs",
+    "nsfs",
+];
+
+/// The special file systems that are mounted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct FileSystems {
+    special: HashMap<(u32, u32), &'static str>,
+}
+
+impl FileSystems {
+    /// Those that this process sees; `None` if it is not told.
+    pub(crate) fn of_this_process() -> Option<FileSystems> {
+        std::fs::read("/proc/self/mountinfo").ok().map(|text| FileSystems::parse(&text))
+    }
+
+    fn parse(mountinfo: &[u8]) -> FileSystems {
+        FileSystems { special: mountinfo.split(|byte| *byte == b'\n').filter_map(parse_line).collect() }
+    }
+
+    /// The type of the file system on this device, if it is a special one.
+    pub(crate) fn special(&self, device: Device) -> Option<&'static str> {
+        self.special.get(&(device.major, device.minor)).copied()
+    }
+}
+
+fn parse_line(line: &[u8]) -> Option<((u32, u32), &'static str)> {
+    // A number of optional fields ends with a dash; before them, no field is a dash.
+    let mut fields = line.split(|byte| *byte == b' ');
+    let device = std::str::from_utf8(fields.nth(2)?).ok()?;
+    let (major, minor) = device.split_once(':')?;
+    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
+    let kind = SPECIAL.into_iter().find(|special| special.as_bytes() == kind)?;
+    Some(((major.parse().ok()?, minor.parse().ok()?), kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_go_by_device() {
+        let text = b"22 27 0:21 / /proc rw,relatime - proc proc rw\n\
+            27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n\
+            24 27 0:6 / /de\\040v rw shared:7 - devtmpfs devtmpfs rw\n\
+            malformed\n1 2 x:y / / rw - proc proc rw\n1 2 3:4 / / rw\n\n";
+        let known = FileSystems::parse(text);
+        let at = |major, minor| known.special(Device { major, minor });
+        assert_eq!((at(0, 21), at(0, 6)), (Some("proc"), Some("devtmpfs")));
+        assert_eq!((at(254, 0), at(3, 4), at(0, 99)), (None, None, None));
+        assert_eq!(known.special.len(), 2);
+    }
+}

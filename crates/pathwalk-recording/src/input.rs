@@ -1,0 +1,236 @@
+//! Bytes in, lines out: whether they are packed, what they are, and where lines end.
+//!
+//! The room for a line is bounded. A longer one is told as such, with its beginning, and skipped.
+
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::error::ReadError;
+use crate::kind::{Kind, kind_of};
+
+/// How much of an input its kind is told from, unpacked.
+pub const BEGINNING: usize = 64 << 10;
+
+/// Longest line in bytes. strace's own limit is that of its strings, which are 32 bytes long if nobody asks for more.
+pub(crate) const LONGEST_LINE: usize = 1 << 20;
+
+/// Most lines that are handed out at once.
+pub(crate) const BATCH: usize = 16;
+
+/// What begins every gzip file. Source: RFC 1952.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Bytes asked of the source at once; they should fit into a core's cache.
+const PIECE: usize = 256 << 10;
+
+/// A recording or a trace, plain or packed with gzip.
+pub struct Input<R> {
+    source: Source<R>,
+    /// Bytes that were read; those up to `start` were handed out.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    finished: bool,
+    unpacked: u64,
+    cut_short: Option<String>,
+}
+
+enum Source<R> {
+    Plain(Counted<R>),
+    Packed(Box<MultiGzDecoder<BufReader<Counted<R>>>>),
+}
+
+/// Counts what it reads; what was already read comes first.
+struct Counted<R> {
+    first: Cursor<Vec<u8>>,
+    source: R,
+    bytes: u64,
+}
+
+/// A line, without its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RawLine<'a> {
+    /// Whole.
+    Whole(&'a [u8]),
+    /// The last one, which has no end.
+    Unended(&'a [u8]),
+    /// The beginning of one that is longer than [`LONGEST_LINE`].
+    TooLong(&'a [u8]),
+}
+
+impl<R: Read> Input<R> {
+    /// Looks at the beginning of `source`, and unpacks if need be. Plain sources need no buffer of their own.
+    pub fn new(mut source: R) -> Result<Input<R>, ReadError> {
+        let mut magic = Vec::new();
+        (&mut source).take(GZIP.len() as u64).read_to_end(&mut magic).map_err(|source| ReadError::Io { bytes: 0, source })?;
+        let packed = magic == GZIP;
+        let source = Counted { first: Cursor::new(magic), source, bytes: 0 };
+        let source = match packed {
+            true => Source::Packed(Box::new(MultiGzDecoder::new(BufReader::with_capacity(PIECE, source)))),
+            false => Source::Plain(source),
+        };
+        let mut input = Input { source, buffer: vec![0; PIECE], start: 0, end: 0, finished: false, unpacked: 0, cut_short: None };
+        while input.end < BEGINNING && !input.finished {
+            input.fill()?;
+        }
+        Ok(input)
+    }
+
+    /// What it is, as its beginning tells. To be asked before anything is taken out.
+    pub fn kind(&self) -> Kind {
+        kind_of(&self.buffer[self.start..self.end.min(self.start + BEGINNING)])
+    }
+
+    /// What it looks like if it is neither a recording nor a trace: for an error.
+    pub fn not_readable(&self) -> ReadError {
+        let beginning = &self.buffer[self.start..self.end];
+        let looks = match memchr::memchr(0, beginning) {
+            Some(_) => "it has NUL bytes, so it is no text".to_owned(),
+            None => {
+                format!("it begins with \"{}\"", shortened(beginning.split(|byte| *byte == b'\n').next().unwrap_or_default()))
+            }
+        };
+        match self.kind() {
+            Kind::Empty => ReadError::Empty,
+            Kind::Trace => ReadError::Trace,
+            Kind::Strace | Kind::Neither => ReadError::Neither { looks },
+        }
+    }
+
+    /// All of it, unpacked: for a trace, which is held in memory.
+    pub fn into_bytes(mut self) -> Result<Vec<u8>, ReadError> {
+        while !self.finished {
+            self.make_room();
+            self.fill()?;
+        }
+        if let Some(problem) = self.cut_short {
+            return Err(ReadError::CutShort { problem });
+        }
+        self.buffer.truncate(self.end);
+        Ok(self.buffer.split_off(self.start))
+    }
+
+    /// Bytes read from the source so far, still packed if they are.
+    pub fn bytes_read(&self) -> u64 {
+        match &self.source {
+            Source::Plain(counted) => counted.bytes,
+            Source::Packed(decoder) => decoder.get_ref().get_ref().bytes,
+        }
+    }
+
+    /// Bytes read so far, unpacked.
+    pub(crate) fn unpacked(&self) -> u64 {
+        self.unpacked
+    }
+
+    /// What is wrong with a packed file that ended early.
+    pub(crate) fn take_cut_short(&mut self) -> Option<String> {
+        self.cut_short.take()
+    }
+
+    /// Calls `each` with the lines, some at a time, and `piece` with the input before the lines of every piece of it.
+    pub(crate) fn lines(&mut self, mut each: impl FnMut(&[RawLine<'_>]), mut piece: impl FnMut(&Self)) -> Result<(), ReadError> {
+        loop {
+            piece(self);
+            let unread = &self.buffer[self.start..self.end];
+            let mut begin = 0;
+            let mut some = [RawLine::Whole(b""); BATCH];
+            let mut count = 0;
+            for newline in memchr::memchr_iter(b'\n', unread) {
+                some[count] = RawLine::Whole(&unread[begin..newline]);
+                begin = newline + 1;
+                count += 1;
+                if count == BATCH {
+                    each(&some);
+                    count = 0;
+                }
+            }
+            each(&some[..count]);
+            self.start += begin;
+            let rest = &self.buffer[self.start..self.end];
+            if self.finished {
+                if !rest.is_empty() {
+                    each(&[RawLine::Unended(rest)]);
+                }
+                return Ok(());
+            }
+            if rest.len() > LONGEST_LINE {
+                each(&[RawLine::TooLong(rest)]);
+                self.skip_line()?;
+            }
+            self.make_room();
+            self.fill()?;
+        }
+    }
+
+    /// Throws away what is left of the line.
+    fn skip_line(&mut self) -> Result<(), ReadError> {
+        loop {
+            if let Some(newline) = memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
+                self.start += newline + 1;
+                return Ok(());
+            }
+            (self.start, self.end) = (0, 0);
+            if self.finished {
+                return Ok(());
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Moves what is left to the front, and sees to it that a piece fits behind it.
+    fn make_room(&mut self) {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.buffer.len() - self.end < PIECE / 2 {
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+    }
+
+    /// Reads once. A packed source that cannot be unpacked any further ends there.
+    fn fill(&mut self) -> Result<(), ReadError> {
+        let room = &mut self.buffer[self.end..];
+        let read = loop {
+            let read = match &mut self.source {
+                Source::Plain(source) => source.read(room),
+                Source::Packed(decoder) => decoder.read(room),
+            };
+            match read {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => break read,
+            }
+        };
+        let damaged =
+            |kind| matches!(kind, io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData);
+        let read = match (read, &self.source) {
+            (Err(error), Source::Packed(_)) if damaged(error.kind()) => {
+                self.cut_short = Some(error.to_string());
+                0
+            }
+            (read, _) => read.map_err(|source| ReadError::Io { bytes: self.unpacked, source })?,
+        };
+        self.end += read;
+        self.unpacked += read as u64;
+        self.finished = read == 0;
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let read = match self.first.fill_buf()?.is_empty() {
+            true => self.source.read(room)?,
+            false => self.first.read(room)?,
+        };
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// Escaped, and cut off where a message would get too long.
+pub(crate) fn shortened(text: &[u8]) -> String {
+    const MOST: usize = 80;
+    let dots = if text.len() > MOST { "..." } else { "" };
+    format!("{}{dots}", text[..text.len().min(MOST)].escape_ascii())
+}

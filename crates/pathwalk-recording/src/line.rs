@@ -1,0 +1,320 @@
+//! A line of strace's text: who, when, and what kind of line it is.
+//!
+//! In front may stand the process (`-f`), its program's name (`-Y`), a time (`-t`, `-tt`, `-ttt`, `-r`), and a number in brackets (`-n`,
+//! `-i`). Times are skipped. What a call says is not looked at here, see [`call_text`](crate::call_text).
+
+/// Whose line it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Who {
+    /// It does not say: the only process there is.
+    Unnamed,
+    /// As `strace -f -o FILE` writes.
+    Plain(u32),
+    /// As `strace -f` writes to standard error while there are several: `[pid 12]`.
+    Bracketed(u32),
+}
+
+/// What stands behind the prefix.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Body<'a> {
+    /// A call with its result, maybe: from its name on.
+    Call(&'a [u8]),
+    /// The beginning of a call during which another process' line came.
+    Unfinished(&'a [u8]),
+    /// What follows upon [`Unfinished`](Self::Unfinished).
+    Resumed {
+        /// The call.
+        name: &'a [u8],
+        /// From where it had been broken off.
+        text: &'a [u8],
+    },
+    /// The beginning of a call that goes on under another number, as `execve` of a thread does.
+    PidChanged {
+        /// The call.
+        text: &'a [u8],
+        /// The number.
+        to: u32,
+    },
+    /// The process is no more.
+    Exited,
+    /// The thread goes on as this process; the line is that of the process which it took the place of.
+    Became(u32),
+    /// A message of strace stands in the middle of a line: the next line continues it.
+    Broken {
+        /// How long the message is; it ends the line.
+        message: usize,
+    },
+    /// A signal, or a message of strace, or nothing: without consequence.
+    Note,
+    /// None of strace's.
+    Garbage,
+}
+
+/// A line, taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) who: Who,
+    pub(crate) body: Body<'a>,
+}
+
+const UNFINISHED: &[u8] = b"<unfinished ...>";
+const DETACHED: &[u8] = b"<detached ...>";
+
+/// Takes a line apart; it has no newline.
+pub(crate) fn parse(text: &[u8]) -> Line<'_> {
+    let text = text.strip_suffix(b"\r").unwrap_or(text);
+    if text.is_empty() {
+        return Line { who: Who::Unnamed, body: Body::Note };
+    }
+    let (who, rest) = who(text);
+    Line { who, body: body(without_time(rest)) }
+}
+
+fn who(text: &[u8]) -> (Who, &[u8]) {
+    if let Some(rest) = text.strip_prefix(b"[pid") {
+        let named = number(trim(rest)).and_then(|(pid, rest)| {
+            let rest = without_name(rest).strip_prefix(b"]")?;
+            Some((Who::Bracketed(pid), trim(rest)))
+        });
+        return named.unwrap_or((Who::Unnamed, text));
+    }
+    match number(text) {
+        // With a point or a colon it is a time.
+        Some((pid, rest)) if matches!(rest.first(), Some(b' ' | b'<')) => {
+            let rest = without_name(rest);
+            if rest.first() == Some(&b' ') { (Who::Plain(pid), trim(rest)) } else { (Who::Unnamed, text) }
+        }
+        _ => (Who::Unnamed, trim(text)),
+    }
+}
+
+/// Without the program's name of `-Y`: `<sh>`.
+fn without_name(text: &[u8]) -> &[u8] {
+    match text.strip_prefix(b"<").and_then(|rest| memchr::memchr(b'>', rest)) {
+        Some(end) => &text[end + 2..],
+        None => text,
+    }
+}
+
+/// Without times, and numbers in brackets.
+fn without_time(mut text: &[u8]) -> &[u8] {
+    loop {
+        let closing = match text.first() {
+            Some(b'0'..=b'9') => b' ',
+            Some(b'[') => b']',
+            Some(b'(') => b')',
+            _ => return text,
+        };
+        let Some(end) = memchr::memchr(closing, text) else { return text };
+        let inner = &text[usize::from(closing != b' ')..end];
+        let fits = match closing {
+            b' ' => inner.iter().all(|byte| matches!(byte, b'0'..=b'9' | b':' | b'.' | b'-' | b'+' | b'T')),
+            b']' => inner.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f' | b' ' | b'?')),
+            _ => inner.starts_with(b"+ "),
+        };
+        if !fits {
+            return text;
+        }
+        text = trim(&text[end + 1..]);
+    }
+}
+
+fn body(text: &[u8]) -> Body<'_> {
+    match text.first() {
+        Some(b'a'..=b'z' | b'_' | b'A'..=b'Z') => named(text),
+        Some(b'<') => resumed(text).unwrap_or(Body::Garbage),
+        Some(b'+') => ended(text),
+        Some(b'-') if text.starts_with(b"--- ") && text.ends_with(b" ---") => Body::Note,
+        // A frame of `-k`: " > /lib/libc.so.6(fork+0x10) [0x1234]".
+        Some(b'>') if text.starts_with(b"> ") && text.ends_with(b"]") => Body::Note,
+        _ => Body::Garbage,
+    }
+}
+
+/// A line that begins with a word.
+fn named(text: &[u8]) -> Body<'_> {
+    let name = text.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')).unwrap_or(text.len());
+    if text.get(name) != Some(&b'(') {
+        return if is_message(text) { Body::Note } else { Body::Garbage };
+    }
+    match text.last() {
+        Some(b'>') => {}
+        Some(b'd') if text.ends_with(b" attached") => {
+            let message = memchr::memmem::rfind(text, b"strace: Process ").or_else(|| memchr::memmem::rfind(text, b"Process "));
+            return message.map_or(Body::Garbage, |at| Body::Broken { message: text.len() - at });
+        }
+        _ => return Body::Call(text),
+    }
+    if !text.ends_with(b" ...>") {
+        return Body::Call(without_duration(text));
+    }
+    if let Some(begun) = text.strip_suffix(UNFINISHED).or_else(|| text.strip_suffix(DETACHED)) {
+        return Body::Unfinished(trim_end(begun));
+    }
+    match pid_changed(text) {
+        Some((begun, to)) => Body::PidChanged { text: begun, to },
+        None => Body::Call(text),
+    }
+}
+
+/// Without what `-T` puts behind a call: ` <0.000012>`. Else no two lines would be alike.
+fn without_duration(text: &[u8]) -> &[u8] {
+    let digits = text[..text.len() - 1].iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
+    let call = &text[..text.len() - 1 - digits];
+    if digits == 0 { text } else { call.strip_suffix(b" <").unwrap_or(text) }
+}
+
+/// `execve("/bin/sh", ... <pid changed to 12 ...>`
+fn pid_changed(text: &[u8]) -> Option<(&[u8], u32)> {
+    let begun = text.strip_suffix(b" ...>")?;
+    let at = memchr::memmem::rfind(begun, b"<pid changed to ")?;
+    let (pid, rest) = number(&begun[at + b"<pid changed to ".len()..])?;
+    rest.is_empty().then_some((trim_end(&text[..at]), pid))
+}
+
+/// `<... openat resumed>) = 3`
+fn resumed(text: &[u8]) -> Option<Body<'_>> {
+    let rest = text.strip_prefix(b"<... ")?;
+    let name = &rest[..memchr::memchr(b' ', rest)?];
+    let text = rest[name.len()..].strip_prefix(b" resumed>")?;
+    Some(Body::Resumed { name, text })
+}
+
+/// `+++ exited with 0 +++`
+fn ended(text: &[u8]) -> Body<'_> {
+    let Some(what) = text.strip_prefix(b"+++ ").and_then(|rest| rest.strip_suffix(b" +++")) else { return Body::Garbage };
+    if let Some(by) = what.strip_prefix(b"superseded by execve in pid ") {
+        return number(by).map_or(Body::Garbage, |(pid, _)| Body::Became(pid));
+    }
+    if what.starts_with(b"exited with ") || what.starts_with(b"killed by ") { Body::Exited } else { Body::Note }
+}
+
+/// What strace says about its own doings.
+fn is_message(text: &[u8]) -> bool {
+    let process = text.strip_prefix(b"Process ").and_then(number);
+    text.starts_with(b"strace: ")
+        || process.is_some_and(|(_, rest)| [b" attached", b" detached"].iter().any(|what| rest.starts_with(*what)))
+}
+
+/// Does it end in a result? A cheap look for calls that are not understood any further.
+pub(crate) fn ends_like_a_call(text: &[u8]) -> bool {
+    memchr::memrchr_iter(b'=', text).any(|equals| {
+        let before = trim_end(&text[..equals]);
+        before.len() < equals && before.last() == Some(&b')') && text.get(equals + 1) == Some(&b' ') && text.len() > equals + 2
+    })
+}
+
+/// A decimal number, and what follows.
+pub(crate) fn number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (mut value, mut digits) = (0u64, 0);
+    while let Some(digit) = text.get(digits).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        value = value * 10 + u64::from(digit);
+        digits += 1;
+        if value > u64::from(u32::MAX) {
+            return None;
+        }
+    }
+    (digits > 0).then(|| (value as u32, &text[digits..]))
+}
+
+/// Without spaces in front.
+pub(crate) fn trim(text: &[u8]) -> &[u8] {
+    let spaces = text.iter().take_while(|byte| **byte == b' ').count();
+    &text[spaces..]
+}
+
+fn trim_end(text: &[u8]) -> &[u8] {
+    let spaces = text.iter().rev().take_while(|byte| **byte == b' ').count();
+    &text[..text.len() - spaces]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes() {
+        let call = b"access(\"/a\", F_OK) = 0";
+        let cases = [
+            ("", Who::Unnamed),
+            ("12 ", Who::Plain(12)),
+            ("12    ", Who::Plain(12)),
+            ("[pid    12] ", Who::Bracketed(12)),
+            ("12<sh> ", Who::Plain(12)),
+            ("[pid 12<sh>] ", Who::Bracketed(12)),
+            ("12:30:22 ", Who::Unnamed),
+            ("12  12:30:22 ", Who::Plain(12)),
+            ("12  12:30:22.123456 ", Who::Plain(12)),
+            ("1700000000.123456 ", Who::Unnamed),
+            ("12 1700000000.123456 ", Who::Plain(12)),
+            ("     0.000012 ", Who::Unnamed),
+            ("12        0.000012 ", Who::Plain(12)),
+            ("[pid 12]      0.000012 ", Who::Bracketed(12)),
+            ("12 12:30:22 (+     0.000012) ", Who::Plain(12)),
+            ("12 2024-01-02T12:30:22+0100 ", Who::Plain(12)),
+            ("12 [ 257] ", Who::Plain(12)),
+            ("12 12:30:22 [00007f0123456789] ", Who::Plain(12)),
+            ("[????????] ", Who::Unnamed),
+        ];
+        for (prefix, who) in cases {
+            let text = [prefix.as_bytes(), call].concat();
+            assert_eq!(parse(&text), Line { who, body: Body::Call(call) }, "{prefix}");
+            assert_eq!(parse(&[&text[..], b"\r"].concat()).body, Body::Call(call), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn bodies() {
+        let cases: [(&str, Body<'_>); 32] = [
+            ("f(\"/a\") = 3</a> <0.000012>", Body::Call(b"f(\"/a\") = 3</a>")),
+            ("f(\"/a\") = 12<1.5>", Body::Call(b"f(\"/a\") = 12<1.5>")),
+            ("f(>", Body::Call(b"f(>")),
+            ("vfork( <unfinished ...>", Body::Unfinished(b"vfork(")),
+            ("read(3 <detached ...>", Body::Unfinished(b"read(3")),
+            ("<... vfork resumed>)              = 12", Body::Resumed { name: b"vfork", text: b")              = 12" }),
+            ("<... vfork resumed> ) = 12", Body::Resumed { name: b"vfork", text: b" ) = 12" }),
+            ("execve(\"/a\", 0x1 <pid changed to 7 ...>", Body::PidChanged { text: b"execve(\"/a\", 0x1", to: 7 }),
+            ("+++ exited with 0 +++", Body::Exited),
+            ("+++ killed by SIGKILL (core dumped) +++", Body::Exited),
+            ("+++ superseded by execve in pid 8 +++", Body::Became(8)),
+            ("--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---", Body::Note),
+            ("--- stopped by SIGSTOP ---", Body::Note),
+            ("strace: Process 7 attached", Body::Note),
+            ("Process 7 attached (waiting for parent)", Body::Note),
+            ("Process 7 detached", Body::Note),
+            ("", Body::Note),
+            (" > /lib/libc.so.6(fork+0x10) [0x1234]", Body::Note),
+            ("vfork(strace: Process 7 attached", Body::Broken { message: 26 }),
+            ("vfork(Process 7 attached", Body::Broken { message: 18 }),
+            ("hello, world", Body::Garbage),
+            ("+++ hello", Body::Garbage),
+            ("--- hello", Body::Garbage),
+            ("<... vfork", Body::Garbage),
+            ("<html>", Body::Garbage),
+            ("[pid", Body::Garbage),
+            ("[pid 7", Body::Garbage),
+            ("99999999999 access(\"/a\", F_OK) = 0", Body::Call(b"access(\"/a\", F_OK) = 0")),
+            ("12", Body::Garbage),
+            ("12<", Body::Garbage),
+            ("\u{1b}[1m", Body::Garbage),
+            ("f <unfinished ...>", Body::Garbage),
+        ];
+        for (text, body) in cases {
+            assert_eq!(parse(text.as_bytes()).body, body, "{text}");
+        }
+    }
+
+    #[test]
+    fn ends() {
+        for (text, ends) in [
+            ("f(1) = 0", true),
+            ("f()      = ?", true),
+            ("f(1) = 3</a=b>", true),
+            ("f(1)", false),
+            ("f(a = b", false),
+            ("f() =", false),
+        ] {
+            assert_eq!(ends_like_a_call(text.as_bytes()), ends, "{text}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Which process a line belongs to.
+//!
+//! `strace -f -o FILE` numbers every line. On standard error strace numbers lines only while there are several processes: a line
+//! without a number belongs to the only one that is left. The first process is nameless until it is numbered for the first time.
+
+use super::{Life, Processes};
+use crate::line::Who;
+
+/// The number of a process that was never numbered. No process has it.
+const NAMELESS: u32 = 0;
+
+/// How the recording numbers its lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// Every line.
+    All,
+    /// None, or only while there are several processes.
+    Several,
+}
+
+/// What the line is to its process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// A call begins.
+    Begins,
+    /// A call goes on, which began on another line.
+    GoesOn,
+}
+
+impl Processes {
+    /// The number of the process whose line it is. `None` if the recording numbers its lines in another way, so that it cannot be
+    /// strace's.
+    pub(crate) fn number(&mut self, who: Who, part: Part) -> Option<u32> {
+        let form = *self.form.get_or_insert(match who {
+            Who::Plain(_) => Form::All,
+            Who::Unnamed | Who::Bracketed(_) => Form::Several,
+        });
+        match (form, who) {
+            (Form::All, Who::Plain(pid)) => Some(pid),
+            (Form::Several, Who::Bracketed(pid)) => {
+                self.name_the_nameless(pid, part);
+                Some(pid)
+            }
+            (Form::Several, Who::Unnamed) => Some(self.only_one()),
+            _ => None,
+        }
+    }
+
+    /// A number that was never seen is that of the first process, unless the first process is in the middle of a call while another
+    /// call begins: then it is that of a new one.
+    fn name_the_nameless(&mut self, pid: u32, part: Part) {
+        if self.knows(pid) {
+            return;
+        }
+        let Some(nameless) = self.table.get(NAMELESS) else { return };
+        if part == Part::GoesOn || nameless.unfinished.text.is_empty() {
+            self.becomes(NAMELESS, pid);
+        }
+    }
+
+    fn only_one(&self) -> u32 {
+        if self.knows(NAMELESS) {
+            return NAMELESS;
+        }
+        let mut running = self.table.iter().filter(|(_, process)| process.life == Life::Running);
+        match (running.next(), running.next()) {
+            (Some((pid, _)), None) => pid,
+            _ => NAMELESS,
+        }
+    }
+}

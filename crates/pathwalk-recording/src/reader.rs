@@ -1,0 +1,293 @@
+//! From lines to calls: puts calls together that were broken off, lets lines wait whose process is not known yet, and counts what cannot
+//! be read. What a call means is in [`effects`](crate::effects).
+
+use crate::call_text::Problem;
+use crate::calls::Names;
+use crate::directories::{Directories, Place};
+use crate::distinct::{self, Distinct};
+use crate::effects::Repeated;
+use crate::input::{BATCH, RawLine, shortened};
+use crate::line::{self, Body, Line, Who};
+use crate::memo::{Key, Memo, Recipe};
+use crate::processes::{Arrival, Cwd, Part, Processes, Room, Waiting};
+use crate::recording::{Recording, Tally, Unreadable};
+
+/// Unreadable lines that are kept.
+const KEPT: usize = 10;
+
+pub(crate) struct Reader {
+    pub(crate) names: Names,
+    pub(crate) tally: Tally,
+    pub(crate) processes: Processes,
+    pub(crate) directories: Directories,
+    pub(crate) distinct: Distinct,
+    /// Were descriptors seen to be closed?
+    pub(crate) descriptors: distinct::Descriptors,
+    /// For unescaped paths.
+    pub(crate) room: Vec<u8>,
+    memo: Memo,
+    waiting: Waiting,
+    /// The beginning of a line in whose middle stood a message of strace.
+    broken: Vec<u8>,
+}
+
+/// A line that is being read: whole, or joined from several.
+#[derive(Clone, Copy)]
+struct Current<'a> {
+    number: u64,
+    text: &'a [u8],
+}
+
+/// A line, taken apart, and what the memo has of it.
+#[derive(Clone, Copy)]
+struct Taken<'a> {
+    line: Line<'a>,
+    key: Option<Key>,
+    recipe: Option<Recipe>,
+}
+
+impl Taken<'_> {
+    const NOTHING: Taken<'static> = Taken { line: Line { who: Who::Unnamed, body: Body::Note }, key: None, recipe: None };
+}
+
+impl Reader {
+    /// With the absolute path of the directory in which the first process starts, if it is known.
+    pub(crate) fn new(cwd: Option<&[u8]>) -> Reader {
+        let mut directories = Directories::default();
+        let first = cwd.map_or(Cwd::Unknown, |cwd| Cwd::Known(Place::Certain(directories.number_of(cwd))));
+        Reader {
+            names: Names::new(),
+            tally: Tally::default(),
+            processes: Processes::new(first),
+            directories,
+            distinct: Distinct::default(),
+            descriptors: distinct::Descriptors::NotFollowed,
+            room: Vec::new(),
+            memo: Memo::new(),
+            waiting: Waiting::default(),
+            broken: Vec::new(),
+        }
+    }
+
+    /// The next lines, at most [`BATCH`].
+    ///
+    /// Each step is done for all of them before the next one, so that the memo's memory, which is seldom in a core's own cache, is waited
+    /// for once and not once a line.
+    pub(crate) fn lines(&mut self, raw: &[RawLine<'_>]) {
+        let mut taken = [Taken::NOTHING; BATCH];
+        for (raw, taken) in raw.iter().zip(&mut taken) {
+            let RawLine::Whole(text) = raw else { continue };
+            taken.line = line::parse(text);
+            if let Body::Call(call) = taken.line.body {
+                taken.key = Some(self.memo.key(call));
+            }
+        }
+        for taken in &mut taken {
+            if let (Body::Call(call), Some(key)) = (taken.line.body, taken.key) {
+                taken.recipe = self.memo.find(key, call);
+            }
+        }
+        for (raw, taken) in raw.iter().zip(&taken) {
+            self.line(*raw, taken);
+        }
+    }
+
+    fn line(&mut self, raw: RawLine<'_>, taken: &Taken<'_>) {
+        self.tally.lines += 1;
+        let number = self.tally.lines;
+        match raw {
+            RawLine::Whole(text) if self.broken.is_empty() => self.taken(Current { number, text }, taken),
+            RawLine::Unended(text) if is_cut_off(text) => self.unreadable(Current { number, text }, "the last line is cut off"),
+            RawLine::Whole(text) | RawLine::Unended(text) => {
+                let mut whole = std::mem::take(&mut self.broken);
+                whole.extend_from_slice(text);
+                self.text(Current { number, text: &whole });
+            }
+            RawLine::TooLong(text) => self.unreadable(Current { number, text }, "the line is longer than a mebibyte"),
+        }
+        if !self.waiting.is_empty() {
+            self.read_waiting();
+        }
+    }
+
+    /// All was read.
+    pub(crate) fn finish(mut self, bytes: u64, cut_short: Option<String>) -> Recording {
+        self.give_up_waiting();
+        for pid in self.processes.numbers() {
+            self.abandon(pid);
+        }
+        self.tally.bytes = bytes;
+        self.tally.processes = self.processes.seen();
+        self.tally.cut_short = cut_short;
+        self.distinct.finish(self.descriptors, &self.directories, self.tally)
+    }
+
+    /// A line that was not taken apart yet.
+    fn text(&mut self, current: Current<'_>) {
+        self.taken(current, &Taken { line: line::parse(current.text), ..Taken::NOTHING });
+    }
+
+    fn taken(&mut self, current: Current<'_>, taken: &Taken<'_>) {
+        let line = taken.line;
+        match line.body {
+            Body::Call(call) => self.begins(current, line.who, |reader, pid| reader.whole_call(pid, current, call, taken)),
+            Body::Unfinished(call) | Body::PidChanged { text: call, .. } => self.begins(current, line.who, |reader, pid| {
+                reader.begin(pid, current.number, call);
+                if let Body::PidChanged { to, .. } = line.body {
+                    reader.processes.becomes(pid, to);
+                }
+            }),
+            Body::Resumed { name, text } => self.resumes(current, line.who, name, text),
+            Body::Exited => self.exited(current, line.who),
+            Body::Became(from) => {
+                if let Some(pid) = self.processes.number(line.who, Part::GoesOn).filter(|_| self.processes.knows(from)) {
+                    self.processes.becomes(from, pid);
+                }
+            }
+            Body::Broken { message } => {
+                let text = current.text.strip_suffix(b"\r").unwrap_or(current.text);
+                self.broken.clear();
+                self.broken.extend_from_slice(&text[..text.len() - message]);
+            }
+            Body::Note => {}
+            Body::Garbage => self.unreadable(current, "this is no line of strace"),
+        }
+    }
+
+    /// A call on one line: mostly it came before.
+    fn whole_call(&mut self, pid: u32, current: Current<'_>, call: &[u8], taken: &Taken<'_>) {
+        if taken.recipe.is_some_and(|recipe| self.repeat(pid, current.number, recipe) == Repeated::Yes) {
+            return;
+        }
+        match self.read_call(pid, current.number, call) {
+            Ok(recipe) => {
+                if let (Some(key), Some(recipe)) = (taken.key, recipe) {
+                    self.memo.keep(key, call, recipe);
+                }
+            }
+            Err(problem) => self.unreadable(current, problem),
+        }
+    }
+
+    /// A line with which a call begins: it is read if its process is known by now.
+    fn begins(&mut self, current: Current<'_>, who: Who, read: impl FnOnce(&mut Reader, u32)) {
+        let Some(pid) = self.processes.number(who, Part::Begins) else {
+            return self.unreadable(current, "no process is named, as on the other lines");
+        };
+        match self.processes.arrive(pid, &self.waiting) {
+            Arrival::Ready => {
+                self.abandon(pid);
+                read(self, pid);
+            }
+            Arrival::Waits => self.wait(pid, current),
+        }
+    }
+
+    /// The beginning of a call: its end comes on another line.
+    fn begin(&mut self, pid: u32, number: u64, text: &[u8]) {
+        if let Some(flags) = self.names.makes_process(text) {
+            self.processes.clone_begins(pid, flags);
+        }
+        if let Some(unfinished) = self.processes.unfinished(pid) {
+            unfinished.text.clear();
+            unfinished.text.extend_from_slice(text);
+            unfinished.line = number;
+        }
+    }
+
+    fn resumes(&mut self, current: Current<'_>, who: Who, name: &[u8], rest: &[u8]) {
+        const NO_BEGINNING: Problem = "the call's beginning is not in the recording";
+        let Some(pid) = self.processes.number(who, Part::GoesOn) else { return self.unreadable(current, NO_BEGINNING) };
+        if self.waiting.has(pid) {
+            return self.wait(pid, current);
+        }
+        let begun = self.processes.unfinished(pid).filter(|unfinished| unfinished.is_of(name));
+        let Some(begun) = begun.map(std::mem::take) else { return self.unreadable(current, NO_BEGINNING) };
+        let mut text = begun.text;
+        text.extend_from_slice(rest);
+        let read = self.read_call(pid, begun.line, &text);
+        self.report(current, read);
+        // The room is kept for the next one.
+        if let Some(unfinished) = self.processes.unfinished(pid) {
+            text.clear();
+            unfinished.text = text;
+        }
+    }
+
+    fn exited(&mut self, current: Current<'_>, who: Who) {
+        let Some(pid) = self.processes.number(who, Part::GoesOn) else { return };
+        if self.waiting.has(pid) {
+            return self.wait(pid, current);
+        }
+        self.abandon(pid);
+        self.processes.gone(pid);
+    }
+
+    /// A call that was begun will not end any more: what it asked counts, if the beginning tells.
+    fn abandon(&mut self, pid: u32) {
+        let Some(unfinished) = self.processes.unfinished(pid).filter(|unfinished| !unfinished.text.is_empty()) else { return };
+        let mut begun = std::mem::take(unfinished);
+        let beginning = begun.text.len();
+        begun.text.extend_from_slice(b") = ?");
+        let read = self.read_call(pid, begun.line, &begun.text);
+        let current = Current { number: begun.line, text: &begun.text[..beginning] };
+        self.report(current, read.map_err(|_| "the call never returned, and its beginning does not tell what it asked"));
+    }
+
+    /// What it did is told if doing it again needs no reading.
+    fn read_call(&mut self, pid: u32, number: u64, text: &[u8]) -> Result<Option<Recipe>, Problem> {
+        let event = self.names.read(text)?;
+        self.apply(pid, number, event)
+    }
+
+    fn report(&mut self, current: Current<'_>, read: Result<Option<Recipe>, Problem>) {
+        if let Err(problem) = read {
+            self.unreadable(current, problem);
+        }
+    }
+
+    fn unreadable(&mut self, current: Current<'_>, problem: Problem) {
+        self.tally.unreadable += 1;
+        if self.tally.first_unreadable.len() < KEPT {
+            let text = shortened(current.text);
+            self.tally.first_unreadable.push(Unreadable { line: current.number, text, problem });
+        }
+    }
+
+    fn wait(&mut self, pid: u32, current: Current<'_>) {
+        if self.waiting.add(pid, current.number, current.text) == Room::Exhausted {
+            self.give_up_waiting();
+        }
+    }
+
+    /// Reads the lines of those processes whose maker is known by now.
+    fn read_waiting(&mut self) {
+        loop {
+            let processes = &mut self.processes;
+            let maker_known =
+                |waiting: &Waiting, pid| processes.knows(pid) || processes.try_adopt(pid, waiting) == Arrival::Ready;
+            let Some(waiter) = self.waiting.take(maker_known) else { return };
+            for (number, text) in &waiter.lines {
+                self.text(Current { number: *number, text });
+            }
+        }
+    }
+
+    /// Those that still wait are strangers.
+    fn give_up_waiting(&mut self) {
+        while let Some(waiter) = self.waiting.take(|_, _| true) {
+            if !self.processes.knows(waiter.pid) {
+                self.processes.insert_stranger(waiter.pid);
+            }
+            for (number, text) in &waiter.lines {
+                self.text(Current { number: *number, text });
+            }
+        }
+    }
+}
+
+/// A last line without its end may still be whole; an error that breaks off is not.
+fn is_cut_off(text: &[u8]) -> bool {
+    let error = memchr::memmem::rfind(text, b" = -1").is_some();
+    error && !matches!(text.last(), Some(b')' | b'>'))
+}
