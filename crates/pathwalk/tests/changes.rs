@@ -1,0 +1,274 @@
+//! Operations that open and change, one rule a test. Every answer beside the kernel's: `cargo xtask differential`.
+
+use std::io::SeekFrom;
+use std::ops::ControlFlow;
+
+use pathwalk::{
+    Access, At, AtFlags, Capabilities, Context, Credentials, Errno, File, FileType, LinkFlags, NewKind, OpenFlags, OpenHow,
+    RenameFlags, Resolve, SetTime, StatxMask, Timestamp, Vfs,
+};
+use pathwalk_memfs::{MemFs, Options};
+
+const CWD: At<'static> = At::Cwd;
+const NONE: AtFlags = AtFlags::empty();
+const RW: OpenFlags = OpenFlags::READ.union(OpenFlags::WRITE);
+
+fn vfs() -> Vfs {
+    let fs = MemFs::new();
+    fs.mkdir("/tmp", 0o1777).unwrap();
+    fs.mkdir("/shared", 0o2777).unwrap();
+    fs.chown("/shared", 0, 50).unwrap();
+    Vfs::builder().budget(1 << 20).protect_hardlinks().build(fs).unwrap()
+}
+
+fn root(vfs: &Vfs) -> Context {
+    let mut context = vfs.context(Credentials::root());
+    context.umask(0);
+    context
+}
+
+fn user(vfs: &Vfs, uid: u32) -> Context {
+    vfs.context(Credentials::user(uid, uid, &[]))
+}
+
+fn making(flags: OpenFlags, mode: u16) -> OpenHow {
+    OpenHow { flags: flags | OpenFlags::CREATE, mode, ..OpenHow::default() }
+}
+
+fn names(dir: &File) -> Vec<String> {
+    let mut names = Vec::new();
+    dir.read_dir(|entry| {
+        names.push(String::from_utf8(entry.name.to_vec()).unwrap());
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    names
+}
+
+#[test]
+fn data_are_read_where_they_were_written() {
+    let vfs = vfs();
+    let context = root(&vfs);
+    let file = context.open(CWD, "/f", &making(RW, 0o600)).unwrap();
+    assert_eq!((file.write(b"hello world"), file.seek(SeekFrom::Start(6))), (Ok(11), Ok(6)));
+    let mut text = [0; 16];
+    assert_eq!((file.read(&mut text), &text[..5]), (Ok(5), &b"world"[..]));
+    assert_eq!(file.read(&mut text), Ok(0));
+    assert_eq!((file.write_at(b"!", 20), context.stat("/f").unwrap().size), (Ok(1), 21));
+    assert_eq!((file.read_at(&mut text, 11), &text[..10]), (Ok(10), &b"\0\0\0\0\0\0\0\0\0!"[..]));
+    assert_eq!((file.set_len(3), file.seek(SeekFrom::End(-1)), file.read(&mut text), text[0]), (Ok(()), Ok(2), Ok(1), b'l'));
+    assert_eq!((file.seek(SeekFrom::Current(-9)), file.read_at(&mut text, u64::MAX)), (Err(Errno::EINVAL), Err(Errno::EINVAL)));
+
+    let log = context.open(CWD, "/f", &(OpenFlags::WRITE | OpenFlags::APPEND).into()).unwrap();
+    assert_eq!((log.write(b"abc"), log.write_at(b"d", 0), context.stat("/f").unwrap().size), (Ok(3), Ok(1), 7));
+    assert_eq!(log.read(&mut text), Err(Errno::EBADF));
+    let dir = context.open(CWD, "/", &OpenFlags::READ.into()).unwrap();
+    assert_eq!((dir.read(&mut text), dir.write(b"x")), (Err(Errno::EISDIR), Err(Errno::EBADF)));
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused() {
+    let vfs = vfs();
+    let context = root(&vfs);
+    let invalid = [
+        OpenHow::from(OpenFlags::empty()),
+        OpenHow { mode: 0o600, ..OpenFlags::READ.into() },
+        making(OpenFlags::READ, 0o10000),
+        making(OpenFlags::READ | OpenFlags::DIRECTORY, 0o600),
+        (OpenFlags::PATH | OpenFlags::WRITE).into(),
+        (OpenFlags::READ | OpenFlags::TMPFILE).into(),
+        OpenFlags::from_bits_retain(1 << 30 | 1).into(),
+    ];
+    for how in invalid {
+        assert_eq!(context.open(CWD, "/tmp", &how).err(), Some(Errno::EINVAL), "{how:?}");
+    }
+    let cached = OpenHow { resolve: Resolve::CACHED, ..making(OpenFlags::READ, 0) };
+    assert_eq!(context.open(CWD, "/f", &cached).err(), Some(Errno::EAGAIN));
+}
+
+#[test]
+fn what_is_cached_opens_at_once_and_nothing_else_does() {
+    let vfs = vfs();
+    let context = root(&vfs);
+    drop(context.open(CWD, "/tmp/f", &making(RW, 0o644)).unwrap());
+    pathwalk::internals::evict(&vfs, usize::MAX);
+    let cached = OpenHow { resolve: Resolve::CACHED, ..OpenFlags::READ.into() };
+    assert_eq!(context.open(CWD, "/tmp/f", &cached).err(), Some(Errno::EAGAIN));
+    assert_eq!(context.access("/tmp/f", Access::READ), Ok(()));
+    assert!(context.open(CWD, "/tmp/f", &cached).is_ok());
+    assert_eq!(context.stat("/tmp/none"), Err(Errno::ENOENT));
+    assert_eq!(context.open(CWD, "/tmp/none", &cached).err(), Some(Errno::ENOENT), "a cached absence is an answer");
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_created_through() {
+    let vfs = vfs();
+    let context = root(&vfs);
+    context.symlink("made", CWD, "/tmp/link").unwrap();
+    let exclusive = making(OpenFlags::WRITE | OpenFlags::EXCLUSIVE, 0o600);
+    assert_eq!(context.open(CWD, "/tmp/link", &exclusive).err(), Some(Errno::EEXIST));
+    assert_eq!(context.mkdir(CWD, "/tmp/link/", 0o700), Err(Errno::EEXIST));
+    let file = context.open(CWD, "/tmp/link", &making(OpenFlags::WRITE, 0o600)).unwrap();
+    assert_eq!(file.handle().path().unwrap(), b"/tmp/made");
+    assert_eq!(context.open(CWD, "/tmp/other/", &making(OpenFlags::WRITE, 0o600)).err(), Some(Errno::EISDIR));
+    assert_eq!(context.open(CWD, "/tmp", &making(OpenFlags::WRITE, 0o600)).err(), Some(Errno::EISDIR));
+}
+
+#[test]
+fn a_file_lives_as_long_as_it_is_open() {
+    let fs = MemFs::with(Options::default());
+    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    let context = root(&vfs);
+    let file = context.open(CWD, "/f", &making(RW, 0o600)).unwrap();
+    file.write(b"data").unwrap();
+    context.unlink(CWD, "/f").unwrap();
+    let mut text = [0; 4];
+    assert_eq!((file.read_at(&mut text, 0), &text), (Ok(4), b"data"));
+    assert_eq!((file.handle().attributes().unwrap().nlink, file.handle().path()), (0, Err(Errno::ENOENT)));
+    let before = fs.usage().nodes;
+    drop(file);
+    assert_eq!(fs.usage().nodes, before - 1, "closing it frees it");
+}
+
+#[test]
+fn a_file_without_a_name_may_get_one() {
+    let vfs = vfs();
+    let context = root(&vfs);
+    let unnamed = |flags| OpenHow { flags: RW | OpenFlags::TMPFILE | flags, mode: 0o640, ..OpenHow::default() };
+    let file = context.open(CWD, "/tmp", &unnamed(OpenFlags::empty())).unwrap();
+    let give = |file: &File, name: &str| context.link(file.handle().into(), "", CWD, name, LinkFlags::EMPTY_PATH);
+    assert_eq!((file.handle().attributes().unwrap().nlink, give(&file, "/tmp/now")), (0, Ok(())));
+    assert_eq!(context.stat("/tmp/now").unwrap().nlink, 1);
+    context.unlink(CWD, "/tmp/now").unwrap();
+    assert_eq!(give(&file, "/tmp/again"), Err(Errno::ENOENT));
+    let never = context.open(CWD, "/tmp", &unnamed(OpenFlags::EXCLUSIVE)).unwrap();
+    assert_eq!(give(&never, "/tmp/never"), Err(Errno::ENOENT));
+    let stranger = user(&vfs, 7);
+    assert_eq!(stranger.link(never.handle().into(), "", CWD, "/tmp/x", LinkFlags::EMPTY_PATH), Err(Errno::ENOENT));
+}
+
+#[test]
+fn listings_go_on_while_names_come_and_go() {
+    let vfs = vfs();
+    let context = root(&vfs);
+    for name in ["/tmp/a", "/tmp/b", "/tmp/c"] {
+        context.mknod(CWD, name, NewKind::Regular, 0o600).unwrap();
+    }
+    let dir = context.open(CWD, "/tmp", &OpenFlags::READ.into()).unwrap();
+    let mut first = Vec::new();
+    dir.read_dir(|entry| {
+        first.push((entry.name.to_vec(), entry.kind, entry.cookie));
+        if first.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .unwrap();
+    assert_eq!((&first[0].0[..], &first[1].0[..], first[2].1), (&b"."[..], &b".."[..], FileType::Regular));
+    context.unlink(CWD, "/tmp/a").unwrap();
+    context.mknod(CWD, "/tmp/d", NewKind::Fifo, 0o600).unwrap();
+    assert_eq!(names(&dir), ["b", "c", "d"], "each once, and none twice");
+    dir.seek(SeekFrom::Start(first[2].2)).unwrap();
+    assert_eq!(names(&dir), ["b", "c", "d"]);
+    dir.seek(SeekFrom::Start(0)).unwrap();
+    assert_eq!(names(&dir), [".", "..", "b", "c", "d"]);
+    context.mkdir(CWD, "/gone", 0o700).unwrap();
+    let gone = context.open(CWD, "/gone", &OpenFlags::READ.into()).unwrap();
+    context.rmdir(CWD, "/gone").unwrap();
+    assert_eq!(gone.read_dir(|_| ControlFlow::Continue(())), Err(Errno::ENOENT));
+}
+
+#[test]
+fn directories_pass_on_their_group_and_umasks_take_bits() {
+    let vfs = vfs();
+    let mut context = user(&vfs, 7);
+    assert_eq!(context.umask(0o027), 0o022);
+    context.mkdir(CWD, "/shared/dir", 0o777).unwrap();
+    context.mknod(CWD, "/shared/f", NewKind::Regular, 0o6777).unwrap();
+    let (dir, file) = (context.stat("/shared/dir").unwrap(), context.stat("/shared/f").unwrap());
+    assert_eq!((dir.mode, dir.uid, dir.gid), (0o2750, 7, 50));
+    assert_eq!((file.mode, file.gid), (0o4750, 50), "no sgid for who is not in the group");
+    assert_eq!(
+        context.mknod(CWD, "/tmp/dev", NewKind::CharDevice(pathwalk::Device { major: 1, minor: 3 }), 0o600),
+        Err(Errno::EPERM)
+    );
+}
+
+#[test]
+fn sticky_directories_keep_names() {
+    let vfs = vfs();
+    let (owner, other) = (user(&vfs, 7), user(&vfs, 8));
+    owner.mknod(CWD, "/tmp/f", NewKind::Regular, 0o666).unwrap();
+    assert_eq!(other.unlink(CWD, "/tmp/f"), Err(Errno::EPERM));
+    assert_eq!(other.rename(CWD, "/tmp/f", CWD, "/tmp/g", RenameFlags::empty()), Err(Errno::EPERM));
+    let capable = vfs.context(Credentials::user(8, 8, &[]).with_capabilities(Capabilities::FOWNER));
+    assert_eq!(capable.rename(CWD, "/tmp/f", CWD, "/tmp/g", RenameFlags::empty()), Ok(()));
+    assert_eq!(other.link(CWD, "/tmp/g", CWD, "/tmp/h", LinkFlags::empty()), Err(Errno::EPERM), "it may not be written");
+    owner.chmod(CWD, "/tmp/g", 0o666, NONE).unwrap();
+    assert_eq!(other.link(CWD, "/tmp/g", CWD, "/tmp/h", LinkFlags::empty()), Ok(()), "it may be read and written");
+    owner.chmod(CWD, "/tmp/g", 0o4666, NONE).unwrap();
+    assert_eq!(other.link(CWD, "/tmp/g", CWD, "/tmp/i", LinkFlags::empty()), Err(Errno::EPERM), "suid");
+    assert_eq!(owner.unlink(CWD, "/tmp/g"), Ok(()));
+}
+
+#[test]
+fn privileges_are_taken_where_others_write() {
+    let vfs = vfs();
+    let (owner, other) = (user(&vfs, 7), user(&vfs, 8));
+    owner.mknod(CWD, "/tmp/f", NewKind::Regular, 0o777).unwrap();
+    let mode = || owner.stat("/tmp/f").unwrap().mode;
+    owner.chmod(CWD, "/tmp/f", 0o6777, NONE).unwrap();
+    assert_eq!(mode(), 0o6777);
+    let file = other.open(CWD, "/tmp/f", &OpenFlags::WRITE.into()).unwrap();
+    assert_eq!((file.write(b""), mode()), (Ok(0), 0o6777), "nothing was written");
+    assert_eq!((file.write(b"x"), mode()), (Ok(1), 0o777));
+    owner.chmod(CWD, "/tmp/f", 0o4777, NONE).unwrap();
+    assert_eq!((other.truncate(CWD, "/tmp/f", 0), mode()), (Ok(()), 0o777));
+    owner.chmod(CWD, "/tmp/f", 0o4777, NONE).unwrap();
+    assert_eq!((owner.chown(CWD, "/tmp/f", None, Some(7), NONE), mode()), (Ok(()), 0o777));
+    assert_eq!(owner.chown(CWD, "/tmp/f", Some(8), None, NONE), Err(Errno::EPERM));
+    assert_eq!(other.chmod(CWD, "/tmp/f", 0o600, NONE), Err(Errno::EPERM));
+    assert_eq!(root(&vfs).chown(CWD, "/tmp/f", Some(8), None, NONE), Ok(()));
+    assert_eq!(other.chmod(CWD, "/tmp/f", 0o600, NONE), Ok(()));
+}
+
+#[test]
+fn times_are_set_by_owners_or_made_now_by_writers() {
+    let vfs = vfs();
+    let (owner, other) = (user(&vfs, 7), user(&vfs, 8));
+    owner.mknod(CWD, "/tmp/f", NewKind::Regular, 0o666).unwrap();
+    owner.chmod(CWD, "/tmp/f", 0o666, NONE).unwrap();
+    let then = SetTime::To(Timestamp { seconds: 1, nanoseconds: 2 });
+    assert_eq!(owner.set_times(CWD, "/tmp/f", then, SetTime::Keep, NONE), Ok(()));
+    assert_eq!(owner.stat("/tmp/f").unwrap().atime, Timestamp { seconds: 1, nanoseconds: 2 });
+    assert_eq!(other.set_times(CWD, "/tmp/f", then, then, NONE), Err(Errno::EPERM));
+    assert_eq!(other.set_times(CWD, "/tmp/f", SetTime::Now, SetTime::Now, NONE), Ok(()));
+    assert_eq!(other.set_times(CWD, "/nowhere", SetTime::Keep, SetTime::Keep, NONE), Ok(()), "it is not even looked at");
+    let never = SetTime::To(Timestamp { seconds: 1, nanoseconds: 1_000_000_000 });
+    assert_eq!(owner.set_times(CWD, "/tmp/f", never, SetTime::Keep, NONE), Err(Errno::EINVAL));
+}
+
+#[test]
+fn statx_asks_for_no_more_than_is_wanted() {
+    let fs = MemFs::new();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    let context = root(&vfs);
+    let file = context.open(CWD, "/f", &making(RW, 0o604)).unwrap();
+    file.write(b"x").unwrap();
+    let asked = fs.calls().attributes;
+    let few = context.statx(CWD, "/f", NONE, StatxMask::MODE | StatxMask::UID).unwrap();
+    assert_eq!((few.attributes.mode, few.mask.contains(StatxMask::SIZE), fs.calls().attributes), (0o604, false, asked));
+    let all = context.statx(CWD, "/f", NONE, StatxMask::BASIC_STATS).unwrap();
+    assert_eq!((all.attributes.size, all.mask.contains(StatxMask::BASIC_STATS)), (1, true));
+    assert!(fs.calls().attributes > asked);
+    assert_eq!(context.statx(CWD, "/f", NONE, StatxMask::from_bits_retain(1 << 31)), Err(Errno::EINVAL));
+}
+
+#[test]
+fn room_is_found_where_removed_nodes_are_idle() {
+    let vfs = Vfs::builder().budget(1 << 20).build(MemFs::with(Options::default().max_nodes(3))).unwrap();
+    let context = root(&vfs);
+    for _ in 0..20 {
+        context.mknod(CWD, "/f", NewKind::Regular, 0o600).unwrap();
+        let held = context.lookup("/f").unwrap();
+        context.unlink(CWD, "/f").unwrap();
+        drop(held);
+    }
+}
