@@ -7,7 +7,6 @@
 
 use crate::Errno;
 use crate::dcache::dentry::{DentryId, InodeId, flags};
-use crate::dcache::in_lookup::Missing;
 use crate::fs_api::{Directory, Freshness, Name, NewNode, RenameFlags};
 use crate::icache::iget::PinnedInode;
 use crate::icache::inode::key_of;
@@ -178,29 +177,28 @@ impl Core {
         if word & flags::REMOVED != 0 { Err(Errno::ENOENT) } else { Ok(()) }
     }
 
-    /// The entry of a name, present or negative, asking the file system if need be. The directory's lock is held exclusively.
+    /// The entry of a name, present or negative, asking the file system if need be. The directory's lock is held exclusively: nobody else can
+    /// look the name up meanwhile, so it is shown when it is answered for, and nobody waits for it.
     fn entry_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
         if let Some(found) = self.find_exact(dir, name.bytes()) {
             return Ok(Pinned::new(self, found));
         }
-        let asking = match self.begin_lookup(dir, name.bytes())? {
-            Missing::Found(found) => return Ok(Pinned::new(self, found)),
-            Missing::Ask(asking) => asking,
-        };
+        let entry = Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
         let reserved = self.reserve_inode()?;
         let asked = self.versions.ask();
         self.counters.fs_lookup();
         match self.fs.lookup(&Directory::new(self, dir), name)? {
-            None => self.make_negative(asking.dentry()),
+            None => self.make_negative(entry.id()),
             Some(node) => {
                 let inode = self.iget(&node, reserved, Some(asked))?;
-                if self.instantiate(asking.dentry(), inode, node.freshness).is_err() {
+                if self.instantiate(entry.id(), inode, node.freshness).is_err() {
                     // It was moved behind our back: let a walk find out first.
                     return Err(Errno::ESTALE);
                 }
             }
         }
-        Ok(Pinned::new(self, asking.answered()))
+        self.hash_in(dir, entry.id(), &self.dentries.children_lock(dir));
+        Ok(entry)
     }
 
     fn present_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
@@ -264,14 +262,15 @@ impl Core {
         writing.end(flags);
     }
 
-    /// Puts a negative entry where a name was taken away: it is likely to be asked for again. Without room, it is left out.
+    /// Puts a negative entry where a name was taken away: it is likely to be asked for again. Without room, it is left out. The directory's lock
+    /// is held exclusively, so nothing else has the name.
     fn leave_absence(&self, dir: DentryId, name: Name<'_>) {
         if self.fs.absence() == Freshness::AskEachTime {
             return;
         }
-        if let Ok(Missing::Ask(asking)) = self.begin_lookup(dir, name.bytes()) {
-            self.make_negative(asking.dentry());
-            self.dentries.unpin(asking.answered());
+        if let Ok(id) = self.new_dentry(dir, name.bytes(), flags::NEGATIVE) {
+            self.hash_in(dir, id, &self.dentries.children_lock(dir));
+            self.dentries.unpin(id);
         }
     }
 }
