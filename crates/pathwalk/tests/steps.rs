@@ -128,6 +128,9 @@ fn an_empty_path_is_where_it_starts() {
     let bin = context.lookup("/usr/bin").unwrap();
     let steps = context.steps((&bin).into(), "", AtFlags::EMPTY_PATH);
     assert_eq!((told(&steps), path_of(&steps.answer.unwrap())), (vec!["from /usr/bin".into()], "/usr/bin".into()));
+    let link = context.lookupat(At::Cwd, "/loop", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let steps = context.steps((&link).into(), "", AtFlags::EMPTY_PATH);
+    assert_eq!((told(&steps), path_of(&steps.answer.unwrap())), (vec!["from /loop".into()], "/loop".into()), "a link stays");
 }
 
 #[test]
