@@ -11,7 +11,11 @@ fn the_last_component_is_taken_as_the_kernel_takes_it() {
     let answers: Vec<&str> = answers.lines().collect();
     assert_eq!(answers.len(), expected.len(), "rows.txt was changed: run `cargo xtask table` as root");
     assert!(answers.len() >= 120, "{} rows", answers.len());
-    let different: Vec<String> =
-        expected.iter().zip(&answers).filter(|(left, right)| left != right).map(|(left, right)| format!("{left}\n    engine: {right}")).collect();
+    let different: Vec<String> = expected
+        .iter()
+        .zip(&answers)
+        .filter(|(left, right)| left != right)
+        .map(|(left, right)| format!("{left}\n    engine: {right}"))
+        .collect();
     assert!(different.is_empty(), "{} rows of {} differ:\n{}", different.len(), answers.len(), different.join("\n"));
 }
