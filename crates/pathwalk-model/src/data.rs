@@ -115,11 +115,11 @@ impl Call<'_> {
         if !file.flags.readable() {
             return Err(Errno::EBADF);
         }
+        range(offset, count)?;
         let node = self.state.node(file.node);
         if node.is_directory() {
             return Err(Errno::EISDIR);
         }
-        range(offset, count)?;
         let data = contents(node);
         let from = data.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
         Ok(data[from..data.len().min(from.saturating_add(count))].to_vec())

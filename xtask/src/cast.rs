@@ -1,0 +1,168 @@
+//! Who does it: a few processes, each with credentials of its own.
+
+use anyhow::{Result, anyhow};
+use pathwalk::permission::Ids;
+use pathwalk::{Capabilities, Credentials};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+/// One process of the cast.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Actor(usize);
+
+struct Role {
+    name: &'static str,
+    real: Ids,
+    effective: Ids,
+    groups: &'static [u32],
+    permitted: Capabilities,
+    active: Capabilities,
+}
+
+const fn ids(uid: u32, gid: u32) -> Ids {
+    Ids { uid, gid }
+}
+
+const fn role(name: &'static str, ids: Ids, groups: &'static [u32], caps: Capabilities) -> Role {
+    Role { name, real: ids, effective: ids, groups, permitted: caps, active: caps }
+}
+
+const NONE: Capabilities = Capabilities::empty();
+
+/// Users who own things.
+pub(crate) const UIDS: [u32; 4] = [0, 1000, 1001, 1002];
+
+const CAST: [Role; 15] = [
+    role("root", ids(0, 0), &[], Capabilities::all()),
+    role("bare", ids(0, 0), &[], NONE),
+    role("user", ids(1000, 1000), &[], NONE),
+    role("member", ids(1001, 1001), &[7, 1000, 4], NONE),
+    role("other", ids(1002, 1002), &[], NONE),
+    role("fowner", ids(1002, 1002), &[], Capabilities::FOWNER),
+    role("override", ids(1001, 1002), &[], Capabilities::DAC_OVERRIDE),
+    role("search", ids(1001, 1002), &[], Capabilities::DAC_READ_SEARCH),
+    role("giver", ids(1000, 1002), &[1001], Capabilities::CHOWN),
+    role("fsetid", ids(1000, 1000), &[1002], Capabilities::FSETID),
+    role("maker", ids(1002, 1000), &[], Capabilities::MKNOD),
+    role("weak", ids(0, 0), &[1000], Capabilities::DAC_READ_SEARCH.union(Capabilities::FOWNER)),
+    Role { name: "suid", real: ids(1002, 1002), ..role("", ids(1000, 1002), &[], NONE) },
+    Role { name: "suidroot", real: ids(1002, 1002), ..role("", ids(0, 0), &[], Capabilities::all()) },
+    Role { name: "fallen", real: ids(0, 0), active: NONE, ..role("", ids(1001, 1001), &[], Capabilities::all()) },
+];
+
+/// The one who may do everything.
+pub(crate) const ROOT: Actor = Actor(0);
+
+/// How many there are.
+pub(crate) const ACTORS: usize = CAST.len();
+
+/// All of them.
+pub(crate) fn everybody() -> impl Iterator<Item = Actor> {
+    (0..ACTORS).map(Actor)
+}
+
+/// The one of this name.
+pub(crate) fn called(name: &str) -> Result<Actor> {
+    everybody().find(|actor| actor.name() == name).ok_or_else(|| anyhow!("nobody is called `{name}`"))
+}
+
+impl Actor {
+    fn role(self) -> &'static Role {
+        &CAST[self.0]
+    }
+
+    /// Whether it acts with these capabilities.
+    pub(crate) fn has(self, caps: Capabilities) -> bool {
+        self.role().active.contains(caps)
+    }
+
+    /// What the model is told.
+    pub(crate) fn model_credentials(self) -> pathwalk_model::Credentials {
+        let Role { real, effective, groups, permitted, active, .. } = *self.role();
+        pathwalk_model::Credentials {
+            uid: real.uid,
+            gid: real.gid,
+            fsuid: effective.uid,
+            fsgid: effective.gid,
+            groups: groups.to_vec(),
+            effective: model_set(active),
+            permitted: model_set(permitted),
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.role().name
+    }
+
+    /// Its place in the cast.
+    pub(crate) fn index(self) -> usize {
+        self.0
+    }
+
+    /// What the engine is told.
+    pub(crate) fn credentials(self) -> Credentials {
+        let Role { real, effective, groups, permitted, active, .. } = *self.role();
+        Credentials::user(effective.uid, effective.gid, groups).with_real(real).with_capability_sets(permitted, active)
+    }
+
+    /// Whether its thread may raise all capabilities for a moment, to look as root does. Nobody else's permitted set is visible but that of
+    /// who is really root, which `access(2)` goes by.
+    pub(crate) fn may_look_as_root(self) -> bool {
+        self.role().real.uid != 0 || self.role().permitted == Capabilities::all()
+    }
+
+    /// The groups, and the real and effective ids.
+    pub(crate) fn take_over_ids(self) -> rustix::io::Result<()> {
+        let Role { real, effective, groups, .. } = *self.role();
+        rustix::thread::set_keep_capabilities(true)?;
+        let groups: Vec<Gid> = groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+        rustix::thread::set_thread_groups(&groups)?;
+        let [real_gid, effective_gid] = [real.gid, effective.gid].map(Gid::from_raw);
+        rustix::thread::set_thread_res_gid(real_gid, effective_gid, effective_gid)?;
+        let [real_uid, effective_uid] = [real.uid, effective.uid].map(Uid::from_raw);
+        rustix::thread::set_thread_res_uid(real_uid, effective_uid, effective_uid)
+    }
+
+    /// The capabilities with which it acts.
+    pub(crate) fn sets(self) -> CapabilitySets {
+        let permitted = if self.may_look_as_root() { all() } else { kernel_set(self.role().permitted) };
+        CapabilitySets { effective: kernel_set(self.role().active), permitted, inheritable: CapabilitySet::empty() }
+    }
+}
+
+/// The capabilities with which whoever may look as root does so.
+pub(crate) fn sets_to_look() -> CapabilitySets {
+    CapabilitySets { effective: all(), permitted: all(), inheritable: CapabilitySet::empty() }
+}
+
+fn all() -> CapabilitySet {
+    kernel_set(Capabilities::all())
+}
+
+/// Everybody may change his root: the engine asks nobody for a right to.
+fn kernel_set(caps: Capabilities) -> CapabilitySet {
+    let pairs = [
+        (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),
+        (Capabilities::DAC_READ_SEARCH, CapabilitySet::DAC_READ_SEARCH),
+        (Capabilities::FOWNER, CapabilitySet::FOWNER),
+        (Capabilities::CHOWN, CapabilitySet::CHOWN),
+        (Capabilities::FSETID, CapabilitySet::FSETID),
+        (Capabilities::MKNOD, CapabilitySet::MKNOD),
+    ];
+    let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
+    held.fold(CapabilitySet::SYS_CHROOT, CapabilitySet::union)
+}
+
+fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {
+    use pathwalk_model::Capabilities as Theirs;
+    let pairs = [
+        (Capabilities::DAC_OVERRIDE, Theirs::DAC_OVERRIDE),
+        (Capabilities::DAC_READ_SEARCH, Theirs::DAC_READ_SEARCH),
+        (Capabilities::FOWNER, Theirs::FOWNER),
+        (Capabilities::CHOWN, Theirs::CHOWN),
+        (Capabilities::FSETID, Theirs::FSETID),
+        (Capabilities::MKNOD, Theirs::MKNOD),
+    ];
+    let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
+    held.fold(Theirs::SYS_CHROOT, Theirs::union)
+}

@@ -1,0 +1,184 @@
+//! Two transcripts of one program: where they differ first.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Write;
+
+use pathwalk::Errno;
+
+use crate::op::Op;
+use crate::outcome::{Answer, Node, Outcome, Transcript};
+use crate::program::Program;
+
+/// A difference.
+#[derive(Clone, Debug)]
+pub(crate) struct Mismatch {
+    /// How many steps it takes: with the one that differs, or all if it is the tree that does.
+    pub(crate) steps: usize,
+    /// What kind of a difference it is: two mismatches of one kind are likely to have one cause.
+    pub(crate) kind: String,
+    /// What either side says.
+    pub(crate) text: String,
+}
+
+/// What was learnt of inodes.
+#[derive(Clone, Default, Hash)]
+pub(crate) struct Identity {
+    /// Which of the right is which of the left. Numbers of the left are never used again.
+    pairs: BTreeMap<u64, u64>,
+    /// Those of the left whose time of change may differ from here on.
+    vague: BTreeSet<u64>,
+}
+
+impl Identity {
+    pub(crate) fn same(&mut self, left: u64, right: u64) -> bool {
+        *self.pairs.entry(left).or_insert(right) == right
+    }
+}
+
+/// The first difference.
+pub(crate) fn first_mismatch(program: &Program, names: [&str; 2], left: &Transcript, right: &Transcript) -> Option<Mismatch> {
+    let mut identity = Identity::default();
+    for (index, (l, r)) in left.outcomes.iter().zip(&right.outcomes).enumerate() {
+        let step = &program.steps[index];
+        if let (Op::Truncate { .. }, Answer::Node(node)) = (&step.op, &l.answer) {
+            identity.vague.insert(node.ino);
+        }
+        let Some(what) = difference(l, r, &mut identity) else { continue };
+        let text = format!("after `{step}`: {}\n  {}: {}\n  {}: {}", what.what, names[0], what.left, names[1], what.right);
+        return Some(Mismatch { steps: index + 1, kind: format!("{} {}", step.op.verb(), what.kind), text });
+    }
+    let what = tree_difference(left, right, identity)?;
+    let text = format!("in the tree at the end: {}\n  {}: {}\n  {}: {}", what.what, names[0], what.left, names[1], what.right);
+    Some(Mismatch { steps: program.steps.len(), kind: format!("tree {}", what.kind), text })
+}
+
+pub(crate) struct Difference {
+    kind: String,
+    what: String,
+    left: String,
+    right: String,
+}
+
+impl Difference {
+    fn new(kind: String, what: &str, left: String, right: String) -> Option<Difference> {
+        Some(Difference { kind, what: what.to_owned(), left, right })
+    }
+}
+
+fn difference(left: &Outcome, right: &Outcome, identity: &mut Identity) -> Option<Difference> {
+    if !same_answer(&left.answer, &right.answer, identity) {
+        let kind = match (&left.answer, &right.answer) {
+            (Answer::Node(l), Answer::Node(r)) => differing_fields(l, r, identity),
+            (l, r) => format!("{} against {}", class(l), class(r)),
+        };
+        return Difference::new(kind, "the answer", show(&left.answer), show(&right.answer));
+    }
+    for (index, (l, r)) in left.seen.iter().zip(&right.seen).enumerate() {
+        let kind = match (l, r) {
+            (Ok(l), Ok(r)) => differing_fields(l, r, identity),
+            (Err(l), Err(r)) if l == r => continue,
+            (l, r) => format!("{} against {}", error_class(l), error_class(r)),
+        };
+        if !kind.is_empty() {
+            let whose = ["what it names", "the directory of that", "the other that it names", "the directory of the other"];
+            let whose = whose.get(index).copied().unwrap_or("what it names");
+            return Difference::new(format!("seen {index} {kind}"), whose, format!("{l:?}"), format!("{r:?}"));
+        }
+    }
+    None
+}
+
+fn error_class(seen: &Result<Node, Errno>) -> String {
+    seen.as_ref().map_or_else(|errno| format!("{errno:?}"), |_| "there".to_owned())
+}
+
+/// What kind of an answer it is: for a failure its errno.
+pub(crate) fn class(answer: &Answer) -> String {
+    match answer {
+        Answer::Failed(errno) => format!("{errno:?}"),
+        Answer::NotCarriedOut => "not carried out".to_owned(),
+        Answer::Done => "done".to_owned(),
+        Answer::Number(_) => "number".to_owned(),
+        Answer::Node(_) => "node".to_owned(),
+        Answer::Bytes(_) => "bytes".to_owned(),
+        Answer::Listing(_) => "listing".to_owned(),
+    }
+}
+
+/// Long data cut short.
+fn show(answer: &Answer) -> String {
+    match answer {
+        Answer::Bytes(bytes) if bytes.len() > 64 => format!("{} bytes: {}…", bytes.len(), bytes[..64].escape_ascii()),
+        Answer::Bytes(bytes) => format!("{} bytes: {}", bytes.len(), bytes.escape_ascii()),
+        Answer::Listing(listing) => {
+            let mut text = "listing:".to_owned();
+            for (name, (kind, ino)) in listing {
+                let _ = write!(text, " {} ({kind:?}, {ino})", name.escape_ascii());
+            }
+            text
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// Whether both say the same.
+pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity) -> bool {
+    match (left, right) {
+        (Answer::Node(l), Answer::Node(r)) => differing_fields(l, r, identity).is_empty(),
+        (Answer::Listing(l), Answer::Listing(r)) => {
+            // The model lists no dots.
+            let has_dots = l.contains_key(&b"."[..]) && r.contains_key(&b"."[..]);
+            let counts = |name: &[u8]| has_dots || !matches!(name, b"." | b"..");
+            let mut others = r.iter().filter(|(name, _)| counts(name));
+            l.iter().filter(|(name, _)| counts(name)).all(|(name, entry)| {
+                others.next().is_some_and(|(other_name, other)| {
+                    name == other_name && entry.0 == other.0 && identity.same(entry.1, other.1)
+                })
+            }) && others.next().is_none()
+        }
+        (l, r) => l == r,
+    }
+}
+
+/// The names of the attributes that differ.
+fn differing_fields(left: &Node, right: &Node, identity: &mut Identity) -> String {
+    let fields = [
+        ("kind", left.kind == right.kind),
+        ("mode", left.mode == right.mode),
+        ("nlink", left.nlink == right.nlink),
+        ("uid", left.uid == right.uid),
+        ("gid", left.gid == right.gid),
+        ("ino", identity.same(left.ino, right.ino)),
+        ("size", left.size == right.size),
+        ("device", left.device == right.device),
+        ("atime", left.atime == right.atime),
+        ("mtime", left.mtime == right.mtime || identity.vague.contains(&left.ino)),
+    ];
+    let differing: Vec<&str> = fields.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect();
+    differing.join("+")
+}
+
+/// Inodes may be numbered in another way than before.
+pub(crate) fn tree_difference(left: &Transcript, right: &Transcript, learnt: Identity) -> Option<Difference> {
+    let mut identity = Identity { pairs: BTreeMap::new(), ..learnt };
+    let paths: BTreeSet<&Vec<u8>> = left.tree.keys().chain(right.tree.keys()).collect();
+    let mut back = HashMap::new();
+    for path in paths {
+        let what = path.escape_ascii().to_string();
+        let (l, r) = match (left.tree.get(path), right.tree.get(path)) {
+            (Some(l), Some(r)) => (l, r),
+            (l, r) => return Difference::new("names".to_owned(), &what, format!("{l:?}"), format!("{r:?}")),
+        };
+        let mut fields = differing_fields(&l.node, &r.node, &mut identity);
+        if *back.entry(r.node.ino).or_insert(l.node.ino) != l.node.ino {
+            fields.push_str("+ino");
+        }
+        if l.content != r.content {
+            fields.push_str("+content");
+        }
+        if !fields.is_empty() {
+            return Difference::new(fields, &what, format!("{:?}", l.node), format!("{:?}", r.node));
+        }
+    }
+    None
+}

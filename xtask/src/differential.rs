@@ -1,0 +1,277 @@
+//! `cargo xtask differential`: random programs through two interpreters; every difference shrunk and printed.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::json;
+
+use crate::compare::{Mismatch, class, first_mismatch};
+use crate::engine::Engine;
+use crate::generate::{self, Files, rounds};
+use crate::kernel::{Kernel, Supervised, supervise};
+use crate::model::ModelInterpreter;
+use crate::outcome::{Interpreter, Transcript};
+use crate::program::Program;
+use crate::shrink::shrink;
+use crate::threads::{self, Verdict};
+
+/// Operations of one program. A fresh tree for each keeps what has to be shrunk small.
+const PROGRAM: usize = 400;
+
+/// What is asked for.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// What programs are drawn from: the same seed and number of operations draw the same. A fresh one if it is not given; it is printed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many seeds, counted up from the first; each gets its share of the operations.
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// How many operations in all.
+    #[arg(long, default_value_t = 50_000)]
+    ops: u64,
+    /// So many threads at once on the engine; looks for an order of what they did in which the model answers the same.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(2..=rounds::MOST_THREADS as u64))]
+    threads: Option<u64>,
+    /// What is right.
+    #[arg(long, value_enum, default_value_t = Who::Kernel)]
+    against: Who,
+    /// What is held against it.
+    #[arg(long, value_enum, default_value_t = Who::Engine)]
+    subject: Who,
+    /// Go on after a mismatch, and report one of each kind.
+    #[arg(long)]
+    keep_going: bool,
+    /// Carry out this program instead of random ones: in the form in which mismatches are printed.
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Report as JSON: `ops`, `mismatches`, `seed`, `against`, why another oracle was taken (`skipped`), how often which answer was given
+    /// (`answers`), and the shrunk programs (`found`).
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who carries programs out.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Who {
+    /// Linux, on a tmpfs. Needs root.
+    Kernel,
+    /// The obvious VFS of `pathwalk-model`.
+    Model,
+    /// The engine, on the reference file system.
+    Engine,
+}
+
+/// Two interpreters.
+struct Pair {
+    oracle: Box<dyn Interpreter + Send>,
+    subject: Box<dyn Interpreter + Send>,
+    files: Files,
+    /// How often each operation was answered so.
+    answers: BTreeMap<&'static str, BTreeMap<String, u64>>,
+}
+
+/// What is left where the kernel cannot be asked.
+const WITHOUT_KERNEL: [Who; 2] = [Who::Model, Who::Engine];
+
+impl Pair {
+    fn of([oracle, subject]: [Who; 2]) -> Result<Pair> {
+        let files = if [oracle, subject].contains(&Who::Model) { Files::Short } else { Files::Any };
+        Ok(Pair { oracle: oracle.interpreter()?, subject: subject.interpreter()?, files, answers: BTreeMap::new() })
+    }
+
+    /// Both carry it out, at the same time; what the oracle answered is counted.
+    fn counted(&mut self, program: &Program) -> Result<Option<Mismatch>> {
+        let (left, mismatch) = self.both(program)?;
+        for (step, outcome) in program.steps.iter().zip(&left.outcomes) {
+            *self.answers.entry(step.op.verb()).or_default().entry(class(&outcome.answer)).or_default() += 1;
+        }
+        Ok(mismatch)
+    }
+
+    fn mismatch(&mut self, program: &Program) -> Result<Option<Mismatch>> {
+        self.both(program).map(|(_, mismatch)| mismatch)
+    }
+
+    fn both(&mut self, program: &Program) -> Result<(Transcript, Option<Mismatch>)> {
+        let Pair { oracle, subject, .. } = self;
+        let (left, right): (Result<Transcript>, Result<Transcript>) = std::thread::scope(|scope| {
+            let right = scope.spawn(|| subject.run(program));
+            let left = oracle.run(program);
+            (left, right.join().unwrap_or_else(|_| Err(anyhow!("a panic"))))
+        });
+        let names = [oracle.name(), subject.name()];
+        let right = right.with_context(|| format!("by the {}, in the program:\n{program}", names[1]))?;
+        let left = left?;
+        let mismatch = first_mismatch(program, names, &left, &right);
+        Ok((left, mismatch))
+    }
+
+    fn shrunk(&mut self, program: &Program, found: &Mismatch) -> Result<(Program, Mismatch)> {
+        let mut program = program.clone();
+        program.steps.truncate(found.steps);
+        let kind = found.kind.clone();
+        let shrunk = shrink(&program, |candidate| Ok(self.mismatch(candidate)?.is_some_and(|other| other.kind == kind)))?;
+        let mismatch = self.mismatch(&shrunk)?;
+        Ok((shrunk, mismatch.unwrap_or_else(|| found.clone())))
+    }
+}
+
+impl Who {
+    fn interpreter(self) -> Result<Box<dyn Interpreter + Send>> {
+        Ok(match self {
+            Who::Kernel => Box::new(Kernel::enter()?),
+            Who::Model => Box::new(ModelInterpreter),
+            Who::Engine => Box::new(Engine),
+        })
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    ops: u64,
+    mismatches: u64,
+    /// By kind: a program each, and what differs.
+    found: BTreeMap<String, (Program, Mismatch)>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(threads) = args.threads {
+        return run_threads(args, threads as usize);
+    }
+    let replay = args.replay.as_ref().map(|path| -> Result<Program> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+        text.parse().with_context(|| format!("read {}", path.display()))
+    });
+    let replay = replay.transpose()?;
+    ensure!(
+        args.against != args.subject,
+        "there is nothing to find by holding one against itself: give another --against or --subject"
+    );
+    let wanted = [args.against, args.subject];
+    let mut skipped = None;
+    let mut pair = if !wanted.contains(&Who::Kernel) {
+        Pair::of(wanted)?
+    } else if !rustix::process::geteuid().is_root() {
+        skipped = Some("not root".to_owned());
+        Pair::of(WITHOUT_KERNEL)?
+    } else {
+        match supervise()? {
+            Supervised::Parent(code) => return Ok(code),
+            Supervised::Child => Pair::of(wanted).or_else(|error| {
+                skipped = Some(format!("{error:#}"));
+                Pair::of(WITHOUT_KERNEL)
+            })?,
+        }
+    };
+    if let Some(why) = &skipped {
+        eprintln!("xtask: the kernel cannot be asked here ({why}); the engine is held against the model");
+    }
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    eprintln!("xtask: seed {seed}");
+    let start = Instant::now();
+    let mut tally = Tally::default();
+    match replay {
+        Some(program) => one(&mut pair, &program, &mut tally)?,
+        None => many(&mut pair, args, seed, &mut tally)?,
+    }
+    report(args, seed, skipped.as_deref(), &pair, &tally, start.elapsed().as_secs_f64());
+    Ok(ExitCode::from(u8::from(tally.mismatches > 0)))
+}
+
+fn run_threads(args: &Args, threads: usize) -> Result<ExitCode> {
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    let share = args.ops.div_ceil(args.seeds.max(1));
+    eprintln!("xtask: seed {seed}");
+    let start = Instant::now();
+    let (mut ops, mut unexplained) = (0, Vec::new());
+    'all: for seed in (0..args.seeds).map(|index| seed.wrapping_add(index)) {
+        let mut seeds = fastrand::Rng::with_seed(seed);
+        let end = ops + share;
+        while ops < end {
+            let (done, verdict) = threads::one(seeds.u64(..), threads)?;
+            ops += done;
+            if let Verdict::Unexplained(history) = verdict {
+                unexplained.push(history);
+                if !args.keep_going {
+                    break 'all;
+                }
+            }
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    if args.json {
+        let report = json!({
+            "ops": ops, "mismatches": unexplained.len(), "seed": seed, "seeds": args.seeds, "threads": threads, "against": "model",
+            "seconds": seconds, "found": unexplained,
+        });
+        println!("{report:#}");
+    } else {
+        unexplained.iter().for_each(|history| println!("{history}"));
+        let rounds = ops / (threads as u64 * rounds::OPS);
+        println!(
+            "{ops} operations by {threads} threads in {rounds} rounds, seed {seed} ({} seeds): {} rounds have no order; {seconds:.1} s, {:.0} operations a second",
+            args.seeds,
+            unexplained.len(),
+            ops as f64 / seconds,
+        );
+    }
+    Ok(ExitCode::from(u8::from(!unexplained.is_empty())))
+}
+
+fn many(pair: &mut Pair, args: &Args, seed: u64, tally: &mut Tally) -> Result<()> {
+    let share = args.ops.div_ceil(args.seeds.max(1));
+    for seed in (0..args.seeds).map(|index| seed.wrapping_add(index)) {
+        let mut seeds = fastrand::Rng::with_seed(seed);
+        let end = tally.ops + share;
+        while tally.ops < end {
+            let program = generate::program(seeds.u64(..), PROGRAM.min((end - tally.ops) as usize), pair.files);
+            one(pair, &program, tally)?;
+            if tally.mismatches > 0 && !args.keep_going {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn one(pair: &mut Pair, program: &Program, tally: &mut Tally) -> Result<()> {
+    tally.ops += program.steps.len() as u64;
+    let Some(mismatch) = pair.counted(program)? else { return Ok(()) };
+    tally.mismatches += 1;
+    if let Entry::Vacant(entry) = tally.found.entry(mismatch.kind.clone()) {
+        entry.insert(pair.shrunk(program, &mismatch)?);
+    }
+    Ok(())
+}
+
+fn report(args: &Args, seed: u64, skipped: Option<&str>, pair: &Pair, tally: &Tally, seconds: f64) {
+    let against = pair.oracle.name();
+    if args.json {
+        let found: Vec<_> = tally.found.iter().map(|(kind, (program, mismatch))| {
+            json!({ "kind": kind, "program": program.to_string(), "difference": mismatch.text })
+        }).collect();
+        let report = json!({
+            "ops": tally.ops, "mismatches": tally.mismatches, "seed": seed, "seeds": args.seeds, "against": against,
+            "seconds": seconds, "skipped": skipped, "answers": pair.answers, "found": found,
+        });
+        println!("{report:#}");
+        return;
+    }
+    for (kind, (program, mismatch)) in &tally.found {
+        println!("# {kind}\n{program}# {}\n", mismatch.text.replace('\n', "\n# "));
+    }
+    println!(
+        "{} operations against the {against}, seed {seed} ({} seeds): {} programs differ, in {} ways; {:.1} s, {:.0} operations a second",
+        tally.ops,
+        args.seeds,
+        tally.mismatches,
+        tally.found.len(),
+        seconds,
+        tally.ops as f64 / seconds,
+    );
+}

@@ -1,0 +1,314 @@
+//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`] for each process.
+
+mod tree;
+
+use std::collections::BTreeMap;
+use std::io::SeekFrom;
+use std::ops::ControlFlow;
+
+use anyhow::{Context as _, Result};
+use pathwalk::{
+    AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Errno, File, FileType, Freshness, MountFlags, NewKind,
+    OpenHow, PermissionRule, StatxMask, SyncWhat, Vfs,
+};
+use pathwalk_memfs::{LinkBodies, MemFs, Options};
+
+use crate::cast::{self, Actor};
+use crate::op::Op;
+use crate::outcome::{self, Answer, Interpreter, Node, Outcome, Time, Transcript, directory_of};
+use crate::program::{Program, Settings, Step};
+use crate::words::{Kind, Place, SLOTS, Slot, Whence};
+
+/// Bytes for the caches: plenty, and few.
+const BUDGET: u64 = 1 << 20;
+const SMALL_BUDGET: u64 = 160 << 10;
+
+/// The engine.
+pub(crate) struct Engine;
+
+impl Interpreter for Engine {
+    fn name(&self) -> &'static str {
+        "engine"
+    }
+
+    fn run(&mut self, program: &Program) -> Result<Transcript> {
+        let fs = MemFs::with(options(program.settings));
+        let (first, last) = program.acts();
+        let mut outcomes = Vec::with_capacity(program.steps.len());
+        for (act, mount) in [(first, MountFlags::empty()), (last, MountFlags::READ_ONLY)] {
+            if !act.is_empty() {
+                let vfs = build(program.settings, mount, &fs).context("build a Vfs")?;
+                let mut stage = Stage::new(&vfs, program.settings);
+                outcomes.extend(act.iter().map(|step| stage.carry_out(step)));
+            }
+        }
+        let vfs = Vfs::builder().budget(BUDGET).build(fs).context("build a Vfs")?;
+        Ok(Transcript { outcomes, tree: tree::look(&vfs).context("look at the engine's tree")? })
+    }
+}
+
+/// The engine for several threads at once.
+pub(crate) struct Concurrent {
+    vfs: Vfs,
+    settings: Settings,
+}
+
+impl Concurrent {
+    pub(crate) fn new(settings: Settings) -> Result<Concurrent> {
+        let fs = MemFs::with(options(settings));
+        Ok(Concurrent { vfs: build(settings, MountFlags::empty(), &fs).context("build a Vfs")?, settings })
+    }
+
+    /// For one more thread.
+    pub(crate) fn stage(&self) -> Stage {
+        Stage::new(&self.vfs, self.settings)
+    }
+
+    /// The tree when all are done.
+    pub(crate) fn end(self) -> Result<Transcript> {
+        let tree = tree::look(&self.vfs).context("look at the engine's tree")?;
+        Ok(Transcript { outcomes: Vec::new(), tree })
+    }
+}
+
+fn options(settings: Settings) -> Options {
+    let asked = |flag| if settings.contains(flag) { Freshness::AskEachTime } else { Freshness::Stable };
+    let mut options = Options::default().freshness(asked(Settings::ASK_NAMES)).absence(asked(Settings::ASK_ABSENCE));
+    if settings.contains(Settings::OWN_RULE) {
+        options = options.permission_rule(PermissionRule::Own);
+    }
+    if settings.contains(Settings::BODIES_ON_REQUEST) {
+        options = options.link_bodies(LinkBodies::OnRequest);
+    }
+    if settings.contains(Settings::ACL_UNKNOWN) {
+        options = options.acl(AclState::Unknown);
+    }
+    options
+}
+
+fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathwalk::BuildError> {
+    let budget = if settings.contains(Settings::SMALL_BUDGET) { SMALL_BUDGET } else { BUDGET };
+    let mut builder = Vfs::builder().budget(budget).mount_flags(mount);
+    if settings.contains(Settings::PROTECT_SYMLINKS) {
+        builder = builder.protect_symlinks();
+    }
+    if settings.contains(Settings::PROTECT_HARDLINKS) {
+        builder = builder.protect_hardlinks();
+    }
+    builder.build(fs.clone())
+}
+
+/// One process: its context, and the same with all capabilities, to look.
+struct Process {
+    context: Context,
+    looking: Context,
+    all_seeing: Credentials,
+}
+
+impl Process {
+    fn new(vfs: &Vfs, actor: Actor) -> Process {
+        let all_seeing = actor.credentials().with_capabilities(Capabilities::all());
+        Process { context: vfs.context(actor.credentials()), looking: vfs.context(all_seeing.clone()), all_seeing }
+    }
+
+    fn moved(&mut self, moved: Result<(), Errno>) -> Result<Answer, Errno> {
+        self.looking = self.context.clone().with_credentials(self.all_seeing.clone());
+        moved.map(|()| Answer::Done)
+    }
+}
+
+struct Descriptor {
+    file: File,
+    opener: Actor,
+}
+
+/// What one thread has.
+pub(crate) struct Stage {
+    settings: Settings,
+    processes: Vec<Process>,
+    slots: [Option<Descriptor>; SLOTS],
+}
+
+impl Stage {
+    fn new(vfs: &Vfs, settings: Settings) -> Stage {
+        let processes = cast::everybody().map(|actor| Process::new(vfs, actor)).collect();
+        Stage { settings, processes, slots: Default::default() }
+    }
+
+    pub(crate) fn carry_out(&mut self, Step { actor, op }: &Step) -> Outcome {
+        let opener = |slot: Slot| self.slots[usize::from(slot.0)].as_ref().map(|there| there.opener);
+        if !op.counts(*actor, opener) {
+            return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
+        }
+        let answer = self.answer(*actor, op).unwrap_or_else(Answer::Failed);
+        let seen = if self.settings.contains(Settings::OBSERVE) { self.seen(*actor, op) } else { Vec::new() };
+        Outcome { answer, seen }
+    }
+
+    fn at(&self, slot: Option<Slot>) -> At<'_> {
+        slot.map_or(At::Cwd, |slot| At::Handle(self.file(slot).handle()))
+    }
+
+    fn file(&self, slot: Slot) -> &File {
+        &self.slots[usize::from(slot.0)].as_ref().expect("it was looked for").file
+    }
+
+    fn answer(&mut self, actor: Actor, op: &Op) -> Result<Answer, Errno> {
+        match op {
+            Op::Open { slot, at, flags, mode } => {
+                let how = OpenHow { flags: *flags, mode: mode.0, ..OpenHow::default() };
+                let file = self.processes[actor.index()].context.open(self.at(at.at), &at.path.0, &how)?;
+                let node = node(&file.handle().attributes()?);
+                self.slots[usize::from(slot.0)] = Some(Descriptor { file, opener: actor });
+                return Ok(Answer::Node(node));
+            }
+            Op::Close { slot } => {
+                self.slots[usize::from(slot.0)] = None;
+                return Ok(Answer::Done);
+            }
+            Op::Chdir { path } => {
+                let process = &mut self.processes[actor.index()];
+                let moved = process.context.chdir(&path.0);
+                return process.moved(moved);
+            }
+            Op::Chroot { path } => {
+                let process = &mut self.processes[actor.index()];
+                let moved = process.context.chroot(&path.0);
+                return process.moved(moved);
+            }
+            Op::Umask { mask } => {
+                return Ok(Answer::Number(self.processes[actor.index()].context.umask(mask.0).into()));
+            }
+            _ => {}
+        }
+        let context = &self.processes[actor.index()].context;
+        let at = |place: &Place| self.at(place.at);
+        match op {
+            Op::Mkdir { at: to, mode } => context.mkdir(at(to), &to.path.0, mode.0).map(done),
+            Op::Mknod { at: to, kind, mode } => context.mknod(at(to), &to.path.0, new_kind(*kind), mode.0).map(done),
+            Op::Symlink { body, at: to } => context.symlink(&body.0, at(to), &to.path.0).map(done),
+            Op::Link { from, to, flags } => context.link(at(from), &from.path.0, at(to), &to.path.0, *flags).map(done),
+            Op::Unlink { at: of } => context.unlink(at(of), &of.path.0).map(done),
+            Op::Rmdir { at: of } => context.rmdir(at(of), &of.path.0).map(done),
+            Op::Rename { from, to, flags } => context.rename(at(from), &from.path.0, at(to), &to.path.0, *flags).map(done),
+            Op::Chmod { at: of, mode, flags } => context.chmod(at(of), &of.path.0, mode.0, *flags).map(done),
+            Op::Chown { at: of, uid, gid, flags } => context.chown(at(of), &of.path.0, uid.0, gid.0, *flags).map(done),
+            Op::Truncate { path, size } => {
+                let look = || context.stat(&path.0).map(|found| node(&found));
+                let before = look();
+                context.truncate(At::Cwd, &path.0, *size)?;
+                if outcome::keeps_size(before.as_ref().ok(), *size) { look().map(Answer::Node) } else { Ok(Answer::Done) }
+            }
+            Op::Times { at: of, atime, mtime, flags } => context.set_times(at(of), &of.path.0, *atime, *mtime, *flags).map(done),
+            Op::Stat { at: of, flags } => context.fstatat(at(of), &of.path.0, *flags).map(|found| Answer::Node(node(&found))),
+            Op::Statx { at: of, flags, mask } => {
+                // Which attributes there are that nobody wanted is a file system's own affair.
+                let found = context.statx(at(of), &of.path.0, *flags, *mask)?;
+                let wanted = *mask - StatxMask::BTIME;
+                Ok(Answer::Number((found.mask & wanted).bits().into()))
+            }
+            Op::Readlink { at: of, size } => {
+                let mut buffer = vec![0; *size as usize];
+                let length = context.readlinkat(at(of), &of.path.0, &mut buffer)?;
+                buffer.truncate(length);
+                Ok(Answer::Bytes(buffer))
+            }
+            Op::Access { at: of, want, flags } => context.faccessat(at(of), &of.path.0, *want, *flags).map(done),
+            Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| Answer::Number(found.name_max)),
+            _ => self.data(op),
+        }
+    }
+
+    /// Operations on what is open.
+    fn data(&self, op: &Op) -> Result<Answer, Errno> {
+        match *op {
+            Op::Read { slot, size } => read(size, |buffer| self.file(slot).read(buffer)),
+            Op::ReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).read_at(buffer, offset)),
+            Op::Write { slot, byte, size } => self.file(slot).write(&vec![byte; size as usize]).map(number),
+            Op::WriteAt { slot, byte, size, offset } => self.file(slot).write_at(&vec![byte; size as usize], offset).map(number),
+            Op::Seek { slot, whence, by } => {
+                let file = self.file(slot);
+                if !outcome::may_seek(file.handle().kind(), whence) {
+                    return Ok(Answer::NotCarriedOut);
+                }
+                let to = match whence {
+                    Whence::Start => SeekFrom::Start(by as u64),
+                    Whence::Current => SeekFrom::Current(by),
+                    Whence::End => SeekFrom::End(by),
+                };
+                file.seek(to).map(Answer::Number)
+            }
+            Op::SetLen { slot, size } => self.file(slot).set_len(size).map(done),
+            Op::List { slot } => list(self.file(slot)),
+            Op::Sync { slot } => self.file(slot).sync(SyncWhat::All).map(done),
+            ref other => unreachable!("{} is no operation on what is open", other.verb()),
+        }
+    }
+
+    fn seen(&self, actor: Actor, op: &Op) -> Vec<Result<Node, Errno>> {
+        let process = &self.processes[actor.index()];
+        let as_root = actor.may_look_as_root() && !self.settings.contains(Settings::OBSERVE_AS_ACTOR);
+        let eyes = if as_root { &process.looking } else { &process.context };
+        let look = |slot, path: &[u8]| {
+            let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+            eyes.fstatat(self.at(slot), path, flags).map(|found| node(&found))
+        };
+        op.places().into_iter().flat_map(|(slot, path)| [look(slot, path), look(slot, directory_of(path))]).collect()
+    }
+}
+
+fn done((): ()) -> Answer {
+    Answer::Done
+}
+
+fn number(number: usize) -> Answer {
+    Answer::Number(number as u64)
+}
+
+fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Answer, Errno> {
+    let mut buffer = vec![0; size as usize];
+    let length = read(&mut buffer)?;
+    buffer.truncate(length);
+    Ok(Answer::Bytes(buffer))
+}
+
+fn list(file: &File) -> Result<Answer, Errno> {
+    let mut listing = BTreeMap::new();
+    let mut twice = None;
+    file.seek(SeekFrom::Start(0))?;
+    file.read_dir(|entry| {
+        if listing.insert(entry.name.to_vec(), (entry.kind, entry.ino)).is_some() {
+            twice = Some(entry.name.to_vec());
+        }
+        ControlFlow::Continue(())
+    })?;
+    // Nobody else answers so: a name that comes twice is a mismatch.
+    Ok(twice.map_or(Answer::Listing(listing), Answer::Bytes))
+}
+
+fn new_kind(kind: Kind) -> NewKind<'static> {
+    match kind {
+        Kind::File => NewKind::Regular,
+        Kind::Directory => NewKind::Directory,
+        Kind::Link => NewKind::Symlink(b"body"),
+        Kind::Fifo => NewKind::Fifo,
+        Kind::Socket => NewKind::Socket,
+        Kind::Char(device) => NewKind::CharDevice(device),
+        Kind::Block(device) => NewKind::BlockDevice(device),
+    }
+}
+
+fn node(of: &Attributes) -> Node {
+    Node {
+        kind: of.kind,
+        mode: of.mode,
+        nlink: of.nlink,
+        uid: of.uid,
+        gid: of.gid,
+        ino: of.ino,
+        size: if of.kind == FileType::Directory { 0 } else { of.size },
+        device: of.device_node,
+        atime: Time::new(of.atime.seconds, of.atime.nanoseconds),
+        mtime: Time::new(of.mtime.seconds, of.mtime.nanoseconds),
+    }
+}

@@ -1,0 +1,56 @@
+//! The engine's tree, looked at by descriptors, since paths may be longer than a path may be.
+
+use std::collections::BTreeMap;
+
+use pathwalk::{At, AtFlags, Credentials, Errno, File, FileType, OpenFlags, Vfs};
+
+use super::{list, node};
+use crate::outcome::{Answer, END, Leaf};
+
+/// The whole tree, by paths from its root.
+pub(super) fn look(vfs: &Vfs) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
+    let context = vfs.context(Credentials::root());
+    let mut tree = BTreeMap::new();
+    let root = context.open(At::Cwd, "/", &OpenFlags::READ.into())?;
+    let top = Leaf { node: node(&root.handle().attributes()?), content: Vec::new() };
+    tree.insert(b"/".to_vec(), top);
+    let mut waiting = vec![(Vec::new(), root)];
+    while let Some((path, dir)) = waiting.pop() {
+        let Answer::Listing(listing) = list(&dir)? else { return Err(Errno::EEXIST) };
+        for name in listing.keys().filter(|name| !matches!(name.as_slice(), b"." | b"..")) {
+            let path = [&path, &b"/"[..], name].concat();
+            let at = At::Handle(dir.handle());
+            let found = context.fstatat(at, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let content = match found.kind {
+                FileType::Directory => {
+                    waiting.push((path.clone(), context.open(at, name, &OpenFlags::READ.into())?));
+                    Vec::new()
+                }
+                FileType::Symlink => {
+                    let mut body = vec![0; 4096];
+                    let length = context.readlinkat(at, name, &mut body)?;
+                    body.truncate(length);
+                    body
+                }
+                FileType::Regular => ends(&context.open(at, name, &OpenFlags::READ.into())?, found.size)?,
+                _ => Vec::new(),
+            };
+            tree.insert(path, Leaf { node: node(&found), content });
+        }
+    }
+    Ok(tree)
+}
+
+/// The beginning and the end of a file.
+fn ends(file: &File, size: u64) -> Result<Vec<u8>, Errno> {
+    let mut data = vec![0; END as usize];
+    let head = file.read_at(&mut data, 0)?;
+    data.truncate(head);
+    let from = size.saturating_sub(END);
+    if from > 0 {
+        let mut tail = vec![0; END as usize];
+        let length = file.read_at(&mut tail, from)?;
+        data.extend_from_slice(&tail[..length]);
+    }
+    Ok(data)
+}

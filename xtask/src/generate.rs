@@ -1,0 +1,182 @@
+//! Programs by chance: few names, so that operations meet each other, and all that is nasty about paths.
+//!
+//! What is drawn follows from the seed alone. It is not known what is where, but there are habits, so that more than failures comes about:
+//! `a` and `b` are often directories, the other names files; the lower descriptors are often places, the upper ones open files.
+
+mod draw;
+mod paths;
+pub(crate) mod rounds;
+
+use fastrand::Rng;
+use pathwalk::{AtFlags, OpenFlags};
+
+use crate::cast::{self, Actor};
+use crate::op::Op;
+use crate::program::{Program, Settings, Step};
+use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
+use paths::Wish;
+pub(crate) use rounds::Round;
+
+/// How long files may become.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Files {
+    /// As long as can be, with holes.
+    Any,
+    /// No longer than the model can keep.
+    Short,
+}
+
+/// How many descriptors are drawn from: few, so that they are in use.
+const DRAWN: u8 = 6;
+
+/// How many steps make something for the others to meet.
+const PROLOGUE: usize = 30;
+
+/// A program of so many steps.
+pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
+    let mut rng = Rng::with_seed(seed);
+    let settings = settings(&mut rng);
+    let mut draw = Draw { rng, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
+    draw.cast();
+    let prologue = steps.min(PROLOGUE);
+    let mut program = Program { settings, steps: (0..prologue).map(|_| draw.prologue()).collect() };
+    // A walk that `protected_symlinks` refuses is done twice in the kernel, which goes on counting links: `ELOOP` may come before `EACCES`.
+    if !settings.contains(Settings::PROTECT_SYMLINKS) && draw.one_in(8) {
+        program.steps.extend(chain());
+        program.steps.truncate(steps);
+    }
+    while program.steps.len() < steps {
+        program.steps.push(draw.step());
+    }
+    program
+}
+
+/// A chain of links, of which the last but one can just be followed.
+fn chain() -> impl Iterator<Item = Step> {
+    (0..=41).map(|index| {
+        let body = if index == 0 { "c".to_owned() } else { format!("l{}", index - 1) };
+        let at = Place { at: None, path: Text(format!("/l{index}").into_bytes()) };
+        Step { actor: cast::ROOT, op: Op::Symlink { body: Body(body.into_bytes()), at } }
+    })
+}
+
+/// Usually everything is looked at as root; the engine's file system presents itself in all ways.
+fn settings(rng: &mut Rng) -> Settings {
+    let chances = [
+        (Settings::PROTECT_SYMLINKS, 50),
+        (Settings::PROTECT_HARDLINKS, 50),
+        (Settings::OBSERVE, 75),
+        (Settings::OBSERVE_AS_ACTOR, 20),
+        (Settings::ASK_NAMES, 15),
+        (Settings::ASK_ABSENCE, 15),
+        (Settings::OWN_RULE, 15),
+        (Settings::BODIES_ON_REQUEST, 15),
+        (Settings::ACL_UNKNOWN, 15),
+        (Settings::SMALL_BUDGET, 15),
+    ];
+    chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect()
+}
+
+struct Draw {
+    rng: Rng,
+    files: Files,
+    /// Those who play in this program.
+    actors: Vec<Actor>,
+    last: Actor,
+    /// Who was the last that tried to open each.
+    openers: [Actor; SLOTS],
+}
+
+impl Draw {
+    fn cast(&mut self) {
+        let all: Vec<Actor> = cast::everybody().collect();
+        self.actors = vec![cast::ROOT];
+        for _ in 0..self.rng.usize(2..6) {
+            self.actors.push(all[self.rng.usize(..all.len())]);
+        }
+    }
+
+    /// Root lays something out.
+    fn prologue(&mut self) -> Step {
+        let chance = self.rng.u8(..20);
+        let wish = if chance < 9 { Wish::Directory } else { Wish::File };
+        let at = Place { at: None, path: Text(paths::plain(&mut self.rng, wish)) };
+        let op = match chance {
+            0..6 => Op::Mkdir { at, mode: self.mode() },
+            6..9 => {
+                let flags = if self.one_in(2) { OpenFlags::PATH } else { OpenFlags::READ };
+                Op::Open { slot: self.place_slot(), at, flags, mode: Mode(0) }
+            }
+            9..13 => {
+                let flags = OpenFlags::CREATE | OpenFlags::WRITE | OpenFlags::READ;
+                Op::Open { slot: self.file_slot(), at, flags, mode: self.mode() }
+            }
+            13..15 => Op::Symlink { body: Body(paths::body(&mut self.rng)), at },
+            15..17 => Op::Chmod { at, mode: self.mode(), flags: AtFlags::empty() },
+            17 => Op::Mknod { at, kind: self.kind(), mode: self.mode() },
+            _ => Op::Chown { at, uid: self.owner(), gid: self.owner(), flags: AtFlags::SYMLINK_NOFOLLOW },
+        };
+        Step { actor: cast::ROOT, op }
+    }
+
+    /// Often by whoever did the last one; on what is open, by whoever has opened it.
+    fn step(&mut self) -> Step {
+        if self.one_in(4) {
+            self.last = self.actors[self.rng.usize(..self.actors.len())];
+        }
+        let op = self.op();
+        match op {
+            Op::Open { slot, .. } => self.openers[usize::from(slot.0)] = self.last,
+            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => {
+                self.last = self.openers[usize::from(slot.0)];
+            }
+            _ => {}
+        }
+        Step { actor: self.last, op }
+    }
+
+    fn one_in(&mut self, n: u32) -> bool {
+        self.rng.u32(..n) == 0
+    }
+
+    fn among<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.rng.usize(..choices.len())]
+    }
+
+    /// Each flag with a chance of one in `n`.
+    fn flags<F: bitflags::Flags + Copy>(&mut self, n: u32) -> F {
+        F::all().iter().fold(F::empty(), |set, flag| if self.one_in(n) { set.union(flag) } else { set })
+    }
+
+    fn path(&mut self, wish: Wish) -> Text {
+        Text(paths::path(&mut self.rng, wish))
+    }
+
+    fn place(&mut self, wish: Wish) -> Place {
+        let at = if self.one_in(4) { Some(self.place_slot()) } else { None };
+        Place { at, path: self.path(wish) }
+    }
+
+    /// One that may be empty and mean its starting point.
+    fn place_or_start(&mut self, flag: bool) -> Place {
+        if flag && !self.one_in(4) {
+            let at = if self.one_in(4) { None } else { Some(self.slot()) };
+            return Place { at, path: Text(Vec::new()) };
+        }
+        self.place(Wish::Any)
+    }
+
+    fn slot(&mut self) -> Slot {
+        Slot(self.rng.u8(..DRAWN))
+    }
+
+    /// Where most are places.
+    fn place_slot(&mut self) -> Slot {
+        if self.one_in(8) { self.slot() } else { Slot(self.rng.u8(..DRAWN / 2)) }
+    }
+
+    /// Where most are open files.
+    fn file_slot(&mut self) -> Slot {
+        if self.one_in(8) { self.slot() } else { Slot(self.rng.u8(DRAWN / 2..DRAWN)) }
+    }
+}

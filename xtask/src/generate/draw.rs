@@ -1,0 +1,205 @@
+//! One operation by chance.
+
+use pathwalk::{Access, AtFlags, Device, LinkFlags, OpenFlags, SetTime, StatxMask, Timestamp};
+
+use super::paths::{self, Wish};
+use super::{Draw, Files};
+use crate::cast::UIDS;
+use crate::op::Op;
+use crate::words::{Body, Kind, Mode, Owner, Slot, Whence};
+
+/// Modes that mean something.
+const MODES: [u16; 18] = [
+    0o755, 0o755, 0o777, 0o777, 0o1777, 0o1777, 0o2775, 0o2777, 0o700, 0o711, 0o4755, 0o6777, 0o2745, 0o644, 0o444, 0o111, 0,
+    0o7777,
+];
+
+/// What is too long for the model, in bytes, and what it gets instead.
+const LONG: u64 = 1 << 16;
+const SHORT: u64 = 30_000;
+
+const SIZES: [u64; 10] = [0, 1, 5, 100, 4095, 4096, 4097, 10_000, 70_000, 1 << 33];
+
+impl Draw {
+    pub(super) fn mode(&mut self) -> Mode {
+        Mode(self.among(&MODES))
+    }
+
+    pub(super) fn owner(&mut self) -> Owner {
+        if self.one_in(4) { Owner(None) } else { Owner(Some(self.among(&UIDS))) }
+    }
+
+    pub(super) fn op(&mut self) -> Op {
+        match self.rng.u8(..100) {
+            0..14 => self.open(),
+            14..54 => self.change_of_names(),
+            54..69 => self.change_of_attributes(),
+            69..84 => self.question(),
+            84..89 => self.process(),
+            _ => self.data(),
+        }
+    }
+
+    fn open(&mut self) -> Op {
+        let rights = [OpenFlags::READ, OpenFlags::WRITE, OpenFlags::READ | OpenFlags::WRITE];
+        let path_only = self.one_in(3);
+        let mut flags = if path_only { OpenFlags::PATH } else { self.among(&rights) };
+        let some = if self.one_in(8) {
+            OpenFlags::all() - OpenFlags::READ - OpenFlags::WRITE
+        } else {
+            self.among(&[
+                OpenFlags::empty(),
+                OpenFlags::CREATE,
+                OpenFlags::CREATE | OpenFlags::EXCLUSIVE,
+                OpenFlags::CREATE | OpenFlags::TRUNCATE,
+                OpenFlags::TRUNCATE,
+                OpenFlags::TMPFILE,
+                OpenFlags::TMPFILE | OpenFlags::EXCLUSIVE,
+            ])
+        };
+        if !path_only {
+            let drawn: OpenFlags = self.flags(2);
+            flags |= if some.bits().count_ones() > 3 { some & drawn } else { some };
+            flags &= !OpenFlags::PATH;
+        }
+        let extra: OpenFlags = self.flags(5);
+        flags |= extra & (OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW);
+        if !path_only {
+            flags |= extra & OpenFlags::APPEND;
+        }
+        let makes = flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE);
+        let mode = if makes || self.one_in(30) { self.mode() } else { Mode(0) };
+        let is_place = path_only || flags.contains(OpenFlags::DIRECTORY) || flags == OpenFlags::READ && self.one_in(2);
+        let (slot, wish) = if is_place { (self.place_slot(), Wish::Directory) } else { (self.file_slot(), Wish::File) };
+        let wish = if flags.contains(OpenFlags::TMPFILE) { Wish::Directory } else { wish };
+        Op::Open { slot, at: self.place(wish), flags, mode }
+    }
+
+    fn change_of_names(&mut self) -> Op {
+        match self.rng.u8(..40) {
+            0..6 => Op::Mkdir { at: self.place(Wish::Directory), mode: self.mode() },
+            6..9 => Op::Mknod { at: self.place(Wish::File), kind: self.kind(), mode: self.mode() },
+            9..13 => Op::Symlink { body: Body(paths::body(&mut self.rng)), at: self.place(Wish::Any) },
+            13..20 => {
+                let flags: LinkFlags = self.flags(4);
+                let from = if flags.contains(LinkFlags::EMPTY_PATH) { self.place_or_start(true) } else { self.place(Wish::File) };
+                Op::Link { from, to: self.place(Wish::Any), flags }
+            }
+            20..24 => Op::Unlink { at: self.place(Wish::File) },
+            24..27 => Op::Rmdir { at: self.place(Wish::Directory) },
+            _ => {
+                let wish = self.among(&[Wish::Directory, Wish::File, Wish::Any]);
+                Op::Rename { from: self.place(wish), to: self.place(wish), flags: self.flags(5) }
+            }
+        }
+    }
+
+    pub(super) fn kind(&mut self) -> Kind {
+        // Numbers that no driver has.
+        let device = Device { major: 4000, minor: self.among(&[0, 7, 0xf_ffff]) };
+        self.among(&[
+            Kind::File,
+            Kind::File,
+            Kind::Fifo,
+            Kind::Fifo,
+            Kind::Socket,
+            Kind::Char(device),
+            Kind::Block(device),
+            Kind::Char(Device { major: 0, minor: 0 }),
+            Kind::Directory,
+            Kind::Link,
+        ])
+    }
+
+    fn change_of_attributes(&mut self) -> Op {
+        let flags: AtFlags = self.flags(4);
+        let flags = if self.one_in(20) { flags } else { flags - AtFlags::EACCESS };
+        let empty = flags.contains(AtFlags::EMPTY_PATH);
+        match self.rng.u8(..15) {
+            0..6 => Op::Chmod { at: self.place_or_start(empty), mode: self.mode(), flags },
+            6..10 => Op::Chown { at: self.place_or_start(empty), uid: self.owner(), gid: self.owner(), flags },
+            10..12 => Op::Truncate { path: self.path(Wish::File), size: self.size() },
+            _ => Op::Times { at: self.place_or_start(empty), atime: self.time(), mtime: self.time(), flags },
+        }
+    }
+
+    fn size(&mut self) -> u64 {
+        let size =
+            if self.one_in(20) { self.among(&[i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX]) } else { self.among(&SIZES) };
+        let is_too_long = self.files == Files::Short && (LONG..=i64::MAX as u64).contains(&size);
+        if is_too_long { SHORT } else { size }
+    }
+
+    fn time(&mut self) -> SetTime {
+        let seconds = self.among(&[0, 1, -1, 1_000_000_000, -5_000_000_000, 1 << 33, 1 << 40]);
+        let nanoseconds = self.among(&[0, 1, 999_999_999, 500]);
+        match self.rng.u8(..20) {
+            0..4 => SetTime::Now,
+            4..7 => SetTime::Keep,
+            7 => SetTime::To(Timestamp { seconds, nanoseconds: 1_000_000_000 }),
+            _ => SetTime::To(Timestamp { seconds, nanoseconds }),
+        }
+    }
+
+    fn question(&mut self) -> Op {
+        let flags: AtFlags = self.flags(4);
+        let empty = flags.contains(AtFlags::EMPTY_PATH);
+        match self.rng.u8(..15) {
+            0..5 => {
+                // With an empty path the kernel looks at no other flag.
+                let nonsense = !empty && self.one_in(10);
+                let flags = if nonsense { flags } else { flags - AtFlags::EACCESS };
+                Op::Stat { at: self.place_or_start(empty), flags }
+            }
+            5 => Op::Statx { at: self.place_or_start(empty), flags: flags - AtFlags::EACCESS, mask: self.statx_mask() },
+            6..9 => {
+                let size = self.among(&[0, 1, 5, 4096]);
+                let empty = self.one_in(6);
+                Op::Readlink { at: self.place_or_start(empty), size }
+            }
+            9..14 => Op::Access { at: self.place_or_start(empty), want: self.access(), flags },
+            _ => Op::Statfs { path: self.path(Wish::Any) },
+        }
+    }
+
+    fn access(&mut self) -> Access {
+        self.flags(2)
+    }
+
+    fn statx_mask(&mut self) -> StatxMask {
+        self.flags(3)
+    }
+
+    fn process(&mut self) -> Op {
+        match self.rng.u8(..10) {
+            0..5 => Op::Chdir { path: self.path(Wish::Directory) },
+            5 => Op::Chroot { path: self.path(Wish::Directory) },
+            6..8 => Op::Umask { mask: Mode(self.among(&[0, 0o022, 0o077, 0o777, 0o002, 0o7777])) },
+            _ => Op::Close { slot: self.slot() },
+        }
+    }
+
+    fn data(&mut self) -> Op {
+        let slot = self.file_slot();
+        let size = self.among(&[0, 1, 5, 100, 4096, 9000]);
+        let byte = self.rng.u8(b'a'..=b'z');
+        let offset = self.size();
+        match self.rng.u8(..12) {
+            0 | 1 => Op::Read { slot, size },
+            2 => Op::ReadAt { slot, size, offset },
+            3 | 4 => Op::Write { slot, byte, size },
+            5 => Op::WriteAt { slot, byte, size, offset },
+            6 | 7 => self.seek(slot),
+            8 => Op::SetLen { slot, size: offset },
+            9 | 10 => Op::List { slot: self.place_slot() },
+            _ => Op::Sync { slot },
+        }
+    }
+
+    fn seek(&mut self, slot: Slot) -> Op {
+        let whence = self.among(&[Whence::Start, Whence::Current, Whence::End]);
+        let (far, farthest) = if self.files == Files::Short { (100, 7) } else { (1 << 33, i64::MAX) };
+        let by = self.among(&[0, 0, 1, -1, 100, 5000, -5000, farthest, i64::MIN, far]);
+        Op::Seek { slot, whence, by }
+    }
+}

@@ -1,0 +1,108 @@
+//! Paths by chance.
+
+use fastrand::Rng;
+
+/// Bytes of the longest name.
+const LONGEST: usize = 255;
+
+/// What it would be well for a path to lead to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wish {
+    Directory,
+    File,
+    Any,
+}
+
+/// A path, of whatever kind.
+pub(super) fn path(rng: &mut Rng, wish: Wish) -> Vec<u8> {
+    match rng.u8(..100) {
+        0 => Vec::new(),
+        1 => b"/".repeat(rng.usize(1..4)),
+        2 => of_length(rng, wish),
+        _ => some(rng, wish),
+    }
+}
+
+/// Names only, at most two, from the root.
+pub(super) fn plain(rng: &mut Rng, wish: Wish) -> Vec<u8> {
+    let mut path = vec![b'/'];
+    for _ in 0..rng.usize(0..2) {
+        path.extend_from_slice(&[few(rng, Wish::Directory), b'/']);
+    }
+    path.push(few(rng, wish));
+    path
+}
+
+/// What a link leads to: often a name beside it, so that links lead to links and in circles.
+pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
+    match rng.u8(..20) {
+        0..8 => vec![few(rng, Wish::Any)],
+        8..11 => [&[few(rng, Wish::Any)][..], b"/", &[few(rng, Wish::Any)]].concat(),
+        11 => b".".to_vec(),
+        12 => b"..".to_vec(),
+        // Every look at such a link doubles the links that follow.
+        13 => [&[few(rng, Wish::Any)][..], b"/../", &[few(rng, Wish::Any)]].concat(),
+        14 => b"x".repeat(rng.usize(120..140)),
+        15 => b"x/".repeat(2047 + rng.usize(..2)),
+        _ => path(rng, Wish::Any),
+    }
+}
+
+fn few(rng: &mut Rng, wish: Wish) -> u8 {
+    let from = if rng.u8(..6) == 0 { Wish::Any } else { wish };
+    match from {
+        Wish::Directory => b'a' + rng.u8(..2),
+        Wish::File => b'c' + rng.u8(..3),
+        Wish::Any => b'a' + rng.u8(..5),
+    }
+}
+
+fn some(rng: &mut Rng, wish: Wish) -> Vec<u8> {
+    let mut path = Vec::new();
+    if rng.u8(..4) == 0 {
+        slashes(rng, &mut path);
+    }
+    let components = 1 + [0, 0, 0, 0, 1, 1, 1, 1, 2, 4][rng.usize(..10)];
+    for index in 0..components {
+        if index > 0 {
+            slashes(rng, &mut path);
+        }
+        let is_last = index + 1 == components;
+        component(rng, is_last, if is_last { wish } else { Wish::Directory }, &mut path);
+    }
+    if rng.u8(..10) == 0 {
+        slashes(rng, &mut path);
+    }
+    path
+}
+
+fn slashes(rng: &mut Rng, path: &mut Vec<u8>) {
+    let count = if rng.u8(..12) == 0 { rng.usize(2..4) } else { 1 };
+    path.resize(path.len() + count, b'/');
+}
+
+fn component(rng: &mut Rng, is_last: bool, wish: Wish, path: &mut Vec<u8>) {
+    let dots = if is_last { 6 } else { 14 };
+    match rng.u8(..100) {
+        chance if chance < dots / 2 => path.push(b'.'),
+        chance if chance < dots => path.extend_from_slice(b".."),
+        95 | 96 => path.resize(path.len() + LONGEST, b'n'),
+        97 => path.resize(path.len() + LONGEST + 1, b'n'),
+        94 => path.extend_from_slice([&b"l38"[..], b"l39", b"l40", b"l41"][rng.usize(..4)]),
+        98 => path.extend_from_slice(b"..."),
+        99 => path.extend_from_slice(b"\xff\n\x01"),
+        _ => path.push(few(rng, wish)),
+    }
+}
+
+/// A path about as long as one may be: nothing but `./` before something.
+fn of_length(rng: &mut Rng, wish: Wish) -> Vec<u8> {
+    let end = some(rng, wish);
+    let length = 4093 + rng.usize(..6);
+    let mut path = b"./".repeat(length.saturating_sub(end.len()) / 2);
+    if (path.len() + end.len()) < length {
+        path.push(b'/');
+    }
+    path.extend_from_slice(&end);
+    path
+}

@@ -1,0 +1,279 @@
+//! One operation as one system call, its answer as it comes.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxMask};
+use rustix::fs::{self, Gid, Mode, OFlags, RawMode, ResolveFlags, Timespec, Timestamps, Uid};
+use rustix::io;
+
+use super::{Descriptor, Stage};
+use crate::cast::{Actor, sets_to_look};
+use crate::op::Op;
+use crate::outcome::{self, Answer, Node, Time, directory_of};
+use crate::program::Settings;
+use crate::words::{Kind, Place, Slot, Whence};
+
+/// The kernel's number as the engine has it.
+pub(super) fn errno(errno: io::Errno) -> Errno {
+    Errno::from_raw(errno.raw_os_error())
+}
+
+impl Stage {
+    pub(super) fn answer(&mut self, actor: Actor, op: &Op) -> io::Result<Answer> {
+        match op {
+            Op::Open { slot, at, flags, mode } => {
+                let fd = fs::openat2(
+                    self.at(at.at),
+                    &at.path.0,
+                    open_flags(*flags),
+                    Mode::from_raw_mode(mode.0.into()),
+                    ResolveFlags::empty(),
+                )?;
+                let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
+                // There is nobody behind a pipe in the engine.
+                if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) {
+                    return Err(io::Errno::NXIO);
+                }
+                self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
+                return Ok(Answer::Node(node));
+            }
+            Op::Close { slot } => {
+                self.slots[usize::from(slot.0)] = None;
+                return Ok(Answer::Done);
+            }
+            _ => {}
+        }
+        let at = |place: &Place| self.at(place.at);
+        match op {
+            Op::Mkdir { at: to, mode } => fs::mkdirat(at(to), &to.path.0, Mode::from_raw_mode(mode.0.into())).map(done),
+            Op::Mknod { at: to, kind, mode } => mknod(at(to), &to.path.0, *kind, mode.0).map(done),
+            Op::Symlink { body, at: to } => fs::symlinkat(&body.0, at(to), &to.path.0).map(done),
+            Op::Link { from, to, flags } => fs::linkat(at(from), &from.path.0, at(to), &to.path.0, link_flags(*flags)).map(done),
+            Op::Unlink { at: of } => fs::unlinkat(at(of), &of.path.0, fs::AtFlags::empty()).map(done),
+            Op::Rmdir { at: of } => fs::unlinkat(at(of), &of.path.0, fs::AtFlags::REMOVEDIR).map(done),
+            Op::Rename { from, to, flags } => {
+                fs::renameat_with(at(from), &from.path.0, at(to), &to.path.0, rename_flags(*flags)).map(done)
+            }
+            Op::Chmod { at: of, mode, flags } => fchmodat2(at(of), &of.path.0, mode.0, *flags).map(done),
+            Op::Chown { at: of, uid, gid, flags } => {
+                let (uid, gid) = (uid.0.map(Uid::from_raw), gid.0.map(Gid::from_raw));
+                fs::chownat(at(of), &of.path.0, uid, gid, at_flags(*flags)).map(done)
+            }
+            Op::Truncate { path, size } => {
+                let look = || look(fs::CWD, &path.0, AtFlags::empty());
+                let before = look();
+                truncate(&path.0, *size)?;
+                if outcome::keeps_size(before.as_ref().ok(), *size) { look().map(Answer::Node) } else { Ok(Answer::Done) }
+            }
+            Op::Times { at: of, atime, mtime, flags } => {
+                let times = Timestamps { last_access: time(*atime), last_modification: time(*mtime) };
+                fs::utimensat(at(of), &of.path.0, &times, at_flags(*flags)).map(done)
+            }
+            Op::Stat { at: of, flags } => {
+                // Only this one looks at all flags where the path is empty; the other has the device's number in a better form.
+                fs::statat(at(of), &of.path.0, at_flags(*flags))?;
+                look(at(of), &of.path.0, *flags).map(Answer::Node)
+            }
+            Op::Statx { at: of, flags, mask } => {
+                let asked = fs::StatxFlags::from_bits_retain(mask.bits());
+                let found = fs::statx(at(of), &of.path.0, at_flags(*flags), asked)?;
+                let wanted = *mask - StatxMask::BTIME;
+                Ok(Answer::Number((found.stx_mask & wanted.bits()).into()))
+            }
+            Op::Readlink { at: of, size } => {
+                let mut buffer = vec![0; *size as usize];
+                let length = fs::readlinkat_raw(at(of), &of.path.0, &mut buffer[..])?;
+                buffer.truncate(length);
+                Ok(Answer::Bytes(buffer))
+            }
+            Op::Access { at: of, want, flags } => faccessat2(at(of), &of.path.0, u32::from(want.bits()), *flags).map(done),
+            Op::Chdir { path } => rustix::process::chdir(&path.0).map(done),
+            Op::Chroot { path } => rustix::process::chroot(&path.0).map(done),
+            Op::Umask { mask } => {
+                let old = rustix::process::umask(Mode::from_raw_mode(mask.0.into()));
+                Ok(Answer::Number(old.as_raw_mode().into()))
+            }
+            Op::Statfs { path } => fs::statfs(&path.0).map(|found| Answer::Number(found.f_namelen as u64)),
+            _ => self.data(op),
+        }
+    }
+
+    /// Operations on what is open.
+    fn data(&self, op: &Op) -> io::Result<Answer> {
+        match *op {
+            Op::Read { slot, size } => read(size, |buffer| io::read(self.fd(slot), buffer)),
+            Op::ReadAt { slot, size, offset } => read(size, |buffer| io::pread(self.fd(slot), buffer, offset)),
+            Op::Write { slot, byte, size } => io::write(self.fd(slot), &vec![byte; size as usize]).map(number),
+            Op::WriteAt { slot, byte, size, offset } => io::pwrite(self.fd(slot), &vec![byte; size as usize], offset).map(number),
+            Op::Seek { slot, whence, by } => {
+                let kind = look(self.fd(slot), b"", AtFlags::EMPTY_PATH)?.kind;
+                if !outcome::may_seek(kind, whence) {
+                    return Ok(Answer::NotCarriedOut);
+                }
+                let to = match whence {
+                    Whence::Start => fs::SeekFrom::Start(by as u64),
+                    Whence::Current => fs::SeekFrom::Current(by),
+                    Whence::End => fs::SeekFrom::End(by),
+                };
+                fs::seek(self.fd(slot), to).map(Answer::Number)
+            }
+            Op::SetLen { slot, size } => fs::ftruncate(self.fd(slot), size).map(done),
+            Op::List { slot } => self.list(slot),
+            Op::Sync { slot } => fs::fsync(self.fd(slot)).map(done),
+            ref other => unreachable!("{} is no operation on what is open", other.verb()),
+        }
+    }
+
+    fn list(&self, slot: Slot) -> io::Result<Answer> {
+        let fd = self.fd(slot);
+        fs::seek(fd, fs::SeekFrom::Start(0))?;
+        let mut listing = BTreeMap::new();
+        for entry in super::tree::entries(fd)? {
+            listing.insert(entry.name, (entry.kind, entry.ino));
+        }
+        Ok(Answer::Listing(listing))
+    }
+
+    pub(super) fn seen(&self, actor: Actor, op: &Op, settings: Settings) -> Vec<Result<Node, Errno>> {
+        let places = op.places();
+        if places.is_empty() {
+            return Vec::new();
+        }
+        let as_root = actor.may_look_as_root() && !settings.contains(Settings::OBSERVE_AS_ACTOR);
+        let become_who = |sets| {
+            if as_root {
+                rustix::thread::set_capabilities(None, sets).expect("what is permitted can be had");
+            }
+        };
+        become_who(sets_to_look());
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+        let look = |slot, path: &[u8]| look(self.at(slot), path, flags).map_err(errno);
+        let seen = places.into_iter().flat_map(|(slot, path)| [look(slot, path), look(slot, directory_of(path))]).collect();
+        become_who(actor.sets());
+        seen
+    }
+}
+
+fn done((): ()) -> Answer {
+    Answer::Done
+}
+
+fn number(number: usize) -> Answer {
+    Answer::Number(number as u64)
+}
+
+fn read(size: u64, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<Answer> {
+    let mut buffer = vec![0; size as usize];
+    let length = read(&mut buffer)?;
+    buffer.truncate(length);
+    Ok(Answer::Bytes(buffer))
+}
+
+/// Attributes of what a path leads to.
+pub(super) fn look(at: impl std::os::fd::AsFd, path: &[u8], flags: AtFlags) -> io::Result<Node> {
+    let found = fs::statx(at, path, at_flags(flags), fs::StatxFlags::BASIC_STATS)?;
+    let kind = FileType::from_mode(found.stx_mode.into()).ok_or(io::Errno::IO)?;
+    Ok(Node {
+        kind,
+        mode: found.stx_mode & 0o7777,
+        nlink: found.stx_nlink,
+        uid: found.stx_uid,
+        gid: found.stx_gid,
+        ino: found.stx_ino,
+        size: if kind == FileType::Directory { 0 } else { found.stx_size },
+        device: Device { major: found.stx_rdev_major, minor: found.stx_rdev_minor },
+        atime: Time::new(found.stx_atime.tv_sec, found.stx_atime.tv_nsec),
+        mtime: Time::new(found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec),
+    })
+}
+
+/// Pipes are opened without waiting for the other end.
+fn open_flags(flags: OpenFlags) -> OFlags {
+    let pairs = [
+        (OpenFlags::CREATE, OFlags::CREATE),
+        (OpenFlags::EXCLUSIVE, OFlags::EXCL),
+        (OpenFlags::TRUNCATE, OFlags::TRUNC),
+        (OpenFlags::APPEND, OFlags::APPEND),
+        (OpenFlags::DIRECTORY, OFlags::DIRECTORY),
+        (OpenFlags::NOFOLLOW, OFlags::NOFOLLOW),
+        (OpenFlags::PATH, OFlags::PATH),
+        (OpenFlags::TMPFILE, OFlags::TMPFILE),
+    ];
+    let rights = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        _ => OFlags::RDONLY,
+    };
+    let waiting = if flags.contains(OpenFlags::PATH) { OFlags::empty() } else { OFlags::NONBLOCK };
+    let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
+    set.fold(OFlags::CLOEXEC | rights | waiting, OFlags::union)
+}
+
+fn at_flags(flags: AtFlags) -> fs::AtFlags {
+    fs::AtFlags::from_bits_retain(flags.bits())
+}
+
+fn link_flags(flags: LinkFlags) -> fs::AtFlags {
+    fs::AtFlags::from_bits_retain(flags.bits())
+}
+
+fn rename_flags(flags: RenameFlags) -> fs::RenameFlags {
+    fs::RenameFlags::from_bits_retain(flags.bits())
+}
+
+fn time(time: SetTime) -> Timespec {
+    match time {
+        SetTime::Now => Timespec { tv_sec: 0, tv_nsec: fs::UTIME_NOW },
+        SetTime::Keep => Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT },
+        SetTime::To(time) => Timespec { tv_sec: time.seconds, tv_nsec: time.nanoseconds.into() },
+    }
+}
+
+fn mknod(at: BorrowedFd<'_>, path: &[u8], kind: Kind, mode: u16) -> io::Result<()> {
+    let (kind, device) = match kind {
+        Kind::File => (fs::FileType::RegularFile, Device::default()),
+        Kind::Directory => (fs::FileType::Directory, Device::default()),
+        Kind::Link => (fs::FileType::Symlink, Device::default()),
+        Kind::Fifo => (fs::FileType::Fifo, Device::default()),
+        Kind::Socket => (fs::FileType::Socket, Device::default()),
+        Kind::Char(device) => (fs::FileType::CharacterDevice, device),
+        Kind::Block(device) => (fs::FileType::BlockDevice, device),
+    };
+    let mode = Mode::from_raw_mode(RawMode::from(mode));
+    fs::mknodat(at, path, kind, mode, fs::makedev(device.major, device.minor))
+}
+
+fn c_path(path: &[u8]) -> io::Result<CString> {
+    CString::new(path).map_err(|_| io::Errno::INVAL)
+}
+
+fn answered(result: libc::c_long) -> io::Result<()> {
+    if result == -1 {
+        let error = std::io::Error::last_os_error();
+        return Err(io::Errno::from_io_error(&error).unwrap_or(io::Errno::IO));
+    }
+    Ok(())
+}
+
+/// No library has it with its flags.
+fn fchmodat2(at: BorrowedFd<'_>, path: &[u8], mode: u16, flags: AtFlags) -> io::Result<()> {
+    let path = c_path(path)?;
+    let (mode, flags) = (libc::c_uint::from(mode), flags.bits());
+    // SAFETY: the path ends with a NUL and outlives the call, which writes to nothing of ours.
+    answered(unsafe { libc::syscall(libc::SYS_fchmodat2, at.as_raw_fd(), path.as_ptr(), mode, flags) })
+}
+
+/// Libraries answer for some of its flags themselves.
+fn faccessat2(at: BorrowedFd<'_>, path: &[u8], want: u32, flags: AtFlags) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: the path ends with a NUL and outlives the call, which writes to nothing of ours.
+    answered(unsafe { libc::syscall(libc::SYS_faccessat2, at.as_raw_fd(), path.as_ptr(), want, flags.bits()) })
+}
+
+fn truncate(path: &[u8], size: u64) -> io::Result<()> {
+    let path = c_path(path)?;
+    // SAFETY: the path ends with a NUL and outlives the call, which writes to nothing of ours.
+    answered(unsafe { libc::syscall(libc::SYS_truncate, path.as_ptr(), size) })
+}

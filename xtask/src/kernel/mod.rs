@@ -1,0 +1,166 @@
+//! The kernel carries out programs: on a tmpfs, with a thread for each process.
+//!
+//! A thread has credentials, root, working directory and umask of its own. Threads pass the stage on, so that steps happen one after the
+//! other; each holds it for as long as the steps are its own. Descriptors belong to all.
+//!
+//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`]: one operation as a system call; [`tree`]: the tree
+//!   looked at and swept away.
+
+mod calls;
+mod place;
+mod switches;
+mod tree;
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use anyhow::{Context, Result};
+use rustix::mount::MountFlags;
+use rustix::thread::UnshareFlags;
+
+pub(crate) use place::{Supervised, supervise};
+use switches::Switches;
+
+use crate::cast::{self, ACTORS, Actor};
+use crate::outcome::{Answer, Interpreter, Outcome, Transcript};
+use crate::program::{Program, Settings, Step};
+use crate::words::{SLOTS, Slot};
+
+/// The kernel.
+pub(crate) struct Kernel {
+    switches: Switches,
+    root: OwnedFd,
+    set: Option<Settings>,
+}
+
+impl Kernel {
+    /// In the child of [`supervise`]: makes a tmpfs the root of this process.
+    pub(crate) fn enter() -> Result<Kernel> {
+        let switches = Switches::open().context("find the switches fs.protected_*")?;
+        switches.set(Settings::empty()).context("set the switches fs.protected_*")?;
+        Ok(Kernel { switches, root: place::enter()?, set: None })
+    }
+}
+
+impl Interpreter for Kernel {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn run(&mut self, program: &Program) -> Result<Transcript> {
+        if self.set != Some(program.settings) {
+            self.switches.set(program.settings).context("set the kernel's switches")?;
+            self.set = Some(program.settings);
+        }
+        tree::sweep(&self.root).context("empty the tmpfs")?;
+        let (first, last) = program.acts();
+        let mut outcomes = perform(program.settings, first);
+        if !last.is_empty() {
+            place::set_mount(MountFlags::RDONLY).context("make the tmpfs read-only")?;
+            outcomes.extend(perform(program.settings, last));
+            place::set_mount(MountFlags::NOATIME).context("make the tmpfs writable")?;
+        }
+        Ok(Transcript { outcomes, tree: tree::look(&self.root).context("look at the tmpfs")? })
+    }
+}
+
+/// Carries steps out, by processes that begin at the root.
+fn perform(settings: Settings, steps: &[Step]) -> Vec<Outcome> {
+    let play = Play::new(settings, steps);
+    thread::scope(|scope| {
+        let plays = |actor: &Actor| steps.iter().any(|step| step.actor == *actor);
+        for actor in cast::everybody().filter(plays) {
+            let play = &play;
+            scope.spawn(move || play.act(actor));
+        }
+    });
+    play.stage.into_inner().unwrap_or_else(PoisonError::into_inner).outcomes
+}
+
+struct Descriptor {
+    fd: OwnedFd,
+    opener: Actor,
+}
+
+/// What is passed from process to process.
+struct Stage {
+    outcomes: Vec<Outcome>,
+    slots: [Option<Descriptor>; SLOTS],
+}
+
+struct Play<'a> {
+    settings: Settings,
+    steps: &'a [Step],
+    stage: Mutex<Stage>,
+    /// One for each of the cast.
+    cues: [Condvar; ACTORS],
+}
+
+impl<'a> Play<'a> {
+    fn new(settings: Settings, steps: &'a [Step]) -> Play<'a> {
+        let stage = Stage { outcomes: Vec::with_capacity(steps.len()), slots: Default::default() };
+        Play { settings, steps, stage: Mutex::new(stage), cues: Default::default() }
+    }
+
+    /// All that one process does, on a thread of its own.
+    fn act(&self, actor: Actor) {
+        become_process(actor).unwrap_or_else(|error| panic!("a thread could not become `{}`: {error}", actor.name()));
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            stage = self.wait(stage, actor);
+            let here = stage.outcomes.len();
+            let rest = &self.steps[here..];
+            if rest.is_empty() {
+                return;
+            }
+            for step in rest.iter().take_while(|step| step.actor == actor) {
+                let outcome = stage.carry_out(step, self.settings);
+                stage.outcomes.push(outcome);
+            }
+            match self.steps.get(stage.outcomes.len()) {
+                Some(next) => self.cues[next.actor.index()].notify_one(),
+                None => self.cues.iter().for_each(Condvar::notify_one),
+            }
+        }
+    }
+
+    /// Until it is this one's turn, or the end.
+    fn wait<'b>(&self, stage: MutexGuard<'b, Stage>, actor: Actor) -> MutexGuard<'b, Stage> {
+        let others_turn = |stage: &mut Stage| {
+            let next = self.steps.get(stage.outcomes.len());
+            next.is_some_and(|next| next.actor != actor)
+        };
+        self.cues[actor.index()].wait_while(stage, others_turn).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Root, working directory and umask of its own, and other credentials. There is no way back.
+fn become_process(actor: Actor) -> rustix::io::Result<()> {
+    // SAFETY: root, working directory and umask become the thread's own; no descriptor is concerned.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS) }?;
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    actor.take_over_ids()?;
+    rustix::thread::set_capabilities(None, actor.sets())
+}
+
+impl Stage {
+    fn carry_out(&mut self, Step { actor, op }: &Step, settings: Settings) -> Outcome {
+        let opener = |slot: Slot| self.slots[usize::from(slot.0)].as_ref().map(|there| there.opener);
+        if !op.counts(*actor, opener) {
+            return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
+        }
+        let answer = self.answer(*actor, op).unwrap_or_else(|errno| Answer::Failed(calls::errno(errno)));
+        let seen = if settings.contains(Settings::OBSERVE) { self.seen(*actor, op, settings) } else { Vec::new() };
+        Outcome { answer, seen }
+    }
+
+    fn at(&self, slot: Option<Slot>) -> BorrowedFd<'_> {
+        slot.map_or(rustix::fs::CWD, |slot| self.fd(slot))
+    }
+
+    fn fd(&self, slot: Slot) -> BorrowedFd<'_> {
+        use std::os::fd::AsFd;
+        self.slots[usize::from(slot.0)].as_ref().expect("it was looked for").fd.as_fd()
+    }
+}

@@ -1,0 +1,85 @@
+//! Where the kernel carries programs out: a tmpfs that is the root of a process of its own, in a mount namespace of its own.
+//!
+//! The process is a child. Its parent only waits: whatever becomes of the child, the parent gives the machine's switches back. Mounts go
+//! with the namespace.
+
+use std::env;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount};
+use rustix::process::Signal;
+use rustix::thread::UnshareFlags;
+
+use super::switches::Saved;
+
+/// Set in the child.
+const CHILD: &str = "PATHWALK_DIFFERENTIAL_CHILD";
+
+/// How often the parent looks whether it was told to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Which of the two this is.
+pub(crate) enum Supervised {
+    /// The child, which does the work.
+    Child,
+    /// The parent, with what the child ended with.
+    Parent(ExitCode),
+}
+
+/// Starts this program once more with the same arguments, and waits for it.
+pub(crate) fn supervise() -> Result<Supervised> {
+    if env::var_os(CHILD).is_some() {
+        return Ok(Supervised::Child);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("prepare for being interrupted")?;
+    }
+    let _saved = Saved::now().context("read the switches fs.protected_*")?;
+    let program = env::current_exe().context("find this program")?;
+    let mut child =
+        Command::new(program).args(env::args_os().skip(1)).env(CHILD, "1").spawn().context("start this program again")?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            if let Some(signal) = status.signal() {
+                eprintln!("xtask: the process that did the work was ended by signal {signal}");
+            }
+            let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2);
+            return Ok(Supervised::Parent(ExitCode::from(code)));
+        }
+        if stop.load(Ordering::Relaxed) {
+            // Where it was the terminal that interrupted, it has ended already.
+            let _ = child.kill();
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Makes a fresh tmpfs the root and the working directory of this process, which must have one thread only. What is opened by path from
+/// now on is on it.
+pub(super) fn enter() -> Result<OwnedFd> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).context("ask to end with the parent")?;
+    // SAFETY: mounts become the process's own; no descriptor is concerned.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.context("enter a mount namespace")?;
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("keep mounts to ourselves")?;
+    let point = env::temp_dir();
+    mount("pathwalk", &point, "tmpfs", MountFlags::NOATIME, c"mode=755").context("mount a tmpfs")?;
+    rustix::process::chdir(&point)?;
+    // The old root comes to lie on the new one, and is taken away.
+    rustix::process::pivot_root(".", ".").context("make the tmpfs the root")?;
+    unmount(".", UnmountFlags::DETACH).context("leave the old root")?;
+    rustix::process::chdir("/")?;
+    openat(CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).context("open the tmpfs")
+}
+
+/// Sets the switches of the mount, not of the file system on it.
+pub(super) fn set_mount(flags: MountFlags) -> rustix::io::Result<()> {
+    mount_remount("/", MountFlags::BIND | flags, "")
+}

@@ -1,0 +1,120 @@
+//! The tmpfs: its whole tree looked at, and swept away. By descriptors, since paths may be longer than a path may be.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use pathwalk::{AtFlags, FileType};
+use rustix::fs::{self, Gid, Mode, OFlags, RawDir, Uid};
+use rustix::io;
+
+use super::calls::look as attributes;
+use crate::outcome::{END, Leaf};
+
+/// One entry of a listing.
+pub(super) struct Entry {
+    pub(super) name: Vec<u8>,
+    pub(super) kind: FileType,
+    pub(super) ino: u64,
+}
+
+/// From where the descriptor stands to the end.
+pub(super) fn entries(fd: BorrowedFd<'_>) -> io::Result<Vec<Entry>> {
+    let mut buffer = Vec::with_capacity(8192);
+    let mut listing = RawDir::new(fd, buffer.spare_capacity_mut());
+    let mut entries = Vec::new();
+    while let Some(entry) = listing.next() {
+        let entry = entry?;
+        let kind = match entry.file_type() {
+            fs::FileType::RegularFile => FileType::Regular,
+            fs::FileType::Directory => FileType::Directory,
+            fs::FileType::Symlink => FileType::Symlink,
+            fs::FileType::Fifo => FileType::Fifo,
+            fs::FileType::Socket => FileType::Socket,
+            fs::FileType::CharacterDevice => FileType::CharDevice,
+            fs::FileType::BlockDevice => FileType::BlockDevice,
+            fs::FileType::Unknown => return Err(io::Errno::IO),
+        };
+        entries.push(Entry { name: entry.file_name().to_bytes().to_vec(), kind, ino: entry.ino() });
+    }
+    Ok(entries)
+}
+
+/// The same without `.` and `..`, from the beginning.
+fn names(fd: &OwnedFd) -> io::Result<Vec<Entry>> {
+    fs::seek(fd, fs::SeekFrom::Start(0))?;
+    let mut entries = entries(fd.as_fd())?;
+    entries.retain(|entry| !matches!(entry.name.as_slice(), b"." | b".."));
+    Ok(entries)
+}
+
+fn open(at: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
+    fs::openat(at, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The whole tree, by paths from its root.
+pub(super) fn look(root: &OwnedFd) -> io::Result<BTreeMap<Vec<u8>, Leaf>> {
+    let mut tree = BTreeMap::new();
+    let top = Leaf { node: attributes(root, b"", AtFlags::EMPTY_PATH)?, content: Vec::new() };
+    tree.insert(b"/".to_vec(), top);
+    let mut waiting = vec![(Vec::new(), open(root, b".")?)];
+    while let Some((path, dir)) = waiting.pop() {
+        for Entry { name, .. } in names(&dir)? {
+            let path = [&path, &b"/"[..], &name].concat();
+            let node = attributes(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let content = match node.kind {
+                FileType::Directory => {
+                    waiting.push((path.clone(), open(&dir, &name)?));
+                    Vec::new()
+                }
+                FileType::Symlink => fs::readlinkat(&dir, &name, Vec::new())?.into_bytes(),
+                FileType::Regular => ends(&open(&dir, &name)?, node.size)?,
+                _ => Vec::new(),
+            };
+            tree.insert(path, Leaf { node, content });
+        }
+    }
+    Ok(tree)
+}
+
+/// The beginning and the end of a file.
+fn ends(file: &OwnedFd, size: u64) -> io::Result<Vec<u8>> {
+    let mut data = vec![0; END as usize];
+    let head = io::pread(file, &mut data, 0)?;
+    data.truncate(head);
+    let from = size.saturating_sub(END);
+    if from > 0 {
+        let mut tail = vec![0; END as usize];
+        let length = io::pread(file, &mut tail, from)?;
+        data.extend_from_slice(&tail[..length]);
+    }
+    Ok(data)
+}
+
+/// Removes everything, and makes the root as it was.
+pub(super) fn sweep(root: &OwnedFd) -> io::Result<()> {
+    let mut open_dirs = vec![(open(root, b".")?, Vec::new())];
+    while let Some((dir, _)) = open_dirs.last() {
+        let mut below = None;
+        for Entry { name, kind, .. } in names(dir)? {
+            if kind != FileType::Directory {
+                fs::unlinkat(dir, &name, fs::AtFlags::empty())?;
+            } else if fs::unlinkat(dir, &name, fs::AtFlags::REMOVEDIR).is_err() {
+                below = Some((open(dir, &name)?, name));
+                break;
+            }
+        }
+        match below {
+            Some(below) => open_dirs.push(below),
+            None => {
+                let emptied = open_dirs.pop();
+                if let (Some((_, name)), Some((parent, _))) = (emptied, open_dirs.last()) {
+                    fs::unlinkat(parent, &name, fs::AtFlags::REMOVEDIR)?;
+                }
+            }
+        }
+    }
+    fs::chownat(root, "", Some(Uid::ROOT), Some(Gid::ROOT), fs::AtFlags::EMPTY_PATH)?;
+    fs::fchmod(open(root, b".")?, Mode::from_raw_mode(0o755))?;
+    let now = fs::Timespec { tv_sec: 0, tv_nsec: fs::UTIME_NOW };
+    fs::futimens(open(root, b".")?, &fs::Timestamps { last_access: now, last_modification: now })
+}

@@ -1,0 +1,118 @@
+//! From the language of programs to the model's, and back.
+
+use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime};
+use pathwalk_model::{AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, OpenFlags as ModelOpenFlags, Stamp, Status};
+
+use crate::outcome::{END, Leaf, Node, Time};
+use crate::words::Kind;
+
+pub(super) fn at_flags(flags: AtFlags) -> ModelAtFlags {
+    ModelAtFlags::from_bits_retain(flags.bits() as i32)
+}
+
+pub(super) fn link_flags(flags: LinkFlags) -> ModelAtFlags {
+    ModelAtFlags::from_bits_retain(flags.bits() as i32)
+}
+
+pub(super) fn open_flags(flags: OpenFlags) -> ModelOpenFlags {
+    let pairs = [
+        (OpenFlags::CREATE, ModelOpenFlags::CREAT),
+        (OpenFlags::EXCLUSIVE, ModelOpenFlags::EXCL),
+        (OpenFlags::TRUNCATE, ModelOpenFlags::TRUNC),
+        (OpenFlags::APPEND, ModelOpenFlags::APPEND),
+        (OpenFlags::DIRECTORY, ModelOpenFlags::DIRECTORY),
+        (OpenFlags::NOFOLLOW, ModelOpenFlags::NOFOLLOW),
+        (OpenFlags::PATH, ModelOpenFlags::PATH),
+        (OpenFlags::TMPFILE, ModelOpenFlags::TMPFILE),
+    ];
+    let rights = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
+        (true, true) => ModelOpenFlags::RDWR,
+        (false, true) => ModelOpenFlags::WRONLY,
+        _ => ModelOpenFlags::empty(),
+    };
+    let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
+    set.fold(rights, ModelOpenFlags::union)
+}
+
+pub(super) fn new_time(time: SetTime) -> NewTime {
+    match time {
+        SetTime::Now => NewTime::Now,
+        SetTime::Keep => NewTime::Omit,
+        SetTime::To(time) => NewTime::At { seconds: time.seconds, nanoseconds: time.nanoseconds },
+    }
+}
+
+pub(super) fn kind_and_device(kind: Kind) -> (u32, u32) {
+    let number = |device: Device| (device.minor & 0xff) | (device.major << 8) | ((device.minor & !0xff) << 12);
+    match kind {
+        Kind::File => (libc::S_IFREG, 0),
+        Kind::Directory => (libc::S_IFDIR, 0),
+        Kind::Link => (libc::S_IFLNK, 0),
+        Kind::Fifo => (libc::S_IFIFO, 0),
+        Kind::Socket => (libc::S_IFSOCK, 0),
+        Kind::Char(device) => (libc::S_IFCHR, number(device)),
+        Kind::Block(device) => (libc::S_IFBLK, number(device)),
+    }
+}
+
+pub(super) fn device(number: u32) -> Device {
+    Device { major: (number >> 8) & 0xfff, minor: (number & 0xff) | ((number >> 12) & 0xf_ff00) }
+}
+
+pub(super) fn file_type(mode: u32) -> FileType {
+    FileType::from_mode(mode).expect("the model makes nodes of a type")
+}
+
+/// All nodes are made by one process.
+pub(super) fn ino(id: Id) -> u64 {
+    id.number.into()
+}
+
+pub(super) fn time(stamp: Stamp) -> Time {
+    match stamp {
+        Stamp::Clock => Time::Clock,
+        Stamp::Set { seconds, nanoseconds } => Time::Set { seconds, nanoseconds },
+    }
+}
+
+pub(super) fn node(of: &Status) -> Node {
+    let kind = file_type(of.mode);
+    Node {
+        kind,
+        mode: (of.mode & 0o7777) as u16,
+        nlink: of.nlink,
+        uid: of.uid,
+        gid: of.gid,
+        ino: ino(of.node),
+        size: if kind == FileType::Directory { 0 } else { of.size },
+        device: device(of.device),
+        atime: time(of.accessed),
+        mtime: time(of.modified),
+    }
+}
+
+/// What the dump calls identities are no numbers of nodes: they are kept apart from those.
+const IDENTITIES: u64 = 1 << 63;
+
+pub(super) fn leaf(entry: DumpEntry) -> (Vec<u8>, Leaf) {
+    let kind = file_type(entry.mode);
+    let node = Node {
+        kind,
+        mode: (entry.mode & 0o7777) as u16,
+        nlink: entry.nlink,
+        uid: entry.uid,
+        gid: entry.gid,
+        ino: IDENTITIES + entry.identity as u64,
+        size: if kind == FileType::Directory { 0 } else { entry.size },
+        device: device(entry.device),
+        atime: time(entry.accessed),
+        mtime: time(entry.modified),
+    };
+    let mut content = entry.contents;
+    if kind == FileType::Regular && content.len() as u64 > END {
+        let tail = content[content.len() - END as usize..].to_vec();
+        content.truncate(END as usize);
+        content.extend(tail);
+    }
+    (entry.path, Leaf { node, content })
+}

@@ -1,0 +1,127 @@
+//! Operations: what a program is made of. One line each; all that can be done on either side.
+
+use anyhow::{Result, bail};
+use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxMask};
+
+use crate::cast::Actor;
+use crate::words::{Body, Kind, Mode, Owner, Place, Slot, Text, Whence, Word, Words};
+
+macro_rules! operations {
+    ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
+        /// One operation.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub(crate) enum Op {
+            $($(#[$doc])* $name { $($field: $type),* },)*
+        }
+
+        impl Op {
+            /// What its line begins with.
+            pub(crate) fn verb(&self) -> &'static str {
+                match self { $(Op::$name { .. } => $verb,)* }
+            }
+
+            pub(crate) fn write(&self, out: &mut String) {
+                match self {
+                    $(Op::$name { $($field),* } => {
+                        out.push_str($verb);
+                        $(out.push(' '); $field.write(out);)*
+                    })*
+                }
+            }
+
+            pub(crate) fn read(words: &mut Words<'_>) -> Result<Op> {
+                Ok(match words.word()? {
+                    $($verb => Op::$name { $($field: words.take()?),* },)*
+                    other => bail!("no operation is called `{other}`"),
+                })
+            }
+
+            /// The paths in it that may name what it changed.
+            pub(crate) fn places(&self) -> Vec<(Option<Slot>, &[u8])> {
+                match self {
+                    $(Op::$name { $($field),* } => [$($field as &dyn Part),*].into_iter().filter_map(Part::place).collect(),)*
+                }
+            }
+
+            /// The descriptors that have to be there.
+            pub(crate) fn slots(&self) -> Vec<Slot> {
+                let all: Vec<Slot> = match self {
+                    $(Op::$name { $($field),* } => [$($field as &dyn Part),*].into_iter().filter_map(Part::slot).collect(),)*
+                };
+                // The one that an open fills need not.
+                all[usize::from(matches!(self, Op::Open { .. }))..].to_vec()
+            }
+        }
+    };
+}
+
+/// A word of any type.
+trait Part {
+    fn place(&self) -> Option<(Option<Slot>, &[u8])>;
+    fn slot(&self) -> Option<Slot>;
+}
+
+impl<T: Word> Part for T {
+    fn place(&self) -> Option<(Option<Slot>, &[u8])> {
+        Word::place(self)
+    }
+
+    fn slot(&self) -> Option<Slot> {
+        Word::slot(self)
+    }
+}
+
+operations! {
+    /// Into a slot, whose former descriptor is closed first if this succeeds.
+    Open "open" { slot: Slot, at: Place, flags: OpenFlags, mode: Mode }
+    Close "close" { slot: Slot }
+    Mkdir "mkdir" { at: Place, mode: Mode }
+    Mknod "mknod" { at: Place, kind: Kind, mode: Mode }
+    Symlink "symlink" { body: Body, at: Place }
+    Link "link" { from: Place, to: Place, flags: LinkFlags }
+    Unlink "unlink" { at: Place }
+    Rmdir "rmdir" { at: Place }
+    Rename "rename" { from: Place, to: Place, flags: RenameFlags }
+    Chmod "chmod" { at: Place, mode: Mode, flags: AtFlags }
+    Chown "chown" { at: Place, uid: Owner, gid: Owner, flags: AtFlags }
+    /// Starts at the working directory: the kernel has no other.
+    Truncate "truncate" { path: Text, size: u64 }
+    Times "times" { at: Place, atime: SetTime, mtime: SetTime, flags: AtFlags }
+    Stat "stat" { at: Place, flags: AtFlags }
+    Statx "statx" { at: Place, flags: AtFlags, mask: StatxMask }
+    Readlink "readlink" { at: Place, size: u64 }
+    Access "access" { at: Place, want: Access, flags: AtFlags }
+    Chdir "chdir" { path: Text }
+    Chroot "chroot" { path: Text }
+    Umask "umask" { mask: Mode }
+    Statfs "statfs" { path: Text }
+    Read "read" { slot: Slot, size: u64 }
+    ReadAt "pread" { slot: Slot, size: u64, offset: u64 }
+    /// So many times this byte.
+    Write "write" { slot: Slot, byte: u8, size: u64 }
+    WriteAt "pwrite" { slot: Slot, byte: u8, size: u64, offset: u64 }
+    Seek "seek" { slot: Slot, whence: Whence, by: i64 }
+    SetLen "ftruncate" { slot: Slot, size: u64 }
+    /// All of a directory, from its beginning.
+    List "list" { slot: Slot }
+    Sync "fsync" { slot: Slot }
+}
+
+impl Op {
+    /// Whether it can be compared if this actor does it; `opener` says who has opened a descriptor.
+    ///
+    /// Descriptors must be there. Writing takes suid and sgid bits away by the rights of who writes in the kernel, and of who has opened in the
+    /// engine: it counts only where both are one. `linkat` with `AT_EMPTY_PATH` is free to who opened the descriptor with the very
+    /// credentials that he has now, which the kernel tells by their address and a handle does not have.
+    pub(crate) fn counts(&self, actor: Actor, opener: impl Fn(Slot) -> Option<Actor>) -> bool {
+        let is_own = |slot: Slot| opener(slot) == Some(actor);
+        let allowed = match self {
+            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => is_own(*slot),
+            Op::Link { from: Place { at: Some(slot), .. }, flags, .. } if flags.contains(LinkFlags::EMPTY_PATH) => {
+                !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
+            }
+            _ => true,
+        };
+        allowed && self.slots().into_iter().all(|slot| opener(slot).is_some())
+    }
+}

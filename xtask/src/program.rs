@@ -1,0 +1,148 @@
+//! A program: settings, and steps that each somebody takes. It can be written down, one step a line, and read again.
+//!
+//! ```text
+//! settings PROTECT_SYMLINKS+OBSERVE
+//! root mkdir "a" 0755
+//! user open 0 "a/b" CREATE+WRITE 0644
+//! ```
+//!
+//! Empty lines and what is behind a `#` at the beginning of a line do not count.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, bail};
+use bitflags::bitflags;
+
+use crate::cast::{self, Actor};
+use crate::op::Op;
+use crate::words::{Words, read_flags, write_flags};
+
+bitflags! {
+    /// What holds for the whole of a program.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub(crate) struct Settings: u16 {
+        /// `protected_symlinks`
+        const PROTECT_SYMLINKS = 1;
+        /// `protected_hardlinks`
+        const PROTECT_HARDLINKS = 2;
+        /// After each operation, look at what it named.
+        const OBSERVE = 4;
+        /// Whoever does it looks, and not root.
+        const OBSERVE_AS_ACTOR = 8;
+        /// The engine's file system wants to be asked about names before each use.
+        const ASK_NAMES = 16;
+        /// The same of names that are not there.
+        const ASK_ABSENCE = 32;
+        /// It checks permissions itself.
+        const OWN_RULE = 64;
+        /// It gives the bodies of links on request only.
+        const BODIES_ON_REQUEST = 128;
+        /// It does not say whether there is an ACL.
+        const ACL_UNKNOWN = 256;
+        /// The engine has room for few entries.
+        const SMALL_BUDGET = 512;
+        /// The last step finds the mount read-only, and nothing open. The model has no mounts.
+        const READ_ONLY = 1024;
+    }
+}
+
+/// One operation, and who does it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Step {
+    pub(crate) actor: Actor,
+    pub(crate) op: Op,
+}
+
+/// A program.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) settings: Settings,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut line = format!("{} ", self.actor.name());
+        self.op.write(&mut line);
+        f.write_str(&line)
+    }
+}
+
+impl FromStr for Step {
+    type Err = anyhow::Error;
+
+    fn from_str(line: &str) -> Result<Step> {
+        let mut words = Words::of(line);
+        let actor = cast::called(words.word()?)?;
+        let op = Op::read(&mut words)?;
+        words.end()?;
+        Ok(Step { actor, op })
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut settings = String::new();
+        write_flags(&self.settings, &mut settings);
+        writeln!(f, "settings {settings}")?;
+        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
+    }
+}
+
+impl FromStr for Program {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Program> {
+        let mut program = Program::default();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            program.take(line).with_context(|| format!("line {}: `{line}`", index + 1))?;
+        }
+        if program.steps.is_empty() {
+            bail!("the program has no steps: give at least one line such as `root mkdir \"a\" 0755`");
+        }
+        Ok(program)
+    }
+}
+
+impl Program {
+    /// What is done before the mount becomes read-only, and what then.
+    pub(crate) fn acts(&self) -> (&[Step], &[Step]) {
+        let first = if self.settings.contains(Settings::READ_ONLY) { self.steps.len() - 1 } else { self.steps.len() };
+        self.steps.split_at(first)
+    }
+
+    fn take(&mut self, line: &str) -> Result<()> {
+        match line.strip_prefix("settings ") {
+            Some(flags) => self.settings = read_flags(flags.trim())?,
+            None => self.steps.push(line.parse()?),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for seed in 0..50 {
+            let program = generate::program(seed, 200, generate::Files::Any);
+            let text = program.to_string();
+            assert_eq!(text.parse::<Program>().expect("it was written by us"), program, "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_its_line() {
+        for text in ["", "root fly", "nobody2 unlink \"a\"", "root unlink a", "root unlink \"a\" b", "settings NONE"] {
+            assert!(text.parse::<Program>().is_err(), "{text}");
+        }
+    }
+}
