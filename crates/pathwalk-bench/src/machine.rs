@@ -45,7 +45,7 @@ impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> Doing<T> for Result<T
     }
 }
 
-/// Whose rights this process has: real and effective ids, groups, and the capabilities that a lookup looks at.
+/// Whose rights this process has: real and effective ids, groups, and the capabilities that the engine looks at.
 ///
 /// The group that stands for all unmapped ones is left out: in a user namespace everything that belongs to an unmapped
 /// group seems to belong to it, mostly wrongly.
@@ -64,6 +64,9 @@ fn known(set: CapabilitySet) -> Capabilities {
         (CapabilitySet::DAC_OVERRIDE, Capabilities::DAC_OVERRIDE),
         (CapabilitySet::DAC_READ_SEARCH, Capabilities::DAC_READ_SEARCH),
         (CapabilitySet::FOWNER, Capabilities::FOWNER),
+        (CapabilitySet::CHOWN, Capabilities::CHOWN),
+        (CapabilitySet::FSETID, Capabilities::FSETID),
+        (CapabilitySet::MKNOD, Capabilities::MKNOD),
     ];
     pairs.iter().filter(|(theirs, _)| set.contains(*theirs)).map(|(_, ours)| *ours).collect()
 }
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn capabilities_are_taken_over_one_by_one() {
         assert_eq!(known(CapabilitySet::all()), Capabilities::all());
-        assert_eq!(known(CapabilitySet::DAC_READ_SEARCH | CapabilitySet::CHOWN), Capabilities::DAC_READ_SEARCH);
+        assert_eq!(known(CapabilitySet::DAC_READ_SEARCH | CapabilitySet::SYS_ADMIN), Capabilities::DAC_READ_SEARCH);
         assert_eq!(known(CapabilitySet::empty()), Capabilities::empty());
     }
 

@@ -65,6 +65,13 @@ pub(crate) fn kill(life: &AtomicU64) -> bool {
     now & (ALIVE | COUNT) == ALIVE && life.compare_exchange(now, dead, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
+/// Ends this generation if the caller's count, which ends with it, is the only one. From then on the slot is the caller's.
+pub(crate) fn kill_held(life: &AtomicU64) -> bool {
+    let now = life.load(Ordering::Relaxed);
+    let dead = (now & !(ALIVE | COUNT)).wrapping_add(GENERATION);
+    now & (ALIVE | COUNT) == ALIVE | 1 && life.compare_exchange(now, dead, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+}
+
 /// Begins a generation with one count. The slot is dead and the caller's, and filled.
 pub(crate) fn revive(life: &AtomicU64) {
     let generation = life.load(Ordering::Relaxed) & !(ALIVE | COUNT);

@@ -9,8 +9,9 @@ use crate::Errno;
 use crate::dcache::dentry::{DentryId, InodeId, flags};
 use crate::fs_api::{Directory, Freshness, Name, NewNode, RenameFlags};
 use crate::icache::iget::PinnedInode;
-use crate::icache::inode::key_of;
-use crate::memory::dir_lock;
+use crate::icache::inode::{LINKS_AUX, WORD, flags as inode_flags, key_of};
+use crate::memory::{dir_lock, pin, seqcount};
+use crate::sync::Ordering;
 use crate::vfs::{Core, Pinned};
 
 /// What came of making a node under a name.
@@ -93,6 +94,10 @@ impl Core {
         let below = is_directory.then(|| dir_lock::exclusive(self.dentries.lock(victim.id())));
         let inode = self.dentries.inode(victim.id());
         self.fs.unlink(&Directory::new(self, dir), name, key_of(self.inodes.record(inode)))?;
+        if !is_directory && self.turn_negative(&victim) {
+            self.mark_stale(self.dentries.inode(dir));
+            return Ok(());
+        }
         self.remove(dir, &victim);
         // The lock lies in the slot that is given back.
         drop(below);
@@ -143,7 +148,7 @@ impl Core {
         }
         check(&source, &target)?;
         self.rename_locked((&source, from), (&target, to), how)?;
-        if !how.contains(RenameFlags::EXCHANGE) {
+        if present && !how.contains(RenameFlags::EXCHANGE) {
             self.discard(target.into_id());
         }
         Ok(())
@@ -224,7 +229,8 @@ impl Core {
         let dirs = (Directory::new(self, from_dir), Directory::new(self, to_dir));
         self.with_room(|| self.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.dentries.inode(source.id()), self.dentries.inode(target.id()));
-        if exchange {
+        // What is absent there becomes what is absent here.
+        if exchange || target_word & flags::NEGATIVE != 0 {
             self.exchange_dentries(source.id(), new_name, target.id(), old_name);
         } else {
             drop(old_name);
@@ -238,6 +244,38 @@ impl Core {
         let touched = [source_inode, exchanged, self.dentries.inode(from_dir), self.dentries.inode(to_dir)];
         touched.into_iter().filter(|inode| *inode != InodeId::NONE).for_each(|inode| self.mark_stale(inode));
         Ok(())
+    }
+
+    /// Makes the entry of a name that is gone negative where it is, if the caller has the only pin on it; it is no directory, and the directory's lock
+    /// is held exclusively. False if somebody else holds it: then he keeps it, and its inode.
+    ///
+    /// The entry dies and lives again, in its place in the table and in the list. Nobody asks for pins on what is listed meanwhile: whoever does
+    /// holds the directory's lock. A walk that sampled it finds it dead, or its count moved.
+    fn turn_negative(&self, entry: &Pinned<'_>) -> bool {
+        let life = self.dentries.life(entry.id());
+        if self.fs.absence() == Freshness::AskEachTime || !pin::kill_held(life) {
+            return false;
+        }
+        let inode = self.dentries.inode(entry.id());
+        // First: from here on, no change of mode writes to the entry.
+        self.leave_alias(entry.id(), inode);
+        self.make_negative(entry.id());
+        pin::revive(life);
+        if !self.had_one_name(inode) {
+            self.mark_stale(inode);
+        }
+        self.iput(inode);
+        true
+    }
+
+    /// Whether a name that was just taken away was the only one of an inode that the caller has a pin on: then nobody else can find it. Whoever
+    /// gives it a name meanwhile marks it afterwards.
+    fn had_one_name(&self, id: InodeId) -> bool {
+        let record = self.inodes.record(id);
+        let word = seqcount::sample(&record[WORD]);
+        let links = record[LINKS_AUX].load(Ordering::Relaxed) >> 32;
+        let is_known = word & (seqcount::ODD | inode_flags::STALE | inode_flags::UNKNOWN) == 0;
+        is_known && links == 1 && seqcount::unchanged(&record[WORD], word)
     }
 
     /// Takes the entry of a name that is gone, or a negative one that is in the way, out of the table. Whoever has a pin on it keeps it,
