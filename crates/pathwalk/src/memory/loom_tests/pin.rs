@@ -1,7 +1,7 @@
 //! A slot is either pinned or dies; nobody pins a stranger.
 
 use super::{race, words};
-use crate::memory::pin::{is_idle, kill, pin, read, revive, unpin};
+use crate::memory::pin::{is_idle, kill, kill_held, pin, read, revive, unpin};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 type Slot = [AtomicU64; 2];
@@ -30,6 +30,24 @@ fn pin_any(slot: &Slot) -> bool {
 #[test]
 fn a_pin_or_a_kill_but_not_both() {
     race(idle, [pin_any, |slot| kill(&slot[LIFE])], |_, [pinned, killed]| assert!(pinned != killed));
+}
+
+/// Whoever holds it alone ends it and begins it anew; who pins it either made it two, or pins what came then, filled.
+#[test]
+fn a_holder_ends_it_only_if_he_is_alone() {
+    let anew: fn(&Slot) -> Option<u64> = |slot| {
+        let alone = kill_held(&slot[LIFE]);
+        if alone {
+            slot[DATA].store(1, Relaxed);
+            revive(&slot[LIFE]);
+        }
+        Some(u64::from(alone))
+    };
+    let other: fn(&Slot) -> Option<u64> = |slot| pin_any(slot).then(|| slot[DATA].load(Relaxed));
+    race(pinned, [anew, other], |_, [alone, seen]| {
+        assert!(alone == Some(1) || seen == Some(0), "it was not alone, so somebody pinned what was there");
+        assert!(alone != Some(1) || seen != Some(0), "whoever pins after it was ended sees what came then");
+    });
 }
 
 #[test]
