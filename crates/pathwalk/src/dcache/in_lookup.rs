@@ -40,7 +40,8 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Core {
-    /// Enters a name that was missed. The caller holds the directory's lock shared or exclusively, and a pin on it.
+    /// Enters a name that was missed. The caller holds the directory's lock shared, and a pin on it. (Whoever holds it exclusively has
+    /// nobody to wait for him, and needs none of this.)
     pub(crate) fn begin_lookup(&self, parent: DentryId, name: &[u8]) -> Result<Missing<'_>, Errno> {
         let id = self.new_dentry(parent, name, flags::IN_LOOKUP)?;
         let held = self.dentries.children_lock(parent);

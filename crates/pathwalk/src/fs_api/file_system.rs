@@ -94,8 +94,8 @@ pub trait FileSystem: Send + Sync {
     }
 
     /// One [`Node`] of this key that you returned is no longer held. Must not block for long: it runs in whichever
-    /// thread needed the memory, perhaps with a directory's lock held. A node that was unlinked while somebody held it is forgotten when its slot
-    /// is needed, not when it is let go of: letting go never blocks.
+    /// thread needed the memory, perhaps with a directory's lock held. A node that was unlinked while somebody held it is forgotten when the
+    /// last open file on it is closed; if a handle alone held it, when its slot is needed or you say `ENOSPC`: dropping a handle never blocks.
     fn forget(&self, node: NodeKey) {
         let _ = node;
     }
