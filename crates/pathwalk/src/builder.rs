@@ -130,9 +130,9 @@ impl Core {
             self.fs.forget(node.key);
             return Err(BuildError::RootNotADirectory);
         }
-        let inode = self.iget(&node, reserved, None).map_err(BuildError::Root)?;
         self.fill_root(root);
-        self.instantiate(root, inode, Freshness::Stable).map_err(|_| BuildError::Root(Errno::ELOOP))?;
+        let stable = crate::Node { freshness: Freshness::Stable, ..node };
+        self.iget(root, &stable, reserved, None).map_err(|why| BuildError::Root(why.or(Errno::ELOOP)))?;
         Ok(root)
     }
 }

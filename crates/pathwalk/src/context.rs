@@ -7,7 +7,7 @@
 mod change;
 mod flags;
 
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +65,7 @@ as_path! {
     Path => |this| this.as_os_str().as_bytes();
     PathBuf => |this| this.as_os_str().as_bytes();
     CStr => |this| this.to_bytes();
+    CString => |this| this.to_bytes();
 }
 
 impl<const N: usize> AsPath for [u8; N] {

@@ -6,13 +6,11 @@ use std::ops::ControlFlow;
 use crate::Errno;
 use crate::attr::FileType;
 use crate::context::OpenFlags;
-use crate::dcache::dentry::{DentryId, flags};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::ops::set::Times;
 use crate::permission::Credentials;
 use crate::sync::Mutex;
-use crate::vfs::Vfs;
 
 /// A file or directory that was opened, as a descriptor is. Made by [`Context::open`](crate::Context::open).
 ///
@@ -27,20 +25,6 @@ pub struct File {
     credentials: Credentials,
     /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.
     position: Mutex<u64>,
-    /// Dropped behind the handle.
-    _closed: Closed,
-}
-
-/// Closing a file that has no name any more frees what it takes: the file system is told of its node.
-struct Closed(Vfs, DentryId);
-
-impl Drop for Closed {
-    fn drop(&mut self) {
-        let core = self.0.core();
-        if core.dentries.word(self.1) & flags::UNHASHED != 0 {
-            core.try_evict(self.1);
-        }
-    }
 }
 
 /// One entry of a directory as [`File::read_dir`] gives it.
@@ -65,8 +49,7 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 
 impl File {
     pub(crate) fn new(handle: Handle, file: Option<Box<dyn OpenFile>>, flags: OpenFlags, credentials: Credentials) -> File {
-        let closed = Closed(handle.vfs().clone(), handle.dentry());
-        File { handle, file, flags, credentials, position: Mutex::new(0), _closed: closed }
+        File { handle, file, flags, credentials, position: Mutex::new(0) }
     }
 
     /// The place that it is on: a starting point for operations with an empty path, as `fstat` and `fchmod` are made of.

@@ -2,7 +2,7 @@
 
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
-use crate::dcache::dentry::DentryId;
+use crate::dcache::dentry::{DentryId, flags};
 use crate::ops;
 use crate::vfs::Vfs;
 
@@ -14,12 +14,27 @@ use crate::vfs::Vfs;
 pub struct Handle {
     vfs: Vfs,
     dentry: DentryId,
+    when_dropped: WhenDropped,
+}
+
+/// What becomes of a node that has no name any more when a handle on it is dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WhenDropped {
+    /// It is collected by whoever next needs the memory.
+    Leave,
+    /// It is collected at once, if this was the last.
+    Collect,
 }
 
 impl Handle {
     /// Takes over a pin that the caller holds.
     pub(crate) fn from_pinned(vfs: &Vfs, dentry: DentryId) -> Handle {
-        Handle { vfs: vfs.clone(), dentry }
+        Handle { vfs: vfs.clone(), dentry, when_dropped: WhenDropped::Leave }
+    }
+
+    /// The same of a file that is open: when it is closed and has no name any more, what it takes is freed.
+    pub(crate) fn of_file(vfs: &Vfs, dentry: DentryId) -> Handle {
+        Handle { vfs: vfs.clone(), dentry, when_dropped: WhenDropped::Collect }
     }
 
     #[inline(always)]
@@ -52,13 +67,18 @@ impl Handle {
 impl Clone for Handle {
     fn clone(&self) -> Self {
         self.vfs.core().dentries.pin_again(self.dentry);
-        Handle { vfs: self.vfs.clone(), dentry: self.dentry }
+        Handle { vfs: self.vfs.clone(), dentry: self.dentry, when_dropped: WhenDropped::Leave }
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.vfs.core().dentries.unpin(self.dentry);
+        let core = self.vfs.core();
+        core.dentries.unpin(self.dentry);
+        // The slot may be anybody's by now: this is a guess.
+        if self.when_dropped == WhenDropped::Collect && core.dentries.word(self.dentry) & flags::UNHASHED != 0 {
+            core.try_evict(self.dentry);
+        }
     }
 }
 

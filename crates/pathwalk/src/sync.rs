@@ -13,6 +13,9 @@ mod imp {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     use zerocopy::FromZeros;
 
+    /// What a `SeqCst` access that follows a `SeqCst` swap needs to come behind it: nothing.
+    pub(crate) fn fence_after_swap() {}
+
     /// Gives the lock back until woken; may wake for nothing.
     pub(crate) fn wait<'a, T>(condvar: &Condvar, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         condvar.wait(&mut guard);
@@ -69,6 +72,13 @@ mod imp {
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        }
+    }
+
+    /// loom takes accesses that are `SeqCst` for weaker ones, and fences for what they are.
+    pub(crate) fn fence_after_swap() {
+        if cfg!(loom) {
+            fence(Ordering::SeqCst);
         }
     }
 

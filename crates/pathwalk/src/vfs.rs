@@ -10,7 +10,7 @@ use crate::fs_api::{FileSystem, Name};
 use crate::handle::Handle;
 use crate::icache::inode::{INODE_WORDS, Inodes};
 use crate::icache::refresh::Versions;
-use crate::memory::budget::{DENTRY_BYTES, INODE_BYTES};
+use crate::memory::budget::{DENTRY_BYTES, INODE_BYTES, LEAST, MOST, Split};
 use crate::memory::reclaim::Hand;
 use crate::memory::side::Side;
 use crate::mount::MountFlags;
@@ -131,20 +131,26 @@ impl Vfs {
         Handle::from_pinned(self, Pinned::again(&self.0, self.0.root).into_id())
     }
 
+    /// The [`budget`](crate::VfsBuilder::budget) in bytes that has room for so many cached files: a dentry and an inode each, the root's among
+    /// them. At least the least there can be.
+    pub fn budget_for(files: u64) -> u64 {
+        Split::bytes(files.clamp(LEAST, MOST))
+    }
+
     /// What the caches did and what they hold. Cost: some loads, and whatever the file system's
     /// [`memory`](FileSystem::memory) costs.
     pub fn stats(&self) -> Stats {
         let core = &*self.0;
-        let pool = |free: &crate::memory::free_list::FreeList, slot_bytes: u64, table_bytes: u64| Pool {
-            capacity: free.capacity().into(),
-            used: free.used().into(),
+        let pool = |capacity: u32, used: u32, slot_bytes: u64, table_bytes: u64| Pool {
+            capacity: capacity.into(),
+            used: used.into(),
             slot_bytes,
             table_bytes,
         };
         let mut stats = core.counters.snapshot();
-        stats.dentries = pool(core.dentries.free(), DENTRY_BYTES, core.dentries.table_bytes());
-        stats.inodes = pool(core.inodes.free(), INODE_BYTES, core.inodes.table_bytes());
-        stats.side = pool(core.side.free(), 64, 0);
+        stats.dentries = pool(core.dentries.free().capacity(), core.dentries.used(), DENTRY_BYTES, core.dentries.table_bytes());
+        stats.inodes = pool(core.inodes.free().capacity(), core.inodes.used(), INODE_BYTES, core.inodes.table_bytes());
+        stats.side = pool(core.side.free().capacity(), core.side.used(), 64, 0);
         stats.budget = core.budget;
         stats.file_system = core.fs.memory();
         stats
@@ -198,7 +204,7 @@ impl Vfs {
 
 impl std::fmt::Debug for Vfs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Vfs({} dentries)", self.0.dentries.free().used())
+        write!(f, "Vfs({} dentries)", self.0.dentries.used())
     }
 }
 

@@ -16,16 +16,17 @@ impl Store {
         let mut names = parent.names_mut()?;
         let name = self.hashed(name);
         names.vacant(name)?;
+        let (now, pages) = (now(), first_pages(&new.kind));
         let directories = matches!(new.kind, NewKind::Directory) as i32;
-        if directories > 0 {
-            self.room_for_link(parent)?;
+        if let Err(no_room) = self.space.take_node(pages) {
+            // Linux looks at the links first.
+            return Err(if directories > 0 { self.room_for_link(parent).err().unwrap_or(no_room) } else { no_room });
         }
-        self.space.take_node(first_pages(&new.kind))?;
-        let now = now();
+        let comes = parent.name_comes(names.len() + 1, directories, now, self.options.max_links);
+        comes.inspect_err(|_| self.space.give_node(pages))?;
         let held = |inode, meta: &mut Meta| self.held(inode, meta);
         let made = self.table.insert(new, Some(parent.key.ino), FirstName::Given, now, &self.ledger, held);
         names.add(name, made.inode.into(), &self.ledger);
-        parent.names_changed(names.len(), directories, now);
         Ok(made)
     }
 

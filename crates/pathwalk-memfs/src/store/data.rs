@@ -84,8 +84,9 @@ impl Store {
         let mut meta = inode.slot.meta.lock();
         meta.size = meta.size.max(end);
         meta.pages = pages.count();
-        meta.mtime = now();
-        meta.ctime = meta.mtime;
+        let now = now();
+        meta.mtime = now;
+        meta.ctime = now;
         Ok(Written { bytes, end })
     }
 

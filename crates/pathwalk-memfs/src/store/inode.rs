@@ -8,7 +8,7 @@
 //! exclusively.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 
 use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pathwalk::permission::AclEntry;
@@ -43,18 +43,22 @@ pub(crate) struct Inode<'a> {
 pub(crate) struct Slot {
     /// How often it was filled and emptied: odd while a node is in it.
     pub(super) generation: AtomicU64,
-    /// Type bits of `st_mode`; the same for as long as a node is in it.
-    pub(super) kind: AtomicU16,
     /// A directory's parent, moved only under the store's `tree` lock; the root is its own. Without a node: the next free slot.
     pub(super) parent: AtomicU64,
-    pub(super) content: RwLock<Content>,
+    /// Type bits of `st_mode`; the same for as long as a node is in it.
+    pub(super) kind: AtomicU16,
+    /// Whether there is content, so that a node that never got any is made and freed without its lock. Set by whoever puts it there, and
+    /// cleared by whoever frees the node, which nobody can ask about by then.
+    filled: AtomicBool,
     pub(crate) meta: Mutex<Meta>,
+    content: RwLock<Content>,
 }
 
 #[derive(Default)]
 pub(crate) enum Content {
+    /// Of any node that has none yet: a directory without names, a file without pages.
     #[default]
-    None,
+    Empty,
     Directory(Names),
     File(Pages),
     Link(Box<[u8]>),
@@ -63,23 +67,23 @@ pub(crate) enum Content {
 /// What can change of any node.
 #[derive(Default)]
 pub(crate) struct Meta {
-    pub(crate) mode: u16,
     pub(crate) nlink: u32,
+    pub(crate) mode: u16,
     pub(crate) first_name: FirstName,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
+    /// How often it was handed out and not yet forgotten, and how often it is open.
+    pub(crate) held: u64,
     pub(crate) size: u64,
-    /// Pages of room that it takes.
-    pub(crate) pages: u64,
-    /// Of a device node.
-    pub(crate) device: Device,
     pub(crate) atime: Timestamp,
     pub(crate) mtime: Timestamp,
     pub(crate) ctime: Timestamp,
     pub(crate) btime: Timestamp,
+    /// Pages of room that it takes.
+    pub(crate) pages: u64,
+    /// Of a device node.
+    pub(crate) device: Device,
     pub(crate) acl: Option<Arc<[AclEntry]>>,
-    /// How often it was handed out and not yet forgotten, and how often it is open.
-    pub(crate) held: u64,
 }
 
 /// Whether a node that has no name may get one.
@@ -95,22 +99,32 @@ pub(crate) enum FirstName {
 impl<'a> Inode<'a> {
     /// A directory's names: `ENOTDIR` if it is none.
     pub(crate) fn names(&self) -> Result<MappedRwLockReadGuard<'a, Names>, Errno> {
-        RwLockReadGuard::try_map(self.slot.content.read(), Content::names).map_err(|_| Errno::ENOTDIR)
+        RwLockReadGuard::try_map(self.slot.content.read(), |content| content.names(self.kind)).map_err(|_| Errno::ENOTDIR)
     }
 
     /// The same to be changed.
     pub(crate) fn names_mut(&self) -> Result<MappedRwLockWriteGuard<'a, Names>, Errno> {
-        RwLockWriteGuard::try_map(self.slot.content.write(), Content::names_mut).map_err(|_| Errno::ENOTDIR)
+        RwLockWriteGuard::try_map(self.filled(FileType::Directory), Content::names_mut).map_err(|_| Errno::ENOTDIR)
     }
 
     /// The data of a regular file: `EISDIR` for a directory, `EINVAL` for what has none.
     pub(crate) fn pages(&self) -> Result<MappedRwLockReadGuard<'a, Pages>, Errno> {
-        RwLockReadGuard::try_map(self.slot.content.read(), Content::pages).map_err(|_| self.no_data())
+        RwLockReadGuard::try_map(self.slot.content.read(), |content| content.pages(self.kind)).map_err(|_| self.no_data())
     }
 
     /// The same to be changed.
     pub(crate) fn pages_mut(&self) -> Result<MappedRwLockWriteGuard<'a, Pages>, Errno> {
-        RwLockWriteGuard::try_map(self.slot.content.write(), Content::pages_mut).map_err(|_| self.no_data())
+        RwLockWriteGuard::try_map(self.filled(FileType::Regular), Content::pages_mut).map_err(|_| self.no_data())
+    }
+
+    /// The content, which is there if the node is of this type.
+    fn filled(&self, kind: FileType) -> RwLockWriteGuard<'a, Content> {
+        let mut content = self.slot.content.write();
+        if self.kind == kind && matches!(*content, Content::Empty) {
+            *content = Content::of_type(kind);
+            self.slot.filled.store(true, Ordering::Relaxed);
+        }
+        content
     }
 
     fn no_data(&self) -> Errno {
@@ -140,21 +154,56 @@ impl<'a> Inode<'a> {
 
     /// Of a directory whose names changed: `names` are left, and so many more of them are directories.
     pub(crate) fn names_changed(&self, names: usize, directories: i32, now: Timestamp) {
+        self.slot.meta.lock().names_changed(names, directories, now);
+    }
+
+    /// The same of a directory that is about to get a name: `EMLINK` if that is a directory's, and it has all the links it may have.
+    pub(crate) fn name_comes(&self, names: usize, directories: i32, now: Timestamp, max_links: u32) -> Result<(), Errno> {
         let mut meta = self.slot.meta.lock();
-        meta.size = directory_size(names);
-        meta.nlink = meta.nlink.saturating_add_signed(directories);
-        (meta.mtime, meta.ctime) = (now, now);
+        if directories > 0 && meta.nlink >= max_links {
+            return Err(Errno::EMLINK);
+        }
+        meta.names_changed(names, directories, now);
+        Ok(())
+    }
+}
+
+impl Meta {
+    fn names_changed(&mut self, names: usize, directories: i32, now: Timestamp) {
+        self.size = directory_size(names);
+        self.nlink = self.nlink.saturating_add_signed(directories);
+        (self.mtime, self.ctime) = (now, now);
+    }
+}
+
+impl Slot {
+    /// Gives a node that is being made its content, if it has any; returns the bytes of memory that takes.
+    pub(super) fn fill(&self, kind: &NewKind<'_>) -> u64 {
+        let NewKind::Symlink(body) = kind else { return 0 };
+        let content = Content::Link((*body).into());
+        let bytes = content.body_bytes();
+        *self.content.write() = content;
+        self.filled.store(true, Ordering::Relaxed);
+        bytes
+    }
+
+    /// Takes the content of a node that is being freed; returns the bytes that a link's body took.
+    pub(super) fn empty(&self) -> u64 {
+        if !self.filled.load(Ordering::Relaxed) {
+            return 0;
+        }
+        self.filled.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *self.content.write()).body_bytes()
     }
 }
 
 impl Content {
-    /// Of a new node.
-    pub(crate) fn new(kind: &NewKind<'_>) -> Content {
+    /// What changes, of a node of this type that has none yet.
+    fn of_type(kind: FileType) -> Content {
         match kind {
-            NewKind::Directory => Content::Directory(Names::default()),
-            NewKind::Symlink(body) => Content::Link((*body).into()),
-            NewKind::Regular => Content::File(Pages::default()),
-            _ => Content::None,
+            FileType::Directory => Content::Directory(Names::new()),
+            FileType::Regular => Content::File(Pages::new()),
+            _ => Content::Empty,
         }
     }
 
@@ -163,16 +212,26 @@ impl Content {
         if let Content::Link(body) = self { allocation(body.len()) } else { 0 }
     }
 
-    fn names(&self) -> Option<&Names> {
-        if let Content::Directory(names) = self { Some(names) } else { None }
+    fn names(&self, kind: FileType) -> Option<&Names> {
+        static NONE: Names = Names::new();
+        match (self, kind) {
+            (Content::Directory(names), _) => Some(names),
+            (Content::Empty, FileType::Directory) => Some(&NONE),
+            _ => None,
+        }
     }
 
     fn names_mut(&mut self) -> Option<&mut Names> {
         if let Content::Directory(names) = self { Some(names) } else { None }
     }
 
-    fn pages(&self) -> Option<&Pages> {
-        if let Content::File(pages) = self { Some(pages) } else { None }
+    fn pages(&self, kind: FileType) -> Option<&Pages> {
+        static NONE: Pages = Pages::new();
+        match (self, kind) {
+            (Content::File(pages), _) => Some(pages),
+            (Content::Empty, FileType::Regular) => Some(&NONE),
+            _ => None,
+        }
     }
 
     fn pages_mut(&mut self) -> Option<&mut Pages> {
@@ -181,35 +240,23 @@ impl Content {
 }
 
 impl Meta {
-    /// Of a new node, held once.
-    pub(crate) fn new(new: &NewNode<'_>, first_name: FirstName, now: Timestamp) -> Meta {
-        let nlink = match (first_name, &new.kind) {
+    /// Becomes that of a new node, held once. The ACL of the one before was taken when it was freed.
+    pub(crate) fn begin(&mut self, new: &NewNode<'_>, first_name: FirstName, now: Timestamp) {
+        debug_assert!(self.acl.is_none());
+        self.nlink = match (first_name, &new.kind) {
             (FirstName::ToCome, _) => 0,
             (FirstName::Given, NewKind::Directory) => 2,
             (FirstName::Given, _) => 1,
         };
-        let (size, device) = match new.kind {
+        (self.size, self.device) = match new.kind {
             NewKind::Directory => (directory_size(0), Device::default()),
             NewKind::Symlink(body) => (body.len() as u64, Device::default()),
             NewKind::CharDevice(device) | NewKind::BlockDevice(device) => (0, device),
             _ => (0, Device::default()),
         };
-        Meta {
-            mode: new.mode & 0o7777,
-            nlink,
-            first_name,
-            uid: new.uid,
-            gid: new.gid,
-            size,
-            pages: first_pages(&new.kind),
-            device,
-            atime: now,
-            mtime: now,
-            ctime: now,
-            btime: now,
-            acl: None,
-            held: 1,
-        }
+        (self.mode, self.uid, self.gid) = (new.mode & 0o7777, new.uid, new.gid);
+        (self.first_name, self.pages, self.held) = (first_name, first_pages(&new.kind), 1);
+        (self.atime, self.mtime, self.ctime, self.btime) = (now, now, now, now);
     }
 
     /// Whether nobody can ask about the node any more. It stays so: without a name it is handed out to nobody who does not hold it.

@@ -19,11 +19,11 @@ pub(crate) struct Ledger(AtomicU64);
 
 impl Ledger {
     pub(crate) fn charge(&self, bytes: u64) {
-        self.0.fetch_add(bytes, Relaxed);
+        self.resize(0, bytes);
     }
 
     pub(crate) fn credit(&self, bytes: u64) {
-        self.0.fetch_sub(bytes, Relaxed);
+        self.resize(bytes, 0);
     }
 
     /// Books a thing that had one size and now has another.

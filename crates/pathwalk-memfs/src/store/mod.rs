@@ -93,6 +93,7 @@ impl Held<'_> {
     }
 
     /// Passes the hold on: the engine will forget it.
+    #[inline]
     pub(crate) fn into_node(self) -> Node {
         let node = self.store.node(self.inode, self.attributes);
         std::mem::forget(self);
@@ -209,6 +210,7 @@ impl Store {
     }
 
     /// Takes over a hold that is counted already.
+    #[inline]
     fn held<'a>(&'a self, inode: Inode<'a>, meta: &Meta) -> Held<'a> {
         Held { store: self, inode, attributes: self.attributes_of(inode, meta) }
     }
@@ -233,6 +235,7 @@ impl Store {
         self.table.remove(inode, &self.ledger);
     }
 
+    #[inline]
     fn node(&self, inode: Inode<'_>, attributes: Attributes) -> Node {
         let mut node = Node::new(inode.key.into(), attributes);
         (node.rule, node.freshness) = (self.options.rule, self.options.names);
@@ -243,6 +246,7 @@ impl Store {
         node
     }
 
+    #[inline]
     fn attributes_of(&self, inode: Inode<'_>, meta: &Meta) -> Attributes {
         let no_size = inode.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero;
         Attributes {

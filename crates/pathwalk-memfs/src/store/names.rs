@@ -81,13 +81,11 @@ enum Life {
     Removed,
 }
 
-impl Default for Names {
-    fn default() -> Names {
+impl Names {
+    pub(crate) const fn new() -> Names {
         Names { list: None, next_cookie: FIRST_COOKIE, life: Life::Linked }
     }
-}
 
-impl Names {
     pub(crate) fn get(&self, name: Hashed<'_>) -> Option<Target> {
         let list = self.list.as_ref()?;
         list.place(name).map(|place| list.entries[place].target)
@@ -265,7 +263,7 @@ mod tests {
 
     #[test]
     fn what_is_charged_is_given_back() {
-        let (ledger, mut names) = (Ledger::default(), Names::default());
+        let (ledger, mut names) = (Ledger::default(), Names::new());
         let hasher = DefaultHashBuilder::default();
         let texts: Vec<_> = (0..1000).map(|i| format!("{i:>width$}", width = 1 + i % 200)).collect();
         let name = |i: u64| Hashed::new(Name::new(texts[i as usize].as_bytes()).unwrap(), &hasher);
@@ -289,7 +287,7 @@ mod tests {
 
     #[test]
     fn nothing_is_made_in_a_removed_directory() {
-        let (ledger, mut names) = (Ledger::default(), Names::default());
+        let (ledger, mut names) = (Ledger::default(), Names::new());
         let name = Hashed::new(Name::new(b"a").unwrap(), &DefaultHashBuilder::default());
         names.put(name, target(7), &ledger);
         assert_eq!((names.vacant(name), names.remove_directory(&ledger)), (Err(Errno::EEXIST), Err(Errno::ENOTEMPTY)));

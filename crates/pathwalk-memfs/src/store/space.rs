@@ -9,6 +9,7 @@ use pathwalk::Errno;
 /// What is used, and the limits.
 pub(crate) struct Space {
     pub(crate) pages: Quota,
+    /// Counted only if there is a limit: nobody else asks.
     pub(crate) nodes: Quota,
 }
 
@@ -26,16 +27,16 @@ impl Space {
 
     /// Room for one node and its first pages, or none of it: `ENOSPC`.
     pub(crate) fn take_node(&self, pages: u64) -> Result<(), Errno> {
-        self.nodes.take(1)?;
+        self.nodes.take_if_limited()?;
         if pages > 0 {
-            self.pages.take(pages).inspect_err(|_| self.nodes.give(1))?;
+            self.pages.take(pages).inspect_err(|_| self.nodes.give_if_limited())?;
         }
         Ok(())
     }
 
     /// A node is gone, with so many pages.
     pub(crate) fn give_node(&self, pages: u64) {
-        self.nodes.give(1);
+        self.nodes.give_if_limited();
         if pages > 0 {
             self.pages.give(pages);
         }
@@ -55,6 +56,16 @@ impl Quota {
         };
         let fits = |used: u64| used.checked_add(count).filter(|used| *used <= limit);
         self.used.fetch_update(Relaxed, Relaxed, fits).map(drop).map_err(|_| Errno::ENOSPC)
+    }
+
+    fn take_if_limited(&self) -> Result<(), Errno> {
+        if self.limit.is_some() { self.take(1) } else { Ok(()) }
+    }
+
+    fn give_if_limited(&self) {
+        if self.limit.is_some() {
+            self.give(1);
+        }
     }
 
     /// The root is there whatever the limit.

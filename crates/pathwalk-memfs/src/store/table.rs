@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use parking_lot::Mutex;
 use pathwalk::{Errno, FileType, NewNode, NodeKey, Timestamp};
 
-use super::inode::{Content, FirstName, Inode, Meta, Slot};
+use super::inode::{FirstName, Inode, Meta, Slot};
 use super::ledger::{Ledger, allocation};
 
 /// Slots of the first chunk.
@@ -85,11 +85,10 @@ impl Table {
         then: impl FnOnce(Inode<'a>, &mut Meta) -> T,
     ) -> T {
         let (ino, slot) = self.take_slot(ledger);
-        let (kind, content) = (new.kind.file_type(), Content::new(&new.kind));
-        ledger.charge(content.body_bytes());
-        *slot.content.write() = content;
+        let kind = new.kind.file_type();
+        ledger.charge(slot.fill(&new.kind));
         let mut meta = slot.meta.lock();
-        *meta = Meta::new(new, first_name, now);
+        meta.begin(new, first_name, now);
         slot.kind.store(kind.mode_bits(), Relaxed);
         slot.parent.store(parent.unwrap_or(ino).0, Relaxed);
         let generation = slot.generation.load(Relaxed) + 1;
@@ -114,8 +113,7 @@ impl Table {
 
     /// Frees a node that nobody can ask about any more.
     pub(crate) fn remove(&self, inode: Inode<'_>, ledger: &Ledger) {
-        let content = std::mem::take(&mut *inode.slot.content.write());
-        ledger.credit(content.body_bytes());
+        ledger.credit(inode.slot.empty());
         inode.slot.generation.store(inode.key.generation + 1, Release);
         let mut free = self.free.lock();
         inode.slot.parent.store(free.last, Relaxed);

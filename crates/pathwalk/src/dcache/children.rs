@@ -31,7 +31,7 @@ impl Core {
         writing.end(flags | flags::UNHASHED);
     }
 
-    fn list_push(&self, parent: DentryId, id: DentryId) {
+    pub(crate) fn list_push(&self, parent: DentryId, id: DentryId) {
         let head = self.dentries.first_child(parent);
         let next = head.load(Ordering::Relaxed) as u32;
         self.dentries.siblings(id).store(u64::from(next) << 32, Ordering::Relaxed);

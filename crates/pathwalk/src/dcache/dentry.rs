@@ -219,6 +219,11 @@ impl Dentries {
         self.free.take(|slot| self.siblings(DentryId(slot))).map(DentryId)
     }
 
+    /// Slots in use.
+    pub(crate) fn used(&self) -> u32 {
+        self.free.used(|slot| self.siblings(DentryId(slot)))
+    }
+
     /// Gives a dead slot back.
     pub(crate) fn give(&self, id: DentryId) {
         self.free.give(id.0, |slot| self.siblings(DentryId(slot)));

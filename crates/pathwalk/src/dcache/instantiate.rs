@@ -6,53 +6,52 @@
 use super::dentry::{DentryId, InodeId, VISITED, WORD, chain_of, everyone, flags, flags_of, set_inode_chain};
 use crate::attr::{AclState, FileType};
 use crate::fs_api::Freshness;
-use crate::icache::iget::PinnedInode;
+use crate::icache::iget::{NotGiven, PinnedInode};
 use crate::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record};
 use crate::memory::{pin, seqcount};
 use crate::permission::{Access, everyone_may};
 use crate::sync::{MutexGuard, Ordering};
 use crate::vfs::Core;
 
-/// A directory's inode has another dentry already; the pin that was to be passed.
-pub(crate) struct AliasElsewhere<'a>(pub(crate) PinnedInode<'a>);
-
 impl Core {
     /// Gives an inode to a dentry that has none: one in lookup, a negative one, or a new one. The pin on the inode passes to the
     /// dentry, unless this fails.
-    pub(crate) fn instantiate<'a>(
-        &self,
-        id: DentryId,
-        inode: PinnedInode<'a>,
-        freshness: Freshness,
-    ) -> Result<(), AliasElsewhere<'a>> {
+    pub(crate) fn instantiate<'a>(&self, id: DentryId, inode: PinnedInode<'a>, freshness: Freshness) -> Result<(), NotGiven<'a>> {
         let record = self.inodes.record(inode.id());
         let held = self.lock_inode(inode.id());
         let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
         let Some(permission) = self.take_alias(record, kind, id, &held) else {
             drop(held);
-            return Err(AliasElsewhere(inode));
+            return Err(NotGiven::AliasElsewhere(inode));
         };
-        let revalidate = if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 };
-        self.set_inode(id, inode.into_id(), flags_of(kind) | permission | revalidate);
+        self.set_inode(id, inode.into_id(), flags_of(kind) | permission | revalidate(freshness));
         Ok(())
+    }
+
+    /// The same with an inode that is new, whose lock is held and whose alias the dentry is already.
+    pub(crate) fn give_new(&self, id: DentryId, inode: InodeId, freshness: Freshness, _held: &MutexGuard<'_, ()>) {
+        let record = self.inodes.record(inode);
+        let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
+        let permission = if kind == FileType::Symlink { 0 } else { permission_flags(record) };
+        self.set_inode(id, inode, flags_of(kind) | permission | revalidate(freshness));
     }
 
     /// Says that there is nothing behind the name.
     pub(crate) fn make_negative(&self, id: DentryId) {
-        let revalidate = if self.fs.absence() == Freshness::AskEachTime { flags::REVALIDATE } else { 0 };
-        self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate);
+        self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate(self.fs.absence()));
     }
 
     /// Whether the name has to be asked about, as the file system says now.
     pub(crate) fn set_freshness(&self, id: DentryId, freshness: Freshness) {
         let writing = seqcount::write(&self.dentries.line(id)[WORD]);
         let kept = writing.flags() & !flags::REVALIDATE;
-        writing.end(kept | if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 });
+        writing.end(kept | revalidate(freshness));
     }
 
     fn set_inode(&self, id: DentryId, inode: InodeId, of_inode: u64) {
         let line = self.dentries.line(id);
-        let writing = seqcount::write(&line[WORD]);
+        // Alone: what has no inode, or is about to lose it under the inode's lock, has no permission flags for others to write.
+        let writing = seqcount::write_alone(&line[WORD]);
         let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP);
         set_inode_chain(line, inode, chain_of(line));
         line[VISITED].store(0, Ordering::Relaxed);
@@ -85,17 +84,15 @@ impl Core {
     }
 
     fn set_alias(&self, record: &Record, alias: u32) {
-        let writing = seqcount::write(&record[inode::WORD]);
+        let writing = seqcount::write_alone(&record[inode::WORD]);
         let links = (record[LINKS_AUX].load(Ordering::Relaxed) >> 32) as u32;
         inode::set_links(record, links, alias);
         let flags = writing.flags();
         writing.end(flags);
     }
 
-    /// Ends being a dentry of this inode: after that, no change of mode writes to the dentry.
-    pub(crate) fn leave_alias(&self, id: DentryId, inode: InodeId) {
-        let record = self.inodes.record(inode);
-        let _held = self.lock_inode(inode);
+    /// Ends being a dentry of the inode whose lock is held: after that, no change of mode writes to the dentry.
+    pub(crate) fn leave_alias(&self, record: &Record, id: DentryId, _held: &MutexGuard<'_, ()>) {
         let is_link = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed)) == FileType::Symlink;
         if !is_link && inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) == id.0 {
             self.set_alias(record, 0);
@@ -108,6 +105,11 @@ impl Core {
         let flags = writing.flags() & !flags::EVERYONE | permission;
         writing.end(flags);
     }
+}
+
+/// The flag that says whether a name has to be asked about.
+fn revalidate(freshness: Freshness) -> u64 {
+    if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 }
 }
 
 /// What everyone may do with a node, as flags of its dentry: nothing where it takes a look at the ACL, or the file system's

@@ -4,6 +4,7 @@
 
 use super::dentry::{DentryId, InodeId, flags};
 use crate::memory::dir_lock;
+use crate::sync::Ordering;
 use crate::vfs::{Core, Pinned};
 
 impl Core {
@@ -61,8 +62,11 @@ impl Core {
         }
     }
 
-    /// Drops the children of a directory that was removed: they are all negative.
+    /// Drops the children of a directory that was removed: they are all negative. Its lock is held exclusively, so none are added.
     pub(crate) fn drop_children(&self, dir: DentryId) {
+        if self.dentries.first_child(dir).load(Ordering::Relaxed) == 0 {
+            return;
+        }
         while let Some(child) = self.any_child(dir) {
             self.unhash(dir, child, &self.dentries.children_lock(dir));
             self.discard(child);

@@ -101,7 +101,7 @@ impl Core {
         self.dentries.pin_again(parent);
 
         let line = self.dentries.line(id);
-        let writing = seqcount::write(&line[WORD]);
+        let writing = seqcount::write_alone(&line[WORD]);
         set_parent_length(line, parent, name.len());
         set_inode_chain(line, InodeId::NONE, chain);
         set_head(line, name);
@@ -116,7 +116,7 @@ impl Core {
     /// Makes the slot the root's dentry: nameless, its own parent.
     pub(crate) fn fill_root(&self, root: DentryId) {
         let line = self.dentries.line(root);
-        let writing = seqcount::write(&line[WORD]);
+        let writing = seqcount::write_alone(&line[WORD]);
         set_parent_length(line, root, 0);
         writing.end(flags::UNHASHED);
         pin::revive(self.dentries.life(root));

@@ -107,17 +107,33 @@ impl Core {
         }
     }
 
-    /// Swaps the places of two dentries. As [`move_dentry`](Self::move_dentry); `a_name` is the name of `b` and the other way round.
+    /// Swaps the places of two dentries, both shown. As [`move_dentry`](Self::move_dentry); `a_gets` is the name of `b` and the other way round.
+    ///
+    /// Both counts are odd until both have their new names: nobody finds one name with two dentries.
     pub(crate) fn exchange_dentries(&self, a: DentryId, a_gets: NewName<'_>, b: DentryId, b_gets: NewName<'_>) {
         let (of_a, of_b) = (self.dentries.parent(a), self.dentries.parent(b));
         let _move = self.moves.begin();
-        let (first, _second) = self.both_children_locks(of_a, of_b);
-        self.unhash(of_a, a, &first);
-        self.unhash(of_b, b, &first);
-        self.write_name(a, of_b, a_gets);
-        self.write_name(b, of_a, b_gets);
-        self.hash_in(of_b, a, &first);
-        self.hash_in(of_a, b, &first);
+        let (_first, _second) = self.both_children_locks(of_a, of_b);
+        let (writing_a, writing_b) =
+            (seqcount::write(&self.dentries.line(a)[WORD]), seqcount::write(&self.dentries.line(b)[WORD]));
+        let table = self.dentries.table();
+        table.remove(self.hash_of(of_a, a), a.0);
+        table.remove(self.hash_of(of_b, b), b.0);
+        self.set_name(a, of_b, a_gets);
+        self.set_name(b, of_a, b_gets);
+        table.put(self.hash_of(of_b, a), a.0);
+        table.put(self.hash_of(of_a, b), b.0);
+        if of_a != of_b {
+            self.list_remove(of_a, a);
+            self.list_remove(of_b, b);
+            self.list_push(of_b, a);
+            self.list_push(of_a, b);
+        }
+        for writing in [writing_a, writing_b] {
+            let flags = writing.flags();
+            debug_assert_eq!(flags & flags::UNHASHED, 0);
+            writing.end(flags);
+        }
         // Each parent lost one child and got one: the pins are the same.
     }
 
@@ -129,15 +145,20 @@ impl Core {
         (first, second)
     }
 
-    fn write_name(&self, id: DentryId, parent: DentryId, mut name: NewName<'_>) {
+    fn write_name(&self, id: DentryId, parent: DentryId, name: NewName<'_>) {
+        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        self.set_name(id, parent, name);
+        let flags = writing.flags();
+        writing.end(flags);
+    }
+
+    /// The count is odd.
+    fn set_name(&self, id: DentryId, parent: DentryId, mut name: NewName<'_>) {
         let line = self.dentries.line(id);
-        let writing = seqcount::write(&line[WORD]);
         let old = chain_of(line);
         set_parent_length(line, parent, name.name.len());
         set_inode_chain(line, inode_of(line), name.chain);
         set_head(line, name.name);
-        let flags = writing.flags();
-        writing.end(flags);
         // The old chain is given back when `name` is dropped.
         name.chain = old;
     }

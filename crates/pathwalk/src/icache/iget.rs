@@ -8,7 +8,7 @@ use super::inode::{self, LINKS_AUX, WORD, flags, set_fields, set_key};
 use super::refresh::Asked;
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
-use crate::dcache::dentry::InodeId;
+use crate::dcache::dentry::{DentryId, InodeId};
 use crate::fs_api::{Node, NodeKey};
 use crate::limits::LINK_MAX;
 use crate::memory::reclaim::Short;
@@ -60,6 +60,30 @@ impl<'a> PinnedInode<'a> {
 impl Drop for PinnedInode<'_> {
     fn drop(&mut self) {
         self.core.iput(self.id);
+    }
+}
+
+/// Why a dentry did not get its inode.
+pub(crate) enum NotGiven<'a> {
+    /// What was asked for failed.
+    Failed(Errno),
+    /// It is a directory's, which has another dentry already; the pin that was to be passed.
+    AliasElsewhere(PinnedInode<'a>),
+}
+
+impl NotGiven<'_> {
+    /// The error, where a directory that has another dentry is one too.
+    pub(crate) fn or(self, elsewhere: Errno) -> Errno {
+        match self {
+            NotGiven::Failed(errno) => errno,
+            NotGiven::AliasElsewhere(_) => elsewhere,
+        }
+    }
+}
+
+impl From<Errno> for NotGiven<'_> {
+    fn from(errno: Errno) -> Self {
+        NotGiven::Failed(errno)
     }
 }
 
@@ -118,16 +142,22 @@ impl Core {
         self.inodes.lock(self.key_hash(inode::key_of(self.inodes.record(id))))
     }
 
-    /// The inode of a node that the file system handed out: the cached one, or a new one in the slot that was reserved. Accounts for
-    /// the node's `forget`.
+    /// Gives a dentry that has none the inode of a node that the file system handed out: the cached one, or a new one in the slot that was
+    /// reserved. The pin is the dentry's. Accounts for the node's `forget`.
     ///
     /// `asked` was read before the node was asked for: if attributes were set since, those in the node may be old, and are
     /// asked for again before anybody sees the inode. `None`: nobody else can know of the node yet. Errors of that asking; `ESTALE` if the
     /// key belongs to a node of another type.
-    pub(crate) fn iget(&self, node: &Node, reserved: Reserved<'_>, asked: Option<Asked>) -> Result<PinnedInode<'_>, Errno> {
+    pub(crate) fn iget(
+        &self,
+        id: DentryId,
+        node: &Node,
+        reserved: Reserved<'_>,
+        asked: Option<Asked>,
+    ) -> Result<(), NotGiven<'_>> {
         let hash = self.key_hash(node.key);
-        if let Some(found) = self.find_inode(node.key, hash) {
-            return self.same_type(found, node);
+        if let Some(found) = asked.and_then(|_| self.find_inode(node.key, hash)) {
+            return self.give_found(id, found, node);
         }
         let body = self.store_body(node);
         let (mut attributes, mut asked) = (inode::normalised(node.attributes), asked);
@@ -135,14 +165,15 @@ impl Core {
             let held = self.inodes.lock(hash);
             if let Some(found) = self.find_held(node.key, hash) {
                 drop(held);
-                return self.same_type(found, node);
+                return self.give_found(id, found, node);
             }
             if asked.is_none_or(|asked| self.versions.no_sets_since(asked)) {
                 let changed = asked.is_some_and(|asked| !self.versions.no_changes_since(asked));
-                let id = reserved.into_id();
-                self.fill_inode(id, node, &attributes, body, if changed { flags::STALE } else { 0 });
-                self.inodes.table().put(hash, id.0);
-                return Ok(PinnedInode { core: self, id });
+                let inode = reserved.into_id();
+                self.fill_inode(inode, node, &attributes, body, id, if changed { flags::STALE | flags::MARKED } else { 0 });
+                self.inodes.table().put(hash, inode.0);
+                self.give_new(id, inode, node.freshness, &held);
+                return Ok(());
             }
             drop(held);
             asked = Some(self.versions.ask());
@@ -153,23 +184,39 @@ impl Core {
     }
 
     /// A cached inode for a node that was handed out once more, which is forgotten.
-    fn same_type<'a>(&self, found: PinnedInode<'a>, node: &Node) -> Result<PinnedInode<'a>, Errno> {
+    fn give_found<'a>(&'a self, id: DentryId, found: PinnedInode<'a>, node: &Node) -> Result<(), NotGiven<'a>> {
         self.fs.forget(node.key);
         let kind = inode::kind_of(self.inodes.record(found.id)[WORD].load(Ordering::Relaxed));
-        if kind == node.attributes.kind { Ok(found) } else { Err(Errno::ESTALE) }
+        if kind != node.attributes.kind {
+            return Err(Errno::ESTALE.into());
+        }
+        self.instantiate(id, found, node.freshness)
     }
 
-    fn fill_inode(&self, id: InodeId, node: &Node, attributes: &Attributes, body: Option<StoredBody<'_>>, stale: u64) {
+    /// The alias of what is new is `dentry`, which is about to get it.
+    fn fill_inode(
+        &self,
+        id: InodeId,
+        node: &Node,
+        attributes: &Attributes,
+        body: Option<StoredBody<'_>>,
+        dentry: DentryId,
+        stale: u64,
+    ) {
         let record = self.inodes.record(id);
-        let writing = seqcount::write(&record[WORD]);
+        let writing = seqcount::write_alone(&record[WORD]);
         set_key(record, node.key);
         let (body_flag, length) = match (&node.link_body, &body) {
             (Some(text), Some(_)) => (flags::BODY, text.len()),
             (Some(_), None) => (flags::BODY_LEFT_OUT, 0),
             (None, _) => (0, 0),
         };
+        let aux = match attributes.kind {
+            FileType::Symlink => body.map_or(0, StoredBody::into_chain),
+            _ => dentry.0,
+        };
         set_fields(record, attributes, length);
-        inode::set_links(record, attributes.nlink, body.map_or(0, StoredBody::into_chain));
+        inode::set_links(record, attributes.nlink, aux);
         writing.end(inode::word_of(attributes, node.rule) | body_flag | stale);
         pin::revive(self.inodes.life(id));
     }
@@ -231,22 +278,47 @@ impl Core {
     fn free_idle(&self, id: InodeId) -> bool {
         let record = self.inodes.record(id);
         let word = seqcount::sample_even(&record[WORD]);
-        let key = inode::key_of(record);
-        let hash = self.key_hash(key);
+        let hash = self.key_hash(inode::key_of(record));
         let held = self.inodes.lock(hash);
         if !seqcount::unchanged(&record[WORD], word) || !pin::kill(self.inodes.life(id)) {
             return false;
         }
-        let writing = seqcount::write(&record[WORD]);
+        self.free_killed(id, hash, held);
+        true
+    }
+
+    /// Ends a dentry's having an inode, which it has a pin on. `then` is called when nothing that happens to the inode is written to the dentry any
+    /// more; afterwards the inode may be gone. If others have it too, it is returned, with the pin.
+    pub(crate) fn part(&self, dentry: DentryId, id: InodeId, then: impl FnOnce()) -> Option<PinnedInode<'_>> {
+        let record = self.inodes.record(id);
+        let hash = self.key_hash(inode::key_of(record));
+        let held = self.inodes.lock(hash);
+        then();
+        if pin::kill_held(self.inodes.life(id)) {
+            self.free_killed(id, hash, held);
+            return None;
+        }
+        self.leave_alias(record, dentry, &held);
+        Some(PinnedInode { core: self, id })
+    }
+
+    /// Frees an inode that was killed under its lock, which is `held`.
+    fn free_killed(&self, id: InodeId, hash: u64, held: MutexGuard<'_, ()>) {
+        let record = self.inodes.record(id);
+        let key = inode::key_of(record);
+        let writing = seqcount::write_alone(&record[WORD]);
+        if writing.flags() & flags::MARKED != 0 {
+            self.versions.changed_one_goes();
+        }
         self.inodes.table().remove(hash, id.0);
-        let body = if word & flags::BODY != 0 { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
+        let has_body = writing.flags() & flags::BODY != 0;
+        let body = if has_body { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
         set_key(record, NodeKey(0));
         writing.end(0);
         drop(held);
         self.side.release(body);
         self.inodes.give(id);
         self.fs.forget(key);
-        true
     }
 
     /// Tells the file system of every node that is still held: the `Vfs` is going.

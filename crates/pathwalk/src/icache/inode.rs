@@ -74,6 +74,11 @@ pub(crate) mod flags {
     pub(crate) const UNKNOWN: u64 = 1 << 9;
     /// There is a time of birth.
     pub(crate) const BIRTH: u64 = 1 << 7;
+    /// Was out of date once since it came into the cache.
+    pub(crate) const MARKED: u64 = 1 << 10;
+
+    /// What no new attributes change.
+    pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | BODY | BODY_LEFT_OUT | MARKED;
 }
 
 /// Stripes of inode locks.
@@ -139,6 +144,11 @@ impl Inodes {
     /// An unused slot: dead, and the caller's.
     pub(crate) fn take(&self) -> Option<InodeId> {
         self.free.take(|slot| &self.record(InodeId(slot))[LINKS_AUX]).map(InodeId)
+    }
+
+    /// Slots in use.
+    pub(crate) fn used(&self) -> u32 {
+        self.free.used(|slot| &self.record(InodeId(slot))[LINKS_AUX])
     }
 
     /// Gives a dead slot back.

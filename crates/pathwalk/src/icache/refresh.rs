@@ -11,7 +11,7 @@ use crate::attr::{AclState, Attributes, FileType};
 use crate::dcache::dentry::{DentryId, InodeId};
 use crate::dcache::instantiate::permission_flags;
 use crate::memory::seqcount;
-use crate::sync::{AtomicU64, MutexGuard, Ordering, stripes};
+use crate::sync::{AtomicU64, MutexGuard, Ordering, fence, fence_after_swap, stripes};
 use crate::vfs::Core;
 use crate::{Errno, SetAttributes};
 
@@ -21,31 +21,41 @@ const STRIPES: usize = stripes(64);
 pub(crate) struct Versions {
     /// Sets of attributes, of any node: for lookups, which do not know of whom they ask.
     sets: AtomicU64,
-    /// Marks of any node, because of a name that changed: for lookups, too.
-    changes: AtomicU64,
+    /// Nodes that left the cache and had been marked in it, because of a name that changed: for lookups, too. (What is marked and still there is
+    /// found there, and what a lookup says of it is not used.)
+    changed_and_gone: AtomicU64,
     /// Sets, marks and stores, by inode: for refreshes.
     of_inode: Box<[AtomicU64]>,
+}
+
+/// What becomes of attributes that may be out of date.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IfMoved {
+    /// They are not stored.
+    Refuse,
+    /// They are, and marked as out of date.
+    MarkStale,
 }
 
 /// What the counts were when somebody asked the file system.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     sets: u64,
-    changes: u64,
+    changed_and_gone: u64,
 }
 
 impl Versions {
     pub(crate) fn new() -> Versions {
         Versions {
             sets: AtomicU64::new(0),
-            changes: AtomicU64::new(0),
+            changed_and_gone: AtomicU64::new(0),
             of_inode: (0..STRIPES).map(|_| AtomicU64::new(0)).collect(),
         }
     }
 
     /// To be read before a lookup; see [`Core::iget`].
     pub(crate) fn ask(&self) -> Asked {
-        Asked { sets: self.sets.load(Ordering::SeqCst), changes: self.changes.load(Ordering::SeqCst) }
+        Asked { sets: self.sets.load(Ordering::SeqCst), changed_and_gone: self.changed_and_gone.load(Ordering::SeqCst) }
     }
 
     pub(crate) fn no_sets_since(&self, asked: Asked) -> bool {
@@ -53,7 +63,12 @@ impl Versions {
     }
 
     pub(crate) fn no_changes_since(&self, asked: Asked) -> bool {
-        self.changes.load(Ordering::SeqCst) == asked.changes
+        self.changed_and_gone.load(Ordering::SeqCst) == asked.changed_and_gone
+    }
+
+    /// A node that was marked leaves the cache. Its lock is held, and it is in the table yet.
+    pub(crate) fn changed_one_goes(&self) {
+        self.changed_and_gone.fetch_add(1, Ordering::SeqCst);
     }
 
     /// To be read before the file system is asked about an inode; see [`Core::refresh`].
@@ -79,9 +94,7 @@ impl Core {
         loop {
             let version = self.versions.of(id);
             let attributes = of_type(kind, self.fs.attributes(inode::key_of(record))?)?;
-            let held = self.lock_inode(id);
-            if self.versions.of(id) == version {
-                self.store(id, &attributes, &held);
+            if self.store(id, &attributes, version, IfMoved::Refuse) {
                 return Ok(attributes);
             }
         }
@@ -91,32 +104,38 @@ impl Core {
     pub(crate) fn set_attributes(&self, id: InodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
         let record = self.inodes.record(id);
         let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
+        let before = self.versions.of(id);
         let attributes = of_type(kind, self.fs.set_attributes(inode::key_of(record), set)?)?;
         self.versions.sets.fetch_add(1, Ordering::SeqCst);
         self.versions.moved(id);
         // The set is done: if asking again fails, what it returned is the best there is.
         Ok(self.refresh(id).unwrap_or_else(|_| {
-            self.store(id, &attributes, &self.lock_inode(id));
+            self.store(id, &attributes, before.wrapping_add(1), IfMoved::MarkStale);
             attributes
         }))
     }
 
     /// Type, mode, owner and ACL hold, but the rest is out of date: whoever wants it asks.
     pub(crate) fn mark_stale(&self, id: InodeId) {
-        self.versions.changes.fetch_add(1, Ordering::SeqCst);
-        self.mark(id, flags::STALE);
+        self.mark(id, flags::STALE | flags::MARKED);
     }
 
     /// Nothing but the type holds.
     pub(crate) fn mark_unknown(&self, id: InodeId) {
-        self.mark(id, flags::STALE | flags::UNKNOWN);
+        self.mark(id, flags::STALE | flags::MARKED | flags::UNKNOWN);
     }
 
+    /// Marks that are there already need no lock: a store that could take them away has made the count odd before it looks at the version, and finds
+    /// it moved unless that is seen here. (Both in the one order of `SeqCst`: one of the two sees what the other wrote.)
     fn mark(&self, id: InodeId, mark: u64) {
         self.versions.moved(id);
+        fence_after_swap();
         let record = self.inodes.record(id);
+        if record[WORD].load(Ordering::SeqCst) & (mark | seqcount::ODD) == mark {
+            return;
+        }
         let held = self.lock_inode(id);
-        let writing = seqcount::write(&record[WORD]);
+        let writing = seqcount::write_alone(&record[WORD]);
         let flags = writing.flags();
         writing.end(flags | mark);
         if mark & flags::UNKNOWN != 0 {
@@ -132,21 +151,33 @@ impl Core {
             return;
         }
         self.versions.moved(id);
-        let writing = seqcount::write(&record[WORD]);
+        let writing = seqcount::write_alone(&record[WORD]);
         let flags = writing.flags() & !flags::ACL | (acl as u64) << flags::ACL_SHIFT;
         writing.end(flags);
         self.update_alias(record, &held);
     }
 
-    fn store(&self, id: InodeId, attributes: &Attributes, held: &MutexGuard<'_, ()>) {
-        self.versions.moved(id);
+    /// Stores attributes that were asked for when the version was this one. Whether it did.
+    fn store(&self, id: InodeId, attributes: &Attributes, version: u64, if_moved: IfMoved) -> bool {
         let record = self.inodes.record(id);
-        let writing = seqcount::write(&record[WORD]);
-        let kept = writing.flags() & (flags::OWN_RULE | flags::GENERIC_SEARCH | flags::BODY | flags::BODY_LEFT_OUT);
+        let held = self.lock_inode(id);
+        let writing = seqcount::write_alone(&record[WORD]);
+        // See `mark`.
+        fence(Ordering::SeqCst);
+        let moved = self.versions.of(id) != version;
+        if moved && if_moved == IfMoved::Refuse {
+            let flags = writing.flags();
+            writing.end(flags);
+            return false;
+        }
+        self.versions.moved(id);
+        let kept = writing.flags() & flags::FOR_LIFE;
         let body_length = inode::body_length(record[inode::MIXED].load(Ordering::Relaxed));
         set_fields(record, attributes, body_length);
-        writing.end(kept | inode::word_of(attributes, crate::PermissionRule::Generic));
-        self.update_alias(record, held);
+        let stale = if moved { flags::STALE } else { 0 };
+        writing.end(kept | inode::word_of(attributes, crate::PermissionRule::Generic) | stale);
+        self.update_alias(record, &held);
+        true
     }
 
     /// Makes the permission bits of the one dentry those of the inode, whose lock is held.

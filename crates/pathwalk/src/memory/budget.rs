@@ -22,6 +22,9 @@ const FIXED: u64 = 96 << 10;
 /// The smallest number of dentries: a path of a few components and room to evict. In tests, less: there, it is to be used up.
 pub(crate) const LEAST: u64 = if cfg!(test) { 6 } else { 64 };
 
+/// The largest number: what handles of 32 bits can tell apart.
+pub(crate) const MOST: u64 = (u32::MAX >> 1) as u64;
+
 /// Slots of each pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Split {
@@ -46,7 +49,7 @@ impl Split {
 
     /// The most that handles of 32 bits can tell apart.
     pub(crate) fn most() -> u64 {
-        Split::bytes(u64::from(u32::MAX >> 1))
+        Split::bytes(MOST)
     }
 
     /// The largest split within `budget`, which is between [`least`](Self::least) and [`most`](Self::most).
@@ -86,6 +89,7 @@ mod tests {
 
     #[test]
     fn a_cached_file_takes_at_most_256_bytes() {
+        assert_eq!(Split::of(crate::Vfs::budget_for(1_000_000)).dentries, 1_000_000);
         let split = Split::of(1 << 30);
         assert!((1 << 30) / u64::from(split.dentries) <= MOST_A_FILE);
     }

@@ -2,7 +2,8 @@
 //!
 //! The mark keeps untouched memory untouched. The head carries a tag that every change moves, against ABA: a pop that slept while its
 //! slot was taken and given back fails. The link of a free slot lives in a word of the slot that means something else while
-//! it is taken, so a pop may read nonsense there; then the tag has moved.
+//! it is taken, so a pop may read nonsense there; then the tag has moved. Beside the link is the length of the stack from there on, so that
+//! slots in use need no count of their own.
 //!
 //! Pairs: `take` (Acquire) with `give` (Release): who takes a slot sees what was done to it before. `take`'s Release fence with the
 //! Acquire fence of a reader's recheck: who reads a word that was stored after the slot was taken sees that the count of whoever had
@@ -16,8 +17,6 @@ pub(crate) struct FreeList {
     head: AtomicU64,
     /// The lowest slot never taken.
     fresh: AtomicU32,
-    /// Slots in use; a statistic.
-    used: AtomicU32,
     /// One past the last slot.
     end: u32,
 }
@@ -25,13 +24,12 @@ pub(crate) struct FreeList {
 impl FreeList {
     /// Slots 1 to `capacity`.
     pub(crate) fn new(capacity: u32) -> FreeList {
-        FreeList { head: AtomicU64::new(0), fresh: AtomicU32::new(1), used: AtomicU32::new(0), end: capacity + 1 }
+        FreeList { head: AtomicU64::new(0), fresh: AtomicU32::new(1), end: capacity + 1 }
     }
 
     /// A slot, or `None` if all are in use. `link` is the word of a slot that holds its link.
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let slot = self.pop(link).or_else(|| self.take_fresh())?;
-        self.used.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
         Some(slot)
     }
@@ -59,15 +57,17 @@ impl FreeList {
 
     /// Gives a slot back; nobody else may hold it.
     pub(crate) fn give<'a>(&self, slot: u32, link: impl Fn(u32) -> &'a AtomicU64) {
-        let mut head = self.head.load(Ordering::Relaxed);
+        // Acquire: the length is read from the slot that was given before.
+        let mut head = self.head.load(Ordering::Acquire);
         loop {
-            link(slot).store(u64::from(head as u32), Ordering::Relaxed);
-            match self.head.compare_exchange_weak(head, retagged(head, slot), Ordering::Release, Ordering::Relaxed) {
+            let before = head as u32;
+            let length = if before == 0 { 0 } else { link(before).load(Ordering::Relaxed) >> 32 };
+            link(slot).store((length + 1) << 32 | u64::from(before), Ordering::Relaxed);
+            match self.head.compare_exchange_weak(head, retagged(head, slot), Ordering::Release, Ordering::Acquire) {
                 Ok(_) => break,
                 Err(other) => head = other,
             }
         }
-        self.used.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// One past the highest slot that was ever taken.
@@ -75,9 +75,17 @@ impl FreeList {
         self.fresh.load(Ordering::Relaxed)
     }
 
-    /// Slots in use.
-    pub(crate) fn used(&self) -> u32 {
-        self.used.load(Ordering::Relaxed)
+    /// Slots in use. `link` as in [`take`](Self::take).
+    pub(crate) fn used<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> u32 {
+        loop {
+            let head = self.head.load(Ordering::Acquire);
+            let slot = head as u32;
+            let unused = if slot == 0 { 0 } else { (link(slot).load(Ordering::Relaxed) >> 32) as u32 };
+            fence(Ordering::Acquire);
+            if self.head.load(Ordering::Relaxed) == head {
+                return (self.touched() - 1).saturating_sub(unused);
+            }
+        }
     }
 
     /// Slots there are.

@@ -130,15 +130,11 @@ impl Core {
     }
 
     fn give_back(&self, id: DentryId, parent: DentryId, inode: InodeId, chain: u32) {
-        if inode != InodeId::NONE {
-            // First: from here on, no change of mode writes to the slot.
-            self.leave_alias(id, inode);
-        }
-        self.side.release(chain);
-        self.dentries.give(id);
-        self.dentries.unpin(parent);
-        if inode != InodeId::NONE {
-            self.iput(inode);
-        }
+        let give = || {
+            self.side.release(chain);
+            self.dentries.give(id);
+            self.dentries.unpin(parent);
+        };
+        if inode == InodeId::NONE { give() } else { drop(self.part(id, inode, give)) }
     }
 }

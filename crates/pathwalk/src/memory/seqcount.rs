@@ -10,6 +10,7 @@
 //!
 //! Writer: [`write`] makes the count odd (compare-and-swap, Acquire: one writer at a time, who sees what the last one wrote),
 //! fence Release, data (Relaxed), [`Writing::end`] (store Release). It is held for a few stores and a table's entry, never over a lock or a call of the file system.
+//! Where writers are kept apart by something else (a lock that all of them hold, a slot that is one's own), [`write_alone`] does the same with a store.
 //!
 //! Pairs: the reader's Acquire sample with `end`'s Release store: it sees all of that write. The reader's Acquire fence with
 //! the writer's Release fence: a reader that saw any word of a newer write sees the odd count, or a later one, in its recheck.
@@ -73,6 +74,15 @@ pub(crate) fn write(word: &AtomicU64) -> Writing<'_> {
         }
         pause(&mut tries);
     }
+}
+
+/// Makes the count odd, where nobody else may: what keeps writers apart also shows each what the last one wrote.
+pub(crate) fn write_alone(word: &AtomicU64) -> Writing<'_> {
+    let before = word.load(Ordering::Relaxed);
+    debug_assert_eq!(before & ODD, 0, "two write");
+    word.store(before | ODD, Ordering::Relaxed);
+    fence(Ordering::Release);
+    Writing { word, before }
 }
 
 fn pause(tries: &mut u32) {

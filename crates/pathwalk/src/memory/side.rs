@@ -10,7 +10,7 @@ use std::cell::Cell;
 
 use super::free_list::FreeList;
 use super::lines::{Line, Records};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 const TEXT_WORDS: usize = 7;
 /// Bytes of text in a line.
@@ -38,6 +38,15 @@ impl Side {
         &self.free
     }
 
+    /// Lines in use.
+    pub(crate) fn used(&self) -> u32 {
+        self.free.used(|slot| self.link(slot))
+    }
+
+    fn link(&self, slot: u32) -> &AtomicU64 {
+        &self.lines.at(slot)[0]
+    }
+
     pub(crate) fn range(&self) -> (usize, usize) {
         self.lines.range()
     }
@@ -47,7 +56,7 @@ impl Side {
         let mut chain = 0;
         // From the end, so that each line knows the next.
         for part in text.chunks(TEXT_BYTES).rev() {
-            let Some(slot) = self.free.take(|slot| &self.lines.at(slot)[0]) else {
+            let Some(slot) = self.free.take(|slot| self.link(slot)) else {
                 self.release(chain);
                 return None;
             };
@@ -65,7 +74,7 @@ impl Side {
     pub(crate) fn release(&self, mut chain: Chain) {
         while chain != 0 {
             let next = self.lines.at(chain)[0].load(Ordering::Relaxed) as u32;
-            self.free.give(chain, |slot| &self.lines.at(slot)[0]);
+            self.free.give(chain, |slot| self.link(slot));
             chain = next;
         }
     }
@@ -140,14 +149,14 @@ mod tests {
             }
             side.release(chain);
         }
-        assert_eq!(side.free.used(), 0);
+        assert_eq!(side.used(), 0);
     }
 
     #[test]
     fn too_few_lines_leave_none_taken() {
         let side = Side::new(2).unwrap();
         assert!(side.store(&[1; 3 * TEXT_BYTES]).is_none());
-        assert_eq!(side.free.used(), 0);
+        assert_eq!(side.used(), 0);
         assert!(side.store(&[1; 2 * TEXT_BYTES]).is_some());
         assert!(side.store(&[1]).is_none());
     }

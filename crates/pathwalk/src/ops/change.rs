@@ -8,7 +8,7 @@
 use crate::Errno;
 use crate::dcache::dentry::{DentryId, InodeId, flags};
 use crate::fs_api::{Directory, Freshness, Name, NewNode, RenameFlags};
-use crate::icache::iget::PinnedInode;
+use crate::icache::iget::{NotGiven, PinnedInode};
 use crate::icache::inode::{LINKS_AUX, WORD, flags as inode_flags, key_of};
 use crate::memory::{dir_lock, pin, seqcount};
 use crate::sync::Ordering;
@@ -40,9 +40,10 @@ impl Core {
         let reserved = self.reserve_inode()?;
         let node = self.with_room(|| self.fs.create(&Directory::new(self, dir), name, &new))?;
         self.mark_stale(self.dentries.inode(dir));
-        let inode = self.iget(&node, reserved, None)?;
-        self.fill(dir, &entry, inode, node.freshness)?;
-        Ok(Made::New(entry))
+        match self.iget(entry.id(), &node, reserved, None) {
+            Ok(()) => Ok(Made::New(entry)),
+            Err(why) => Err(self.unknown(dir, &entry, why)),
+        }
     }
 
     /// Gives a node another name. `check` is asked once it is certain that nothing has the name.
@@ -66,16 +67,15 @@ impl Core {
         self.fs.forget(linked.key);
         self.mark_stale(inode);
         self.mark_stale(self.dentries.inode(dir));
-        self.fill(dir, &entry, PinnedInode::again(self, inode), linked.freshness)
+        let given = self.instantiate(entry.id(), PinnedInode::again(self, inode), linked.freshness);
+        given.map_err(|why| self.unknown(dir, &entry, why))
     }
 
-    /// Gives a negative entry its inode. `EIO` if the file system made a second name of a directory: nothing is known of the name any more.
-    fn fill(&self, dir: DentryId, entry: &Pinned<'_>, inode: PinnedInode<'_>, freshness: Freshness) -> Result<(), Errno> {
-        if self.instantiate(entry.id(), inode, freshness).is_err() {
-            self.unhash(dir, entry.id(), &self.dentries.children_lock(dir));
-            return Err(Errno::EIO);
-        }
-        Ok(())
+    /// The file system made a name for what it cannot be the name of: nothing is known of the name any more. `EIO` if it is a second one of a
+    /// directory.
+    fn unknown(&self, dir: DentryId, entry: &Pinned<'_>, why: NotGiven<'_>) -> Errno {
+        self.unhash(dir, entry.id(), &self.dentries.children_lock(dir));
+        why.or(Errno::EIO)
     }
 
     /// Takes a name away, if `check` allows it of what has it. `ENOENT` if it is not there; a directory's file system says `ENOTEMPTY`.
@@ -94,8 +94,11 @@ impl Core {
         let below = is_directory.then(|| dir_lock::exclusive(self.dentries.lock(victim.id())));
         let inode = self.dentries.inode(victim.id());
         self.fs.unlink(&Directory::new(self, dir), name, key_of(self.inodes.record(inode)))?;
-        if !is_directory && self.turn_negative(&victim) {
-            self.mark_stale(self.dentries.inode(dir));
+        self.mark_stale(self.dentries.inode(dir));
+        if is_directory {
+            self.drop_children(victim.id());
+        }
+        if self.turn_negative(&victim) {
             return Ok(());
         }
         self.remove(dir, &victim);
@@ -103,7 +106,6 @@ impl Core {
         drop(below);
         self.discard(victim.into_id());
         self.leave_absence(dir, name);
-        self.mark_stale(self.dentries.inode(dir));
         Ok(())
     }
 
@@ -159,11 +161,8 @@ impl Core {
         let reserved = self.reserve_inode()?;
         let entry = Pinned::new(self, self.new_dentry(dir, b"", flags::IN_LOOKUP)?);
         let node = self.with_room(|| self.fs.create_unnamed(&Directory::new(self, dir), new))?;
-        let inode = self.iget(&node, reserved, None)?;
-        match self.instantiate(entry.id(), inode, node.freshness) {
-            Ok(()) => Ok(entry),
-            Err(_) => Err(Errno::EIO),
-        }
+        self.iget(entry.id(), &node, reserved, None).map_err(|why| why.or(Errno::EIO))?;
+        Ok(entry)
     }
 }
 
@@ -183,9 +182,10 @@ impl Core {
     }
 
     /// The entry of a name, present or negative, asking the file system if need be. The directory's lock is held exclusively: nobody else can
-    /// look the name up meanwhile, so it is shown when it is answered for, and nobody waits for it.
+    /// look the name up meanwhile, so it is shown when it is answered for, and nobody waits for it. Nor can anybody enter one, so that a search without a
+    /// lock is exact.
     fn entry_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
-        if let Some(found) = self.find_exact(dir, name.bytes()) {
+        if let Some(found) = self.find_pinned(dir, name.bytes()) {
             return Ok(Pinned::new(self, found));
         }
         let entry = Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
@@ -194,13 +194,8 @@ impl Core {
         self.counters.fs_lookup();
         match self.fs.lookup(&Directory::new(self, dir), name)? {
             None => self.make_negative(entry.id()),
-            Some(node) => {
-                let inode = self.iget(&node, reserved, Some(asked))?;
-                if self.instantiate(entry.id(), inode, node.freshness).is_err() {
-                    // It was moved behind our back: let a walk find out first.
-                    return Err(Errno::ESTALE);
-                }
-            }
+            // What was moved behind our back is for a walk to find out first.
+            Some(node) => self.iget(entry.id(), &node, reserved, Some(asked)).map_err(|why| why.or(Errno::ESTALE))?,
         }
         self.hash_in(dir, entry.id(), &self.dentries.children_lock(dir));
         Ok(entry)
@@ -241,13 +236,14 @@ impl Core {
         }
         // A target that was replaced was marked when it was removed.
         let exchanged = if exchange { target_inode } else { InodeId::NONE };
-        let touched = [source_inode, exchanged, self.dentries.inode(from_dir), self.dentries.inode(to_dir)];
+        let second = if from_dir == to_dir { InodeId::NONE } else { self.dentries.inode(to_dir) };
+        let touched = [source_inode, exchanged, self.dentries.inode(from_dir), second];
         touched.into_iter().filter(|inode| *inode != InodeId::NONE).for_each(|inode| self.mark_stale(inode));
         Ok(())
     }
 
-    /// Makes the entry of a name that is gone negative where it is, if the caller has the only pin on it; it is no directory, and the directory's lock
-    /// is held exclusively. False if somebody else holds it: then he keeps it, and its inode.
+    /// Makes the entry of a name that is gone negative where it is, if the caller has the only pin on it; if it is a directory, nothing is cached in
+    /// it. The directory's lock is held exclusively. False if somebody else holds it: then he keeps it, and its inode.
     ///
     /// The entry dies and lives again, in its place in the table and in the list. Nobody asks for pins on what is listed meanwhile: whoever does
     /// holds the directory's lock. A walk that sampled it finds it dead, or its count moved.
@@ -257,14 +253,14 @@ impl Core {
             return false;
         }
         let inode = self.dentries.inode(entry.id());
-        // First: from here on, no change of mode writes to the entry.
-        self.leave_alias(entry.id(), inode);
-        self.make_negative(entry.id());
-        pin::revive(life);
+        // While it is there: whoever just looks up another name of it has an answer that may be old.
         if !self.had_one_name(inode) {
             self.mark_stale(inode);
         }
-        self.iput(inode);
+        self.part(entry.id(), inode, || {
+            self.make_negative(entry.id());
+            pin::revive(life);
+        });
         true
     }
 

@@ -12,7 +12,7 @@ use crate::mount::MountFlags;
 use crate::permission::{Access, Capabilities, Subject};
 use crate::vfs::{Core, Pinned};
 use crate::walk::Env;
-use crate::walk::may::Snapshot;
+use crate::walk::may::{Decision, Snapshot};
 
 pub(crate) const SUID: u16 = 0o4000;
 pub(crate) const SGID: u16 = 0o2000;
@@ -38,7 +38,11 @@ pub(crate) fn may_write(env: &Env<'_>, node: DentryId, want: Access) -> Result<S
     if snapshot.is_immutable() {
         return Err(Errno::EPERM);
     }
-    env.core.may(id, &env.who(), want)?;
+    match snapshot.decide(&env.who(), want) {
+        Decision::Granted => {}
+        Decision::Refused => return Err(Errno::EACCES),
+        _ => env.core.may(id, &env.who(), want)?,
+    }
     Ok(snapshot)
 }
 

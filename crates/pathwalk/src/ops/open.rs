@@ -17,7 +17,7 @@ use super::set::Times;
 use crate::Errno;
 use crate::attr::FileType;
 use crate::context::{At, AtFlags, Context, OpenFlags, OpenHow, Resolve};
-use crate::dcache::dentry::flags;
+use crate::dcache::dentry::{DentryId, InodeId, flags};
 use crate::file::File;
 use crate::fs_api::{NewKind, OpenFor};
 use crate::handle::Handle;
@@ -132,7 +132,7 @@ fn create<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Resul
     }
     let Parent { dir, last, ending } = parent(env, at, path)?;
     let Last::Name(name) = last else { return Err(taken_by_directory(how)) };
-    match create_in(env, dir, name, ending, how)? {
+    match create_in(env, dir.id(), name, ending, how)? {
         (link, Came::Found) if follows(env, &link, how.flags) => create_through_links(env, at, path, how),
         found => Ok(found),
     }
@@ -146,7 +146,7 @@ fn create_through_links<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &Ope
         if matches!(&*name, b"." | b"..") {
             return Err(taken_by_directory(how));
         }
-        match create_in(env, Pinned::again(env.core, walker.dir()), &name, ending, how)? {
+        match create_in(env, walker.dir(), &name, ending, how)? {
             (link, Came::Found) if follows(env, &link, how.flags) => walker.through(link)?,
             found => return Ok(found),
         }
@@ -163,19 +163,13 @@ fn taken_by_directory(how: &OpenHow) -> Errno {
     if how.flags.contains(OpenFlags::EXCLUSIVE) { Errno::EEXIST } else { Errno::EISDIR }
 }
 
-fn create_in<'a>(
-    env: &Env<'a>,
-    dir: Pinned<'a>,
-    name: &[u8],
-    ending: Ending,
-    how: &OpenHow,
-) -> Result<(Pinned<'a>, Came), Errno> {
+fn create_in<'a>(env: &Env<'a>, dir: DentryId, name: &[u8], ending: Ending, how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
     if ending == Ending::Slash {
         return Err(Errno::EISDIR);
     }
-    let made = env.core.make(dir.id(), name, || {
+    let made = env.core.make(dir, name, || {
         may_take_name(env, ending, FileType::Regular)?;
-        let of_dir = may_create(env, dir.id())?;
+        let of_dir = may_create(env, dir)?;
         Ok(new_node(env.context, &env.who(), &of_dir, NewKind::Regular, how.mode))
     })?;
     match made {
@@ -210,14 +204,14 @@ fn opened(env: &Env<'_>, node: Pinned<'_>, how: &OpenHow, came: Came) -> Result<
         return Err(Errno::ENOTDIR);
     }
     let inode = env.core.dentries.inode(node.id());
-    let handle = |node: Pinned<'_>| Handle::from_pinned(&env.context.vfs, node.into_id());
+    let handle = |node: Pinned<'_>| Handle::of_file(&env.context.vfs, node.into_id());
     if flags.contains(OpenFlags::PATH) {
         return Ok(File::new(handle(node), None, flags, env.context.credentials.clone()));
     }
-    let kind = env.core.known_snapshot(inode)?.kind();
-    if came == Came::Found {
-        may_open(env, &node, kind, flags)?;
-    }
+    let kind = match came {
+        Came::Made => FileType::Regular,
+        Came::Found => may_open(env, inode, flags)?,
+    };
     let mut what_for = OpenFor::empty();
     what_for.set(OpenFor::READ, flags.contains(OpenFlags::READ));
     what_for.set(OpenFor::WRITE, flags.contains(OpenFlags::WRITE));
@@ -236,17 +230,18 @@ fn wanted(flags: OpenFlags) -> Access {
     want
 }
 
-fn may_open(env: &Env<'_>, node: &Pinned<'_>, kind: FileType, flags: OpenFlags) -> Result<(), Errno> {
+/// Whether what is there may be opened so, and what it is.
+fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags) -> Result<FileType, Errno> {
     let want = wanted(flags);
     let read_only = env.core.mount.contains(MountFlags::READ_ONLY);
+    let of = env.core.known_snapshot(inode)?;
+    let kind = of.kind();
     match kind {
         FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env.core)?,
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Directory if want.contains(Access::WRITE) => return Err(Errno::EISDIR),
         _ => {}
     }
-    let inode = env.core.dentries.inode(node.id());
-    let of = env.core.known_snapshot(inode)?;
     if want.contains(Access::WRITE) && of.is_immutable() {
         return Err(Errno::EPERM);
     }
@@ -257,7 +252,7 @@ fn may_open(env: &Env<'_>, node: &Pinned<'_>, kind: FileType, flags: OpenFlags) 
     }
     match kind {
         FileType::Regular if read_only && want.contains(Access::WRITE) => Err(Errno::EROFS),
-        FileType::Regular | FileType::Directory => Ok(()),
+        FileType::Regular | FileType::Directory => Ok(kind),
         _ => Err(Errno::ENXIO),
     }
 }

@@ -25,10 +25,27 @@ pub(crate) enum Last<'a> {
     Root,
 }
 
+/// A directory that stays for as long as the operation.
+pub(crate) enum Dir<'a> {
+    /// The starting point, which the context or a handle has a pin on.
+    Lent(DentryId),
+    /// What the walk arrived at.
+    Pinned(Pinned<'a>),
+}
+
+impl Dir<'_> {
+    pub(crate) fn id(&self) -> DentryId {
+        match self {
+            Dir::Lent(id) => *id,
+            Dir::Pinned(pinned) => pinned.id(),
+        }
+    }
+}
+
 /// Where the last component is.
 pub(crate) struct Parent<'a> {
     /// The directory, which the asker may search.
-    pub(crate) dir: Pinned<'a>,
+    pub(crate) dir: Dir<'a>,
     pub(crate) last: Last<'a>,
     /// What stands behind it.
     pub(crate) ending: Ending,
@@ -41,7 +58,7 @@ pub(crate) fn parent<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8]) -> Result<Pa
     }
     let from = start::at(env, at, path)?;
     let (way, last, ending) = split(path);
-    let dir = if way.is_empty() { Pinned::again(env.core, from) } else { lookup::pinned(env, way, from, Follow::OnTheWay)? };
+    let dir = if way.is_empty() { Dir::Lent(from) } else { Dir::Pinned(lookup::pinned(env, way, from, Follow::OnTheWay)?) };
     if last != Last::Root {
         searchable(env, dir.id())?;
     }

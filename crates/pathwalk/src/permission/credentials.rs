@@ -42,7 +42,8 @@ pub struct Ids {
 pub struct Credentials {
     real: Ids,
     effective: Ids,
-    groups: Arc<[u32]>,
+    /// Sorted. None: there are none, so that nothing is counted when those of most users are cloned.
+    groups: Option<Arc<[u32]>>,
     permitted: Capabilities,
     active: Capabilities,
 }
@@ -51,13 +52,7 @@ impl Credentials {
     /// Root with all capabilities and no supplementary groups.
     pub fn root() -> Credentials {
         let ids = Ids { uid: 0, gid: 0 };
-        Credentials {
-            real: ids,
-            effective: ids,
-            groups: Arc::new([]),
-            permitted: Capabilities::all(),
-            active: Capabilities::all(),
-        }
+        Credentials { real: ids, effective: ids, groups: None, permitted: Capabilities::all(), active: Capabilities::all() }
     }
 
     /// A user with a group and supplementary groups, without capabilities unless `uid` is 0.
@@ -93,7 +88,7 @@ impl Credentials {
     /// Whose rights all operations but `access` have.
     #[inline(always)]
     pub fn effective(&self) -> Subject<'_> {
-        Subject { ids: self.effective, groups: &self.groups, caps: self.active }
+        Subject { ids: self.effective, groups: self.groups(), caps: self.active }
     }
 
     /// Whose rights `access(2)` asks about: the real ids, with no capabilities unless the real user is root, who has all
@@ -101,14 +96,19 @@ impl Credentials {
     #[inline(always)]
     pub fn real(&self) -> Subject<'_> {
         let caps = if self.real.uid == 0 { self.permitted } else { Capabilities::empty() };
-        Subject { ids: self.real, groups: &self.groups, caps }
+        Subject { ids: self.real, groups: self.groups(), caps }
+    }
+
+    #[inline(always)]
+    fn groups(&self) -> &[u32] {
+        self.groups.as_deref().unwrap_or_default()
     }
 }
 
-fn sorted(groups: &[u32]) -> Arc<[u32]> {
+fn sorted(groups: &[u32]) -> Option<Arc<[u32]>> {
     let mut groups = groups.to_vec();
     groups.sort_unstable();
-    groups.into()
+    (!groups.is_empty()).then(|| groups.into())
 }
 
 /// As what somebody comes to a node: whose bits of its mode are his. Source: `path_resolution(7)`.

@@ -92,3 +92,34 @@ fn a_refresh_beside_another() {
         world.end();
     });
 }
+
+/// A file with two names loses one, whose entry was all that was cached of it, while the other is looked up.
+#[test]
+fn links_are_counted_anew_when_a_name_goes() {
+    explore(|hash| {
+        let world = world(hash);
+        let dir = world.handle("/dir");
+        let looker = world.spawn(|world| _ = world.user().stat("/other"));
+        world.unlink(&dir, "file").unwrap();
+        looker.join().unwrap();
+        assert_eq!(world.user().stat("/other").map(|other| other.nlink), Ok(1));
+        drop(dir);
+        world.end();
+    });
+}
+
+/// As above with a name more: by the time the looker's answer arrives, the inode was marked, asked about, and evicted.
+#[test]
+fn links_are_counted_anew_of_what_is_gone_again() {
+    explore(|hash| {
+        let world = world(hash);
+        world.fs.add_name(ROOT, "third", 3);
+        let looker = world.spawn(|world| _ = world.user().stat("/other"));
+        world.unlink(&world.root(), "third").unwrap();
+        assert_eq!(world.user().stat("/dir/file").map(|file| file.nlink), Ok(2));
+        world.evict(3);
+        looker.join().unwrap();
+        assert_eq!(world.user().stat("/other").map(|other| other.nlink), Ok(2));
+        world.end();
+    });
+}

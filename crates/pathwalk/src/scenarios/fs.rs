@@ -46,6 +46,8 @@ impl Tree {
         let entry = &self.nodes[&key];
         let mut attributes = Attributes::new(entry.kind, entry.mode);
         attributes.ino = key as u64;
+        attributes.nlink =
+            self.nodes.values().flat_map(|dir| dir.names.values()).filter(|leads_to| **leads_to == key).count() as u32;
         attributes
     }
 

@@ -6,9 +6,8 @@
 use crate::Errno;
 use crate::dcache::dentry::{DentryId, flags};
 use crate::dcache::in_lookup::Missing;
-use crate::dcache::instantiate::AliasElsewhere;
 use crate::fs_api::{Directory, Name, Node, Validity};
-use crate::icache::iget::PinnedInode;
+use crate::icache::iget::{NotGiven, PinnedInode};
 use crate::icache::inode::{self, LINKS_AUX, MANY};
 use crate::limits::NAME_MAX;
 use crate::memory::{dir_lock, pin};
@@ -84,14 +83,15 @@ impl Core {
         self.counters.fs_lookup();
         match self.fs.lookup(&Directory::new(self, dir), Name::new(name)?)? {
             None => self.make_negative(asking.dentry()),
-            Some(node) => {
-                let inode = self.iget(&node, reserved, Some(asked))?;
-                if let Err(AliasElsewhere(inode)) = self.instantiate(asking.dentry(), inode, node.freshness) {
+            Some(node) => match self.iget(asking.dentry(), &node, reserved, Some(asked)) {
+                Ok(()) => {}
+                Err(NotGiven::Failed(errno)) => return Err(errno),
+                Err(NotGiven::AliasElsewhere(inode)) => {
                     drop(asking);
                     drop(names);
                     return self.splice(dir, name, &node, &inode).map(|()| None);
                 }
-            }
+            },
         }
         Ok(Some(Pinned::new(self, asking.answered())))
     }

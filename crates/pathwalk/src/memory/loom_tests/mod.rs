@@ -10,6 +10,7 @@
 
 mod dir_lock;
 mod free_list;
+mod mark;
 mod pin;
 mod seqcount;
 mod side;

@@ -1,7 +1,7 @@
 //! What a reader believes was written by one writer, whole.
 
 use super::{race, words};
-use crate::memory::seqcount::{ODD, sample, unchanged, write};
+use crate::memory::seqcount::{ODD, sample, unchanged, write, write_alone};
 use crate::sync::{AtomicU64, Ordering::Relaxed};
 
 type Record = [AtomicU64; 3];
@@ -33,6 +33,19 @@ fn read_and_check(record: &Record) {
 #[test]
 fn a_reader_believes_no_torn_record() {
     let write_twice: fn(&Record) = |record| (0..2).for_each(|_| step(record));
+    race(words, [write_twice, read_and_check], |record, _| assert_eq!(read(record), Some((2 << 32, 2, 2))));
+}
+
+#[test]
+fn a_writer_who_is_alone_needs_no_swap() {
+    let write_twice: fn(&Record) = |record| {
+        for next in 1..=2 {
+            let writing = write_alone(&record[0]);
+            record[1].store(next, Relaxed);
+            record[2].store(next, Relaxed);
+            writing.end((next & 1) << 1);
+        }
+    };
     race(words, [write_twice, read_and_check], |record, _| assert_eq!(read(record), Some((2 << 32, 2, 2))));
 }
 

@@ -14,7 +14,7 @@ const CHILD: DentryId = DentryId(2);
 /// As `new_dentry` does, but for the pin on the parent.
 fn fill(dentries: &Dentries, id: DentryId, name: &[u8]) {
     let line = dentries.line(id);
-    let writing = seqcount::write(&line[WORD]);
+    let writing = seqcount::write_alone(&line[WORD]);
     set_parent_length(line, DIRECTORY, name.len());
     set_head(line, name);
     writing.end(0);
