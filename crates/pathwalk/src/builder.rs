@@ -2,6 +2,7 @@
 
 use crate::Errno;
 use crate::attr::FileType;
+use crate::dcache::complete::Watches;
 use crate::dcache::dentry::{Dentries, DentryId};
 use crate::dcache::in_lookup::Waiters;
 use crate::dcache::rename::Moves;
@@ -111,6 +112,7 @@ impl VfsBuilder {
             moves: Moves::new(),
             waiters: Waiters::new(),
             versions: Versions::new(),
+            watches: Watches::new(),
             hand: Hand::new(),
             counters: Counters::new(),
             budget: self.budget,

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use crate::Errno;
 use crate::attr::FileType;
 use crate::context::OpenFlags;
+use crate::dcache::complete::{Listed, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::ops::set::Times;
@@ -24,7 +25,15 @@ pub struct File {
     flags: OpenFlags,
     credentials: Credentials,
     /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.
-    position: Mutex<u64>,
+    position: Mutex<Position>,
+}
+
+/// Where a file is read and written next.
+#[derive(Default)]
+struct Position {
+    at: u64,
+    /// Of a directory that is read from its beginning: what may make it complete.
+    listing: Option<Listing>,
 }
 
 /// One entry of a directory as [`File::read_dir`] gives it.
@@ -49,7 +58,7 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 
 impl File {
     pub(crate) fn new(handle: Handle, file: Option<Box<dyn OpenFile>>, flags: OpenFlags, credentials: Credentials) -> File {
-        File { handle, file, flags, credentials, position: Mutex::new(0) }
+        File { handle, file, flags, credentials, position: Mutex::default() }
     }
 
     /// The place that it is on: a starting point for operations with an empty path, as `fstat` and `fchmod` are made of.
@@ -66,8 +75,8 @@ impl File {
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
         let mut position = self.position.lock();
-        let length = self.data(file, *position, buffer.len())?.read_at(buffer, *position)?;
-        *position += length as u64;
+        let length = self.data(file, position.at, buffer.len())?.read_at(buffer, position.at)?;
+        position.at += length as u64;
         Ok(length)
     }
 
@@ -83,9 +92,9 @@ impl File {
     /// `ENOSPC`, `EFBIG`. Takes suid and sgid bits away where `CAP_FSETID` is missing. Source: `write(2)`.
     pub fn write(&self, data: &[u8]) -> Result<usize, Errno> {
         let mut position = self.position.lock();
-        let (bytes, end) = self.put(data, *position)?;
+        let (bytes, end) = self.put(data, position.at)?;
         if bytes > 0 {
-            *position = end;
+            position.at = end;
         }
         Ok(bytes)
     }
@@ -135,19 +144,21 @@ impl File {
         let is_directory = self.handle.kind() == FileType::Directory;
         let target = match to {
             SeekFrom::Start(target) => Some(target),
-            SeekFrom::Current(by) => position.checked_add_signed(by),
+            SeekFrom::Current(by) => position.at.checked_add_signed(by),
             SeekFrom::End(_) if is_directory => None,
             SeekFrom::End(by) => self.handle.attributes()?.size.checked_add_signed(by),
         };
-        *position = target.filter(|target| *target <= OFFSET_MAX).ok_or(Errno::EINVAL)?;
-        Ok(*position)
+        let at = target.filter(|target| *target <= OFFSET_MAX).ok_or(Errno::EINVAL)?;
+        *position = Position { at, listing: None };
+        Ok(at)
     }
 
     /// Gives the entries behind its position, until there are no more or `each` breaks; the position is behind the last one given. `ENOTDIR`
     /// for what is no directory, `ENOENT` for one that was removed. Source: `getdents(2)`.
     ///
     /// Entries that are there all the time come exactly once; those that come or go meanwhile come once or not. `each` must not use
-    /// the `Vfs`.
+    /// the `Vfs`. After a listing from the beginning to the end, the file system is not asked any more about names that are not there, for as long
+    /// as the cache keeps those that are.
     pub fn read_dir(&self, mut each: impl FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         let file = self.open()?;
         if self.handle.kind() != FileType::Directory {
@@ -156,22 +167,47 @@ impl File {
         let mut position = self.position.lock();
         let core = self.handle.vfs().core();
         core.not_removed(self.handle.dentry())?;
+        if position.at == 0 {
+            position.listing = core.begin_listing(self.handle.dentry());
+        }
         for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
-            if *position >= cookie {
+            if position.at >= cookie {
                 continue;
             }
             let ino = if cookie == BEHIND_DOT { self.handle.attributes()?.ino } else { self.parent_ino()? };
             let flow = each(DirEntry { name, ino, kind: FileType::Directory, cookie });
-            *position = cookie;
+            position.at = cookie;
             if flow.is_break() {
                 return Ok(());
             }
         }
-        let from = *position;
-        file.read_dir(from, &mut |Entry { name, ino, kind, cookie, .. }| {
-            *position = cookie;
-            each(DirEntry { name, ino, kind, cookie })
-        })
+        self.list_names(file, &mut position, each)
+    }
+
+    /// The names behind `.` and `..`; of those that are not cached it is noted that they are there.
+    fn list_names(
+        &self,
+        file: &dyn OpenFile,
+        position: &mut Position,
+        mut each: impl FnMut(DirEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Errno> {
+        // Taken: if `each` panics, names are lost.
+        let mut listing = position.listing.take();
+        let (mut listed, mut flow) = (Listed::default(), ControlFlow::Continue(()));
+        file.read_dir(position.at, &mut |Entry { name, ino, kind, cookie, .. }| {
+            position.at = cookie;
+            if listing.is_some() {
+                listed.push(name);
+            }
+            flow = each(DirEntry { name, ino, kind, cookie });
+            flow
+        })?;
+        let (core, dir) = (self.handle.vfs().core(), self.handle.dentry());
+        match listing.take_if(|listing| core.note_listed(dir, listing, &listed)) {
+            Some(listing) if flow.is_continue() => core.end_listing(dir, &listing),
+            going_on => position.listing = going_on,
+        }
+        Ok(())
     }
 
     /// The inode number of the directory above.

@@ -63,6 +63,8 @@ pub struct Stats {
     pub hand_overs: [u64; HandOver::ALL.len()],
     /// `lookup` calls to the file system.
     pub fs_lookups: u64,
+    /// Names that were said to be absent without asking, since all names of their directory were cached.
+    pub known_absent: u64,
     /// Walks that waited for another thread's `lookup` of the same name.
     pub waits: u64,
     /// Dentries evicted.
@@ -90,6 +92,7 @@ impl Stats {
 pub(crate) struct Counters {
     hand_overs: [AtomicU64; HandOver::ALL.len()],
     fs_lookups: AtomicU64,
+    known_absent: AtomicU64,
     waits: AtomicU64,
     evictions: AtomicU64,
 }
@@ -97,7 +100,7 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn new() -> Counters {
         let zero = || AtomicU64::new(0);
-        Counters { hand_overs: std::array::from_fn(|_| zero()), fs_lookups: zero(), waits: zero(), evictions: zero() }
+        Counters { hand_overs: std::array::from_fn(|_| zero()), fs_lookups: zero(), known_absent: zero(), waits: zero(), evictions: zero() }
     }
 
     pub(crate) fn hand_over(&self, reason: HandOver) {
@@ -106,6 +109,10 @@ impl Counters {
 
     pub(crate) fn fs_lookup(&self) {
         self.fs_lookups.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn known_absent(&self) {
+        self.known_absent.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn wait(&self) {
@@ -121,6 +128,7 @@ impl Counters {
         Stats {
             hand_overs: std::array::from_fn(|at| self.hand_overs[at].load(Ordering::Relaxed)),
             fs_lookups: self.fs_lookups.load(Ordering::Relaxed),
+            known_absent: self.known_absent.load(Ordering::Relaxed),
             waits: self.waits.load(Ordering::Relaxed),
             evictions: self.evictions.load(Ordering::Relaxed),
             ..Stats::default()

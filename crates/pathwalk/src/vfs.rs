@@ -3,6 +3,7 @@
 use crate::Errno;
 use crate::attr::Attributes;
 use crate::context::{self, Context};
+use crate::dcache::complete::Watches;
 use crate::dcache::dentry::{Dentries, DentryId, flags};
 use crate::dcache::in_lookup::Waiters;
 use crate::dcache::rename::Moves;
@@ -37,6 +38,7 @@ pub(crate) struct Core {
     pub(crate) moves: Moves,
     pub(crate) waiters: Waiters,
     pub(crate) versions: Versions,
+    pub(crate) watches: Watches,
     pub(crate) hand: Hand,
     pub(crate) counters: Counters,
     pub(crate) budget: u64,

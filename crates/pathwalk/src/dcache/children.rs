@@ -3,10 +3,20 @@
 //! Invariant: a dentry is in the table exactly if it is in its parent's list, exactly if it is not marked `UNHASHED`; all three change
 //! under the parent's children lock. So whoever holds that lock finds every name of the directory, and finds none that is dying.
 
+use super::complete::Known;
 use super::dentry::{DentryId, WORD, flags};
 use crate::memory::seqcount;
 use crate::sync::{MutexGuard, Ordering};
 use crate::vfs::Core;
+
+/// What becomes of the name of a dentry that leaves the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NameIs {
+    /// The directory does not have it any more.
+    Gone,
+    /// The file system knows.
+    Unknown,
+}
 
 impl Core {
     /// Shows a dentry that was not shown. The parent's children lock is held, and there is no other of that name.
@@ -20,15 +30,25 @@ impl Core {
     }
 
     /// Takes a dentry out of table and list; nothing to do if it is out. The parent's children lock is held.
-    pub(crate) fn unhash(&self, parent: DentryId, id: DentryId, _held: &MutexGuard<'_, ()>) {
+    pub(crate) fn unhash(&self, parent: DentryId, id: DentryId, name: NameIs, held: &MutexGuard<'_, ()>) {
         let line = self.dentries.line(id);
         let writing = seqcount::write(&line[WORD]);
         let flags = writing.flags();
         if flags & flags::UNHASHED == 0 {
+            if name == NameIs::Unknown {
+                self.set_known(parent, Known::Nothing, held);
+            }
             self.dentries.table().remove(self.hash_of(parent, id), id.0);
             self.list_remove(parent, id);
         }
         writing.end(flags | flags::UNHASHED);
+    }
+
+    /// Changes the flags of a dentry beside what others may write to it.
+    pub(crate) fn change_flags(&self, id: DentryId, change: impl FnOnce(u64) -> u64) {
+        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let flags = change(writing.flags());
+        writing.end(flags);
     }
 
     pub(crate) fn list_push(&self, parent: DentryId, id: DentryId) {
@@ -38,7 +58,14 @@ impl Core {
         if next != 0 {
             self.set_previous(DentryId(next), id.0);
         }
-        head.store(id.0.into(), Ordering::Relaxed);
+        self.set_first_child(parent, id.0);
+    }
+
+    /// What is known of the children as a whole stays.
+    fn set_first_child(&self, parent: DentryId, child: u32) {
+        let head = self.dentries.first_child(parent);
+        let note = head.load(Ordering::Relaxed) >> 32 << 32;
+        head.store(note | u64::from(child), Ordering::Relaxed);
     }
 
     pub(crate) fn list_remove(&self, parent: DentryId, id: DentryId) {
@@ -48,7 +75,7 @@ impl Core {
             self.set_previous(DentryId(next), previous);
         }
         if previous == 0 {
-            self.dentries.first_child(parent).store(next.into(), Ordering::Relaxed);
+            self.set_first_child(parent, next);
         } else {
             let word = self.dentries.siblings(DentryId(previous));
             let kept = word.load(Ordering::Relaxed) & u64::from(u32::MAX);

@@ -14,7 +14,8 @@
 //! exactly if the names are.
 //!
 //! Cold, three words: life (see `memory/pin.rs`); next and previous sibling (under the parent's children lock; the link of the free list
-//! while the slot is free); first child (under the dentry's own children lock). And the directory's lock.
+//! while the slot is free); first child, and what is known of the children as a whole (under the dentry's own children lock; see
+//! `dcache/complete.rs`). And the directory's lock.
 //!
 //! Who may hold the count odd: the one who filled the slot before showing it; whoever holds the parent's directory lock
 //! exclusively, or is the one to finish its lookup; the holder of the inode's lock, for the flags of permission; whoever killed
@@ -64,6 +65,8 @@ pub(crate) mod flags {
     pub(crate) const IN_LOOKUP: u64 = 1 << 8;
     /// Not in the table (any more).
     pub(crate) const UNHASHED: u64 = 1 << 9;
+    /// With `IN_LOOKUP`: nobody is asking yet. A listing said that the name is there, and nothing else is known of it.
+    pub(crate) const LISTED: u64 = 1 << 11;
     /// Removed: a directory that takes no more names, or a file without this one.
     pub(crate) const REMOVED: u64 = 1 << 10;
 

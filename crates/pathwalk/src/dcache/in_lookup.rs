@@ -4,7 +4,11 @@
 //! it is unmarked. All of them hold the directory's lock shared, so no change of the directory runs meanwhile. If the one who
 //! asks fails or panics, the dentry leaves the table, still marked, so that a walk that found it believes nothing of it; and those
 //! who sleep start again.
+//!
+//! A name that was listed has its dentry already: whoever misses it takes on to ask by unmarking it, and marks it again if that fails.
 
+use super::children::NameIs;
+use super::complete::Known;
 use super::dentry::{DentryId, flags};
 use crate::Errno;
 use crate::sync::{Condvar, Mutex, stripes, wait};
@@ -29,6 +33,8 @@ impl Waiters {
 pub(crate) enum Missing<'a> {
     /// It is there by now, pinned; its lookup may not be over.
     Found(DentryId),
+    /// It is known to be absent: the negative entry, pinned.
+    Absent(DentryId),
     /// Ask the file system.
     Ask(Asking<'a>),
 }
@@ -37,6 +43,16 @@ pub(crate) enum Missing<'a> {
 pub(crate) struct Asking<'a> {
     core: &'a Core,
     id: DentryId,
+    before: Before,
+}
+
+/// What a dentry was before somebody began to ask.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    /// Not there.
+    New,
+    /// Listed: the name is there, whatever becomes of the question.
+    Listed,
 }
 
 impl Core {
@@ -45,14 +61,29 @@ impl Core {
     pub(crate) fn begin_lookup(&self, parent: DentryId, name: &[u8]) -> Result<Missing<'_>, Errno> {
         let id = self.new_dentry(parent, name, flags::IN_LOOKUP)?;
         let held = self.dentries.children_lock(parent);
-        let found = self.probe_exact(parent, name, &held).map(|id| self.pin_listed(id));
-        if let Some(found) = found {
-            drop(held);
-            self.discard(id);
-            return Ok(Missing::Found(found));
+        let Some(found) = self.probe_exact(parent, name, &held).map(|id| self.pin_listed(id)) else {
+            let is_absent = self.known(parent, &held) == Known::All;
+            if is_absent {
+                self.make_negative(id);
+                self.counters.known_absent();
+            }
+            self.hash_in(parent, id, &held);
+            let asking = || Asking { core: self, id, before: Before::New };
+            return Ok(if is_absent { Missing::Absent(id) } else { Missing::Ask(asking()) });
+        };
+        let asks = self.begin_to_ask(found);
+        drop(held);
+        self.discard(id);
+        Ok(if asks { Missing::Ask(Asking { core: self, id: found, before: Before::Listed }) } else { Missing::Found(found) })
+    }
+
+    /// Takes it on to ask about a name that was listed. False if it is another kind of dentry, or somebody did. The parent's children lock is held.
+    fn begin_to_ask(&self, id: DentryId) -> bool {
+        let is_listed = self.dentries.word(id) & flags::LISTED != 0;
+        if is_listed {
+            self.change_flags(id, |flags| flags & !flags::LISTED);
         }
-        self.hash_in(parent, id, &held);
-        Ok(Missing::Ask(Asking { core: self, id }))
+        is_listed
     }
 
     /// Sleeps while somebody else looks this name up. The caller has a pin.
@@ -69,7 +100,7 @@ impl Core {
     }
 
     fn is_asked_for(&self, id: DentryId) -> bool {
-        self.dentries.word(id) & (flags::IN_LOOKUP | flags::UNHASHED) == flags::IN_LOOKUP
+        self.dentries.word(id) & (flags::IN_LOOKUP | flags::UNHASHED | flags::LISTED) == flags::IN_LOOKUP
     }
 }
 
@@ -98,8 +129,17 @@ impl Asking<'_> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let parent = self.core.dentries.parent(self.id);
-        self.core.unhash(parent, self.id, &self.core.dentries.children_lock(parent));
+        {
+            let held = self.core.dentries.children_lock(parent);
+            match self.before {
+                Before::New => self.core.unhash(parent, self.id, NameIs::Unknown, &held),
+                Before::Listed => self.core.change_flags(self.id, |flags| flags | flags::LISTED),
+            }
+        }
         self.wake();
-        self.core.discard(self.id);
+        match self.before {
+            Before::New => self.core.discard(self.id),
+            Before::Listed => self.core.dentries.unpin(self.id),
+        }
     }
 }

@@ -52,7 +52,7 @@ impl Core {
         let line = self.dentries.line(id);
         // Alone: what has no inode, or is about to lose it under the inode's lock, has no permission flags for others to write.
         let writing = seqcount::write_alone(&line[WORD]);
-        let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP);
+        let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
         set_inode_chain(line, inode, chain_of(line));
         line[VISITED].store(0, Ordering::Relaxed);
         writing.end(kept | of_inode);

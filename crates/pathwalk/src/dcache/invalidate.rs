@@ -2,6 +2,7 @@
 //!
 //! What is pinned stays pinned, unhashed, and finds its place again when its name is looked up; what is idle is evicted.
 
+use super::children::NameIs;
 use super::dentry::{DentryId, InodeId, flags};
 use crate::memory::dir_lock;
 use crate::sync::Ordering;
@@ -13,8 +14,9 @@ impl Core {
         let entry = {
             // Exclusively, and before looking: a lookup or a change that is under way would leave an old answer.
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
+            self.no_longer_complete(dir);
             let Some(entry) = self.find_exact(dir, name).map(|id| Pinned::new(self, id)) else { return };
-            self.unhash(dir, entry.id(), &self.dentries.children_lock(dir));
+            self.unhash(dir, entry.id(), NameIs::Unknown, &self.dentries.children_lock(dir));
             entry
         };
         self.invalidate_below(entry.id());
@@ -29,7 +31,7 @@ impl Core {
             if self.dentries.parent(entry.id()) != dir {
                 return;
             }
-            self.unhash(dir, entry.id(), &held);
+            self.unhash(dir, entry.id(), NameIs::Unknown, &held);
         }
         self.invalidate_below(entry.id());
         self.let_go(entry);
@@ -56,21 +58,23 @@ impl Core {
             return;
         }
         let _names = dir_lock::exclusive(self.dentries.lock(dir));
+        self.no_longer_complete(dir);
         while let Some(child) = self.any_child(dir).map(|id| Pinned::new(self, id)) {
-            self.unhash(dir, child.id(), &self.dentries.children_lock(dir));
+            self.unhash(dir, child.id(), NameIs::Unknown, &self.dentries.children_lock(dir));
             out.push(child);
         }
     }
 
-    /// Drops the children of a directory that was removed: they are all negative. Its lock is held exclusively, so none are added.
+    /// Drops the children of a directory that was removed: none stands for a name any more. Its lock is held exclusively, so none are added.
     pub(crate) fn drop_children(&self, dir: DentryId) {
         if self.dentries.first_child(dir).load(Ordering::Relaxed) == 0 {
             return;
         }
         while let Some(child) = self.any_child(dir) {
-            self.unhash(dir, child, &self.dentries.children_lock(dir));
+            self.unhash(dir, child, NameIs::Gone, &self.dentries.children_lock(dir));
             self.discard(child);
         }
+        self.no_longer_complete(dir);
     }
 
     /// Evicts an entry that was dropped. Of its node nothing is known any more: somebody else may hold it, or be about to find it by its

@@ -4,6 +4,7 @@
 //! - [`lookup`]: finding one, with and without a pin;
 //! - [`in_lookup`]: one question to the file system for a missing name, however many ask;
 //! - [`children`]: the list of a directory's cached children;
+//! - [`complete`]: directories all of whose names are cached;
 //! - [`instantiate`]: a dentry gets its inode, or loses it;
 //! - [`rename`]: a dentry gets another parent or name;
 //! - [`invalidate`]: entries and subtrees leave the cache.
@@ -12,6 +13,7 @@
 //! or not, and on its inode for as long as it has one; a directory's inode has at most one dentry.
 
 pub(crate) mod children;
+pub(crate) mod complete;
 pub(crate) mod dentry;
 pub(crate) mod in_lookup;
 pub(crate) mod instantiate;

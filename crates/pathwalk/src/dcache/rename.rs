@@ -4,6 +4,7 @@
 //! absent. Moves are counted, so that whoever walks up (a path, an ancestor test) can tell whether the way changed under
 //! him.
 
+use super::children::NameIs;
 use super::dentry::{
     DentryId, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, length_of, set_head, set_inode_chain,
     set_parent_length,
@@ -97,7 +98,7 @@ impl Core {
         {
             let _move = self.moves.begin();
             let (first, _second) = self.both_children_locks(from, to);
-            self.unhash(from, id, &first);
+            self.unhash(from, id, NameIs::Gone, &first);
             self.write_name(id, to, name);
             self.hash_in(to, id, &first);
         }

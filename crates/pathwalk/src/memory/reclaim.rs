@@ -10,6 +10,7 @@
 
 use super::{pin, seqcount};
 use crate::Errno;
+use crate::dcache::complete::Known;
 use crate::dcache::dentry::{DentryId, InodeId, VISITED, WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length};
 use crate::icache::inode;
 use crate::memory::lines::Line;
@@ -117,6 +118,9 @@ impl Core {
         }
         let writing = seqcount::write(&line[WORD]);
         if writing.flags() & flags::UNHASHED == 0 {
+            if writing.flags() & flags::NEGATIVE == 0 {
+                self.set_known(parent, Known::Nothing, &held);
+            }
             self.dentries.table().remove(self.hash_of(parent, id), id.0);
             self.list_remove(parent, id);
         }

@@ -6,8 +6,10 @@
 //! cannot fail to be cached.
 
 use crate::Errno;
+use crate::dcache::children::NameIs;
+use crate::dcache::complete::Known;
 use crate::dcache::dentry::{DentryId, InodeId, flags};
-use crate::fs_api::{Directory, Freshness, Name, NewNode, RenameFlags};
+use crate::fs_api::{Directory, Name, NewKind, NewNode, RenameFlags};
 use crate::icache::iget::{NotGiven, PinnedInode};
 use crate::icache::inode::{LINKS_AUX, WORD, flags as inode_flags, key_of};
 use crate::memory::{dir_lock, pin, seqcount};
@@ -40,6 +42,10 @@ impl Core {
         let reserved = self.reserve_inode()?;
         let node = self.with_room(|| self.fs.create(&Directory::new(self, dir), name, &new))?;
         self.mark_stale(self.dentries.inode(dir));
+        if new.kind == NewKind::Directory && self.absence_lasts() {
+            // Nothing is in it. Before it is one: nobody can have made anything.
+            self.set_known(entry.id(), Known::All, &self.dentries.children_lock(entry.id()));
+        }
         match self.iget(entry.id(), &node, reserved, None) {
             Ok(()) => Ok(Made::New(entry)),
             Err(why) => Err(self.unknown(dir, &entry, why)),
@@ -74,7 +80,7 @@ impl Core {
     /// The file system made a name for what it cannot be the name of: nothing is known of the name any more. `EIO` if it is a second one of a
     /// directory.
     fn unknown(&self, dir: DentryId, entry: &Pinned<'_>, why: NotGiven<'_>) -> Errno {
-        self.unhash(dir, entry.id(), &self.dentries.children_lock(dir));
+        self.unhash(dir, entry.id(), NameIs::Unknown, &self.dentries.children_lock(dir));
         why.or(Errno::EIO)
     }
 
@@ -185,10 +191,34 @@ impl Core {
     /// look the name up meanwhile, so it is shown when it is answered for, and nobody waits for it. Nor can anybody enter one, so that a search without a
     /// lock is exact.
     fn entry_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
-        if let Some(found) = self.find_pinned(dir, name.bytes()) {
-            return Ok(Pinned::new(self, found));
+        let found = self.find_pinned(dir, name.bytes()).map(|id| Pinned::new(self, id));
+        let (entry, is_shown) = match found {
+            Some(found) if self.dentries.word(found.id()) & flags::LISTED == 0 => return Ok(found),
+            Some(listed) => (listed, true),
+            None => (Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?), false),
+        };
+        if is_shown || !self.is_known_absent(dir) {
+            self.ask_for(dir, name, &entry)?;
+        } else {
+            self.make_negative(entry.id());
         }
-        let entry = Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
+        if !is_shown {
+            self.hash_in(dir, entry.id(), &self.dentries.children_lock(dir));
+        }
+        Ok(entry)
+    }
+
+    /// Whether a name of which nothing is cached is absent.
+    fn is_known_absent(&self, dir: DentryId) -> bool {
+        let is_absent = self.known(dir, &self.dentries.children_lock(dir)) == Known::All;
+        if is_absent {
+            self.counters.known_absent();
+        }
+        is_absent
+    }
+
+    /// Asks the file system what has a name, and gives the answer to its entry.
+    fn ask_for(&self, dir: DentryId, name: Name<'_>, entry: &Pinned<'_>) -> Result<(), Errno> {
         let reserved = self.reserve_inode()?;
         let asked = self.versions.ask();
         self.counters.fs_lookup();
@@ -197,8 +227,7 @@ impl Core {
             // What was moved behind our back is for a walk to find out first.
             Some(node) => self.iget(entry.id(), &node, reserved, Some(asked)).map_err(|why| why.or(Errno::ESTALE))?,
         }
-        self.hash_in(dir, entry.id(), &self.dentries.children_lock(dir));
-        Ok(entry)
+        Ok(())
     }
 
     fn present_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
@@ -249,7 +278,7 @@ impl Core {
     /// holds the directory's lock. A walk that sampled it finds it dead, or its count moved.
     fn turn_negative(&self, entry: &Pinned<'_>) -> bool {
         let life = self.dentries.life(entry.id());
-        if self.fs.absence() == Freshness::AskEachTime || !pin::kill_held(life) {
+        if !self.absence_lasts() || !pin::kill_held(life) {
             return false;
         }
         let inode = self.dentries.inode(entry.id());
@@ -277,7 +306,7 @@ impl Core {
     /// Takes the entry of a name that is gone, or a negative one that is in the way, out of the table. Whoever has a pin on it keeps it,
     /// and its inode.
     fn remove(&self, dir: DentryId, entry: &Pinned<'_>) {
-        self.unhash(dir, entry.id(), &self.dentries.children_lock(dir));
+        self.unhash(dir, entry.id(), NameIs::Gone, &self.dentries.children_lock(dir));
         let word = self.dentries.word(entry.id());
         if word & flags::NEGATIVE != 0 {
             return;
@@ -290,16 +319,13 @@ impl Core {
     }
 
     pub(crate) fn mark_removed(&self, id: DentryId) {
-        use crate::dcache::dentry::WORD;
-        let writing = crate::memory::seqcount::write(&self.dentries.line(id)[WORD]);
-        let flags = writing.flags() | flags::REMOVED;
-        writing.end(flags);
+        self.change_flags(id, |flags| flags | flags::REMOVED);
     }
 
     /// Puts a negative entry where a name was taken away: it is likely to be asked for again. Without room, it is left out. The directory's lock
     /// is held exclusively, so nothing else has the name.
     fn leave_absence(&self, dir: DentryId, name: Name<'_>) {
-        if self.fs.absence() == Freshness::AskEachTime {
+        if !self.absence_lasts() {
             return;
         }
         if let Ok(id) = self.new_dentry(dir, name.bytes(), flags::NEGATIVE) {

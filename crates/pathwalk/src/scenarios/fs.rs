@@ -1,11 +1,13 @@
 //! A file system for the scenarios: a tree under one lock, which counts what it hands out and checks what it is asked.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use crate::sync::{Mutex, yield_now};
 use crate::{
-    Attributes, Directory, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags,
-    SetAttributes,
+    Attributes, Directory, Entry as Listed, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
+    OpenFor, RenameFlags, SetAttributes,
 };
 
 pub(super) const ROOT: u128 = 1;
@@ -70,13 +72,13 @@ impl Tree {
 }
 
 /// See the module.
-pub(super) struct TestFs(Mutex<Tree>);
+pub(super) struct TestFs(Arc<Mutex<Tree>>);
 
 impl TestFs {
     pub(super) fn new() -> TestFs {
         let mut tree = Tree::default();
         tree.add(0, b"", Entry { kind: FileType::Directory, mode: 0o755, names: BTreeMap::new(), body: None });
-        TestFs(Mutex::new(tree))
+        TestFs(Arc::new(Mutex::new(tree)))
     }
 
     fn with<T>(&self, what: impl FnOnce(&mut Tree) -> T) -> T {
@@ -140,10 +142,37 @@ impl TestFs {
     }
 }
 
-/// A file without contents.
-struct Empty;
+/// A file without contents, or a directory.
+struct Open {
+    tree: Arc<Mutex<Tree>>,
+    node: u128,
+}
 
-impl OpenFile for Empty {}
+/// Names of up to seven bytes in order: so are their cookies.
+fn cookie_of(name: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[1..=name.len()].copy_from_slice(name);
+    u64::from_be_bytes(bytes)
+}
+
+impl OpenFile for Open {
+    fn read_dir(&self, mut from: u64, each: &mut dyn FnMut(Listed<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        loop {
+            // One at a time: names come and go meanwhile.
+            yield_now();
+            let next = {
+                let tree = self.tree.lock();
+                let next = tree.nodes[&self.node].names.iter().find(|(name, _)| cookie_of(name) > from);
+                next.map(|(name, key)| (name.clone(), *key, tree.nodes[key].kind))
+            };
+            let Some((name, key, kind)) = next else { return Ok(()) };
+            from = cookie_of(&name);
+            if each(Listed { name: &name, key: NodeKey(key), ino: key as u64, kind, cookie: from }).is_break() {
+                return Ok(());
+            }
+        }
+    }
+}
 
 impl FileSystem for TestFs {
     fn root(&self) -> Result<Node, Errno> {
@@ -184,7 +213,7 @@ impl FileSystem for TestFs {
 
     fn open(&self, node: NodeKey, _what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         self.with(|tree| tree.check_held(node.0));
-        Ok(Box::new(Empty))
+        Ok(Box::new(Open { tree: self.0.clone(), node: node.0 }))
     }
 
     fn forget(&self, node: NodeKey) {

@@ -15,6 +15,7 @@
 //! What shuttle does not do: it is sequentially consistent; orderings are tried by loom, on the primitives, and by Miri.
 
 mod attributes;
+mod complete;
 mod create_unlink;
 mod eviction;
 mod failures;

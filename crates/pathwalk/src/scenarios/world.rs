@@ -103,7 +103,7 @@ impl World {
         while internals::evict(&self.vfs, 1) != 0 {}
         let stats = self.vfs.stats();
         assert_eq!((stats.dentries.used, stats.inodes.used, stats.side.used), (1, 1, 0), "only the root is left");
-        assert_eq!(core.dentries.first_child(core.root).load(Ordering::Relaxed), 0);
+        assert_eq!(core.dentries.first_child(core.root).load(Ordering::Relaxed) as u32, 0);
         assert_eq!(core.dentries.life(core.root).load(Ordering::Relaxed) as u32 & 0x7fff_ffff, 1, "pins of the root");
         for slot in 0..core.dentries.free().touched() {
             assert_eq!(core.dentries.lock(DentryId(slot)).load(Ordering::Relaxed), 0, "the lock of slot {slot}");

@@ -26,11 +26,15 @@ pub(crate) enum Trust {
 impl Core {
     /// The child of this name, present or negative. The caller has a pin on the directory.
     pub(crate) fn child(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Pinned<'_>, Errno> {
+        if trust == Trust::AskAlways && self.absence_lasts() {
+            self.no_longer_complete(dir);
+        }
         // What was just looked up is not asked about again.
         let mut is_news = false;
         loop {
+            // What was only listed is there, but nothing is known of it.
             let found = self.find_pinned(dir, name).map(|id| Pinned::new(self, id));
-            let Some(found) = found else {
+            let Some(found) = found.filter(|found| self.dentries.word(found.id()) & flags::LISTED == 0) else {
                 if let Some(answer) = self.look_up(dir, name)? {
                     return Ok(answer);
                 }
@@ -39,7 +43,7 @@ impl Core {
             };
             self.wait_for_answer(found.id());
             let word = self.dentries.word(found.id());
-            if word & flags::UNHASHED != 0 {
+            if word & (flags::UNHASHED | flags::LISTED) != 0 {
                 // Its lookup failed, or it was dropped: look again.
                 continue;
             }
@@ -76,6 +80,7 @@ impl Core {
                 drop(Pinned::new(self, other));
                 return Ok(None);
             }
+            Missing::Absent(entry) => return Ok(Some(Pinned::new(self, entry))),
             Missing::Ask(asking) => asking,
         };
         let reserved = self.reserve_inode()?;

@@ -1,0 +1,132 @@
+//! Directories all of whose names are cached, beside whatever makes, moves, evicts and asks: a name that is there is never said to be absent.
+
+use std::ops::ControlFlow;
+
+use super::explore;
+use super::fs::{Fault, ROOT};
+use super::world::{DIRECTORY, FILE, Hash, World, part};
+use crate::{At, Context, Credentials, Errno, OpenFlags, RenameFlags};
+
+fn world(hash: Hash, names: &[&str]) -> World {
+    World::with_room(20, hash, |fs| {
+        names.iter().for_each(|name| _ = fs.plain(ROOT, name, FILE));
+        fs.plain(ROOT, "dir", DIRECTORY);
+    })
+}
+
+fn root(world: &World) -> Context {
+    world.vfs.context(Credentials::root())
+}
+
+fn list(world: &World, path: &str) {
+    let dir = root(world).open(At::Cwd, path, &OpenFlags::READ.into()).expect("a directory");
+    dir.read_dir(|_| ControlFlow::Continue(())).expect("it is there");
+}
+
+const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);
+
+#[test]
+fn a_listing_beside_one_who_makes_and_one_who_evicts() {
+    explore(|hash| {
+        let world = world(hash, &["a", "b"]);
+        let lister = world.spawn(|world| list(world, "/"));
+        let evictor = world.spawn(|world| world.evict(3));
+        drop(world.create(&world.root(), "new").unwrap());
+        assert_eq!(world.exists("/new"), Ok(()));
+        lister.join().unwrap();
+        evictor.join().unwrap();
+        assert_eq!(["/a", "/b", "/new", "/none"].map(|path| world.exists(path)), [Ok(()), Ok(()), Ok(()), ABSENT]);
+        world.end();
+    });
+}
+
+#[test]
+fn a_listing_beside_one_who_moves() {
+    explore(|hash| {
+        let world = world(hash, &["a", "b"]);
+        let lister = world.spawn(|world| list(world, "/"));
+        let other = world.spawn(|world| list(world, "/dir"));
+        let mover = world.spawn(|world| {
+            root(world).rename(At::Cwd, "/a", At::Cwd, "/dir/a", RenameFlags::empty()).unwrap();
+            root(world).rename(At::Cwd, "/b", At::Cwd, "/c", RenameFlags::empty()).unwrap();
+        });
+        [lister, other, mover].into_iter().for_each(|thread| thread.join().unwrap());
+        let answers = ["/dir/a", "/c", "/a", "/b"].map(|path| world.exists(path));
+        assert_eq!(answers, [Ok(()), Ok(()), ABSENT, ABSENT]);
+        world.end();
+    });
+}
+
+#[test]
+fn a_name_that_was_listed_is_asked_about_once() {
+    explore(|hash| {
+        let world = world(hash, &["a"]);
+        list(&world, "/");
+        let askers = [(); 2].map(|()| world.spawn(|world| world.exists("/a").unwrap()));
+        assert_eq!(world.exists("/a"), Ok(()));
+        askers.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(world.fs.asked("a"), 1);
+        world.end();
+    });
+}
+
+#[test]
+fn a_question_about_a_listed_name_fails() {
+    explore(|hash| {
+        let world = world(hash, &["a"]);
+        list(&world, "/");
+        world.fs.fail_next("a", Fault::Error);
+        let askers = [(); 2].map(|()| world.spawn(|world| world.exists("/a")));
+        let answers = askers.map(|thread| thread.join().unwrap());
+        assert!(answers.iter().all(|answer| matches!(answer, Ok(()) | Err(Errno::EIO))), "{answers:?}");
+        assert_eq!((world.exists("/a"), world.exists("/none")), (Ok(()), ABSENT));
+        world.end();
+    });
+}
+
+#[test]
+fn a_new_directory_beside_one_who_evicts() {
+    explore(|hash| {
+        let world = world(hash, &[]);
+        let evictor = world.spawn(|world| world.evict(3));
+        root(&world).mkdir(At::Cwd, "/new", 0o755).unwrap();
+        let maker = world.spawn(|world| _ = world.create(&world.handle("/new"), "file").unwrap());
+        let looker = world.spawn(|world| _ = world.exists("/new/file"));
+        maker.join().unwrap();
+        assert_eq!(world.exists("/new/file"), Ok(()));
+        evictor.join().unwrap();
+        looker.join().unwrap();
+        assert_eq!((world.exists("/new/file"), world.exists("/new/none")), (Ok(()), ABSENT));
+        world.end();
+    });
+}
+
+#[test]
+fn a_directory_goes_and_comes_beside_a_listing() {
+    explore(|hash| {
+        let world = world(hash, &[]);
+        let lister = world.spawn(|world| {
+            let dir = root(world).open(At::Cwd, "/dir", &OpenFlags::READ.into());
+            _ = dir.map(|dir| dir.read_dir(|_| ControlFlow::Continue(())));
+        });
+        root(&world).rmdir(At::Cwd, "/dir").unwrap();
+        drop(world.create(&world.root(), "dir").unwrap());
+        lister.join().unwrap();
+        assert_eq!((world.exists("/dir"), world.exists("/dir/x")), (Ok(()), Err(Errno::ENOTDIR)));
+        world.end();
+    });
+}
+
+#[test]
+fn what_came_by_itself_is_found_once_it_is_told() {
+    explore(|hash| {
+        let world = world(hash, &["a"]);
+        let listers = [(); 2].map(|()| world.spawn(|world| list(world, "/")));
+        world.fs.plain(ROOT, "new", FILE);
+        world.vfs.invalidate(&world.root(), part("new")).unwrap();
+        assert_eq!(world.exists("/new"), Ok(()));
+        listers.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(world.exists("/new"), Ok(()));
+        world.end();
+    });
+}
