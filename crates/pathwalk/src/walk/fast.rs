@@ -13,6 +13,7 @@
 
 use super::component::{self, Component, Text, last_word_of};
 use super::dotdot;
+use super::last::mark;
 use super::may::{Decision, Snapshot};
 use super::{Cursor, Env, Stop, validated};
 use crate::Errno;
@@ -229,5 +230,9 @@ pub(crate) fn usable<'a>(cur: Cursor<'a>, pos: usize) -> Result<(), Stop<'a>> {
     if cur.is(flags::REVALIDATE) && pos > 0 {
         return Err(Stop::FromStart(HandOver::Revalidate));
     }
-    if cur.is(flags::NEGATIVE) { Err(validated(cur, Errno::ENOENT)) } else { Ok(()) }
+    if cur.is(flags::NEGATIVE) {
+        mark(cur);
+        return Err(validated(cur, Errno::ENOENT));
+    }
+    Ok(())
 }

@@ -98,8 +98,10 @@ pub(crate) fn arrive(cur: Cursor<'_>, pos: usize, ending: Ending) -> Result<Curs
 }
 
 /// Leaves the one mark of a hit, once. If the slot is somebody else's by now, that one is kept a little longer.
+///
+/// Marked is what was reached, and the links on the way. Directories on the way are not: their children keep them.
 #[inline(always)]
-fn mark(cur: Cursor<'_>) {
+pub(crate) fn mark(cur: Cursor<'_>) {
     let visited = &cur.line[VISITED];
     if visited.load(Ordering::Relaxed) == 0 {
         visited.store(1, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use arrayvec::ArrayVec;
 use super::component::{Path, Text};
 use super::fast::{Broken, segment, usable};
 use super::hand_over::{Kept, Resume};
-use super::last::{Ending, Stopped, arrive};
+use super::last::{Ending, Stopped, arrive, mark};
 use super::link_body::Body;
 use super::may::Snapshot;
 use super::{Cursor, Env, Follow, Stop, validated};
@@ -214,6 +214,8 @@ impl Trail {
             if !(&body).still_there() || !link.unchanged() {
                 return Err(Stop::CHANGED);
             }
+            // It has no children that would keep it.
+            mark(link);
             self.enter(inode, word, rest);
             let from = if is_absolute { env.cursor(env.root()) } else { dir };
             let reached = Reached { cur: Cell::new(from), after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
