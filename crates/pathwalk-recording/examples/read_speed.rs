@@ -1,14 +1,16 @@
 //! How long reading a recording takes, beside counting its lines.
 //!
-//! `cargo run --release -p pathwalk-recording --example read_speed [FILE]`
+//! `cargo run --release -p pathwalk-recording --example read_speed [FILE [ROUNDS]]`
 //!
 //! Without a file, a recording of a million lines is made: a build as `strace -f -y` shows it. Rounds of `wc -l` and of reading
-//! alternate, so that both have the same machine; printed are medians, their ratio, and how much the most memory ever used grew by reading.
+//! alternate, so that both have the same machine; printed are the median and the best of each, their ratios, and how much the most memory
+//! ever used grew by reading.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,13 +18,17 @@ use std::time::{Duration, Instant};
 use pathwalk_recording::{Options, Recording};
 
 const LINES: usize = 1_000_000;
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 31;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let made = tempfile::tempdir()?;
     let file = match std::env::args_os().nth(1) {
         Some(file) => PathBuf::from(file),
         None => make(&made.path().join("recording"))?,
+    };
+    let rounds = match std::env::args_os().nth(2).map(|rounds| rounds.to_string_lossy().into_owned()) {
+        Some(rounds) => rounds.parse::<NonZeroUsize>().map_err(|error| format!("ROUNDS is {rounds:?}: {error}"))?.get(),
+        None => ROUNDS,
     };
     // Once unmeasured, so that the file is in the page cache.
     count_lines(&file)?;
@@ -31,21 +37,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let after = most_memory();
 
     let (mut counting, mut reading) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         counting.push(timed(|| count_lines(&file))?);
         reading.push(timed(|| read(&file).map(drop))?);
     }
-    let (counting, reading) = (median(counting), median(reading));
+    let (counting, reading) = (Times::of(counting), Times::of(reading));
     let tally = &recording.tally;
     let asked: u64 = recording.lookups.iter().map(|lookup| lookup.answers.total()).sum();
     println!("{} lines, {:.1} MB, {} processes", tally.lines, tally.bytes as f64 / 1e6, tally.processes);
     println!("{asked} lookups, {} of them distinct; {} lines unreadable", recording.lookups.len(), tally.unreadable);
-    println!("wc -l     {:7.1} ms   median of {ROUNDS} rounds", milliseconds(counting));
-    let per_line = reading.as_nanos() as f64 / tally.lines as f64;
-    println!("reading   {:7.1} ms   {per_line:.0} ns a line, {:.2} million lines/s", milliseconds(reading), 1e3 / per_line);
-    println!("ratio     {:7.2}", reading.as_secs_f64() / counting.as_secs_f64());
+    let row = |name, [median, best]: [f64; 2], rest: &str| println!("{name:9} {median:7.2} {best:9.2}   {rest}");
+    println!("          median      best   of {rounds} rounds");
+    row("wc -l, ms", [milliseconds(counting.median), milliseconds(counting.best)], "");
+    let per_line = reading.median.as_nanos() as f64 / tally.lines as f64;
+    let rest = format!("{per_line:.0} ns a line, {:.2} million lines/s", 1e3 / per_line);
+    row("read, ms", [milliseconds(reading.median), milliseconds(reading.best)], &rest);
+    let ratio = |reading: Duration, counting: Duration| reading.as_secs_f64() / counting.as_secs_f64();
+    row("ratio", [ratio(reading.median, counting.median), ratio(reading.best, counting.best)], "");
     if let (Some(before), Some(after)) = (before, after) {
-        println!("memory    {:7.1} MB   by which the most ever resident grew", (after - before) as f64 / 1e3);
+        println!("memory, MB{:7.1}             by which the most ever resident grew", (after - before) as f64 / 1e3);
     }
     Ok(())
 }
@@ -65,9 +75,17 @@ fn timed(work: impl FnOnce() -> Result<(), Box<dyn Error>>) -> Result<Duration, 
     Ok(begin.elapsed())
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
+struct Times {
+    median: Duration,
+    best: Duration,
+}
+
+impl Times {
+    /// Of at least one.
+    fn of(mut times: Vec<Duration>) -> Times {
+        times.sort();
+        Times { median: times[times.len() / 2], best: times[0] }
+    }
 }
 
 fn milliseconds(time: Duration) -> f64 {

@@ -166,7 +166,7 @@ fn end_of_argument(text: &[u8]) -> Result<usize, Problem> {
 }
 
 /// The place of the brace that ends what `text` begins within.
-fn end_of_braces(text: &[u8]) -> Result<usize, Problem> {
+pub(crate) fn end_of_braces(text: &[u8]) -> Result<usize, Problem> {
     let mut depth = 0usize;
     let mut at = 0;
     loop {

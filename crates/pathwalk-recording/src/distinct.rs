@@ -5,7 +5,7 @@
 //! Some lookups start in a directory that is right only if the recording shows all that happens to descriptors, which is known when all
 //! is read: they are kept apart from those that are right anyway, and join them or are left out at the end.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::HashTable;
 use rapidhash::fast::RandomState;
@@ -15,6 +15,9 @@ use crate::recording::{Answers, Call, LeftOut, Lookup, Question, Recorded, Recor
 
 /// Most entries in the sample of the order.
 const SAMPLE: usize = 1 << 16;
+
+/// Most lookups that are counted at once.
+pub(crate) const AT_ONCE: usize = 16;
 
 /// Marks the directory of a lookup that is kept apart.
 const APART: u32 = 1 << 31;
@@ -47,69 +50,98 @@ pub(crate) struct Asking<'a> {
     pub(crate) line: u64,
 }
 
+impl Asking<'_> {
+    /// Marked, if it is to be kept apart.
+    fn start(&self) -> Start {
+        match self.start {
+            None => Start::Root,
+            Some(Place::Certain(directory)) => Start::Directory(directory),
+            Some(Place::IfFollowed(directory)) => Start::Directory(directory | APART),
+        }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Distinct {
     lookups: Vec<Recorded>,
-    places: HashTable<u32>,
+    entries: HashTable<Entry>,
     hasher: RandomState,
+    /// How many lookups are kept apart.
+    apart: u64,
     sequence: Vec<u32>,
     stride: u64,
     asked: u64,
 }
 
+/// The place of a lookup. With its hash beside it, hardly any other lookup is ever looked at, neither to find one nor when the table grows.
+#[derive(Clone, Copy)]
+struct Entry {
+    hash: u32,
+    at: u32,
+}
+
+impl Entry {
+    /// The table takes bits from both ends.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash) << 32 | u64::from(hash)
+    }
+}
+
 impl Distinct {
-    /// Counts it, and tells its place.
-    pub(crate) fn add(&mut self, asking: Asking<'_>) -> u32 {
-        let start = match asking.start {
-            None => Start::Root,
-            Some(Place::Certain(directory)) => Start::Directory(directory),
-            Some(Place::IfFollowed(directory)) => Start::Directory(directory | APART),
-        };
-        let hash = hash_of(&self.hasher, asking.call, start, asking.path);
-        let same = |lookup: &Lookup| {
+    /// Counts them, in this order; at most [`AT_ONCE`].
+    ///
+    /// Each step is done for all before the next one, so that memory, in which lookups lie anywhere, is waited for once and not once a
+    /// lookup.
+    pub(crate) fn add(&mut self, askings: &[Asking<'_>]) {
+        let mut hashes = [0; AT_ONCE];
+        for (asking, hash) in askings.iter().zip(&mut hashes) {
+            *hash = hash_of(&self.hasher, asking.call, asking.start(), asking.path);
+        }
+        let mut places = [None; AT_ONCE];
+        for ((asking, hash), place) in askings.iter().zip(hashes).zip(&mut places) {
+            *place = self.place(hash, asking);
+        }
+        for ((asking, hash), place) in askings.iter().zip(hashes).zip(places) {
+            // It may be the same as one of these.
+            let at = place.or_else(|| self.place(hash, asking)).unwrap_or_else(|| self.insert(hash, asking));
+            let recorded = &mut self.lookups[at as usize];
+            recorded.line = recorded.line.min(asking.line);
+            let answers = &mut recorded.answers;
+            *match asking.answer {
+                Answer::Fine => &mut answers.fine,
+                Answer::Absent => &mut answers.absent,
+                Answer::Failed => &mut answers.failed,
+                Answer::Unknown => &mut answers.unknown,
+            } += 1;
+            self.sample(at);
+        }
+    }
+
+    fn place(&self, hash: u32, asking: &Asking<'_>) -> Option<u32> {
+        self.find(hash, |lookup| {
             *lookup.path == *asking.path
-                && lookup.start == start
+                && lookup.start == asking.start()
                 && lookup.call == asking.call
                 && lookup.question == asking.question
-        };
-        let at = match self.places.find(hash, |at| same(&self.lookups[*at as usize].lookup)) {
-            Some(at) => *at,
-            None => {
-                let lookup = Lookup { call: asking.call, question: asking.question, start, path: asking.path.into() };
-                self.insert(hash, Recorded { lookup, line: asking.line, answers: Answers::default() })
-            }
-        };
-        self.again(at, asking.answer, asking.line);
-        at
+        })
     }
 
-    /// Counts the one at a place.
-    pub(crate) fn again(&mut self, at: u32, answer: Answer, line: u64) {
-        let recorded = &mut self.lookups[at as usize];
-        recorded.line = recorded.line.min(line);
-        let answers = &mut recorded.answers;
-        *match answer {
-            Answer::Fine => &mut answers.fine,
-            Answer::Absent => &mut answers.absent,
-            Answer::Failed => &mut answers.failed,
-            Answer::Unknown => &mut answers.unknown,
-        } += 1;
-        self.sample(at);
+    fn find(&self, hash: u32, same: impl Fn(&Lookup) -> bool) -> Option<u32> {
+        let is_it = |entry: &Entry| entry.hash == hash && same(&self.lookups[entry.at as usize].lookup);
+        self.entries.find(Entry::spread(hash), is_it).map(|entry| entry.at)
     }
 
-    fn insert(&mut self, hash: u64, recorded: Recorded) -> u32 {
+    fn insert(&mut self, hash: u32, asking: &Asking<'_>) -> u32 {
         let at = u32::try_from(self.lookups.len()).expect("four thousand million distinct lookups do not fit into memory");
-        self.lookups.push(recorded);
+        self.apart += u64::from(matches!(asking.start, Some(Place::IfFollowed(_))));
+        let lookup = Lookup { call: asking.call, question: asking.question, start: asking.start(), path: asking.path.into() };
+        self.lookups.push(Recorded { lookup, line: asking.line, answers: Answers::default() });
         self.index(hash, at);
         at
     }
 
-    fn index(&mut self, hash: u64, at: u32) {
-        let (lookups, hasher) = (&self.lookups, &self.hasher);
-        self.places.insert_unique(hash, at, |at| {
-            let lookup = &lookups[*at as usize].lookup;
-            hash_of(hasher, lookup.call, lookup.start, &lookup.path)
-        });
+    fn index(&mut self, hash: u32, at: u32) {
+        self.entries.insert_unique(Entry::spread(hash), Entry { hash, at }, |entry| Entry::spread(entry.hash));
     }
 
     /// A systematic sample: when it is full, every second goes.
@@ -133,35 +165,28 @@ impl Distinct {
 
     /// What was read. Only those of the `directories` are kept in which a lookup starts.
     pub(crate) fn finish(mut self, descriptors: Descriptors, directories: &Directories, mut tally: Tally) -> Recording {
-        let stands_for = self.settle(descriptors, &mut tally);
-        let mut order: Vec<u32> = (0..).zip(&stands_for).filter(|(at, other)| Some(*at) == **other).map(|(at, _)| at).collect();
-        order.sort_by_key(|at| self.lookups[*at as usize].line);
+        let gone = if self.apart == 0 { Vec::new() } else { self.settle(descriptors, &mut tally) };
+        self.entries = HashTable::new();
+        self.order_by_line(&gone);
 
         let mut recording = Recording { stride: self.stride.max(1), tally, ..Recording::default() };
         let mut numbers = vec![None; directories.len()];
-        let mut new_place = vec![0; self.lookups.len()];
-        for at in order {
-            let mut recorded = self.take(at);
+        for recorded in &mut self.lookups {
             if let Start::Directory(directory) = &mut recorded.lookup.start {
-                let number = numbers[*directory as usize].get_or_insert_with(|| {
+                *directory = *numbers[*directory as usize].get_or_insert_with(|| {
                     recording.starts.push(directories.path(*directory).into());
                     recording.starts.len() as u32 - 1
                 });
-                *directory = *number;
             }
-            new_place[at as usize] = recording.lookups.len() as u32;
-            recording.lookups.push(recorded);
         }
-        let kept = self.sequence.iter().filter_map(|at| stands_for[*at as usize]);
-        recording.sequence = kept.map(|at| new_place[at as usize]).collect();
-        recording
+        Recording { lookups: self.lookups, sequence: self.sequence, ..recording }
     }
 
-    /// Joins what was kept apart, or leaves it out. For each lookup, the one that it is part of now, if any.
-    fn settle(&mut self, descriptors: Descriptors, tally: &mut Tally) -> Vec<Option<u32>> {
-        let all = self.lookups.len() as u32;
-        let mut stands_for: Vec<Option<u32>> = (0..all).map(Some).collect();
-        for at in 0..all {
+    /// Joins what was kept apart, or leaves it out. The places of those that are no more.
+    fn settle(&mut self, descriptors: Descriptors, tally: &mut Tally) -> Vec<u32> {
+        let mut gone = Vec::new();
+        let mut stands_for: Vec<Option<u32>> = (0..self.lookups.len() as u32).map(Some).collect();
+        for at in 0..self.lookups.len() as u32 {
             let recorded = &mut self.lookups[at as usize];
             let Start::Directory(marked) = recorded.lookup.start else { continue };
             if marked & APART == 0 {
@@ -170,86 +195,80 @@ impl Distinct {
             if descriptors == Descriptors::NotFollowed {
                 *tally.left_out.entry(LeftOut::UnknownDirectory).or_default() += recorded.answers.total();
                 stands_for[at as usize] = None;
+                gone.push(at);
                 continue;
             }
             recorded.lookup.start = Start::Directory(marked & !APART);
             let recorded = &self.lookups[at as usize];
             let hash = hash_of(&self.hasher, recorded.lookup.call, recorded.lookup.start, &recorded.lookup.path);
-            match self.places.find(hash, |other| self.lookups[*other as usize].lookup == recorded.lookup).copied() {
+            match self.find(hash, |other| *other == recorded.lookup) {
                 Some(twin) => {
                     let (answers, line) = (recorded.answers, recorded.line);
                     let twin_recorded = &mut self.lookups[twin as usize];
                     twin_recorded.answers.add(answers);
                     twin_recorded.line = twin_recorded.line.min(line);
                     stands_for[at as usize] = Some(twin);
+                    gone.push(at);
                 }
                 None => self.index(hash, at),
             }
         }
-        stands_for
+        self.sequence = self.sequence.iter().filter_map(|at| stands_for[*at as usize]).collect();
+        gone
     }
 
-    /// Moves one out.
-    fn take(&mut self, at: u32) -> Recorded {
-        let place = &mut self.lookups[at as usize];
-        let lookup = Lookup { path: std::mem::take(&mut place.lookup.path), ..place.lookup };
-        Recorded { lookup, ..*place }
+    /// Orders the lookups by their lines, without those that are `gone`, and lets the sample tell their new places.
+    fn order_by_line(&mut self, gone: &[u32]) {
+        for at in gone {
+            self.lookups[*at as usize].line = u64::MAX;
+        }
+        let mut order: Vec<u32> = (0..self.lookups.len() as u32).collect();
+        sort(&mut order, |at| self.lookups[at as usize].line);
+        let mut new_places = vec![0; order.len()];
+        for (at, place) in order.iter().zip(0..) {
+            new_places[*at as usize] = place;
+        }
+        for at in &mut self.sequence {
+            *at = new_places[*at as usize];
+        }
+        // One cycle after the other, so that there is never a second list of them.
+        for place in 0..new_places.len() {
+            while new_places[place] as usize != place {
+                let to = new_places[place] as usize;
+                self.lookups.swap(place, to);
+                new_places.swap(place, to);
+            }
+        }
+        self.lookups.truncate(order.len() - gone.len());
+    }
+}
+
+/// Sorts what is mostly in order: a call that ends late is but a few places away from where it began.
+fn sort(order: &mut [u32], line: impl Fn(u32) -> u64) {
+    let mut moves = order.len() * 16;
+    for end in 1..order.len() {
+        let (this, mut at) = (order[end], end);
+        while at > 0 && line(order[at - 1]) > line(this) {
+            if moves == 0 {
+                return order.sort_unstable_by_key(|at| line(*at));
+            }
+            order.swap(at - 1, at);
+            (at, moves) = (at - 1, moves - 1);
+        }
     }
 }
 
 /// What the call asks is left to the comparison: mostly there is but one question of each call.
-fn hash_of(hasher: &RandomState, call: Call, start: Start, path: &[u8]) -> u64 {
+fn hash_of(hasher: &RandomState, call: Call, start: Start, path: &[u8]) -> u32 {
     let start = match start {
         Start::Root => u32::MAX,
         Start::Directory(directory) => directory,
     };
-    hasher.hash_one((u64::from(start) << 8 | call as u64, path))
+    let mut hasher = hasher.build_hasher();
+    hasher.write(path);
+    hasher.write_u64(u64::from(start) << 8 | call as u64);
+    hasher.finish() as u32
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asking(path: &[u8], start: Option<Place>, line: u64) -> Asking<'_> {
-        Asking { call: Call::Readlink, question: Question::Readlink, start, path, answer: Answer::Fine, line }
-    }
-
-    #[test]
-    fn the_sample_is_systematic_and_bounded() {
-        let mut distinct = Distinct::default();
-        let paths: Vec<Vec<u8>> = (0..SAMPLE as u32 * 5).map(|number| number.to_le_bytes().to_vec()).collect();
-        for (path, line) in paths.iter().zip(1..) {
-            distinct.add(asking(path, None, line));
-        }
-        let recording = distinct.finish(Descriptors::Followed, &Directories::default(), Tally::default());
-        assert_eq!(recording.stride, 8);
-        assert_eq!(recording.sequence.len(), (SAMPLE * 5).div_ceil(8));
-        assert!(recording.sequence.iter().zip(0..).all(|(at, place)| *at == place * 8));
-    }
-
-    #[test]
-    fn what_was_kept_apart_joins_or_is_left_out() {
-        for descriptors in [Descriptors::Followed, Descriptors::NotFollowed] {
-            let mut directories = Directories::default();
-            let (_, used) = (directories.number_of(b"/unused"), directories.number_of(b"/used"));
-            let mut distinct = Distinct::default();
-            distinct.add(asking(b"only", Some(Place::IfFollowed(used)), 1));
-            distinct.add(asking(b"both", Some(Place::IfFollowed(used)), 2));
-            distinct.add(asking(b"/abs", None, 4));
-            distinct.add(asking(b"both", Some(Place::Certain(used)), 3));
-            let recording = distinct.finish(descriptors, &directories, Tally::default());
-            let lookups: Vec<_> =
-                recording.lookups.iter().map(|r| (&*r.lookup.path, r.lookup.start, r.line, r.answers.fine)).collect();
-            let (in_used, root) = (Start::Directory(0), Start::Root);
-            assert_eq!(recording.starts, [Box::from(*b"/used")]);
-            if descriptors == Descriptors::Followed {
-                assert_eq!(lookups, [(&b"only"[..], in_used, 1, 1), (b"both", in_used, 2, 2), (b"/abs", root, 4, 1)]);
-                assert_eq!(recording.sequence, [0, 1, 2, 1]);
-            } else {
-                assert_eq!(lookups, [(&b"both"[..], in_used, 3, 1), (b"/abs", root, 4, 1)]);
-                assert_eq!(recording.sequence, [1, 0]);
-                assert_eq!(recording.tally.left_out[&LeftOut::UnknownDirectory], 2);
-            }
-        }
-    }
-}
+mod tests;

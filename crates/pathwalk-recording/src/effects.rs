@@ -1,45 +1,19 @@
 //! What a call does to the model of processes, and what it counts as.
 
-use crate::call_text::{At, Outcome, PathText, Problem};
+use crate::call_text::{Outcome, PathText, Problem};
 use crate::calls::{Effect, Event, Named, OnExec, Opened, What};
 use crate::directories::Place;
 use crate::distinct::{Answer, Asking, Descriptors};
 use crate::escape::unescape;
 use crate::flags::CloneFlags;
-use crate::memo::{Counts, Recipe};
 use crate::processes::{Cwd, Descriptor, Root, Whose};
 use crate::reader::Reader;
 use crate::recording::{Call, LeftOut, Question};
 use crate::whereabouts::BAD_ESCAPE;
 
-/// Was a call done again?
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Repeated {
-    Yes,
-    /// The recipe does not hold in this process.
-    No,
-}
-
 impl Reader {
-    /// Does again what a recipe says.
-    pub(crate) fn repeat(&mut self, pid: u32, line: u64, recipe: Recipe) -> Repeated {
-        let is_there = |directory| self.processes.cwd(pid) == Cwd::Known(Place::Certain(directory));
-        if self.processes.root(pid) == Root::Other || !recipe.cwd.is_none_or(is_there) {
-            return Repeated::No;
-        }
-        match recipe.counts {
-            Counts::Nothing => {}
-            Counts::NoName => self.tally.no_name += 1,
-            Counts::Lookup(at, answer) => self.distinct.again(at, answer, line),
-        }
-        if let (Some((fd, descriptor)), Some(mut descriptors)) = (recipe.sets, self.processes.descriptors(pid)) {
-            descriptors.set(fd, descriptor);
-        }
-        Repeated::Yes
-    }
-
-    /// Takes in what `pid` did. If that can be repeated, it is told how.
-    pub(crate) fn apply(&mut self, pid: u32, line: u64, event: Event<'_>) -> Result<Option<Recipe>, Problem> {
+    /// Takes in what `pid` did.
+    pub(crate) fn apply(&mut self, pid: u32, line: u64, event: Event<'_>) -> Result<(), Problem> {
         match event {
             Event::Named(named) => return self.named(pid, line, named),
             Event::Change { name, at } => {
@@ -56,7 +30,7 @@ impl Reader {
                 self.processes.learn(pid, Cwd::Known(Place::Certain(directory)));
             }
             Event::Cwd { .. } => {}
-            Event::Nothing => return Ok(Some(Recipe::NOTHING)),
+            Event::Nothing => {}
             Event::Fchdir { at, outcome } => self.fchdir(pid, at, outcome)?,
             Event::Clone { flags, outcome } => {
                 let child = if let Outcome::Done(child, _) = outcome { u32::try_from(child).ok() } else { None };
@@ -68,13 +42,11 @@ impl Reader {
                 Outcome::Absent | Outcome::Failed => {}
             },
             Event::Exit => self.processes.ends(pid),
-            Event::Close { fd } => {
-                self.descriptor(pid, event);
-                return Ok(Some(Recipe { sets: Some((fd, None)), ..Recipe::NOTHING }));
+            Event::Close { .. } | Event::CloseRange { .. } | Event::Dup { .. } | Event::SetOnExec { .. } => {
+                self.descriptor(pid, event)
             }
-            Event::CloseRange { .. } | Event::Dup { .. } | Event::SetOnExec { .. } => self.descriptor(pid, event),
         }
-        Ok(None)
+        Ok(())
     }
 
     /// What is done to descriptors alone.
@@ -113,7 +85,7 @@ impl Reader {
     }
 
     /// A call on a path.
-    fn named(&mut self, pid: u32, line: u64, named: Named<'_>) -> Result<Option<Recipe>, Problem> {
+    fn named(&mut self, pid: u32, line: u64, named: Named<'_>) -> Result<(), Problem> {
         self.learn_from(pid, Some(named.at))?;
         let mut room = std::mem::take(&mut self.room);
         let result = self.named_with_room(pid, line, named, &mut room);
@@ -121,35 +93,29 @@ impl Reader {
         result
     }
 
-    fn named_with_room(&mut self, pid: u32, line: u64, named: Named<'_>, room: &mut Vec<u8>) -> Result<Option<Recipe>, Problem> {
+    fn named_with_room(&mut self, pid: u32, line: u64, named: Named<'_>, room: &mut Vec<u8>) -> Result<(), Problem> {
         let path = match named.path {
             PathText::Whole(text) => Some(unescape(text, room).ok_or(BAD_ESCAPE)?),
             PathText::Null | PathText::Unknown => None,
         };
         if named.what == What::NoName && named.effect == Effect::None {
             self.tally.no_name += 1;
-            let plain = matches!(named.at, At::Descriptor(..));
-            return Ok(plain.then_some(Recipe { counts: Counts::NoName, ..Recipe::NOTHING }));
+            return Ok(());
         }
         let start = match path {
             Some([b'/', ..]) => Ok(None),
             _ => self.place(pid, named.at)?.map(Some),
         };
-        let mut counts = None;
         match named.what {
-            What::Asks(call, question) => counts = self.ask(pid, line, (call, question), start, path, named.outcome),
+            What::Asks(call, question) => self.ask(pid, line, (call, question), start, path, named.outcome),
             What::Changes => count(&mut self.tally.changes, named.name),
             What::NoName => self.tally.no_name += 1,
             What::Resolves => self.leave_out(LeftOut::ResolveFlags),
             What::Other => self.other(named.name),
         }
-        let mut sets = None;
         match named.effect {
             Effect::None => {}
-            Effect::Opens(on_exec, opened) => match self.opened(pid, named.outcome, start, path, (on_exec, opened)) {
-                Opening::Repeatable(set) => sets = set,
-                Opening::Once => counts = None,
-            },
+            Effect::Opens(on_exec, opened) => self.opened(pid, named.outcome, start, path, (on_exec, opened)),
             Effect::Executes => {
                 if let Outcome::Done(..) = named.outcome {
                     self.processes.execute(pid);
@@ -157,18 +123,10 @@ impl Reader {
             }
             Effect::Moves => self.chdir(pid, named.outcome, start, path),
         }
-        let repeatable =
-            matches!(named.effect, Effect::None | Effect::Opens(..)) && !matches!(start, Ok(Some(Place::IfFollowed(_))));
-        let Some(counts) = counts.filter(|_| repeatable) else { return Ok(None) };
-        let cwd = match (named.at, start, self.processes.cwd(pid)) {
-            (At::Cwd(None), Ok(None), _) | (At::Descriptor(..), ..) => None,
-            (At::Cwd(_), _, Cwd::Known(Place::Certain(directory))) => Some(directory),
-            _ => return Ok(None),
-        };
-        Ok(Some(Recipe { cwd, sets, counts }))
+        Ok(())
     }
 
-    /// Counts a lookup, and tells as what; or counts why it is left out.
+    /// Counts a lookup, or why it is left out.
     fn ask(
         &mut self,
         pid: u32,
@@ -177,21 +135,23 @@ impl Reader {
         start: Result<Option<Place>, LeftOut>,
         path: Option<&[u8]>,
         outcome: Outcome<'_>,
-    ) -> Option<Counts> {
+    ) {
         let asked = match (self.processes.root(pid), path, start) {
             (Root::Other, ..) => Err(LeftOut::OtherRoot),
             (_, None, _) => Err(LeftOut::UnknownPath),
             (_, Some(path), start) => start.map(|start| (path, start)),
         };
-        let (path, start) = asked.map_err(|reason| self.leave_out(reason)).ok()?;
+        let (path, start) = match asked {
+            Ok(asked) => asked,
+            Err(reason) => return self.leave_out(reason),
+        };
         let answer = match outcome {
             Outcome::Done(..) => Answer::Fine,
             Outcome::Absent => Answer::Absent,
             Outcome::Failed => Answer::Failed,
             Outcome::Unknown => Answer::Unknown,
         };
-        let at = self.distinct.add(Asking { call, question, start, path, answer, line });
-        Some(Counts::Lookup(at, answer))
+        self.counter.add(Asking { call, question, start, path, answer, line });
     }
 
     /// A descriptor of what `path` leads to, if the call succeeded.
@@ -202,12 +162,11 @@ impl Reader {
         start: Result<Option<Place>, LeftOut>,
         path: Option<&[u8]>,
         (on_exec, opened): (OnExec, Opened),
-    ) -> Opening {
-        let Outcome::Done(fd, annotation) = outcome else { return Opening::Repeatable(None) };
+    ) {
+        let Outcome::Done(fd, annotation) = outcome else { return };
         let is_directory =
             opened == Opened::Directory || path.is_some_and(|path| matches!(path, b"." | b".." | [.., b'/'] | [.., b'/', b'.']));
-        let doubtful = self.descriptors == Descriptors::NotFollowed && is_directory;
-        if doubtful {
+        if self.descriptors == Descriptors::NotFollowed && is_directory {
             self.processes.doubt(pid);
         }
         // What it leads to stands beside the descriptor wherever it is used.
@@ -218,7 +177,6 @@ impl Reader {
         if let Some(mut descriptors) = self.processes.descriptors(pid) {
             descriptors.set(fd, descriptor);
         }
-        if doubtful { Opening::Once } else { Opening::Repeatable(Some((fd, descriptor))) }
     }
 
     fn leave_out(&mut self, reason: LeftOut) {
@@ -229,13 +187,6 @@ impl Reader {
         self.leave_out(LeftOut::OtherCall);
         count(&mut self.tally.other_calls, name);
     }
-}
-
-/// Does opening it again do the same?
-enum Opening {
-    /// It does, to this descriptor.
-    Repeatable(Option<(i32, Option<Descriptor>)>),
-    Once,
 }
 
 /// Allocates only for the first.

@@ -15,9 +15,6 @@ pub const BEGINNING: usize = 64 << 10;
 /// Longest line in bytes. strace's own limit is that of its strings, which are 32 bytes long if nobody asks for more.
 pub(crate) const LONGEST_LINE: usize = 1 << 20;
 
-/// Most lines that are handed out at once.
-pub(crate) const BATCH: usize = 16;
-
 /// What begins every gzip file. Source: RFC 1952.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -129,34 +126,26 @@ impl<R: Read> Input<R> {
         self.cut_short.take()
     }
 
-    /// Calls `each` with the lines, some at a time, and `piece` with the input before the lines of every piece of it.
-    pub(crate) fn lines(&mut self, mut each: impl FnMut(&[RawLine<'_>]), mut piece: impl FnMut(&Self)) -> Result<(), ReadError> {
+    /// Calls `each` with every line, and `piece` with the input before the lines of every piece of it.
+    pub(crate) fn lines(&mut self, mut each: impl FnMut(RawLine<'_>), mut piece: impl FnMut(&Self)) -> Result<(), ReadError> {
         loop {
             piece(self);
             let unread = &self.buffer[self.start..self.end];
             let mut begin = 0;
-            let mut some = [RawLine::Whole(b""); BATCH];
-            let mut count = 0;
             for newline in memchr::memchr_iter(b'\n', unread) {
-                some[count] = RawLine::Whole(&unread[begin..newline]);
+                each(RawLine::Whole(&unread[begin..newline]));
                 begin = newline + 1;
-                count += 1;
-                if count == BATCH {
-                    each(&some);
-                    count = 0;
-                }
             }
-            each(&some[..count]);
             self.start += begin;
             let rest = &self.buffer[self.start..self.end];
             if self.finished {
                 if !rest.is_empty() {
-                    each(&[RawLine::Unended(rest)]);
+                    each(RawLine::Unended(rest));
                 }
                 return Ok(());
             }
             if rest.len() > LONGEST_LINE {
-                each(&[RawLine::TooLong(rest)]);
+                each(RawLine::TooLong(rest));
                 self.skip_line()?;
             }
             self.make_room();

@@ -12,24 +12,25 @@
 //! # Ok::<(), pathwalk_recording::ReadError>(())
 //! ```
 //!
-//! The way of a line: `input` finds its end, `line` whose it is, `reader` joins what was broken off, `memo` knows what
-//! came before, `calls` reads what is asked,
-//! `effects` keeps the model of `processes`, and `distinct` counts.
+//! The way of a line: `input` finds its end, `line` whose it is, `reader` joins what was broken off, `forms` knows how such a call is read,
+//! `calls` reads one of a new form, `effects` keeps the model of `processes`, and `counter` hands what was asked to `distinct`, which
+//! counts on a thread of its own.
 
 #![forbid(unsafe_code)]
 
 mod call_text;
 mod calls;
+mod counter;
 mod directories;
 mod distinct;
 mod effects;
 mod error;
 mod escape;
 mod flags;
+mod forms;
 mod input;
 mod kind;
 mod line;
-mod memo;
 mod processes;
 mod read;
 mod reader;

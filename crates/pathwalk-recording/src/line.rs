@@ -131,9 +131,19 @@ fn body(text: &[u8]) -> Body<'_> {
     }
 }
 
+/// The bytes of which names of calls are made.
+const IN_NAMES: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
+
 /// A line that begins with a word.
 fn named(text: &[u8]) -> Body<'_> {
-    let name = text.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_')).unwrap_or(text.len());
+    let name = text.iter().position(|byte| !IN_NAMES[usize::from(*byte)]).unwrap_or(text.len());
     if text.get(name) != Some(&b'(') {
         return if is_message(text) { Body::Note } else { Body::Garbage };
     }
@@ -206,21 +216,23 @@ pub(crate) fn ends_like_a_call(text: &[u8]) -> bool {
 
 /// A decimal number, and what follows.
 pub(crate) fn number(text: &[u8]) -> Option<(u32, &[u8])> {
-    let (mut value, mut digits) = (0u64, 0);
-    while let Some(digit) = text.get(digits).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        value = value * 10 + u64::from(digit);
-        digits += 1;
+    let (mut value, mut rest) = (0u64, text);
+    while let [digit @ b'0'..=b'9', after @ ..] = rest {
+        value = value * 10 + u64::from(digit - b'0');
         if value > u64::from(u32::MAX) {
             return None;
         }
+        rest = after;
     }
-    (digits > 0).then(|| (value as u32, &text[digits..]))
+    (rest.len() < text.len()).then_some((value as u32, rest))
 }
 
 /// Without spaces in front.
-pub(crate) fn trim(text: &[u8]) -> &[u8] {
-    let spaces = text.iter().take_while(|byte| **byte == b' ').count();
-    &text[spaces..]
+pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ', rest @ ..] = text {
+        text = rest;
+    }
+    text
 }
 
 fn trim_end(text: &[u8]) -> &[u8] {
@@ -229,92 +241,4 @@ fn trim_end(text: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prefixes() {
-        let call = b"access(\"/a\", F_OK) = 0";
-        let cases = [
-            ("", Who::Unnamed),
-            ("12 ", Who::Plain(12)),
-            ("12    ", Who::Plain(12)),
-            ("[pid    12] ", Who::Bracketed(12)),
-            ("12<sh> ", Who::Plain(12)),
-            ("[pid 12<sh>] ", Who::Bracketed(12)),
-            ("12:30:22 ", Who::Unnamed),
-            ("12  12:30:22 ", Who::Plain(12)),
-            ("12  12:30:22.123456 ", Who::Plain(12)),
-            ("1700000000.123456 ", Who::Unnamed),
-            ("12 1700000000.123456 ", Who::Plain(12)),
-            ("     0.000012 ", Who::Unnamed),
-            ("12        0.000012 ", Who::Plain(12)),
-            ("[pid 12]      0.000012 ", Who::Bracketed(12)),
-            ("12 12:30:22 (+     0.000012) ", Who::Plain(12)),
-            ("12 2024-01-02T12:30:22+0100 ", Who::Plain(12)),
-            ("12 [ 257] ", Who::Plain(12)),
-            ("12 12:30:22 [00007f0123456789] ", Who::Plain(12)),
-            ("[????????] ", Who::Unnamed),
-        ];
-        for (prefix, who) in cases {
-            let text = [prefix.as_bytes(), call].concat();
-            assert_eq!(parse(&text), Line { who, body: Body::Call(call) }, "{prefix}");
-            assert_eq!(parse(&[&text[..], b"\r"].concat()).body, Body::Call(call), "{prefix}");
-        }
-    }
-
-    #[test]
-    fn bodies() {
-        let cases: [(&str, Body<'_>); 32] = [
-            ("f(\"/a\") = 3</a> <0.000012>", Body::Call(b"f(\"/a\") = 3</a>")),
-            ("f(\"/a\") = 12<1.5>", Body::Call(b"f(\"/a\") = 12<1.5>")),
-            ("f(>", Body::Call(b"f(>")),
-            ("vfork( <unfinished ...>", Body::Unfinished(b"vfork(")),
-            ("read(3 <detached ...>", Body::Unfinished(b"read(3")),
-            ("<... vfork resumed>)              = 12", Body::Resumed { name: b"vfork", text: b")              = 12" }),
-            ("<... vfork resumed> ) = 12", Body::Resumed { name: b"vfork", text: b" ) = 12" }),
-            ("execve(\"/a\", 0x1 <pid changed to 7 ...>", Body::PidChanged { text: b"execve(\"/a\", 0x1", to: 7 }),
-            ("+++ exited with 0 +++", Body::Exited),
-            ("+++ killed by SIGKILL (core dumped) +++", Body::Exited),
-            ("+++ superseded by execve in pid 8 +++", Body::Became(8)),
-            ("--- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_EXITED} ---", Body::Note),
-            ("--- stopped by SIGSTOP ---", Body::Note),
-            ("strace: Process 7 attached", Body::Note),
-            ("Process 7 attached (waiting for parent)", Body::Note),
-            ("Process 7 detached", Body::Note),
-            ("", Body::Note),
-            (" > /lib/libc.so.6(fork+0x10) [0x1234]", Body::Note),
-            ("vfork(strace: Process 7 attached", Body::Broken { message: 26 }),
-            ("vfork(Process 7 attached", Body::Broken { message: 18 }),
-            ("hello, world", Body::Garbage),
-            ("+++ hello", Body::Garbage),
-            ("--- hello", Body::Garbage),
-            ("<... vfork", Body::Garbage),
-            ("<html>", Body::Garbage),
-            ("[pid", Body::Garbage),
-            ("[pid 7", Body::Garbage),
-            ("99999999999 access(\"/a\", F_OK) = 0", Body::Call(b"access(\"/a\", F_OK) = 0")),
-            ("12", Body::Garbage),
-            ("12<", Body::Garbage),
-            ("\u{1b}[1m", Body::Garbage),
-            ("f <unfinished ...>", Body::Garbage),
-        ];
-        for (text, body) in cases {
-            assert_eq!(parse(text.as_bytes()).body, body, "{text}");
-        }
-    }
-
-    #[test]
-    fn ends() {
-        for (text, ends) in [
-            ("f(1) = 0", true),
-            ("f()      = ?", true),
-            ("f(1) = 3</a=b>", true),
-            ("f(1)", false),
-            ("f(a = b", false),
-            ("f() =", false),
-        ] {
-            assert_eq!(ends_like_a_call(text.as_bytes()), ends, "{text}");
-        }
-    }
-}
+mod tests;

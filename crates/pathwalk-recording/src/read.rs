@@ -44,7 +44,7 @@ impl Recording {
         }
         let mut reader = Reader::new(options.cwd.as_ref().map(|cwd| cwd.as_os_str().as_bytes()));
         input.lines(
-            |lines| reader.lines(lines),
+            |line| reader.line(line),
             |input| {
                 if let Some(progress) = &mut options.progress {
                     progress(input.bytes_read());

@@ -3,12 +3,12 @@
 
 use crate::call_text::Problem;
 use crate::calls::Names;
+use crate::counter::Counter;
 use crate::directories::{Directories, Place};
-use crate::distinct::{self, Distinct};
-use crate::effects::Repeated;
-use crate::input::{BATCH, RawLine, shortened};
-use crate::line::{self, Body, Line, Who};
-use crate::memo::{Key, Memo, Recipe};
+use crate::distinct;
+use crate::forms::Forms;
+use crate::input::{RawLine, shortened};
+use crate::line::{self, Body, Who};
 use crate::processes::{Arrival, Cwd, Part, Processes, Room, Waiting};
 use crate::recording::{Recording, Tally, Unreadable};
 
@@ -20,12 +20,12 @@ pub(crate) struct Reader {
     pub(crate) tally: Tally,
     pub(crate) processes: Processes,
     pub(crate) directories: Directories,
-    pub(crate) distinct: Distinct,
+    pub(crate) counter: Counter,
     /// Were descriptors seen to be closed?
     pub(crate) descriptors: distinct::Descriptors,
     /// For unescaped paths.
     pub(crate) room: Vec<u8>,
-    memo: Memo,
+    forms: Forms,
     waiting: Waiting,
     /// The beginning of a line in whose middle stood a message of strace.
     broken: Vec<u8>,
@@ -38,18 +38,6 @@ struct Current<'a> {
     text: &'a [u8],
 }
 
-/// A line, taken apart, and what the memo has of it.
-#[derive(Clone, Copy)]
-struct Taken<'a> {
-    line: Line<'a>,
-    key: Option<Key>,
-    recipe: Option<Recipe>,
-}
-
-impl Taken<'_> {
-    const NOTHING: Taken<'static> = Taken { line: Line { who: Who::Unnamed, body: Body::Note }, key: None, recipe: None };
-}
-
 impl Reader {
     /// With the absolute path of the directory in which the first process starts, if it is known.
     pub(crate) fn new(cwd: Option<&[u8]>) -> Reader {
@@ -60,43 +48,20 @@ impl Reader {
             tally: Tally::default(),
             processes: Processes::new(first),
             directories,
-            distinct: Distinct::default(),
+            counter: Counter::default(),
             descriptors: distinct::Descriptors::NotFollowed,
             room: Vec::new(),
-            memo: Memo::new(),
+            forms: Forms::new(),
             waiting: Waiting::default(),
             broken: Vec::new(),
         }
     }
 
-    /// The next lines, at most [`BATCH`].
-    ///
-    /// Each step is done for all of them before the next one, so that the memo's memory, which is seldom in a core's own cache, is waited
-    /// for once and not once a line.
-    pub(crate) fn lines(&mut self, raw: &[RawLine<'_>]) {
-        let mut taken = [Taken::NOTHING; BATCH];
-        for (raw, taken) in raw.iter().zip(&mut taken) {
-            let RawLine::Whole(text) = raw else { continue };
-            taken.line = line::parse(text);
-            if let Body::Call(call) = taken.line.body {
-                taken.key = Some(self.memo.key(call));
-            }
-        }
-        for taken in &mut taken {
-            if let (Body::Call(call), Some(key)) = (taken.line.body, taken.key) {
-                taken.recipe = self.memo.find(key, call);
-            }
-        }
-        for (raw, taken) in raw.iter().zip(&taken) {
-            self.line(*raw, taken);
-        }
-    }
-
-    fn line(&mut self, raw: RawLine<'_>, taken: &Taken<'_>) {
+    pub(crate) fn line(&mut self, raw: RawLine<'_>) {
         self.tally.lines += 1;
         let number = self.tally.lines;
         match raw {
-            RawLine::Whole(text) if self.broken.is_empty() => self.taken(Current { number, text }, taken),
+            RawLine::Whole(text) if self.broken.is_empty() => self.text(Current { number, text }),
             RawLine::Unended(text) if is_cut_off(text) => self.unreadable(Current { number, text }, "the last line is cut off"),
             RawLine::Whole(text) | RawLine::Unended(text) => {
                 let mut whole = std::mem::take(&mut self.broken);
@@ -119,18 +84,16 @@ impl Reader {
         self.tally.bytes = bytes;
         self.tally.processes = self.processes.seen();
         self.tally.cut_short = cut_short;
-        self.distinct.finish(self.descriptors, &self.directories, self.tally)
+        self.counter.finish(self.descriptors, &self.directories, self.tally)
     }
 
-    /// A line that was not taken apart yet.
     fn text(&mut self, current: Current<'_>) {
-        self.taken(current, &Taken { line: line::parse(current.text), ..Taken::NOTHING });
-    }
-
-    fn taken(&mut self, current: Current<'_>, taken: &Taken<'_>) {
-        let line = taken.line;
+        let line = line::parse(current.text);
         match line.body {
-            Body::Call(call) => self.begins(current, line.who, |reader, pid| reader.whole_call(pid, current, call, taken)),
+            Body::Call(call) => self.begins(current, line.who, |reader, pid| {
+                let read = reader.read_call(pid, current.number, call);
+                reader.report(current, read);
+            }),
             Body::Unfinished(call) | Body::PidChanged { text: call, .. } => self.begins(current, line.who, |reader, pid| {
                 reader.begin(pid, current.number, call);
                 if let Body::PidChanged { to, .. } = line.body {
@@ -151,21 +114,6 @@ impl Reader {
             }
             Body::Note => {}
             Body::Garbage => self.unreadable(current, "this is no line of strace"),
-        }
-    }
-
-    /// A call on one line: mostly it came before.
-    fn whole_call(&mut self, pid: u32, current: Current<'_>, call: &[u8], taken: &Taken<'_>) {
-        if taken.recipe.is_some_and(|recipe| self.repeat(pid, current.number, recipe) == Repeated::Yes) {
-            return;
-        }
-        match self.read_call(pid, current.number, call) {
-            Ok(recipe) => {
-                if let (Some(key), Some(recipe)) = (taken.key, recipe) {
-                    self.memo.keep(key, call, recipe);
-                }
-            }
-            Err(problem) => self.unreadable(current, problem),
         }
     }
 
@@ -234,13 +182,12 @@ impl Reader {
         self.report(current, read.map_err(|_| "the call never returned, and its beginning does not tell what it asked"));
     }
 
-    /// What it did is told if doing it again needs no reading.
-    fn read_call(&mut self, pid: u32, number: u64, text: &[u8]) -> Result<Option<Recipe>, Problem> {
-        let event = self.names.read(text)?;
+    fn read_call(&mut self, pid: u32, number: u64, text: &[u8]) -> Result<(), Problem> {
+        let event = self.forms.read(&self.names, text)?;
         self.apply(pid, number, event)
     }
 
-    fn report(&mut self, current: Current<'_>, read: Result<Option<Recipe>, Problem>) {
+    fn report(&mut self, current: Current<'_>, read: Result<(), Problem>) {
         if let Err(problem) = read {
             self.unreadable(current, problem);
         }
@@ -264,8 +211,7 @@ impl Reader {
     fn read_waiting(&mut self) {
         loop {
             let processes = &mut self.processes;
-            let maker_known =
-                |waiting: &Waiting, pid| processes.knows(pid) || processes.try_adopt(pid, waiting) == Arrival::Ready;
+            let maker_known = |waiting: &Waiting, pid| processes.runs(pid) || processes.try_adopt(pid, waiting) == Arrival::Ready;
             let Some(waiter) = self.waiting.take(maker_known) else { return };
             for (number, text) in &waiter.lines {
                 self.text(Current { number: *number, text });
@@ -276,7 +222,7 @@ impl Reader {
     /// Those that still wait are strangers.
     fn give_up_waiting(&mut self) {
         while let Some(waiter) = self.waiting.take(|_, _| true) {
-            if !self.processes.knows(waiter.pid) {
+            if !self.processes.runs(waiter.pid) {
                 self.processes.insert_stranger(waiter.pid);
             }
             for (number, text) in &waiter.lines {

@@ -96,5 +96,6 @@ fn memory_does_not_grow_with_repeats() {
     let sample = 4 * (1 << 17) + 4 * (1 << 16);
     assert!(many <= few + sample, "{few} bytes for 10,000 lines, {many} for 200,000");
     let more = most(800);
-    assert!(more <= many, "{many} bytes for 200,000 lines, {more} for 800,000");
+    // What two threads hold for a moment, they may hold at the same one.
+    assert!(more <= many + 4096, "{many} bytes for 200,000 lines, {more} for 800,000");
 }

@@ -151,6 +151,10 @@ impl Names {
 
     /// What a call that makes a process shares with it, from the beginning of its text. `None` if it is no such call.
     pub(crate) fn makes_process(&self, text: &[u8]) -> Option<Option<CloneFlags>> {
+        // Most calls are others.
+        if !matches!(text.first(), Some(b'c' | b'f' | b'v')) {
+            return None;
+        }
         let (name, _) = Arguments::of(text).ok()?;
         match self.0.get(name)?.1 {
             Shape::Fork => Some(Some(CloneFlags::empty())),

@@ -27,7 +27,7 @@ enum Makers {
 impl Processes {
     /// A call of `pid` begins. If the process is new, it gets its state.
     pub(crate) fn arrive(&mut self, pid: u32, waiting: &Waiting) -> Arrival {
-        if self.table.get(pid).is_some_and(|process| process.life == Life::Running) {
+        if self.runs(pid) {
             return Arrival::Ready;
         }
         if waiting.has(pid) {
@@ -79,6 +79,11 @@ impl Processes {
 
     pub(crate) fn knows(&self, pid: u32) -> bool {
         self.table.has(pid)
+    }
+
+    /// Is it known, and did it not call `exit`?
+    pub(crate) fn runs(&self, pid: u32) -> bool {
+        self.table.get(pid).is_some_and(|process| process.life == Life::Running)
     }
 
     fn makers(&self) -> Makers {

@@ -1,4 +1,5 @@
-//! Processes by their numbers. Lines of one process mostly come in a row, so the last one asked for is found at once.
+//! Processes by their numbers. Lines of one process mostly come in a row, or those of a few take turns, so the last ones asked for are
+//! found at once.
 
 use std::cell::Cell;
 
@@ -7,23 +8,33 @@ use rapidhash::fast::RandomState;
 
 use super::Process;
 
-#[derive(Default, Debug)]
+/// How many are found at once; of those whose numbers are alike modulo this, one.
+const RECENT: usize = 64;
+
+#[derive(Debug)]
 pub(super) struct Table {
     places: HashMap<u32, usize, RandomState>,
     /// `None` where a process was removed.
     processes: Vec<Option<Process>>,
     free: Vec<usize>,
-    /// The number asked for last, and its place.
-    last: Cell<Option<(u32, usize)>>,
+    /// Numbers asked for lately, and their places.
+    recent: [Cell<Option<(u32, usize)>>; RECENT],
+}
+
+impl Default for Table {
+    fn default() -> Table {
+        Table { places: HashMap::default(), processes: Vec::new(), free: Vec::new(), recent: [const { Cell::new(None) }; RECENT] }
+    }
 }
 
 impl Table {
     fn place(&self, pid: u32) -> Option<usize> {
-        match self.last.get() {
+        let recent = &self.recent[pid as usize % RECENT];
+        match recent.get() {
             Some((last, place)) if last == pid => Some(place),
             _ => {
                 let place = *self.places.get(&pid)?;
-                self.last.set(Some((pid, place)));
+                recent.set(Some((pid, place)));
                 Some(place)
             }
         }
@@ -55,7 +66,7 @@ impl Table {
 
     pub(super) fn remove(&mut self, pid: u32) -> Option<Process> {
         let place = self.places.remove(&pid)?;
-        self.last.set(None);
+        self.recent[pid as usize % RECENT].set(None);
         self.free.push(place);
         self.processes[place].take()
     }
