@@ -10,7 +10,7 @@ use crate::fs_api::{FileSystem, Freshness};
 use crate::icache::inode::Inodes;
 use crate::icache::refresh::Versions;
 use crate::memory::budget::Split;
-use crate::memory::reclaim::Hand;
+use crate::memory::reclaim::uses::Uses;
 use crate::memory::side::Side;
 use crate::mount::MountFlags;
 use crate::permission::Access;
@@ -113,7 +113,7 @@ impl VfsBuilder {
             waiters: Waiters::new(),
             versions: Versions::new(),
             watches: Watches::new(),
-            hand: Hand::new(),
+            uses: Uses::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             counters: Counters::new(),
             budget: self.budget,
         };

@@ -100,7 +100,13 @@ pub(crate) struct Counters {
 impl Counters {
     pub(crate) fn new() -> Counters {
         let zero = || AtomicU64::new(0);
-        Counters { hand_overs: std::array::from_fn(|_| zero()), fs_lookups: zero(), known_absent: zero(), waits: zero(), evictions: zero() }
+        Counters {
+            hand_overs: std::array::from_fn(|_| zero()),
+            fs_lookups: zero(),
+            known_absent: zero(),
+            waits: zero(),
+            evictions: zero(),
+        }
     }
 
     pub(crate) fn hand_over(&self, reason: HandOver) {

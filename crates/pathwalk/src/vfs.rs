@@ -12,7 +12,7 @@ use crate::handle::Handle;
 use crate::icache::inode::{INODE_WORDS, Inodes};
 use crate::icache::refresh::Versions;
 use crate::memory::budget::{DENTRY_BYTES, INODE_BYTES, LEAST, MOST, Split};
-use crate::memory::reclaim::Hand;
+use crate::memory::reclaim::uses::Uses;
 use crate::memory::side::Side;
 use crate::mount::MountFlags;
 use crate::permission::{Access, Credentials};
@@ -39,7 +39,7 @@ pub(crate) struct Core {
     pub(crate) waiters: Waiters,
     pub(crate) versions: Versions,
     pub(crate) watches: Watches,
-    pub(crate) hand: Hand,
+    pub(crate) uses: Uses,
     pub(crate) counters: Counters,
     pub(crate) budget: u64,
 }

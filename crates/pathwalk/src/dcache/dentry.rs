@@ -7,7 +7,7 @@
 //! | 0 | sequence count (32), flags (32) | whoever holds the count odd |
 //! | 1 | parent (32), length of the name (32) | with the count odd |
 //! | 2 | inode (32), chain of the name's bytes from the 33rd (32) | with the count odd |
-//! | 3 | visited: 1 once hit since the hand of the clock passed | anyone; says nothing but "keep me" |
+//! | 3 | visited: 1 once hit since a hand passed | anyone; says nothing but "keep me" |
 //! | 4–7 | the first 32 bytes of the name, padded with zeros | with the count odd |
 //!
 //! Parent and length are one word, so that one compare tells both. Names have no NUL, so padded words of equal number are equal

@@ -52,10 +52,14 @@ impl Core {
         let line = self.dentries.line(id);
         // Alone: what has no inode, or is about to lose it under the inode's lock, has no permission flags for others to write.
         let writing = seqcount::write_alone(&line[WORD]);
+        let (was_absent, is_absent) = (writing.flags() & flags::NEGATIVE != 0, of_inode & flags::NEGATIVE != 0);
         let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
         set_inode_chain(line, inode, chain_of(line));
         line[VISITED].store(0, Ordering::Relaxed);
         writing.end(kept | of_inode);
+        if was_absent != is_absent {
+            self.uses.turned(id, is_absent);
+        }
     }
 
     /// Makes `id` a dentry of this inode; returns the flags of permission that it may bear, or `None` for a directory that has another

@@ -109,6 +109,8 @@ impl Core {
         self.dentries.siblings(id).store(0, Ordering::Relaxed);
         self.dentries.first_child(id).store(0, Ordering::Relaxed);
         writing.end(flags | flags::UNHASHED);
+        let hash = self.hash.in_directory(self.hash.name(name), parent.0);
+        self.uses.begin(id, hash, flags & flags::NEGATIVE != 0);
         pin::revive(self.dentries.life(id));
         Ok(id)
     }

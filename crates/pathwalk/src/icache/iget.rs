@@ -132,7 +132,7 @@ impl Core {
         Ok(Reserved { core: self, id })
     }
 
-    fn key_hash(&self, key: NodeKey) -> u64 {
+    pub(crate) fn key_hash(&self, key: NodeKey) -> u64 {
         let (low, high) = (key.0 as u64, (key.0 >> 64) as u64);
         fold(fold(low ^ self.inode_seed, INODE_MULTIPLIER) ^ high, self.inode_seed | 1)
     }

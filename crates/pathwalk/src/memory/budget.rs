@@ -1,20 +1,22 @@
 //! How many slots of each kind a budget in bytes buys.
 //!
 //! Pools are fixed at construction, so the split is a choice. It is made for the worst case of a cached file, which takes one dentry
-//! and one inode: there are as many inodes as dentries, and one side line for five of them. A cache full of absences leaves inodes
+//! and one inode: there are as many inodes as dentries, and one side line for six of them. A cache full of absences leaves inodes
 //! unused; since memory is touched when first used, that costs address space and not memory. `Stats` shows the split.
 
 use super::lines::LINE;
+use super::reclaim::uses;
 use super::table::Table;
 
-/// Bytes of one dentry: a line that readers see, three words that they do not, and a lock.
-pub(crate) const DENTRY_BYTES: u64 = LINE as u64 + 24 + 4;
+/// Bytes of one dentry: a line that readers see, three words that they do not, a lock, and what reclaim remembers of it (a byte, and half a
+/// ghost).
+pub(crate) const DENTRY_BYTES: u64 = LINE as u64 + 24 + 4 + 3;
 
 /// Bytes of one inode: two lines.
 pub(crate) const INODE_BYTES: u64 = 2 * LINE as u64;
 
 /// Dentries for each side line.
-const DENTRIES_A_SIDE_LINE: u64 = 5;
+const DENTRIES_A_SIDE_LINE: u64 = 6;
 
 /// Locks, condition variables, counters and the rounding of arrays to lines.
 const FIXED: u64 = 96 << 10;
@@ -71,6 +73,7 @@ const _: () = {
     // Two table entries, at six to a line of eight.
     let tables = 2 * LINE as u64 / 6 + 1;
     let side = LINE as u64 / DENTRIES_A_SIDE_LINE;
+    assert!(uses::bytes(1000) <= 3 * 1000 + 8);
     assert!(DENTRY_BYTES + INODE_BYTES + tables + side <= MOST_A_FILE);
 };
 

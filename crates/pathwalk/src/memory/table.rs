@@ -70,6 +70,11 @@ impl TableView<'_> {
         same_tag(entry, hash).then_some(slot_of(entry))
     }
 
+    /// Some word of the line where a search begins: so that it is near when it does.
+    pub(crate) fn peek(&self, hash: u64) -> u64 {
+        self.0[self.home(hash)][0].load(Ordering::Relaxed)
+    }
+
     /// What `check` makes of the first candidate that it accepts. Candidates may be slot 0, which is never in use.
     pub(crate) fn find<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
         self.likely(hash).and_then(check).or_else(|| self.search(hash, check))

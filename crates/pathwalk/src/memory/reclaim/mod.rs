@@ -1,20 +1,24 @@
-//! What to evict when no slot is left: second chance, by the hand of a clock over all dentries.
+//! What to evict when no slot is left.
 //!
-//! A hit marks the dentry that it reached, once; the hand clears marks and evicts what it finds unmarked and unpinned. A directory with
-//! cached children is pinned by them, so children go before parents. Inodes and side lines go with their dentries.
+//! - [`hands`]: which dentry goes;
+//! - [`uses`]: what is remembered of each for that.
+//!
+//! A directory with cached children is pinned by them, so children go before parents; what is pinned never goes. Inodes and side lines go with their
+//! dentries.
 //!
 //! A dentry is killed under its parent's children lock, and with its count odd before its entry is cleared: no reader believes it
 //! any more when another dentry of that name is put. What it held is given back after all that, its parent last.
-//!
-//! What it does not do: it knows nothing of how often something was used.
+
+mod hands;
+pub(crate) mod uses;
 
 use super::{pin, seqcount};
 use crate::Errno;
 use crate::dcache::complete::Known;
-use crate::dcache::dentry::{DentryId, InodeId, VISITED, WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length};
+use crate::dcache::dentry::{DentryId, InodeId, WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length};
 use crate::icache::inode;
 use crate::memory::lines::Line;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::Ordering;
 use crate::vfs::Core;
 
 /// What there is too little of.
@@ -26,19 +30,6 @@ pub(crate) enum Short {
     SideLines,
 }
 
-/// The hand of the clock.
-pub(crate) struct Hand(AtomicU32);
-
-impl Hand {
-    pub(crate) fn new() -> Hand {
-        Hand(AtomicU32::new(0))
-    }
-
-    fn next(&self, touched: u32) -> DentryId {
-        DentryId(self.0.fetch_add(1, Ordering::Relaxed) % touched.max(1))
-    }
-}
-
 impl Core {
     /// What `take` takes, evicting until there is some. `ENFILE` if everything is pinned.
     pub(crate) fn take<T>(&self, short: Short, take: impl Fn() -> Option<T>) -> Result<T, Errno> {
@@ -47,33 +38,11 @@ impl Core {
                 return Ok(taken);
             }
             // Dentries with side lines may be pinned by children without.
-            let helped = self.evict_one(short) || short == Short::SideLines && self.evict_one(Short::Dentries);
+            let helped = self.evict_some(short) || short == Short::SideLines && self.evict_some(Short::Dentries);
             if !helped {
                 return take().ok_or(Errno::ENFILE);
             }
         }
-    }
-
-    /// Evicts one dentry that helps. False if two rounds of the hand found none.
-    pub(crate) fn evict_one(&self, short: Short) -> bool {
-        let touched = self.dentries.free().touched();
-        for _ in 0..2 * u64::from(touched) {
-            let id = self.hand.next(touched);
-            if !pin::is_idle(self.dentries.life(id)) {
-                continue;
-            }
-            let line = self.dentries.line(id);
-            if short == Short::SideLines && !self.has_side_lines(line) {
-                continue;
-            }
-            if line[VISITED].load(Ordering::Relaxed) != 0 {
-                line[VISITED].store(0, Ordering::Relaxed);
-            } else if self.try_evict(id) {
-                self.counters.eviction();
-                return true;
-            }
-        }
-        false
     }
 
     /// What `ask` says of the file system; asked again if that has no room, but may have once it is told of the nodes that were removed while
@@ -117,13 +86,15 @@ impl Core {
             return false;
         }
         let writing = seqcount::write(&line[WORD]);
-        if writing.flags() & flags::UNHASHED == 0 {
+        let hash = (writing.flags() & flags::UNHASHED == 0).then(|| self.hash_of(parent, id));
+        if let Some(hash) = hash {
             if writing.flags() & flags::NEGATIVE == 0 {
                 self.set_known(parent, Known::Nothing, &held);
             }
-            self.dentries.table().remove(self.hash_of(parent, id), id.0);
+            self.dentries.table().remove(hash, id.0);
             self.list_remove(parent, id);
         }
+        self.uses.end(id, hash);
         let (inode, chain) = (inode_of(line), chain_of(line));
         set_parent_length(line, DentryId::NONE, 0);
         set_inode_chain(line, InodeId::NONE, 0);

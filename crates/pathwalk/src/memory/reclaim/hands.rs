@@ -1,0 +1,149 @@
+//! The hands: which dentry goes. S3-FIFO (Yang et al., SOSP 2023) without its lists, over slots.
+//!
+//! What is new is on probation. As long as there is more of it than a sixth, a hand over the new evicts what was not hit since it came, and
+//! promotes what was hit or is held. Otherwise a hand over the promoted evicts what was not hit for so many of its turns as it was hit in before, up
+//! to three. A name that went while it was new, and comes again soon, is promoted at once. So what is asked for once passes through a sixth of the
+//! cache, and the rest stays.
+//!
+//! Absent names may have half of the slots while others want them: beyond that, one of them goes first, chosen in the same way among them alone. So a storm
+//! of absent names cannot push out present ones.
+//!
+//! Several threads may evict at once: each takes a piece of the slots from the common hand and goes through it alone. Which policy, and why:
+//! `docs/eviction.md`.
+//!
+//! What it does not do: nothing is exact. Marks may be set while they are cleared, and counts are read while they change.
+
+use arrayvec::ArrayVec;
+
+use super::Short;
+use super::uses::{Half, Kind};
+use crate::dcache::dentry::{DentryId, VISITED, WORD, flags, inode_of, parent_of};
+use crate::icache::inode;
+use crate::memory::pin;
+use crate::sync::Ordering;
+use crate::vfs::Core;
+
+/// Slots that a thread takes at once, at most.
+const PIECE: u32 = 64;
+
+type Going = ArrayVec<DentryId, { PIECE as usize }>;
+type Hashes = ArrayVec<u64, { PIECE as usize }>;
+
+/// In how many turns of the hand over the promoted everything has lost its mark and its count, and one more.
+const TURNS: u64 = 6;
+
+impl Core {
+    /// Evicts one dentry that helps. False if there is none that could be.
+    pub(crate) fn evict_one(&self, short: Short) -> bool {
+        self.evict(short, 1)
+    }
+
+    /// Evicts a few.
+    pub(super) fn evict_some(&self, short: Short) -> bool {
+        // Of few slots few at once: what is chosen among should be nearly all.
+        self.evict(short, (self.dentries.free().capacity() / (4 * PIECE)).clamp(1, PIECE))
+    }
+
+    fn evict(&self, short: Short, piece: u32) -> bool {
+        let absent_first = short == Short::Dentries && self.uses.too_many_absent();
+        absent_first && self.evict_of(Kind::Absent, short, piece)
+            || self.evict_of(Kind::Any, short, piece)
+            || self.evict_any(short, piece)
+    }
+
+    fn evict_of(&self, kind: Kind, short: Short, piece: u32) -> bool {
+        let slots = u64::from(self.dentries.free().touched());
+        let mut looked = 0;
+        while looked < slots && self.uses.too_many_new(kind) {
+            if self.pass_over_new(kind, short, piece) {
+                return true;
+            }
+            looked += u64::from(piece);
+        }
+        (0..TURNS * slots.div_ceil(piece.into())).any(|_| self.pass_over_main(kind, short, piece))
+    }
+
+    /// Whatever can go, if nothing that should.
+    fn evict_any(&self, short: Short, piece: u32) -> bool {
+        let end = self.dentries.free().touched();
+        let pieces = u64::from(end).div_ceil(piece.into());
+        (0..pieces).any(|_| {
+            let slots = self.uses.next(Kind::Any, Half::New, piece, end);
+            slots.filter(|id| self.could_go(*id, short) && self.evicted(*id)).count() > 0
+        })
+    }
+
+    fn pass_over_new(&self, kind: Kind, short: Short, piece: u32) -> bool {
+        let mut going = Going::new();
+        for id in self.uses.next(kind, Half::New, piece, self.dentries.free().touched()) {
+            if !self.uses.is(id, kind, Half::New) {
+                continue;
+            }
+            if !pin::is_idle(self.dentries.life(id)) || self.was_hit(id) {
+                self.uses.promote(id);
+            } else if self.could_go(id, short) {
+                going.push(id);
+            }
+        }
+        self.evict_all(&going)
+    }
+
+    fn pass_over_main(&self, kind: Kind, short: Short, piece: u32) -> bool {
+        let mut going = Going::new();
+        for id in self.uses.next(kind, Half::Main, piece, self.dentries.free().touched()) {
+            if !self.uses.is(id, kind, Half::Main) || !self.could_go(id, short) {
+                continue;
+            }
+            if self.was_hit(id) {
+                self.uses.count_up(id);
+            } else if !self.uses.count_down(id) {
+                going.push(id);
+            }
+        }
+        self.evict_all(&going)
+    }
+
+    /// Whether any of them went.
+    fn evict_all(&self, going: &[DentryId]) -> bool {
+        if going.len() > 1 {
+            self.fetch(going);
+        }
+        going.iter().filter(|id| self.evicted(**id)).count() > 0
+    }
+
+    /// Reads the lines of the tables that evicting these will read, all of them at once: one after the other, each would be waited for. What is
+    /// read is a guess, and not used.
+    fn fetch(&self, going: &[DentryId]) {
+        let (mut names, mut keys) = (Hashes::new(), Hashes::new());
+        for id in going {
+            let line = self.dentries.line(*id);
+            names.push(self.hash_of(parent_of(line), *id));
+            keys.push(self.key_hash(inode::key_of(self.inodes.record(inode_of(line)))));
+        }
+        let of_names = names.iter().map(|hash| self.dentries.table().peek(*hash));
+        let of_keys = keys.iter().map(|hash| self.inodes.table().peek(*hash));
+        std::hint::black_box(of_names.chain(of_keys).fold(0, |all, word| all ^ word));
+    }
+
+    /// Whether it has its mark, which it loses. What has no name any more is never asked for again.
+    fn was_hit(&self, id: DentryId) -> bool {
+        let line = self.dentries.line(id);
+        let visited = line[VISITED].load(Ordering::Relaxed) != 0;
+        if visited {
+            line[VISITED].store(0, Ordering::Relaxed);
+        }
+        visited && line[WORD].load(Ordering::Relaxed) & flags::UNHASHED == 0
+    }
+
+    fn could_go(&self, id: DentryId, short: Short) -> bool {
+        pin::is_idle(self.dentries.life(id)) && (short == Short::Dentries || self.has_side_lines(self.dentries.line(id)))
+    }
+
+    fn evicted(&self, id: DentryId) -> bool {
+        let evicted = self.try_evict(id);
+        if evicted {
+            self.counters.eviction();
+        }
+        evicted
+    }
+}
