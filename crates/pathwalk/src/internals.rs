@@ -1,11 +1,15 @@
 //! Hidden: what benches and proofs need and users do not. Covered by no promise.
 
-pub use crate::config::{Config, SearchCheck, Shipped};
+use std::time::Duration;
 
+pub use crate::config::{Config, SearchCheck, Shipped};
+pub use crate::icache::probe::FirstProbe;
+
+use crate::icache::probe::Found;
 use crate::memory::reclaim::Short;
 use crate::ops;
 use crate::ops::change::Made;
-use crate::{Access, At, Attributes, Context, Errno, Handle, Name, NewNode, RenameFlags, SetAttributes, Vfs};
+use crate::{Access, At, Attributes, Context, Errno, Handle, InodeCache, Name, NewNode, NodeKey, RenameFlags, SetAttributes, Vfs};
 
 /// `Context::access` through a variant of the walk.
 #[inline]
@@ -22,6 +26,42 @@ pub fn readlink<C: Config>(context: &Context, path: &[u8], buffer: &mut [u8]) ->
 pub fn memory_ranges(vfs: &Vfs) -> Vec<(usize, usize)> {
     let core = vfs.core();
     [core.dentries.ranges(), core.inodes.ranges(), vec![core.side.range()]].concat()
+}
+
+/// How the inode of a key is looked for from now on, before the lock of its bucket is taken to insert it. Lookups that are under way may go on
+/// as before.
+pub fn set_first_probe(vfs: &Vfs, probe: FirstProbe) {
+    vfs.core().inodes.set_first_probe(probe);
+}
+
+/// The same in a cache of inodes alone; for the calls whose contract is a first probe without a lock, and the one lock for all of them.
+pub fn set_first_probe_of(cache: &InodeCache, probe: FirstProbe) {
+    cache.inodes().set_first_probe(probe);
+}
+
+/// The first probe alone: whether the inode of a key is cached.
+pub fn probe_inode(vfs: &Vfs, key: NodeKey) -> bool {
+    let core = vfs.core();
+    match core.inodes.find_first(core.key_hash(key), key, |_| true) {
+        Found::Pinned(id, _) => {
+            core.iput(id);
+            true
+        }
+        Found::Creating | Found::Going | Found::Absent => false,
+    }
+}
+
+/// Holds the lock of a key's bucket, whichever that is with the first probe that was chosen, and sleeps.
+pub fn hold_bucket(vfs: &Vfs, key: NodeKey, duration: Duration) {
+    let core = vfs.core();
+    let _held = core.inodes.lock_bucket(core.key_hash(key));
+    std::thread::sleep(duration);
+}
+
+/// The same in a cache of inodes alone.
+pub fn hold_bucket_of(cache: &InodeCache, key: NodeKey, duration: Duration) {
+    let _held = cache.bucket(key);
+    std::thread::sleep(duration);
 }
 
 /// Evicts up to `n` dentries that nobody pins; returns how many.

@@ -33,6 +33,10 @@ pub use fs_api::{
     PermissionRule, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
 };
 pub use handle::Handle;
+pub use icache::cache::{InodeCache, InodeOwner};
+pub use icache::family::{Iget, InodeLookup, NotInserted};
+pub use icache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
+pub use icache::probe::{InodeMatch, InodeState, InodeView};
 pub use mount::MountFlags;
 pub use permission::{Access, Capabilities, Credentials};
 pub use stats::{HandOver, Pool, Stats};

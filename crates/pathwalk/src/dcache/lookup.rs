@@ -101,11 +101,12 @@ impl Core {
         self.dentries.pin_again(parent);
 
         let line = self.dentries.line(id);
+        // Before anything is read of the line: a page that is read before it is written costs two faults.
+        line[VISITED].store(0, Ordering::Relaxed);
         let writing = seqcount::write_alone(&line[WORD]);
         set_parent_length(line, parent, name.len());
         set_inode_chain(line, InodeId::NONE, chain);
         set_head(line, name);
-        line[VISITED].store(0, Ordering::Relaxed);
         self.dentries.siblings(id).store(0, Ordering::Relaxed);
         self.dentries.first_child(id).store(0, Ordering::Relaxed);
         writing.end(flags | flags::UNHASHED);

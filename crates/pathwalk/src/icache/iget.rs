@@ -1,10 +1,13 @@
 //! Finding the inode of a key, or making it; giving it back.
 //!
-//! The first probe takes no lock: it reads the key under the record's count, then pins. A miss takes the lock of the key's stripe,
-//! probes again, exactly, and inserts. An inode that nobody pins any more is freed at once; the file system is told outside the
-//! inode's lock, perhaps inside a directory's. (It may have handed out the node again meanwhile: it counts, see `FileSystem::forget`.)
+//! The first probe takes no lock, unless a measurement chose otherwise (see [`probe`](super::probe)). A miss takes the lock of the key's
+//! bucket, probes again, exactly, and inserts. An inode is filled before it is in the table, so nobody waits for one. An inode that nobody
+//! pins any more is freed at once; the file system is told outside the inode's lock, perhaps inside a directory's. (It may have handed out
+//! the node again meanwhile: it counts, see `FileSystem::forget`.)
 
-use super::inode::{self, LINKS_AUX, WORD, flags, set_fields, set_key};
+use super::inode::{self, LINKS_AUX, Record, WORD, flags, set_fields};
+use super::pool::{Bucket, hash_of};
+use super::probe::Found;
 use super::refresh::Asked;
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
@@ -16,7 +19,6 @@ use crate::memory::side::Chain;
 use crate::memory::{pin, seqcount};
 use crate::sync::{MutexGuard, Ordering};
 use crate::vfs::Core;
-use crate::walk::component::fold;
 
 /// An inode's slot, taken before the file system is called so that its answer can always be kept.
 pub(crate) struct Reserved<'a> {
@@ -133,8 +135,7 @@ impl Core {
     }
 
     pub(crate) fn key_hash(&self, key: NodeKey) -> u64 {
-        let (low, high) = (key.0 as u64, (key.0 >> 64) as u64);
-        fold(fold(low ^ self.inode_seed, INODE_MULTIPLIER) ^ high, self.inode_seed | 1)
+        hash_of(self.inode_seed, key)
     }
 
     /// The lock of an inode that the caller has a pin on.
@@ -156,23 +157,23 @@ impl Core {
         asked: Option<Asked>,
     ) -> Result<(), NotGiven<'_>> {
         let hash = self.key_hash(node.key);
-        if let Some(found) = asked.and_then(|_| self.find_inode(node.key, hash)) {
+        if let Some(found) = asked.and_then(|_| self.pinned(self.inodes.find_first(hash, node.key, |_| true))) {
             return self.give_found(id, found, node);
         }
         let body = self.store_body(node);
         let (mut attributes, mut asked) = (inode::normalised(node.attributes), asked);
         loop {
-            let held = self.inodes.lock(hash);
-            if let Some(found) = self.find_held(node.key, hash) {
+            let held = self.inodes.lock_bucket(hash);
+            if let Some(found) = self.pinned(self.inodes.find_held(hash, node.key, |_| true, &held)) {
                 drop(held);
                 return self.give_found(id, found, node);
             }
             if asked.is_none_or(|asked| self.versions.no_sets_since(asked)) {
                 let changed = asked.is_some_and(|asked| !self.versions.no_changes_since(asked));
+                let stale = if changed { flags::STALE | flags::MARKED } else { 0 };
                 let inode = reserved.into_id();
-                self.fill_inode(inode, node, &attributes, body, id, if changed { flags::STALE | flags::MARKED } else { 0 });
-                self.inodes.table().put(hash, inode.0);
-                self.give_new(id, inode, node.freshness, &held);
+                self.inodes.insert(inode, node.key, hash, &held, |record| filled(record, node, &attributes, body, id) | stale);
+                self.give_new(id, inode, node.freshness, held.stripe());
                 return Ok(());
             }
             drop(held);
@@ -193,34 +194,6 @@ impl Core {
         self.instantiate(id, found, node.freshness)
     }
 
-    /// The alias of what is new is `dentry`, which is about to get it.
-    fn fill_inode(
-        &self,
-        id: InodeId,
-        node: &Node,
-        attributes: &Attributes,
-        body: Option<StoredBody<'_>>,
-        dentry: DentryId,
-        stale: u64,
-    ) {
-        let record = self.inodes.record(id);
-        let writing = seqcount::write_alone(&record[WORD]);
-        set_key(record, node.key);
-        let (body_flag, length) = match (&node.link_body, &body) {
-            (Some(text), Some(_)) => (flags::BODY, text.len()),
-            (Some(_), None) => (flags::BODY_LEFT_OUT, 0),
-            (None, _) => (0, 0),
-        };
-        let aux = match attributes.kind {
-            FileType::Symlink => body.map_or(0, StoredBody::into_chain),
-            _ => dentry.0,
-        };
-        set_fields(record, attributes, length);
-        inode::set_links(record, attributes.nlink, aux);
-        writing.end(inode::word_of(attributes, node.rule) | body_flag | stale);
-        pin::revive(self.inodes.life(id));
-    }
-
     /// A link's body in side lines; `None` where there is none to cache or no room: then the file system is asked each time. A few
     /// dentries are evicted for it, not all.
     fn store_body(&self, node: &Node) -> Option<StoredBody<'_>> {
@@ -232,34 +205,12 @@ impl Core {
         fit.then(stored).flatten().or_else(|| (0..TRIES).filter(|_| fit).find_map(|_| evicted()))
     }
 
-    /// The inode of a key, pinned, if it is cached. Takes no lock; may miss one that is put, changed or freed meanwhile.
-    fn find_inode(&self, key: NodeKey, hash: u64) -> Option<PinnedInode<'_>> {
-        self.inodes.table().find(hash, |slot| {
-            let id = InodeId(slot);
-            let record = self.inodes.record(id);
-            let word = seqcount::sample(&record[WORD]);
-            let life = pin::read(self.inodes.life(id))?;
-            // Key and life were read of one and the same inode; then the pin is of that one.
-            let same = inode::key_of(record) == key && word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word);
-            (same && pin::pin(self.inodes.life(id), life)).then(|| PinnedInode { core: self, id })
-        })
-    }
-
-    /// The same under the key's lock: exact. A candidate that shares the tag may be a stranger of another stripe, which nothing holds still; so each is
-    /// read as of one instant.
-    fn find_held(&self, key: NodeKey, hash: u64) -> Option<PinnedInode<'_>> {
-        self.inodes.table().find(hash, |slot| {
-            let id = InodeId(slot);
-            let record = self.inodes.record(id);
-            loop {
-                let word = seqcount::sample_even(&record[WORD]);
-                let (same, life) = (inode::key_of(record) == key, pin::read(self.inodes.life(id)));
-                if seqcount::unchanged(&record[WORD], word) {
-                    let pinned = same && life.is_some_and(|life| pin::pin(self.inodes.life(id), life));
-                    return pinned.then(|| PinnedInode { core: self, id });
-                }
-            }
-        })
+    /// What a search found. An inode that goes is as good as absent: who has the bucket's lock does not meet it.
+    fn pinned(&self, found: Found) -> Option<PinnedInode<'_>> {
+        match found {
+            Found::Pinned(id, _) => Some(PinnedInode { core: self, id }),
+            Found::Absent | Found::Going | Found::Creating => None,
+        }
     }
 
     /// Gives a count back; frees the inode if it was the last.
@@ -279,7 +230,7 @@ impl Core {
         let record = self.inodes.record(id);
         let word = seqcount::sample_even(&record[WORD]);
         let hash = self.key_hash(inode::key_of(record));
-        let held = self.inodes.lock(hash);
+        let held = self.inodes.lock_bucket(hash);
         if !seqcount::unchanged(&record[WORD], word) || !pin::kill(self.inodes.life(id)) {
             return false;
         }
@@ -292,29 +243,25 @@ impl Core {
     pub(crate) fn part(&self, dentry: DentryId, id: InodeId, then: impl FnOnce()) -> Option<PinnedInode<'_>> {
         let record = self.inodes.record(id);
         let hash = self.key_hash(inode::key_of(record));
-        let held = self.inodes.lock(hash);
+        let held = self.inodes.lock_bucket(hash);
         then();
         if pin::kill_held(self.inodes.life(id)) {
             self.free_killed(id, hash, held);
             return None;
         }
-        self.leave_alias(record, dentry, &held);
+        self.leave_alias(record, dentry, held.stripe());
         Some(PinnedInode { core: self, id })
     }
 
     /// Frees an inode that was killed under its lock, which is `held`.
-    fn free_killed(&self, id: InodeId, hash: u64, held: MutexGuard<'_, ()>) {
+    fn free_killed(&self, id: InodeId, hash: u64, held: Bucket<'_>) {
         let record = self.inodes.record(id);
-        let key = inode::key_of(record);
-        let writing = seqcount::write_alone(&record[WORD]);
-        if writing.flags() & flags::MARKED != 0 {
+        let (word, key) = (record[WORD].load(Ordering::Relaxed), inode::key_of(record));
+        if word & flags::MARKED != 0 {
             self.versions.changed_one_goes();
         }
-        self.inodes.table().remove(hash, id.0);
-        let has_body = writing.flags() & flags::BODY != 0;
-        let body = if has_body { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
-        set_key(record, NodeKey(0));
-        writing.end(0);
+        let body = if word & flags::BODY != 0 { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
+        self.inodes.unhash(id, hash, &held);
         drop(held);
         self.side.release(body);
         self.inodes.give(id);
@@ -337,4 +284,18 @@ pub(crate) fn of_type(kind: FileType, attributes: Attributes) -> Result<Attribut
     if attributes.kind == kind { Ok(inode::normalised(attributes)) } else { Err(Errno::ESTALE) }
 }
 
-const INODE_MULTIPLIER: u64 = 0xe703_7ed1_a0b4_28db;
+/// Stores what a node's inode holds besides its key; returns the flags. The alias of what is new is `dentry`, which is about to get it.
+fn filled(record: &Record, node: &Node, attributes: &Attributes, body: Option<StoredBody<'_>>, dentry: DentryId) -> u64 {
+    let (body_flag, length) = match (&node.link_body, &body) {
+        (Some(text), Some(_)) => (flags::BODY, text.len()),
+        (Some(_), None) => (flags::BODY_LEFT_OUT, 0),
+        (None, _) => (0, 0),
+    };
+    let aux = match attributes.kind {
+        FileType::Symlink => body.map_or(0, StoredBody::into_chain),
+        _ => dentry.0,
+    };
+    set_fields(record, attributes, length);
+    inode::set_links(record, attributes.nlink, aux);
+    inode::word_of(attributes, node.rule) | body_flag
+}

@@ -22,16 +22,14 @@
 //! mode finds the dentry whose permission bits follow it; a node with many dentries has no such bits.
 
 use crate::attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
-use crate::dcache::dentry::InodeId;
 use crate::fs_api::{NodeKey, PermissionRule};
-use crate::memory::free_list::FreeList;
-use crate::memory::lines::Records;
-use crate::memory::table::{Table, TableView};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, stripes};
+use crate::sync::{AtomicU64, Ordering};
+
+pub(crate) use super::pool::Inodes;
 
 pub(crate) const WORD: usize = 0;
 pub(crate) const OWNER: usize = 1;
-const LIFE: usize = 2;
+pub(super) const LIFE: usize = 2;
 pub(crate) const LINKS_AUX: usize = 3;
 const SIZE: usize = 4;
 const KEY_LOW: usize = 5;
@@ -77,84 +75,19 @@ pub(crate) mod flags {
     /// Was out of date once since it came into the cache.
     pub(crate) const MARKED: u64 = 1 << 10;
 
+    // Of an `InodeCache`; the engine's inodes are filled before they are hashed, and unhashed as they die.
+
+    /// Hashed and not filled yet: whoever finds it waits.
+    pub(crate) const NEW: u64 = 1 << 11;
+    /// With `NEW`: hashed by who makes the node itself; whoever finds it is told that there is none.
+    pub(crate) const CREATING: u64 = 1 << 12;
+    /// Dead, and in the table until its owner was told: whoever finds it waits.
+    pub(crate) const FREEING: u64 = 1 << 13;
+    /// In no table any more.
+    pub(crate) const UNHASHED: u64 = 1 << 14;
+
     /// What no new attributes change.
     pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | BODY | BODY_LEFT_OUT | MARKED;
-}
-
-/// Stripes of inode locks.
-const LOCKS: usize = stripes(256);
-
-/// The pool of inodes and the table that finds them.
-pub(crate) struct Inodes {
-    records: Records<INODE_WORDS>,
-    free: FreeList,
-    table: Table,
-    locks: Box<[Mutex<()>]>,
-    /// Held while somebody looks at a node's attributes in order to set them.
-    changing: Box<[Mutex<()>]>,
-}
-
-impl Inodes {
-    pub(crate) fn new(capacity: u32) -> Option<Inodes> {
-        Some(Inodes {
-            records: Records::new(capacity as usize + 1)?,
-            free: FreeList::new(capacity),
-            table: Table::new(capacity)?,
-            locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
-            changing: (0..LOCKS).map(|_| Mutex::new(())).collect(),
-        })
-    }
-
-    #[inline(always)]
-    pub(crate) fn record(&self, id: InodeId) -> &Record {
-        self.records.at(id.0)
-    }
-
-    pub(crate) fn table(&self) -> TableView<'_> {
-        self.table.view()
-    }
-
-    /// The lock for changes of an inode's attributes; taken before its other one.
-    pub(crate) fn changing(&self, id: InodeId) -> MutexGuard<'_, ()> {
-        self.changing[id.0 as usize % LOCKS].lock()
-    }
-
-    /// The lock of the inode with a key of this hash.
-    pub(crate) fn lock(&self, hash: u64) -> MutexGuard<'_, ()> {
-        self.locks[hash as usize % LOCKS].lock()
-    }
-
-    pub(crate) fn life(&self, id: InodeId) -> &AtomicU64 {
-        &self.record(id)[LIFE]
-    }
-
-    pub(crate) fn free(&self) -> &FreeList {
-        &self.free
-    }
-
-    pub(crate) fn ranges(&self) -> Vec<(usize, usize)> {
-        vec![self.records.range(), self.table.range()]
-    }
-
-    pub(crate) fn table_bytes(&self) -> u64 {
-        let (start, end) = self.table.range();
-        (end - start) as u64
-    }
-
-    /// An unused slot: dead, and the caller's.
-    pub(crate) fn take(&self) -> Option<InodeId> {
-        self.free.take(|slot| &self.record(InodeId(slot))[LINKS_AUX]).map(InodeId)
-    }
-
-    /// Slots in use.
-    pub(crate) fn used(&self) -> u32 {
-        self.free.used(|slot| &self.record(InodeId(slot))[LINKS_AUX])
-    }
-
-    /// Gives a dead slot back.
-    pub(crate) fn give(&self, id: InodeId) {
-        self.free.give(id.0, |slot| &self.record(InodeId(slot))[LINKS_AUX]);
-    }
 }
 
 // Fields of words, as they were sampled.

@@ -20,6 +20,7 @@ mod create_unlink;
 mod eviction;
 mod failures;
 mod fs;
+mod iget;
 mod inodes;
 mod invalidate;
 mod moves;

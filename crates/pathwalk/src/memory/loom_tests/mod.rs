@@ -10,6 +10,7 @@
 
 mod dir_lock;
 mod free_list;
+mod icache;
 mod mark;
 mod pin;
 mod seqcount;
