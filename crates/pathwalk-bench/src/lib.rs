@@ -7,8 +7,9 @@
 //! - [`rounds`]: how it is timed: alternating rounds of one run, so that all contestants meet the same weather;
 //! - [`peers`]: what one would use instead, each labelled with what it gets wrong;
 //! - [`variants`]: the walk with one thing changed; [`listing`]: a file system for what is not about this machine's files;
+//! - [`policies`]: which entry to evict, simulated on recorded walks;
 //! - [`field`]: a bench as a set of entrants and what comes out of it;
-//! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches.
+//! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches; [`walktrees`]: millions of files from many threads, a bench of its own kind.
 //!
 //! What it does not do: print. The `pathwalk` program does.
 
@@ -19,10 +20,12 @@ pub mod kernel;
 pub mod listing;
 pub mod machine;
 pub mod peers;
+pub mod policies;
 pub mod readlink;
 pub mod rounds;
 pub mod trace;
 pub mod variants;
+pub mod walktrees;
 pub mod work;
 
 use field::Field;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, value_parser};
 
+use crate::bench::Own;
 use crate::explain::args::{EXPLAIN_EXAMPLES, ExplainArgs};
 
 /// Most threads that may be asked for.
@@ -67,13 +68,15 @@ Benches:
   crtends     access to one path of six components, all cached
   readlink    readlink of a short link into a buffer of 1024 bytes
 
-Each runs in one thread and in two, beside the kernel's call, beside what one writes by hand, and beside variants of pathwalk
+Each of these runs in one thread and in two, beside the kernel's call, beside what one writes by hand, and beside variants of pathwalk
 itself, in alternating rounds of one run. Where valgrind is installed, the instructions of pathwalk's lookups are counted too.
+Those under Commands have arguments of their own.
 
 Examples:
-  pathwalk bench                         all of them
+  pathwalk bench                         all but those with arguments of their own
   pathwalk bench crtends --rounds 101    one, with narrower quartiles
-  pathwalk bench --json > bench.json";
+  pathwalk bench --json > bench.json
+  pathwalk bench walktrees --threads 4   millions of files, each asked for by path: see pathwalk bench walktrees --help";
 
 /// The Linux kernel's pathname lookup, in user space: see it agree with the kernel, and how fast it is.
 #[derive(Parser, Debug)]
@@ -128,7 +131,10 @@ pub(crate) struct ReplayArgs {
 }
 
 #[derive(ClapArgs, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    pub(crate) own: Option<Own>,
     /// Which benches [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,

@@ -1,9 +1,13 @@
-//! `pathwalk bench`: runs benches and prints what came out.
+//! `pathwalk bench`: runs benches and prints what came out. Those with arguments of their own have a module each.
+
+mod policies;
+mod walktrees;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
+use clap::Subcommand;
 use pathwalk_bench::field::{Gain, Report, Row};
 use pathwalk_bench::machine::Backing;
 use pathwalk_bench::rounds::Pace;
@@ -17,8 +21,24 @@ use crate::output::{self, number, rounded, spread, spread_json, table};
 /// How long an entrant's turn in a round is.
 const TURN: Duration = Duration::from_millis(20);
 
+/// Benches with arguments of their own.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Own {
+    Policies(policies::PoliciesArgs),
+    Walktrees(walktrees::WalktreesArgs),
+}
+
 /// Runs the benches that are asked for.
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+    match &args.own {
+        Some(Own::Policies(args)) => policies::run(args),
+        Some(Own::Walktrees(args)) => walktrees::run(args),
+        None => run_races(args),
+    }
+}
+
+/// Runs those that are races of entrants.
+fn run_races(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let benches = chosen(&args.names)?;
     let mut reports = Vec::new();
     for bench in benches {
@@ -52,6 +72,11 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Bench>> {
 pub(crate) fn find(name: &str) -> anyhow::Result<Bench> {
     match BENCHES.iter().find(|bench| bench.name == name) {
         Some(bench) => Ok(*bench),
+        None if Own::has_subcommand(name) => {
+            bail!(
+                "the bench \"{name}\" has arguments of its own and runs alone, with nothing before its name: pathwalk bench {name}"
+            )
+        }
         None => {
             let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
             bail!("no bench is called \"{}\"; there are {}", name.escape_default(), known.join(", "))
@@ -121,4 +146,16 @@ fn text(bench: &Bench, report: &Report, counts: &Counts) -> String {
 
 fn percent(value: f64) -> String {
     format!("{value:+.1} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bench_that_runs_alone_is_told_from_one_that_is_not_there() {
+        assert!(find("walktrees").unwrap_err().to_string().contains("runs alone"));
+        assert!(find("walktree").unwrap_err().to_string().contains("there are gcc-trace"));
+        assert_eq!(find("crtends").unwrap().name, "crtends");
+    }
 }

@@ -1,0 +1,194 @@
+//! The run: contestants take turns, each with empty caches, a first pass and a repeated one.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use pathwalk::{AtFlags, Context, Credentials, Vfs, internals};
+use pathwalk_synthfs::{Place, Shape};
+
+use super::crew::{Crew, Walk, Work, folded};
+use super::meter::{Growth, Resident};
+use super::paths::Paths;
+use super::trees::{self, Trees};
+use super::{Memory, Pass, Plan, Probe, Report, Run, Served, Used, Which, Who};
+use crate::kernel;
+use crate::machine::{self, Doing, SetUpError};
+
+/// Files of a thread in the pass that nobody measures.
+const WARM_UP_FILES: u32 = 64;
+/// Room for them, in bytes.
+const WARM_UP_BUDGET: u64 = 4 << 20;
+
+/// Walks as planned. `progress` is told some hundred times a second who walks, and how many of [`Plan::lookups`] are done.
+///
+/// Blocks until all is walked. Errors: no files to walk, trees that are not there, a budget that cannot be had, a file that cannot be asked for, an answer that
+/// is wrong.
+pub fn run(plan: &Plan, progress: &mut dyn FnMut(Who, Which, u64)) -> Result<Report, SetUpError> {
+    if plan.shape.files() == 0 {
+        let none: Result<_, &str> = Err("there are none: threads, directories and files are at least 1 each");
+        return none.doing(|| "choosing files to walk".into());
+    }
+    if let Trees::Host(dir) = &plan.trees {
+        trees::check(dir, plan.shape)?;
+    }
+    let expected = match plan.trees {
+        Trees::Synth => Some(checksum(plan.shape)),
+        Trees::Host(_) => None,
+    };
+    let mut bench = Bench {
+        plan,
+        budget: plan.budget(),
+        who: machine::credentials()?,
+        crew: Crew::new(plan.shape.threads())?,
+        resident: Resident::new()?,
+        growth: None,
+        expected,
+        done: 0,
+        progress,
+        report: Report::default(),
+    };
+    bench.warm_up()?;
+    bench.growth = Some(Growth::from(bench.resident.bytes()));
+    let contestants = plan.contestants();
+    for round in 0..plan.rounds {
+        for step in 0..contestants.len() {
+            let run = bench.turn(contestants[(round as usize + step) % contestants.len()], round)?;
+            bench.report.runs.push(run);
+        }
+    }
+    Ok(bench.report)
+}
+
+/// The checksum of a pass over computed trees.
+fn checksum(shape: Shape) -> u64 {
+    let of_thread = |thread| {
+        let directories = 0..shape.directories_each();
+        let places = directories.flat_map(|dir| (0..shape.files_each()).map(move |file| Place::File(thread, dir, file)));
+        places.fold(0, |sum, place| folded(sum, shape.inode_number(place)))
+    };
+    (0..shape.threads()).map(of_thread).fold(0, folded)
+}
+
+struct Bench<'a> {
+    plan: &'a Plan,
+    budget: u64,
+    who: Credentials,
+    crew: Crew,
+    resident: Resident,
+    /// For the first caches only: what they give back the allocator may keep, and the next are made of that.
+    growth: Option<Growth>,
+    /// Every pass has it. Over files of the host the first pass sets it.
+    expected: Option<u64>,
+    /// Files of the passes that are over.
+    done: u64,
+    progress: &'a mut dyn FnMut(Who, Which, u64),
+    report: Report,
+}
+
+/// Whose memory is watched while a pass runs.
+struct Watched<'a> {
+    vfs: &'a Vfs,
+    memory: &'a mut Memory,
+}
+
+impl Bench<'_> {
+    /// A pass over few files: afterwards stacks, allocators and the program itself are resident, and do not count as the caches' growth.
+    fn warm_up(&self) -> Result<(), SetUpError> {
+        let shape = self.plan.shape;
+        let few = shape.files_each().min(WARM_UP_FILES);
+        let few = Shape::new(shape.threads(), 1, few).doing(|| "choosing files to warm up with".into())?;
+        let context = self.context(Probe::LockFree, WARM_UP_BUDGET)?;
+        let mut memory = Memory::default();
+        let look = &mut |_| memory.look(context.vfs(), self.resident.bytes());
+        self.crew.pass(&ours(&context, few), look).doing(|| "asking pathwalk for a file, to warm up".into())?;
+        Ok(())
+    }
+
+    /// The engine over the trees, its caches empty.
+    fn context(&self, probe: Probe, budget: u64) -> Result<Context, SetUpError> {
+        let (fs, flags) = self.plan.trees.open(self.plan.shape)?;
+        let builder = Vfs::builder().budget(budget).mount_flags(flags);
+        let vfs = builder.build(fs).doing(|| format!("building a Vfs of {budget} bytes"))?;
+        internals::set_first_probe(&vfs, probe.into());
+        Ok(vfs.context(self.who.clone()))
+    }
+
+    /// Both passes of one contestant.
+    fn turn(&mut self, who: Who, round: u32) -> Result<Run, SetUpError> {
+        match who {
+            Who::Kernel => self.kernels_turn(round),
+            Who::Pathwalk(probe) => self.our_turn(probe, round),
+        }
+    }
+
+    fn kernels_turn(&mut self, round: u32) -> Result<Run, SetUpError> {
+        let Trees::Host(dir) = &self.plan.trees else { unreachable!("the kernel takes part only over files of the host") };
+        let root = trees::descriptor(dir)?;
+        let ask =
+            move |paths: &Paths| kernel::fstatat(root.as_fd(), paths.relative(), AtFlags::empty()).map(|found| found.st_ino);
+        let work: Arc<dyn Work> = Arc::new(Walk { shape: self.plan.shape, ask });
+        self.cool_down();
+        let mut pass = |which| self.pass(Who::Kernel, which, &work, None);
+        let (first, repeated) = (pass(Which::First)?, pass(Which::Repeated)?);
+        Ok(Run { who: Who::Kernel, round, first, repeated, memory: None })
+    }
+
+    fn our_turn(&mut self, probe: Probe, round: u32) -> Result<Run, SetUpError> {
+        let who = Who::Pathwalk(probe);
+        self.cool_down();
+        let context = self.context(probe, self.budget)?;
+        let work = ours(&context, self.plan.shape);
+        let mut memory = Memory { growth: self.growth.take(), ..Memory::default() };
+        let mut pass = |which| {
+            let vfs = context.vfs();
+            let start = vfs.stats();
+            let pass = self.pass(who, which, &work, Some(Watched { vfs, memory: &mut memory }))?;
+            Ok(Pass { served: Some(Served::between(&start, &vfs.stats(), pass.files)), ..pass })
+        };
+        let (first, repeated) = (pass(Which::First)?, pass(Which::Repeated)?);
+        Ok(Run { who, round, first, repeated, memory: Some(memory) })
+    }
+
+    fn pass(&mut self, who: Who, which: Which, work: &Arc<dyn Work>, mut of: Option<Watched<'_>>) -> Result<Pass, SetUpError> {
+        let Bench { resident, progress, done, .. } = self;
+        let mut look = |files| {
+            if let Some(Watched { vfs, memory }) = &mut of {
+                memory.look(vfs, resident.bytes());
+            }
+            progress(who, which, *done + files);
+        };
+        let start = Used::so_far();
+        let walked = self.crew.pass(work, &mut look).doing(|| format!("asking {} for a file", who.name()))?;
+        let used = Used::so_far().since(start);
+        let files = self.plan.shape.files();
+        self.done += files;
+        let expected = *self.expected.get_or_insert(walked.checksum);
+        if walked.checksum != expected {
+            let wrong: Result<_, &str> =
+                Err("the inode numbers that it gave are not those of the files; did somebody change them?");
+            return wrong.doing(|| format!("checking the answers of {}", who.name()));
+        }
+        Ok(Pass { seconds: walked.seconds, files, used, served: None })
+    }
+
+    /// Before a first pass over files: the kernel's caches are emptied, or there is a note that they could not be.
+    fn cool_down(&mut self) {
+        if self.plan.trees == Trees::Synth {
+            return;
+        }
+        if let Err(error) = trees::drop_kernel_caches() {
+            let note = format!(
+                "the kernel's caches were warm in first passes, its own and pathwalk's: writing \"/proc/sys/vm/drop_caches\", which takes root: {error}"
+            );
+            if !self.report.notes.contains(&note) {
+                self.report.notes.push(note);
+            }
+        }
+    }
+}
+
+/// The engine asked for each file.
+fn ours(context: &Context, shape: Shape) -> Arc<dyn Work> {
+    let context = context.clone();
+    Arc::new(Walk { shape, ask: move |paths: &Paths| context.stat(paths.absolute()).map(|found| found.ino) })
+}

@@ -1,0 +1,21 @@
+//! The budget, watched while it is used up. The only test of its process, since resident memory is the process's.
+
+use pathwalk_bench::walktrees::trees::Trees;
+use pathwalk_bench::walktrees::{Plan, Probe, Room, run};
+use pathwalk_synthfs::Shape;
+
+#[test]
+fn the_budget_holds_while_eight_threads_evict() {
+    const ENTRIES: u64 = 60_000;
+    let plan = Plan {
+        shape: Shape::new(8, 20, 500).unwrap(),
+        room: Room::Entries(ENTRIES),
+        trees: Trees::Synth,
+        probes: vec![Probe::LockFree],
+        rounds: 1,
+    };
+    let report = run(&plan, &mut |_, _, _| ()).unwrap();
+    let memory = report.runs[0].memory.unwrap();
+    assert!(memory.budget_held(), "{memory:?}");
+    assert!(memory.peak_names >= ENTRIES && memory.bytes_per_cached_file().unwrap() <= 256.0, "{memory:?}");
+}

@@ -1,0 +1,257 @@
+//! `pathwalk bench walktrees`: what can be asked for, and the run; `show` has the tables and the JSON.
+
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::{Args as ClapArgs, ValueEnum, value_parser};
+use pathwalk_bench::walktrees::trees::{self, Trees};
+use pathwalk_bench::walktrees::{Plan, Probe, Room, Shape, Which, Who, run as walk};
+
+use crate::output;
+
+/// Most threads that may be asked for.
+const MOST_THREADS: i64 = 1024;
+/// Most directories or files in one place that may be asked for.
+const MOST_IN_ONE: i64 = 100_000_000;
+/// Most entries that may be asked for: so many can be told apart.
+const MOST_ENTRIES: u64 = (1 << 31) - 1;
+/// Most rounds that may be asked for.
+const MOST_ROUNDS: i64 = 100_000;
+/// Over files of the host the contestants take turns so often.
+const ROUNDS_WITH_KERNEL: u32 = 3;
+
+const EXAMPLES: &str = "\
+What does an entry cost, how much memory does it take, and does the budget hold? Each of T threads asks for every file of a tree of its
+own, D directories of F files, by path, as a backup does: first with empty caches, then again. The trees are computed, so no disk is
+measured; or they are files below DIR, and then the kernel's stat(2) walks them as well, in turns. A first pass over files starts with a
+cold disk for both, where this process may empty the kernel's caches (as root).
+
+Examples:
+  pathwalk bench walktrees                                       20 × 100 × 1000 files, room for all
+  pathwalk bench walktrees --dirs 1000 --entries 15000000        20 million files, room for 15 million: 4 GB of memory
+  pathwalk bench walktrees --budget 64M                          what eviction costs
+  pathwalk bench walktrees --fs host:/var/tmp/trees --make --files 100
+                                                                 200,000 real files, made first, beside the kernel
+  pathwalk bench walktrees --json | jq '.runs[0].bytes_per_cached_file'
+
+What the figures say:
+  lock-free        files that the lock-free walk found alone: hits
+  handed over      files for which the locked walk had to take over, because a name was not cached or for another reason
+  asked            names that the file system was asked for, directories included
+  user, system     seconds of processors that this process used meanwhile
+  names, inodes    cached at the end, in room for so many
+  grown by, peak   resident memory, against what it was before the caches were made; stacks and the program itself not counted. Of the
+                   first caches only: later ones are made of memory that the allocator kept
+  bytes a file     what it has grown by, for each cached inode, all included: tables, locks, the file system's own memory
+  held             in no sample, some hundred a second, were more slots in use than there are, or was more memory resident than the
+                   budget allows (what the file system says it holds is not part of the budget)";
+
+/// Many threads, each asking for every file of a tree of its own, by path: cold and warm, within a budget
+#[derive(ClapArgs, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WalktreesArgs {
+    /// How many threads walk at once
+    #[arg(long, value_name = "T", default_value_t = 20, value_parser = value_parser!(u32).range(1..=MOST_THREADS))]
+    threads: u32,
+    /// Directories of each thread
+    #[arg(long, value_name = "D", default_value_t = 100, value_parser = value_parser!(u32).range(1..=MOST_IN_ONE))]
+    dirs: u32,
+    /// Files in each directory
+    #[arg(long, value_name = "F", default_value_t = 1000, value_parser = value_parser!(u32).range(1..=MOST_IN_ONE))]
+    files: u32,
+    /// What the caches may take, in bytes; K, M, G and T are powers of 1024 [default: room for all]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, conflicts_with = "entries")]
+    budget: Option<u64>,
+    /// The same as room for so many files or directories
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MOST_ENTRIES))]
+    entries: Option<u64>,
+    /// What is walked: computed trees, or those below a directory
+    #[arg(long, value_name = "synth|host:DIR", default_value = "synth", value_parser = trees)]
+    fs: Trees,
+    /// Make the trees below DIR first, of empty files; what is there stays
+    #[arg(long)]
+    make: bool,
+    /// How the inode cache is probed before any lock is taken; several take turns
+    #[arg(long, value_name = "PROBE", value_delimiter = ',', default_value = "lockfree")]
+    probe: Vec<ProbeArg>,
+    /// How often all take their turns, each with empty caches [default: 3 beside the kernel, else 1]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
+    rounds: Option<u32>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// A [`Probe`] as an argument.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum ProbeArg {
+    /// Without a lock: what ships
+    Lockfree,
+    /// Under the lock of the key's bucket
+    Locked,
+    /// Under one lock for all
+    Global,
+}
+
+impl From<ProbeArg> for Probe {
+    fn from(arg: ProbeArg) -> Probe {
+        match arg {
+            ProbeArg::Lockfree => Probe::LockFree,
+            ProbeArg::Locked => Probe::Locked,
+            ProbeArg::Global => Probe::Global,
+        }
+    }
+}
+
+impl WalktreesArgs {
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let room = match (self.budget, self.entries) {
+            (Some(bytes), _) => Room::Bytes(bytes),
+            (None, Some(entries)) => Room::Entries(entries),
+            (None, None) => Room::All,
+        };
+        let usual = if self.fs == Trees::Synth { 1 } else { ROUNDS_WITH_KERNEL };
+        let mut probes: Vec<Probe> = Vec::new();
+        for probe in self.probe.iter().map(|probe| Probe::from(*probe)) {
+            if probes.contains(&probe) {
+                bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
+            }
+            probes.push(probe);
+        }
+        Ok(Plan {
+            shape: Shape::new(self.threads, self.dirs, self.files)?,
+            room,
+            trees: self.fs.clone(),
+            probes,
+            rounds: self.rounds.unwrap_or(usual),
+        })
+    }
+}
+
+/// Runs it and prints what came out.
+pub(super) fn run(args: &WalktreesArgs) -> anyhow::Result<ExitCode> {
+    let plan = args.plan()?;
+    if args.make {
+        make(&plan)?;
+    }
+    let bar = output::progress(plan.lookups(), "", "files");
+    let mut now = None;
+    let report = walk(&plan, &mut |who, which, done| {
+        if now.replace((who, which)) != Some((who, which)) {
+            bar.set_message(doing(who, which));
+        }
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let report = report?;
+    if args.json {
+        output::print_json(&show::json(&plan, &report))?;
+    } else {
+        output::print(&show::text(&plan, &report))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn make(plan: &Plan) -> anyhow::Result<()> {
+    let Trees::Host(dir) = &plan.trees else {
+        bail!("--make makes files, and computed trees have none: say where with --fs host:DIR");
+    };
+    let bar = output::progress(plan.shape.files(), "making files", "files");
+    let outcome = trees::make(dir, plan.shape, &mut |made| bar.set_position(made));
+    bar.finish_and_clear();
+    Ok(outcome?)
+}
+
+fn doing(who: Who, which: Which) -> String {
+    match who {
+        Who::Kernel => format!("{}, {}", who.name(), which.name()),
+        Who::Pathwalk(probe) => format!("{} {}, {}", who.name(), probe.name(), which.name()),
+    }
+}
+
+fn trees(text: &str) -> Result<Trees, String> {
+    match text.split_once(':') {
+        None if text == "synth" => Ok(Trees::Synth),
+        Some(("host", dir)) if !dir.is_empty() => Ok(Trees::Host(PathBuf::from(dir))),
+        _ => Err("there are synth and host:DIR".into()),
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|last: char| !last.is_ascii_digit());
+    let shift = match &text[digits.len()..] {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        unit => return Err(format!("unknown unit \"{}\": there are K, M, G and T", unit.escape_debug())),
+    };
+    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| "more than 64 bits can count".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, BenchArgs, Command};
+    use crate::bench::Own;
+
+    fn parsed(args: &[&str]) -> Result<WalktreesArgs, String> {
+        let line = ["pathwalk", "bench", "walktrees"].iter().chain(args);
+        match Args::try_parse_from(line).map_err(|error| error.to_string())?.command {
+            Command::Bench(BenchArgs { own: Some(Own::Walktrees(args)), .. }) => Ok(args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_planned() {
+        let plan = parsed(&[]).unwrap().plan().unwrap();
+        assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(20, 100, 1000).unwrap(), Room::All, 1));
+        assert_eq!((plan.trees, plan.probes), (Trees::Synth, vec![Probe::LockFree]));
+        let line = "--threads 2 --dirs 3 --files 4 --entries 5 --probe global,lockfree --fs host:/a:b";
+        let plan = parsed(&line.split(' ').collect::<Vec<_>>()).unwrap().plan().unwrap();
+        assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(2, 3, 4).unwrap(), Room::Entries(5), 3));
+        assert_eq!((plan.trees, plan.probes), (Trees::Host("/a:b".into()), vec![Probe::Global, Probe::LockFree]));
+        for (text, bytes) in [("12345", 12345), ("64K", 64 << 10), ("3M", 3 << 20), ("4G", 4 << 30), ("1T", 1 << 40)] {
+            assert_eq!(parsed(&["--budget", text]).unwrap().plan().unwrap().room, Room::Bytes(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        let cases: [(&[&str], &str); 15] = [
+            (&["--threads", "0"], "threads"),
+            (&["--threads", "1025"], "threads"),
+            (&["--dirs", "-1"], "-1"),
+            (&["--files", "many"], "files"),
+            (&["--budget", "4X"], "unknown unit \"X\""),
+            (&["--budget", "G"], "budget"),
+            (&["--budget", ""], "budget"),
+            (&["--budget", "4é"], "unknown unit"),
+            (&["--budget", "99999999999T"], "more than 64 bits"),
+            (&["--budget", "1G", "--entries", "5"], "cannot be used with"),
+            (&["--entries", "0"], "entries"),
+            (&["--entries", "2147483648"], "entries"),
+            (&["--fs", "ext4"], "there are synth and host:DIR"),
+            (&["--fs", "host:"], "there are synth and host:DIR"),
+            (&["--probe", "quick"], "possible values: lockfree, locked, global"),
+        ];
+        for (args, says) in cases {
+            let error = parsed(args).expect_err("bad arguments");
+            assert!(error.contains(says), "{args:?}: {error}");
+        }
+        let refused = |args: &[&str]| run(&parsed(args).unwrap()).unwrap_err().to_string();
+        assert!(refused(&["--make"]).contains("--fs host:DIR"));
+        assert!(refused(&["--probe", "global,global"]).contains("\"global\" is asked for twice"));
+        assert!(refused(&["--budget", "1K"]).contains("1024 bytes"));
+        let most = ["--threads", "1024", "--dirs", "100000000", "--files", "100000000", "--probe", "lockfree"];
+        assert!(parsed(&most).unwrap().plan().is_ok(), "10 million million million can still be numbered");
+    }
+}

@@ -1,0 +1,104 @@
+//! The file system itself: what the engine asks, computed.
+
+use pathwalk::{Attributes, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs};
+
+use crate::listing::Opened;
+use crate::names::{self, DIRECTORY, FILE, THREAD};
+use crate::{Delay, Place, Shape};
+
+/// `f_type` of a computed tree: "synt" in ASCII.
+const KIND: u64 = 0x7379_6e74;
+
+/// A computed tree. The crate's page says what is in it; what it costs to make one: nothing.
+///
+/// All nodes belong to root; directories have mode 0755, files 0644 and no data.
+#[derive(Clone, Copy, Debug)]
+pub struct SynthFs {
+    shape: Shape,
+    delay: Delay,
+}
+
+impl SynthFs {
+    /// A tree of this shape, without delay.
+    pub fn new(shape: Shape) -> SynthFs {
+        SynthFs { shape, delay: Delay::None }
+    }
+
+    /// The same, but every answer takes so long.
+    #[must_use]
+    pub fn with_delay(mut self, delay: Delay) -> SynthFs {
+        self.delay = delay;
+        self
+    }
+
+    /// Its shape.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn node(&self, place: Place) -> Node {
+        Node::new(place.key(), self.attributes_of(place))
+    }
+
+    #[inline]
+    fn attributes_of(&self, place: Place) -> Attributes {
+        // A directory has a link from above, one from itself, and one from each directory in it.
+        let (kind, mode, nlink) = match place {
+            Place::Root => (FileType::Directory, 0o755, self.shape.threads.saturating_add(2)),
+            Place::Thread(_) => (FileType::Directory, 0o755, self.shape.directories.saturating_add(2)),
+            Place::Directory(..) => (FileType::Directory, 0o755, 2),
+            Place::File(..) => (FileType::Regular, 0o644, 1),
+        };
+        Attributes { nlink, ino: self.shape.inode_number(place), ..Attributes::new(kind, mode) }
+    }
+
+    /// The place of a key. `ESTALE` for one that this tree has not handed out.
+    fn place(&self, key: NodeKey) -> Result<Place, Errno> {
+        self.shape.place(key).ok_or(Errno::ESTALE)
+    }
+}
+
+impl FileSystem for SynthFs {
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(self.node(Place::Root))
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        self.delay.pass();
+        let name = name.bytes();
+        let place = match self.place(dir.key())? {
+            Place::Root => names::number(name, THREAD, self.shape.threads).map(Place::Thread),
+            Place::Thread(of) => {
+                names::number(name, DIRECTORY, self.shape.directories).map(|number| Place::Directory(of, number))
+            }
+            Place::Directory(of, dir) => names::number(name, FILE, self.shape.files).map(|number| Place::File(of, dir, number)),
+            Place::File(..) => return Err(Errno::ENOTDIR),
+        };
+        Ok(place.map(|place| self.node(place)))
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        self.delay.pass();
+        Ok(self.attributes_of(self.place(node)?))
+    }
+
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.delay.pass();
+        if what_for.contains(OpenFor::WRITE) {
+            return Err(Errno::EROFS);
+        }
+        Ok(Box::new(Opened { shape: self.shape, delay: self.delay, place: self.place(node)? }))
+    }
+
+    fn create_unnamed(&self, _dir: &Directory<'_>, _new: &NewNode<'_>) -> Result<Node, Errno> {
+        Err(Errno::EROFS)
+    }
+
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        Ok(StatFs { kind: KIND, block_size: 4096, files: self.shape.nodes(), name_max: 255, ..StatFs::default() })
+    }
+
+    fn memory(&self) -> u64 {
+        size_of::<SynthFs>() as u64
+    }
+}

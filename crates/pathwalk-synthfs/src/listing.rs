@@ -1,0 +1,63 @@
+//! An open file or directory: no data, and listings that are computed from a cookie on.
+
+use std::ops::ControlFlow;
+
+use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, OpenFile};
+
+use crate::names::{self, Buffer, DIRECTORY, FILE, THREAD};
+use crate::{Delay, Place, Shape};
+
+/// What was opened. A cookie is the number of an entry above [`FIRST_COOKIE`].
+pub(crate) struct Opened {
+    pub(crate) shape: Shape,
+    pub(crate) delay: Delay,
+    pub(crate) place: Place,
+}
+
+impl Opened {
+    /// Letter, count and type of what is in it; `None` in a file.
+    fn contents(&self) -> Option<(u8, u32, FileType)> {
+        match self.place {
+            Place::Root => Some((THREAD, self.shape.threads, FileType::Directory)),
+            Place::Thread(_) => Some((DIRECTORY, self.shape.directories, FileType::Directory)),
+            Place::Directory(..) => Some((FILE, self.shape.files, FileType::Regular)),
+            Place::File(..) => None,
+        }
+    }
+
+    /// What has this number in it; in a file, the file.
+    fn below(&self, number: u32) -> Place {
+        match self.place {
+            Place::Root => Place::Thread(number),
+            Place::Thread(of) => Place::Directory(of, number),
+            Place::Directory(of, dir) => Place::File(of, dir, number),
+            file @ Place::File(..) => file,
+        }
+    }
+}
+
+impl OpenFile for Opened {
+    fn read_at(&self, _buffer: &mut [u8], _offset: u64) -> Result<usize, Errno> {
+        match self.place {
+            Place::File(..) => Ok(0),
+            _ => Err(Errno::EISDIR),
+        }
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.delay.pass();
+        let (letter, count, kind) = self.contents().ok_or(Errno::ENOTDIR)?;
+        // The entry behind the cookie; a cookie below the first is before all.
+        let first = (from + 1).saturating_sub(FIRST_COOKIE).min(u64::from(count)) as u32;
+        let mut buffer = Buffer::default();
+        for number in first..count {
+            let place = self.below(number);
+            let name = names::write(letter, number, &mut buffer);
+            let cookie = FIRST_COOKIE + u64::from(number);
+            if each(Entry { name, key: place.key(), ino: self.shape.inode_number(place), kind, cookie }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! How many there are of what, and the arithmetic of keys and inode numbers.
+//!
+//! A key is three numbers of 32 bits, each one more than the number in the name; 0 is "not so deep". Inode numbers are dense: 1 is the root, then
+//! comes each directory before what is in it.
+
+use pathwalk::NodeKey;
+
+/// How many directories and files there are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Shape {
+    pub(crate) threads: u32,
+    pub(crate) directories: u32,
+    pub(crate) files: u32,
+    /// Nodes in each directory of a thread, itself included.
+    in_directory: u64,
+    /// The same of a thread.
+    in_thread: u64,
+}
+
+/// A tree would have more nodes than there are inode numbers: 2⁶⁴.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{threads} × {directories} × {files} files are more than inode numbers of 64 bits can tell apart: choose fewer")]
+pub struct TooManyNodes {
+    threads: u32,
+    directories: u32,
+    files: u32,
+}
+
+/// A node of the tree, by its numbers, which count from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Place {
+    /// The root.
+    Root,
+    /// A thread's directory: `/t7`.
+    Thread(u32),
+    /// A directory in it: thread, directory, as `/t7/d12`.
+    Directory(u32, u32),
+    /// A file: thread, directory, file, as `/t7/d12/f345`.
+    File(u32, u32, u32),
+}
+
+impl Shape {
+    /// So many threads' directories, directories in each of them, and files in each of those. Each may be 0 to 2³²−1.
+    ///
+    /// [`TooManyNodes`] where 64 bits are not enough to number all nodes.
+    pub fn new(threads: u32, directories: u32, files: u32) -> Result<Shape, TooManyNodes> {
+        let in_directory = u64::from(files) + 1;
+        let in_thread = u64::from(directories).checked_mul(in_directory).and_then(|below| below.checked_add(1));
+        // The root is one more.
+        let countable = |in_thread: &u64| u64::from(threads).checked_mul(*in_thread).is_some_and(|below| below < u64::MAX);
+        match in_thread.filter(countable) {
+            Some(in_thread) => Ok(Shape { threads, directories, files, in_directory, in_thread }),
+            None => Err(TooManyNodes { threads, directories, files }),
+        }
+    }
+
+    /// Directories of threads.
+    pub fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// Directories in each of those.
+    pub fn directories_each(&self) -> u32 {
+        self.directories
+    }
+
+    /// Files in each of these.
+    pub fn files_each(&self) -> u32 {
+        self.files
+    }
+
+    /// Files in the whole tree.
+    pub fn files(&self) -> u64 {
+        u64::from(self.threads) * u64::from(self.directories) * u64::from(self.files)
+    }
+
+    /// Nodes in the whole tree: files, directories and the root.
+    pub fn nodes(&self) -> u64 {
+        1 + u64::from(self.threads) * self.in_thread
+    }
+
+    /// The inode number of a node: 1 to [`nodes`](Self::nodes), each once. Of a place that is not in the tree it means nothing.
+    #[inline]
+    pub fn inode_number(&self, place: Place) -> u64 {
+        let thread = |thread| 2 + u64::from(thread) * self.in_thread;
+        let directory = |of, directory| thread(of) + 1 + u64::from(directory) * self.in_directory;
+        match place {
+            Place::Root => 1,
+            Place::Thread(number) => thread(number),
+            Place::Directory(of, number) => directory(of, number),
+            Place::File(of, dir, file) => directory(of, dir) + 1 + u64::from(file),
+        }
+    }
+
+    /// The place of a key, if it is in the tree.
+    #[inline]
+    pub fn place(&self, key: NodeKey) -> Option<Place> {
+        let [thread, directory, file] = [64, 32, 0].map(|shift| (key.0 >> shift) as u32);
+        let place = match (thread, directory, file) {
+            (0, 0, 0) => Place::Root,
+            (1.., 0, 0) => Place::Thread(thread - 1),
+            (1.., 1.., 0) => Place::Directory(thread - 1, directory - 1),
+            (1.., 1.., 1..) => Place::File(thread - 1, directory - 1, file - 1),
+            _ => return None,
+        };
+        let is_there = thread <= self.threads && directory <= self.directories && file <= self.files && key.0 >> 96 == 0;
+        is_there.then_some(place)
+    }
+}
+
+impl Place {
+    /// Its key.
+    #[inline]
+    pub fn key(self) -> NodeKey {
+        let (thread, directory, file) = match self {
+            Place::Root => (0, 0, 0),
+            Place::Thread(thread) => (from_1(thread), 0, 0),
+            Place::Directory(thread, directory) => (from_1(thread), from_1(directory), 0),
+            Place::File(thread, directory, file) => (from_1(thread), from_1(directory), from_1(file)),
+        };
+        NodeKey(thread << 64 | directory << 32 | file)
+    }
+}
+
+/// Numbered from 1, so that 0 is left to say that there is none.
+fn from_1(number: u32) -> u128 {
+    u128::from(number) + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_numbered_is_refused() {
+        let most = u32::MAX;
+        let error = Shape::new(most, most, most).unwrap_err().to_string();
+        assert!(error.contains("4294967295 × 4294967295 × 4294967295"), "{error}");
+        assert!(Shape::new(2, most, most).is_err());
+        let shape = Shape::new(1, most, most - 1).unwrap();
+        assert_eq!(shape.inode_number(Place::File(0, most - 1, most - 2)), shape.nodes());
+        assert_eq!(shape.nodes(), 2 + u64::from(most) * u64::from(most));
+        let shape = Shape::new(most, 1, most - 1).unwrap();
+        assert_eq!(shape.inode_number(Place::File(most - 1, 0, most - 2)), shape.nodes());
+    }
+
+    #[test]
+    fn keys_that_nobody_handed_out_are_nowhere() {
+        let shape = Shape::new(2, 3, 4).unwrap();
+        for key in [1, 4 << 32, 1 << 64 | 1, 3 << 64, 1 << 64 | 4 << 32, 1 << 64 | 1 << 32 | 5, 1 << 96, u128::MAX] {
+            assert_eq!(shape.place(NodeKey(key)), None, "{key:x}");
+        }
+    }
+}
