@@ -9,7 +9,9 @@ use crate::icache::probe::Found;
 use crate::memory::reclaim::Short;
 use crate::ops;
 use crate::ops::change::Made;
-use crate::{Access, At, Attributes, Context, Errno, Handle, InodeCache, Name, NewNode, NodeKey, RenameFlags, SetAttributes, Vfs};
+use crate::{
+    Access, At, Attributes, Context, Errno, Handle, InodeCache, Name, NewNode, NodeKey, RenameFlags, SetAttributes, Vfs,
+};
 
 /// `Context::access` through a variant of the walk.
 #[inline]
