@@ -1,4 +1,4 @@
-//! Readers beside a thread that renames, one that creates, unlinks and changes permissions, and one that evicts. Every answer
+//! Readers beside a thread that renames, one that creates, unlinks and changes permissions, one that evicts, and one that lists. Every answer
 //! must have been true at some instant while it was being looked for.
 //!
 //! It counts iterations, so that it asks the same on a slow machine; `PATHWALK_STRESS_SECONDS=600` makes each test go on for
@@ -50,6 +50,7 @@ fn storm(budget: u64, eviction: Eviction) {
         scope.spawn(|| world.rename_again_and_again());
         scope.spawn(|| world.create_again_and_again());
         scope.spawn(|| world.evict_again_and_again(eviction));
+        scope.spawn(|| world.list_again_and_again());
     });
     println!("{} renames, {} creations and removals", world.swapped.begun() * 4, world.churned[0].begun() * 6);
     println!("{:?}", world.vfs.stats());

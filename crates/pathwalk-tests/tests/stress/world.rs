@@ -1,9 +1,11 @@
 //! The tree that is looked at and changed, and what is true of it in each state.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pathwalk::{
-    Context, Credentials, Errno, FileType, Handle, Name, NewKind, NewNode, RenameFlags, SetAttributes, Vfs, internals,
+    At, Context, Credentials, Errno, FileType, Handle, Name, NewKind, NewNode, OpenFlags, RenameFlags, SetAttributes, Vfs,
+    internals,
 };
 use pathwalk_memfs::MemFs;
 
@@ -168,6 +170,25 @@ impl World {
                 511 => self.vfs.invalidate_subtree(&always).expect("invalidate"),
                 _ => std::thread::yield_now(),
             }
+        }
+    }
+
+    /// Lists directories until nobody reads any more: afterwards all their names are cached, and what is not is absent without asking.
+    pub(crate) fn list_again_and_again(&self) {
+        let root = self.root();
+        let others = ["/swap", "/pair", "/left", "/right", "/churn", "/guard", "/always"].map(String::from);
+        let dirs: Vec<_> = others.into_iter().chain((0..DIRECTORIES).map(|dir| format!("/always/{dir}"))).collect();
+        for path in dirs.iter().cycle().take_while(|_| self.is_read()) {
+            let dir = root.open(At::Cwd, path, &OpenFlags::READ.into()).expect("a directory that is always there");
+            let mut names = 0;
+            dir.read_dir(|_| {
+                names += 1;
+                ControlFlow::Continue(())
+            })
+            .expect("a listing");
+            let all = if path.starts_with("/always/") { FILES + 2 } else { 2 };
+            assert!(names >= all, "{path} has {names} names");
+            std::thread::yield_now();
         }
     }
 
