@@ -100,9 +100,10 @@ fn growth_stays_within_the_budget() {
             }
         };
         fill(&context, TIMES_OVER * capacity, &mut look);
-        // Each of these has an inode, which an absence has not: now both pools are full.
+        // Each of these has an inode, which an absence has not: now both pools are full. Twice, so that they are hit, and take the places of what was
+        // hit before, absences among it; what is asked for once does not.
         for n in files().take(TIMES_OVER as usize * capacity as usize) {
-            Entry::nth(n).check(&context);
+            (0..2).for_each(|_| Entry::nth(n).check(&context));
             look(n);
         }
         look(0);
@@ -129,7 +130,8 @@ fn names_without_side_lines_fill_all_dentries() {
         Entry::nth(n).check(&context);
     }
     let stats = context.vfs().stats();
-    assert_eq!(stats.dentries.used, u64::from(capacity));
+    // A few are evicted at once.
+    assert!(stats.dentries.used > u64::from(capacity - capacity / 64), "{stats:?}");
     assert!(stats.evictions > 0);
 }
 
