@@ -91,7 +91,11 @@ impl Core {
 
     /// Some cached child, pinned, or `None`.
     pub(crate) fn any_child(&self, parent: DentryId) -> Option<DentryId> {
-        let _held = self.dentries.children_lock(parent);
+        self.first_listed(parent, &self.dentries.children_lock(parent))
+    }
+
+    /// The same by somebody who holds the children lock.
+    pub(crate) fn first_listed(&self, parent: DentryId, _held: &MutexGuard<'_, ()>) -> Option<DentryId> {
         let child = DentryId(self.dentries.first_child(parent).load(Ordering::Relaxed) as u32);
         (child != DentryId::NONE).then(|| self.pin_listed(child))
     }

@@ -103,6 +103,13 @@ impl Core {
         word.store(u64::from(note) << 32 | u64::from(child), Ordering::Relaxed);
     }
 
+    /// Of a dentry that is about to become a new directory, in which nothing is: before it is one, so that nobody can have made anything. Without its
+    /// lock: of what is no directory nobody looks at the note or the children, and whoever finds it to be one sees the note. The lock
+    /// of the directory above is held exclusively.
+    pub(crate) fn begin_complete(&self, id: DentryId) {
+        self.dentries.first_child(id).store(u64::from(ALL) << 32, Ordering::Relaxed);
+    }
+
     /// A name may be there that is not cached.
     pub(crate) fn no_longer_complete(&self, dir: DentryId) {
         self.set_known(dir, Known::Nothing, &self.dentries.children_lock(dir));

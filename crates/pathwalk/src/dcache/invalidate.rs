@@ -3,6 +3,7 @@
 //! What is pinned stays pinned, unhashed, and finds its place again when its name is looked up; what is idle is evicted.
 
 use super::children::NameIs;
+use super::complete::Known;
 use super::dentry::{DentryId, InodeId, flags};
 use crate::memory::dir_lock;
 use crate::sync::Ordering;
@@ -70,11 +71,13 @@ impl Core {
         if self.dentries.first_child(dir).load(Ordering::Relaxed) == 0 {
             return;
         }
-        while let Some(child) = self.any_child(dir) {
-            self.unhash(dir, child, NameIs::Gone, &self.dentries.children_lock(dir));
+        loop {
+            let held = self.dentries.children_lock(dir);
+            let Some(child) = self.first_listed(dir, &held) else { return self.set_known(dir, Known::Nothing, &held) };
+            self.unhash(dir, child, NameIs::Gone, &held);
+            drop(held);
             self.discard(child);
         }
-        self.no_longer_complete(dir);
     }
 
     /// Evicts an entry that was dropped. Of its node nothing is known any more: somebody else may hold it, or be about to find it by its

@@ -1,7 +1,7 @@
 //! A dentry gets another parent or another name.
 //!
 //! A reader who looks for the new name meanwhile may miss it, which sends him to the directory's lock; he never sees it
-//! absent. Moves are counted, so that whoever walks up (a path, an ancestor test) can tell whether the way changed under
+//! absent. Moves of directories are counted, so that whoever walks up (a path, an ancestor test) can tell whether the way changed under
 //! him.
 
 use super::children::NameIs;
@@ -21,8 +21,8 @@ use crate::vfs::Core;
 pub(crate) struct Moves {
     /// Taken before any directory's lock; makes "is an ancestor of" hold still.
     between_directories: Mutex<()>,
-    /// A sequence count around every move; of moves in one directory too, and those may run at once in two, so it counts
-    /// those begun (high half) and those ended (low half).
+    /// A sequence count around every move of a directory; of moves in one directory too, and those may run at once in two, so it counts
+    /// those begun (high half) and those ended (low half). Other moves show in the dentry's own count.
     count: AtomicU64,
 }
 
@@ -96,7 +96,7 @@ impl Core {
     pub(crate) fn move_dentry(&self, id: DentryId, to: DentryId, name: NewName<'_>) {
         let from = self.dentries.parent(id);
         {
-            let _move = self.moves.begin();
+            let _move = self.begin_move([id]);
             let (first, _second) = self.both_children_locks(from, to);
             self.unhash(from, id, NameIs::Gone, &first);
             self.write_name(id, to, name);
@@ -108,22 +108,26 @@ impl Core {
         }
     }
 
+    /// Counts a move, if anything below could see it.
+    fn begin_move(&self, moved: impl IntoIterator<Item = DentryId>) -> Option<MoveGuard<'_>> {
+        let is_directory = |id: DentryId| self.dentries.word(id) & flags::DIRECTORY != 0;
+        moved.into_iter().any(is_directory).then(|| self.moves.begin())
+    }
+
     /// Swaps the places of two dentries, both shown. As [`move_dentry`](Self::move_dentry); `a_gets` is the name of `b` and the other way round.
     ///
     /// Both counts are odd until both have their new names: nobody finds one name with two dentries.
     pub(crate) fn exchange_dentries(&self, a: DentryId, a_gets: NewName<'_>, b: DentryId, b_gets: NewName<'_>) {
         let (of_a, of_b) = (self.dentries.parent(a), self.dentries.parent(b));
-        let _move = self.moves.begin();
+        let _move = self.begin_move([a, b]);
         let (_first, _second) = self.both_children_locks(of_a, of_b);
         let (writing_a, writing_b) =
             (seqcount::write(&self.dentries.line(a)[WORD]), seqcount::write(&self.dentries.line(b)[WORD]));
-        let table = self.dentries.table();
-        table.remove(self.hash_of(of_a, a), a.0);
-        table.remove(self.hash_of(of_b, b), b.0);
+        let (hash_of_a, hash_of_b) = (self.hash_of(of_a, a), self.hash_of(of_b, b));
         self.set_name(a, of_b, a_gets);
         self.set_name(b, of_a, b_gets);
-        table.put(self.hash_of(of_b, a), a.0);
-        table.put(self.hash_of(of_a, b), b.0);
+        self.dentries.table().replace(hash_of_a, a.0, b.0);
+        self.dentries.table().replace(hash_of_b, b.0, a.0);
         if of_a != of_b {
             self.list_remove(of_a, a);
             self.list_remove(of_b, b);
@@ -182,9 +186,10 @@ impl Core {
     /// The path of a dentry that the caller has a pin on, from the root of the `Vfs`. `ENOENT` if it, or a directory above, was removed.
     pub(crate) fn path_of(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
         loop {
-            let before = self.moves.still();
+            let (before, word) = (self.moves.still(), seqcount::sample_even(&self.dentries.line(id)[WORD]));
             let path = self.path_once(id);
-            if !self.moves.moved_since(before) {
+            // The dentry's own name, or that it has been removed; and those of the directories above.
+            if seqcount::unchanged(&self.dentries.line(id)[WORD], word) && !self.moves.moved_since(before) {
                 return path;
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::Errno;
 use crate::limits::NAME_MAX;
+use crate::walk::swar::has_nul_or_slash;
 
 /// A component as a file system gets to see it: 1 to 255 bytes, no slash, no NUL, neither `.` nor `..`.
 ///
@@ -18,7 +19,7 @@ impl<'a> Name<'a> {
             [] => Err(Errno::ENOENT),
             b"." | b".." => Err(Errno::EINVAL),
             _ if bytes.len() > NAME_MAX => Err(Errno::ENAMETOOLONG),
-            _ if bytes.iter().any(|b| matches!(b, b'/' | 0)) => Err(Errno::EINVAL),
+            _ if has_nul_or_slash(bytes) => Err(Errno::EINVAL),
             _ => Ok(Name(bytes)),
         }
     }

@@ -124,20 +124,29 @@ impl TableView<'_> {
 
     /// Clears the entry of this slot. The caller holds the lock of its key. Whether it was there.
     pub(crate) fn remove(self, hash: u64, slot: u32) -> bool {
-        let home = self.home(hash);
-        let mut at = home;
+        let was_in = self.line_where(hash, |word| clear(word, slot));
+        was_in.inspect(|line| self.unpass(self.home(hash), *line)).is_some()
+    }
+
+    /// Puts the slot `by` where this one is, whose key it has from now on. The caller holds the lock of that key. Whether this one was there.
+    pub(crate) fn replace(self, hash: u64, slot: u32, by: u32) -> bool {
+        self.line_where(hash, |word| change_slot(word, hash, slot, by)).is_some()
+    }
+
+    /// The first line on a key's way where something could be done to an entry.
+    fn line_where(self, hash: u64, done: impl Fn(&AtomicU64) -> bool) -> Option<usize> {
+        let mut at = self.home(hash);
         for _ in 0..self.0.len() {
             let line = &self.0[at];
-            if line.iter().any(|word| clear(word, slot)) {
-                self.unpass(home, at);
-                return true;
+            if done(&line[place(hash)]) || line.iter().any(&done) {
+                return Some(at);
             }
             if line[0].load(Ordering::Relaxed) & PASSED == 0 {
-                return false;
+                return None;
             }
             at = self.after(at);
         }
-        false
+        None
     }
 
     /// An entry whose home is `from` left the line `to`: the lines before it are passed by one fewer.
@@ -180,6 +189,13 @@ fn fill(word: &AtomicU64, entry: u64) -> bool {
 fn clear(word: &AtomicU64, slot: u32) -> bool {
     let if_it_is = |now: u64| (slot_of(now) == slot).then_some(now & PASSED);
     word.fetch_update(Ordering::Release, Ordering::Relaxed, if_it_is).is_ok()
+}
+
+/// Two that are exchanged may be in one line for a moment under the same slot: so it has to be of this key.
+fn change_slot(word: &AtomicU64, hash: u64, slot: u32, by: u32) -> bool {
+    let is_it = |now: u64| slot_of(now) == slot && same_tag(now, hash);
+    let changed = |now: u64| is_it(now).then_some(now & u64::from(u32::MAX) | u64::from(by) << SLOT_SHIFT);
+    word.fetch_update(Ordering::Release, Ordering::Relaxed, changed).is_ok()
 }
 
 fn pass(first: &AtomicU64) {
@@ -235,6 +251,24 @@ mod tests {
         (1..=60).for_each(|slot| table.view().put(u64::from(slot) << 60, slot));
         assert!((1..=60).all(|slot| find(&table, u64::from(slot) << 60, slot)));
         assert!(!find(&table, 0, 61));
+    }
+
+    #[test]
+    fn two_exchange_their_keys() {
+        let passed = |table: &Table| table.view().0.iter().any(|line| line[0].load(Ordering::Relaxed) & PASSED != 0);
+        for (of_a, of_b) in [(3 << 60, 5 << 60), (7, 7 | 1 << 24), (7, 1 << 63 | 7)] {
+            let table = Table::new(24).unwrap();
+            let (a, b) = (21, 22);
+            (1..=8).for_each(|slot| table.view().put(9, slot));
+            table.view().put(of_a, a);
+            table.view().put(of_b, b);
+            assert!(table.view().replace(of_a, a, b) && table.view().replace(of_b, b, a));
+            assert!(find(&table, of_a, b) && find(&table, of_b, a));
+            assert!(table.view().remove(of_a, b) && table.view().remove(of_b, a));
+            assert!(!table.view().replace(of_a, b, a));
+            (1..=8).for_each(|slot| assert!(table.view().remove(9, slot)));
+            assert!(!passed(&table));
+        }
     }
 
     #[test]

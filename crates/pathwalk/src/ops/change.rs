@@ -43,8 +43,7 @@ impl Core {
         let node = self.with_room(|| self.fs.create(&Directory::new(self, dir), name, &new))?;
         self.mark_stale(self.dentries.inode(dir));
         if new.kind == NewKind::Directory && self.absence_lasts() {
-            // Nothing is in it. Before it is one: nobody can have made anything.
-            self.set_known(entry.id(), Known::All, &self.dentries.children_lock(entry.id()));
+            self.begin_complete(entry.id());
         }
         match self.iget(entry.id(), &node, reserved, None) {
             Ok(()) => Ok(Made::New(entry)),
@@ -192,29 +191,28 @@ impl Core {
     /// lock is exact.
     fn entry_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
         let found = self.find_pinned(dir, name.bytes()).map(|id| Pinned::new(self, id));
-        let (entry, is_shown) = match found {
-            Some(found) if self.dentries.word(found.id()) & flags::LISTED == 0 => return Ok(found),
-            Some(listed) => (listed, true),
-            None => (Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?), false),
-        };
-        if is_shown || !self.is_known_absent(dir) {
-            self.ask_for(dir, name, &entry)?;
-        } else {
-            self.make_negative(entry.id());
+        match found {
+            Some(found) if self.dentries.word(found.id()) & flags::LISTED == 0 => Ok(found),
+            Some(listed) => self.ask_for(dir, name, &listed).map(|()| listed),
+            None => self.new_entry_in(dir, name),
         }
-        if !is_shown {
-            self.hash_in(dir, entry.id(), &self.dentries.children_lock(dir));
-        }
-        Ok(entry)
     }
 
-    /// Whether a name of which nothing is cached is absent.
-    fn is_known_absent(&self, dir: DentryId) -> bool {
-        let is_absent = self.known(dir, &self.dentries.children_lock(dir)) == Known::All;
-        if is_absent {
+    /// The same of a name that is not cached.
+    fn new_entry_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
+        let entry = Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
+        let mut held = self.dentries.children_lock(dir);
+        if self.known(dir, &held) == Known::All {
+            self.make_negative(entry.id());
             self.counters.known_absent();
+        } else {
+            drop(held);
+            self.ask_for(dir, name, &entry)?;
+            held = self.dentries.children_lock(dir);
         }
-        is_absent
+        self.hash_in(dir, entry.id(), &held);
+        drop(held);
+        Ok(entry)
     }
 
     /// Asks the file system what has a name, and gives the answer to its entry.

@@ -10,6 +10,7 @@ use crate::dcache::dentry::{DentryId, flags};
 use crate::permission::Access;
 use crate::vfs::Pinned;
 use crate::walk::last::Ending;
+use crate::walk::swar::last_slash;
 use crate::walk::{Env, Follow, start};
 
 /// The last component of a path.
@@ -69,7 +70,7 @@ pub(crate) fn parent<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8]) -> Result<Pa
 fn split(path: &[u8]) -> (&[u8], Last<'_>, Ending) {
     let is_name = |byte: &u8| *byte != b'/';
     let end = path.iter().rposition(is_name).map_or(0, |at| at + 1);
-    let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    let start = last_slash(&path[..end]).map_or(0, |at| at + 1);
     let ending = if end < path.len() { Ending::Slash } else { Ending::Nothing };
     let (way, last) = match &path[start..end] {
         b"" => (path, Last::Root),

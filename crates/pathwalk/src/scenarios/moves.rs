@@ -1,4 +1,4 @@
-//! Directories move between directories, both ways at once: no deadlock, no loop.
+//! Moves between directories, both ways at once: no deadlock, no loop; and paths that are asked for meanwhile.
 
 use super::explore;
 use super::fs::{ROOT, TestFs};
@@ -95,6 +95,52 @@ fn a_directory_is_replaced() {
         assert_eq!((world.exists("/q/b/f"), world.exists("/p/a")), (Ok(()), Err(Errno::ENOENT)));
         drop((p, q));
         walker.join().unwrap();
+        world.end();
+    });
+}
+
+/// A file is moved out of its directory, which goes, and another takes its slot: its path is where it was or where it is.
+#[test]
+fn the_path_of_a_file_that_is_moved() {
+    explore(|hash| {
+        let world = World::new(hash, fill);
+        let file = world.handle("/p/a/f");
+        let path = world.spawn({
+            let file = file.clone();
+            move |_| file.path()
+        });
+        let (a, p, q) = (world.handle("/p/a"), world.handle("/p"), world.handle("/q"));
+        internals::rename((&a, part("f")), (&q, part("g")), RenameFlags::empty()).unwrap();
+        drop(a);
+        world.unlink(&p, "a").unwrap();
+        drop((p, q));
+        world.evict(1);
+        world.exists("/q/b").unwrap();
+        let path = path.join().unwrap().unwrap();
+        assert!([&b"/p/a/f"[..], b"/q/g"].contains(&&path[..]), "{}", path.escape_ascii());
+        drop(file);
+        world.end();
+    });
+}
+
+/// A file gets another name, of more words, in a directory that gets another name itself, afterwards: no path is told that never was.
+#[test]
+fn the_path_of_a_file_below_one_that_is_moved() {
+    const LONG: &str = "a name that does not fit into the line of its dentry";
+    explore(|hash| {
+        let world = World::new(hash, fill);
+        let file = world.handle("/p/a/f");
+        let path = world.spawn({
+            let file = file.clone();
+            move |_| file.path()
+        });
+        let (a, p) = (world.handle("/p/a"), world.handle("/p"));
+        internals::rename((&p, part("a")), (&p, part("z")), RenameFlags::empty()).unwrap();
+        internals::rename((&a, part("f")), (&a, part(LONG)), RenameFlags::empty()).unwrap();
+        let path = path.join().unwrap().unwrap();
+        let long = format!("/p/z/{LONG}");
+        assert!([b"/p/a/f", b"/p/z/f", long.as_bytes()].contains(&&path[..]), "{}", path.escape_ascii());
+        drop((file, a, p));
         world.end();
     });
 }

@@ -3,6 +3,7 @@
 //! A component is found and hashed in one pass of words. Paths and link bodies are read through [`Text`], which hides where they
 //! lie. Rare shapes (empty components, dots, over-long names) are not tested for here: see `fast.rs`.
 
+use super::swar::{slashes, zeros};
 use crate::memory::side::word_at;
 
 /// Bytes to split, read by words.
@@ -229,23 +230,6 @@ pub(crate) fn next<T: Text>(text: T, rest: T::Rest, keys: &NameHash) -> Componen
         at += 8;
     }
     Component { length: text.left(rest), first, hash }
-}
-
-const LOW: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x8080_8080_8080_8080;
-
-/// A mark in the top bit of the first byte that is a slash, and of no byte before it; 0 if none is. Marks above it may be false.
-///
-/// A byte is zero if taking one from it borrows (Mycroft 1987); a borrow makes false marks only above a true one.
-#[inline(always)]
-fn slashes(word: u64) -> u64 {
-    zeros(word ^ (LOW * b'/' as u64))
-}
-
-/// The same for bytes that are zero.
-#[inline(always)]
-fn zeros(word: u64) -> u64 {
-    word.wrapping_sub(LOW) & !word & HIGH
 }
 
 /// The number of bytes before the first mark.

@@ -1,7 +1,7 @@
 //! From a path to a dentry, in the order in which a walk goes.
 //!
 //! 1. [`start`]: root, working directory or handle;
-//! 2. [`component`]: the next name, split and hashed;
+//! 2. [`component`]: the next name, split and hashed ([`swar`]: eight bytes at a time);
 //! 3. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`symlink`] through links ([`link_body`]),
 //!    [`may`] where one bit does not say who may search;
 //! 4. [`last`]: what the walk arrived at;
@@ -26,6 +26,7 @@ pub(crate) mod may;
 pub(crate) mod miss;
 pub(crate) mod start;
 pub(crate) mod steps;
+pub(crate) mod swar;
 pub(crate) mod symlink;
 
 use crate::Errno;

@@ -1,6 +1,7 @@
 //! Where a walk starts.
 
 use super::Env;
+use super::component::{Path, Text};
 use crate::Errno;
 use crate::context::At;
 use crate::dcache::dentry::{DentryId, flags};
@@ -26,7 +27,7 @@ pub(crate) fn at(env: &Env<'_>, at: At<'_>, path: &[u8]) -> Result<DentryId, Err
     if path.len() > PATH_MAX {
         return Err(Errno::ENAMETOOLONG);
     }
-    if path.contains(&0) {
+    if Path(path).has_nul(path) {
         return Err(Errno::EINVAL);
     }
     match at {

@@ -76,7 +76,7 @@ impl Core {
     fn pass_over_new(&self, kind: Kind, short: Short, piece: u32) -> bool {
         let mut going = Going::new();
         for id in self.uses.next(kind, Half::New, piece, self.dentries.free().touched()) {
-            if !self.uses.is(id, kind, Half::New) {
+            if !self.uses.is_in(id, Half::New) || !self.is_of(kind, id) {
                 continue;
             }
             if !pin::is_idle(self.dentries.life(id)) || self.was_hit(id) {
@@ -91,7 +91,7 @@ impl Core {
     fn pass_over_main(&self, kind: Kind, short: Short, piece: u32) -> bool {
         let mut going = Going::new();
         for id in self.uses.next(kind, Half::Main, piece, self.dentries.free().touched()) {
-            if !self.uses.is(id, kind, Half::Main) || !self.could_go(id, short) {
+            if !self.uses.is_in(id, Half::Main) || !self.is_of(kind, id) || !self.could_go(id, short) {
                 continue;
             }
             if self.was_hit(id) {
@@ -133,6 +133,11 @@ impl Core {
             line[VISITED].store(0, Ordering::Relaxed);
         }
         visited && line[WORD].load(Ordering::Relaxed) & flags::UNHASHED == 0
+    }
+
+    /// A guess.
+    fn is_of(&self, kind: Kind, id: DentryId) -> bool {
+        kind == Kind::Any || self.dentries.word(id) & flags::NEGATIVE != 0
     }
 
     fn could_go(&self, id: DentryId, short: Short) -> bool {

@@ -1,7 +1,11 @@
 //! What reclaim remembers of each dentry, which hits neither read nor write; and of names that it evicted.
 //!
-//! A byte a dentry: whether the slot is in use, whether the dentry was promoted ([`MAIN`]), whether it stands for an absent name, and a count of 0
-//! to 3. A ghost is what is left of a name that was evicted before it was promoted: a fingerprint, in one place for two dentries.
+//! A byte a dentry: whether the slot is in use, whether the dentry was promoted ([`MAIN`]), and a count of 0 to 3. A ghost is what is left of a name
+//! that was evicted before it was promoted: a fingerprint, in one place for two dentries.
+//!
+//! How many are new, and how many absent, is told from a sample of the slots, scattered evenly: where there are many slots, all but one in sixteen are
+//! made, named and removed without a write to a word that all threads share. Of those in the sample the byte also says whether they stand for an
+//! absent name.
 //!
 //! The counts are those of the bits: whoever changes a bit, by compare-and-swap on the byte, changes the count. They are hints and stand beside
 //! each other, so `Relaxed`: if one is read while it changes, another slot is looked at first.
@@ -13,7 +17,7 @@ use crate::sync::{AtomicU8, AtomicU32, Ordering, zeroed};
 const LIVE: u8 = 1 << 7;
 /// It was hit while it was new, or came again soon after it went.
 const MAIN: u8 = 1 << 6;
-/// It stands for an absent name.
+/// It stands for an absent name, and is in the sample.
 const ABSENT: u8 = 1 << 5;
 /// How often it was found marked, up to this.
 const COUNT: u8 = 3;
@@ -24,6 +28,11 @@ pub(crate) const fn bytes(dentries: u64) -> u64 {
 }
 
 const DENTRIES_A_GHOST: u64 = 2;
+
+/// One slot of so many is in the sample,
+const SLOTS_A_SAMPLED: u32 = 16;
+/// if there are as many as this: then the share of absent names is told to some hundredths.
+const MANY_SLOTS: u32 = 1 << 14;
 
 /// Which dentries are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +76,9 @@ pub(crate) struct Uses {
     ghosts: Box<[AtomicU32]>,
     /// Where the hands stand: over new and promoted dentries, of any kind and absent.
     hands: [[Alone; 2]; 2],
+    /// Slots in the sample are those whose number, scattered, is not above this.
+    sample: u32,
+    /// Of the sample.
     new: Alone,
     new_absent: Alone,
     absent: Alone,
@@ -77,6 +89,7 @@ impl Uses {
         Some(Uses {
             bytes: zeroed(capacity as usize + 1)?,
             ghosts: zeroed(capacity as usize / DENTRIES_A_GHOST as usize + 1)?,
+            sample: if capacity < MANY_SLOTS { u32::MAX } else { u32::MAX / SLOTS_A_SAMPLED },
             hands: std::array::from_fn(|_| std::array::from_fn(|_| Alone::new())),
             new: Alone::new(),
             new_absent: Alone::new(),
@@ -91,13 +104,19 @@ impl Uses {
         if came_again {
             ghost.store(0, Ordering::Relaxed);
         }
-        let byte = LIVE | if came_again { MAIN } else { 0 } | if is_absent { ABSENT } else { 0 };
+        let in_sample = self.in_sample(id);
+        let byte = LIVE | if came_again { MAIN } else { 0 } | if is_absent && in_sample { ABSENT } else { 0 };
         self.byte(id).store(byte, Ordering::Relaxed);
-        self.count(0, byte);
+        if in_sample {
+            self.count(0, byte);
+        }
     }
 
     /// It stands for an absent name by now, or no more. The caller has a pin on it.
     pub(crate) fn turned(&self, id: DentryId, is_absent: bool) {
+        if !self.in_sample(id) {
+            return;
+        }
         let turn = |byte: u8| if is_absent { byte | ABSENT } else { byte & !ABSENT };
         self.change(id, |byte| Some(turn(byte)).filter(|turned| *turned != byte));
     }
@@ -105,17 +124,18 @@ impl Uses {
     /// It ended; the slot is the caller's. A new one leaves a ghost, if it had a name.
     pub(crate) fn end(&self, id: DentryId, hash: Option<u64>) {
         let byte = self.byte(id).swap(0, Ordering::Relaxed);
-        self.count(byte, 0);
+        if self.in_sample(id) {
+            self.count(byte, 0);
+        }
         if let Some(hash) = hash.filter(|_| byte & MAIN == 0) {
             self.ghosts[self.place(hash)].store(fingerprint(hash), Ordering::Relaxed);
         }
     }
 
-    /// Whether there is a dentry of this kind in this half.
-    pub(super) fn is(&self, id: DentryId, kind: Kind, half: Half) -> bool {
-        let of_kind = if kind == Kind::Absent { ABSENT } else { 0 };
+    /// Whether there is a dentry in this half.
+    pub(super) fn is_in(&self, id: DentryId, half: Half) -> bool {
         let in_half = if half == Half::Main { MAIN } else { 0 };
-        self.byte(id).load(Ordering::Relaxed) & (LIVE | MAIN | of_kind) == LIVE | in_half | of_kind
+        self.byte(id).load(Ordering::Relaxed) & (LIVE | MAIN) == LIVE | in_half
     }
 
     /// It was hit, or is held, while new.
@@ -137,14 +157,25 @@ impl Uses {
     pub(super) fn too_many_new(&self, kind: Kind) -> bool {
         const SHARE: u32 = 6;
         match kind {
-            Kind::Any => self.new.get() >= (self.bytes.len() as u32 - 1) / SHARE,
+            Kind::Any => self.new.get() >= self.sampled() / SHARE,
             Kind::Absent => self.new_absent.get() >= self.absent.get() / SHARE,
         }
     }
 
     /// Whether absent names have the half that they may have.
     pub(super) fn too_many_absent(&self) -> bool {
-        self.absent.get() >= (self.bytes.len() as u32 - 1) / 2
+        self.absent.get() >= self.sampled() / 2
+    }
+
+    /// How many slots are in the sample.
+    fn sampled(&self) -> u32 {
+        let slots = self.bytes.len() as u32 - 1;
+        if self.sample == u32::MAX { slots } else { slots / SLOTS_A_SAMPLED }
+    }
+
+    /// Scattered by the golden ratio, which hits every regular pattern of slots alike (Knuth, TAOCP 6.4).
+    fn in_sample(&self, id: DentryId) -> bool {
+        id.0.wrapping_mul(0x9e37_79b1) <= self.sample
     }
 
     /// The next `piece` slots below `end` for a hand: nobody else gets them in this round.
@@ -167,7 +198,9 @@ impl Uses {
         let in_use = |byte: u8| Some(byte).filter(|byte| byte & LIVE != 0).and_then(&how);
         match self.byte(id).fetch_update(Ordering::Relaxed, Ordering::Relaxed, in_use) {
             Ok(before) => {
-                self.count(before, how(before).unwrap_or(before));
+                if self.in_sample(id) {
+                    self.count(before, how(before).unwrap_or(before));
+                }
                 true
             }
             Err(_) => false,
@@ -209,18 +242,35 @@ mod tests {
     fn counts_follow_the_bits() {
         let uses = Uses::new(10).unwrap();
         uses.begin(ONE, HASH, false);
-        assert_eq!((counts(&uses), uses.is(ONE, Kind::Any, Half::New)), ([1, 0, 0], true));
+        assert_eq!((counts(&uses), uses.is_in(ONE, Half::New)), ([1, 0, 0], true));
         uses.turned(ONE, true);
-        assert_eq!((counts(&uses), uses.is(ONE, Kind::Absent, Half::New)), ([1, 1, 1], true));
+        assert_eq!((counts(&uses), uses.is_in(ONE, Half::New)), ([1, 1, 1], true));
         uses.promote(ONE);
         uses.promote(ONE);
-        assert_eq!((counts(&uses), uses.is(ONE, Kind::Any, Half::Main)), ([0, 0, 1], true));
+        assert_eq!((counts(&uses), uses.is_in(ONE, Half::Main)), ([0, 0, 1], true));
         uses.turned(ONE, false);
-        assert_eq!((counts(&uses), uses.is(ONE, Kind::Absent, Half::Main)), ([0, 0, 0], false));
+        assert_eq!((counts(&uses), uses.is_in(ONE, Half::Main)), ([0, 0, 0], true));
         uses.end(ONE, None);
         uses.promote(ONE);
         uses.turned(ONE, true);
-        assert_eq!((counts(&uses), uses.is(ONE, Kind::Any, Half::New)), ([0, 0, 0], false));
+        assert_eq!((counts(&uses), uses.is_in(ONE, Half::New)), ([0, 0, 0], false));
+    }
+
+    #[test]
+    fn a_sample_stands_for_all_whatever_the_pattern() {
+        let slots = 2 * MANY_SLOTS;
+        for step in [1, 2, 3, 7, 16, 64] {
+            let uses = Uses::new(slots).unwrap();
+            for id in 1..=slots {
+                uses.begin(DentryId(id), HASH.rotate_left(id), id % step == 0);
+            }
+            let [new, new_absent, absent] = counts(&uses);
+            assert!(new.abs_diff(uses.sampled()) <= uses.sampled() / 100, "{new} of {}", uses.sampled());
+            assert_eq!(absent, new_absent);
+            assert!(absent.abs_diff(new / step) <= new / 50, "{absent} of {new} with one in {step}");
+            (1..=slots).for_each(|id| uses.end(DentryId(id), None));
+            assert_eq!(counts(&uses), [0; 3]);
+        }
     }
 
     #[test]
@@ -228,7 +278,7 @@ mod tests {
         let uses = Uses::new(10).unwrap();
         for promoted in [false, true, false] {
             uses.begin(ONE, HASH, false);
-            assert_eq!(uses.is(ONE, Kind::Any, Half::Main), promoted);
+            assert_eq!(uses.is_in(ONE, Half::Main), promoted);
             uses.end(ONE, Some(HASH));
         }
     }
@@ -239,6 +289,6 @@ mod tests {
         uses.begin(ONE, HASH, true);
         (0..5).for_each(|_| uses.count_up(ONE));
         assert_eq!([(); 4].map(|()| uses.count_down(ONE)), [true, true, true, false]);
-        assert!(uses.is(ONE, Kind::Absent, Half::New));
+        assert!(uses.is_in(ONE, Half::New));
     }
 }
