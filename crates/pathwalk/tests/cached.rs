@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use pathwalk::{
-    Access, AclState, At, AtFlags, Cached, Context, Credentials, Errno, OpenFlags, OpenHow, PermissionRule, Resolve, StatxMask, Vfs,
+    Access, AclState, At, AtFlags, Cached, Context, Credentials, Errno, OpenFlags, OpenHow, PermissionRule, Resolve, StatxMask,
+    Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 

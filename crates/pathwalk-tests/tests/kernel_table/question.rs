@@ -188,7 +188,10 @@ impl Engine {
         };
         let answer = answer.unwrap_or_else(Answer::Refused);
         let cached = self.ask_caches(ask, at, path);
-        assert!(cached == answer || cached == Answer::Refused(Errno::EAGAIN), "{ask:?}: {answer:?}, from the caches alone {cached:?}");
+        assert!(
+            cached == answer || cached == Answer::Refused(Errno::EAGAIN),
+            "{ask:?}: {answer:?}, from the caches alone {cached:?}"
+        );
         answer
     }
 

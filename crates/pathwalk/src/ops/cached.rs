@@ -43,13 +43,7 @@ fn target<'a>(env: &Env<'a>, at: At<'_>, path: &[u8], how: AtFlags, allowed: AtF
 
 const OF_STAT: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::EMPTY_PATH);
 
-pub(crate) fn statx<'a>(
-    env: &Env<'a>,
-    at: At<'_>,
-    path: &'a [u8],
-    how: AtFlags,
-    mask: StatxMask,
-) -> Result<Statx, Stopped<'a>> {
+pub(crate) fn statx<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: AtFlags, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
     if !StatxMask::all().contains(mask) {
         return Err(Errno::EINVAL.into());
     }

@@ -40,7 +40,12 @@ pub(crate) fn readlinkat_with<C: Config>(context: &Context, at: At<'_>, path: &[
 }
 
 #[inline(always)]
-pub(super) fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
+pub(super) fn fast<'a, C: Config>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    from: Cursor<'a>,
+    buffer: &mut [u8],
+) -> Result<usize, Stopped<'a>> {
     to_end::<C, _>(env, path, from, Follow::Not, Ok).and_then(|cur| at_end::<C>(env, cur, buffer, Errno::EINVAL))
 }
 
