@@ -151,6 +151,22 @@ impl Faults {
         }
     }
 
+    /// The same for a call that must not be late: then it is `EAGAIN`.
+    fn meet_at_once(&self) -> Result<(), Errno> {
+        match self.next() {
+            Some((_, Fault::Delay(_))) => Err(Errno::EAGAIN),
+            Some((_, Fault::Error(errno))) => {
+                self.errors.fetch_add(1, SeqCst);
+                Err(errno)
+            }
+            Some((number, Fault::Panic)) => {
+                self.panics.fetch_add(1, SeqCst);
+                resume_unwind(Box::new(PlannedPanic(number)))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The same for a call that must not fail.
     fn meet_delay(&self) {
         if let Some((_, Fault::Delay(time))) = self.next() {
@@ -273,6 +289,13 @@ impl<F: FileSystem> FileSystem for Failing<F> {
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         self.faults.meet()?;
         let inner = self.inner.open(node, what_for)?;
+        Ok(Box::new(FailingFile { inner, faults: self.faults.clone() }))
+    }
+
+    /// What would be late is not opened at once.
+    fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.faults.meet_at_once()?;
+        let inner = self.inner.try_open(node, what_for)?;
         Ok(Box::new(FailingFile { inner, faults: self.faults.clone() }))
     }
 

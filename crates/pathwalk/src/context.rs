@@ -4,6 +4,7 @@
 //! starts without taking a count. Operations borrow it shared, so threads may use one together; changing directory takes
 //! `&mut`.
 
+mod cached;
 mod change;
 mod flags;
 
@@ -19,6 +20,7 @@ use crate::permission::{Access, Credentials};
 use crate::vfs::Vfs;
 use crate::walk::steps::Steps;
 
+pub use cached::{Cached, MissingName};
 pub(crate) use change::UMASK;
 pub use flags::{AtFlags, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
 

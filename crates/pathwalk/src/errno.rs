@@ -58,9 +58,12 @@ errnos! {
     ENOTEMPTY = 39, "Directory not empty";
     ELOOP = 40, "Too many levels of symbolic links";
     ENODATA = 61, "No data available";
+    ETIME = 62, "Timer expired";
     EOVERFLOW = 75, "Value too large for defined data type";
     EOPNOTSUPP = 95, "Operation not supported";
+    EALREADY = 114, "Operation already in progress";
     ESTALE = 116, "Stale file handle";
+    ECANCELED = 125, "Operation canceled";
 }
 
 impl Errno {

@@ -25,7 +25,7 @@ mod walk;
 
 pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
-pub use context::{AsPath, At, AtFlags, Context, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
+pub use context::{AsPath, At, AtFlags, Cached, Context, LinkFlags, MissingName, OpenFlags, OpenHow, Resolve, SetTime};
 pub use errno::Errno;
 pub use file::{DirEntry, File};
 pub use fs_api::{

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use pathwalk::{Access, At, AtFlags, Attributes, Context, Errno, FileType, Handle};
+use pathwalk::{Access, At, AtFlags, Attributes, Context, Errno, FileType, Handle, StatxMask};
 
 /// What is asked about a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,6 +185,28 @@ impl Engine {
             Ask::Stat(flags) => context.fstatat(at, path, flags).map(|it| Answer::Attributes(it.into())),
             Ask::Readlink(size) => self.readlink(at, path, size).map(Answer::Body),
             Ask::Lookup(flags) => self.lookup(at, path, flags),
+        };
+        let answer = answer.unwrap_or_else(Answer::Refused);
+        let cached = self.ask_caches(ask, at, path);
+        assert!(
+            cached == answer || cached == Answer::Refused(Errno::EAGAIN),
+            "{ask:?}: {answer:?}, from the caches alone {cached:?}"
+        );
+        answer
+    }
+
+    /// The same of the caches alone, which may not know.
+    fn ask_caches(&self, ask: Ask, at: At<'_>, path: &[u8]) -> Answer {
+        let cached = self.context.cached();
+        let all = StatxMask::BASIC_STATS;
+        let answer = match ask {
+            Ask::Access(want, flags) => cached.access(at, path, want, flags).map(|()| Answer::Granted),
+            Ask::Stat(flags) => cached.statx(at, path, flags, all).map(|it| Answer::Attributes(it.attributes.into())),
+            Ask::Readlink(size) => {
+                let mut buffer = vec![0; size];
+                cached.readlink(at, path, &mut buffer).map(|length| Answer::Body(buffer[..length].into()))
+            }
+            Ask::Lookup(flags) => cached.lookup(at, path, flags).and_then(|handle| self.place(&handle)),
         };
         answer.unwrap_or_else(Answer::Refused)
     }

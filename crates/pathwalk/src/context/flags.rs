@@ -60,7 +60,8 @@ bitflags! {
     /// How a path is resolved. Source: `openat2(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Resolve: u32 {
-        /// `RESOLVE_CACHED`: `EAGAIN` for everything that the lock-free walk cannot finish alone; and for `CREATE`, `TRUNCATE` and `TMPFILE`.
+        /// `RESOLVE_CACHED`: `EAGAIN` for everything that the lock-free walk cannot finish alone; for what the file system cannot open without
+        /// blocking; and for `CREATE`, `TRUNCATE` and `TMPFILE`. As [`Context::cached`](crate::Context::cached).
         const CACHED = 0x20;
     }
 }

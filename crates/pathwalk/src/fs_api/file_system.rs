@@ -124,6 +124,14 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EOPNOTSUPP)
     }
 
+    /// The same at once, without blocking: no call of another system, no wait for a lock that is held over one. `EAGAIN` where that cannot be:
+    /// then [`open`](Self::open) is called by somebody who may wait. The open file is as from there. Source: `O_NONBLOCK` as Linux
+    /// gives it to an open that is only tried, and takes it away again.
+    fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        let _ = (node, what_for);
+        Err(Errno::EAGAIN)
+    }
+
     /// Size and limits.
     fn statfs(&self) -> Result<StatFs, Errno> {
         Ok(StatFs::default())
@@ -197,6 +205,9 @@ macro_rules! by_pointer {
             }
             fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
                 (**self).open(node, what_for)
+            }
+            fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+                (**self).try_open(node, what_for)
             }
             fn statfs(&self) -> Result<StatFs, Errno> {
                 (**self).statfs()

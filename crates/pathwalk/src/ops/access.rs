@@ -64,11 +64,20 @@ pub(crate) fn faccessat(context: &Context, at: At<'_>, path: &[u8], want: Access
 }
 
 #[inline(always)]
-fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow, want: Access) -> Result<(), Stopped<'a>> {
-    to_end::<C, _>(env, path, from, follow, |cur| {
-        let granted = cur.has(everyone(want), everyone(want)) && !env.core.asks_mount.intersects(want);
-        if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
-    })
+pub(super) fn fast<'a, C: Config>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    from: Cursor<'a>,
+    follow: Follow,
+    want: Access,
+) -> Result<(), Stopped<'a>> {
+    to_end::<C, _>(env, path, from, follow, |cur| at_end(env, cur, want))
+}
+
+#[inline(always)]
+pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
+    let granted = cur.has(everyone(want), everyone(want)) && !env.core.asks_mount.intersects(want);
+    if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
 }
 
 /// Where it is not granted to everyone: the inode is looked at.

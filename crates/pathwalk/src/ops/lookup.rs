@@ -34,7 +34,11 @@ pub(crate) fn pinned<'a>(env: &Env<'a>, path: &'a [u8], from: DentryId, follow: 
 }
 
 pub(crate) fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
-    let cur = to_end::<Shipped, _>(env, path, from, follow, Ok)?;
+    to_end::<Shipped, _>(env, path, from, follow, Ok).and_then(|cur| at_end(env, cur))
+}
+
+/// Pins what a walk arrived at.
+pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>) -> Result<Pinned<'a>, Stopped<'a>> {
     let id = cur.dentry();
     if env.core.dentries.pin_sampled(id, cur.word) {
         Ok(Pinned::new(env.core, id))

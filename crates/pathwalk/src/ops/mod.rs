@@ -1,6 +1,7 @@
 //! The operations, one file each: a fast walk and what to do at its end; the same behind a locked walk.
 
 pub(crate) mod access;
+pub(crate) mod cached;
 pub(crate) mod change;
 pub(crate) mod link;
 pub(crate) mod lookup;

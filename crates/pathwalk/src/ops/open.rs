@@ -26,7 +26,7 @@ use crate::permission::Access;
 use crate::vfs::Pinned;
 use crate::walk::last::{Ending, Stopped};
 use crate::walk::locked::{LastOf, Walker};
-use crate::walk::may::Decision;
+use crate::walk::may::Snapshot;
 use crate::walk::{Env, Follow, Whose, start};
 
 /// Whether the node came with this open: then its mode says nothing about what may be done through it.
@@ -34,6 +34,13 @@ use crate::walk::{Env, Follow, Whose, start};
 enum Came {
     Made,
     Found,
+}
+
+/// Who may be asked for what is not cached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    FileSystem,
+    Nobody,
 }
 
 pub(crate) fn open(context: &Context, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<File, Errno> {
@@ -44,18 +51,17 @@ pub(crate) fn open(context: &Context, at: At<'_>, path: &[u8], how: &OpenHow) ->
         return Err(Errno::ENOENT);
     }
     if how.resolve.contains(Resolve::CACHED) {
-        let node = cached(&env, at, path, flags)?;
-        return opened(&env, node, how, Came::Found);
+        return cached(&env, at, path, how).map_err(Stopped::or_again);
     }
     if flags.contains(OpenFlags::TMPFILE) {
-        return opened(&env, unnamed(&env, at, path, how)?, how, Came::Made);
+        return opened(&env, unnamed(&env, at, path, how)?, flags, Came::Made, Asks::FileSystem);
     }
     if flags.contains(OpenFlags::CREATE) {
         let (node, came) = create(&env, at, path, how)?;
-        return opened(&env, node, how, came);
+        return opened(&env, node, flags, came, Asks::FileSystem);
     }
     let node = lookup::pinned_at(&env, at, path, nofollow(flags))?;
-    opened(&env, node, how, Came::Found)
+    opened(&env, node, flags, Came::Found, Asks::FileSystem)
 }
 
 fn nofollow(flags: OpenFlags) -> AtFlags {
@@ -83,25 +89,21 @@ fn check(how: &OpenHow) -> Result<(), Errno> {
     if changes && resolve.contains(Resolve::CACHED) { Err(Errno::EAGAIN) } else { Ok(()) }
 }
 
-/// What is cached. `EAGAIN` also if the right to the node takes asking.
-fn cached<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Errno> {
-    let node = lookup_fast(env, at, path, flags)?;
-    let snapshot = crate::walk::may::Snapshot::of_pinned(env.core, env.core.dentries.inode(node.id()));
-    match snapshot.decide(&env.who(), wanted(flags)) {
-        Decision::Granted | Decision::Refused => Ok(node),
-        _ if flags.contains(OpenFlags::PATH) => Ok(node),
-        _ => Err(Errno::EAGAIN),
+/// Opens what is cached, if the file system can open it at once. `EAGAIN` also if the right to the node takes asking.
+pub(crate) fn cached<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<File, Stopped<'a>> {
+    check(&OpenHow { resolve: how.resolve | Resolve::CACHED, ..*how })?;
+    if path.is_empty() {
+        return Err(Errno::ENOENT.into());
     }
+    let node = lookup_fast(env, at, path, how.flags)?;
+    Ok(opened(env, node, how.flags, Came::Found, Asks::Nobody)?)
 }
 
-/// What the lock-free walk finds; `EAGAIN` if it cannot finish.
-fn lookup_fast<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Errno> {
+/// What the lock-free walk finds.
+fn lookup_fast<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Stopped<'a>> {
     let from = start::at(env, at, path)?;
     let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
-    lookup::fast(env, path, env.cursor(from), follow).map_err(|stopped| match stopped {
-        Stopped::Errno(errno) => errno,
-        Stopped::HandOver(_) => Errno::EAGAIN,
-    })
+    lookup::fast(env, path, env.cursor(from), follow)
 }
 
 /// Makes a file without a name in the directory that the path leads to.
@@ -197,8 +199,7 @@ fn found<'a>(env: &Env<'a>, node: Pinned<'a>) -> Result<Pinned<'a>, Errno> {
 }
 
 /// Opens a node, if it may be opened so.
-fn opened(env: &Env<'_>, node: Pinned<'_>, how: &OpenHow, came: Came) -> Result<File, Errno> {
-    let flags = how.flags;
+fn opened(env: &Env<'_>, node: Pinned<'_>, flags: OpenFlags, came: Came, asks: Asks) -> Result<File, Errno> {
     let is_directory = env.core.dentries.word(node.id()) & flags::DIRECTORY != 0;
     if flags.contains(OpenFlags::DIRECTORY) && !flags.contains(OpenFlags::TMPFILE) && !is_directory {
         return Err(Errno::ENOTDIR);
@@ -210,13 +211,16 @@ fn opened(env: &Env<'_>, node: Pinned<'_>, how: &OpenHow, came: Came) -> Result<
     }
     let kind = match came {
         Came::Made => FileType::Regular,
-        Came::Found => may_open(env, inode, flags)?,
+        Came::Found => may_open(env, inode, flags, asks)?,
     };
     let mut what_for = OpenFor::empty();
     what_for.set(OpenFor::READ, flags.contains(OpenFlags::READ));
     what_for.set(OpenFor::WRITE, flags.contains(OpenFlags::WRITE));
     let key = crate::icache::inode::key_of(env.core.inodes.record(inode));
-    let file = env.core.fs.open(key, what_for)?;
+    let file = match asks {
+        Asks::FileSystem => env.core.fs.open(key, what_for)?,
+        Asks::Nobody => env.core.fs.try_open(key, what_for)?,
+    };
     if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
         env.core.resize(node.id(), &env.who(), 0, Times::Always)?;
     }
@@ -231,10 +235,13 @@ fn wanted(flags: OpenFlags) -> Access {
 }
 
 /// Whether what is there may be opened so, and what it is.
-fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags) -> Result<FileType, Errno> {
+fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags, asks: Asks) -> Result<FileType, Errno> {
     let want = wanted(flags);
     let read_only = env.core.mount.contains(MountFlags::READ_ONLY);
-    let of = env.core.known_snapshot(inode)?;
+    let of = match asks {
+        Asks::FileSystem => env.core.known_snapshot(inode)?,
+        Asks::Nobody => Snapshot::of_pinned(env.core, inode).if_known()?,
+    };
     let kind = of.kind();
     match kind {
         FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env.core)?,
@@ -245,7 +252,10 @@ fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags) -> Result<FileType,
     if want.contains(Access::WRITE) && of.is_immutable() {
         return Err(Errno::EPERM);
     }
-    env.core.may(inode, &env.who(), want)?;
+    match asks {
+        Asks::FileSystem => env.core.may(inode, &env.who(), want)?,
+        Asks::Nobody => of.may_cached(&env.who(), want)?,
+    }
     let overwrites = want.contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND) || flags.contains(OpenFlags::TRUNCATE);
     if of.is_append_only() && overwrites {
         return Err(Errno::EPERM);

@@ -40,11 +40,26 @@ pub(crate) fn readlinkat_with<C: Config>(context: &Context, at: At<'_>, path: &[
 }
 
 #[inline(always)]
-fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
-    let cur = to_end::<C, _>(env, path, from, Follow::Not, Ok)?;
+pub(super) fn fast<'a, C: Config>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    from: Cursor<'a>,
+    buffer: &mut [u8],
+) -> Result<usize, Stopped<'a>> {
+    to_end::<C, _>(env, path, from, Follow::Not, Ok).and_then(|cur| at_end::<C>(env, cur, buffer, Errno::EINVAL))
+}
+
+/// Copies the body of what a walk arrived at; `not_a_link` if it is none.
+#[inline(always)]
+pub(super) fn at_end<'a, C: Config>(
+    env: &Env<'a>,
+    cur: Cursor<'a>,
+    buffer: &mut [u8],
+    not_a_link: Errno,
+) -> Result<usize, Stopped<'a>> {
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     if !cur.is(flags::LINK) {
-        return if cur.unchanged() { Err(Stopped::Errno(Errno::EINVAL)) } else { hand_over(HandOver::Changed) };
+        return if cur.unchanged() { Err(Stopped::Errno(not_a_link)) } else { hand_over(HandOver::Changed) };
     }
     let record = env.core.inodes.record(inode_of(cur.line));
     let word = seqcount::sample(&record[WORD]);

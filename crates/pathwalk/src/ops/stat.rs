@@ -17,13 +17,13 @@ use crate::walk::hand_over::Resume;
 use crate::walk::last::{Stopped, to_end};
 use crate::walk::{Cursor, Env, Follow, Whose};
 
-pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
+pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], how: AtFlags) -> Result<Attributes, Errno> {
     let env = Env::new(context, Whose::Effective);
-    let follow = follow(flags);
-    match target(&env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
+    let follow = follow(how);
+    match target(&env, at, path, how, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
         Target::Start(start) => env.core.stat(env.core.dentries.inode(start.id())),
         Target::Path(from) => {
-            let fast = fast(&env, path, from, follow);
+            let fast = fast(&env, path, from, follow, flags::STALE);
             answer(&env, path, from.dentry(), follow, fast, |found| env.core.stat(env.core.dentries.inode(found.id())))
         }
     }
@@ -44,14 +44,25 @@ pub(crate) fn statx(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags, 
 }
 
 #[inline(always)]
-fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Attributes, Stopped<'a>> {
-    let cur = to_end::<Shipped, _>(env, path, from, follow, Ok)?;
+pub(super) fn fast<'a>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    from: Cursor<'a>,
+    follow: Follow,
+    out_of_date: u64,
+) -> Result<Attributes, Stopped<'a>> {
+    to_end::<Shipped, _>(env, path, from, follow, Ok).and_then(|cur| at_end(env, cur, out_of_date))
+}
+
+/// The attributes of what a walk arrived at; not if the inode has any of the flags `out_of_date`.
+#[inline(always)]
+pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, out_of_date: u64) -> Result<Attributes, Stopped<'a>> {
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     let Some(words) = read(env.core, inode_of(cur.line)) else { return hand_over(HandOver::Changed) };
     if !cur.unchanged() {
         return hand_over(HandOver::Changed);
     }
-    if words[WORD] & flags::STALE != 0 {
+    if words[WORD] & out_of_date != 0 {
         return hand_over(HandOver::Attributes);
     }
     Ok(attributes_of(&words))

@@ -225,7 +225,7 @@ pub(crate) fn usable<'a>(cur: Cursor<'a>, pos: usize) -> Result<(), Stop<'a>> {
         return Err(Stop::CHANGED);
     }
     if cur.is(flags::IN_LOOKUP) {
-        return Err(Stop::FromStart(HandOver::Miss));
+        return Err(Stop::Awaited(cur.dentry()));
     }
     if cur.is(flags::REVALIDATE) && pos > 0 {
         return Err(Stop::FromStart(HandOver::Revalidate));

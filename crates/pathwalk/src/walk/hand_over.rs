@@ -16,6 +16,8 @@ use crate::vfs::Pinned;
 /// How the locked walk begins.
 pub(crate) enum Resume<'a> {
     FromStart(HandOver),
+    /// From the start; this name is being looked up just now.
+    Awaited(DentryId),
     At(Box<Kept<'a>>),
 }
 
@@ -32,6 +34,7 @@ pub(crate) struct Kept<'a> {
 pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: DentryId, resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
     let (reason, kept) = match resume {
         Resume::FromStart(reason) => (*reason, None),
+        Resume::Awaited(_) => (HandOver::Miss, None),
         Resume::At(kept) => (kept.reason, keep(env, path, kept, follow)),
     };
     env.core.counters.hand_over(reason);
@@ -49,13 +52,28 @@ fn keep<'a>(env: &Env<'a>, path: &'a [u8], kept: &Kept<'a>, follow: Follow) -> O
 }
 
 /// A text that was left, copied if it is a link's; `None` if the link changed.
-fn text<'a>(env: &Env<'a>, path: &'a [u8], entered: &Entered) -> Option<Text<'a>> {
+fn text<'a>(env: &Env<'_>, path: &'a [u8], entered: &Entered) -> Option<Text<'a>> {
     if entered.inode == InodeId::NONE {
         return Some(Text::new(path.into(), entered.pos, entered.behind));
     }
     let body = env.core.copy_body(entered.inode);
     let record = env.core.inodes.record(entered.inode);
     seqcount::unchanged(&record[WORD], entered.word).then(|| Text::new(body.into(), entered.pos, entered.behind))
+}
+
+/// The name that kept the fast walk from its answer: a number that stands for it and its directory. `None` if it was no name. A guess where
+/// something changes meanwhile.
+#[cold]
+pub(crate) fn missing(env: &Env<'_>, path: &[u8], resume: &Resume<'_>) -> Option<u64> {
+    match resume {
+        Resume::FromStart(_) => None,
+        Resume::Awaited(name) => Some(env.core.hash_of(env.core.dentries.parent(*name), *name)),
+        Resume::At(kept) if kept.reason != HandOver::Miss => None,
+        Resume::At(kept) => {
+            let text = text(env, path, &kept.trail.current)?;
+            Some(env.keys.in_directory(env.keys.name(text.next()?), kept.dir.dentry().0))
+        }
+    }
 }
 
 impl crate::vfs::Core {

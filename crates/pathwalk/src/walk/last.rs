@@ -18,6 +18,22 @@ pub(crate) enum Stopped<'a> {
     HandOver(Resume<'a>),
 }
 
+impl Stopped<'_> {
+    /// The errno of somebody for whom nobody shall go on: `EAGAIN`, unless there is an answer.
+    pub(crate) fn or_again(self) -> Errno {
+        match self {
+            Stopped::Errno(errno) => errno,
+            Stopped::HandOver(_) => Errno::EAGAIN,
+        }
+    }
+}
+
+impl From<Errno> for Stopped<'_> {
+    fn from(errno: Errno) -> Self {
+        Stopped::Errno(errno)
+    }
+}
+
 /// What stands behind the last component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {

@@ -43,6 +43,11 @@ impl<'a> Text<'a> {
         Some((start, length.map_or(self.bytes.len(), |length| start + length)))
     }
 
+    /// The next component.
+    pub(crate) fn next(&self) -> Option<&[u8]> {
+        self.peek().map(|(start, end)| &self.bytes[start..end])
+    }
+
     fn ending(&self) -> Ending {
         if self.bytes.last() == Some(&b'/') { Ending::Slash } else { self.behind }
     }

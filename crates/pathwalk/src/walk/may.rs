@@ -113,6 +113,22 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// Whether `who` may do `want`, if that can be said without asking the file system; else `EAGAIN`. `EACCES` if not.
+    pub(crate) fn may_cached(&self, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        match self.decide(who, want) {
+            Decision::Granted => Ok(()),
+            Decision::Refused => Err(Errno::EACCES),
+            Decision::AskFileSystem | Decision::AskForAcl | Decision::AskForAttributes => Err(Errno::EAGAIN),
+        }
+    }
+
+    /// Itself, unless it is out of date: then `EAGAIN`.
+    pub(crate) fn if_known(self) -> Result<Snapshot, Errno> {
+        if self.word & flags::UNKNOWN == 0 { Ok(self) } else { Err(Errno::EAGAIN) }
+    }
+}
+
 impl Core {
     /// What an inode that the caller has a pin on says about permission, asking the file system if that is not known any more.
     pub(crate) fn known_snapshot(&self, id: InodeId) -> Result<Snapshot, Errno> {

@@ -143,6 +143,8 @@ pub(crate) enum Stop<'a> {
     At(HandOver, Cursor<'a>, usize),
     /// Somebody else has to walk, from the start.
     FromStart(HandOver),
+    /// The same: this name is being looked up just now.
+    Awaited(DentryId),
 }
 
 impl Stop<'_> {

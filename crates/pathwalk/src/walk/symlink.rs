@@ -67,6 +67,7 @@ impl Trail {
         match stop {
             Stop::Errno(errno) => Stopped::Errno(errno),
             Stop::FromStart(reason) => Stopped::HandOver(Resume::FromStart(reason)),
+            Stop::Awaited(name) => Stopped::HandOver(Resume::Awaited(name)),
             Stop::At(reason, dir, pos) => {
                 self.current.pos = pos;
                 Stopped::HandOver(Resume::At(Box::new(Kept { reason, dir, trail: self })))

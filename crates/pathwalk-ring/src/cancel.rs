@@ -1,0 +1,32 @@
+//! Cancelling by `user_data`.
+
+use pathwalk::Errno;
+
+use crate::Ring;
+use crate::pool::Found;
+use crate::punt::Which;
+
+impl Ring {
+    /// Cancels the first entry of this ring that is found with this `user_data`: it completes with `ECANCELED`, and so do those linked
+    /// behind it (unless by a hard link). Takes a search through what waits for the pool's workers. Source: `IORING_OP_ASYNC_CANCEL`,
+    /// `io_uring_register_sync_cancel(3)`.
+    ///
+    /// `ENOENT` if there is none: it has completed, or never was. `EALREADY` if it, or the chain that it is in, runs or has just ended: it
+    /// completes by itself.
+    pub fn cancel(&mut self, user_data: u64) -> Result<(), Errno> {
+        let timeout = self.timeouts.iter().find(|(_, of)| **of == user_data).map(|(key, _)| *key);
+        if let Some(key) = timeout {
+            self.timeouts.remove(&key);
+            self.complete(user_data, Err(Errno::ECANCELED));
+            return Ok(());
+        }
+        match self.pool.cancel(self.completions.owner, Which::UserData(user_data)) {
+            Found::Cut(work) => {
+                drop(work);
+                Ok(())
+            }
+            Found::Running => Err(Errno::EALREADY),
+            Found::Nowhere => Err(Errno::ENOENT),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The side of a ring that workers see: where they put completions, and the time limits of what they do.
+//!
+//! A time limit is settled once, by whoever takes it out of `armed` under the lock: the worker whose entry has ended, or the owner of the
+//! ring whose clock says that it is over.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use pathwalk::Errno;
+
+use crate::chain::{Limit, LimitState, Link};
+use crate::sync::{Condvar, Mutex, MutexGuard, wait};
+use crate::{Completion, Value};
+
+/// Shared by the owner of a ring and the workers that do its work.
+pub(crate) struct Completions {
+    /// By which the pool knows the ring.
+    pub(crate) owner: u64,
+    queue: Mutex<Queue>,
+    /// The owner sleeps here.
+    woken: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    done: VecDeque<Completion>,
+    armed: Vec<Limit>,
+    /// The owner sleeps until so many are done; 0: he does not.
+    wanted: usize,
+    /// Nobody will look any more.
+    is_abandoned: bool,
+}
+
+impl Queue {
+    /// Whether a time limit was still open.
+    fn settle(&mut self, number: u64) -> bool {
+        let at = self.armed.iter().position(|limit| limit.number == number);
+        at.map(|at| self.armed.swap_remove(at)).is_some()
+    }
+
+    fn put(&mut self, user_data: u64, result: Result<Value, Errno>) {
+        self.done.push_back(Completion::new(user_data, result));
+    }
+
+    /// The same for an entry and its time limit.
+    fn answer(&mut self, link: &Link<'_>, result: Result<Value, Errno>, of_limit: Errno) {
+        self.put(link.entry.user_data, result);
+        if let Some(limit) = link.limit {
+            let is_open = match limit.state {
+                LimitState::Unarmed => true,
+                LimitState::Armed(_) => self.settle(limit.number),
+            };
+            if is_open {
+                self.put(limit.user_data, Err(of_limit));
+            }
+        }
+    }
+}
+
+impl Completions {
+    pub(crate) fn new(owner: u64) -> Completions {
+        Completions { owner, queue: Mutex::default(), woken: Condvar::new() }
+    }
+
+    fn wake(&self, queue: MutexGuard<'_, Queue>) {
+        let enough = queue.wanted > 0 && queue.done.len() >= queue.wanted;
+        drop(queue);
+        if enough {
+            self.woken.notify_one();
+        }
+    }
+
+    /// Completes an entry. Its time limit, if it has one that is not over, is cancelled.
+    pub(crate) fn answer(&self, link: &Link<'_>, result: Result<Value, Errno>) {
+        let mut queue = self.queue.lock();
+        queue.answer(link, result, Errno::ECANCELED);
+        self.wake(queue);
+    }
+
+    /// Completes an entry that was not begun before its time was over.
+    pub(crate) fn expire(&self, link: &Link<'_>) {
+        let mut queue = self.queue.lock();
+        queue.answer(link, Err(Errno::ECANCELED), Errno::ETIME);
+        self.wake(queue);
+    }
+
+    /// A time limit begins. Its owner is woken, if he sleeps: he may have to wake earlier now.
+    pub(crate) fn arm(&self, link: &mut Link<'_>) {
+        if let Some(limit) = link.arm() {
+            let mut queue = self.queue.lock();
+            queue.armed.push(limit);
+            let sleeps = queue.wanted > 0;
+            drop(queue);
+            if sleeps {
+                self.woken.notify_one();
+            }
+        }
+    }
+
+    /// The time limits that are over.
+    pub(crate) fn overdue(&self, now: Instant) -> Vec<u64> {
+        let queue = self.queue.lock();
+        let is_over = |limit: &&Limit| limit.until().is_some_and(|until| until <= now);
+        queue.armed.iter().filter(is_over).map(|limit| limit.number).collect()
+    }
+
+    /// A time limit is over whose entry runs: that cannot be stopped any more.
+    pub(crate) fn let_run(&self, number: u64) {
+        let mut queue = self.queue.lock();
+        let limit = queue.armed.iter().find(|limit| limit.number == number).copied();
+        if let Some(limit) = limit
+            && queue.settle(number)
+        {
+            queue.put(limit.user_data, Err(Errno::EALREADY));
+        }
+    }
+
+    /// Moves what workers have completed over to the owner.
+    pub(crate) fn fetch(&self, done: &mut VecDeque<Completion>) {
+        done.append(&mut self.queue.lock().done);
+    }
+
+    /// Sleeps until so many are done, a time limit is over, or then; may wake for nothing.
+    pub(crate) fn sleep(&self, wanted: usize, until: Option<Instant>) {
+        let mut queue = self.queue.lock();
+        if queue.done.len() >= wanted {
+            return;
+        }
+        let limits = queue.armed.iter().filter_map(Limit::until);
+        let until = limits.chain(until).min();
+        queue.wanted = wanted;
+        let (mut queue, _) = wait(&self.woken, queue, until);
+        queue.wanted = 0;
+    }
+
+    /// The ring is gone: nothing more is begun for it.
+    pub(crate) fn abandon(&self) {
+        self.queue.lock().is_abandoned = true;
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.queue.lock().is_abandoned
+    }
+}

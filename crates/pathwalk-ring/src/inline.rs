@@ -1,0 +1,78 @@
+//! What the caches can answer where the entry is submitted, without waiting for anything.
+//!
+//! Nobody else decides whether an entry goes to a worker: not the kind of file system, and not what the answer would be.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use pathwalk::limits::LINK_MAX;
+use pathwalk::{Cached, Context, Errno, MissingName, OpenHow, Resolve};
+
+use crate::{Op, Place, Value};
+
+/// What became of a try.
+pub(crate) enum Tried {
+    Answered(Result<Value, Errno>),
+    /// A worker has to go on; the name that is missing, if it is a name.
+    Punted(Option<MissingName>),
+}
+
+impl Op<'_> {
+    /// Tries the caches.
+    pub(crate) fn try_cached(&self, context: &Context) -> Tried {
+        let cached = context.cached();
+        match self.ask(&cached) {
+            None => Tried::Punted(None),
+            Some(Err(Errno::EAGAIN)) if !self.is_cached_only() => Tried::Punted(cached.missing()),
+            Some(answer) => Tried::Answered(answer),
+        }
+    }
+
+    /// `None`: nothing that caches could answer.
+    #[inline]
+    fn ask(&self, cached: &Cached<'_>) -> Option<Result<Value, Errno>> {
+        Some(match self {
+            Op::Nop => Ok(Value::Done),
+            Op::Statx { place, flags, mask, .. } => cached.statx(place.at(), place.path(), *flags, *mask).map(Value::Statx),
+            Op::Access { place, want, flags, .. } => cached.access(place.at(), place.path(), *want, *flags).map(|()| Value::Done),
+            Op::Lookup { place, flags, .. } => cached.lookup(place.at(), place.path(), *flags).map(Value::Handle),
+            Op::Readlink { place, .. } => link(cached, place).map(Value::Link),
+            Op::Openat2 { place, how } => {
+                let how = OpenHow { resolve: how.resolve | Resolve::CACHED, ..*how };
+                // The one call of the file system: what it does when it panics shall not depend on who called.
+                let open = || cached.open(place.at(), place.path(), &how);
+                let file = catch_unwind(AssertUnwindSafe(open)).unwrap_or(Err(Errno::EIO));
+                file.map(|file| Value::File(Arc::new(file)))
+            }
+            // Alone they are the ring's own; these are linked.
+            Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
+            _ => return None,
+        })
+    }
+
+    /// Whether whoever asks wants the caches' answer or none.
+    pub(crate) fn is_cached_only(&self) -> bool {
+        let resolve = match self {
+            Op::Openat2 { how, .. } => how.resolve,
+            Op::Statx { resolve, .. }
+            | Op::Access { resolve, .. }
+            | Op::Readlink { resolve, .. }
+            | Op::Lookup { resolve, .. } => *resolve,
+            _ => Resolve::empty(),
+        };
+        resolve.contains(Resolve::CACHED)
+    }
+}
+
+/// The body of a link. Most are short, and a long buffer is long to clear.
+fn link(cached: &Cached<'_>, place: &Place<'_>) -> Result<Vec<u8>, Errno> {
+    let mut short = [0; 256];
+    let length = cached.readlink(place.at(), place.path(), &mut short)?;
+    if length < short.len() {
+        return Ok(short[..length].to_vec());
+    }
+    let mut long = vec![0; LINK_MAX];
+    let length = cached.readlink(place.at(), place.path(), &mut long)?;
+    long.truncate(length);
+    Ok(long)
+}

@@ -1,0 +1,31 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+mod asynchronous;
+mod cancel;
+mod chain;
+mod complete;
+mod completion;
+mod entry;
+mod future;
+mod inline;
+mod linked;
+mod op;
+mod pool;
+mod punt;
+mod queue;
+mod reap;
+mod ring;
+mod run;
+mod submit;
+mod sync;
+mod timeout;
+mod worker;
+
+pub use asynchronous::AsyncContext;
+pub use completion::{Completion, Listed, Value};
+pub use entry::{Entry, EntryFlags, Place};
+pub use op::{Offset, Op, Removal};
+pub use pool::{Pool, PoolBuilder, PoolStats};
+pub use queue::{Full, SubmissionQueue};
+pub use ring::{Ring, RingBuilder};

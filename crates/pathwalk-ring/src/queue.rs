@@ -1,0 +1,73 @@
+//! The submission queue: entries that are prepared and not submitted.
+
+use std::collections::VecDeque;
+
+use pathwalk::Errno;
+
+use crate::Entry;
+
+/// Entries to be submitted together. Made by [`Ring::queue`](crate::Ring::queue); as long as the ring was told to make them. It is the caller's own, so
+/// entries may borrow their paths until they are submitted. Source: the submission queue of `io_uring_setup(2)`.
+#[derive(Debug)]
+pub struct SubmissionQueue<'p> {
+    entries: VecDeque<Entry<'p>>,
+    places: usize,
+}
+
+/// An entry for which there was no place: submit, and push it again.
+#[derive(Debug)]
+pub struct Full<'p>(pub Entry<'p>);
+
+impl std::fmt::Display for Full<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "entry {} does not fit into the submission queue, which is full: submit first", self.0.user_data)
+    }
+}
+
+impl std::error::Error for Full<'_> {}
+
+/// `EBUSY`.
+impl From<Full<'_>> for Errno {
+    fn from(_: Full<'_>) -> Errno {
+        Errno::EBUSY
+    }
+}
+
+impl<'p> SubmissionQueue<'p> {
+    pub(crate) fn new(places: usize) -> SubmissionQueue<'p> {
+        SubmissionQueue { entries: VecDeque::with_capacity(places.min(64)), places }
+    }
+
+    /// Adds an entry behind the others, or gives it back if there is no place.
+    #[allow(
+        clippy::result_large_err,
+        reason = "the entry is the caller's, and a box would be an allocation where there is no room"
+    )]
+    pub fn push(&mut self, entry: Entry<'p>) -> Result<(), Full<'p>> {
+        if self.entries.len() == self.places {
+            return Err(Full(entry));
+        }
+        self.entries.push_back(entry);
+        Ok(())
+    }
+
+    /// How many wait to be submitted.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many entries belong together at the front; the end of the queue ends a chain.
+    pub(crate) fn chain(&self) -> usize {
+        let links = self.entries.iter().take_while(|entry| entry.flags.links()).count();
+        (links + 1).min(self.entries.len())
+    }
+
+    pub(crate) fn take(&mut self, entries: usize) -> impl Iterator<Item = Entry<'p>> {
+        self.entries.drain(..entries)
+    }
+}

@@ -1,0 +1,147 @@
+//! The ring itself, as its owner has it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use pathwalk::Context;
+
+use crate::complete::Completions;
+use crate::punt::unique;
+use crate::{Completion, Pool, SubmissionQueue};
+
+/// A submission and a completion queue over the `Vfs` of a [`Context`], for one owner. Source: `io_uring_setup(2)`, `io_uring_enter(2)`.
+///
+/// # What is true of it
+///
+/// - Each entry that [`submit`](Self::submit) takes completes exactly once. Its place in the completion queue is kept for it when it is taken: nothing is ever
+///   dropped for want of room; a full queue is `EBUSY`.
+/// - What the caches can answer is answered in `submit`. The rest is done by the workers of the [`Pool`], several of a ring at once.
+/// - Completions come in any order. Entries that are not linked are not ordered: one that is answered inline may overtake one before it that a
+///   worker does. What an entry did is seen by every entry that is submitted after its completion was reaped, and by those linked behind it.
+/// - A call of the file system that was begun is never broken off: cancelling it is `EALREADY`, and dropping the ring lets it end.
+/// - A panic of the file system is `EIO`.
+///
+/// # Threads
+///
+/// All methods take `&mut self`: one thread at a time submits and reaps. The ring may be sent to another; workers complete behind its
+/// back. Time passes for a ring when its owner submits, reaps or waits: then timeouts complete. An entry whose time limit is over is not begun in any case.
+///
+/// # Dropping it
+///
+/// What is not begun is cancelled; what runs is left to end, and its result is dropped; what is linked behind it is not begun. It does
+/// not wait for any of them. (Files in what is dropped are closed by it.)
+pub struct Ring {
+    pub(crate) completions: Arc<Completions>,
+    pub(crate) pool: Pool,
+    pub(crate) context: Arc<Context>,
+    entries: usize,
+    /// Of the completion queue.
+    pub(crate) places: usize,
+    /// Entries that were submitted and whose completions were not reaped.
+    pub(crate) outstanding: usize,
+    /// Completions of those, as far as the owner has them: others are where the workers put them.
+    pub(crate) done: VecDeque<Completion>,
+    /// Timeouts, by when they are over and a number; and their `user_data`.
+    pub(crate) timeouts: BTreeMap<(Instant, u64), u64>,
+    /// Entries with a time limit were submitted since nothing was outstanding.
+    pub(crate) has_limits: HasLimits,
+}
+
+/// Whether there may be time limits to look after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HasLimits {
+    None,
+    Some,
+}
+
+/// How a [`Ring`] is made.
+#[derive(Debug)]
+pub struct RingBuilder {
+    context: Arc<Context>,
+    entries: usize,
+    completions: Option<usize>,
+    pool: Option<Pool>,
+}
+
+impl Ring {
+    /// A ring for whoever the context is, with 128 entries, 256 completions and a pool of its own.
+    pub fn new(context: Context) -> Ring {
+        Ring::builder(context).build()
+    }
+
+    /// How one is made otherwise.
+    pub fn builder(context: Context) -> RingBuilder {
+        RingBuilder { context: Arc::new(context), entries: 128, completions: None, pool: None }
+    }
+
+    /// Whose rights, root and working directory its entries have.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The workers.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// An empty submission queue.
+    pub fn queue<'p>(&self) -> SubmissionQueue<'p> {
+        SubmissionQueue::new(self.entries)
+    }
+
+    /// Entries that were submitted and whose completions were not reaped.
+    pub fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+}
+
+impl RingBuilder {
+    /// How many entries a submission queue has, at least 1. Source: `entries` of `io_uring_setup(2)`.
+    #[must_use]
+    pub fn entries(self, entries: usize) -> RingBuilder {
+        RingBuilder { entries: entries.max(1), ..self }
+    }
+
+    /// How many entries the completion queue has: so many may be outstanding. At least as many as a submission queue has; by default twice that. Source:
+    /// `IORING_SETUP_CQSIZE`.
+    #[must_use]
+    pub fn completions(self, completions: usize) -> RingBuilder {
+        RingBuilder { completions: Some(completions), ..self }
+    }
+
+    /// The workers, which rings and async contexts may share. Source: `IORING_SETUP_ATTACH_WQ`.
+    #[must_use]
+    pub fn pool(self, pool: Pool) -> RingBuilder {
+        RingBuilder { pool: Some(pool), ..self }
+    }
+
+    /// The ring.
+    pub fn build(self) -> Ring {
+        let RingBuilder { context, entries, completions, pool } = self;
+        Ring {
+            completions: Arc::new(Completions::new(unique())),
+            pool: pool.unwrap_or_default(),
+            context,
+            entries,
+            places: completions.unwrap_or(entries.saturating_mul(2)).max(entries),
+            outstanding: 0,
+            done: VecDeque::new(),
+            timeouts: BTreeMap::new(),
+            has_limits: HasLimits::None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ring({} of {} outstanding)", self.outstanding, self.places)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.completions.abandon();
+        drop(self.pool.withdraw(self.completions.owner));
+    }
+}

@@ -1,0 +1,101 @@
+//! An operation in a thread that may wait.
+
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use pathwalk::limits::LINK_MAX;
+use pathwalk::{Context, Errno, File};
+
+use crate::inline::Tried;
+use crate::op::{Offset, Removal};
+use crate::{Listed, Op, Value};
+
+/// What came of an operation, for those that are linked to it.
+pub(crate) struct Outcome {
+    pub(crate) result: Result<Value, Errno>,
+    /// How many bytes it was to read or write, if it was.
+    wanted: usize,
+}
+
+impl Outcome {
+    /// Whether it did all that it was to do.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.result.as_ref().is_ok_and(|value| value.number() >= self.wanted)
+    }
+}
+
+impl Op<'_> {
+    /// Does it. A panic of the file system is `EIO`.
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let wanted = match &self {
+            Op::Read { buffer, .. } => buffer.len(),
+            Op::Write { data, .. } => data.len(),
+            _ => 0,
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| self.done(context))).unwrap_or(Err(Errno::EIO));
+        Outcome { result, wanted }
+    }
+
+    fn done(self, context: &Context) -> Result<Value, Errno> {
+        if self.is_cached_only() {
+            return match self.try_cached(context) {
+                Tried::Answered(answer) => answer,
+                Tried::Punted(_) => Err(Errno::EAGAIN),
+            };
+        }
+        let done = |()| Value::Done;
+        match self {
+            Op::Nop => Ok(Value::Done),
+            Op::Openat2 { place, how } => context.open(place.at(), place.path(), &how).map(|file| Value::File(Arc::new(file))),
+            Op::Statx { place, flags, mask, .. } => context.statx(place.at(), place.path(), flags, mask).map(Value::Statx),
+            Op::Access { place, want, flags, .. } => context.faccessat(place.at(), place.path(), want, flags).map(done),
+            Op::Lookup { place, flags, .. } => context.lookupat(place.at(), place.path(), flags).map(Value::Handle),
+            Op::Readlink { place, .. } => {
+                let mut body = vec![0; LINK_MAX];
+                let length = context.readlinkat(place.at(), place.path(), &mut body)?;
+                body.truncate(length);
+                body.shrink_to_fit();
+                Ok(Value::Link(body))
+            }
+            Op::Mkdirat { place, mode } => context.mkdir(place.at(), place.path(), mode).map(done),
+            Op::Unlinkat { place, what: Removal::Name } => context.unlink(place.at(), place.path()).map(done),
+            Op::Unlinkat { place, what: Removal::Directory } => context.rmdir(place.at(), place.path()).map(done),
+            Op::Renameat { from, to, flags } => context.rename(from.at(), from.path(), to.at(), to.path(), flags).map(done),
+            Op::Linkat { from, to, flags } => context.link(from.at(), from.path(), to.at(), to.path(), flags).map(done),
+            Op::Symlinkat { body, place } => context.symlink(body.path(), place.at(), place.path()).map(done),
+            Op::Getdents { file, at_most } => list(&file, at_most).map(Value::Listed),
+            Op::Read { file, buffer, offset } => read(&file, buffer, offset).map(Value::Read),
+            Op::Write { file, data, offset: Offset::Current } => file.write(&data).map(Value::Written),
+            Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(&data, offset).map(Value::Written),
+            Op::Fsync { file, what } => file.sync(what).map(done),
+            Op::Close { file } => {
+                drop(file);
+                Ok(Value::Done)
+            }
+            // Alone they are the ring's own; these are linked.
+            Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
+        }
+    }
+}
+
+fn read(file: &File, mut buffer: Vec<u8>, offset: Offset) -> Result<Vec<u8>, Errno> {
+    let length = match offset {
+        Offset::Current => file.read(&mut buffer)?,
+        Offset::At(offset) => file.read_at(&mut buffer, offset)?,
+    };
+    buffer.truncate(length);
+    Ok(buffer)
+}
+
+fn list(dir: &File, at_most: usize) -> Result<Vec<Listed>, Errno> {
+    let mut listed = Vec::new();
+    if at_most == 0 {
+        return Err(Errno::EINVAL);
+    }
+    dir.read_dir(|entry| {
+        listed.push(Listed { name: entry.name.into(), ino: entry.ino, kind: entry.kind, cookie: entry.cookie });
+        if listed.len() == at_most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(listed)
+}

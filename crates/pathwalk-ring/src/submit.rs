@@ -1,0 +1,93 @@
+//! Submitting: places are kept, the caches are tried, and the rest goes to the workers.
+
+use std::time::Instant;
+
+use pathwalk::Errno;
+
+use crate::chain::{Chain, Link};
+use crate::linked::Linked;
+use crate::punt::{Punted, unique};
+use crate::ring::HasLimits;
+use crate::{Completion, Entry, Op, Ring, SubmissionQueue, Value};
+
+impl Ring {
+    /// Takes entries from the front of the queue for as long as there is room for their completions, and answers at once what the caches can
+    /// answer. Returns how many were taken; those that are left can be submitted when completions were reaped. Linked entries are taken together. Never blocks
+    /// (but see [`Pool`](crate::Pool) about starting a thread).
+    ///
+    /// `EBUSY` if there was no room for any; `EINVAL` if so many are linked that there never will be. Source: `io_uring_enter(2)`, and there `EBUSY`.
+    pub fn submit(&mut self, queue: &mut SubmissionQueue<'_>) -> Result<usize, Errno> {
+        let mut taken = 0;
+        while !queue.is_empty() {
+            let linked = queue.chain();
+            if linked > self.places {
+                return if taken == 0 { Err(Errno::EINVAL) } else { Ok(taken) };
+            }
+            if self.outstanding + linked > self.places {
+                return if taken == 0 { Err(Errno::EBUSY) } else { Ok(taken) };
+            }
+            self.outstanding += linked;
+            taken += linked;
+            let mut entries = queue.take(linked);
+            if linked == 1 {
+                let first = entries.next();
+                drop(entries);
+                first.into_iter().for_each(|entry| self.begin(entry));
+            } else if let Some(chain) = Chain::new(entries) {
+                self.begin_chain(chain);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Submits one entry, without a queue. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry is gone; ask
+    /// [`has_room`](Self::has_room) first.
+    pub fn submit_one(&mut self, entry: Entry<'_>) -> Result<(), Errno> {
+        if !self.has_room() {
+            return Err(Errno::EBUSY);
+        }
+        self.outstanding += 1;
+        self.begin(entry);
+        Ok(())
+    }
+
+    /// Whether one more entry can be submitted.
+    pub fn has_room(&self) -> bool {
+        self.outstanding < self.places
+    }
+
+    /// One that is linked to nothing. Some are for the ring itself.
+    fn begin(&mut self, entry: Entry<'_>) {
+        match entry.op {
+            Op::Timeout { after } => match Instant::now().checked_add(after) {
+                Some(until) => _ = self.timeouts.insert((until, unique()), entry.user_data),
+                None => self.complete(entry.user_data, Err(Errno::EINVAL)),
+            },
+            Op::Cancel { user_data } => {
+                let result = self.cancel(user_data).map(|()| Value::Done);
+                self.complete(entry.user_data, result);
+            }
+            _ => self.begin_chain(Chain::single(entry)),
+        }
+    }
+
+    fn begin_chain(&mut self, chain: Chain<'_>) {
+        let done = &mut self.done;
+        let mut answer = |link: &Link<'_>, result| {
+            done.push_back(Completion::new(link.entry.user_data, result));
+            // Its entry was answered before its time began.
+            done.extend(link.limit.map(|limit| Completion::new(limit.user_data, Err(Errno::ECANCELED))));
+        };
+        if let Some((chain, missing)) = chain.advance(&self.context, &mut answer) {
+            if chain.has_limits() {
+                self.has_limits = HasLimits::Some;
+            }
+            let work = Linked::new(&self.completions, &self.context, chain);
+            self.pool.take_in(Punted { work: Box::new(work), missing });
+        }
+    }
+
+    pub(crate) fn complete(&mut self, user_data: u64, result: Result<Value, Errno>) {
+        self.done.push_back(Completion::new(user_data, result));
+    }
+}

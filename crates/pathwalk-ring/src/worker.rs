@@ -1,0 +1,58 @@
+//! The way of a worker: takes what waits, does it, tries again what waited for the same name, sleeps, and ends when it has been idle.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::pool::Shared;
+use crate::punt::{Punted, Work};
+use crate::sync::{Awake, wait};
+
+/// A worker's whole life. It was counted when it was started, as idle.
+pub(crate) fn work(pool: &Arc<Shared>) {
+    while let Some(punted) = next(pool) {
+        let (tag, name) = (punted.work.tag().clone(), punted.missing);
+        // What is foreign in it, the file system and a task's waker, must not take a thread away.
+        _ = catch_unwind(AssertUnwindSafe(|| punted.work.run()));
+        let parked = {
+            let mut state = pool.lock();
+            state.end(&tag);
+            name.map(|name| state.release(name)).unwrap_or_default()
+        };
+        for work in parked {
+            retry(pool, work);
+        }
+        pool.lock().idle += 1;
+    }
+}
+
+/// What to do next; `None`: nothing any more.
+fn next(pool: &Shared) -> Option<Punted> {
+    let until = Instant::now().checked_add(pool.idle_time);
+    let mut state = pool.lock();
+    loop {
+        if let Some(punted) = state.take() {
+            return Some(punted);
+        }
+        if state.closed {
+            break;
+        }
+        let awake;
+        (state, awake) = wait(pool.some(), state, until);
+        if awake == Awake::TimeOver && state.queue.is_empty() {
+            break;
+        }
+    }
+    state.workers -= 1;
+    state.idle -= 1;
+    None
+}
+
+/// The name that it missed was asked for: now it is answered, or misses another one.
+fn retry(pool: &Arc<Shared>, work: Box<dyn Work>) {
+    let tag = work.tag().clone();
+    match catch_unwind(AssertUnwindSafe(|| work.retry())) {
+        Ok(Some(punted)) => pool.put_back(punted),
+        Ok(None) | Err(_) => pool.lock().end(&tag),
+    }
+}

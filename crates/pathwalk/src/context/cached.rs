@@ -1,0 +1,123 @@
+//! The operations that the caches alone can answer, for those who must not wait.
+
+use std::cell::Cell;
+
+use super::{AsPath, At, AtFlags, Context, OpenHow};
+use crate::Errno;
+use crate::attr::{Attributes, Statx, StatxMask};
+use crate::file::File;
+use crate::handle::Handle;
+use crate::ops::{cached, open};
+use crate::permission::Access;
+use crate::walk::hand_over::missing;
+use crate::walk::last::Stopped;
+use crate::walk::{Env, Whose};
+
+impl Context {
+    /// The operations as the caches alone answer them: `EAGAIN` where that is not enough. For event loops and other threads that must not wait; they
+    /// leave what is `EAGAIN` to a thread that may.
+    ///
+    /// ```
+    /// use pathwalk::{At, AtFlags, Credentials, Errno, StatxMask, Vfs};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.file("/motd", 0o644)?;
+    /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let stat = |cached: &pathwalk::Cached<'_>| cached.statx(At::Cwd, "/motd", AtFlags::empty(), StatxMask::BASIC_STATS);
+    /// assert_eq!(stat(&context.cached()), Err(Errno::EAGAIN));
+    /// context.stat("/motd")?;
+    /// assert!(stat(&context.cached()).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn cached(&self) -> Cached<'_> {
+        Cached { context: self, missing: Cell::new(None) }
+    }
+}
+
+/// A [`Context`] that answers from the caches alone. Made by [`Context::cached`]; costs nothing to make.
+///
+/// Each operation has the errors of its namesake there, and `EAGAIN`: what is asked for is not cached, is out of date, is being changed just now, or
+/// takes the file system's word. A cached absence is an answer: `ENOENT`.
+///
+/// # Cost
+///
+/// No operation takes a lock, waits, or calls the file system (but [`open`](Self::open), which calls
+/// [`try_open`](crate::FileSystem::try_open)). An answer costs what it costs a `Context`. Source: `RESOLVE_CACHED` in `openat2(2)`, for every operation that
+/// changes nothing.
+#[derive(Debug)]
+pub struct Cached<'a> {
+    context: &'a Context,
+    missing: Cell<Option<MissingName>>,
+}
+
+/// A name that the caches know nothing about: equal for all who miss the same name in the same directory of the same `Vfs`. A hash, so others may have
+/// the same by accident; it says who may be waiting for the same answer, no more.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MissingName {
+    vfs: usize,
+    name: u64,
+}
+
+impl Cached<'_> {
+    /// As [`Context::open`] with [`CACHED`](crate::Resolve::CACHED): `EAGAIN` also for `CREATE`, `TRUNCATE` and `TMPFILE`, and where the file system
+    /// cannot open without blocking.
+    pub fn open<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, how: &OpenHow) -> Result<File, Errno> {
+        self.answer(Whose::Effective, path.path_bytes(), |env, path| open::cached(env, at, path, how))
+    }
+
+    /// As [`Context::statx`].
+    #[inline]
+    pub fn statx<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
+        self.answer(Whose::Effective, path.path_bytes(), |env, path| cached::statx(env, at, path, flags, mask))
+    }
+
+    /// As [`Context::stat`].
+    #[inline]
+    pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Errno> {
+        self.statx(At::Cwd, path, AtFlags::empty(), StatxMask::BASIC_STATS).map(|statx| statx.attributes)
+    }
+
+    /// As [`Context::faccessat`].
+    pub fn access<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, want: Access, flags: AtFlags) -> Result<(), Errno> {
+        let whose = if flags.contains(AtFlags::EACCESS) { Whose::Effective } else { Whose::Real };
+        self.answer(whose, path.path_bytes(), |env, path| cached::access(env, at, path, want, flags))
+    }
+
+    /// As [`Context::readlinkat`].
+    pub fn readlink<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
+        self.answer(Whose::Effective, path.path_bytes(), |env, path| cached::readlink(env, at, path, buffer))
+    }
+
+    /// As [`Context::lookupat`].
+    pub fn lookup<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
+        let found = self.answer(Whose::Effective, path.path_bytes(), |env, path| cached::lookup(env, at, path, flags))?;
+        Ok(Handle::from_pinned(&self.context.vfs, found.into_id()))
+    }
+
+    /// The name that kept the last operation that was `EAGAIN` from its answer, if it was a name. Whoever asks the file system for it on behalf of one
+    /// such operation does so for all of them.
+    pub fn missing(&self) -> Option<MissingName> {
+        self.missing.get()
+    }
+
+    #[inline(always)]
+    fn answer<'a, T>(
+        &'a self,
+        whose: Whose,
+        path: &'a [u8],
+        operation: impl FnOnce(&Env<'a>, &'a [u8]) -> Result<T, Stopped<'a>>,
+    ) -> Result<T, Errno> {
+        let env = Env::new(self.context, whose);
+        operation(&env, path).map_err(|stopped| self.again(&env, path, stopped))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn again(&self, env: &Env<'_>, path: &[u8], stopped: Stopped<'_>) -> Errno {
+        if let Stopped::HandOver(resume) = &stopped {
+            let vfs = std::ptr::from_ref(env.core).addr();
+            self.missing.set(missing(env, path, resume).map(|name| MissingName { vfs, name }));
+        }
+        stopped.or_again()
+    }
+}

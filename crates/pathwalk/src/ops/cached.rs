@@ -1,0 +1,80 @@
+//! The operations as the caches alone answer them: the fast walk, and nobody who goes on where it stops.
+//!
+//! Nothing here takes a lock, calls the file system (but for `try_open`, which does not block) or waits for either.
+
+use super::{access, follow, lookup, readlink, stat};
+use crate::Errno;
+use crate::attr::{Statx, StatxMask};
+use crate::config::Shipped;
+use crate::context::{At, AtFlags};
+use crate::icache::inode::flags;
+use crate::memory::seqcount::ODD;
+use crate::permission::Access;
+use crate::stats::HandOver;
+use crate::vfs::Pinned;
+use crate::walk::hand_over::Resume;
+use crate::walk::last::Stopped;
+use crate::walk::{Cursor, Env, start};
+
+/// What an operation is asked about; nothing is pinned.
+enum Target<'a> {
+    /// What the path leads to from here.
+    Path(Cursor<'a>),
+    /// This itself, on which the asker has a pin: the path is empty.
+    Start(Cursor<'a>),
+}
+
+fn target<'a>(env: &Env<'a>, at: At<'_>, path: &[u8], how: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Stopped<'a>> {
+    if !allowed.contains(how) {
+        return Err(Errno::EINVAL.into());
+    }
+    if path.is_empty() && !how.contains(AtFlags::EMPTY_PATH) {
+        return Err(Errno::ENOENT.into());
+    }
+    let cur = env.cursor(start::at(env, at, path)?);
+    if !path.is_empty() {
+        Ok(Target::Path(cur))
+    } else if cur.is(ODD) {
+        Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)))
+    } else {
+        Ok(Target::Start(cur))
+    }
+}
+
+const OF_STAT: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::EMPTY_PATH);
+
+pub(crate) fn statx<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: AtFlags, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
+    if !StatxMask::all().contains(mask) {
+        return Err(Errno::EINVAL.into());
+    }
+    let out_of_date = if StatxMask::KEPT.contains(mask) { flags::UNKNOWN } else { flags::STALE };
+    let attributes = match target(env, at, path, how, OF_STAT)? {
+        Target::Start(cur) => stat::at_end(env, cur, out_of_date)?,
+        Target::Path(from) => stat::fast(env, path, from, follow(how), out_of_date)?,
+    };
+    Ok(Statx::new(attributes, mask))
+}
+
+pub(crate) fn access<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], want: Access, how: AtFlags) -> Result<(), Stopped<'a>> {
+    match target(env, at, path, how, AtFlags::all())? {
+        Target::Start(cur) => access::at_end(env, cur, want),
+        Target::Path(from) => access::fast::<Shipped>(env, path, from, follow(how), want),
+    }
+}
+
+pub(crate) fn readlink<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
+    if buffer.is_empty() {
+        return Err(Errno::EINVAL.into());
+    }
+    match target(env, at, path, AtFlags::EMPTY_PATH, AtFlags::EMPTY_PATH)? {
+        Target::Start(cur) => readlink::at_end::<Shipped>(env, cur, buffer, Errno::ENOENT),
+        Target::Path(from) => readlink::fast::<Shipped>(env, path, from, buffer),
+    }
+}
+
+pub(crate) fn lookup<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: AtFlags) -> Result<Pinned<'a>, Stopped<'a>> {
+    match target(env, at, path, how, OF_STAT)? {
+        Target::Start(cur) => Ok(Pinned::again(env.core, cur.dentry())),
+        Target::Path(from) => lookup::fast(env, path, from, follow(how)),
+    }
+}

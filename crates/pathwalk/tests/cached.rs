@@ -1,0 +1,138 @@
+//! What the caches alone answer: the same as everybody else, or `EAGAIN`, and the file system is never asked.
+
+use std::sync::Arc;
+
+use pathwalk::{
+    Access, AclState, At, AtFlags, Cached, Context, Credentials, Errno, OpenFlags, OpenHow, PermissionRule, Resolve, StatxMask,
+    Vfs,
+};
+use pathwalk_memfs::{LinkBodies, MemFs, Options};
+
+const CWD: At<'static> = At::Cwd;
+const NONE: AtFlags = AtFlags::empty();
+
+fn world(options: Options) -> (Arc<MemFs>, Context) {
+    let fs = MemFs::with(options);
+    fs.mkdir_all("/usr/bin", 0o755).unwrap();
+    fs.file("/usr/bin/cc", 0o644).unwrap();
+    fs.symlink("/bin", "usr/bin").unwrap();
+    let fs = Arc::new(fs);
+    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    (fs, vfs.context(Credentials::user(1000, 1000, &[])))
+}
+
+/// Every operation about a path, and what became of it.
+fn ask(cached: &Cached<'_>, path: &str) -> [Result<(), Errno>; 5] {
+    let open = OpenHow::from(OpenFlags::READ);
+    [
+        cached.statx(CWD, path, NONE, StatxMask::BASIC_STATS).map(drop),
+        cached.access(CWD, path, Access::READ, NONE),
+        cached.lookup(CWD, path, NONE).map(drop),
+        cached.open(CWD, path, &open).map(drop),
+        cached.stat(path).map(drop),
+    ]
+}
+
+#[test]
+fn the_file_system_is_asked_by_nobody_but_try_open() {
+    let (fs, context) = world(Options::default());
+    let before = fs.calls();
+    assert_eq!(ask(&context.cached(), "/bin/cc"), [Err(Errno::EAGAIN); 5]);
+    assert_eq!(context.cached().readlink(CWD, "/bin", &mut [0; 9]), Err(Errno::EAGAIN));
+    assert_eq!(fs.calls().since(&before).total(), 0);
+
+    context.stat("/bin/cc").unwrap();
+    assert_eq!(context.stat("/bin/ld"), Err(Errno::ENOENT));
+    let before = fs.calls();
+    assert_eq!(ask(&context.cached(), "/bin/cc"), [Ok(()); 5]);
+    assert_eq!(ask(&context.cached(), "/bin/ld"), [Err(Errno::ENOENT); 5], "an absence is an answer");
+    assert_eq!(ask(&context.cached(), "/bin/cc/"), [Err(Errno::ENOTDIR); 5]);
+    let mut body = [0; 9];
+    assert_eq!((context.cached().readlink(CWD, "/bin", &mut body), &body[..7]), (Ok(7), &b"usr/bin"[..]));
+    let calls = fs.calls().since(&before);
+    assert_eq!((calls.total(), calls.open), (1, 1));
+}
+
+#[test]
+fn attributes_that_are_out_of_date_are_no_answer() {
+    let (fs, context) = world(Options::default());
+    let root = context.vfs().context(Credentials::root());
+    let file = root.open(CWD, "/bin/cc", &OpenFlags::WRITE.into()).unwrap();
+    file.write(b"text").unwrap();
+    let before = fs.calls();
+    assert_eq!(context.cached().stat("/bin/cc"), Err(Errno::EAGAIN));
+    assert_eq!(context.cached().missing(), None, "no name is missing");
+    assert!(context.cached().statx(CWD, "/bin/cc", NONE, StatxMask::MODE | StatxMask::UID).is_ok(), "those have not changed");
+    assert_eq!(fs.calls().since(&before).total(), 0);
+    context.stat("/bin/cc").unwrap();
+    assert_eq!(context.cached().stat("/bin/cc").unwrap().size, 4);
+}
+
+#[test]
+fn what_takes_the_word_of_the_file_system_is_no_answer() {
+    let less = [
+        Options::default().permission_rule(PermissionRule::Own),
+        Options::default().acl(AclState::Present),
+        Options::default().link_bodies(LinkBodies::OnRequest),
+    ];
+    for options in less {
+        let (fs, context) = world(options);
+        _ = context.stat("/bin/cc");
+        let before = fs.calls();
+        assert_eq!(ask(&context.cached(), "/bin/cc"), [Err(Errno::EAGAIN); 5]);
+        assert_eq!(fs.calls().since(&before).total(), 0);
+    }
+}
+
+/// As `RESOLVE_CACHED`: `EINVAL` first, then what would make or change something.
+#[test]
+fn nothing_is_opened_that_is_changed() {
+    let (_, context) = world(Options::default());
+    context.stat("/bin/cc").unwrap();
+    let how = |flags| OpenHow { flags, mode: 0, resolve: Resolve::CACHED };
+    let open = |flags| context.cached().open(CWD, "/bin/cc", &how(flags)).map(drop);
+    let (read, write) = (OpenFlags::READ, OpenFlags::WRITE);
+    assert_eq!(open(read | OpenFlags::CREATE), Err(Errno::EAGAIN));
+    assert_eq!(open(write | OpenFlags::TRUNCATE), Err(Errno::EAGAIN));
+    assert_eq!(open(write | OpenFlags::TMPFILE), Err(Errno::EAGAIN));
+    assert_eq!(open(read | OpenFlags::CREATE | OpenFlags::DIRECTORY), Err(Errno::EINVAL));
+    assert_eq!(open(write), Err(Errno::EACCES));
+    assert_eq!(open(read | OpenFlags::DIRECTORY), Err(Errno::ENOTDIR));
+    assert_eq!(open(OpenFlags::PATH), Ok(()));
+}
+
+#[test]
+fn who_misses_one_name_misses_the_same() {
+    let (_, context) = world(Options::default());
+    let missing = |path: &str| {
+        let cached = context.cached();
+        assert_eq!(cached.stat(path), Err(Errno::EAGAIN), "{path}");
+        cached.missing()
+    };
+    let usr = missing("/usr/bin/cc");
+    assert!(usr.is_some());
+    assert_eq!(missing("/usr//lib"), usr);
+    assert_eq!(missing("/./usr"), usr);
+    assert_ne!(missing("/bin"), usr);
+    context.lstat("/bin").unwrap();
+    assert_eq!(missing("/bin/cc"), usr, "through a link");
+    context.stat("/usr").unwrap();
+    assert_eq!(missing("/bin/cc"), missing("/usr/bin"));
+    assert_ne!(missing("/bin/cc"), usr);
+}
+
+#[test]
+fn a_handle_is_asked_about_itself() {
+    let (fs, context) = world(Options::default());
+    let (file, link) = (context.lookup("/bin/cc").unwrap(), context.lookupat(CWD, "/bin", AtFlags::SYMLINK_NOFOLLOW).unwrap());
+    let before = fs.calls();
+    let (cached, empty) = (context.cached(), AtFlags::EMPTY_PATH);
+    assert!(cached.statx((&file).into(), "", empty, StatxMask::BASIC_STATS).is_ok());
+    assert_eq!(cached.access((&file).into(), "", Access::WRITE, empty), Err(Errno::EACCES));
+    assert_eq!(cached.lookup((&file).into(), "", empty).unwrap().path(), Ok(b"/usr/bin/cc".to_vec()));
+    let mut body = [0; 3];
+    assert_eq!((cached.readlink((&link).into(), "", &mut body), &body), (Ok(3), b"usr"));
+    assert_eq!(cached.readlink((&file).into(), "", &mut body), Err(Errno::ENOENT));
+    assert_eq!(cached.statx(CWD, "", NONE, StatxMask::BASIC_STATS), Err(Errno::ENOENT));
+    assert_eq!(fs.calls().since(&before).total(), 0);
+}
