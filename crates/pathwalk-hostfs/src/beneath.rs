@@ -3,8 +3,8 @@
 //! Invariant: every descriptor comes from `openat2(2)` beneath the root's, with no links followed. One single name below such a
 //! descriptor may then be looked at by calls that know no `RESOLVE_BENEATH`: without following a link it cannot lead out.
 //!
-//! What it does not do: keep descriptors. A directory's descriptor stays with the directory when that is moved out of the
-//! root, and would go on answering from there.
+//! What it does not do: keep descriptors to look up names. A directory's descriptor stays with the directory when that is moved out of the
+//! root, and would go on answering from there. (What is open to be read stays open, as it does anywhere.)
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -46,8 +46,12 @@ impl Root {
 
     /// What `path`, relative to the root, leads to: no slash at either end, empty for the root.
     pub(crate) fn reach(&self, path: &[u8]) -> io::Result<Reached> {
-        let fd = if path.is_empty() { open_beneath(self.as_fd(), b".", PLACE) } else { self.descend(path) };
-        fd.map(Reached::itself)
+        self.open_below(path, PLACE, ResolveFlags::empty()).map(Reached::itself)
+    }
+
+    /// The same opened in some way; `resolve` is what is asked besides.
+    pub(crate) fn open_below(&self, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
+        if path.is_empty() { open_so(self.as_fd(), b".", flags, resolve) } else { self.descend(path, flags, resolve) }
     }
 
     /// `name` in the directory at `dir`, by a descriptor of that directory.
@@ -56,16 +60,16 @@ impl Root {
     }
 
     /// A path that is too long for one call is gone in stretches.
-    fn descend(&self, path: &[u8]) -> io::Result<OwnedFd> {
+    fn descend(&self, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
         let mut rest = path;
         let mut stretch: Option<OwnedFd> = None;
         while rest.len() > PATH_MAX {
             let end = rest[..=PATH_MAX].iter().rposition(|byte| *byte == b'/').ok_or(io::Errno::NAMETOOLONG)?;
             let from = stretch.as_ref().unwrap_or(&self.0).as_fd();
-            stretch = Some(open_beneath(from, &rest[..end], PLACE | OFlags::DIRECTORY)?);
+            stretch = Some(open_so(from, &rest[..end], PLACE | OFlags::DIRECTORY, resolve)?);
             rest = &rest[end + 1..];
         }
-        open_beneath(stretch.as_ref().unwrap_or(&self.0).as_fd(), rest, PLACE)
+        open_so(stretch.as_ref().unwrap_or(&self.0).as_fd(), rest, flags, resolve)
     }
 }
 
@@ -84,8 +88,12 @@ pub(crate) struct Reached {
 }
 
 impl Reached {
-    fn itself(fd: OwnedFd) -> Reached {
+    pub(crate) fn itself(fd: OwnedFd) -> Reached {
         Reached { fd, name: Box::default() }
+    }
+
+    pub(crate) fn into_fd(self) -> OwnedFd {
+        self.fd
     }
 
     /// The descriptor that [`name`](Self::name) is below.
@@ -116,7 +124,11 @@ impl Reached {
 
 /// Opens `path` below `from` with `RESOLVE`. Without `..` in a path the kernel has no reason for `EAGAIN`.
 pub(crate) fn open_beneath(from: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
-    retry_on_intr(|| fs::openat2(from, path, flags, Mode::empty(), RESOLVE))
+    open_so(from, path, flags, ResolveFlags::empty())
+}
+
+fn open_so(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
+    retry_on_intr(|| fs::openat2(from, path, flags, Mode::empty(), RESOLVE | resolve))
 }
 
 fn statx(fd: BorrowedFd<'_>, name: &[u8]) -> io::Result<Statx> {

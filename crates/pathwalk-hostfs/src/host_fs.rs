@@ -11,7 +11,11 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use pathwalk::permission::Subject;
-use pathwalk::{Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey};
+use pathwalk::{
+    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey, OpenFile, OpenFor,
+    StatFs,
+};
+use rustix::fs::fstatfs;
 use rustix::io;
 
 use crate::OpenError;
@@ -22,14 +26,16 @@ use crate::guard::Guard;
 use crate::key;
 use crate::mounts::Mounts;
 use crate::nodes::Nodes;
+use crate::open_file::{Descriptors, Open, Wait};
 
 /// A directory of the host, for trees that nobody changes meanwhile. The crate's page says what holds.
 pub struct HostFs {
-    pub(crate) root: Root,
+    pub(crate) root: Arc<Root>,
     key: NodeKey,
     pub(crate) source: Source,
     mounts: Mounts,
     nodes: RwLock<Nodes>,
+    descriptors: Descriptors,
 }
 
 /// A node as it was just loaded.
@@ -44,13 +50,19 @@ impl HostFs {
     ///
     /// `/` is a path like any other. After `chroot(2)`, open anew: a `HostFs` keeps the directory that it was opened on.
     pub fn open(path: &Path) -> Result<HostFs, OpenError> {
-        let root = Root::open(path)?;
+        let root = Arc::new(Root::open(path)?);
         let failed = |errno| OpenError::open(path, errno);
         let stat = root.reach(b"").and_then(|node| node.stat()).map_err(failed)?;
         let key = key::of(&stat).map_err(|_| OpenError::unsupported(path, "device or mount number out of range"))?;
         let mounts = Mounts::new(key, root.as_fd()).map_err(failed)?;
         let source = Source::probe(root.as_fd());
-        Ok(HostFs { root, key, source, mounts, nodes: RwLock::new(Nodes::new(key)) })
+        let (nodes, descriptors) = (RwLock::new(Nodes::new(key)), Descriptors::default());
+        Ok(HostFs { root, key, source, mounts, nodes, descriptors })
+    }
+
+    /// Says when open files get their descriptors of the host; else [`Descriptors::AtOpen`].
+    pub fn with_descriptors(self, descriptors: Descriptors) -> HostFs {
+        HostFs { descriptors, ..self }
     }
 
     /// What only the engine can obey, for `VfsBuilder::mount_flags`: whether the mount that the root is on is nosymfollow. It
@@ -106,6 +118,16 @@ impl HostFs {
     fn reach(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
         let path = self.nodes.read().path_in(key, b"").ok_or(Errno::ESTALE)?;
         verified(key, self.root.reach(&path))
+    }
+
+    /// Opens a node to be read or listed.
+    fn open_node(&self, key: NodeKey, what_for: OpenFor, wait: Wait) -> Result<Box<dyn OpenFile>, Errno> {
+        if what_for.contains(OpenFor::WRITE) {
+            return Err(Errno::EROFS);
+        }
+        let path = self.nodes.read().path_in(key, b"").ok_or(Errno::ESTALE)?;
+        let file = Open::new(&self.root, key, path);
+        Ok(Box::new(if self.descriptors == Descriptors::AtOpen { file.at_once(wait)? } else { file }))
     }
 
     /// Reaches it by its name in its directory: an ACL is readable there without any right to the node itself.
@@ -187,6 +209,28 @@ impl FileSystem for HostFs {
 
     fn forget(&self, node: NodeKey) {
         self.nodes.write().forget(node);
+    }
+
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.open_node(node, what_for, Wait::ForHost)
+    }
+
+    fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.open_node(node, what_for, Wait::Never)
+    }
+
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        let of_root = fstatfs(self.root.as_fd()).map_err(errno)?;
+        Ok(StatFs {
+            kind: of_root.f_type as u64,
+            block_size: of_root.f_bsize as u64,
+            blocks: of_root.f_blocks,
+            blocks_free: of_root.f_bfree,
+            blocks_available: of_root.f_bavail,
+            files: of_root.f_files,
+            files_free: of_root.f_ffree,
+            name_max: of_root.f_namelen as u64,
+        })
     }
 
     fn memory(&self) -> u64 {

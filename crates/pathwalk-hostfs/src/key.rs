@@ -10,7 +10,7 @@
 //! Device and inode number alone would not do: a bind mount shows one directory under two names, and each has its own `..`. The
 //! type is there for inode numbers that are used again: whatever is asked of a link is `ESTALE` where a file has its number now.
 
-use pathwalk::{Errno, NodeKey};
+use pathwalk::{Errno, FileType, NodeKey};
 use rustix::fs::Statx;
 
 const MINOR_BITS: u32 = 20;
@@ -18,9 +18,18 @@ const MAJOR_BITS: u32 = 12;
 const MOUNT_BITS: u32 = 28;
 const TYPE_SHIFT: u32 = 12;
 
+/// Mount id and device.
+const PLACE: u128 = (1 << 124) - (1 << 64);
+
 /// The key of what `stat` is about; `EOVERFLOW` if a number is larger than Linux makes them.
 pub(crate) fn of(stat: &Statx) -> Result<NodeKey, Errno> {
     pack(stat.stx_mode >> TYPE_SHIFT, stat.stx_mnt_id, stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino)
+}
+
+/// The key of what a directory lists, as far as that tells: what is mounted there is another node.
+pub(crate) fn beside(dir: NodeKey, kind: FileType, ino: u64) -> NodeKey {
+    let place = dir.0 & PLACE;
+    NodeKey(u128::from(kind.mode_bits() >> TYPE_SHIFT) << 124 | place | u128::from(ino))
 }
 
 /// The id of the mount that a node was found on.
@@ -51,6 +60,13 @@ mod tests {
         }
         assert_eq!(keys[5].0, u128::MAX);
         assert_eq!([0, 1, 5].map(|i| mount_of(keys[i])), [0, 1, (1 << 28) - 1]);
+    }
+
+    #[test]
+    fn what_is_listed_is_on_the_mount_of_its_directory() {
+        let dir = pack(0o4, 77, 8, 1, 2).unwrap();
+        assert_eq!(beside(dir, FileType::Regular, 99), pack(0o10, 77, 8, 1, 99).unwrap());
+        assert_eq!(beside(NodeKey(u128::MAX), FileType::Fifo, 0), pack(1, (1 << 28) - 1, 4095, 0xf_ffff, 0).unwrap());
     }
 
     #[test]

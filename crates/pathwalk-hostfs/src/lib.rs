@@ -19,7 +19,7 @@
 //! # What holds
 //!
 //! - **It stays beneath the root.** The root is one descriptor. Every question starts there, with `openat2(2)` under
-//!   `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`. No other descriptor outlives the call that opened
+//!   `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`. No other descriptor, but those of open files, outlives the call that opened
 //!   it, so a directory that was moved out of the root is not followed there: what lay in it is absent from then on.
 //! - **Mounts below the root are crossed**, as in a walk by the kernel. A key is (mount id, device, inode number), so two bind
 //!   mounts of one directory are two directories. An automount point is not triggered by looking at it, only by looking
@@ -31,6 +31,10 @@
 //!   [`HostFs::mount_flags`].
 //!
 //! # Cost
+//!
+//! Opening a file or directory to read it: 2 (`openat2`, and `statx` to make sure that it is the node that was meant), or none until it is read: see
+//! [`Descriptors`]. An open file holds a descriptor of the host from then on. Of a file that the ring or the async face only tries to open, the kernel is
+//! asked for what it has cached, which does not block.
 //!
 //! System calls of a name that is not cached: absent 1, a file or device 3, a link or a directory 4; the first node of a
 //! mount 1 more. First check of a file: 4 more (its ACL). Attributes asked anew: 3, of a directory 4. Memory: 60 to 64 bytes
@@ -79,9 +83,11 @@ mod key;
 mod look;
 mod mounts;
 mod nodes;
+mod open_file;
 mod slab;
 mod small_name;
 
 pub use error::OpenError;
 pub use host_fs::HostFs;
 pub use look::MountAt;
+pub use open_file::Descriptors;

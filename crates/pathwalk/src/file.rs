@@ -168,7 +168,8 @@ impl File {
         let core = self.handle.vfs().core();
         core.not_removed(self.handle.dentry())?;
         if position.at == 0 {
-            position.listing = core.begin_listing(self.handle.dentry());
+            let begin = || core.begin_listing(self.handle.dentry());
+            position.listing = file.lists_all_names().then(begin).flatten();
         }
         for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
             if position.at >= cookie {

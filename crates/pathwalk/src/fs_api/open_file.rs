@@ -91,6 +91,12 @@ pub trait OpenFile: Send + Sync {
         Err(Errno::ENOTDIR)
     }
 
+    /// Whether a listing tells every name that a lookup would find: then a directory that was listed to its end is known, and the file system is
+    /// not asked for other names. Asked when a listing begins.
+    fn lists_all_names(&self) -> bool {
+        true
+    }
+
     /// Puts it on stable storage. Where nothing is stable, there is nothing to do.
     fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
         let _ = what;

@@ -1,0 +1,186 @@
+//! Files and directories of the host that are open: data and listings by a descriptor of their own.
+//!
+//! A descriptor is opened beneath the root, along the path under which the node was last found, and then asked whether it is that node: if not,
+//! `ESTALE`, and nothing of it is read. From then on the kernel answers, as for any open file, whatever becomes of the names.
+//!
+//! Invariant: nothing is read by a descriptor that was not verified.
+//!
+//! Locks: one for a directory's position, held over the calls that list it.
+
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, NodeKey, OpenFile, SyncWhat};
+use rustix::fs::{self, OFlags, RawDir, RawDirEntry, ResolveFlags, SeekFrom};
+use rustix::io::{self, retry_on_intr};
+
+use crate::beneath::{Reached, Root, errno};
+use crate::key;
+
+/// When an open file gets its descriptor of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Descriptors {
+    /// When it is opened: what the host forbids, or lacks descriptors for, `open` tells.
+    #[default]
+    AtOpen,
+    /// When it is first read or listed. Opening a node that is cached then makes no system call; what the host has against it, and that another
+    /// node has its place by now (`ESTALE`), the first reading tells. For servers that open much of which they read little.
+    AtFirstUse,
+}
+
+/// How long it may take.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// As long as it takes.
+    ForHost,
+    /// `EAGAIN` where the kernel does not have it all in its caches. Linux 5.12; always `EAGAIN` before.
+    Never,
+}
+
+/// Neither waits for the other end of a pipe, nor becomes somebody's terminal, should the node be another by now.
+const TO_READ: OFlags =
+    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+/// Bytes of entries that are asked for at once.
+const LISTED_AT_ONCE: usize = 1 << 15;
+
+pub(crate) struct Open {
+    root: Arc<Root>,
+    node: NodeKey,
+    /// Where it was last found.
+    path: Box<[u8]>,
+    /// Verified.
+    fd: OnceLock<OwnedFd>,
+    /// Held while the descriptor's own position matters.
+    listing: Mutex<()>,
+}
+
+impl Open {
+    /// Opens no descriptor yet.
+    pub(crate) fn new(root: &Arc<Root>, node: NodeKey, path: Vec<u8>) -> Open {
+        Open { root: Arc::clone(root), node, path: path.into(), fd: OnceLock::new(), listing: Mutex::new(()) }
+    }
+
+    /// With its descriptor.
+    pub(crate) fn at_once(self, wait: Wait) -> Result<Open, Errno> {
+        let fd = self.verified(wait)?;
+        Ok(Open { fd: fd.into(), ..self })
+    }
+
+    fn fd(&self) -> Result<&OwnedFd, Errno> {
+        if let Some(fd) = self.fd.get() {
+            return Ok(fd);
+        }
+        // Two may open it at once: one is kept.
+        let fd = self.verified(Wait::ForHost)?;
+        Ok(self.fd.get_or_init(|| fd))
+    }
+
+    fn verified(&self, wait: Wait) -> Result<OwnedFd, Errno> {
+        let resolve = if wait == Wait::Never { ResolveFlags::CACHED } else { ResolveFlags::empty() };
+        let opened = self.root.open_below(&self.path, TO_READ, resolve);
+        let fd = opened.map_err(|error| match error {
+            // What does not know the flag takes it for a mistake.
+            io::Errno::INVAL if wait == Wait::Never => Errno::EAGAIN,
+            io::Errno::NOENT => Errno::ESTALE,
+            other => errno(other),
+        })?;
+        let reached = Reached::itself(fd);
+        let found = key::of(&reached.stat().map_err(host)?)?;
+        if found == self.node { Ok(reached.into_fd()) } else { Err(Errno::ESTALE) }
+    }
+
+    /// An entry of the host as the engine wants it. The kernel's own cookies lie behind those of `.` and `..`.
+    fn each(
+        &self,
+        fd: &OwnedFd,
+        host: &RawDirEntry<'_>,
+        each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, Errno> {
+        let name = host.file_name().to_bytes();
+        if matches!(name, b"." | b"..") {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let kind = match FileType::from_mode(host.file_type().as_raw_mode()) {
+            Some(kind) => kind,
+            None => match kind_of(fd, name)? {
+                Some(kind) => kind,
+                // It has gone since.
+                None => return Ok(ControlFlow::Continue(())),
+            },
+        };
+        let (ino, cookie) = (host.ino(), host.next_entry_cookie().saturating_add(FIRST_COOKIE).min(LAST_COOKIE));
+        Ok(each(Entry { name, key: key::beside(self.node, kind, ino), ino, kind, cookie }))
+    }
+}
+
+/// The greatest there is: some file systems have it behind their last entry, and it leads to the end from wherever.
+const LAST_COOKIE: u64 = i64::MAX as u64;
+
+/// The type of a name whose file system does not list it.
+fn kind_of(dir: &OwnedFd, name: &[u8]) -> Result<Option<FileType>, Errno> {
+    match retry_on_intr(|| fs::statat(dir, name, fs::AtFlags::SYMLINK_NOFOLLOW)) {
+        Ok(stat) => FileType::from_mode(stat.st_mode).map(Some).ok_or(Errno::EIO),
+        Err(io::Errno::NOENT) => Ok(None),
+        Err(error) => Err(host(error)),
+    }
+}
+
+impl OpenFile for Open {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let fd = self.fd()?;
+        retry_on_intr(|| io::pread(fd, &mut *buffer, offset)).map_err(host)
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        if from >= LAST_COOKIE {
+            return Ok(());
+        }
+        let fd = self.fd()?;
+        let mut buffer = vec![MaybeUninit::uninit(); LISTED_AT_ONCE];
+        let _listing = self.listing.lock();
+        fs::seek(fd, SeekFrom::Start(from.saturating_sub(FIRST_COOKIE))).map_err(host)?;
+        let mut entries = RawDir::new(fd, &mut buffer);
+        while let Some(entry) = entries.next() {
+            match entry {
+                Err(io::Errno::INTR) => {}
+                Err(error) => return Err(host(error)),
+                Ok(entry) if self.each(fd, &entry, each)?.is_break() => break,
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// So it is on disks. The names of `/proc`, of what is mounted when it is asked for, and of what other machines keep are not all listed.
+    fn lists_all_names(&self) -> bool {
+        self.fd().is_ok_and(|fd| fs::fstatfs(fd).is_ok_and(|told| KEEP_THEIR_NAMES.contains(&(told.f_type as u32))))
+    }
+
+    fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
+        let fd = self.fd()?;
+        retry_on_intr(|| if what == SyncWhat::Data { fs::fdatasync(fd) } else { fs::fsync(fd) }).map_err(host)
+    }
+}
+
+/// Types of file systems that list every name that can be looked up: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs, squashfs, EROFS. Source:
+/// `linux/magic.h`.
+const KEEP_THEIR_NAMES: [u32; 8] =
+    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630, 0x7371_7368, 0xe0f5_e1e2];
+
+/// An error that has nothing to do with the way there.
+fn host(error: io::Errno) -> Errno {
+    Errno::from_raw(error.raw_os_error())
+}
+
+impl std::fmt::Debug for Open {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Open")
+            .field("path", &self.path.escape_ascii().to_string())
+            .field("fd", &self.fd.get().map(AsFd::as_fd))
+            .finish()
+    }
+}
