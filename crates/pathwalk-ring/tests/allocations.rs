@@ -1,0 +1,122 @@
+//! What is cached is answered without an allocation, a waker or a thread; counted.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::task::{Context as TaskContext, Poll, RawWaker, RawWakerVTable, Waker};
+
+use pathwalk::{Access, AtFlags, Credentials, Vfs};
+use pathwalk_memfs::MemFs;
+use pathwalk_ring::{AsyncContext, Entry, Op, Pool, Ring};
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: All is passed on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // A thread that ends may allocate when its count is gone.
+        _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: The caller keeps the contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        // SAFETY: The caller keeps the contract.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations<T>(what: impl FnOnce() -> T) -> (T, u64) {
+    let before = ALLOCATIONS.get();
+    let answer = what();
+    (answer, ALLOCATIONS.get() - before)
+}
+
+static CLONES: AtomicU64 = AtomicU64::new(0);
+
+const TABLE: RawWakerVTable = RawWakerVTable::new(
+    |_| {
+        CLONES.fetch_add(1, SeqCst);
+        RawWaker::new(std::ptr::null(), &TABLE)
+    },
+    |_| {},
+    |_| {},
+    |_| {},
+);
+
+/// Polls once.
+fn poll<F: Future>(future: F) -> Option<F::Output> {
+    // SAFETY: The table's functions use no data.
+    let waker = unsafe { Waker::new(std::ptr::null(), &TABLE) };
+    match pin!(future).poll(&mut TaskContext::from_waker(&waker)) {
+        Poll::Ready(answer) => Some(answer),
+        Poll::Pending => None,
+    }
+}
+
+fn world() -> AsyncContext {
+    let fs = MemFs::new();
+    fs.mkdir_all("/srv/www", 0o755).unwrap();
+    fs.file("/srv/www/index.html", 0o644).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs).unwrap();
+    AsyncContext::new(vfs.context(Credentials::user(33, 33, &[])), Pool::default())
+}
+
+#[test]
+fn a_cached_stat_is_ready_at_the_first_poll_without_an_allocation() {
+    let vfs = world();
+    let path = "/srv/www/index.html";
+    let (_, counted) = allocations(|| poll(vfs.stat(path)));
+    assert!(counted > 0, "nothing is cached: a worker is asked");
+    vfs.context().stat(path).unwrap();
+    let (clones, workers) = (CLONES.load(SeqCst), vfs.pool().stats().workers);
+    let (answer, counted) = allocations(|| poll(vfs.stat(path)));
+    assert!(answer.unwrap().is_ok());
+    assert_eq!(counted, 0);
+    let (answer, counted) = allocations(|| poll(vfs.access(path, Access::READ, AtFlags::empty())));
+    assert_eq!((answer, counted), (Some(Ok(())), 0));
+    let (answer, counted) = allocations(|| poll(vfs.stat("/srv/www/../www/index.html/")));
+    assert_eq!((answer, counted), (Some(Err(pathwalk::Errno::ENOTDIR)), 0));
+    assert_eq!(CLONES.load(SeqCst), clones);
+    assert!(vfs.pool().stats().workers <= workers);
+}
+
+/// In a task, as a server has it.
+#[test]
+fn nor_does_it_allocate_under_tokio() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let vfs = world();
+    runtime.block_on(async {
+        vfs.stat("/srv/www/index.html").await.unwrap();
+        let before = ALLOCATIONS.get();
+        for _ in 0..1000 {
+            vfs.stat("/srv/www/index.html").await.unwrap();
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0);
+    });
+}
+
+/// The ring as well, once its queues have their sizes.
+#[test]
+fn a_cached_stat_through_a_ring_allocates_nothing() {
+    let mut ring = Ring::new(world().context().clone());
+    ring.context().stat("/srv/www").unwrap();
+    let mut batch = || {
+        for id in 0..100 {
+            ring.submit_one(Entry::new(id, Op::stat("/srv/www"))).unwrap();
+        }
+        while ring.reap().is_some() {}
+    };
+    batch();
+    assert_eq!(allocations(batch).1, 0);
+}
