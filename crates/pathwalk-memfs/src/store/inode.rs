@@ -3,29 +3,25 @@
 //! Nodes lie in slots that are used again and never move: see [`table`](super::table). An [`Inode`] is a slot together with the key under
 //! which it was found there, good for as long as the node lives.
 //!
-//! What can change is behind two locks: the content (a directory's names, a file's pages) and the attributes. Attributes are locked
-//! last and one node's at a time. Size and page count of a file are among the attributes, and change only while its pages are locked
-//! exclusively.
+//! A node has one lock. It guards the content (a directory's names, a file's pages) and the access control list, and whoever changes what
+//! `stat` tells holds it exclusively: that is what [`LockedNames`] and [`Locked`] are for. The [`Record`] is read without it, and the
+//! [`Life`] counts by itself.
+//!
+//! A slot is two lines of memory, and making a node that has no content yet touches no other.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use parking_lot::{MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use pathwalk::permission::AclEntry;
-use pathwalk::{Device, Errno, FileType, NewKind, NewNode, SetAttributes, Timestamp};
-use rustix::time::{ClockId, clock_gettime};
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use pathwalk::{Errno, FileType, NewKind, SetAttributes, Timestamp};
 
-use super::acl;
-use super::ledger::allocation;
-use super::names::Names;
+use super::acl::List;
+use super::ledger::{Ledger, allocation};
+use super::life::{FirstName, Left, Life};
+use super::names::{Found, Hashed, Names};
 use super::pages::Pages;
+use super::record::Record;
 use super::table::{Ino, Key};
-
-/// What tmpfs says of the size of a directory: so much for each name, `.` and `..` included.
-const ENTRY_SIZE: u64 = 20;
-
-/// The longest link body that tmpfs keeps without a page.
-const SHORT_BODY: usize = 127;
 
 /// The greatest size of a file, in bytes: what an offset can say.
 pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
@@ -40,101 +36,105 @@ pub(crate) struct Inode<'a> {
 
 /// Where nodes live, one after the other.
 #[derive(Default)]
+#[repr(align(128))]
 pub(crate) struct Slot {
     /// How often it was filled and emptied: odd while a node is in it.
     pub(super) generation: AtomicU64,
-    /// A directory's parent, moved only under the store's `tree` lock; the root is its own. Without a node: the next free slot.
+    /// The directory in which it got its first name, 0 if that is to come; of a directory its parent, moved only under the store's `tree`
+    /// lock; the root is its own. Without a node: the next free slot.
     pub(super) parent: AtomicU64,
-    /// Type bits of `st_mode`; the same for as long as a node is in it.
-    pub(super) kind: AtomicU16,
-    /// Whether there is content, so that a node that never got any is made and freed without its lock. Set by whoever puts it there, and
-    /// cleared by whoever frees the node, which nobody can ask about by then.
-    filled: AtomicBool,
-    pub(crate) meta: Mutex<Meta>,
-    content: RwLock<Content>,
+    pub(crate) life: Life,
+    pub(crate) record: Record,
+    guarded: RwLock<Guarded>,
 }
 
+const _: () = assert!(size_of::<Slot>() == 128);
+
+/// What a node's lock guards.
 #[derive(Default)]
-pub(crate) enum Content {
+pub(crate) struct Guarded {
+    content: Content,
+    pub(super) acl: Option<Box<List>>,
+}
+
+/// Boxed, so that it takes little room in the slots of those that have none.
+#[derive(Default)]
+enum Content {
     /// Of any node that has none yet: a directory without names, a file without pages.
     #[default]
     Empty,
-    Directory(Names),
-    File(Pages),
-    Link(Box<[u8]>),
+    Directory(Box<Names>),
+    File(Box<Pages>),
+    Link(Box<Box<[u8]>>),
 }
 
-/// What can change of any node.
-#[derive(Default)]
-pub(crate) struct Meta {
-    pub(crate) nlink: u32,
-    pub(crate) mode: u16,
-    pub(crate) first_name: FirstName,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    /// How often it was handed out and not yet forgotten, and how often it is open.
-    pub(crate) held: u64,
-    pub(crate) size: u64,
-    pub(crate) atime: Timestamp,
-    pub(crate) mtime: Timestamp,
-    pub(crate) ctime: Timestamp,
-    pub(crate) btime: Timestamp,
-    /// Pages of room that it takes.
-    pub(crate) pages: u64,
-    /// Of a device node.
-    pub(crate) device: Device,
-    pub(crate) acl: Option<Arc<[AclEntry]>>,
+/// A node whose lock is held exclusively.
+pub(crate) struct Locked<'a> {
+    inode: Inode<'a>,
+    pub(super) guarded: RwLockWriteGuard<'a, Guarded>,
 }
 
-/// Whether a node that has no name may get one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum FirstName {
-    /// It has or had one; once the last is lost, none follows.
-    #[default]
-    Given,
-    /// It was made without.
-    ToCome,
+/// The same of a directory whose names are to be changed.
+pub(crate) struct LockedNames<'a> {
+    pub(crate) dir: Inode<'a>,
+    guarded: RwLockWriteGuard<'a, Guarded>,
 }
 
 impl<'a> Inode<'a> {
     /// A directory's names: `ENOTDIR` if it is none.
     pub(crate) fn names(&self) -> Result<MappedRwLockReadGuard<'a, Names>, Errno> {
-        RwLockReadGuard::try_map(self.slot.content.read(), |content| content.names(self.kind)).map_err(|_| Errno::ENOTDIR)
+        if !self.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(RwLockReadGuard::map(self.slot.guarded.read(), |guarded| guarded.content.names()))
     }
 
     /// The same to be changed.
-    pub(crate) fn names_mut(&self) -> Result<MappedRwLockWriteGuard<'a, Names>, Errno> {
-        RwLockWriteGuard::try_map(self.filled(FileType::Directory), Content::names_mut).map_err(|_| Errno::ENOTDIR)
+    pub(crate) fn lock_names(&self) -> Result<LockedNames<'a>, Errno> {
+        if !self.is_directory() {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(LockedNames { dir: *self, guarded: self.slot.guarded.write() })
     }
 
     /// The data of a regular file: `EISDIR` for a directory, `EINVAL` for what has none.
     pub(crate) fn pages(&self) -> Result<MappedRwLockReadGuard<'a, Pages>, Errno> {
-        RwLockReadGuard::try_map(self.slot.content.read(), |content| content.pages(self.kind)).map_err(|_| self.no_data())
+        self.check_data()?;
+        Ok(RwLockReadGuard::map(self.slot.guarded.read(), |guarded| guarded.content.pages()))
     }
 
-    /// The same to be changed.
-    pub(crate) fn pages_mut(&self) -> Result<MappedRwLockWriteGuard<'a, Pages>, Errno> {
-        RwLockWriteGuard::try_map(self.filled(FileType::Regular), Content::pages_mut).map_err(|_| self.no_data())
+    pub(crate) fn lock(&self) -> Locked<'a> {
+        Locked { inode: *self, guarded: self.slot.guarded.write() }
     }
 
-    /// The content, which is there if the node is of this type.
-    fn filled(&self, kind: FileType) -> RwLockWriteGuard<'a, Content> {
-        let mut content = self.slot.content.write();
-        if self.kind == kind && matches!(*content, Content::Empty) {
-            *content = Content::of_type(kind);
-            self.slot.filled.store(true, Ordering::Relaxed);
+    /// The same if nobody else has the lock.
+    pub(crate) fn try_lock(&self) -> Option<Locked<'a>> {
+        Some(Locked { inode: *self, guarded: self.slot.guarded.try_write()? })
+    }
+
+    pub(crate) fn lock_shared(&self) -> RwLockReadGuard<'a, Guarded> {
+        self.slot.guarded.read()
+    }
+
+    fn fill(&self, guarded: &mut Guarded, content: Content, ledger: &Ledger) {
+        ledger.charge(content.bytes());
+        guarded.content = content;
+        self.slot.record.filled.store(true, Relaxed);
+    }
+
+    /// `EISDIR` for a directory, `EINVAL` for what else has no data.
+    pub(crate) fn check_data(&self) -> Result<(), Errno> {
+        match self.kind {
+            FileType::Regular => Ok(()),
+            FileType::Directory => Err(Errno::EISDIR),
+            _ => Err(Errno::EINVAL),
         }
-        content
-    }
-
-    fn no_data(&self) -> Errno {
-        if self.is_directory() { Errno::EISDIR } else { Errno::EINVAL }
     }
 
     /// A link's body; `EINVAL` for anything else.
     pub(crate) fn link_body(&self) -> Result<Box<[u8]>, Errno> {
-        match &*self.slot.content.read() {
-            Content::Link(body) => Ok(body.clone()),
+        match &self.slot.guarded.read().content {
+            Content::Link(body) => Ok((**body).clone()),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -145,134 +145,35 @@ impl<'a> Inode<'a> {
 
     /// The directory that a directory is in.
     pub(crate) fn parent(&self) -> Ino {
-        Ino(self.slot.parent.load(Ordering::Relaxed))
+        Ino(self.slot.parent.load(Relaxed))
     }
 
     pub(crate) fn set_parent(&self, parent: Ino) {
-        self.slot.parent.store(parent.0, Ordering::Relaxed);
+        self.slot.parent.store(parent.0, Relaxed);
     }
 
-    /// Of a directory whose names changed: `names` are left, and so many more of them are directories.
-    pub(crate) fn names_changed(&self, names: usize, directories: i32, now: Timestamp) {
-        self.slot.meta.lock().names_changed(names, directories, now);
+    pub(crate) fn first_name(&self) -> FirstName {
+        if self.parent().0 == 0 { FirstName::ToCome } else { FirstName::Given }
     }
 
-    /// The same of a directory that is about to get a name: `EMLINK` if that is a directory's, and it has all the links it may have.
-    pub(crate) fn name_comes(&self, names: usize, directories: i32, now: Timestamp, max_links: u32) -> Result<(), Errno> {
-        let mut meta = self.slot.meta.lock();
-        if directories > 0 && meta.nlink >= max_links {
-            return Err(Errno::EMLINK);
+    /// `st_nlink`.
+    pub(crate) fn links(&self) -> u32 {
+        match self.slot.life.names() {
+            names if names == 0 || !self.is_directory() => names,
+            _ => 2 + self.slot.record.extent() as u32,
         }
-        meta.names_changed(names, directories, now);
-        Ok(())
-    }
-}
-
-impl Meta {
-    fn names_changed(&mut self, names: usize, directories: i32, now: Timestamp) {
-        self.size = directory_size(names);
-        self.nlink = self.nlink.saturating_add_signed(directories);
-        (self.mtime, self.ctime) = (now, now);
-    }
-}
-
-impl Slot {
-    /// Gives a node that is being made its content, if it has any; returns the bytes of memory that takes.
-    pub(super) fn fill(&self, kind: &NewKind<'_>) -> u64 {
-        let NewKind::Symlink(body) = kind else { return 0 };
-        let content = Content::Link((*body).into());
-        let bytes = content.body_bytes();
-        *self.content.write() = content;
-        self.filled.store(true, Ordering::Relaxed);
-        bytes
-    }
-
-    /// Takes the content of a node that is being freed; returns the bytes that a link's body took.
-    pub(super) fn empty(&self) -> u64 {
-        if !self.filled.load(Ordering::Relaxed) {
-            return 0;
-        }
-        self.filled.store(false, Ordering::Relaxed);
-        std::mem::take(&mut *self.content.write()).body_bytes()
-    }
-}
-
-impl Content {
-    /// What changes, of a node of this type that has none yet.
-    fn of_type(kind: FileType) -> Content {
-        match kind {
-            FileType::Directory => Content::Directory(Names::new()),
-            FileType::Regular => Content::File(Pages::new()),
-            _ => Content::Empty,
-        }
-    }
-
-    /// Bytes of a link's body.
-    pub(crate) fn body_bytes(&self) -> u64 {
-        if let Content::Link(body) = self { allocation(body.len()) } else { 0 }
-    }
-
-    fn names(&self, kind: FileType) -> Option<&Names> {
-        static NONE: Names = Names::new();
-        match (self, kind) {
-            (Content::Directory(names), _) => Some(names),
-            (Content::Empty, FileType::Directory) => Some(&NONE),
-            _ => None,
-        }
-    }
-
-    fn names_mut(&mut self) -> Option<&mut Names> {
-        if let Content::Directory(names) = self { Some(names) } else { None }
-    }
-
-    fn pages(&self, kind: FileType) -> Option<&Pages> {
-        static NONE: Pages = Pages::new();
-        match (self, kind) {
-            (Content::File(pages), _) => Some(pages),
-            (Content::Empty, FileType::Regular) => Some(&NONE),
-            _ => None,
-        }
-    }
-
-    fn pages_mut(&mut self) -> Option<&mut Pages> {
-        if let Content::File(pages) = self { Some(pages) } else { None }
-    }
-}
-
-impl Meta {
-    /// Becomes that of a new node, held once. The ACL of the one before was taken when it was freed.
-    pub(crate) fn begin(&mut self, new: &NewNode<'_>, first_name: FirstName, now: Timestamp) {
-        debug_assert!(self.acl.is_none());
-        self.nlink = match (first_name, &new.kind) {
-            (FirstName::ToCome, _) => 0,
-            (FirstName::Given, NewKind::Directory) => 2,
-            (FirstName::Given, _) => 1,
-        };
-        (self.size, self.device) = match new.kind {
-            NewKind::Directory => (directory_size(0), Device::default()),
-            NewKind::Symlink(body) => (body.len() as u64, Device::default()),
-            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => (0, device),
-            _ => (0, Device::default()),
-        };
-        (self.mode, self.uid, self.gid) = (new.mode & 0o7777, new.uid, new.gid);
-        (self.first_name, self.pages, self.held) = (first_name, first_pages(&new.kind), 1);
-        (self.atime, self.mtime, self.ctime, self.btime) = (now, now, now, now);
-    }
-
-    /// Whether nobody can ask about the node any more. It stays so: without a name it is handed out to nobody who does not hold it.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.nlink == 0 && self.held == 0
     }
 
     /// What of `set` cannot be: `EISDIR` or `EINVAL` for the size of what is no regular file, `EFBIG` for one that no offset reaches,
     /// `EOPNOTSUPP` for the mode of a link, `EINVAL` for a time that is none.
-    pub(crate) fn check(inode: Inode<'_>, set: &SetAttributes) -> Result<(), Errno> {
-        match (inode.kind, set.size) {
-            (_, None) | (FileType::Regular, Some(0..=SIZE_MAX)) => {}
-            (FileType::Regular, _) => return Err(Errno::EFBIG),
-            _ => return Err(inode.no_data()),
+    pub(crate) fn check(&self, set: &SetAttributes) -> Result<(), Errno> {
+        if let Some(size) = set.size {
+            self.check_data()?;
+            if size > SIZE_MAX {
+                return Err(Errno::EFBIG);
+            }
         }
-        if inode.kind == FileType::Symlink && set.mode.is_some() {
+        if self.kind == FileType::Symlink && set.mode.is_some() {
             return Err(Errno::EOPNOTSUPP);
         }
         if [set.atime, set.mtime].iter().flatten().any(|time| time.nanoseconds >= 1_000_000_000) {
@@ -280,34 +181,143 @@ impl Meta {
         }
         Ok(())
     }
+}
 
-    /// Sets what is asked for, which was checked. A size that is set moves `mtime`, also if it is what it was.
-    pub(crate) fn set(&mut self, set: &SetAttributes) {
-        let now = now();
-        if let Some(mode) = set.mode {
-            self.mode = mode & 0o7777;
-            self.acl = self.acl.take().map(|acl| acl::with_mode(&acl, self.mode));
+impl Locked<'_> {
+    /// A regular file's data; `EISDIR`, `EINVAL`. If it is empty afterwards, call [`tidy`](Self::tidy).
+    pub(crate) fn pages_mut(&mut self, ledger: &Ledger) -> Result<&mut Pages, Errno> {
+        self.inode.check_data()?;
+        if let Content::Empty = self.guarded.content {
+            self.inode.fill(&mut self.guarded, Content::File(Box::default()), ledger);
         }
-        self.uid = set.uid.unwrap_or(self.uid);
-        self.gid = set.gid.unwrap_or(self.gid);
-        self.size = set.size.unwrap_or(self.size);
-        self.atime = set.atime.unwrap_or(self.atime);
-        self.mtime = set.mtime.unwrap_or(if set.size.is_some() { now } else { self.mtime });
-        self.ctime = now;
+        // It is a file, so it has pages.
+        if let Content::File(pages) = &mut self.guarded.content { Ok(pages) } else { Err(Errno::EIO) }
+    }
+
+    /// Lets go of the room for pages of a file that has none.
+    pub(crate) fn tidy(&mut self, ledger: &Ledger) {
+        if self.guarded.content.pages().count() == 0 {
+            ledger.credit(std::mem::take(&mut self.guarded.content).bytes());
+        }
+    }
+
+    /// Takes away the one name of a directory: `ENOTEMPTY` if a name is left in it; otherwise none comes from now on. The name itself is for
+    /// the caller to take, who has the lock of the directory that it is in.
+    pub(crate) fn remove_directory(&mut self, ledger: &Ledger) -> Result<Left, Errno> {
+        if self.guarded.content.names().len() > 0 {
+            return Err(Errno::ENOTEMPTY);
+        }
+        ledger.credit(std::mem::take(&mut self.guarded.content).bytes());
+        self.inode.slot.record.filled.store(false, Relaxed);
+        Ok(self.inode.slot.life.unlink())
+    }
+
+    /// Changes what `stat` tells.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&Record)) {
+        let record = &self.inode.slot.record;
+        record.change(|| change(record));
     }
 }
 
-/// Pages of room that a new node of this kind takes: tmpfs keeps long link bodies in one.
-pub(crate) fn first_pages(kind: &NewKind<'_>) -> u64 {
-    matches!(kind, NewKind::Symlink(body) if body.len() > SHORT_BODY) as u64
+impl LockedNames<'_> {
+    /// `ENOENT` if the directory was removed.
+    pub(crate) fn linked(&self) -> Result<(), Errno> {
+        if self.dir.slot.life.names() == 0 { Err(Errno::ENOENT) } else { Ok(()) }
+    }
+
+    /// Whether something can be made of this name: `EEXIST` if it is taken, `ENOENT` if the directory was removed.
+    pub(crate) fn vacant(&self, name: Hashed<'_>) -> Result<(), Errno> {
+        self.linked()?;
+        if self.find(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
+    }
+
+    /// `EMLINK` if the directory has all the links it may have.
+    pub(crate) fn room_for_link(&self, max: u32) -> Result<(), Errno> {
+        if self.dir.links() >= max { Err(Errno::EMLINK) } else { Ok(()) }
+    }
+
+    /// As of [`Names::add`].
+    pub(crate) fn add(&mut self, name: Hashed<'_>, target: Inode<'_>, ledger: &Ledger) {
+        if let Content::Empty = self.guarded.content {
+            self.dir.fill(&mut self.guarded, Content::Directory(Box::new(Names::new())), ledger);
+        }
+        if let Some(names) = self.guarded.content.names_mut() {
+            names.add(name, target.into(), ledger);
+        }
+    }
+
+    /// As of [`Names::retarget`].
+    pub(crate) fn retarget(&mut self, found: Found, target: Inode<'_>) {
+        if let Some(names) = self.guarded.content.names_mut() {
+            names.retarget(found, target.into());
+        }
+    }
+
+    /// As of [`Names::take`].
+    pub(crate) fn take(&mut self, found: Found, ledger: &Ledger) {
+        if let Some(names) = self.guarded.content.names_mut() {
+            names.take(found, ledger);
+        }
+    }
+
+    /// Books that names changed, and that so many more of them are directories.
+    pub(crate) fn changed(&mut self, directories: i32, now: Timestamp) {
+        self.dir.slot.record.names_changed(self.len(), directories, now);
+    }
 }
 
-fn directory_size(names: usize) -> u64 {
-    (names as u64 + 2) * ENTRY_SIZE
+impl Deref for LockedNames<'_> {
+    type Target = Names;
+
+    fn deref(&self) -> &Names {
+        self.guarded.content.names()
+    }
 }
 
-/// The system's clock as of its last tick, which is what the kernel's file systems go by: a few milliseconds old, and cheap to read.
-pub(crate) fn now() -> Timestamp {
-    let time = clock_gettime(ClockId::RealtimeCoarse);
-    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
+impl Slot {
+    /// Gives a node that is being made its content, if it has any.
+    pub(super) fn fill(&self, kind: &NewKind<'_>, ledger: &Ledger) {
+        if let NewKind::Symlink(body) = kind {
+            let content = Content::Link(Box::new((*body).into()));
+            ledger.charge(content.bytes());
+            self.guarded.write().content = content;
+            self.record.filled.store(true, Relaxed);
+        }
+    }
+
+    /// Takes the content and the list of a node that is being freed.
+    pub(super) fn empty(&self, ledger: &Ledger) {
+        if self.record.filled.load(Relaxed) || self.record.listed.load(Relaxed) {
+            self.record.filled.store(false, Relaxed);
+            self.record.listed.store(false, Relaxed);
+            let gone = std::mem::take(&mut *self.guarded.write());
+            ledger.credit(gone.content.bytes() + List::bytes(&gone.acl));
+        }
+    }
+}
+
+impl Content {
+    fn names(&self) -> &Names {
+        static NONE: Names = Names::new();
+        if let Content::Directory(names) = self { names } else { &NONE }
+    }
+
+    fn names_mut(&mut self) -> Option<&mut Names> {
+        if let Content::Directory(names) = self { Some(names) } else { None }
+    }
+
+    fn pages(&self) -> &Pages {
+        static NONE: Pages = Pages::new();
+        if let Content::File(pages) = self { pages } else { &NONE }
+    }
+
+    /// Bytes of memory, of a file without its pages.
+    fn bytes(&self) -> u64 {
+        match self {
+            Content::Empty => 0,
+            Content::Directory(names) => allocation(size_of::<Names>()) + names.bytes(),
+            Content::File(_) => allocation(size_of::<Pages>()),
+            Content::Link(body) => allocation(size_of::<Box<[u8]>>()) + allocation(body.len()),
+        }
+    }
 }

@@ -1,17 +1,19 @@
 //! One directory's names, by name and in the order in which they were made.
 //!
 //! Entries lie in one vector in the order of their cookies and their text in another, so that making a name allocates nothing but
-//! room for many, and a listing reads memory from front to back. A hash table leads from a name to its entry. What is taken away leaves
-//! a dead entry; once more of them are dead than alive, the rest moves together.
+//! room for many, and a listing reads memory from front to back. A hash table leads from a name to the number of its entry: how many were
+//! made before. What is taken away leaves a dead entry. Once more of them are dead than alive, those at the front are let go of, which leaves
+//! the numbers of the others as they are; if they are not the most, the rest moves together and is numbered anew.
 //!
 //! Invariants: every node in here has a link left, so it can be found in the table for as long as the directory's lock is held.
-//! Cookies grow along the vector and are never given twice, also not after all names are gone. A removed directory stays empty.
+//! Cookies grow along the vector and are never given twice, also not after all names are gone. Memory is booked when it is taken and given
+//! back, which is seldom, and not with each name.
 
 use std::hash::{BuildHasher, Hasher};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, Name};
+use pathwalk::{Entry, FIRST_COOKIE, FileType, Name};
 
 use super::inode::Inode;
 use super::ledger::{Ledger, allocation};
@@ -37,28 +39,26 @@ impl<'a> Hashed<'a> {
 
 /// Names and where they lead.
 pub(crate) struct Names {
-    /// Made with the first name: many directories stay empty.
-    list: Option<Box<List>>,
-    next_cookie: u64,
-    life: Life,
-}
-
-#[derive(Default)]
-struct List {
-    /// Places in `entries`.
+    /// Numbers of entries.
     index: HashTable<usize>,
     entries: Vec<Line>,
     text: Vec<u8>,
+    /// The number of the first entry.
+    first: usize,
+    /// What lines take for the beginning of `text`.
+    first_text: usize,
+    next_cookie: u64,
 }
 
 struct Line {
     cookie: u64,
-    target: Target,
-    /// Where the name is in `text`.
+    key: Key,
+    /// Where the name is in `text`, and how many bytes of text were let go of before.
     start: usize,
     hash: u32,
     /// 0: dead.
     length: u8,
+    kind: FileType,
 }
 
 /// What a name leads to.
@@ -68,31 +68,40 @@ pub(crate) struct Target {
     pub(crate) kind: FileType,
 }
 
+/// A name that is there, until names are taken or put.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    number: usize,
+    pub(crate) target: Target,
+}
+
 impl From<Inode<'_>> for Target {
     fn from(inode: Inode<'_>) -> Target {
         Target { key: inode.key, kind: inode.kind }
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Life {
-    Linked,
-    /// Somebody may still hold the directory, but nothing can be made in it.
-    Removed,
-}
-
 impl Names {
     pub(crate) const fn new() -> Names {
-        Names { list: None, next_cookie: FIRST_COOKIE, life: Life::Linked }
+        Names {
+            index: HashTable::new(),
+            entries: Vec::new(),
+            text: Vec::new(),
+            first: 0,
+            first_text: 0,
+            next_cookie: FIRST_COOKIE,
+        }
     }
 
-    pub(crate) fn get(&self, name: Hashed<'_>) -> Option<Target> {
-        let list = self.list.as_ref()?;
-        list.place(name).map(|place| list.entries[place].target)
+    pub(crate) fn find(&self, name: Hashed<'_>) -> Option<Found> {
+        let same = |number: &usize| self.text(self.line(*number)) == name.name;
+        let number = *self.index.find(spread(name.hash), same)?;
+        let Line { key, kind, .. } = *self.line(number);
+        Some(Found { number, target: Target { key, kind } })
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.as_ref().map_or(0, |list| list.index.len())
+        self.index.len()
     }
 
     /// All names, sorted.
@@ -108,142 +117,148 @@ impl Names {
 
     /// Gives the entries behind a cookie, in the order of cookies, until there are no more or `each` says so.
     pub(crate) fn list(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) {
-        let Some(list) = &self.list else { return };
-        let begin = list.entries.partition_point(|line| line.cookie <= from);
-        for line in list.entries[begin..].iter().filter(|line| !line.is_dead()) {
-            let Target { key, kind } = line.target;
-            let entry = Entry { name: &list.text[line.text()], key: key.into(), ino: key.ino.0, kind, cookie: line.cookie };
-            if each(entry).is_break() {
+        let begin = self.entries.partition_point(|line| line.cookie <= from);
+        for line in self.entries[begin..].iter().filter(|line| !line.is_dead()) {
+            let Line { key, kind, cookie, .. } = *line;
+            if each(Entry { name: self.text(line), key: key.into(), ino: key.ino.0, kind, cookie }).is_break() {
                 return;
             }
         }
     }
 
-    /// `ENOENT` if the directory was removed.
-    pub(crate) fn linked(&self) -> Result<(), Errno> {
-        if self.life == Life::Removed { Err(Errno::ENOENT) } else { Ok(()) }
-    }
-
-    /// Whether something can be made of this name: `EEXIST` if it is taken, `ENOENT` if the directory was removed.
-    pub(crate) fn vacant(&self, name: Hashed<'_>) -> Result<(), Errno> {
-        self.linked()?;
-        if self.get(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
-    }
-
-    /// Lets a name lead to a node, whatever it led to before. A name that was there keeps its cookie.
-    pub(crate) fn put(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
-        let before = self.bytes();
-        let list = self.list.get_or_insert_default();
-        if let Some(there) = list.place(name) {
-            list.entries[there].target = target;
-            return;
-        }
-        list.add(name, self.next_cookie, target);
-        self.next_cookie += 1;
-        ledger.resize(before, self.bytes());
-    }
-
-    /// The same of a name that is not there.
+    /// A name that is not there leads to a node from now on.
     pub(crate) fn add(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
-        let before = self.bytes();
-        self.list.get_or_insert_default().add(name, self.next_cookie, target);
+        if self.is_full(name.name.len()) {
+            self.grow(name.name.len(), ledger);
+        }
+        let number = self.first + self.entries.len();
+        let (start, length) = (self.first_text + self.text.len(), name.name.len() as u8);
+        let Target { key, kind } = target;
+        self.entries.push(Line { cookie: self.next_cookie, key, start, hash: name.hash, length, kind });
         self.next_cookie += 1;
-        ledger.resize(before, self.bytes());
+        self.text.extend_from_slice(name.name);
+        let (entries, first) = (&self.entries, self.first);
+        self.index.insert_unique(spread(name.hash), number, |number| spread(entries[number - first].hash));
+    }
+
+    /// A name that is there leads elsewhere. It keeps its cookie.
+    pub(crate) fn retarget(&mut self, found: Found, target: Target) {
+        let line = &mut self.entries[found.number - self.first];
+        (line.key, line.kind) = (target.key, target.kind);
     }
 
     /// Takes a name away.
-    pub(crate) fn take(&mut self, name: Hashed<'_>, ledger: &Ledger) {
+    pub(crate) fn take(&mut self, found: Found, ledger: &Ledger) {
+        let line = &mut self.entries[found.number - self.first];
+        line.length = 0;
+        if let Ok(number) = self.index.find_entry(spread(line.hash), |number| *number == found.number) {
+            number.remove();
+        }
+        if self.index.is_empty() {
+            self.clear(ledger);
+        } else if self.entries.len() > 2 * self.index.len() + SLACK {
+            self.compact(ledger);
+        }
+    }
+
+    /// Bytes of memory that the names take.
+    pub(crate) fn bytes(&self) -> u64 {
+        allocation(self.index.allocation_size())
+            + allocation(self.entries.capacity() * size_of::<Line>())
+            + allocation(self.text.capacity())
+    }
+
+    fn line(&self, number: usize) -> &Line {
+        &self.entries[number - self.first]
+    }
+
+    fn text(&self, line: &Line) -> &[u8] {
+        let start = line.start - self.first_text;
+        &self.text[start..start + usize::from(line.length)]
+    }
+
+    /// Whether another name needs more memory.
+    fn is_full(&self, length: usize) -> bool {
+        self.entries.len() == self.entries.capacity()
+            || self.text.capacity() - self.text.len() < length
+            || self.index.len() == self.index.capacity()
+    }
+
+    #[cold]
+    fn grow(&mut self, length: usize, ledger: &Ledger) {
         let before = self.bytes();
-        let Some(list) = &mut self.list else { return };
-        list.take(name);
-        if list.index.is_empty() && list.entries.capacity() > SLACK {
-            self.list = None;
+        self.entries.reserve(1);
+        self.text.reserve(length);
+        let (entries, first) = (&self.entries, self.first);
+        self.index.reserve(1, |number| spread(entries[number - first].hash));
+        ledger.resize(before, self.bytes());
+    }
+
+    /// Lets go of the entries of an empty directory, and of their room unless it is little.
+    fn clear(&mut self, ledger: &Ledger) {
+        if self.entries.capacity() > SLACK {
+            ledger.credit(self.bytes());
+            *self = Names { next_cookie: self.next_cookie, ..Names::new() };
+        }
+        self.entries.clear();
+        self.text.clear();
+        (self.first, self.first_text) = (0, 0);
+    }
+
+    /// Lets go of dead entries, of which there are more than others: if at least half of them are in front, of those, else of all.
+    #[cold]
+    fn compact(&mut self, ledger: &Ledger) {
+        let before = self.bytes();
+        let (alive, dead) = (self.index.len(), self.entries.len() - self.index.len());
+        let in_front = self.entries.iter().take_while(|line| line.is_dead()).count();
+        if in_front >= dead / 2 {
+            self.drop_front(in_front);
+        } else {
+            self.move_together();
+        }
+        let least = 2 * alive;
+        if self.entries.capacity() > 4 * least {
+            let (entries, first) = (&self.entries, self.first);
+            self.index.shrink_to(least, |number| spread(entries[number - first].hash));
+            self.entries.shrink_to(least);
+            self.text.shrink_to(2 * self.text.len());
         }
         ledger.resize(before, self.bytes());
     }
 
-    /// `ENOTEMPTY` if a name is left; otherwise nothing can be made in here from now on.
-    pub(crate) fn remove_directory(&mut self, ledger: &Ledger) -> Result<(), Errno> {
-        if self.len() > 0 {
-            return Err(Errno::ENOTEMPTY);
+    /// Costs as much as moving what is behind.
+    fn drop_front(&mut self, count: usize) {
+        self.entries.drain(..count);
+        self.first += count;
+        if let Some(line) = self.entries.first() {
+            self.text.drain(..line.start - self.first_text);
+            self.first_text = line.start;
         }
-        ledger.credit(self.bytes());
-        (self.list, self.life) = (None, Life::Removed);
-        Ok(())
     }
 
-    /// Bytes of memory that the names take.
-    fn bytes(&self) -> u64 {
-        self.list.as_ref().map_or(0, |list| allocation(size_of::<List>()) + list.bytes())
+    /// Costs a new place in the hash table for each that is alive.
+    fn move_together(&mut self) {
+        let (mut end, first_text) = (0, self.first_text);
+        let text = &mut self.text;
+        self.entries.retain_mut(|line| {
+            let (start, length) = (line.start - first_text, usize::from(line.length));
+            text.copy_within(start..start + length, end);
+            line.start = end;
+            end += length;
+            !line.is_dead()
+        });
+        self.text.truncate(end);
+        (self.first, self.first_text) = (0, 0);
+        self.index.clear();
+        for (number, line) in self.entries.iter().enumerate() {
+            self.index.insert_unique(spread(line.hash), number, |number| spread(self.entries[*number].hash));
+        }
     }
 }
 
 impl Line {
-    fn text(&self) -> Range<usize> {
-        self.start..self.start + usize::from(self.length)
-    }
-
     fn is_dead(&self) -> bool {
         self.length == 0
-    }
-}
-
-impl List {
-    fn place(&self, name: Hashed<'_>) -> Option<usize> {
-        self.index.find(spread(name.hash), |place| &self.text[self.entries[*place].text()] == name.name).copied()
-    }
-
-    fn add(&mut self, name: Hashed<'_>, cookie: u64, target: Target) {
-        let (start, place) = (self.text.len(), self.entries.len());
-        self.entries.push(Line { cookie, target, start, hash: name.hash, length: name.name.len() as u8 });
-        self.text.extend_from_slice(name.name);
-        self.index.insert_unique(spread(name.hash), place, |place| spread(self.entries[*place].hash));
-    }
-
-    fn take(&mut self, name: Hashed<'_>) {
-        let (entries, text) = (&self.entries, &self.text);
-        let same = |place: &usize| &text[entries[*place].text()] == name.name;
-        let Ok(found) = self.index.find_entry(spread(name.hash), same) else { return };
-        let (place, _) = found.remove();
-        self.entries[place].length = 0;
-        if self.index.is_empty() {
-            self.entries.clear();
-            self.text.clear();
-        } else if self.entries.len() > 2 * self.index.len() + SLACK {
-            self.compact();
-        }
-    }
-
-    /// Lets go of dead entries. Costs as much as there are entries, of which more than half were taken since the last time.
-    fn compact(&mut self) {
-        let mut end = 0;
-        let text = &mut self.text;
-        self.entries.retain_mut(|line| {
-            text.copy_within(line.text(), end);
-            line.start = end;
-            end += usize::from(line.length);
-            !line.is_dead()
-        });
-        self.text.truncate(end);
-        self.index.clear();
-        let hash = |place: &usize| spread(self.entries[*place].hash);
-        let least = 2 * self.entries.len();
-        if self.entries.capacity() > 4 * least {
-            self.index.shrink_to(least, hash);
-        }
-        for place in 0..self.entries.len() {
-            self.index.insert_unique(hash(&place), place, hash);
-        }
-        if self.entries.capacity() > 4 * least {
-            self.entries.shrink_to(least);
-            self.text.shrink_to(2 * end);
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        allocation(self.index.allocation_size())
-            + allocation(self.entries.capacity() * size_of::<Line>())
-            + allocation(self.text.capacity())
     }
 }
 
@@ -254,6 +269,10 @@ fn spread(hash: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::super::table::Ino;
     use super::*;
 
@@ -268,31 +287,82 @@ mod tests {
         let texts: Vec<_> = (0..1000).map(|i| format!("{i:>width$}", width = 1 + i % 200)).collect();
         let name = |i: u64| Hashed::new(Name::new(texts[i as usize].as_bytes()).unwrap(), &hasher);
         for i in 0..1000 {
-            names.put(name(i), target(7), &ledger);
-            names.put(name(i), target(i), &ledger);
+            names.add(name(i), target(7), &ledger);
+            names.retarget(names.find(name(i)).unwrap(), target(i));
         }
         assert_eq!((names.len(), ledger.total()), (1000, names.bytes()));
         assert!(ledger.total() > 1000 * 100);
         for i in 0..1000 {
-            assert_eq!(names.get(name(i)), Some(target(i)));
-            names.take(name(i), &ledger);
-            names.take(name(i), &ledger);
+            let found = names.find(name(i)).unwrap();
+            assert_eq!(found.target, target(i));
+            names.take(found, &ledger);
+            assert!(names.find(name(i)).is_none());
             assert_eq!(ledger.total(), names.bytes());
         }
         assert_eq!(names.len(), 0);
         assert!(ledger.total() < 64 * SLACK as u64, "little is kept: {}", ledger.total());
-        names.remove_directory(&ledger).unwrap();
-        assert_eq!(ledger.total(), 0);
     }
 
-    #[test]
-    fn nothing_is_made_in_a_removed_directory() {
-        let (ledger, mut names) = (Ledger::default(), Names::new());
-        let name = Hashed::new(Name::new(b"a").unwrap(), &DefaultHashBuilder::default());
-        names.put(name, target(7), &ledger);
-        assert_eq!((names.vacant(name), names.remove_directory(&ledger)), (Err(Errno::EEXIST), Err(Errno::ENOTEMPTY)));
-        names.take(name, &ledger);
-        assert_eq!((names.vacant(name), names.remove_directory(&ledger)), (Ok(()), Ok(())));
-        assert_eq!(names.vacant(name), Err(Errno::ENOENT));
+    /// What is taken: of those that are there, the oldest, the newest or one in between.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Add(usize),
+        TakeFirst,
+        TakeLast,
+        Take(usize),
+    }
+
+    fn step() -> impl Strategy<Value = (Step, usize)> {
+        let what = prop_oneof![
+            (1..60usize).prop_map(Step::Add),
+            Just(Step::TakeFirst),
+            Just(Step::TakeLast),
+            any::<usize>().prop_map(Step::Take),
+        ];
+        (what, 1..80usize)
+    }
+
+    fn check(names: &Names, model: &BTreeMap<u64, Vec<u8>>, ledger: &Ledger, hasher: &DefaultHashBuilder) {
+        let mut listed = Vec::new();
+        names.list(0, &mut |entry| {
+            listed.push((entry.cookie, entry.ino, entry.name.to_vec()));
+            ControlFlow::Continue(())
+        });
+        assert!(listed.iter().map(|(cookie, ino, name)| (cookie - FIRST_COOKIE, *ino, name)).eq(model.iter().map(|(i, name)| (*i, *i, name))));
+        assert_eq!((names.len(), ledger.total()), (model.len(), names.bytes()));
+        assert!(names.entries.len() <= 2 * names.len() + SLACK);
+        for (i, name) in model {
+            assert_eq!(names.find(Hashed::new(Name::new(name).unwrap(), hasher)).unwrap().target, target(*i));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        /// Whatever is let go of, in whatever order: the rest is found, and listed in order.
+        #[test]
+        fn names_are_a_map(steps in proptest::collection::vec(step(), 1..40)) {
+            let (ledger, mut names, hasher) = (Ledger::default(), Names::new(), DefaultHashBuilder::default());
+            let (mut model, mut made) = (BTreeMap::new(), 0);
+            for (step, times) in steps {
+                for _ in 0..times {
+                    if let Step::Add(width) = step {
+                        let text = format!("{made:>width$}").into_bytes();
+                        names.add(Hashed::new(Name::new(&text).unwrap(), &hasher), target(made), &ledger);
+                        model.insert(made, text);
+                        made += 1;
+                        continue;
+                    }
+                    let which = match step {
+                        Step::TakeLast => model.len().saturating_sub(1),
+                        Step::Take(place) => place % model.len().max(1),
+                        _ => 0,
+                    };
+                    let Some(gone) = model.keys().nth(which).copied() else { break };
+                    let text = model.remove(&gone).unwrap();
+                    names.take(names.find(Hashed::new(Name::new(&text).unwrap(), &hasher)).unwrap(), &ledger);
+                }
+                check(&names, &model, &ledger, &hasher);
+            }
+        }
     }
 }
