@@ -17,7 +17,7 @@ impl Store {
     pub(crate) fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         let guarded = inode.lock_shared();
-        check(&inode.slot.record.read(), &guarded.acl, who, want)
+        check(&self.attributes_of(inode), &guarded.acl, who, want)
     }
 
     /// Whether a node has a list, or is said to.

@@ -85,7 +85,7 @@ impl Store {
                 tree = Some(self.tree.lock());
                 continue;
             };
-            dir.take(found, &self.ledger);
+            dir.take(found.place, &self.ledger);
             self.name_lost(&mut dir, inode, left, now());
             return Ok(());
         }

@@ -18,7 +18,7 @@ use pathwalk::{Errno, FileType, NewKind, SetAttributes, Timestamp};
 use super::acl::List;
 use super::ledger::{Ledger, allocation};
 use super::life::{FirstName, Left, Life};
-use super::names::{Found, Hashed, Names};
+use super::names::{Hashed, Names, Place};
 use super::pages::Pages;
 use super::record::Record;
 use super::table::{Ino, Key};
@@ -35,8 +35,10 @@ pub(crate) struct Inode<'a> {
 }
 
 /// Where nodes live, one after the other.
+///
+/// In the order in which it is looked at: what a lookup needs and what comes and goes with a name lies in the first line.
 #[derive(Default)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub(crate) struct Slot {
     /// How often it was filled and emptied: odd while a node is in it.
     pub(super) generation: AtomicU64,
@@ -220,14 +222,18 @@ impl Locked<'_> {
 }
 
 impl LockedNames<'_> {
-    /// `ENOENT` if the directory was removed.
-    pub(crate) fn linked(&self) -> Result<(), Errno> {
-        if self.dir.slot.life.names() == 0 { Err(Errno::ENOENT) } else { Ok(()) }
+    /// `ENOENT` if the directory was removed, `ENOSPC` if it has 2³⁰ names.
+    pub(crate) fn room_for_name(&self) -> Result<(), Errno> {
+        match self.dir.slot.life.names() {
+            0 => Err(Errno::ENOENT),
+            _ if self.is_full() => Err(Errno::ENOSPC),
+            _ => Ok(()),
+        }
     }
 
-    /// Whether something can be made of this name: `EEXIST` if it is taken, `ENOENT` if the directory was removed.
+    /// The same for this name: `EEXIST` if it is taken.
     pub(crate) fn vacant(&self, name: Hashed<'_>) -> Result<(), Errno> {
-        self.linked()?;
+        self.room_for_name()?;
         if self.find(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
     }
 
@@ -247,16 +253,16 @@ impl LockedNames<'_> {
     }
 
     /// As of [`Names::retarget`].
-    pub(crate) fn retarget(&mut self, found: Found, target: Inode<'_>) {
+    pub(crate) fn retarget(&mut self, at: Place, target: Inode<'_>) {
         if let Some(names) = self.guarded.content.names_mut() {
-            names.retarget(found, target.into());
+            names.retarget(at, target.into());
         }
     }
 
     /// As of [`Names::take`].
-    pub(crate) fn take(&mut self, found: Found, ledger: &Ledger) {
+    pub(crate) fn take(&mut self, at: Place, ledger: &Ledger) {
         if let Some(names) = self.guarded.content.names_mut() {
-            names.take(found, ledger);
+            names.take(at, ledger);
         }
     }
 

@@ -240,7 +240,8 @@ impl Store {
 
     #[inline]
     fn node(&self, inode: Inode<'_>) -> Node {
-        let mut node = Node::new(inode.key.into(), self.attributes_of(inode));
+        let mut node = Node::new(inode.key.into(), Attributes::new(inode.kind, 0));
+        self.tell(inode, &mut node.attributes);
         (node.rule, node.freshness) = (self.options.rule, self.options.names);
         if inode.kind == FileType::Symlink && self.options.link_bodies == LinkBodies::WithNode {
             // An empty body cannot come with the node.
@@ -249,20 +250,24 @@ impl Store {
         node
     }
 
-    #[inline]
     fn attributes_of(&self, inode: Inode<'_>) -> Attributes {
-        let no_size = inode.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero;
-        let mut attributes = inode.slot.record.read();
+        let mut attributes = Attributes::new(inode.kind, 0);
+        self.tell(inode, &mut attributes);
+        attributes
+    }
+
+    #[inline]
+    fn tell(&self, inode: Inode<'_>, attributes: &mut Attributes) {
+        inode.slot.record.read(attributes);
         attributes.nlink = inode.links();
         attributes.ino = inode.key.ino.0;
         attributes.device = self.device;
-        if no_size {
+        if inode.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero {
             attributes.size = 0;
         }
         if attributes.acl == AclState::Absent || self.options.acl == AclState::Unknown {
             attributes.acl = self.options.acl;
         }
-        attributes
     }
 }
 

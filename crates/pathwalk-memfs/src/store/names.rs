@@ -22,6 +22,9 @@ use super::table::Key;
 /// So many entries an empty directory may keep room for, and so many more may be dead than alive.
 const SLACK: usize = 16;
 
+/// So many names a directory may have. With those that are dead there are fewer than 2³² entries.
+const MAX: usize = 1 << 30;
+
 /// A name with its hash, which every directory of a file system takes it under.
 #[derive(Clone, Copy)]
 pub(crate) struct Hashed<'a> {
@@ -39,12 +42,12 @@ impl<'a> Hashed<'a> {
 
 /// Names and where they lead.
 pub(crate) struct Names {
-    /// Numbers of entries.
-    index: HashTable<usize>,
+    /// Numbers of entries, which may run over: there are never so many at once.
+    index: HashTable<u32>,
     entries: Vec<Line>,
     text: Vec<u8>,
     /// The number of the first entry.
-    first: usize,
+    first: u32,
     /// What lines take for the beginning of `text`.
     first_text: usize,
     next_cookie: u64,
@@ -68,10 +71,14 @@ pub(crate) struct Target {
     pub(crate) kind: FileType,
 }
 
-/// A name that is there, until names are taken or put.
+/// Where a name is, until one is added or taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Place(u32);
+
+/// A name that is there.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
-    number: usize,
+    pub(crate) place: Place,
     pub(crate) target: Target,
 }
 
@@ -94,14 +101,18 @@ impl Names {
     }
 
     pub(crate) fn find(&self, name: Hashed<'_>) -> Option<Found> {
-        let same = |number: &usize| self.text(self.line(*number)) == name.name;
+        let same = |number: &u32| self.text(&self.entries[place(*number, self.first)]) == name.name;
         let number = *self.index.find(spread(name.hash), same)?;
-        let Line { key, kind, .. } = *self.line(number);
-        Some(Found { number, target: Target { key, kind } })
+        let Line { key, kind, .. } = self.entries[place(number, self.first)];
+        Some(Found { place: Place(number), target: Target { key, kind } })
     }
 
     pub(crate) fn len(&self) -> usize {
         self.index.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= MAX
     }
 
     /// All names, sorted.
@@ -128,30 +139,30 @@ impl Names {
 
     /// A name that is not there leads to a node from now on.
     pub(crate) fn add(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
-        if self.is_full(name.name.len()) {
+        if self.needs_room(name.name.len()) {
             self.grow(name.name.len(), ledger);
         }
-        let number = self.first + self.entries.len();
+        let number = self.first.wrapping_add(self.entries.len() as u32);
         let (start, length) = (self.first_text + self.text.len(), name.name.len() as u8);
         let Target { key, kind } = target;
         self.entries.push(Line { cookie: self.next_cookie, key, start, hash: name.hash, length, kind });
         self.next_cookie += 1;
         self.text.extend_from_slice(name.name);
         let (entries, first) = (&self.entries, self.first);
-        self.index.insert_unique(spread(name.hash), number, |number| spread(entries[number - first].hash));
+        self.index.insert_unique(spread(name.hash), number, |number| spread(entries[place(*number, first)].hash));
     }
 
     /// A name that is there leads elsewhere. It keeps its cookie.
-    pub(crate) fn retarget(&mut self, found: Found, target: Target) {
-        let line = &mut self.entries[found.number - self.first];
+    pub(crate) fn retarget(&mut self, at: Place, target: Target) {
+        let line = &mut self.entries[place(at.0, self.first)];
         (line.key, line.kind) = (target.key, target.kind);
     }
 
     /// Takes a name away.
-    pub(crate) fn take(&mut self, found: Found, ledger: &Ledger) {
-        let line = &mut self.entries[found.number - self.first];
+    pub(crate) fn take(&mut self, at: Place, ledger: &Ledger) {
+        let line = &mut self.entries[place(at.0, self.first)];
         line.length = 0;
-        if let Ok(number) = self.index.find_entry(spread(line.hash), |number| *number == found.number) {
+        if let Ok(number) = self.index.find_entry(spread(line.hash), |number| *number == at.0) {
             number.remove();
         }
         if self.index.is_empty() {
@@ -168,17 +179,13 @@ impl Names {
             + allocation(self.text.capacity())
     }
 
-    fn line(&self, number: usize) -> &Line {
-        &self.entries[number - self.first]
-    }
-
     fn text(&self, line: &Line) -> &[u8] {
         let start = line.start - self.first_text;
         &self.text[start..start + usize::from(line.length)]
     }
 
     /// Whether another name needs more memory.
-    fn is_full(&self, length: usize) -> bool {
+    fn needs_room(&self, length: usize) -> bool {
         self.entries.len() == self.entries.capacity()
             || self.text.capacity() - self.text.len() < length
             || self.index.len() == self.index.capacity()
@@ -190,7 +197,7 @@ impl Names {
         self.entries.reserve(1);
         self.text.reserve(length);
         let (entries, first) = (&self.entries, self.first);
-        self.index.reserve(1, |number| spread(entries[number - first].hash));
+        self.index.reserve(1, |number| spread(entries[place(*number, first)].hash));
         ledger.resize(before, self.bytes());
     }
 
@@ -219,7 +226,7 @@ impl Names {
         let least = 2 * alive;
         if self.entries.capacity() > 4 * least {
             let (entries, first) = (&self.entries, self.first);
-            self.index.shrink_to(least, |number| spread(entries[number - first].hash));
+            self.index.shrink_to(least, |number| spread(entries[place(*number, first)].hash));
             self.entries.shrink_to(least);
             self.text.shrink_to(2 * self.text.len());
         }
@@ -229,7 +236,7 @@ impl Names {
     /// Costs as much as moving what is behind.
     fn drop_front(&mut self, count: usize) {
         self.entries.drain(..count);
-        self.first += count;
+        self.first = self.first.wrapping_add(count as u32);
         if let Some(line) = self.entries.first() {
             self.text.drain(..line.start - self.first_text);
             self.first_text = line.start;
@@ -250,8 +257,9 @@ impl Names {
         self.text.truncate(end);
         (self.first, self.first_text) = (0, 0);
         self.index.clear();
-        for (number, line) in self.entries.iter().enumerate() {
-            self.index.insert_unique(spread(line.hash), number, |number| spread(self.entries[*number].hash));
+        let hash = |number: &u32| spread(self.entries[place(*number, 0)].hash);
+        for number in 0..self.entries.len() as u32 {
+            self.index.insert_unique(hash(&number), number, hash);
         }
     }
 }
@@ -260,6 +268,11 @@ impl Line {
     fn is_dead(&self) -> bool {
         self.length == 0
     }
+}
+
+/// Where an entry is in the vector, whose first one has the number `first`.
+fn place(number: u32, first: u32) -> usize {
+    number.wrapping_sub(first) as usize
 }
 
 /// Over all bits, which the table takes from both ends.
@@ -288,14 +301,14 @@ mod tests {
         let name = |i: u64| Hashed::new(Name::new(texts[i as usize].as_bytes()).unwrap(), &hasher);
         for i in 0..1000 {
             names.add(name(i), target(7), &ledger);
-            names.retarget(names.find(name(i)).unwrap(), target(i));
+            names.retarget(names.find(name(i)).unwrap().place, target(i));
         }
         assert_eq!((names.len(), ledger.total()), (1000, names.bytes()));
         assert!(ledger.total() > 1000 * 100);
         for i in 0..1000 {
             let found = names.find(name(i)).unwrap();
             assert_eq!(found.target, target(i));
-            names.take(found, &ledger);
+            names.take(found.place, &ledger);
             assert!(names.find(name(i)).is_none());
             assert_eq!(ledger.total(), names.bytes());
         }
@@ -342,6 +355,8 @@ mod tests {
         #[test]
         fn names_are_a_map(steps in proptest::collection::vec(step(), 1..40)) {
             let (ledger, mut names, hasher) = (Ledger::default(), Names::new(), DefaultHashBuilder::default());
+            // Numbers run over.
+            names.first = u32::MAX - 99;
             let (mut model, mut made) = (BTreeMap::new(), 0);
             for (step, times) in steps {
                 for _ in 0..times {
@@ -359,7 +374,7 @@ mod tests {
                     };
                     let Some(gone) = model.keys().nth(which).copied() else { break };
                     let text = model.remove(&gone).unwrap();
-                    names.take(names.find(Hashed::new(Name::new(&text).unwrap(), &hasher)).unwrap(), &ledger);
+                    names.take(names.find(Hashed::new(Name::new(&text).unwrap(), &hasher)).unwrap().place, &ledger);
                 }
                 check(&names, &model, &ledger, &hasher);
             }

@@ -25,29 +25,31 @@ const ENTRY_SIZE: u64 = 20;
 /// The longest link body that tmpfs keeps without a page.
 const SHORT_BODY: usize = 127;
 
+/// In the order in which it is looked at: see [`Slot`](super::inode::Slot).
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Record {
     /// Odd while something changes.
     count: AtomicU32,
     /// `st_mode`. The type is the same for as long as a node is in the slot.
     mode: AtomicU16,
-    uid: AtomicU32,
-    gid: AtomicU32,
-    pub(super) size: AtomicU64,
-    /// By type: the pages of room that a file or link takes, how many directories are in a directory, what device it is.
-    pub(super) extent: AtomicU64,
-    // Users set these two to whatever they like.
-    atime: AtomicI64,
-    mtime: AtomicI64,
-    atime_nanoseconds: AtomicU32,
-    mtime_nanoseconds: AtomicU32,
-    ctime: AtomicU64,
-    btime: AtomicU64,
     /// Whether the node has an access control list.
     pub(super) listed: AtomicBool,
     /// Whether there is content, so that a node that never got any is made and freed without its lock. Set by whoever puts it there, and
     /// cleared by whoever frees the node, which nobody can ask about by then.
     pub(super) filled: AtomicBool,
+    ctime: AtomicU64,
+    /// By type: the pages of room that a file or link takes, how many directories are in a directory, what device it is.
+    pub(super) extent: AtomicU64,
+    uid: AtomicU32,
+    gid: AtomicU32,
+    btime: AtomicU64,
+    pub(super) size: AtomicU64,
+    // Users set these two to whatever they like.
+    atime: AtomicI64,
+    mtime: AtomicI64,
+    atime_nanoseconds: AtomicU32,
+    mtime_nanoseconds: AtomicU32,
 }
 
 impl Record {
@@ -162,15 +164,15 @@ impl Record {
         self.count.store(count.wrapping_add(2), Release);
     }
 
-    /// All of it as it was at one moment; what is not kept here is left as of [`Attributes::new`].
+    /// Fills in all of it as it was at one moment, but for what is not kept here.
     #[inline]
-    pub(crate) fn read(&self) -> Attributes {
+    pub(crate) fn read(&self, into: &mut Attributes) {
         loop {
             let count = self.count.load(Acquire);
-            let read = self.attributes();
+            self.load(into);
             fence(Acquire);
             if count.is_multiple_of(2) && self.count.load(Relaxed) == count {
-                return read;
+                return;
             }
             // Whoever changes it may not be running; a change takes a few stores.
             std::thread::yield_now();
@@ -178,22 +180,22 @@ impl Record {
     }
 
     #[inline]
-    fn attributes(&self) -> Attributes {
-        let (kind, extent) = (self.kind(), self.extent());
-        let device = Device { major: (extent >> 32) as u32, minor: extent as u32 };
-        Attributes {
-            uid: self.uid.load(Relaxed),
-            gid: self.gid.load(Relaxed),
-            size: self.size(),
-            device_node: if matches!(kind, FileType::CharDevice | FileType::BlockDevice) { device } else { Device::default() },
-            atime: Timestamp { seconds: self.atime.load(Relaxed), nanoseconds: self.atime_nanoseconds.load(Relaxed) },
-            mtime: Timestamp { seconds: self.mtime.load(Relaxed), nanoseconds: self.mtime_nanoseconds.load(Relaxed) },
-            ctime: unpacked(self.ctime.load(Relaxed)),
-            blocks: self.pages_of(kind) * (PAGE / BLOCK),
-            acl: if self.listed.load(Relaxed) { AclState::Present } else { AclState::Absent },
-            btime: Some(unpacked(self.btime.load(Relaxed))),
-            ..Attributes::new(kind, self.mode())
+    fn load(&self, into: &mut Attributes) {
+        let extent = self.extent();
+        into.kind = self.kind();
+        into.mode = self.mode();
+        into.uid = self.uid.load(Relaxed);
+        into.gid = self.gid.load(Relaxed);
+        into.size = self.size();
+        into.blocks = self.pages_of(into.kind) * (PAGE / BLOCK);
+        if matches!(into.kind, FileType::CharDevice | FileType::BlockDevice) {
+            into.device_node = Device { major: (extent >> 32) as u32, minor: extent as u32 };
         }
+        into.atime = Timestamp { seconds: self.atime.load(Relaxed), nanoseconds: self.atime_nanoseconds.load(Relaxed) };
+        into.mtime = Timestamp { seconds: self.mtime.load(Relaxed), nanoseconds: self.mtime_nanoseconds.load(Relaxed) };
+        into.ctime = unpacked(self.ctime.load(Relaxed));
+        into.btime = Some(unpacked(self.btime.load(Relaxed)));
+        into.acl = if self.listed.load(Relaxed) { AclState::Present } else { AclState::Absent };
     }
 }
 
@@ -249,9 +251,9 @@ mod tests {
                     record.change(|| record.set(&set));
                 }
             });
-            let mut seen = 0;
+            let (mut seen, mut found) = (0, Attributes::new(FileType::Regular, 0));
             while seen + 1 < rounds {
-                let found = record.read();
+                record.read(&mut found);
                 assert!(found.uid == found.gid && found.size == u64::from(found.uid) && found.uid >= seen, "{found:?}");
                 seen = found.uid;
             }

@@ -6,7 +6,7 @@
 use pathwalk::{Errno, Name, NodeKey, RenameFlags, Timestamp};
 
 use super::inode::{Inode, LockedNames};
-use super::names::{Found, Hashed};
+use super::names::{Hashed, Place};
 use super::record::now;
 use super::{Store, lies_beneath};
 
@@ -27,7 +27,7 @@ struct Pair<'a> {
 /// A node, and the name that was found to lead to it.
 #[derive(Clone, Copy)]
 struct There<'a> {
-    found: Found,
+    place: Place,
     inode: Inode<'a>,
 }
 
@@ -74,7 +74,7 @@ impl Store {
             let pair = Pair::lock(from.dir, to.dir)?;
             let moved = self.there(&pair.from, from.name)?.ok_or(Errno::ENOENT)?;
             let there = self.there(pair.to(), to.name)?;
-            pair.to().linked()?;
+            pair.to().room_for_name()?;
             match there {
                 Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Err(Errno::EEXIST),
                 None if flags.contains(RenameFlags::EXCHANGE) => return Err(Errno::ENOENT),
@@ -97,7 +97,7 @@ impl Store {
 
     fn there<'a>(&'a self, names: &LockedNames<'_>, name: Hashed<'_>) -> Result<Option<There<'a>>, Errno> {
         let Some(found) = names.find(name) else { return Ok(None) };
-        Ok(Some(There { found, inode: self.table.get(found.target.key)? }))
+        Ok(Some(There { place: found.place, inode: self.table.get(found.target.key)? }))
     }
 
     fn replace(&self, mut pair: Pair<'_>, moved: There<'_>, name: Hashed<'_>, replaced: Option<There<'_>>) -> Result<(), Errno> {
@@ -122,10 +122,10 @@ impl Store {
 
         let now = now();
         match replaced {
-            Some(replaced) => pair.to_mut().retarget(replaced.found, inode),
+            Some(replaced) => pair.to_mut().retarget(replaced.place, inode),
             None => pair.to_mut().add(name, inode, &self.ledger),
         }
-        pair.from.take(moved.found, &self.ledger);
+        pair.from.take(moved.place, &self.ledger);
         pair.changed(inode.is_directory() as i32, now);
         if let (Some(replaced), Some(left)) = (replaced, left) {
             self.name_lost(pair.to_mut(), replaced.inode, left, now);
@@ -144,8 +144,8 @@ impl Store {
         }
 
         let now = now();
-        pair.to_mut().retarget(other.found, moved.inode);
-        pair.from.retarget(moved.found, other.inode);
+        pair.to_mut().retarget(other.place, moved.inode);
+        pair.from.retarget(moved.place, other.inode);
         pair.changed(arrive, now);
         arrived(moved.inode, pair.to().dir, now);
         arrived(other.inode, pair.from.dir, now);
