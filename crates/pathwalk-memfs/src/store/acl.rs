@@ -30,7 +30,7 @@ impl Store {
     /// Gives a node an ACL, which changes its mode too, or takes it away (no entries).
     pub(crate) fn set_acl(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
         let inode = self.inode(node)?;
-        if inode.kind == FileType::Symlink {
+        if inode.slot.record.is(FileType::Symlink) {
             return Err(Errno::EOPNOTSUPP);
         }
         let list = (!entries.is_empty()).then(|| Box::new(List(entries.into())));

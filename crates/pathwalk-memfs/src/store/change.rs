@@ -3,8 +3,8 @@
 use pathwalk::limits::LINK_MAX;
 use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey, Timestamp};
 
-use super::inode::{Inode, LockedNames};
-use super::life::{FirstName, Left};
+use super::inode::Inode;
+use super::life::FirstName;
 use super::record::{first_pages, now};
 use super::table::Ino;
 use super::{Held, Store};
@@ -16,14 +16,14 @@ impl Store {
         check_body(&new.kind)?;
         let mut dir = self.inode(dir)?.lock_names()?;
         let name = self.hashed(name);
-        dir.vacant(name)?;
+        dir.vacant(&name)?;
         let directories = matches!(new.kind, NewKind::Directory) as i32;
         if directories > 0 {
             dir.room_for_link(self.options.max_links)?;
         }
         let now = now();
-        let inode = self.insert(new, dir.dir.key.ino, FirstName::Given, now)?;
-        dir.add(name, inode, &self.ledger);
+        let inode = self.insert(new, dir.dir.ino, FirstName::Given, now)?;
+        dir.add(&name, inode, &self.ledger);
         dir.changed(directories, now);
         Ok(Held { store: self, inode })
     }
@@ -50,16 +50,16 @@ impl Store {
         let inode = self.inode(node)?;
         let mut dir = self.inode(dir)?.lock_names()?;
         let name = self.hashed(name);
-        dir.vacant(name)?;
+        dir.vacant(&name)?;
         if inode.is_directory() {
             return Err(Errno::EPERM);
         }
         inode.slot.life.link(inode.first_name(), self.options.max_links)?;
         // The name that keeps this true can only be taken under the lock that is held.
-        inode.set_parent(dir.dir.key.ino);
+        inode.set_parent(dir.dir.ino);
         let now = now();
         inode.slot.record.touch_ctime(now);
-        dir.add(name, inode, &self.ledger);
+        dir.add(&name, inode, &self.ledger);
         dir.changed(0, now);
         Ok(Held { store: self, inode })
     }
@@ -69,33 +69,29 @@ impl Store {
     pub(crate) fn unlink(&self, dir: NodeKey, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
         let (inode, dir) = (self.inode(node)?, self.inode(dir)?);
         let name = self.hashed(name);
+        let directories = inode.is_directory() as i32;
         let mut tree = None;
         loop {
             let mut dir = dir.lock_names()?;
-            let found = dir.find(name).ok_or(Errno::ENOENT)?;
-            if found.target.key != inode.key {
+            let place = dir.find(&name).ok_or(Errno::ENOENT)?;
+            if dir.key(place) != node.into() {
                 return Err(Errno::ESTALE);
             }
-            let left = if !inode.is_directory() {
-                inode.slot.life.unlink()
+            let now = now();
+            let left = if directories == 0 {
+                inode.lose_name(now)
             } else if let Some(mut removed) = if tree.is_some() { Some(inode.lock()) } else { inode.try_lock() } {
-                removed.remove_directory(&self.ledger)?
+                removed.remove_directory(now, &self.ledger)?
             } else {
                 drop(dir);
                 tree = Some(self.tree.lock());
                 continue;
             };
-            dir.take(found.place, &self.ledger);
-            self.name_lost(&mut dir, inode, left, now());
+            dir.take(place, &self.ledger);
+            dir.changed(-directories, now);
+            self.free_if(left, inode);
             return Ok(());
         }
-    }
-
-    /// Books that `inode` lost a name in `dir`. The name itself is gone already.
-    pub(super) fn name_lost(&self, dir: &mut LockedNames<'_>, inode: Inode<'_>, left: Left, now: Timestamp) {
-        dir.changed(-(inode.is_directory() as i32), now);
-        inode.slot.record.touch_ctime(now);
-        self.free_if(left, inode);
     }
 }
 

@@ -21,12 +21,14 @@ impl Store {
     /// Holds a node for as long as it is open: `EISDIR` for a directory to be written, `EINVAL` for what is neither file nor directory.
     pub(crate) fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<(), Errno> {
         let inode = self.inode(node)?;
-        match inode.kind {
+        match inode.kind() {
             FileType::Directory if what_for.contains(OpenFor::WRITE) => return Err(Errno::EISDIR),
             FileType::Directory | FileType::Regular => {}
             _ => return Err(Errno::EINVAL),
         }
-        self.hold(inode)
+        inode.slot.life.hold()?;
+        // Whoever does not hold it may have come too late, and to the slot's next node.
+        self.inode(node).map(drop).inspect_err(|_| self.release(inode).unwrap_or_default())
     }
 
     /// Gives back what `open` took.

@@ -1,7 +1,7 @@
 //! One node.
 //!
-//! Nodes lie in slots that are used again and never move: see [`table`](super::table). An [`Inode`] is a slot together with the key under
-//! which it was found there, good for as long as the node lives.
+//! Nodes lie in slots that are used again and never move: see [`table`](super::table). An [`Inode`] is a slot together with its number, good
+//! for as long as the node lives.
 //!
 //! A node has one lock. It guards the content (a directory's names, a file's pages) and the access control list, and whoever changes what
 //! `stat` tells holds it exclusively: that is what [`LockedNames`] and [`Locked`] are for. The [`Record`] is read without it, and the
@@ -29,8 +29,7 @@ pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
 /// A node and where it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Inode<'a> {
-    pub(crate) key: Key,
-    pub(crate) kind: FileType,
+    pub(crate) ino: Ino,
     pub(crate) slot: &'a Slot,
 }
 
@@ -83,6 +82,20 @@ pub(crate) struct LockedNames<'a> {
 }
 
 impl<'a> Inode<'a> {
+    #[inline]
+    pub(crate) fn key(&self) -> Key {
+        Key { ino: self.ino, generation: self.slot.generation.load(Relaxed) }
+    }
+
+    pub(crate) fn kind(&self) -> FileType {
+        self.slot.record.kind()
+    }
+
+    #[inline]
+    pub(crate) fn is_directory(&self) -> bool {
+        self.slot.record.is(FileType::Directory)
+    }
+
     /// A directory's names: `ENOTDIR` if it is none.
     pub(crate) fn names(&self) -> Result<MappedRwLockReadGuard<'a, Names>, Errno> {
         if !self.is_directory() {
@@ -92,6 +105,7 @@ impl<'a> Inode<'a> {
     }
 
     /// The same to be changed.
+    #[inline]
     pub(crate) fn lock_names(&self) -> Result<LockedNames<'a>, Errno> {
         if !self.is_directory() {
             return Err(Errno::ENOTDIR);
@@ -126,7 +140,7 @@ impl<'a> Inode<'a> {
 
     /// `EISDIR` for a directory, `EINVAL` for what else has no data.
     pub(crate) fn check_data(&self) -> Result<(), Errno> {
-        match self.kind {
+        match self.kind() {
             FileType::Regular => Ok(()),
             FileType::Directory => Err(Errno::EISDIR),
             _ => Err(Errno::EINVAL),
@@ -139,10 +153,6 @@ impl<'a> Inode<'a> {
             Content::Link(body) => Ok((**body).clone()),
             _ => Err(Errno::EINVAL),
         }
-    }
-
-    pub(crate) fn is_directory(&self) -> bool {
-        self.kind == FileType::Directory
     }
 
     /// The directory that a directory is in.
@@ -166,6 +176,14 @@ impl<'a> Inode<'a> {
         }
     }
 
+    /// Loses a name, of which the caller has the directory's lock. Afterwards the node may be gone, if nothing is left or somebody else gives
+    /// back what is.
+    #[inline]
+    pub(crate) fn lose_name(&self, now: Timestamp) -> Left {
+        self.slot.record.touch_ctime(now);
+        self.slot.life.unlink()
+    }
+
     /// What of `set` cannot be: `EISDIR` or `EINVAL` for the size of what is no regular file, `EFBIG` for one that no offset reaches,
     /// `EOPNOTSUPP` for the mode of a link, `EINVAL` for a time that is none.
     pub(crate) fn check(&self, set: &SetAttributes) -> Result<(), Errno> {
@@ -175,7 +193,7 @@ impl<'a> Inode<'a> {
                 return Err(Errno::EFBIG);
             }
         }
-        if self.kind == FileType::Symlink && set.mode.is_some() {
+        if self.slot.record.is(FileType::Symlink) && set.mode.is_some() {
             return Err(Errno::EOPNOTSUPP);
         }
         if [set.atime, set.mtime].iter().flatten().any(|time| time.nanoseconds >= 1_000_000_000) {
@@ -205,13 +223,13 @@ impl Locked<'_> {
 
     /// Takes away the one name of a directory: `ENOTEMPTY` if a name is left in it; otherwise none comes from now on. The name itself is for
     /// the caller to take, who has the lock of the directory that it is in.
-    pub(crate) fn remove_directory(&mut self, ledger: &Ledger) -> Result<Left, Errno> {
+    pub(crate) fn remove_directory(&mut self, now: Timestamp, ledger: &Ledger) -> Result<Left, Errno> {
         if self.guarded.content.names().len() > 0 {
             return Err(Errno::ENOTEMPTY);
         }
         ledger.credit(std::mem::take(&mut self.guarded.content).bytes());
         self.inode.slot.record.filled.store(false, Relaxed);
-        Ok(self.inode.slot.life.unlink())
+        Ok(self.inode.lose_name(now))
     }
 
     /// Changes what `stat` tells.
@@ -232,7 +250,7 @@ impl LockedNames<'_> {
     }
 
     /// The same for this name: `EEXIST` if it is taken.
-    pub(crate) fn vacant(&self, name: Hashed<'_>) -> Result<(), Errno> {
+    pub(crate) fn vacant(&self, name: &Hashed<'_>) -> Result<(), Errno> {
         self.room_for_name()?;
         if self.find(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
     }
@@ -243,19 +261,19 @@ impl LockedNames<'_> {
     }
 
     /// As of [`Names::add`].
-    pub(crate) fn add(&mut self, name: Hashed<'_>, target: Inode<'_>, ledger: &Ledger) {
+    pub(crate) fn add(&mut self, name: &Hashed<'_>, target: Inode<'_>, ledger: &Ledger) {
         if let Content::Empty = self.guarded.content {
             self.dir.fill(&mut self.guarded, Content::Directory(Box::new(Names::new())), ledger);
         }
         if let Some(names) = self.guarded.content.names_mut() {
-            names.add(name, target.into(), ledger);
+            names.add(name, target.key(), target.kind(), ledger);
         }
     }
 
     /// As of [`Names::retarget`].
     pub(crate) fn retarget(&mut self, at: Place, target: Inode<'_>) {
         if let Some(names) = self.guarded.content.names_mut() {
-            names.retarget(at, target.into());
+            names.retarget(at, target.key(), target.kind());
         }
     }
 

@@ -94,7 +94,7 @@ pub(crate) struct Held<'a> {
 
 impl Held<'_> {
     pub(crate) fn key(&self) -> NodeKey {
-        self.inode.key.into()
+        self.inode.key().into()
     }
 
     /// Passes the hold on: the engine will forget it.
@@ -121,7 +121,7 @@ impl Store {
         let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
         let root = table.insert(&new, ROOT, FirstName::Given, record::now(), &ledger).expect("an empty table has a slot");
         root.slot.life.begin_root();
-        let root = root.key.into();
+        let root = root.key().into();
         let space = Space::new(options.max_bytes.map(|bytes| bytes.div_ceil(PAGE)), options.max_nodes);
         space.nodes.take_root();
         ledger.charge(ledger::allocation(size_of::<Store>() + 2 * size_of::<usize>()));
@@ -145,14 +145,14 @@ impl Store {
     pub(crate) fn lookup(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Held<'_>>, Errno> {
         let dir = self.inode(dir)?;
         let names = dir.names()?;
-        names.find(self.hashed(name)).map(|found| self.held(self.table.get(found.target.key)?)).transpose()
+        names.find(&self.hashed(name)).map(|place| self.held(self.table.get(names.key(place))?)).transpose()
     }
 
     /// Where a name leads just now, without holding it.
     pub(crate) fn peek(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<NodeKey>, Errno> {
         let dir = self.inode(dir)?;
         let names = dir.names()?;
-        Ok(names.find(self.hashed(name)).map(|found| found.target.key.into()))
+        Ok(names.find(&self.hashed(name)).map(|place| names.key(place).into()))
     }
 
     pub(crate) fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
@@ -206,15 +206,9 @@ impl Store {
         Hashed::new(name, &self.hasher)
     }
 
-    /// Takes a hold: `ESTALE` if the node is gone, `ENFILE` if it has all it can have.
-    fn hold(&self, inode: Inode<'_>) -> Result<(), Errno> {
-        inode.slot.life.hold()?;
-        // Whoever neither held it nor has locked what leads to it may have come too late.
-        self.inode(inode.key.into()).map(drop).inspect_err(|_| self.release(inode).unwrap_or_default())
-    }
-
+    /// Holds a node that has a name, whose directory's lock the caller has: `ENFILE` if it has all the holds it can have.
     fn held<'a>(&'a self, inode: Inode<'a>) -> Result<Held<'a>, Errno> {
-        self.hold(inode)?;
+        inode.slot.life.hold()?;
         Ok(Held { store: self, inode })
     }
 
@@ -230,8 +224,8 @@ impl Store {
         if left == Left::Something {
             return;
         }
-        let pages = inode.slot.record.pages_of(inode.kind);
-        if inode.kind == FileType::Regular {
+        let pages = inode.slot.record.pages_of(inode.kind());
+        if inode.slot.record.is(FileType::Regular) {
             self.ledger.credit(pages * PAGE_BYTES);
         }
         self.space.give_node(pages);
@@ -240,10 +234,10 @@ impl Store {
 
     #[inline]
     fn node(&self, inode: Inode<'_>) -> Node {
-        let mut node = Node::new(inode.key.into(), Attributes::new(inode.kind, 0));
+        let mut node = Node::new(inode.key().into(), Attributes::new(FileType::Regular, 0));
         self.tell(inode, &mut node.attributes);
         (node.rule, node.freshness) = (self.options.rule, self.options.names);
-        if inode.kind == FileType::Symlink && self.options.link_bodies == LinkBodies::WithNode {
+        if node.attributes.kind == FileType::Symlink && self.options.link_bodies == LinkBodies::WithNode {
             // An empty body cannot come with the node.
             node.link_body = inode.link_body().ok().filter(|body| !body.is_empty());
         }
@@ -251,7 +245,7 @@ impl Store {
     }
 
     fn attributes_of(&self, inode: Inode<'_>) -> Attributes {
-        let mut attributes = Attributes::new(inode.kind, 0);
+        let mut attributes = Attributes::new(FileType::Regular, 0);
         self.tell(inode, &mut attributes);
         attributes
     }
@@ -260,9 +254,9 @@ impl Store {
     fn tell(&self, inode: Inode<'_>, attributes: &mut Attributes) {
         inode.slot.record.read(attributes);
         attributes.nlink = inode.links();
-        attributes.ino = inode.key.ino.0;
+        attributes.ino = inode.ino.0;
         attributes.device = self.device;
-        if inode.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero {
+        if attributes.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero {
             attributes.size = 0;
         }
         if attributes.acl == AclState::Absent || self.options.acl == AclState::Unknown {
@@ -273,7 +267,7 @@ impl Store {
 
 /// `true` if `dir` is `above` or lies beneath it. The caller holds `tree`, and `dir` was not removed.
 fn lies_beneath(table: &Table, dir: Inode<'_>, above: Ino) -> Result<bool, Errno> {
-    let (mut ino, mut parent) = (dir.key.ino, dir.parent());
+    let (mut ino, mut parent) = (dir.ino, dir.parent());
     while ino != above {
         if ino == parent {
             return Ok(false);

@@ -15,7 +15,6 @@ use std::ops::ControlFlow;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use pathwalk::{Entry, FIRST_COOKIE, FileType, Name};
 
-use super::inode::Inode;
 use super::ledger::{Ledger, allocation};
 use super::table::Key;
 
@@ -64,29 +63,9 @@ struct Line {
     kind: FileType,
 }
 
-/// What a name leads to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Target {
-    pub(crate) key: Key,
-    pub(crate) kind: FileType,
-}
-
 /// Where a name is, until one is added or taken.
 #[derive(Clone, Copy)]
 pub(crate) struct Place(u32);
-
-/// A name that is there.
-#[derive(Clone, Copy)]
-pub(crate) struct Found {
-    pub(crate) place: Place,
-    pub(crate) target: Target,
-}
-
-impl From<Inode<'_>> for Target {
-    fn from(inode: Inode<'_>) -> Target {
-        Target { key: inode.key, kind: inode.kind }
-    }
-}
 
 impl Names {
     pub(crate) const fn new() -> Names {
@@ -100,11 +79,16 @@ impl Names {
         }
     }
 
-    pub(crate) fn find(&self, name: Hashed<'_>) -> Option<Found> {
-        let same = |number: &u32| self.text(&self.entries[place(*number, self.first)]) == name.name;
-        let number = *self.index.find(spread(name.hash), same)?;
-        let Line { key, kind, .. } = self.entries[place(number, self.first)];
-        Some(Found { place: Place(number), target: Target { key, kind } })
+    #[inline]
+    pub(crate) fn find(&self, name: &Hashed<'_>) -> Option<Place> {
+        let same = |number: &u32| self.text(self.line(Place(*number))) == name.name;
+        self.index.find(spread(name.hash), same).copied().map(Place)
+    }
+
+    /// The node that a name leads to.
+    #[inline]
+    pub(crate) fn key(&self, at: Place) -> Key {
+        self.line(at).key
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -138,13 +122,13 @@ impl Names {
     }
 
     /// A name that is not there leads to a node from now on.
-    pub(crate) fn add(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
+    #[inline]
+    pub(crate) fn add(&mut self, name: &Hashed<'_>, key: Key, kind: FileType, ledger: &Ledger) {
         if self.needs_room(name.name.len()) {
             self.grow(name.name.len(), ledger);
         }
         let number = self.first.wrapping_add(self.entries.len() as u32);
         let (start, length) = (self.first_text + self.text.len(), name.name.len() as u8);
-        let Target { key, kind } = target;
         self.entries.push(Line { cookie: self.next_cookie, key, start, hash: name.hash, length, kind });
         self.next_cookie += 1;
         self.text.extend_from_slice(name.name);
@@ -153,12 +137,13 @@ impl Names {
     }
 
     /// A name that is there leads elsewhere. It keeps its cookie.
-    pub(crate) fn retarget(&mut self, at: Place, target: Target) {
+    pub(crate) fn retarget(&mut self, at: Place, key: Key, kind: FileType) {
         let line = &mut self.entries[place(at.0, self.first)];
-        (line.key, line.kind) = (target.key, target.kind);
+        (line.key, line.kind) = (key, kind);
     }
 
     /// Takes a name away.
+    #[inline]
     pub(crate) fn take(&mut self, at: Place, ledger: &Ledger) {
         let line = &mut self.entries[place(at.0, self.first)];
         line.length = 0;
@@ -179,6 +164,12 @@ impl Names {
             + allocation(self.text.capacity())
     }
 
+    #[inline]
+    fn line(&self, at: Place) -> &Line {
+        &self.entries[place(at.0, self.first)]
+    }
+
+    #[inline]
     fn text(&self, line: &Line) -> &[u8] {
         let start = line.start - self.first_text;
         &self.text[start..start + usize::from(line.length)]
@@ -289,8 +280,8 @@ mod tests {
     use super::super::table::Ino;
     use super::*;
 
-    fn target(ino: u64) -> Target {
-        Target { key: Key { ino: Ino(ino), generation: 0 }, kind: FileType::Regular }
+    fn key(ino: u64) -> Key {
+        Key { ino: Ino(ino), generation: 0 }
     }
 
     #[test]
@@ -300,16 +291,16 @@ mod tests {
         let texts: Vec<_> = (0..1000).map(|i| format!("{i:>width$}", width = 1 + i % 200)).collect();
         let name = |i: u64| Hashed::new(Name::new(texts[i as usize].as_bytes()).unwrap(), &hasher);
         for i in 0..1000 {
-            names.add(name(i), target(7), &ledger);
-            names.retarget(names.find(name(i)).unwrap().place, target(i));
+            names.add(&name(i), key(7), FileType::Regular, &ledger);
+            names.retarget(names.find(&name(i)).unwrap(), key(i), FileType::Regular);
         }
         assert_eq!((names.len(), ledger.total()), (1000, names.bytes()));
         assert!(ledger.total() > 1000 * 100);
         for i in 0..1000 {
-            let found = names.find(name(i)).unwrap();
-            assert_eq!(found.target, target(i));
-            names.take(found.place, &ledger);
-            assert!(names.find(name(i)).is_none());
+            let found = names.find(&name(i)).unwrap();
+            assert_eq!(names.key(found), key(i));
+            names.take(found, &ledger);
+            assert!(names.find(&name(i)).is_none());
             assert_eq!(ledger.total(), names.bytes());
         }
         assert_eq!(names.len(), 0);
@@ -345,12 +336,13 @@ mod tests {
         assert_eq!((names.len(), ledger.total()), (model.len(), names.bytes()));
         assert!(names.entries.len() <= 2 * names.len() + SLACK);
         for (i, name) in model {
-            assert_eq!(names.find(Hashed::new(Name::new(name).unwrap(), hasher)).unwrap().target, target(*i));
+            let found = names.find(&Hashed::new(Name::new(name).unwrap(), hasher)).unwrap();
+            assert_eq!(names.key(found), key(*i));
         }
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
         /// Whatever is let go of, in whatever order: the rest is found, and listed in order.
         #[test]
         fn names_are_a_map(steps in proptest::collection::vec(step(), 1..40)) {
@@ -362,7 +354,7 @@ mod tests {
                 for _ in 0..times {
                     if let Step::Add(width) = step {
                         let text = format!("{made:>width$}").into_bytes();
-                        names.add(Hashed::new(Name::new(&text).unwrap(), &hasher), target(made), &ledger);
+                        names.add(&Hashed::new(Name::new(&text).unwrap(), &hasher), key(made), FileType::Regular, &ledger);
                         model.insert(made, text);
                         made += 1;
                         continue;
@@ -374,7 +366,7 @@ mod tests {
                     };
                     let Some(gone) = model.keys().nth(which).copied() else { break };
                     let text = model.remove(&gone).unwrap();
-                    names.take(names.find(Hashed::new(Name::new(&text).unwrap(), &hasher)).unwrap().place, &ledger);
+                    names.take(names.find(&Hashed::new(Name::new(&text).unwrap(), &hasher)).unwrap(), &ledger);
                 }
                 check(&names, &model, &ledger, &hasher);
             }

@@ -79,6 +79,11 @@ impl Record {
         FileType::from_mode(self.mode.load(Relaxed).into()).unwrap_or(FileType::Regular)
     }
 
+    #[inline]
+    pub(crate) fn is(&self, kind: FileType) -> bool {
+        self.mode.load(Relaxed) & !0o7777 == kind.mode_bits()
+    }
+
     pub(crate) fn mode(&self) -> u16 {
         self.mode.load(Relaxed) & 0o7777
     }

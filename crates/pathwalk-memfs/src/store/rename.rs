@@ -35,7 +35,7 @@ impl<'a> Pair<'a> {
     /// If they are two, the caller holds `tree`, so the order makes no difference.
     fn lock(from: Inode<'a>, to: Inode<'a>) -> Result<Pair<'a>, Errno> {
         let first = from.lock_names()?;
-        let second = if from.key == to.key { None } else { Some(to.lock_names()?) };
+        let second = if from.ino == to.ino { None } else { Some(to.lock_names()?) };
         Ok(Pair { from: first, to: second })
     }
 
@@ -69,16 +69,16 @@ impl Store {
         }
         let side = |(dir, name)| Ok::<_, Errno>(Side { dir: self.inode(dir)?, name: self.hashed(name) });
         let (from, to) = (side(from)?, side(to)?);
-        let mut tree = (from.dir.key != to.dir.key).then(|| self.tree.lock());
+        let mut tree = (from.dir.ino != to.dir.ino).then(|| self.tree.lock());
         loop {
-            let pair = Pair::lock(from.dir, to.dir)?;
-            let moved = self.there(&pair.from, from.name)?.ok_or(Errno::ENOENT)?;
-            let there = self.there(pair.to(), to.name)?;
+            let mut pair = Pair::lock(from.dir, to.dir)?;
+            let moved = self.there(&pair.from, &from.name)?.ok_or(Errno::ENOENT)?;
+            let there = self.there(pair.to(), &to.name)?;
             pair.to().room_for_name()?;
             match there {
                 Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Err(Errno::EEXIST),
                 None if flags.contains(RenameFlags::EXCHANGE) => return Err(Errno::ENOENT),
-                Some(there) if there.inode.key == moved.inode.key => return Ok(()),
+                Some(there) if there.inode.ino == moved.inode.ino => return Ok(()),
                 _ => {}
             }
             let directories = moved.inode.is_directory() || there.is_some_and(|there| there.inode.is_directory());
@@ -89,28 +89,30 @@ impl Store {
                 continue;
             }
             return match there {
-                Some(other) if flags.contains(RenameFlags::EXCHANGE) => self.exchange(pair, moved, other),
-                replaced => self.replace(pair, moved, to.name, replaced),
+                Some(other) if flags.contains(RenameFlags::EXCHANGE) => self.exchange(&mut pair, moved, other),
+                replaced => self.replace(&mut pair, moved, &to.name, replaced),
             };
         }
     }
 
-    fn there<'a>(&'a self, names: &LockedNames<'_>, name: Hashed<'_>) -> Result<Option<There<'a>>, Errno> {
-        let Some(found) = names.find(name) else { return Ok(None) };
-        Ok(Some(There { place: found.place, inode: self.table.get(found.target.key)? }))
+    #[inline]
+    fn there<'a>(&'a self, names: &LockedNames<'_>, name: &Hashed<'_>) -> Result<Option<There<'a>>, Errno> {
+        let Some(place) = names.find(name) else { return Ok(None) };
+        Ok(Some(There { place, inode: self.table.get(names.key(place))? }))
     }
 
-    fn replace(&self, mut pair: Pair<'_>, moved: There<'_>, name: Hashed<'_>, replaced: Option<There<'_>>) -> Result<(), Errno> {
+    fn replace(&self, pair: &mut Pair<'_>, moved: There<'_>, name: &Hashed<'_>, replaced: Option<There<'_>>) -> Result<(), Errno> {
         let inode = moved.inode;
         self.not_beneath(pair.to().dir, inode, Errno::EINVAL)?;
+        let now = now();
         let left = match replaced.map(|replaced| replaced.inode) {
             Some(replaced) => {
                 self.not_beneath(pair.from.dir, replaced, Errno::ENOTEMPTY)?;
                 match (inode.is_directory(), replaced.is_directory()) {
                     (true, false) => return Err(Errno::ENOTDIR),
                     (false, true) => return Err(Errno::EISDIR),
-                    (true, true) => Some(replaced.lock().remove_directory(&self.ledger)?),
-                    (false, false) => Some(replaced.slot.life.unlink()),
+                    (true, true) => Some(replaced.lock().remove_directory(now, &self.ledger)?),
+                    (false, false) => Some(replaced.lose_name(now)),
                 }
             }
             None if inode.is_directory() && pair.to.is_some() => {
@@ -120,7 +122,6 @@ impl Store {
             None => None,
         };
 
-        let now = now();
         match replaced {
             Some(replaced) => pair.to_mut().retarget(replaced.place, inode),
             None => pair.to_mut().add(name, inode, &self.ledger),
@@ -128,13 +129,14 @@ impl Store {
         pair.from.take(moved.place, &self.ledger);
         pair.changed(inode.is_directory() as i32, now);
         if let (Some(replaced), Some(left)) = (replaced, left) {
-            self.name_lost(pair.to_mut(), replaced.inode, left, now);
+            pair.to_mut().changed(-(inode.is_directory() as i32), now);
+            self.free_if(left, replaced.inode);
         }
         arrived(inode, pair.to().dir, now);
         Ok(())
     }
 
-    fn exchange(&self, mut pair: Pair<'_>, moved: There<'_>, other: There<'_>) -> Result<(), Errno> {
+    fn exchange(&self, pair: &mut Pair<'_>, moved: There<'_>, other: There<'_>) -> Result<(), Errno> {
         self.not_beneath(pair.to().dir, moved.inode, Errno::EINVAL)?;
         self.not_beneath(pair.from.dir, other.inode, Errno::EINVAL)?;
         let arrive = moved.inode.is_directory() as i32 - other.inode.is_directory() as i32;
@@ -154,14 +156,14 @@ impl Store {
 
     /// Refuses with `errno` if `node` is `dir` or a directory above it.
     fn not_beneath(&self, dir: Inode<'_>, node: Inode<'_>, errno: Errno) -> Result<(), Errno> {
-        if node.is_directory() && lies_beneath(&self.table, dir, node.key.ino)? { Err(errno) } else { Ok(()) }
+        if node.is_directory() && lies_beneath(&self.table, dir, node.ino)? { Err(errno) } else { Ok(()) }
     }
 }
 
 /// Books that a node has another name, in `dir`.
 fn arrived(node: Inode<'_>, dir: Inode<'_>, now: Timestamp) {
     if node.is_directory() {
-        node.set_parent(dir.key.ino);
+        node.set_parent(dir.ino);
     }
     node.slot.record.touch_ctime(now);
 }

@@ -95,7 +95,7 @@ impl Table {
         slot.life.begin(first_name);
         let generation = slot.generation.load(Relaxed) + 1;
         slot.generation.store(generation, Release);
-        Ok(Inode { key: Key { ino, generation }, kind: new.kind.file_type(), slot })
+        Ok(Inode { ino, slot })
     }
 
     /// The inode of a key; `ESTALE` if it is gone.
@@ -104,7 +104,7 @@ impl Table {
         if slot.generation.load(Acquire) != key.generation || key.generation.is_multiple_of(2) {
             return Err(Errno::ESTALE);
         }
-        Ok(Inode { key, kind: slot.record.kind(), slot })
+        Ok(Inode { ino: key.ino, slot })
     }
 
     /// The inode of a number that something that the caller has locked leads to.
@@ -122,7 +122,7 @@ impl Table {
         let mut head = self.free.load(Relaxed);
         loop {
             inode.slot.parent.store(u64::from(head as u32), Relaxed);
-            match self.free.compare_exchange_weak(head, retagged(head, inode.key.ino.0), Release, Relaxed) {
+            match self.free.compare_exchange_weak(head, retagged(head, inode.ino.0), Release, Relaxed) {
                 Ok(_) => return,
                 Err(other) => head = other,
             }
@@ -186,18 +186,19 @@ mod tests {
     fn a_number_comes_back_with_another_generation() {
         let (table, ledger) = (Table::new(), Ledger::default());
         let inodes: Vec<_> = (0..200).map(|_| insert(&table, &ledger)).collect();
-        assert!((1..).zip(&inodes).all(|(number, inode)| inode.key.ino == Ino(number)));
-        assert!(inodes.iter().all(|inode| std::ptr::eq(table.get(inode.key).unwrap().slot, inode.slot)));
+        assert!((1..).zip(&inodes).all(|(number, inode)| inode.ino == Ino(number)));
+        assert!(inodes.iter().all(|inode| std::ptr::eq(table.get(inode.key()).unwrap().slot, inode.slot)));
         let gone = [inodes[5], inodes[70]];
+        let keys = gone.map(|inode| inode.key());
         gone.iter().for_each(|inode| table.remove(*inode, &ledger));
         let full = ledger.total();
         let again = [insert(&table, &ledger), insert(&table, &ledger)];
-        assert_eq!(again.map(|inode| inode.key.ino), [gone[1].key.ino, gone[0].key.ino]);
-        for (gone, again) in gone.iter().rev().zip(again) {
-            assert_eq!(table.get(gone.key).err(), Some(Errno::ESTALE));
-            assert!(again.key != gone.key && table.get(again.key).is_ok());
+        assert_eq!(again.map(|inode| inode.ino), [gone[1].ino, gone[0].ino]);
+        for (gone, again) in keys.into_iter().rev().zip(again.map(|inode| inode.key())) {
+            assert_eq!(table.get(gone).err(), Some(Errno::ESTALE));
+            assert!(again != gone && table.get(again).is_ok());
         }
-        assert_eq!((insert(&table, &ledger).key.ino, ledger.total()), (Ino(201), full));
+        assert_eq!((insert(&table, &ledger).ino, ledger.total()), (Ino(201), full));
     }
 
     #[test]
