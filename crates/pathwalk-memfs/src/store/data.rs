@@ -10,7 +10,8 @@ use pathwalk::limits::NAME_MAX;
 use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, WriteAt, Written};
 
 use super::Store;
-use super::inode::{Locked, SIZE_MAX};
+use super::inode::SIZE_MAX;
+use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
 use super::record::now;
 

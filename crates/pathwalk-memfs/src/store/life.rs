@@ -105,9 +105,15 @@ mod tests {
         life.begin(FirstName::Given);
         assert_eq!((life.names(), life.holds(), life.hold()), (1, 1, Ok(())));
         assert_eq!((life.unlink(), life.link(FirstName::Given, 9)), (Left::Something, Err(Errno::ENOENT)));
-        assert_eq!((life.release(), life.release(), life.release()), (Ok(Left::Something), Ok(Left::Nothing), Err(Errno::EINVAL)));
+        assert_eq!(
+            (life.release(), life.release(), life.release()),
+            (Ok(Left::Something), Ok(Left::Nothing), Err(Errno::EINVAL))
+        );
         life.begin(FirstName::ToCome);
-        assert_eq!((life.names(), life.link(FirstName::ToCome, 1), life.link(FirstName::Given, 1)), (0, Ok(()), Err(Errno::EMLINK)));
+        assert_eq!(
+            (life.names(), life.link(FirstName::ToCome, 1), life.link(FirstName::Given, 1)),
+            (0, Ok(()), Err(Errno::EMLINK))
+        );
         assert_eq!((life.release(), life.release(), life.unlink()), (Ok(Left::Something), Ok(Left::Something), Left::Nothing));
         assert_eq!(life.link(FirstName::ToCome, 1), Err(Errno::ENOENT));
     }

@@ -30,6 +30,7 @@ mod data;
 mod inode;
 mod ledger;
 mod life;
+mod locked;
 mod names;
 mod pages;
 mod record;

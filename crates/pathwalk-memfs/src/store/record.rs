@@ -58,7 +58,9 @@ impl Record {
         let (size, extent) = match new.kind {
             NewKind::Directory => (directory_size(0), 0),
             NewKind::Symlink(body) => (body.len() as u64, first_pages(&new.kind)),
-            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => (0, u64::from(device.major) << 32 | u64::from(device.minor)),
+            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => {
+                (0, u64::from(device.major) << 32 | u64::from(device.minor))
+            }
             _ => (0, 0),
         };
         self.change(|| {

@@ -5,7 +5,8 @@
 
 use pathwalk::{Errno, Name, NodeKey, RenameFlags, Timestamp};
 
-use super::inode::{Inode, LockedNames};
+use super::inode::Inode;
+use super::locked::LockedNames;
 use super::names::{Hashed, Place};
 use super::record::now;
 use super::{Store, lies_beneath};
@@ -101,7 +102,13 @@ impl Store {
         Ok(Some(There { place, inode: self.table.get(names.key(place))? }))
     }
 
-    fn replace(&self, pair: &mut Pair<'_>, moved: There<'_>, name: &Hashed<'_>, replaced: Option<There<'_>>) -> Result<(), Errno> {
+    fn replace(
+        &self,
+        pair: &mut Pair<'_>,
+        moved: There<'_>,
+        name: &Hashed<'_>,
+        replaced: Option<There<'_>>,
+    ) -> Result<(), Errno> {
         let inode = moved.inode;
         self.not_beneath(pair.to().dir, inode, Errno::EINVAL)?;
         let now = now();

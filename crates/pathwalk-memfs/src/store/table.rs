@@ -172,7 +172,7 @@ fn new_chunk(chunk: usize, ledger: &Ledger) -> Box<[Slot]> {
 
 #[cfg(test)]
 mod tests {
-    use pathwalk::NewKind;
+    use pathwalk::{Attributes, FileType, NewKind};
 
     use super::super::record::now;
     use super::*;
@@ -212,5 +212,32 @@ mod tests {
             }
             insert(&table, &ledger);
         }
+    }
+
+    #[test]
+    fn no_slot_is_given_twice() {
+        let (table, ledger) = (Table::new(), Ledger::default());
+        let rounds = if cfg!(miri) { 20 } else { 20_000 };
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (table, ledger) = (&table, &ledger);
+                scope.spawn(move || {
+                    let new = NewNode { kind: NewKind::Fifo, mode: 0, uid: thread, gid: 0 };
+                    let mut found = Attributes::new(FileType::Fifo, 0);
+                    for round in 0..rounds {
+                        let mine = [(); 3].map(|()| table.insert(&new, Ino::NONE, FirstName::Given, now(), ledger).unwrap());
+                        for inode in mine {
+                            inode.slot.record.read(&mut found);
+                            assert_eq!(found.uid, thread, "round {round}");
+                        }
+                        mine.iter().for_each(|inode| table.remove(*inode, ledger));
+                    }
+                });
+            }
+        });
+        let mut left = 0;
+        table.for_each(|_| left += 1);
+        assert_eq!(left, 0);
+        assert!((1..=13).contains(&insert(&table, &ledger).ino.0), "twelve at once, and none was lost");
     }
 }
