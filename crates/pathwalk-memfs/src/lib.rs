@@ -28,16 +28,16 @@
 //! # Layout
 //!
 //! - [`options`](Options): how nodes present themselves to the engine;
-//! - `store/`: the nodes and what can be done with them, by key; `table` numbers them, `names` is one directory, `pages` one file's
-//!   data, `inode` one node, `space` the limits, and `rename` the one operation that deserves a file;
+//! - `store/`: the nodes and what can be done with them, by key; `table` numbers them, `inode` is one node, made of `life` (who needs it), `record` (what
+//!   `stat` tells) and what its lock guards, in `locked`: `names` are one directory's, `pages` one file's. `space` are the limits, and
+//!   `rename` is the one operation that deserves a file;
 //! - `file_system.rs` with `open_file.rs`, and `paths.rs`: the two faces, thin.
 //!
 //! # What it does not do
 //!
 //! Access times are never moved by reading, as if mounted with `noatime`; the other times are those of the system's last clock tick,
 //! as the kernel's file systems have it. A write that finds no room moves no time. Nothing outlives the process: `sync` has nothing to
-//! do. What is removed goes back to the allocator, which may keep it from the system, but for the slot of the node itself (some 200
-//! bytes), which waits for the next; [`memory`](pathwalk::FileSystem::memory) counts what is in use, slots included.
+//! do. What is removed goes back to the allocator, which may keep it from the system, but for the slot of the node itself (128 bytes), which waits for the next; [`memory`](pathwalk::FileSystem::memory) counts what is in use, slots included.
 
 #![forbid(unsafe_code)]
 

@@ -1,24 +1,28 @@
 //! Access control lists of nodes: kept in step with the mode, as `acl(5)` has it, and asked.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::permission::{Acl, AclEntry, AclTag, Subject, generic};
 use pathwalk::{Access, AclState, Attributes, Errno, FileType, NodeKey};
 
 use super::Store;
-use super::inode::{Meta, now};
 use super::ledger::allocation;
+use super::record::now;
+
+/// The entries of a list.
+pub(crate) struct List(Box<[AclEntry]>);
 
 impl Store {
     /// Whether somebody may do this with a node.
     pub(crate) fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         let inode = self.inode(node)?;
-        check(&inode.slot.meta.lock(), inode.kind, who, want)
+        let guarded = inode.lock_shared();
+        check(&self.attributes_of(inode), &guarded.acl, who, want)
     }
 
     /// Whether a node has a list, or is said to.
     pub(crate) fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
-        let listed = self.inode(node)?.slot.meta.lock().acl.is_some();
+        let listed = self.inode(node)?.slot.record.listed.load(Relaxed);
         let present = listed || self.options.acl == AclState::Present;
         Ok(if present { AclState::Present } else { AclState::Absent })
     }
@@ -26,21 +30,24 @@ impl Store {
     /// Gives a node an ACL, which changes its mode too, or takes it away (no entries).
     pub(crate) fn set_acl(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
         let inode = self.inode(node)?;
-        if inode.kind == FileType::Symlink {
+        if inode.slot.record.is(FileType::Symlink) {
             return Err(Errno::EOPNOTSUPP);
         }
-        let list = (!entries.is_empty()).then(|| Arc::from(entries));
-        let mut meta = inode.slot.meta.lock();
-        self.ledger.resize(bytes(&meta.acl), bytes(&list));
-        meta.mode = mode_of(entries, meta.mode);
-        meta.acl = list;
-        meta.ctime = now();
+        let list = (!entries.is_empty()).then(|| Box::new(List(entries.into())));
+        let mut locked = inode.lock();
+        self.ledger.resize(List::bytes(&locked.guarded.acl), List::bytes(&list));
+        locked.change(|record| {
+            record.set_mode(mode_of(entries, record.mode()));
+            record.listed.store(list.is_some(), Relaxed);
+            record.touch_ctime(now());
+        });
+        locked.guarded.acl = list;
         Ok(())
     }
 }
 
 /// The list after a change of mode: owner and other follow it, and so does the mask, or else the owning group.
-pub(crate) fn with_mode(entries: &[AclEntry], mode: u16) -> Arc<[AclEntry]> {
+fn with_mode(entries: &[AclEntry], mode: u16) -> Box<[AclEntry]> {
     let triad = |shift: u16| Access::from_bits_truncate((mode >> shift) as u8 & 7);
     let class = group_class(entries);
     let follow = |entry: &AclEntry| {
@@ -56,7 +63,7 @@ pub(crate) fn with_mode(entries: &[AclEntry], mode: u16) -> Arc<[AclEntry]> {
 }
 
 /// The mode after a change of list.
-pub(crate) fn mode_of(entries: &[AclEntry], mode: u16) -> u16 {
+fn mode_of(entries: &[AclEntry], mode: u16) -> u16 {
     let class = group_class(entries);
     entries.iter().fold(mode, |mode, entry| {
         let shift = match entry.tag {
@@ -75,17 +82,23 @@ fn group_class(entries: &[AclEntry]) -> AclTag {
 }
 
 /// The whole check of a node, list or none, capabilities last.
-pub(crate) fn check(meta: &Meta, kind: FileType, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
-    let Some(entries) = &meta.acl else {
-        return generic(who, kind, meta.mode, meta.uid, meta.gid, want);
-    };
-    let node = Attributes { uid: meta.uid, gid: meta.gid, ..Attributes::new(kind, meta.mode) };
-    Acl::new(entries.to_vec()).check(who, &node, want)
+fn check(node: &Attributes, list: &Option<Box<List>>, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+    match list {
+        None => generic(who, node.kind, node.mode, node.uid, node.gid, want),
+        Some(list) => Acl::new(list.0.to_vec()).check(who, node, want),
+    }
 }
 
-/// Bytes of a list.
-pub(crate) fn bytes(acl: &Option<Arc<[AclEntry]>>) -> u64 {
-    acl.as_ref().map_or(0, |entries| allocation(size_of_val(&**entries) + 2 * size_of::<usize>()))
+impl List {
+    /// Follows a change of mode.
+    pub(crate) fn follow(&mut self, mode: u16) {
+        self.0 = with_mode(&self.0, mode);
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(list: &Option<Box<List>>) -> u64 {
+        list.as_ref().map_or(0, |list| allocation(size_of::<List>()) + allocation(size_of_val(&*list.0)))
+    }
 }
 
 #[cfg(test)]

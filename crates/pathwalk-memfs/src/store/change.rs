@@ -3,8 +3,10 @@
 use pathwalk::limits::LINK_MAX;
 use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey, Timestamp};
 
-use super::inode::{FirstName, Inode, Meta, first_pages, now};
-use super::names::Names;
+use super::inode::Inode;
+use super::life::FirstName;
+use super::record::{first_pages, now};
+use super::table::Ino;
 use super::{Held, Store};
 
 impl Store {
@@ -12,22 +14,18 @@ impl Store {
     /// have; `ENOSPC`.
     pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         check_body(&new.kind)?;
-        let parent = self.inode(dir)?;
-        let mut names = parent.names_mut()?;
+        let mut dir = self.inode(dir)?.lock_names()?;
         let name = self.hashed(name);
-        names.vacant(name)?;
-        let (now, pages) = (now(), first_pages(&new.kind));
+        dir.vacant(&name)?;
         let directories = matches!(new.kind, NewKind::Directory) as i32;
-        if let Err(no_room) = self.space.take_node(pages) {
-            // Linux looks at the links first.
-            return Err(if directories > 0 { self.room_for_link(parent).err().unwrap_or(no_room) } else { no_room });
+        if directories > 0 {
+            dir.room_for_link(self.options.max_links)?;
         }
-        let comes = parent.name_comes(names.len() + 1, directories, now, self.options.max_links);
-        comes.inspect_err(|_| self.space.give_node(pages))?;
-        let held = |inode, meta: &mut Meta| self.held(inode, meta);
-        let made = self.table.insert(new, Some(parent.key.ino), FirstName::Given, now, &self.ledger, held);
-        names.add(name, made.inode.into(), &self.ledger);
-        Ok(made)
+        let now = now();
+        let inode = self.insert(new, dir.dir.ino, FirstName::Given, now)?;
+        dir.add(&name, inode, &self.ledger);
+        dir.changed(directories, now);
+        Ok(Held { store: self, inode })
     }
 
     /// Makes a regular file without a name; `link` may give it one. `ENOSPC`; `EINVAL` for anything else than a file.
@@ -35,73 +33,65 @@ impl Store {
         if new.kind != NewKind::Regular {
             return Err(Errno::EINVAL);
         }
-        self.space.take_node(0)?;
-        let held = |inode, meta: &mut Meta| self.held(inode, meta);
-        Ok(self.table.insert(new, None, FirstName::ToCome, now(), &self.ledger, held))
+        let inode = self.insert(new, Ino::NONE, FirstName::ToCome, now())?;
+        Ok(Held { store: self, inode })
+    }
+
+    /// Makes a node, held once: `ENOSPC`.
+    fn insert(&self, new: &NewNode<'_>, parent: Ino, first_name: FirstName, now: Timestamp) -> Result<Inode<'_>, Errno> {
+        let pages = first_pages(&new.kind);
+        self.space.take_node(pages)?;
+        let made = self.table.insert(new, parent, first_name, now, &self.ledger);
+        made.inspect_err(|_| self.space.give_node(pages))
     }
 
     /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`.
     pub(crate) fn link(&self, node: NodeKey, dir: NodeKey, name: Name<'_>) -> Result<Held<'_>, Errno> {
         let inode = self.inode(node)?;
-        let dir = self.inode(dir)?;
-        let mut names = dir.names_mut()?;
+        let mut dir = self.inode(dir)?.lock_names()?;
         let name = self.hashed(name);
-        names.vacant(name)?;
+        dir.vacant(&name)?;
         if inode.is_directory() {
             return Err(Errno::EPERM);
         }
+        inode.slot.life.link(inode.first_name(), self.options.max_links)?;
+        // The name that keeps this true can only be taken under the lock that is held.
+        inode.set_parent(dir.dir.ino);
         let now = now();
-        let linked = {
-            let mut meta = inode.slot.meta.lock();
-            if meta.is_gone() || (meta.nlink == 0 && meta.first_name == FirstName::Given) {
-                return Err(Errno::ENOENT);
-            }
-            if meta.nlink >= self.options.max_links {
-                return Err(Errno::EMLINK);
-            }
-            meta.nlink += 1;
-            meta.first_name = FirstName::Given;
-            meta.held += 1;
-            meta.ctime = now;
-            self.held(inode, &meta)
-        };
-        names.add(name, inode.into(), &self.ledger);
-        dir.names_changed(names.len(), 0, now);
-        Ok(linked)
+        inode.slot.record.touch_ctime(now);
+        dir.add(&name, inode, &self.ledger);
+        dir.changed(0, now);
+        Ok(Held { store: self, inode })
     }
 
     /// Takes the name of `node` away: `ENOENT` if there is no such name, `ESTALE` if it leads elsewhere by now, `ENOTEMPTY` for a
     /// directory with names in it.
     pub(crate) fn unlink(&self, dir: NodeKey, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
-        let inode = self.inode(node)?;
-        // Two directories will be locked.
-        let _tree = inode.is_directory().then(|| self.tree.lock());
-        let dir = self.inode(dir)?;
-        let mut names = dir.names_mut()?;
+        let (inode, dir) = (self.inode(node)?, self.inode(dir)?);
         let name = self.hashed(name);
-        if names.get(name).ok_or(Errno::ENOENT)?.key != inode.key {
-            return Err(Errno::ESTALE);
+        let directories = inode.is_directory() as i32;
+        let mut tree = None;
+        loop {
+            let mut dir = dir.lock_names()?;
+            let place = dir.find(&name).ok_or(Errno::ENOENT)?;
+            if dir.key(place) != node.into() {
+                return Err(Errno::ESTALE);
+            }
+            let now = now();
+            let left = if directories == 0 {
+                inode.lose_name(now)
+            } else if let Some(mut removed) = if tree.is_some() { Some(inode.lock()) } else { inode.try_lock() } {
+                removed.remove_directory(now, &self.ledger)?
+            } else {
+                drop(dir);
+                tree = Some(self.tree.lock());
+                continue;
+            };
+            dir.take(place, &self.ledger);
+            dir.changed(-directories, now);
+            self.free_if(left, inode);
+            return Ok(());
         }
-        if inode.is_directory() {
-            inode.names_mut()?.remove_directory(&self.ledger)?;
-        }
-        names.take(name, &self.ledger);
-        self.name_lost(dir, &names, inode, now());
-        Ok(())
-    }
-
-    /// Books that `inode` lost a name in `dir`, whose `names` are locked. The name itself is gone already.
-    pub(super) fn name_lost(&self, dir: Inode<'_>, names: &Names, inode: Inode<'_>, now: Timestamp) {
-        dir.names_changed(names.len(), -(inode.is_directory() as i32), now);
-        let mut meta = inode.slot.meta.lock();
-        meta.nlink = if inode.is_directory() { 0 } else { meta.nlink.saturating_sub(1) };
-        meta.ctime = now;
-        self.free_if_gone(inode, meta);
-    }
-
-    /// `EMLINK` if `dir` has all the links it may have.
-    pub(super) fn room_for_link(&self, dir: Inode<'_>) -> Result<(), Errno> {
-        if dir.slot.meta.lock().nlink >= self.options.max_links { Err(Errno::EMLINK) } else { Ok(()) }
     }
 }
 

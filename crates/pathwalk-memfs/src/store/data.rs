@@ -4,13 +4,16 @@
 //! is no room are not made: a write ends before the first of them.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
 use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, WriteAt, Written};
 
 use super::Store;
-use super::inode::{Meta, SIZE_MAX, now};
+use super::inode::SIZE_MAX;
+use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
+use super::record::now;
 
 /// `f_type` of tmpfs, whose ways this file system has.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -19,17 +22,14 @@ impl Store {
     /// Holds a node for as long as it is open: `EISDIR` for a directory to be written, `EINVAL` for what is neither file nor directory.
     pub(crate) fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<(), Errno> {
         let inode = self.inode(node)?;
-        match inode.kind {
+        match inode.kind() {
             FileType::Directory if what_for.contains(OpenFor::WRITE) => return Err(Errno::EISDIR),
             FileType::Directory | FileType::Regular => {}
             _ => return Err(Errno::EINVAL),
         }
-        let mut meta = inode.slot.meta.lock();
-        if meta.is_gone() {
-            return Err(Errno::ESTALE);
-        }
-        meta.held += 1;
-        Ok(())
+        inode.slot.life.hold()?;
+        // Whoever does not hold it may have come too late, and to the slot's next node.
+        self.inode(node).map(drop).inspect_err(|_| self.release(inode).unwrap_or_default())
     }
 
     /// Gives back what `open` took.
@@ -42,7 +42,7 @@ impl Store {
     pub(crate) fn read(&self, node: NodeKey, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let inode = self.inode(node)?;
         let pages = inode.pages()?;
-        let left = inode.slot.meta.lock().size.saturating_sub(offset);
+        let left = inode.slot.record.size().saturating_sub(offset);
         let length = buffer.len().min(left.try_into().unwrap_or(usize::MAX));
         pages.read(&mut buffer[..length], offset);
         Ok(length)
@@ -52,7 +52,7 @@ impl Store {
     pub(crate) fn read_all(&self, node: NodeKey) -> Result<Vec<u8>, Errno> {
         let inode = self.inode(node)?;
         let pages = inode.pages()?;
-        let size = inode.slot.meta.lock().size.try_into().map_err(|_| Errno::ENOMEM)?;
+        let size = inode.slot.record.size().try_into().map_err(|_| Errno::ENOMEM)?;
         let mut all = Vec::new();
         all.try_reserve_exact(size).map_err(|_| Errno::ENOMEM)?;
         all.resize(size, 0);
@@ -64,53 +64,64 @@ impl Store {
     /// Moves `mtime` and `ctime` if it wrote something.
     pub(crate) fn write(&self, node: NodeKey, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         let inode = self.inode(node)?;
-        let mut pages = inode.pages_mut()?;
+        inode.check_data()?;
+        let mut file = inode.lock();
         let offset = match at {
             WriteAt::Offset(offset) => offset,
-            WriteAt::End => inode.slot.meta.lock().size,
+            WriteAt::End => inode.slot.record.size(),
         };
         if data.is_empty() {
             return Ok(Written { bytes: 0, end: offset });
         }
         let reach = SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)?;
         let data = &data[..data.len().min(reach.try_into().unwrap_or(usize::MAX))];
+        let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
         let bytes = pages.write(data, offset, || self.space.pages.take(1));
+        let after = pages.count();
         if bytes == 0 {
+            file.tidy(&self.ledger);
             return Err(Errno::ENOSPC);
         }
-        self.ledger.charge((pages.count() - before) * PAGE_BYTES);
+        self.ledger.charge((after - before) * PAGE_BYTES);
         let end = offset + bytes as u64;
-        let mut meta = inode.slot.meta.lock();
-        meta.size = meta.size.max(end);
-        meta.pages = pages.count();
-        let now = now();
-        meta.mtime = now;
-        meta.ctime = now;
+        file.change(|record| {
+            record.size.store(record.size().max(end), Relaxed);
+            record.extent.store(after, Relaxed);
+            record.touch(now());
+        });
         Ok(Written { bytes, end })
     }
 
     /// Sets attributes, all or none. A smaller size lets go of the pages behind it, a greater one makes a hole.
     pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
-        Meta::check(inode, set)?;
+        inode.check(set)?;
+        let mut locked = inode.lock();
         let pages = match set.size {
-            Some(size) => Some((inode.pages_mut()?, size)),
-            None => None,
+            Some(size) if size < inode.slot.record.size() => self.cut_off(&mut locked, size)?,
+            _ => inode.slot.record.extent(),
         };
-        let mut meta = inode.slot.meta.lock();
-        if let Some((mut pages, size)) = pages {
-            let before = pages.count();
-            if size < meta.size {
-                pages.truncate(size);
-            }
-            let gone = before - pages.count();
-            meta.pages = pages.count();
-            self.space.pages.give(gone);
-            self.ledger.credit(gone * PAGE_BYTES);
+        if let (Some(mode), Some(list)) = (set.mode, &mut locked.guarded.acl) {
+            list.follow(mode);
         }
-        meta.set(set);
-        Ok(self.attributes_of(inode, &meta))
+        locked.change(|record| {
+            record.set(set);
+            record.extent.store(pages, Relaxed);
+        });
+        Ok(self.attributes_of(inode))
+    }
+
+    /// Lets go of a file's pages at and behind `size`; returns how many are left.
+    fn cut_off(&self, file: &mut Locked<'_>, size: u64) -> Result<u64, Errno> {
+        let pages = file.pages_mut(&self.ledger)?;
+        let before = pages.count();
+        pages.truncate(size);
+        let left = pages.count();
+        self.space.pages.give(before - left);
+        self.ledger.credit((before - left) * PAGE_BYTES);
+        file.tidy(&self.ledger);
+        Ok(left)
     }
 
     /// Gives the entries of a directory behind a cookie.

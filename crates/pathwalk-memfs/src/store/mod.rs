@@ -4,29 +4,36 @@
 //!
 //! From the outside in; while one is held, only those further down are taken:
 //!
-//! 1. `tree`, by whoever moves a directory, moves a name to another directory, or removes a directory. **Whoever holds the locks of two
-//!    directories' names holds this one**, so that in which order they were taken does not matter. It also keeps still which
-//!    directory lies beneath which.
-//! 2. A node's `content`. A directory's names: shared by lookups and listings, exclusive for changes; a name moves between two
-//!    directories while both are held exclusively, so that no lookup finds it in neither. A file's pages, one file's at a time and
-//!    beside no names. (That of a node that is being made or freed is locked beside its directory's: nobody else wants it.)
-//! 3. A node's `meta`, one node's at a time.
-//! 4. The table's list of free slots.
+//! 1. `tree`, by whoever moves a directory or moves a name to another directory. It also keeps still which directory lies beneath which.
+//! 2. A node's lock. For a directory's names: shared by lookups and listings, exclusive for changes; a name moves between two directories
+//!    while both are locked exclusively, so that no lookup finds it in neither. For a file's pages, one file's at a time and beside no names.
+//!    For what `stat` tells of either, exclusive for changes; to read it takes no lock (see [`record`]). **Whoever waits for a second
+//!    node's lock holds `tree`**, so that in which order they are taken does not matter: one at a time does so, and those whom it waits for
+//!    wait for nobody. Who removes a directory tries for that directory's lock beside its parent's, and only if somebody has it gives up
+//!    the parent's and starts again with `tree`. (That of a node that is being made or freed is locked beside its directory's: nobody else
+//!    wants it.)
+//!
+//! An operation on a name takes the lock of its directory, and without others at work no second one but that of a directory that it removes.
+//! What it does to the node that the name leads to is counted ([`life`]) or stored ([`record`]) without that node's lock, and the free slots
+//! ([`table`]) are taken and given without one too.
 //!
 //! # Life of a node
 //!
 //! A node lives as long as it has a name or somebody holds it: the engine, for each `Node` that it was given and did not forget
 //! and for each file that is open, or a [`Held`] here. It is handed out while the lock of a directory that leads to it is held, so it
 //! cannot go in between; who takes away the last name or the last hold frees it. What was made without a name lives by its holds
-//! until it gets one. Slots are used again: a key is good for as long as its node is held or its name cannot go.
+//! until it gets one. A directory has one name; that it has none is what tells those who have its lock that nothing can be made in it. Slots are used again: a key is good for as long as its node is held or its name cannot go.
 
 mod acl;
 mod change;
 mod data;
 mod inode;
 mod ledger;
+mod life;
+mod locked;
 mod names;
 mod pages;
+mod record;
 mod rename;
 mod space;
 mod table;
@@ -36,20 +43,21 @@ mod tests;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hashbrown::DefaultHashBuilder;
-use parking_lot::{Mutex, MutexGuard};
-use pathwalk::{AclState, Attributes, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey, StatxFlags};
+use parking_lot::Mutex;
+use pathwalk::{AclState, Attributes, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey};
 
 use crate::calls::Counters;
 use crate::options::{LinkBodies, LinkSizes, Options};
-use inode::{FirstName, Inode, Meta};
+use inode::Inode;
 use ledger::Ledger;
+use life::{FirstName, Left};
 use names::Hashed;
 use pages::{PAGE, PAGE_BYTES};
 use space::Space;
 use table::{Ino, Table};
 
-/// Bytes of a block, as `st_blocks` counts them.
-const BLOCK: u64 = 512;
+/// The first node of all, which is its own parent.
+const ROOT: Ino = Ino(1);
 
 /// Who holds a file system's nodes, and what they weigh.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,21 +91,18 @@ pub(crate) struct Store {
 pub(crate) struct Held<'a> {
     store: &'a Store,
     inode: Inode<'a>,
-    /// As of when the hold was taken.
-    attributes: Attributes,
 }
 
 impl Held<'_> {
     pub(crate) fn key(&self) -> NodeKey {
-        self.inode.key.into()
+        self.inode.key().into()
     }
 
     /// Passes the hold on: the engine will forget it.
     #[inline]
     pub(crate) fn into_node(self) -> Node {
-        let node = self.store.node(self.inode, self.attributes);
-        std::mem::forget(self);
-        node
+        let held = std::mem::ManuallyDrop::new(self);
+        held.store.node(held.inode)
     }
 }
 
@@ -115,10 +120,9 @@ impl Store {
         let device = Device { major: 0, minor: NEXT_DEVICE.fetch_add(1, Relaxed) & 0xf_ffff };
         let (table, ledger) = (Table::new(), Ledger::default());
         let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
-        let root = table.insert(&new, None, FirstName::Given, inode::now(), &ledger, |root, meta| {
-            meta.held = 0;
-            NodeKey::from(root.key)
-        });
+        let root = table.insert(&new, ROOT, FirstName::Given, record::now(), &ledger).expect("an empty table has a slot");
+        root.slot.life.begin_root();
+        let root = root.key().into();
         let space = Space::new(options.max_bytes.map(|bytes| bytes.div_ceil(PAGE)), options.max_nodes);
         space.nodes.take_root();
         ledger.charge(ledger::allocation(size_of::<Store>() + 2 * size_of::<usize>()));
@@ -136,26 +140,27 @@ impl Store {
     }
 
     pub(crate) fn root(&self) -> Result<Held<'_>, Errno> {
-        Ok(self.hold(self.inode(self.root)?))
+        self.held(self.inode(self.root)?)
     }
 
     pub(crate) fn lookup(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Held<'_>>, Errno> {
         let dir = self.inode(dir)?;
         let names = dir.names()?;
-        names.get(self.hashed(name)).map(|target| Ok(self.hold(self.table.get(target.key)?))).transpose()
+        names.find(&self.hashed(name)).map(|place| self.held(self.table.get(names.key(place))?)).transpose()
     }
 
     /// Where a name leads just now, without holding it.
     pub(crate) fn peek(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<NodeKey>, Errno> {
         let dir = self.inode(dir)?;
         let names = dir.names()?;
-        Ok(names.get(self.hashed(name)).map(|target| target.key.into()))
+        Ok(names.find(&self.hashed(name)).map(|place| names.key(place).into()))
     }
 
     pub(crate) fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
-        let meta = inode.slot.meta.lock();
-        Ok(self.attributes_of(inode, &meta))
+        let attributes = self.attributes_of(inode);
+        // Whoever asks about what he does not hold may have looked at the slot's next node.
+        self.inode(node).map(|_| attributes)
     }
 
     pub(crate) fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
@@ -185,10 +190,10 @@ impl Store {
 
     pub(crate) fn usage(&self) -> Usage {
         let mut usage = Usage { bytes: self.memory(), pages: self.space.pages.used(), ..Usage::default() };
-        self.table.for_each(|meta| {
+        self.table.for_each(|slot| {
             usage.nodes += 1;
-            usage.held += meta.held;
-            usage.unlinked += u64::from(meta.nlink == 0);
+            usage.held += u64::from(slot.life.holds());
+            usage.unlinked += u64::from(slot.life.names() == 0);
         });
         usage
     }
@@ -202,80 +207,68 @@ impl Store {
         Hashed::new(name, &self.hasher)
     }
 
-    /// The caller holds the lock of a directory that leads to the node.
-    fn hold<'a>(&'a self, inode: Inode<'a>) -> Held<'a> {
-        let mut meta = inode.slot.meta.lock();
-        meta.held += 1;
-        self.held(inode, &meta)
-    }
-
-    /// Takes over a hold that is counted already.
-    #[inline]
-    fn held<'a>(&'a self, inode: Inode<'a>, meta: &Meta) -> Held<'a> {
-        Held { store: self, inode, attributes: self.attributes_of(inode, meta) }
+    /// Holds a node that has a name, whose directory's lock the caller has: `ENFILE` if it has all the holds it can have.
+    fn held<'a>(&'a self, inode: Inode<'a>) -> Result<Held<'a>, Errno> {
+        inode.slot.life.hold()?;
+        Ok(Held { store: self, inode })
     }
 
     /// Gives one hold back; `EINVAL` if there is none.
     fn release(&self, inode: Inode<'_>) -> Result<(), Errno> {
-        let mut meta = inode.slot.meta.lock();
-        meta.held = meta.held.checked_sub(1).ok_or(Errno::EINVAL)?;
-        self.free_if_gone(inode, meta);
+        let left = inode.slot.life.release()?;
+        self.free_if(left, inode);
         Ok(())
     }
 
     /// Frees a node whose last name and last hold are gone.
-    fn free_if_gone(&self, inode: Inode<'_>, mut meta: MutexGuard<'_, Meta>) {
-        if !meta.is_gone() {
+    fn free_if(&self, left: Left, inode: Inode<'_>) {
+        if left == Left::Something {
             return;
         }
-        let data = if inode.kind == FileType::Regular { meta.pages * PAGE_BYTES } else { 0 };
-        self.ledger.credit(acl::bytes(&meta.acl.take()) + data);
-        self.space.give_node(meta.pages);
-        drop(meta);
+        let pages = inode.slot.record.pages_of(inode.kind());
+        if inode.slot.record.is(FileType::Regular) {
+            self.ledger.credit(pages * PAGE_BYTES);
+        }
+        self.space.give_node(pages);
         self.table.remove(inode, &self.ledger);
     }
 
     #[inline]
-    fn node(&self, inode: Inode<'_>, attributes: Attributes) -> Node {
-        let mut node = Node::new(inode.key.into(), attributes);
+    fn node(&self, inode: Inode<'_>) -> Node {
+        let mut node = Node::new(inode.key().into(), Attributes::new(FileType::Regular, 0));
+        self.tell(inode, &mut node.attributes);
         (node.rule, node.freshness) = (self.options.rule, self.options.names);
-        if inode.kind == FileType::Symlink && self.options.link_bodies == LinkBodies::WithNode {
+        if node.attributes.kind == FileType::Symlink && self.options.link_bodies == LinkBodies::WithNode {
             // An empty body cannot come with the node.
             node.link_body = inode.link_body().ok().filter(|body| !body.is_empty());
         }
         node
     }
 
+    fn attributes_of(&self, inode: Inode<'_>) -> Attributes {
+        let mut attributes = Attributes::new(FileType::Regular, 0);
+        self.tell(inode, &mut attributes);
+        attributes
+    }
+
     #[inline]
-    fn attributes_of(&self, inode: Inode<'_>, meta: &Meta) -> Attributes {
-        let no_size = inode.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero;
-        Attributes {
-            nlink: meta.nlink,
-            uid: meta.uid,
-            gid: meta.gid,
-            ino: inode.key.ino.0,
-            size: if no_size { 0 } else { meta.size },
-            blocks: meta.pages * (PAGE / BLOCK),
-            device: self.device,
-            device_node: meta.device,
-            atime: meta.atime,
-            mtime: meta.mtime,
-            ctime: meta.ctime,
-            btime: Some(meta.btime),
-            flags: StatxFlags::empty(),
-            acl: match (meta.acl.is_some(), self.options.acl) {
-                (_, AclState::Unknown) => AclState::Unknown,
-                (true, _) => AclState::Present,
-                (false, said) => said,
-            },
-            ..Attributes::new(inode.kind, meta.mode)
+    fn tell(&self, inode: Inode<'_>, attributes: &mut Attributes) {
+        inode.slot.record.read(attributes);
+        attributes.nlink = inode.links();
+        attributes.ino = inode.ino.0;
+        attributes.device = self.device;
+        if attributes.kind == FileType::Symlink && self.options.link_sizes == LinkSizes::Zero {
+            attributes.size = 0;
+        }
+        if attributes.acl == AclState::Absent || self.options.acl == AclState::Unknown {
+            attributes.acl = self.options.acl;
         }
     }
 }
 
 /// `true` if `dir` is `above` or lies beneath it. The caller holds `tree`, and `dir` was not removed.
 fn lies_beneath(table: &Table, dir: Inode<'_>, above: Ino) -> Result<bool, Errno> {
-    let (mut ino, mut parent) = (dir.key.ino, dir.parent());
+    let (mut ino, mut parent) = (dir.ino, dir.parent());
     while ino != above {
         if ino == parent {
             return Ok(false);

@@ -1,24 +1,28 @@
 //! One directory's names, by name and in the order in which they were made.
 //!
 //! Entries lie in one vector in the order of their cookies and their text in another, so that making a name allocates nothing but
-//! room for many, and a listing reads memory from front to back. A hash table leads from a name to its entry. What is taken away leaves
-//! a dead entry; once more of them are dead than alive, the rest moves together.
+//! room for many, and a listing reads memory from front to back. A hash table leads from a name to the number of its entry: how many were
+//! made before. What is taken away leaves a dead entry. Once more of them are dead than alive, those at the front are let go of, which leaves
+//! the numbers of the others as they are; if they are not the most, the rest moves together and is numbered anew.
 //!
 //! Invariants: every node in here has a link left, so it can be found in the table for as long as the directory's lock is held.
-//! Cookies grow along the vector and are never given twice, also not after all names are gone. A removed directory stays empty.
+//! Cookies grow along the vector and are never given twice, also not after all names are gone. Memory is booked when it is taken and given
+//! back, which is seldom, and not with each name.
 
 use std::hash::{BuildHasher, Hasher};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, Name};
+use pathwalk::{Entry, FIRST_COOKIE, FileType, Name};
 
-use super::inode::Inode;
 use super::ledger::{Ledger, allocation};
 use super::table::Key;
 
 /// So many entries an empty directory may keep room for, and so many more may be dead than alive.
 const SLACK: usize = 16;
+
+/// So many names a directory may have. With those that are dead there are fewer than 2³² entries.
+const MAX: usize = 1 << 30;
 
 /// A name with its hash, which every directory of a file system takes it under.
 #[derive(Clone, Copy)]
@@ -37,62 +41,62 @@ impl<'a> Hashed<'a> {
 
 /// Names and where they lead.
 pub(crate) struct Names {
-    /// Made with the first name: many directories stay empty.
-    list: Option<Box<List>>,
-    next_cookie: u64,
-    life: Life,
-}
-
-#[derive(Default)]
-struct List {
-    /// Places in `entries`.
-    index: HashTable<usize>,
+    /// Numbers of entries, which may run over: there are never so many at once.
+    index: HashTable<u32>,
     entries: Vec<Line>,
     text: Vec<u8>,
+    /// The number of the first entry.
+    first: u32,
+    /// What lines take for the beginning of `text`.
+    first_text: usize,
+    next_cookie: u64,
 }
 
 struct Line {
     cookie: u64,
-    target: Target,
-    /// Where the name is in `text`.
+    key: Key,
+    /// Where the name is in `text`, and how many bytes of text were let go of before.
     start: usize,
     hash: u32,
     /// 0: dead.
     length: u8,
+    kind: FileType,
 }
 
-/// What a name leads to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Target {
-    pub(crate) key: Key,
-    pub(crate) kind: FileType,
-}
-
-impl From<Inode<'_>> for Target {
-    fn from(inode: Inode<'_>) -> Target {
-        Target { key: inode.key, kind: inode.kind }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Life {
-    Linked,
-    /// Somebody may still hold the directory, but nothing can be made in it.
-    Removed,
-}
+/// Where a name is, until one is added or taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Place(u32);
 
 impl Names {
     pub(crate) const fn new() -> Names {
-        Names { list: None, next_cookie: FIRST_COOKIE, life: Life::Linked }
+        Names {
+            index: HashTable::new(),
+            entries: Vec::new(),
+            text: Vec::new(),
+            first: 0,
+            first_text: 0,
+            next_cookie: FIRST_COOKIE,
+        }
     }
 
-    pub(crate) fn get(&self, name: Hashed<'_>) -> Option<Target> {
-        let list = self.list.as_ref()?;
-        list.place(name).map(|place| list.entries[place].target)
+    #[inline]
+    pub(crate) fn find(&self, name: &Hashed<'_>) -> Option<Place> {
+        let same = |number: &u32| self.text(self.line(Place(*number))) == name.name;
+        self.index.find(spread(name.hash), same).copied().map(Place)
+    }
+
+    /// The node that a name leads to.
+    #[inline]
+    pub(crate) fn key(&self, at: Place) -> Key {
+        self.line(at).key
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.list.as_ref().map_or(0, |list| list.index.len())
+        self.index.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() >= MAX
     }
 
     /// All names, sorted.
@@ -108,143 +112,158 @@ impl Names {
 
     /// Gives the entries behind a cookie, in the order of cookies, until there are no more or `each` says so.
     pub(crate) fn list(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) {
-        let Some(list) = &self.list else { return };
-        let begin = list.entries.partition_point(|line| line.cookie <= from);
-        for line in list.entries[begin..].iter().filter(|line| !line.is_dead()) {
-            let Target { key, kind } = line.target;
-            let entry = Entry { name: &list.text[line.text()], key: key.into(), ino: key.ino.0, kind, cookie: line.cookie };
-            if each(entry).is_break() {
+        let begin = self.entries.partition_point(|line| line.cookie <= from);
+        for line in self.entries[begin..].iter().filter(|line| !line.is_dead()) {
+            let Line { key, kind, cookie, .. } = *line;
+            if each(Entry { name: self.text(line), key: key.into(), ino: key.ino.0, kind, cookie }).is_break() {
                 return;
             }
         }
     }
 
-    /// `ENOENT` if the directory was removed.
-    pub(crate) fn linked(&self) -> Result<(), Errno> {
-        if self.life == Life::Removed { Err(Errno::ENOENT) } else { Ok(()) }
-    }
-
-    /// Whether something can be made of this name: `EEXIST` if it is taken, `ENOENT` if the directory was removed.
-    pub(crate) fn vacant(&self, name: Hashed<'_>) -> Result<(), Errno> {
-        self.linked()?;
-        if self.get(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
-    }
-
-    /// Lets a name lead to a node, whatever it led to before. A name that was there keeps its cookie.
-    pub(crate) fn put(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
-        let before = self.bytes();
-        let list = self.list.get_or_insert_default();
-        if let Some(there) = list.place(name) {
-            list.entries[there].target = target;
-            return;
+    /// A name that is not there leads to a node from now on.
+    #[inline]
+    pub(crate) fn add(&mut self, name: &Hashed<'_>, key: Key, kind: FileType, ledger: &Ledger) {
+        if self.needs_room(name.name.len()) {
+            self.grow(name.name.len(), ledger);
         }
-        list.add(name, self.next_cookie, target);
+        let number = self.first.wrapping_add(self.entries.len() as u32);
+        let (start, length) = (self.first_text + self.text.len(), name.name.len() as u8);
+        self.entries.push(Line { cookie: self.next_cookie, key, start, hash: name.hash, length, kind });
         self.next_cookie += 1;
-        ledger.resize(before, self.bytes());
+        self.text.extend_from_slice(name.name);
+        let (entries, first) = (&self.entries, self.first);
+        self.index.insert_unique(spread(name.hash), number, |number| spread(entries[place(*number, first)].hash));
     }
 
-    /// The same of a name that is not there.
-    pub(crate) fn add(&mut self, name: Hashed<'_>, target: Target, ledger: &Ledger) {
-        let before = self.bytes();
-        self.list.get_or_insert_default().add(name, self.next_cookie, target);
-        self.next_cookie += 1;
-        ledger.resize(before, self.bytes());
+    /// A name that is there leads elsewhere. It keeps its cookie.
+    pub(crate) fn retarget(&mut self, at: Place, key: Key, kind: FileType) {
+        let line = &mut self.entries[place(at.0, self.first)];
+        (line.key, line.kind) = (key, kind);
     }
 
     /// Takes a name away.
-    pub(crate) fn take(&mut self, name: Hashed<'_>, ledger: &Ledger) {
+    #[inline]
+    pub(crate) fn take(&mut self, at: Place, ledger: &Ledger) {
+        let line = &mut self.entries[place(at.0, self.first)];
+        line.length = 0;
+        if let Ok(number) = self.index.find_entry(spread(line.hash), |number| *number == at.0) {
+            number.remove();
+        }
+        if self.index.is_empty() {
+            self.clear(ledger);
+        } else if self.entries.len() > 2 * self.index.len() + SLACK {
+            self.compact(ledger);
+        }
+    }
+
+    /// Bytes of memory that the names take.
+    pub(crate) fn bytes(&self) -> u64 {
+        allocation(self.index.allocation_size())
+            + allocation(self.entries.capacity() * size_of::<Line>())
+            + allocation(self.text.capacity())
+    }
+
+    #[inline]
+    fn line(&self, at: Place) -> &Line {
+        &self.entries[place(at.0, self.first)]
+    }
+
+    #[inline]
+    fn text(&self, line: &Line) -> &[u8] {
+        let start = line.start - self.first_text;
+        &self.text[start..start + usize::from(line.length)]
+    }
+
+    /// Whether another name needs more memory.
+    fn needs_room(&self, length: usize) -> bool {
+        self.entries.len() == self.entries.capacity()
+            || self.text.capacity() - self.text.len() < length
+            || self.index.len() == self.index.capacity()
+    }
+
+    #[cold]
+    fn grow(&mut self, length: usize, ledger: &Ledger) {
         let before = self.bytes();
-        let Some(list) = &mut self.list else { return };
-        list.take(name);
-        if list.index.is_empty() && list.entries.capacity() > SLACK {
-            self.list = None;
+        self.entries.reserve(1);
+        self.text.reserve(length);
+        let (entries, first) = (&self.entries, self.first);
+        self.index.reserve(1, |number| spread(entries[place(*number, first)].hash));
+        ledger.resize(before, self.bytes());
+    }
+
+    /// Lets go of the entries of an empty directory, and of their room unless it is little.
+    fn clear(&mut self, ledger: &Ledger) {
+        if self.entries.capacity() > SLACK {
+            ledger.credit(self.bytes());
+            *self = Names { next_cookie: self.next_cookie, ..Names::new() };
+        }
+        self.entries.clear();
+        self.text.clear();
+        (self.first, self.first_text) = (0, 0);
+    }
+
+    /// Lets go of dead entries, of which there are more than others: if at least half of them are in front, of those, else of all.
+    #[cold]
+    fn compact(&mut self, ledger: &Ledger) {
+        let before = self.bytes();
+        let (alive, dead) = (self.index.len(), self.entries.len() - self.index.len());
+        let in_front = self.entries.iter().take_while(|line| line.is_dead()).count();
+        if in_front >= dead / 2 {
+            self.drop_front(in_front);
+        } else {
+            self.move_together();
+        }
+        let least = 2 * alive;
+        if self.entries.capacity() > 4 * least {
+            let (entries, first) = (&self.entries, self.first);
+            self.index.shrink_to(least, |number| spread(entries[place(*number, first)].hash));
+            self.entries.shrink_to(least);
+            self.text.shrink_to(2 * self.text.len());
         }
         ledger.resize(before, self.bytes());
     }
 
-    /// `ENOTEMPTY` if a name is left; otherwise nothing can be made in here from now on.
-    pub(crate) fn remove_directory(&mut self, ledger: &Ledger) -> Result<(), Errno> {
-        if self.len() > 0 {
-            return Err(Errno::ENOTEMPTY);
+    /// Costs as much as moving what is behind.
+    fn drop_front(&mut self, count: usize) {
+        self.entries.drain(..count);
+        self.first = self.first.wrapping_add(count as u32);
+        if let Some(line) = self.entries.first() {
+            self.text.drain(..line.start - self.first_text);
+            self.first_text = line.start;
         }
-        ledger.credit(self.bytes());
-        (self.list, self.life) = (None, Life::Removed);
-        Ok(())
     }
 
-    /// Bytes of memory that the names take.
-    fn bytes(&self) -> u64 {
-        self.list.as_ref().map_or(0, |list| allocation(size_of::<List>()) + list.bytes())
+    /// Costs a new place in the hash table for each that is alive.
+    fn move_together(&mut self) {
+        let (mut end, first_text) = (0, self.first_text);
+        let text = &mut self.text;
+        self.entries.retain_mut(|line| {
+            let (start, length) = (line.start - first_text, usize::from(line.length));
+            text.copy_within(start..start + length, end);
+            line.start = end;
+            end += length;
+            !line.is_dead()
+        });
+        self.text.truncate(end);
+        (self.first, self.first_text) = (0, 0);
+        self.index.clear();
+        let hash = |number: &u32| spread(self.entries[place(*number, 0)].hash);
+        for number in 0..self.entries.len() as u32 {
+            self.index.insert_unique(hash(&number), number, hash);
+        }
     }
 }
 
 impl Line {
-    fn text(&self) -> Range<usize> {
-        self.start..self.start + usize::from(self.length)
-    }
-
     fn is_dead(&self) -> bool {
         self.length == 0
     }
 }
 
-impl List {
-    fn place(&self, name: Hashed<'_>) -> Option<usize> {
-        self.index.find(spread(name.hash), |place| &self.text[self.entries[*place].text()] == name.name).copied()
-    }
-
-    fn add(&mut self, name: Hashed<'_>, cookie: u64, target: Target) {
-        let (start, place) = (self.text.len(), self.entries.len());
-        self.entries.push(Line { cookie, target, start, hash: name.hash, length: name.name.len() as u8 });
-        self.text.extend_from_slice(name.name);
-        self.index.insert_unique(spread(name.hash), place, |place| spread(self.entries[*place].hash));
-    }
-
-    fn take(&mut self, name: Hashed<'_>) {
-        let (entries, text) = (&self.entries, &self.text);
-        let same = |place: &usize| &text[entries[*place].text()] == name.name;
-        let Ok(found) = self.index.find_entry(spread(name.hash), same) else { return };
-        let (place, _) = found.remove();
-        self.entries[place].length = 0;
-        if self.index.is_empty() {
-            self.entries.clear();
-            self.text.clear();
-        } else if self.entries.len() > 2 * self.index.len() + SLACK {
-            self.compact();
-        }
-    }
-
-    /// Lets go of dead entries. Costs as much as there are entries, of which more than half were taken since the last time.
-    fn compact(&mut self) {
-        let mut end = 0;
-        let text = &mut self.text;
-        self.entries.retain_mut(|line| {
-            text.copy_within(line.text(), end);
-            line.start = end;
-            end += usize::from(line.length);
-            !line.is_dead()
-        });
-        self.text.truncate(end);
-        self.index.clear();
-        let hash = |place: &usize| spread(self.entries[*place].hash);
-        let least = 2 * self.entries.len();
-        if self.entries.capacity() > 4 * least {
-            self.index.shrink_to(least, hash);
-        }
-        for place in 0..self.entries.len() {
-            self.index.insert_unique(hash(&place), place, hash);
-        }
-        if self.entries.capacity() > 4 * least {
-            self.entries.shrink_to(least);
-            self.text.shrink_to(2 * end);
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        allocation(self.index.allocation_size())
-            + allocation(self.entries.capacity() * size_of::<Line>())
-            + allocation(self.text.capacity())
-    }
+/// Where an entry is in the vector, whose first one has the number `first`.
+fn place(number: u32, first: u32) -> usize {
+    number.wrapping_sub(first) as usize
 }
 
 /// Over all bits, which the table takes from both ends.
@@ -253,46 +272,4 @@ fn spread(hash: u32) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::table::Ino;
-    use super::*;
-
-    fn target(ino: u64) -> Target {
-        Target { key: Key { ino: Ino(ino), generation: 0 }, kind: FileType::Regular }
-    }
-
-    #[test]
-    fn what_is_charged_is_given_back() {
-        let (ledger, mut names) = (Ledger::default(), Names::new());
-        let hasher = DefaultHashBuilder::default();
-        let texts: Vec<_> = (0..1000).map(|i| format!("{i:>width$}", width = 1 + i % 200)).collect();
-        let name = |i: u64| Hashed::new(Name::new(texts[i as usize].as_bytes()).unwrap(), &hasher);
-        for i in 0..1000 {
-            names.put(name(i), target(7), &ledger);
-            names.put(name(i), target(i), &ledger);
-        }
-        assert_eq!((names.len(), ledger.total()), (1000, names.bytes()));
-        assert!(ledger.total() > 1000 * 100);
-        for i in 0..1000 {
-            assert_eq!(names.get(name(i)), Some(target(i)));
-            names.take(name(i), &ledger);
-            names.take(name(i), &ledger);
-            assert_eq!(ledger.total(), names.bytes());
-        }
-        assert_eq!(names.len(), 0);
-        assert!(ledger.total() < 64 * SLACK as u64, "little is kept: {}", ledger.total());
-        names.remove_directory(&ledger).unwrap();
-        assert_eq!(ledger.total(), 0);
-    }
-
-    #[test]
-    fn nothing_is_made_in_a_removed_directory() {
-        let (ledger, mut names) = (Ledger::default(), Names::new());
-        let name = Hashed::new(Name::new(b"a").unwrap(), &DefaultHashBuilder::default());
-        names.put(name, target(7), &ledger);
-        assert_eq!((names.vacant(name), names.remove_directory(&ledger)), (Err(Errno::EEXIST), Err(Errno::ENOTEMPTY)));
-        names.take(name, &ledger);
-        assert_eq!((names.vacant(name), names.remove_directory(&ledger)), (Ok(()), Ok(())));
-        assert_eq!(names.vacant(name), Err(Errno::ENOENT));
-    }
-}
+mod tests;

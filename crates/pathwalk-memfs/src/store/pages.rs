@@ -16,6 +16,7 @@ pub(crate) const PAGE: u64 = 4096;
 pub(crate) const PAGE_BYTES: u64 = allocation(PAGE as usize) + 40;
 
 /// Page number → page. What is not there is a hole and reads as zeroes.
+#[derive(Default)]
 pub(crate) struct Pages(BTreeMap<u64, Box<[u8]>>);
 
 impl Pages {

@@ -3,12 +3,12 @@
 //! All checks come before the first change, and all changes happen while the names of both directories are locked: nothing is left
 //! half done, and no lookup finds the node in neither place.
 
-use parking_lot::MappedRwLockWriteGuard;
 use pathwalk::{Errno, Name, NodeKey, RenameFlags, Timestamp};
 
-use super::inode::{Inode, now};
-use super::ledger::Ledger;
-use super::names::{Hashed, Names, Target};
+use super::inode::Inode;
+use super::locked::LockedNames;
+use super::names::{Hashed, Place};
+use super::record::now;
 use super::{Store, lies_beneath};
 
 /// One side of a rename: a name in a directory.
@@ -20,39 +20,41 @@ struct Side<'a> {
 
 /// The names of both directories, which may be the same.
 struct Pair<'a> {
-    from: MappedRwLockWriteGuard<'a, Names>,
+    from: LockedNames<'a>,
     /// `None`: `from` is both.
-    to: Option<MappedRwLockWriteGuard<'a, Names>>,
+    to: Option<LockedNames<'a>>,
+}
+
+/// A node, and the name that was found to lead to it.
+#[derive(Clone, Copy)]
+struct There<'a> {
+    place: Place,
+    inode: Inode<'a>,
 }
 
 impl<'a> Pair<'a> {
     /// If they are two, the caller holds `tree`, so the order makes no difference.
     fn lock(from: Inode<'a>, to: Inode<'a>) -> Result<Pair<'a>, Errno> {
-        let first = from.names_mut()?;
-        let second = if from.key == to.key { None } else { Some(to.names_mut()?) };
+        let first = from.lock_names()?;
+        let second = if from.ino == to.ino { None } else { Some(to.lock_names()?) };
         Ok(Pair { from: first, to: second })
     }
 
-    fn to(&self) -> &Names {
+    fn to(&self) -> &LockedNames<'a> {
         self.to.as_ref().unwrap_or(&self.from)
     }
 
-    fn to_mut(&mut self) -> &mut Names {
+    fn to_mut(&mut self) -> &mut LockedNames<'a> {
         self.to.as_mut().unwrap_or(&mut self.from)
     }
 
-    fn swap(&mut self, from: (Hashed<'_>, Target), to: (Hashed<'_>, Target), ledger: &Ledger) {
-        self.to_mut().put(to.0, from.1, ledger);
-        self.from.put(from.0, to.1, ledger);
-    }
-
     /// Books that names changed in both, and that so many more directories are in `to` and fewer in `from`.
-    fn changed(&self, from: Inode<'_>, to: Inode<'_>, arrive: i32, now: Timestamp) {
-        match &self.to {
-            None => from.names_changed(self.from.len(), 0, now),
-            Some(names) => {
-                from.names_changed(self.from.len(), -arrive, now);
-                to.names_changed(names.len(), arrive, now);
+    fn changed(&mut self, arrive: i32, now: Timestamp) {
+        match &mut self.to {
+            None => self.from.changed(0, now),
+            Some(to) => {
+                self.from.changed(-arrive, now);
+                to.changed(arrive, now);
             }
         }
     }
@@ -68,20 +70,19 @@ impl Store {
         }
         let side = |(dir, name)| Ok::<_, Errno>(Side { dir: self.inode(dir)?, name: self.hashed(name) });
         let (from, to) = (side(from)?, side(to)?);
-        let mut tree = (from.dir.key != to.dir.key).then(|| self.tree.lock());
+        let mut tree = (from.dir.ino != to.dir.ino).then(|| self.tree.lock());
         loop {
-            let pair = Pair::lock(from.dir, to.dir)?;
-            let node = |names: &Names, name| names.get(name).map(|target| self.table.get(target.key)).transpose();
-            let moved = node(&pair.from, from.name)?.ok_or(Errno::ENOENT)?;
-            let there = node(pair.to(), to.name)?;
-            pair.to().linked()?;
+            let mut pair = Pair::lock(from.dir, to.dir)?;
+            let moved = self.there(&pair.from, &from.name)?.ok_or(Errno::ENOENT)?;
+            let there = self.there(pair.to(), &to.name)?;
+            pair.to().room_for_name()?;
             match there {
                 Some(_) if flags.contains(RenameFlags::NOREPLACE) => return Err(Errno::EEXIST),
                 None if flags.contains(RenameFlags::EXCHANGE) => return Err(Errno::ENOENT),
-                Some(there) if there.key == moved.key => return Ok(()),
+                Some(there) if there.inode.ino == moved.inode.ino => return Ok(()),
                 _ => {}
             }
-            let directories = moved.is_directory() || there.is_some_and(|there| there.is_directory());
+            let directories = moved.inode.is_directory() || there.is_some_and(|there| there.inode.is_directory());
             if tree.is_none() && directories {
                 // It may be that the names of a second one are locked, or that something is beneath something.
                 drop(pair);
@@ -89,80 +90,87 @@ impl Store {
                 continue;
             }
             return match there {
-                Some(other) if flags.contains(RenameFlags::EXCHANGE) => self.exchange(pair, from, to, moved, other),
-                replaced => self.replace(pair, from, to, moved, replaced),
+                Some(other) if flags.contains(RenameFlags::EXCHANGE) => self.exchange(&mut pair, moved, other),
+                replaced => self.replace(&mut pair, moved, &to.name, replaced),
             };
         }
     }
 
+    #[inline]
+    fn there<'a>(&'a self, names: &LockedNames<'_>, name: &Hashed<'_>) -> Result<Option<There<'a>>, Errno> {
+        let Some(place) = names.find(name) else { return Ok(None) };
+        Ok(Some(There { place, inode: self.table.get(names.key(place))? }))
+    }
+
     fn replace(
         &self,
-        mut pair: Pair<'_>,
-        from: Side<'_>,
-        to: Side<'_>,
-        moved: Inode<'_>,
-        replaced: Option<Inode<'_>>,
+        pair: &mut Pair<'_>,
+        moved: There<'_>,
+        name: &Hashed<'_>,
+        replaced: Option<There<'_>>,
     ) -> Result<(), Errno> {
-        self.not_beneath(to.dir, moved, Errno::EINVAL)?;
-        if let Some(replaced) = replaced {
-            self.not_beneath(from.dir, replaced, Errno::ENOTEMPTY)?;
-            match (moved.is_directory(), replaced.is_directory()) {
-                (true, false) => return Err(Errno::ENOTDIR),
-                (false, true) => return Err(Errno::EISDIR),
-                (true, true) => replaced.names_mut()?.remove_directory(&self.ledger)?,
-                (false, false) => {}
-            }
-        } else if moved.is_directory() && from.dir.key != to.dir.key {
-            self.room_for_link(to.dir)?;
-        }
-
+        let inode = moved.inode;
+        self.not_beneath(pair.to().dir, inode, Errno::EINVAL)?;
         let now = now();
+        let left = match replaced.map(|replaced| replaced.inode) {
+            Some(replaced) => {
+                self.not_beneath(pair.from.dir, replaced, Errno::ENOTEMPTY)?;
+                match (inode.is_directory(), replaced.is_directory()) {
+                    (true, false) => return Err(Errno::ENOTDIR),
+                    (false, true) => return Err(Errno::EISDIR),
+                    (true, true) => Some(replaced.lock().remove_directory(now, &self.ledger)?),
+                    (false, false) => Some(replaced.lose_name(now)),
+                }
+            }
+            None if inode.is_directory() && pair.to.is_some() => {
+                pair.to().room_for_link(self.options.max_links)?;
+                None
+            }
+            None => None,
+        };
+
         match replaced {
-            Some(_) => pair.to_mut().put(to.name, moved.into(), &self.ledger),
-            None => pair.to_mut().add(to.name, moved.into(), &self.ledger),
+            Some(replaced) => pair.to_mut().retarget(replaced.place, inode),
+            None => pair.to_mut().add(name, inode, &self.ledger),
         }
-        pair.from.take(from.name, &self.ledger);
-        pair.changed(from.dir, to.dir, moved.is_directory() as i32, now);
-        if let Some(replaced) = replaced {
-            self.name_lost(to.dir, pair.to(), replaced, now);
+        pair.from.take(moved.place, &self.ledger);
+        pair.changed(inode.is_directory() as i32, now);
+        if let (Some(replaced), Some(left)) = (replaced, left) {
+            pair.to_mut().changed(-(inode.is_directory() as i32), now);
+            self.free_if(left, replaced.inode);
         }
-        arrived(moved, to.dir, now);
+        arrived(inode, pair.to().dir, now);
         Ok(())
     }
 
-    fn exchange(
-        &self,
-        mut pair: Pair<'_>,
-        from: Side<'_>,
-        to: Side<'_>,
-        moved: Inode<'_>,
-        other: Inode<'_>,
-    ) -> Result<(), Errno> {
-        self.not_beneath(to.dir, moved, Errno::EINVAL)?;
-        self.not_beneath(from.dir, other, Errno::EINVAL)?;
-        let arrive = moved.is_directory() as i32 - other.is_directory() as i32;
-        if from.dir.key != to.dir.key && arrive != 0 {
-            self.room_for_link(if arrive > 0 { to.dir } else { from.dir })?;
+    fn exchange(&self, pair: &mut Pair<'_>, moved: There<'_>, other: There<'_>) -> Result<(), Errno> {
+        self.not_beneath(pair.to().dir, moved.inode, Errno::EINVAL)?;
+        self.not_beneath(pair.from.dir, other.inode, Errno::EINVAL)?;
+        let arrive = moved.inode.is_directory() as i32 - other.inode.is_directory() as i32;
+        if pair.to.is_some() && arrive != 0 {
+            let gains = if arrive > 0 { pair.to() } else { &pair.from };
+            gains.room_for_link(self.options.max_links)?;
         }
 
         let now = now();
-        pair.swap((from.name, moved.into()), (to.name, other.into()), &self.ledger);
-        pair.changed(from.dir, to.dir, arrive, now);
-        arrived(moved, to.dir, now);
-        arrived(other, from.dir, now);
+        pair.to_mut().retarget(other.place, moved.inode);
+        pair.from.retarget(moved.place, other.inode);
+        pair.changed(arrive, now);
+        arrived(moved.inode, pair.to().dir, now);
+        arrived(other.inode, pair.from.dir, now);
         Ok(())
     }
 
     /// Refuses with `errno` if `node` is `dir` or a directory above it.
     fn not_beneath(&self, dir: Inode<'_>, node: Inode<'_>, errno: Errno) -> Result<(), Errno> {
-        if node.is_directory() && lies_beneath(&self.table, dir, node.key.ino)? { Err(errno) } else { Ok(()) }
+        if node.is_directory() && lies_beneath(&self.table, dir, node.ino)? { Err(errno) } else { Ok(()) }
     }
 }
 
 /// Books that a node has another name, in `dir`.
 fn arrived(node: Inode<'_>, dir: Inode<'_>, now: Timestamp) {
     if node.is_directory() {
-        node.set_parent(dir.key.ino);
+        node.set_parent(dir.ino);
     }
-    node.slot.meta.lock().ctime = now;
+    node.slot.record.touch_ctime(now);
 }

@@ -5,28 +5,39 @@
 //! content. (Making a chunk takes as long as it is large; whoever needs a slot of it waits.) The number of a node is that of its slot;
 //! the first is 1. A number that was freed is used again, with another generation, so that a stale key is told from a good one.
 //!
+//! Freed slots are a stack, of which the top was freed last, so that what is used again is likely to be in the processor's caches. Its head is
+//! one word of a number and a tag that every change moves: a pop that slept while its slot was taken and given back fails. What such a pop
+//! reads as the next slot may be nonsense; then the tag has moved. Who takes a slot (Acquire) sees what was done to it before it was given
+//! (Release). Numbers are below 2³², for the head's sake: half a terabyte of slots.
+//!
 //! A key is checked once, when the slot is found: after that it is the node's holds and names that keep the slot from being used for
 //! another (see the store's page). Freeing a node is therefore for whoever saw it without either.
 
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use parking_lot::Mutex;
-use pathwalk::{Errno, FileType, NewNode, NodeKey, Timestamp};
+use pathwalk::{Errno, NewNode, NodeKey, Timestamp};
 
-use super::inode::{FirstName, Inode, Meta, Slot};
+use super::inode::{Inode, Slot};
 use super::ledger::{Ledger, allocation};
+use super::life::FirstName;
 
 /// Slots of the first chunk.
 const FIRST_CHUNK: u64 = 64;
-/// More slots than memory holds.
-const CHUNKS: usize = 48;
+/// Together they have 2³² − 64 slots.
+const CHUNKS: usize = 26;
+/// One past the last number.
+const END: u32 = (FIRST_CHUNK as u32).wrapping_neg() + 1;
 
 /// An inode number, as users see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ino(pub(crate) u64);
 
 impl Ino {
+    /// That of no node.
+    pub(crate) const NONE: Ino = Ino(0);
+
     /// Chunk and place in it; a chunk that there never is for a number that none has.
     fn place(self) -> (usize, usize) {
         let number = self.0.wrapping_sub(1).saturating_add(FIRST_CHUNK);
@@ -57,43 +68,34 @@ impl From<Key> for NodeKey {
 /// All inodes of a file system.
 pub(crate) struct Table {
     chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
-    free: Mutex<Free>,
-}
-
-/// Slots without a node.
-struct Free {
-    /// The last that was freed; each leads to the one freed before. 0: none.
-    last: u64,
+    /// `tag << 32 | number` of the slot that was freed last; each leads to the one freed before. Number 0: none.
+    free: AtomicU64,
     /// The first number that was never used.
-    fresh: u64,
+    fresh: AtomicU32,
 }
 
 impl Table {
     pub(crate) fn new() -> Table {
-        Table { chunks: std::array::from_fn(|_| OnceLock::new()), free: Mutex::new(Free { last: 0, fresh: 1 }) }
+        Table { chunks: std::array::from_fn(|_| OnceLock::new()), free: AtomicU64::new(0), fresh: AtomicU32::new(1) }
     }
 
-    /// Makes a node, held once, with its first name given or to come. `parent` is the directory that a directory is in; `None`: itself.
-    /// Returns what `then` makes of it.
-    pub(crate) fn insert<'a, T>(
-        &'a self,
+    /// Makes a node, held once, with its first name given or to come: `ENOSPC` if all numbers are used.
+    pub(crate) fn insert(
+        &self,
         new: &NewNode<'_>,
-        parent: Option<Ino>,
+        parent: Ino,
         first_name: FirstName,
         now: Timestamp,
         ledger: &Ledger,
-        then: impl FnOnce(Inode<'a>, &mut Meta) -> T,
-    ) -> T {
-        let (ino, slot) = self.take_slot(ledger);
-        let kind = new.kind.file_type();
-        ledger.charge(slot.fill(&new.kind));
-        let mut meta = slot.meta.lock();
-        meta.begin(new, first_name, now);
-        slot.kind.store(kind.mode_bits(), Relaxed);
-        slot.parent.store(parent.unwrap_or(ino).0, Relaxed);
+    ) -> Result<Inode<'_>, Errno> {
+        let (ino, slot) = self.take_slot(ledger)?;
+        slot.fill(&new.kind, ledger);
+        slot.record.begin(new, now);
+        slot.parent.store(parent.0, Relaxed);
+        slot.life.begin(first_name);
         let generation = slot.generation.load(Relaxed) + 1;
         slot.generation.store(generation, Release);
-        then(Inode { key: Key { ino, generation }, kind, slot }, &mut meta)
+        Ok(Inode { ino, slot })
     }
 
     /// The inode of a key; `ESTALE` if it is gone.
@@ -102,7 +104,7 @@ impl Table {
         if slot.generation.load(Acquire) != key.generation || key.generation.is_multiple_of(2) {
             return Err(Errno::ESTALE);
         }
-        Ok(Inode { key, kind: kind_of(slot), slot })
+        Ok(Inode { ino: key.ino, slot })
     }
 
     /// The inode of a number that something that the caller has locked leads to.
@@ -111,23 +113,26 @@ impl Table {
         self.get(Key { ino, generation: slot.generation.load(Acquire) }).map_err(|_| Errno::EIO)
     }
 
-    /// Frees a node that nobody can ask about any more.
+    /// Frees the slot of a node that nobody can ask about any more.
     pub(crate) fn remove(&self, inode: Inode<'_>, ledger: &Ledger) {
-        ledger.credit(inode.slot.empty());
-        inode.slot.generation.store(inode.key.generation + 1, Release);
-        let mut free = self.free.lock();
-        inode.slot.parent.store(free.last, Relaxed);
-        free.last = inode.key.ino.0;
-    }
-
-    /// Calls `look` with the attributes of every node. Those that come or go meanwhile may be left out.
-    pub(crate) fn for_each(&self, mut look: impl FnMut(&Meta)) {
-        for slot in self.chunks.iter().filter_map(OnceLock::get).flatten() {
-            let meta = slot.meta.lock();
-            if slot.generation.load(Acquire) % 2 == 1 {
-                look(&meta);
+        inode.slot.empty(ledger);
+        // Whoever finds that a node is gone may have come to it by the key of the one before.
+        let generation = inode.slot.generation.load(Relaxed) + 1;
+        inode.slot.generation.store(generation, Release);
+        let mut head = self.free.load(Relaxed);
+        loop {
+            inode.slot.parent.store(u64::from(head as u32), Relaxed);
+            match self.free.compare_exchange_weak(head, retagged(head, inode.ino.0), Release, Relaxed) {
+                Ok(_) => return,
+                Err(other) => head = other,
             }
         }
+    }
+
+    /// Calls `look` with every node. Those that come or go meanwhile may be left out.
+    pub(crate) fn for_each(&self, mut look: impl FnMut(&Slot)) {
+        let slots = self.chunks.iter().filter_map(OnceLock::get).flatten();
+        slots.filter(|slot| slot.generation.load(Acquire) % 2 == 1).for_each(&mut look);
     }
 
     fn slot(&self, ino: Ino) -> Option<&Slot> {
@@ -135,19 +140,28 @@ impl Table {
         self.chunks.get(chunk)?.get()?.get(place)
     }
 
-    fn take_slot(&self, ledger: &Ledger) -> (Ino, &Slot) {
-        let mut free = self.free.lock();
-        if let Some(slot) = self.slot(Ino(free.last)).filter(|_| free.last > 0) {
-            let ino = Ino(free.last);
-            free.last = slot.parent.load(Relaxed);
-            return (ino, slot);
+    fn take_slot(&self, ledger: &Ledger) -> Result<(Ino, &Slot), Errno> {
+        let mut head = self.free.load(Acquire);
+        while let Some(slot) = self.slot(Ino(head & NUMBER)) {
+            let next = slot.parent.load(Relaxed);
+            match self.free.compare_exchange_weak(head, retagged(head, next), AcqRel, Acquire) {
+                Ok(_) => return Ok((Ino(head & NUMBER), slot)),
+                Err(other) => head = other,
+            }
         }
-        let ino = Ino(free.fresh);
-        free.fresh += 1;
-        drop(free);
+        let more = |fresh| (fresh < END).then(|| fresh + 1);
+        let ino = self.fresh.fetch_update(Relaxed, Relaxed, more).map_err(|_| Errno::ENOSPC)?;
+        let ino = Ino(ino.into());
         let (chunk, place) = ino.place();
-        (ino, &self.chunks[chunk].get_or_init(|| new_chunk(chunk, ledger))[place])
+        Ok((ino, &self.chunks[chunk].get_or_init(|| new_chunk(chunk, ledger))[place]))
     }
+}
+
+/// The number's bits in the head of the stack.
+const NUMBER: u64 = u32::MAX as u64;
+
+fn retagged(head: u64, number: u64) -> u64 {
+    (head >> 32).wrapping_add(1) << 32 | number & NUMBER
 }
 
 fn new_chunk(chunk: usize, ledger: &Ledger) -> Box<[Slot]> {
@@ -156,39 +170,35 @@ fn new_chunk(chunk: usize, ledger: &Ledger) -> Box<[Slot]> {
     slots
 }
 
-fn kind_of(slot: &Slot) -> FileType {
-    // It was stored as the type bits of one.
-    FileType::from_mode(slot.kind.load(Relaxed).into()).unwrap_or(FileType::Regular)
-}
-
 #[cfg(test)]
 mod tests {
-    use pathwalk::NewKind;
+    use pathwalk::{Attributes, FileType, NewKind};
 
-    use super::super::inode::now;
+    use super::super::record::now;
     use super::*;
 
     fn insert<'a>(table: &'a Table, ledger: &Ledger) -> Inode<'a> {
         let new = NewNode { kind: NewKind::Fifo, mode: 0, uid: 0, gid: 0 };
-        table.insert(&new, None, FirstName::Given, now(), ledger, |inode, _| inode)
+        table.insert(&new, Ino::NONE, FirstName::Given, now(), ledger).unwrap()
     }
 
     #[test]
     fn a_number_comes_back_with_another_generation() {
         let (table, ledger) = (Table::new(), Ledger::default());
         let inodes: Vec<_> = (0..200).map(|_| insert(&table, &ledger)).collect();
-        assert!((1..).zip(&inodes).all(|(number, inode)| inode.key.ino == Ino(number)));
-        assert!(inodes.iter().all(|inode| std::ptr::eq(table.get(inode.key).unwrap().slot, inode.slot)));
+        assert!((1..).zip(&inodes).all(|(number, inode)| inode.ino == Ino(number)));
+        assert!(inodes.iter().all(|inode| std::ptr::eq(table.get(inode.key()).unwrap().slot, inode.slot)));
         let gone = [inodes[5], inodes[70]];
+        let keys = gone.map(|inode| inode.key());
         gone.iter().for_each(|inode| table.remove(*inode, &ledger));
         let full = ledger.total();
         let again = [insert(&table, &ledger), insert(&table, &ledger)];
-        assert_eq!(again.map(|inode| inode.key.ino), [gone[1].key.ino, gone[0].key.ino]);
-        for (gone, again) in gone.iter().rev().zip(again) {
-            assert_eq!(table.get(gone.key).err(), Some(Errno::ESTALE));
-            assert!(again.key != gone.key && table.get(again.key).is_ok());
+        assert_eq!(again.map(|inode| inode.ino), [gone[1].ino, gone[0].ino]);
+        for (gone, again) in keys.into_iter().rev().zip(again.map(|inode| inode.key())) {
+            assert_eq!(table.get(gone).err(), Some(Errno::ESTALE));
+            assert!(again != gone && table.get(again).is_ok());
         }
-        assert_eq!((insert(&table, &ledger).key.ino, ledger.total()), (Ino(201), full));
+        assert_eq!((insert(&table, &ledger).ino, ledger.total()), (Ino(201), full));
     }
 
     #[test]
@@ -202,5 +212,32 @@ mod tests {
             }
             insert(&table, &ledger);
         }
+    }
+
+    #[test]
+    fn no_slot_is_given_twice() {
+        let (table, ledger) = (Table::new(), Ledger::default());
+        let rounds = if cfg!(miri) { 20 } else { 20_000 };
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (table, ledger) = (&table, &ledger);
+                scope.spawn(move || {
+                    let new = NewNode { kind: NewKind::Fifo, mode: 0, uid: thread, gid: 0 };
+                    let mut found = Attributes::new(FileType::Fifo, 0);
+                    for round in 0..rounds {
+                        let mine = [(); 3].map(|()| table.insert(&new, Ino::NONE, FirstName::Given, now(), ledger).unwrap());
+                        for inode in mine {
+                            inode.slot.record.read(&mut found);
+                            assert_eq!(found.uid, thread, "round {round}");
+                        }
+                        mine.iter().for_each(|inode| table.remove(*inode, ledger));
+                    }
+                });
+            }
+        });
+        let mut left = 0;
+        table.for_each(|_| left += 1);
+        assert_eq!(left, 0);
+        assert!((1..=13).contains(&insert(&table, &ledger).ino.0), "twelve at once, and none was lost");
     }
 }

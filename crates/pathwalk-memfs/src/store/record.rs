@@ -1,0 +1,269 @@
+//! What `stat` tells of one node, but for its number and its links.
+//!
+//! Who changes it holds the node's lock exclusively, and makes the count odd meanwhile; who reads it takes no lock, and reads again if the
+//! count moved. So a new node is filled in and a name is booked without a lock of their own, and nobody who only looks waits for a long
+//! write. The time of change is one word, and is also set by whoever gives the node a name or takes one away, without the node's lock: that
+//! word is whole, and may be newer than the rest.
+//!
+//! Pairs, as of any sequence lock: the writer's Release fence behind the odd count with the reader's Acquire fence before its second look, and
+//! the even count's Release with the first look's Acquire. What lies in between is relaxed.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, fence};
+
+use pathwalk::{AclState, Attributes, Device, FileType, NewKind, NewNode, SetAttributes, Timestamp};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::pages::PAGE;
+
+/// Bytes of a block, as `st_blocks` counts them.
+const BLOCK: u64 = 512;
+
+/// What tmpfs says of the size of a directory: so much for each name, `.` and `..` included.
+const ENTRY_SIZE: u64 = 20;
+
+/// The longest link body that tmpfs keeps without a page.
+const SHORT_BODY: usize = 127;
+
+/// In the order in which it is looked at: see [`Slot`](super::inode::Slot).
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Record {
+    /// Odd while something changes.
+    count: AtomicU32,
+    /// `st_mode`. The type is the same for as long as a node is in the slot.
+    mode: AtomicU16,
+    /// Whether the node has an access control list.
+    pub(super) listed: AtomicBool,
+    /// Whether there is content, so that a node that never got any is made and freed without its lock. Set by whoever puts it there, and
+    /// cleared by whoever frees the node, which nobody can ask about by then.
+    pub(super) filled: AtomicBool,
+    ctime: AtomicU64,
+    /// By type: the pages of room that a file or link takes, how many directories are in a directory, what device it is.
+    pub(super) extent: AtomicU64,
+    uid: AtomicU32,
+    gid: AtomicU32,
+    btime: AtomicU64,
+    pub(super) size: AtomicU64,
+    // Users set these two to whatever they like.
+    atime: AtomicI64,
+    mtime: AtomicI64,
+    atime_nanoseconds: AtomicU32,
+    mtime_nanoseconds: AtomicU32,
+}
+
+impl Record {
+    /// Becomes that of a new node, in a slot that nobody uses.
+    pub(super) fn begin(&self, new: &NewNode<'_>, now: Timestamp) {
+        let (size, extent) = match new.kind {
+            NewKind::Directory => (directory_size(0), 0),
+            NewKind::Symlink(body) => (body.len() as u64, first_pages(&new.kind)),
+            NewKind::CharDevice(device) | NewKind::BlockDevice(device) => {
+                (0, u64::from(device.major) << 32 | u64::from(device.minor))
+            }
+            _ => (0, 0),
+        };
+        self.change(|| {
+            self.mode.store(new.kind.file_type().mode_bits() | new.mode & 0o7777, Relaxed);
+            self.uid.store(new.uid, Relaxed);
+            self.gid.store(new.gid, Relaxed);
+            self.size.store(size, Relaxed);
+            self.extent.store(extent, Relaxed);
+            self.set_atime(now);
+            self.set_mtime(now);
+            self.ctime.store(packed(now), Relaxed);
+            self.btime.store(packed(now), Relaxed);
+        });
+    }
+
+    pub(crate) fn kind(&self) -> FileType {
+        // It was stored as the type bits of one.
+        FileType::from_mode(self.mode.load(Relaxed).into()).unwrap_or(FileType::Regular)
+    }
+
+    #[inline]
+    pub(crate) fn is(&self, kind: FileType) -> bool {
+        self.mode.load(Relaxed) & !0o7777 == kind.mode_bits()
+    }
+
+    pub(crate) fn mode(&self) -> u16 {
+        self.mode.load(Relaxed) & 0o7777
+    }
+
+    pub(super) fn set_mode(&self, mode: u16) {
+        self.mode.store(self.mode.load(Relaxed) & !0o7777 | mode & 0o7777, Relaxed);
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size.load(Relaxed)
+    }
+
+    pub(crate) fn extent(&self) -> u64 {
+        self.extent.load(Relaxed)
+    }
+
+    /// How many pages of room it takes, as a node of this type.
+    pub(crate) fn pages_of(&self, kind: FileType) -> u64 {
+        if matches!(kind, FileType::Regular | FileType::Symlink) { self.extent() } else { 0 }
+    }
+
+    /// A name came or went, of this node or in it.
+    pub(crate) fn touch_ctime(&self, now: Timestamp) {
+        self.ctime.store(packed(now), Relaxed);
+    }
+
+    /// The data or the names changed.
+    pub(super) fn touch(&self, now: Timestamp) {
+        self.set_mtime(now);
+        self.touch_ctime(now);
+    }
+
+    /// Of a directory: it has so many names now, and so many more of them are directories.
+    pub(super) fn names_changed(&self, names: usize, directories: i32, now: Timestamp) {
+        self.change(|| {
+            self.size.store(directory_size(names), Relaxed);
+            self.extent.store(self.extent().wrapping_add_signed(directories.into()), Relaxed);
+            self.touch(now);
+        });
+    }
+
+    /// Sets what is asked for, which was checked. A size that is set moves `mtime`, also if it is what it was.
+    pub(super) fn set(&self, set: &SetAttributes) {
+        let now = now();
+        if let Some(mode) = set.mode {
+            self.set_mode(mode);
+        }
+        if let Some(uid) = set.uid {
+            self.uid.store(uid, Relaxed);
+        }
+        if let Some(gid) = set.gid {
+            self.gid.store(gid, Relaxed);
+        }
+        if let Some(size) = set.size {
+            self.size.store(size, Relaxed);
+        }
+        if let Some(atime) = set.atime {
+            self.set_atime(atime);
+        }
+        if let Some(mtime) = set.mtime.or(set.size.map(|_| now)) {
+            self.set_mtime(mtime);
+        }
+        self.touch_ctime(now);
+    }
+
+    fn set_atime(&self, time: Timestamp) {
+        self.atime.store(time.seconds, Relaxed);
+        self.atime_nanoseconds.store(time.nanoseconds, Relaxed);
+    }
+
+    fn set_mtime(&self, time: Timestamp) {
+        self.mtime.store(time.seconds, Relaxed);
+        self.mtime_nanoseconds.store(time.nanoseconds, Relaxed);
+    }
+
+    /// Changes something that belongs together. The caller has the node's lock exclusively, or nobody else has the node.
+    #[inline]
+    pub(super) fn change(&self, change: impl FnOnce()) {
+        let count = self.count.load(Relaxed);
+        self.count.store(count.wrapping_add(1), Relaxed);
+        fence(Release);
+        change();
+        self.count.store(count.wrapping_add(2), Release);
+    }
+
+    /// Fills in all of it as it was at one moment, but for what is not kept here.
+    #[inline]
+    pub(crate) fn read(&self, into: &mut Attributes) {
+        loop {
+            let count = self.count.load(Acquire);
+            self.load(into);
+            fence(Acquire);
+            if count.is_multiple_of(2) && self.count.load(Relaxed) == count {
+                return;
+            }
+            // Whoever changes it may not be running; a change takes a few stores.
+            std::thread::yield_now();
+        }
+    }
+
+    #[inline]
+    fn load(&self, into: &mut Attributes) {
+        let extent = self.extent();
+        into.kind = self.kind();
+        into.mode = self.mode();
+        into.uid = self.uid.load(Relaxed);
+        into.gid = self.gid.load(Relaxed);
+        into.size = self.size();
+        into.blocks = self.pages_of(into.kind) * (PAGE / BLOCK);
+        if matches!(into.kind, FileType::CharDevice | FileType::BlockDevice) {
+            into.device_node = Device { major: (extent >> 32) as u32, minor: extent as u32 };
+        }
+        into.atime = Timestamp { seconds: self.atime.load(Relaxed), nanoseconds: self.atime_nanoseconds.load(Relaxed) };
+        into.mtime = Timestamp { seconds: self.mtime.load(Relaxed), nanoseconds: self.mtime_nanoseconds.load(Relaxed) };
+        into.ctime = unpacked(self.ctime.load(Relaxed));
+        into.btime = Some(unpacked(self.btime.load(Relaxed)));
+        into.acl = if self.listed.load(Relaxed) { AclState::Present } else { AclState::Absent };
+    }
+}
+
+/// Pages of room that a new node of this kind takes: tmpfs keeps long link bodies in one.
+pub(crate) fn first_pages(kind: &NewKind<'_>) -> u64 {
+    matches!(kind, NewKind::Symlink(body) if body.len() > SHORT_BODY) as u64
+}
+
+fn directory_size(names: usize) -> u64 {
+    (names as u64 + 2) * ENTRY_SIZE
+}
+
+/// The system's clock as of its last tick, which is what the kernel's file systems go by: a few milliseconds old, and cheap to read.
+pub(crate) fn now() -> Timestamp {
+    let time = clock_gettime(ClockId::RealtimeCoarse);
+    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
+}
+
+/// A reading of the clock in one word: 34 bits of seconds, which last from 1970 to 2514, and 30 of nanoseconds.
+fn packed(time: Timestamp) -> u64 {
+    let seconds = time.seconds.clamp(0, (1 << 34) - 1) as u64;
+    seconds << 30 | u64::from(time.nanoseconds)
+}
+
+fn unpacked(word: u64) -> Timestamp {
+    Timestamp { seconds: (word >> 30) as i64, nanoseconds: (word & ((1 << 30) - 1)) as u32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_the_clock_fit_into_a_word() {
+        for seconds in [0, 1, 1_800_000_000, (1 << 34) - 1] {
+            let time = Timestamp { seconds, nanoseconds: 999_999_999 };
+            assert_eq!(unpacked(packed(time)), time);
+        }
+        let odd = [-1, 1 << 34].map(|seconds| unpacked(packed(Timestamp { seconds, nanoseconds: 5 })).seconds);
+        assert_eq!(odd, [0, (1 << 34) - 1]);
+    }
+
+    /// Two fields that are always changed together are always seen so.
+    #[test]
+    fn nobody_sees_half_of_a_change() {
+        let record = Record::default();
+        record.begin(&NewNode { kind: NewKind::Regular, mode: 0, uid: 0, gid: 0 }, now());
+        let rounds = if cfg!(miri) { 50 } else { 100_000 };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for i in 0..rounds {
+                    let set = SetAttributes { uid: Some(i), gid: Some(i), size: Some(i.into()), ..SetAttributes::default() };
+                    record.change(|| record.set(&set));
+                }
+            });
+            let (mut seen, mut found) = (0, Attributes::new(FileType::Regular, 0));
+            while seen + 1 < rounds {
+                record.read(&mut found);
+                assert!(found.uid == found.gid && found.size == u64::from(found.uid) && found.uid >= seen, "{found:?}");
+                seen = found.uid;
+            }
+        });
+    }
+}
