@@ -19,7 +19,11 @@ pub(crate) struct Completions {
     queue: Mutex<Queue>,
     /// The owner sleeps here.
     woken: Condvar,
+    notify: Option<Notify>,
 }
+
+/// What is called when a worker has completed something.
+pub(crate) type Notify = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct Queue {
@@ -42,8 +46,8 @@ impl Queue {
         self.done.push_back(Completion::new(user_data, result));
     }
 
-    /// The same for an entry and its time limit.
-    fn answer(&mut self, link: &Link<'_>, result: Result<Value, Errno>, of_limit: Errno) {
+    /// The same for an entry and its time limit, if that is still open.
+    fn answer(&mut self, link: &Link<'_>, result: Result<Value, Errno>) {
         self.put(link.entry.user_data, result);
         if let Some(limit) = link.limit {
             let is_open = match limit.state {
@@ -51,15 +55,15 @@ impl Queue {
                 LimitState::Armed(_) => self.settle(limit.number),
             };
             if is_open {
-                self.put(limit.user_data, Err(of_limit));
+                self.put(limit.user_data, Err(Errno::ECANCELED));
             }
         }
     }
 }
 
 impl Completions {
-    pub(crate) fn new(owner: u64) -> Completions {
-        Completions { owner, queue: Mutex::default(), woken: Condvar::new() }
+    pub(crate) fn new(owner: u64, notify: Option<Notify>) -> Completions {
+        Completions { owner, queue: Mutex::default(), woken: Condvar::new(), notify }
     }
 
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
@@ -70,18 +74,31 @@ impl Completions {
         }
     }
 
+    /// A worker has completed something. Foreign code: not to be called under a lock.
+    pub(crate) fn notify(&self) {
+        if let Some(notify) = &self.notify {
+            notify();
+        }
+    }
+
     /// Completes an entry. Its time limit, if it has one that is not over, is cancelled.
     pub(crate) fn answer(&self, link: &Link<'_>, result: Result<Value, Errno>) {
         let mut queue = self.queue.lock();
-        queue.answer(link, result, Errno::ECANCELED);
+        queue.answer(link, result);
         self.wake(queue);
     }
 
-    /// Completes an entry that was not begun before its time was over.
-    pub(crate) fn expire(&self, link: &Link<'_>) {
+    /// Completes an entry that was not begun before its time was over. False: its owner was told that it runs, so it has to.
+    pub(crate) fn expire(&self, link: &Link<'_>) -> bool {
+        let Some(limit) = link.limit else { return false };
         let mut queue = self.queue.lock();
-        queue.answer(link, Err(Errno::ECANCELED), Errno::ETIME);
+        let is_open = queue.settle(limit.number);
+        if is_open {
+            queue.put(link.entry.user_data, Err(Errno::ECANCELED));
+            queue.put(limit.user_data, Err(Errno::ETIME));
+        }
         self.wake(queue);
+        is_open
     }
 
     /// A time limit begins. Its owner is woken, if he sleeps: he may have to wake earlier now.
@@ -118,6 +135,11 @@ impl Completions {
     /// Moves what workers have completed over to the owner.
     pub(crate) fn fetch(&self, done: &mut VecDeque<Completion>) {
         done.append(&mut self.queue.lock().done);
+    }
+
+    /// When the first of the time limits is over.
+    pub(crate) fn next_limit(&self) -> Option<Instant> {
+        self.queue.lock().armed.iter().filter_map(Limit::until).min()
     }
 
     /// Sleeps until so many are done, a time limit is over, or then; may wake for nothing.

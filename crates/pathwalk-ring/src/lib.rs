@@ -17,6 +17,8 @@ mod queue;
 mod reap;
 mod ring;
 mod run;
+#[cfg(test)]
+mod scenarios;
 mod submit;
 mod sync;
 mod timeout;

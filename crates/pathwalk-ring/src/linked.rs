@@ -50,8 +50,7 @@ impl Work for Linked {
         let head = &self.chain.head;
         match which {
             Which::All => Cut::Whole,
-            Which::Limit(number) if head.limit.is_some_and(|limit| limit.number == number) => {
-                self.ring.expire(head);
+            Which::Limit(number) if head.limit.is_some_and(|limit| limit.number == number) && self.ring.expire(head) => {
                 self.cut_head()
             }
             Which::UserData(wanted) if head.entry.user_data == wanted => {
@@ -73,7 +72,11 @@ impl Work for Linked {
 
     fn retry(self: Box<Self>) -> Option<Punted> {
         let Linked { ring, context, tag, chain } = *self;
-        let (mut chain, missing) = chain.advance(&context, &mut |link, result| ring.answer(link, result))?;
+        let mut answer = |link: &_, result| {
+            ring.answer(link, result);
+            ring.notify();
+        };
+        let (mut chain, missing) = chain.advance(&context, &mut answer)?;
         if chain.head.limit.is_some_and(|limit| limit.is_unarmed()) {
             ring.arm(&mut chain.head);
         }
@@ -82,17 +85,20 @@ impl Work for Linked {
 
     fn run(self: Box<Self>) {
         let Linked { ring, context, chain, .. } = *self;
-        let mut answer = |link: &_, result| ring.answer(link, result);
+        let mut answer = |link: &_, result| {
+            ring.answer(link, result);
+            ring.notify();
+        };
         let mut left = Some(chain);
         while let Some(mut chain) = left {
-            let is_complete = if chain.head.is_overdue() {
-                ring.expire(&chain.head);
+            let is_complete = if chain.head.is_overdue() && ring.expire(&chain.head) {
+                ring.notify();
                 false
             } else {
                 let op = std::mem::replace(&mut chain.head.entry.op, Op::Nop);
                 let outcome = op.run(&context);
                 let is_complete = outcome.is_complete();
-                ring.answer(&chain.head, outcome.result);
+                answer(&chain.head, outcome.result);
                 is_complete
             };
             left = chain.go_on(is_complete, &mut answer);
@@ -106,7 +112,10 @@ impl Work for Linked {
     }
 
     fn fail(self: Box<Self>, errno: Errno) {
-        let mut answer = |link: &_, result| self.ring.answer(link, result);
+        let mut answer = |link: &_, result| {
+            self.ring.answer(link, result);
+            self.ring.notify();
+        };
         let mut left = Some(self.chain);
         while let Some(chain) = left {
             answer(&chain.head, Err(errno));

@@ -237,6 +237,12 @@ impl State {
         Then::Start
     }
 
+    /// Whether nothing waits, and nothing runs.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.asked.is_empty() && self.running.is_empty()
+    }
+
     /// The next work for a worker, who is idle no more.
     pub(crate) fn take(&mut self) -> Option<Punted> {
         let punted = self.queue.pop_front()?;

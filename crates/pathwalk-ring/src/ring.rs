@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use pathwalk::Context;
 
-use crate::complete::Completions;
+use crate::complete::{Completions, Notify};
 use crate::punt::unique;
 use crate::{Completion, Pool, SubmissionQueue};
 
@@ -56,12 +56,12 @@ pub(crate) enum HasLimits {
 }
 
 /// How a [`Ring`] is made.
-#[derive(Debug)]
 pub struct RingBuilder {
     context: Arc<Context>,
     entries: usize,
     completions: Option<usize>,
     pool: Option<Pool>,
+    notify: Option<Notify>,
 }
 
 impl Ring {
@@ -72,7 +72,7 @@ impl Ring {
 
     /// How one is made otherwise.
     pub fn builder(context: Context) -> RingBuilder {
-        RingBuilder { context: Arc::new(context), entries: 128, completions: None, pool: None }
+        RingBuilder { context: Arc::new(context), entries: 128, completions: None, pool: None, notify: None }
     }
 
     /// Whose rights, root and working directory its entries have.
@@ -116,11 +116,18 @@ impl RingBuilder {
         RingBuilder { pool: Some(pool), ..self }
     }
 
+    /// Called by a worker after it has completed an entry, for an owner who waits elsewhere: to write to an eventfd, say. It must not block. Not called for what
+    /// completes in the owner's own calls, nor for time that passes: see [`Ring::next_timeout`]. Source: `IORING_REGISTER_EVENTFD_ASYNC`.
+    #[must_use]
+    pub fn notify(self, notify: impl Fn() + Send + Sync + 'static) -> RingBuilder {
+        RingBuilder { notify: Some(Box::new(notify)), ..self }
+    }
+
     /// The ring.
     pub fn build(self) -> Ring {
-        let RingBuilder { context, entries, completions, pool } = self;
+        let RingBuilder { context, entries, completions, pool, notify } = self;
         Ring {
-            completions: Arc::new(Completions::new(unique())),
+            completions: Arc::new(Completions::new(unique(), notify)),
             pool: pool.unwrap_or_default(),
             context,
             entries,
@@ -130,6 +137,12 @@ impl RingBuilder {
             timeouts: BTreeMap::new(),
             has_limits: HasLimits::None,
         }
+    }
+}
+
+impl std::fmt::Debug for RingBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RingBuilder({} entries)", self.entries)
     }
 }
 

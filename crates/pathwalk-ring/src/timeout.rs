@@ -10,6 +10,13 @@ use crate::punt::Which;
 use crate::ring::HasLimits;
 
 impl Ring {
+    /// When the next timeout or time limit is over, for an owner who waits elsewhere: then [`reap`](Self::reap) finds what comes of it.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let first = self.timeouts.keys().next().map(|(until, _)| *until);
+        let limit = if self.has_limits == HasLimits::Some { self.completions.next_limit() } else { None };
+        first.into_iter().chain(limit).min()
+    }
+
     /// Completes the timeouts that are over, and cancels what has a time limit that is.
     pub(crate) fn look_at_clock(&mut self) {
         if self.timeouts.is_empty() && self.has_limits == HasLimits::None {

@@ -346,6 +346,26 @@ fn a_ring_that_is_dropped_begins_nothing_more() {
     assert_eq!((context.stat("/behind"), context.stat("/queued")), (Err(Errno::ENOENT), Err(Errno::ENOENT)));
 }
 
+/// An owner who waits elsewhere is told, by whom it was done and when to look again.
+#[test]
+fn who_waits_elsewhere_is_notified() {
+    let (fs, context) = world();
+    let (told, bell) = std::sync::mpsc::channel();
+    let notify = move || _ = told.send(std::thread::current().id());
+    let mut ring = Ring::builder(context).pool(pool(1)).notify(notify).build();
+    assert_eq!(ring.next_timeout(), None);
+    let limit = Entry::new(2, Op::LinkTimeout { after: Duration::from_secs(60) });
+    submit(&mut ring, [Entry::new(0, Op::Nop), Entry::new(1, Op::stat("/slow0")).with(LINK), limit]);
+    assert!(bell.try_recv().is_err(), "what is answered in submit needs no bell");
+    assert!(ring.next_timeout().is_some());
+    submit(&mut ring, [Entry::new(3, Op::Timeout { after: Duration::ZERO })]);
+    assert!(ring.next_timeout().unwrap() <= std::time::Instant::now());
+    fs.open_gate();
+    assert_ne!(bell.recv_timeout(Duration::from_secs(60)), Ok(std::thread::current().id()));
+    assert_eq!(results(&mut ring), [(0, 0), (1, 0), (2, ECANCELED), (3, ETIME)]);
+    assert_eq!(ring.next_timeout(), None);
+}
+
 #[test]
 fn unknown_flags_are_refused() {
     let (_, context) = world();
