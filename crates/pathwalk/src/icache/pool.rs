@@ -123,6 +123,14 @@ impl Inodes {
         self.free.take(|slot| &self.record(InodeId(slot))[LINKS_AUX]).map(InodeId)
     }
 
+    /// Reads both lines of the slot that will probably be taken next: while they come from memory, other things can be waited for. What is read is not
+    /// used.
+    pub(crate) fn fetch_next(&self) {
+        let record = self.record(InodeId(self.free.next()));
+        let halves = record.chunks(record.len() / 2).map(|half| half[0].load(Ordering::Relaxed));
+        std::hint::black_box(halves.fold(0, |all, word| all ^ word));
+    }
+
     /// Slots in use.
     pub(crate) fn used(&self) -> u32 {
         self.free.used(|slot| &self.record(InodeId(slot))[LINKS_AUX])

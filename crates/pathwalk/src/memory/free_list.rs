@@ -34,6 +34,11 @@ impl FreeList {
         Some(slot)
     }
 
+    /// The slot that would be taken now, or 0: a guess.
+    pub(crate) fn next(&self) -> u32 {
+        self.head.load(Ordering::Relaxed) as u32
+    }
+
     fn pop<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let mut head = self.head.load(Ordering::Acquire);
         loop {

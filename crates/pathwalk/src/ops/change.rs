@@ -34,6 +34,7 @@ impl Core {
     ) -> Result<Made<'_>, Errno> {
         let _names = self.lock_directory(dir)?;
         let name = Name::new(name)?;
+        self.inodes.fetch_next();
         let entry = self.entry_in(dir, name)?;
         if self.dentries.word(entry.id()) & flags::NEGATIVE == 0 {
             return Ok(Made::There(entry));
