@@ -98,6 +98,10 @@ impl Work for Single {
     }
 
     fn run(self: Box<Self>) {
+        // The future may have been dropped when this was in nobody's queue.
+        if Arc::strong_count(&self.answer) == 1 {
+            return;
+        }
         let Single { context, op, answer, .. } = *self;
         give(&answer, op.run(&context).result);
     }

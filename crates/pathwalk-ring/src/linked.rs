@@ -91,6 +91,10 @@ impl Work for Linked {
         };
         let mut left = Some(chain);
         while let Some(mut chain) = left {
+            // Its owner may have gone when it was in nobody's queue.
+            if ring.is_abandoned() {
+                return;
+            }
             let is_complete = if chain.head.is_overdue() && ring.expire(&chain.head) {
                 ring.notify();
                 false
@@ -103,9 +107,6 @@ impl Work for Linked {
             };
             left = chain.go_on(is_complete, &mut answer);
             if let Some(chain) = &mut left {
-                if ring.is_abandoned() {
-                    return;
-                }
                 ring.arm(&mut chain.head);
             }
         }
