@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // Each test takes what it needs.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ pub(crate) struct Gated {
     inner: Box<dyn FileSystem>,
     open: Mutex<bool>,
     opened: Condvar,
+    /// Files cannot be opened without blocking.
+    pub(crate) opens_late: AtomicBool,
     /// Those who have come to the gate.
     pub(crate) arrived: AtomicU64,
     /// All lookups.
@@ -100,7 +102,7 @@ impl FileSystem for Gated {
     }
 
     fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
-        self.inner.try_open(node, what_for)
+        if self.opens_late.load(SeqCst) { Err(Errno::EAGAIN) } else { self.inner.try_open(node, what_for) }
     }
 }
 
@@ -115,7 +117,9 @@ pub(crate) fn world() -> (Arc<Gated>, Context) {
     inner.symlink("/link", "d/a").unwrap();
     let (open, opened) = (Mutex::new(false), Condvar::new());
     let inner = Box::new(inner);
-    let fs = Arc::new(Gated { inner, open, opened, arrived: AtomicU64::new(0), lookups: AtomicU64::new(0) });
+    let opens_late = AtomicBool::new(false);
+    let (arrived, lookups) = (AtomicU64::new(0), AtomicU64::new(0));
+    let fs = Arc::new(Gated { inner, open, opened, opens_late, arrived, lookups });
     let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
     (fs, vfs.context(Credentials::root()))
 }
