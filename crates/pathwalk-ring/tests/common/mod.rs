@@ -23,6 +23,8 @@ pub(crate) struct Gated {
     pub(crate) arrived: AtomicU64,
     /// All lookups.
     pub(crate) lookups: AtomicU64,
+    /// Files that were opened by somebody who may wait.
+    pub(crate) opens: AtomicU64,
 }
 
 impl Gated {
@@ -98,6 +100,7 @@ impl FileSystem for Gated {
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.opens.fetch_add(1, SeqCst);
         self.inner.open(node, what_for)
     }
 
@@ -118,8 +121,8 @@ pub(crate) fn world() -> (Arc<Gated>, Context) {
     let (open, opened) = (Mutex::new(false), Condvar::new());
     let inner = Box::new(inner);
     let opens_late = AtomicBool::new(false);
-    let (arrived, lookups) = (AtomicU64::new(0), AtomicU64::new(0));
-    let fs = Arc::new(Gated { inner, open, opened, opens_late, arrived, lookups });
+    let [arrived, lookups, opens] = [0; 3].map(AtomicU64::new);
+    let fs = Arc::new(Gated { inner, open, opened, opens_late, arrived, lookups, opens });
     let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
     (fs, vfs.context(Credentials::root()))
 }
