@@ -305,6 +305,25 @@ fn who_misses_one_name_takes_one_worker() {
     assert_eq!((results.len(), fs.lookups.load(SeqCst)), (51, 1));
 }
 
+/// Who waits for a name waits for that, and not for what is linked behind whoever asks for it.
+#[test]
+fn a_name_is_released_when_it_is_answered() {
+    let (fs, context) = world();
+    let mut ring = ring(&context, 1);
+    submit(
+        &mut ring,
+        [
+            Entry::new(0, Op::stat("/late")).with(EntryFlags::HARDLINK),
+            Entry::new(1, Op::stat("/slow0")),
+            Entry::new(2, Op::stat("/late")),
+        ],
+    );
+    fs.wait_for(1);
+    assert_eq!(ring.wait_for(2, Duration::from_secs(10)), Ok(2));
+    fs.open_gate();
+    assert_eq!(results(&mut ring), [(0, ENOENT), (1, 0), (2, ENOENT)]);
+}
+
 /// The one who was to ask for the others is cancelled: another asks.
 #[test]
 fn an_heir_asks() {

@@ -12,7 +12,7 @@ use pathwalk::{
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{Completion, Entry, Pool, Ring};
 
-/// Lookups of names that begin with "slow" wait until the gate is opened.
+/// Lookups of names that begin with "slow" wait until the gate is opened; of those with "late", a while.
 pub(crate) struct Gated {
     inner: Box<dyn FileSystem>,
     open: Mutex<bool>,
@@ -65,6 +65,9 @@ impl FileSystem for Gated {
         self.lookups.fetch_add(1, SeqCst);
         if name.bytes().starts_with(b"slow") {
             self.pass();
+        }
+        if name.bytes().starts_with(b"late") {
+            std::thread::sleep(Duration::from_millis(100));
         }
         assert!(!name.bytes().starts_with(b"panic"), "as it was told to");
         self.inner.lookup(dir, name)
