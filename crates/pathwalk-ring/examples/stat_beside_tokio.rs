@@ -37,6 +37,16 @@ async fn face(vfs: &AsyncContext, path: &str) -> Result<f64, Error> {
     Ok(each(begin, TIMES))
 }
 
+/// The engine without a face, which may wait.
+fn direct(context: &Context, path: &str) -> Result<f64, Error> {
+    const TIMES: u32 = 100_000;
+    let begin = Instant::now();
+    for _ in 0..TIMES {
+        black_box(context.stat(black_box(path))?);
+    }
+    Ok(each(begin, TIMES))
+}
+
 /// A ring, in batches.
 fn ring(ring: &mut Ring, path: &str) -> Result<f64, Error> {
     const BATCH: u32 = 32;
@@ -80,9 +90,10 @@ async fn measure(file: PathBuf) -> Result<(), Error> {
     let vfs = AsyncContext::new(context.clone(), Pool::default());
     let mut batches = Ring::new(context);
     vfs.stat(path).await?;
-    let [mut ours, mut of_ring, mut of_tokio, mut of_std] = [const { Vec::new() }; 4];
+    let [mut ours, mut plain, mut of_ring, mut of_tokio, mut of_std] = [const { Vec::new() }; 5];
     for _ in 0..ROUNDS {
         ours.push(face(&vfs, path).await?);
+        plain.push(direct(vfs.context(), path)?);
         of_ring.push(ring(&mut batches, path)?);
         of_tokio.push(tokio_fs(&file).await?);
         of_std.push(std_fs(&file)?);
@@ -90,6 +101,7 @@ async fn measure(file: PathBuf) -> Result<(), Error> {
     let ratio = median(of_tokio.iter().zip(&ours).map(|(theirs, ours)| theirs / ours).collect());
     println!("stat of {}, ns, medians of {ROUNDS} rounds:", file.display());
     println!("  async face, cached      {:>10.1}", median(ours));
+    println!("  Context::stat, cached   {:>10.1}", median(plain));
     println!("  ring, cached, by 32     {:>10.1}", median(of_ring));
     println!("  tokio::fs::metadata     {:>10.1}", median(of_tokio));
     println!("  std::fs::metadata       {:>10.1}", median(of_std));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pathwalk::{
-    Access, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx, StatxMask,
-    SyncWhat,
+    Access, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, MissingName, OpenHow, RenameFlags, Resolve, Statx,
+    StatxMask, SyncWhat,
 };
 
 use crate::future::Pending;
@@ -74,8 +74,23 @@ impl AsyncContext {
 
     /// As [`Context::statx`].
     pub async fn statx(&self, place: impl Into<Place<'_>>, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        let resolve = Resolve::empty();
-        value!(self.perform(Op::Statx { place: place.into(), flags, mask, resolve }).await, Statx)
+        let place = place.into();
+        let missing = match self.try_statx(&place, flags, mask) {
+            Ok(answer) => return answer,
+            Err(missing) => missing,
+        };
+        let op = Op::Statx { place: place.into_owned(), flags, mask, resolve: Resolve::empty() };
+        value!(Pending::new(&self.pool, &self.context, op, missing).await, Statx)
+    }
+
+    /// The one that is asked most has a way of its own: attributes are large, and each hand they go through copies them.
+    #[inline]
+    fn try_statx(&self, place: &Place<'_>, flags: AtFlags, mask: StatxMask) -> Result<Result<Statx, Errno>, Option<MissingName>> {
+        let cached = self.context.cached();
+        match cached.statx(place.at(), place.path(), flags, mask) {
+            Err(Errno::EAGAIN) => Err(cached.missing()),
+            answer => Ok(answer),
+        }
     }
 
     /// As [`Context::stat`].

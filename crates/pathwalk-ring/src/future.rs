@@ -97,9 +97,14 @@ impl Work for Single {
         }
     }
 
-    fn run(self: Box<Self>) {
+    fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
+        // The future may have been dropped when this was in nobody's queue.
+        if Arc::strong_count(&self.answer) == 1 {
+            return None;
+        }
         let Single { context, op, answer, .. } = *self;
         give(&answer, op.run(&context).result);
+        None
     }
 
     fn fail(self: Box<Self>, errno: Errno) {

@@ -83,32 +83,29 @@ impl Work for Linked {
         Some(Punted { work: Box::new(Linked { ring, context, tag, chain }), missing })
     }
 
-    fn run(self: Box<Self>) {
-        let Linked { ring, context, chain, .. } = *self;
+    fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
+        let Linked { ring, context, tag, mut chain } = *self;
+        // Its owner may have gone when it was in nobody's queue.
+        if ring.is_abandoned() {
+            return None;
+        }
         let mut answer = |link: &_, result| {
             ring.answer(link, result);
             ring.notify();
         };
-        let mut left = Some(chain);
-        while let Some(mut chain) = left {
-            let is_complete = if chain.head.is_overdue() && ring.expire(&chain.head) {
-                ring.notify();
-                false
-            } else {
-                let op = std::mem::replace(&mut chain.head.entry.op, Op::Nop);
-                let outcome = op.run(&context);
-                let is_complete = outcome.is_complete();
-                answer(&chain.head, outcome.result);
-                is_complete
-            };
-            left = chain.go_on(is_complete, &mut answer);
-            if let Some(chain) = &mut left {
-                if ring.is_abandoned() {
-                    return;
-                }
-                ring.arm(&mut chain.head);
-            }
-        }
+        let is_complete = if chain.head.is_overdue() && ring.expire(&chain.head) {
+            ring.notify();
+            false
+        } else {
+            let op = std::mem::replace(&mut chain.head.entry.op, Op::Nop);
+            let outcome = op.run(&context);
+            let is_complete = outcome.is_complete();
+            answer(&chain.head, outcome.result);
+            is_complete
+        };
+        let mut chain = chain.go_on(is_complete, &mut answer)?;
+        ring.arm(&mut chain.head);
+        Some(Box::new(Linked { ring, context, tag, chain }))
     }
 
     fn fail(self: Box<Self>, errno: Errno) {

@@ -16,8 +16,8 @@ pub(crate) trait Work: Send {
     /// Tries the caches again, after somebody else was answered about the name that was missing; what is still not answered comes back.
     fn retry(self: Box<Self>) -> Option<Punted>;
 
-    /// Does it, in a thread that may wait.
-    fn run(self: Box<Self>);
+    /// Does its first part, in a thread that may wait; what is left of it comes back.
+    fn run(self: Box<Self>) -> Option<Box<dyn Work>>;
 
     /// Answers with an error, since there is no thread to do it.
     fn fail(self: Box<Self>, errno: Errno);

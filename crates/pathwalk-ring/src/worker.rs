@@ -10,17 +10,20 @@ use crate::sync::{Awake, wait};
 
 /// A worker's whole life. It was counted when it was started, as idle.
 pub(crate) fn work(pool: &Arc<Shared>) {
-    while let Some(punted) = next(pool) {
-        let (tag, name) = (punted.work.tag().clone(), punted.missing);
-        // What is foreign in it, the file system and a task's waker, must not take a thread away.
-        _ = catch_unwind(AssertUnwindSafe(|| punted.work.run()));
-        let parked = {
-            let mut state = pool.lock();
-            state.end(&tag);
-            name.map(|name| state.release(name)).unwrap_or_default()
-        };
-        for work in parked {
-            retry(pool, work);
+    while let Some(Punted { work, mut missing }) = next(pool) {
+        let tag = work.tag().clone();
+        let mut left = Some(work);
+        while let Some(work) = left {
+            // What is foreign in it, the file system and a task's waker, must not take a thread away.
+            left = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
+            let parked = {
+                let mut state = pool.lock();
+                if left.is_none() {
+                    state.end(&tag);
+                }
+                missing.take().map(|name| state.release(name)).unwrap_or_default()
+            };
+            parked.into_iter().for_each(|work| retry(pool, work));
         }
         pool.lock().idle += 1;
     }

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use fastrand::Rng;
 use pathwalk::{Context, Credentials, Errno, OpenFlags, OpenHow, RenameFlags, Vfs};
@@ -123,7 +123,9 @@ fn own(context: Context, pool: Pool, seed: u64, operations: u64) -> HashMap<(&'s
                 }
             }
         }
-        files.truncate(8);
+        while files.len() > 8 {
+            files.swap_remove(random.usize(..files.len()));
+        }
         if random.u32(..64) == 0 {
             // A ring that goes with all it has.
             ring = Ring::builder(context.clone()).entries(4).completions(6).pool(pool.clone()).build();
@@ -169,6 +171,15 @@ fn each_entry_completes_once() {
     let errno = |res: i32| if res == 0 { "Ok".to_owned() } else { format!("{:?}", Errno::from_raw(-res)) };
     counts.iter().for_each(|((what, res), n)| println!("{what:9} {:12} {n}", errno(*res)));
     println!("the file system: {:?}", fs.stop());
+    // Nothing is left of what was cancelled, dropped, or broken off by a panic.
+    let begin = Instant::now();
+    while pool.stats().workers != 0 {
+        assert!(begin.elapsed() < Duration::from_secs(600), "workers stay: {pool:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    pathwalk::internals::evict(&vfs, usize::MAX);
+    let stats = vfs.stats();
+    assert_eq!((stats.dentries.used, stats.inodes.used), (1, 1), "only the root is left");
     let some = |what, res: Errno| counts.iter().any(|((of, with), _)| *of == what && *with == -res.raw());
     if operations >= 50_000 {
         assert!(some("operation", Errno::ECANCELED) && some("cancel", Errno::ENOENT) && some("operation", Errno::EIO));

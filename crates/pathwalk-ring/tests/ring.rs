@@ -69,6 +69,24 @@ fn the_caches_or_nothing() {
     assert_eq!(results(&mut ring), [(0, 0), (1, 0), (2, 3), (3, 3)]);
 }
 
+/// A file system that cannot open at once is asked by a worker; the file is the same, and nobody sees that it was tried.
+#[test]
+fn what_cannot_be_opened_at_once_is_opened_by_a_worker() {
+    let (fs, context) = world();
+    let mut ring = ring(&context, 1);
+    context.stat("/d/a").unwrap();
+    for late in [false, true] {
+        fs.opens_late.store(late, SeqCst);
+        submit(&mut ring, [Entry::new(0, Op::open("/d/a", OpenFlags::READ))]);
+        let Ok(Value::File(file)) = all(&mut ring).remove(0).result else { panic!("a file") };
+        assert_eq!((file.flags(), file.read_at(&mut [0; 4], 0)), (OpenFlags::READ, Ok(0)));
+        assert_eq!(fs.opens.load(SeqCst), u64::from(late));
+    }
+    let how = OpenHow { flags: OpenFlags::READ, resolve: Resolve::CACHED, ..OpenHow::default() };
+    submit(&mut ring, [Entry::new(0, Op::Openat2 { place: "/d/a".into(), how })]);
+    assert_eq!(results(&mut ring), [(0, EAGAIN)]);
+}
+
 #[test]
 fn every_operation_does_what_it_is_called() {
     let (fs, context) = world();
@@ -225,7 +243,7 @@ fn timeouts() {
     let mut ring = ring(&context, 1);
     let timeout = |id, milliseconds| Entry::new(id, Op::Timeout { after: Duration::from_millis(milliseconds) });
     submit(&mut ring, [timeout(0, 20), timeout(1, 0), timeout(2, 100_000)]);
-    assert_eq!(ring.wait(1), 1);
+    assert!(ring.wait(1) >= 1);
     assert_eq!(ring.reap().map(|done| (done.user_data, done.res())), Some((1, ETIME)));
     assert_eq!(ring.wait_for(2, Duration::from_millis(60)), Err(Errno::ETIME));
     assert_eq!(ring.reap().map(|done| (done.user_data, done.res())), Some((0, ETIME)));
@@ -243,7 +261,7 @@ fn time_limits_of_entries() {
     let limit = |id, milliseconds| Entry::new(id, Op::LinkTimeout { after: Duration::from_millis(milliseconds) });
     let slow = |id, path: &'static str| Entry::new(id, Op::stat(path)).with(LINK);
     // Runs when its time is over; waits; waits with more behind it; is answered at once.
-    submit(&mut ring, [slow(0, "/slow0"), limit(1, 20)]);
+    submit(&mut ring, [slow(0, "/slow0"), limit(1, 1000)]);
     fs.wait_for(1);
     submit(
         &mut ring,
@@ -285,6 +303,25 @@ fn who_misses_one_name_takes_one_worker() {
     let results = results(&mut ring);
     assert!(results.iter().all(|(id, res)| *res == if *id == 7 { ECANCELED } else { 0 }), "{results:?}");
     assert_eq!((results.len(), fs.lookups.load(SeqCst)), (51, 1));
+}
+
+/// Who waits for a name waits for that, and not for what is linked behind whoever asks for it.
+#[test]
+fn a_name_is_released_when_it_is_answered() {
+    let (fs, context) = world();
+    let mut ring = ring(&context, 1);
+    submit(
+        &mut ring,
+        [
+            Entry::new(0, Op::stat("/late")).with(EntryFlags::HARDLINK),
+            Entry::new(1, Op::stat("/slow0")),
+            Entry::new(2, Op::stat("/late")),
+        ],
+    );
+    fs.wait_for(1);
+    assert_eq!(ring.wait_for(2, Duration::from_secs(10)), Ok(2));
+    fs.open_gate();
+    assert_eq!(results(&mut ring), [(0, ENOENT), (1, 0), (2, ENOENT)]);
 }
 
 /// The one who was to ask for the others is cancelled: another asks.

@@ -235,13 +235,14 @@ impl Store {
 
     #[inline]
     fn node(&self, inode: Inode<'_>) -> Node {
-        let mut node = Node::new(inode.key().into(), Attributes::new(FileType::Regular, 0));
+        let with_body = inode.slot.record.is(FileType::Symlink) && self.options.link_bodies == LinkBodies::WithNode;
+        // An empty body cannot come with the node.
+        let link_body = if with_body { inode.link_body().ok().filter(|body| !body.is_empty()) } else { None };
+        let attributes = Attributes::new(FileType::Regular, 0);
+        let (key, rule, freshness) = (inode.key().into(), self.options.rule, self.options.names);
+        let mut node = Node { key, attributes, rule, freshness, link_body };
+        // In its place, which saves copying it.
         self.tell(inode, &mut node.attributes);
-        (node.rule, node.freshness) = (self.options.rule, self.options.names);
-        if node.attributes.kind == FileType::Symlink && self.options.link_bodies == LinkBodies::WithNode {
-            // An empty body cannot come with the node.
-            node.link_body = inode.link_body().ok().filter(|body| !body.is_empty());
-        }
         node
     }
 

@@ -131,6 +131,25 @@ fn dropping_beside_completing() {
     });
 }
 
+/// What waits when a ring is dropped is not begun, also if a worker is about to try it again.
+#[test]
+fn a_dropped_ring_asks_no_more() {
+    explore(|| {
+        let world = World::new(1);
+        let fs = world.fs.clone();
+        let mut ring = world.ring();
+        submit(&mut ring, [0, 1, 2, 3].map(|id| Entry::new(id, Op::stat("/fails"))));
+        if ring.wait(1) > 2 {
+            drop(ring);
+            return world.end();
+        }
+        drop(ring);
+        let asked = fs.asked("fails");
+        world.end();
+        assert!(fs.asked("fails") <= asked + 1, "one may have been about to ask");
+    });
+}
+
 /// One ring goes while another waits for the same name.
 #[test]
 fn an_heir_answers_for_another_ring() {

@@ -62,6 +62,13 @@ pub(super) struct World {
     pub(super) pool: Pool,
 }
 
+impl TestFs {
+    /// How often a name was looked up.
+    pub(super) fn asked(&self, name: &str) -> u64 {
+        self.lookups.lock().get(name.as_bytes()).copied().unwrap_or(0)
+    }
+}
+
 impl World {
     /// With so many workers at most.
     pub(super) fn new(workers: usize) -> World {
@@ -77,7 +84,7 @@ impl World {
 
     /// How often a name was looked up.
     pub(super) fn asked(&self, name: &str) -> u64 {
-        self.fs.lookups.lock().get(name.as_bytes()).copied().unwrap_or(0)
+        self.fs.asked(name)
     }
 
     /// Whether a directory of this name was made.

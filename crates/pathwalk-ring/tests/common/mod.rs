@@ -2,7 +2,7 @@
 
 #![allow(dead_code)] // Each test takes what it needs.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -12,15 +12,19 @@ use pathwalk::{
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{Completion, Entry, Pool, Ring};
 
-/// Lookups of names that begin with "slow" wait until the gate is opened.
+/// Lookups of names that begin with "slow" wait until the gate is opened; of those with "late", a while.
 pub(crate) struct Gated {
     inner: Box<dyn FileSystem>,
     open: Mutex<bool>,
     opened: Condvar,
+    /// Files cannot be opened without blocking.
+    pub(crate) opens_late: AtomicBool,
     /// Those who have come to the gate.
     pub(crate) arrived: AtomicU64,
     /// All lookups.
     pub(crate) lookups: AtomicU64,
+    /// Files that were opened by somebody who may wait.
+    pub(crate) opens: AtomicU64,
 }
 
 impl Gated {
@@ -62,6 +66,9 @@ impl FileSystem for Gated {
         if name.bytes().starts_with(b"slow") {
             self.pass();
         }
+        if name.bytes().starts_with(b"late") {
+            std::thread::sleep(Duration::from_millis(100));
+        }
         assert!(!name.bytes().starts_with(b"panic"), "as it was told to");
         self.inner.lookup(dir, name)
     }
@@ -96,11 +103,12 @@ impl FileSystem for Gated {
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.opens.fetch_add(1, SeqCst);
         self.inner.open(node, what_for)
     }
 
     fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
-        self.inner.try_open(node, what_for)
+        if self.opens_late.load(SeqCst) { Err(Errno::EAGAIN) } else { self.inner.try_open(node, what_for) }
     }
 }
 
@@ -115,7 +123,9 @@ pub(crate) fn world() -> (Arc<Gated>, Context) {
     inner.symlink("/link", "d/a").unwrap();
     let (open, opened) = (Mutex::new(false), Condvar::new());
     let inner = Box::new(inner);
-    let fs = Arc::new(Gated { inner, open, opened, arrived: AtomicU64::new(0), lookups: AtomicU64::new(0) });
+    let opens_late = AtomicBool::new(false);
+    let [arrived, lookups, opens] = [0; 3].map(AtomicU64::new);
+    let fs = Arc::new(Gated { inner, open, opened, opens_late, arrived, lookups, opens });
     let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
     (fs, vfs.context(Credentials::root()))
 }
