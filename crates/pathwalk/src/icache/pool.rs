@@ -9,6 +9,7 @@ use super::inode::{INODE_WORDS, LIFE, LINKS_AUX, Record, WORD, flags, set_key};
 use super::probe::FirstProbe;
 use crate::dcache::dentry::InodeId;
 use crate::fs_api::NodeKey;
+use crate::memory::alone::{Alone, apart};
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::Records;
 use crate::memory::table::{Table, TableView};
@@ -24,7 +25,7 @@ pub(crate) struct Inodes {
     records: Records<INODE_WORDS>,
     free: FreeList,
     table: Table,
-    locks: Box<[Mutex<()>]>,
+    locks: Box<[Alone<Mutex<()>>]>,
     /// Held while somebody looks at a node's attributes in order to set them.
     changing: Box<[Mutex<()>]>,
     /// A [`FirstProbe`]; Relaxed, since either is right at any time.
@@ -57,7 +58,7 @@ impl Inodes {
             records: Records::new(capacity as usize + 1)?,
             free: FreeList::new(capacity),
             table: Table::new(capacity)?,
-            locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+            locks: apart(LOCKS, || Mutex::new(())),
             changing: (0..LOCKS).map(|_| Mutex::new(())).collect(),
             first_probe: AtomicU32::new(FirstProbe::LockFree as u32),
             all: Mutex::new(()),
