@@ -138,6 +138,8 @@ impl Inodes {
     /// flags. The bucket is the key's, and the caller knows that no inode that lives has the key.
     pub(crate) fn insert(&self, id: InodeId, key: NodeKey, hash: u64, _held: &Bucket<'_>, fill: impl FnOnce(&Record) -> u64) {
         let record = self.record(id);
+        // Before anything is read of the record: a page that is read before it is written costs two faults. The word is the free list's yet.
+        record[LINKS_AUX].store(0, Ordering::Relaxed);
         let writing = seqcount::write_alone(&record[WORD]);
         set_key(record, key);
         let flags = fill(record);

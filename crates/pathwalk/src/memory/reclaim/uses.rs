@@ -7,6 +7,7 @@
 //! each other, so `Relaxed`: if one is read while it changes, another slot is looked at first.
 
 use crate::dcache::dentry::DentryId;
+use crate::memory::alone::{self, Alone, SHARES, apart};
 use crate::sync::{AtomicU8, AtomicU32, Ordering, zeroed};
 
 /// The slot is in use.
@@ -39,37 +40,24 @@ pub(super) enum Half {
     Main,
 }
 
-/// A word that many threads write, away from others.
-#[repr(align(128))]
-struct Alone(AtomicU32);
-
-impl Alone {
-    fn new() -> Alone {
-        Alone(AtomicU32::new(0))
-    }
-
-    fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn take(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
+/// How many there are of what, as some of the threads counted. What one adds another may take away, so only the sum says something.
+#[derive(Default)]
+struct Counts {
+    new: AtomicU32,
+    new_absent: AtomicU32,
+    absent: AtomicU32,
 }
+
+/// From so many dentries on, each thread counts for itself; of fewer, the sum would cost more than it saves.
+const MANY: u32 = 1 << 16;
 
 /// See the module.
 pub(crate) struct Uses {
     bytes: Box<[AtomicU8]>,
     ghosts: Box<[AtomicU32]>,
     /// Where the hands stand: over new and promoted dentries, of any kind and absent.
-    hands: [[Alone; 2]; 2],
-    new: Alone,
-    new_absent: Alone,
-    absent: Alone,
+    hands: [[Alone<AtomicU32>; 2]; 2],
+    counts: Box<[Alone<Counts>]>,
 }
 
 impl Uses {
@@ -77,10 +65,8 @@ impl Uses {
         Some(Uses {
             bytes: zeroed(capacity as usize + 1)?,
             ghosts: zeroed(capacity as usize / DENTRIES_A_GHOST as usize + 1)?,
-            hands: std::array::from_fn(|_| std::array::from_fn(|_| Alone::new())),
-            new: Alone::new(),
-            new_absent: Alone::new(),
-            absent: Alone::new(),
+            hands: std::array::from_fn(|_| std::array::from_fn(|_| Alone::default())),
+            counts: apart(if capacity < MANY { 1 } else { SHARES }, Counts::default),
         })
     }
 
@@ -137,20 +123,26 @@ impl Uses {
     pub(super) fn too_many_new(&self, kind: Kind) -> bool {
         const SHARE: u32 = 6;
         match kind {
-            Kind::Any => self.new.get() >= (self.bytes.len() as u32 - 1) / SHARE,
-            Kind::Absent => self.new_absent.get() >= self.absent.get() / SHARE,
+            Kind::Any => self.sum(|counts| &counts.new) >= (self.bytes.len() as u32 - 1) / SHARE,
+            Kind::Absent => self.sum(|counts| &counts.new_absent) >= self.sum(|counts| &counts.absent) / SHARE,
         }
     }
 
     /// Whether absent names have the half that they may have.
     pub(super) fn too_many_absent(&self) -> bool {
-        self.absent.get() >= (self.bytes.len() as u32 - 1) / 2
+        self.sum(|counts| &counts.absent) >= (self.bytes.len() as u32 - 1) / 2
+    }
+
+    /// What all threads counted together. Read one after the other: what moves meanwhile may seem to be less than none.
+    fn sum(&self, of: fn(&Counts) -> &AtomicU32) -> u32 {
+        let sum = self.counts.iter().fold(0, |sum: u32, counts| sum.wrapping_add(of(counts).load(Ordering::Relaxed)));
+        (sum as i32).max(0) as u32
     }
 
     /// The next `piece` slots below `end` for a hand: nobody else gets them in this round.
     pub(super) fn next(&self, kind: Kind, half: Half, piece: u32, end: u32) -> impl Iterator<Item = DentryId> + use<> {
         let hand = &self.hands[usize::from(kind == Kind::Absent)][usize::from(half == Half::Main)];
-        let begin = hand.0.fetch_add(piece, Ordering::Relaxed);
+        let begin = hand.fetch_add(piece, Ordering::Relaxed);
         (0..piece).map(move |at| DentryId(begin.wrapping_add(at) % end.max(1)))
     }
 
@@ -178,14 +170,15 @@ impl Uses {
     fn count(&self, before: u8, after: u8) {
         let is_new = |byte: u8| byte & (LIVE | MAIN) == LIVE;
         let is_absent = |byte: u8| byte & ABSENT != 0;
-        let turn = |count: &Alone, was: bool, is: bool| match (was, is) {
-            (false, true) => count.add(),
-            (true, false) => count.take(),
+        let turn = |count: &AtomicU32, was: bool, is: bool| match (was, is) {
+            (false, true) => _ = count.fetch_add(1, Ordering::Relaxed),
+            (true, false) => _ = count.fetch_sub(1, Ordering::Relaxed),
             _ => {}
         };
-        turn(&self.new, is_new(before), is_new(after));
-        turn(&self.absent, is_absent(before), is_absent(after));
-        turn(&self.new_absent, is_new(before) && is_absent(before), is_new(after) && is_absent(after));
+        let counts = alone::mine(&self.counts);
+        turn(&counts.new, is_new(before), is_new(after));
+        turn(&counts.absent, is_absent(before), is_absent(after));
+        turn(&counts.new_absent, is_new(before) && is_absent(before), is_new(after) && is_absent(after));
     }
 }
 
@@ -202,7 +195,7 @@ mod tests {
     const HASH: u64 = 0x1234_5678_9abc_def0;
 
     fn counts(uses: &Uses) -> [u32; 3] {
-        [&uses.new, &uses.new_absent, &uses.absent].map(Alone::get)
+        [uses.sum(|counts| &counts.new), uses.sum(|counts| &counts.new_absent), uses.sum(|counts| &counts.absent)]
     }
 
     #[test]
