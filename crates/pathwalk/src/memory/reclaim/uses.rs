@@ -82,6 +82,11 @@ impl Uses {
         self.count(0, byte);
     }
 
+    /// What stands in the place of a name with this hash: so that it is near when the dentry begins.
+    pub(crate) fn peek(&self, hash: u64) -> u32 {
+        self.ghosts[self.place(hash)].load(Ordering::Relaxed)
+    }
+
     /// It stands for an absent name by now, or no more. The caller has a pin on it.
     pub(crate) fn turned(&self, id: DentryId, is_absent: bool) {
         let turn = |byte: u8| if is_absent { byte | ABSENT } else { byte & !ABSENT };
