@@ -1,5 +1,6 @@
 //! What is compared: the first probes side by side, and what they wait for while the holder of a bucket's lock sleeps; behind the walks themselves.
 
+use pathwalk_bench::rounds::Quartiles;
 use pathwalk_bench::walktrees::held::{Holding, Waits};
 use pathwalk_bench::walktrees::{Plan, Probe, Report, Which, Who};
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
         let hold = holding.hold.as_millis();
         text += &format!(
             "\nProbes of a bucket whose lock is held by somebody who sleeps {hold} ms, again and again\n{}\n",
-            held(waits)
+            held(holding, waits)
         );
     }
     text
@@ -42,25 +43,24 @@ fn side_by_side(outcome: &Outcome) -> comfy_table::Table {
 }
 
 /// Files a second, and how many times those of the probe that was named first.
-fn compared(
-    plan: &Plan,
-    report: &Report,
-    probe: Probe,
-    which: Which,
-) -> Option<(pathwalk_bench::rounds::Quartiles, pathwalk_bench::rounds::Quartiles)> {
+fn compared(plan: &Plan, report: &Report, probe: Probe, which: Which) -> Option<(Quartiles, Quartiles)> {
     let [who, first] = [probe, *plan.probes.first()?].map(Who::Pathwalk);
     Some((report.rate(who, which)?, report.ratio(who, first, which)?))
 }
 
-fn held(waits: &[Waits]) -> comfy_table::Table {
-    let header = ["threads", "probe", "round", "probes", "during", "median, µs", "99 %", "99.9 %", "longest"];
+/// All rounds of one probe with so many threads: counts are sums, times are medians over the rounds, but for the longest.
+fn held(holding: &Holding, waits: &[Waits]) -> comfy_table::Table {
+    let header = ["threads", "probe", "probes", "during", "median, µs", "99 %", "99.9 %", "longest"];
     let mut rows = table(&header, &[1]);
-    for waits in waits {
-        let turn = waits.turn;
-        let times = [waits.median, waits.p99, waits.p99_9, waits.longest].map(|time| number(time as f64 / 1e3));
-        let counts = [waits.probes, waits.during].map(|count| grouped(count as i64));
-        let who = [turn.threads.to_string(), turn.probe.name().to_owned(), (turn.round + 1).to_string()];
-        rows.add_row(who.into_iter().chain(counts).chain(times));
+    for (threads, probe) in holding.threads.iter().flat_map(|threads| holding.probes.iter().map(move |probe| (threads, probe))) {
+        let of: Vec<_> = waits.iter().filter(|waits| (waits.turn.threads, waits.turn.probe) == (*threads, *probe)).collect();
+        let sum = |count: fn(&Waits) -> u64| grouped(of.iter().map(|waits| count(waits)).sum::<u64>() as i64);
+        let microseconds = |time: fn(&Waits) -> u64| of.iter().map(|waits| time(waits) as f64 / 1e3).collect::<Vec<_>>();
+        let median = |time| number(Quartiles::of(microseconds(time)).median);
+        let longest = number(microseconds(|waits| waits.longest).into_iter().fold(0.0, f64::max));
+        let counts = [sum(|waits| waits.probes), sum(|waits| waits.during)];
+        let times = [median(|waits| waits.median), median(|waits| waits.p99), median(|waits| waits.p99_9), longest];
+        rows.add_row([threads.to_string(), probe.name().to_owned()].into_iter().chain(counts).chain(times));
     }
     rows
 }
