@@ -55,9 +55,14 @@ pub fn probe_inode(vfs: &Vfs, key: NodeKey) -> bool {
 
 /// Holds the lock of a key's bucket, whichever that is with the first probe that was chosen, and sleeps.
 pub fn hold_bucket(vfs: &Vfs, key: NodeKey, duration: Duration) {
+    with_bucket_held(vfs, key, || std::thread::sleep(duration));
+}
+
+/// Holds the lock of a key's bucket while `then` runs, which must not ask this `Vfs` for anything that takes it.
+pub fn with_bucket_held<T>(vfs: &Vfs, key: NodeKey, then: impl FnOnce() -> T) -> T {
     let core = vfs.core();
     let _held = core.inodes.lock_bucket(core.key_hash(key));
-    std::thread::sleep(duration);
+    then()
 }
 
 /// The same in a cache of inodes alone.

@@ -1,5 +1,6 @@
 //! What the caches did and what they hold.
 
+use crate::memory::alone::{self, Alone, SHARES, apart};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Why the lock-free walk gave up and the locked one went on.
@@ -88,8 +89,12 @@ impl Stats {
     }
 }
 
-/// The counters behind [`Stats`]. Touched on slow paths only; each alone, so `Relaxed`.
-pub(crate) struct Counters {
+/// The counters behind [`Stats`]. Touched on slow paths only, by each thread in its own share; each alone, so `Relaxed`.
+pub(crate) struct Counters(Box<[Alone<Share>]>);
+
+/// What some of the threads counted.
+#[derive(Default)]
+struct Share {
     hand_overs: [AtomicU64; HandOver::ALL.len()],
     fs_lookups: AtomicU64,
     known_absent: AtomicU64,
@@ -99,44 +104,43 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub(crate) fn new() -> Counters {
-        let zero = || AtomicU64::new(0);
-        Counters {
-            hand_overs: std::array::from_fn(|_| zero()),
-            fs_lookups: zero(),
-            known_absent: zero(),
-            waits: zero(),
-            evictions: zero(),
-        }
+        Counters(apart(SHARES, Share::default))
+    }
+
+    fn mine(&self) -> &Share {
+        alone::mine(&self.0)
     }
 
     pub(crate) fn hand_over(&self, reason: HandOver) {
-        self.hand_overs[reason as usize].fetch_add(1, Ordering::Relaxed);
+        self.mine().hand_overs[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn fs_lookup(&self) {
-        self.fs_lookups.fetch_add(1, Ordering::Relaxed);
+        self.mine().fs_lookups.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn known_absent(&self) {
-        self.known_absent.fetch_add(1, Ordering::Relaxed);
+        self.mine().known_absent.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn wait(&self) {
-        self.waits.fetch_add(1, Ordering::Relaxed);
+        self.mine().waits.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn eviction(&self) {
-        self.evictions.fetch_add(1, Ordering::Relaxed);
+        self.mine().evictions.fetch_add(1, Ordering::Relaxed);
     }
 
     /// What they count; the pools are left for the caller to fill in.
     pub(crate) fn snapshot(&self) -> Stats {
+        let sum = |of: fn(&Share) -> &AtomicU64| self.0.iter().map(|share| of(share).load(Ordering::Relaxed)).sum();
+        let of_reason = |at: usize| self.0.iter().map(|share| share.hand_overs[at].load(Ordering::Relaxed)).sum();
         Stats {
-            hand_overs: std::array::from_fn(|at| self.hand_overs[at].load(Ordering::Relaxed)),
-            fs_lookups: self.fs_lookups.load(Ordering::Relaxed),
-            known_absent: self.known_absent.load(Ordering::Relaxed),
-            waits: self.waits.load(Ordering::Relaxed),
-            evictions: self.evictions.load(Ordering::Relaxed),
+            hand_overs: std::array::from_fn(of_reason),
+            fs_lookups: sum(|share| &share.fs_lookups),
+            known_absent: sum(|share| &share.known_absent),
+            waits: sum(|share| &share.waits),
+            evictions: sum(|share| &share.evictions),
             ..Stats::default()
         }
     }

@@ -43,6 +43,19 @@ mod imp {
     pub(crate) const fn stripes(n: usize) -> usize {
         n
     }
+
+    /// How many of one thing threads have among them.
+    pub(crate) const fn shares(n: usize) -> usize {
+        n
+    }
+
+    /// A number of this thread: neighbours in age have neighbouring ones.
+    pub(crate) fn share() -> usize {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        thread_local!(static SHARE: u32 = NEXT.fetch_add(1, Ordering::Relaxed));
+        // While the thread's variables are being dropped, any will do.
+        SHARE.try_with(|share| *share).unwrap_or(0) as usize
+    }
 }
 
 #[cfg(any(loom, shuttle, miri))]
@@ -117,6 +130,15 @@ mod imp {
     #[cfg(not(miri))]
     pub(crate) fn zeroed<T: Default>(n: usize) -> Option<Box<[T]>> {
         Some((0..n).map(|_| T::default()).collect())
+    }
+
+    /// One, so that models meet threads that share it.
+    pub(crate) const fn shares(_n: usize) -> usize {
+        1
+    }
+
+    pub(crate) fn share() -> usize {
+        0
     }
 
     /// Few, so that models meet threads that share a stripe, and threads that need two.

@@ -4,13 +4,15 @@
 //! costs to make; the second measures hits, or, where there is not room for all, what eviction costs.
 //!
 //! - `paths`: the paths, written without formatting; `crew`: the threads; `meter`: processors and memory;
-//! - [`trees`]: computed ones, or real files, which the kernel's `stat(2)` then walks as well.
+//! - [`trees`]: computed ones, or real files, which the kernel's `stat(2)` then walks as well;
+//! - [`held`]: beside all that, probes of one bucket whose lock is held by somebody who sleeps.
 //!
 //! Every answer is checked: the inode numbers of a pass, folded in order, are those of the tree, or those that the kernel gave.
 //!
 //! What it does not do: open, list or read anything.
 
 mod crew;
+pub mod held;
 mod meter;
 mod paths;
 mod report;

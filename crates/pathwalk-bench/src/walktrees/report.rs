@@ -130,6 +130,13 @@ pub struct Report {
 }
 
 impl Report {
+    /// Files a second of one contestant over the rounds; `None` unless it took part.
+    pub fn rate(&self, who: Who, which: Which) -> Option<Quartiles> {
+        let runs = self.runs.iter().filter(|run| run.who == who);
+        let rates: Vec<_> = runs.map(|run| run.pass(which).files_per_second()).collect();
+        (!rates.is_empty()).then(|| Quartiles::of(rates))
+    }
+
     /// How many times as many files a second `who` did as `other`, round by round; `None` unless both took part.
     pub fn ratio(&self, who: Who, other: Who, which: Which) -> Option<Quartiles> {
         let of = |who: Who| self.runs.iter().filter(move |run| run.who == who);

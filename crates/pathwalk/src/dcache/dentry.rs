@@ -22,6 +22,7 @@
 //! the slot.
 
 use crate::attr::FileType;
+use crate::memory::alone::{Alone, apart};
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{LINE, Line, Records};
 use crate::memory::side::{Chain, word_at};
@@ -101,7 +102,7 @@ pub(crate) struct Dentries {
     table: Table,
     /// Each protects the lists of children, and with them the table's entries, of the directories whose slot number maps
     /// to it.
-    children: Box<[Mutex<()>]>,
+    children: Box<[Alone<Mutex<()>>]>,
 }
 
 impl Dentries {
@@ -113,7 +114,7 @@ impl Dentries {
             locks: zeroed(slots)?,
             free: FreeList::new(capacity),
             table: Table::new(capacity)?,
-            children: (0..CHILDREN_LOCKS).map(|_| Mutex::new(())).collect(),
+            children: apart(CHILDREN_LOCKS, || Mutex::new(())),
         })
     }
 
@@ -219,6 +220,7 @@ impl Dentries {
 
     /// An unused slot: dead, and the caller's.
     pub(crate) fn take(&self) -> Option<DentryId> {
+        self.table.write_ahead();
         self.free.take(|slot| self.siblings(DentryId(slot))).map(DentryId)
     }
 

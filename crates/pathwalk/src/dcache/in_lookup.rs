@@ -11,20 +11,33 @@ use super::children::NameIs;
 use super::complete::Known;
 use super::dentry::{DentryId, flags};
 use crate::Errno;
-use crate::sync::{Condvar, Mutex, stripes, wait};
+use crate::memory::alone::{Alone, apart};
+use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, fence, stripes, wait};
 use crate::vfs::Core;
 
 const STRIPES: usize = stripes(64);
 
 /// Where threads sleep for somebody else's answer.
-pub(crate) struct Waiters(Box<[(Mutex<()>, Condvar)]>);
+pub(crate) struct Waiters(Box<[Alone<Bed>]>);
+
+/// For those names whose dentries map to it.
+#[derive(Default)]
+struct Bed {
+    /// Who are asleep, or about to be. Written under the lock.
+    ///
+    /// Pairs: who waits counts himself and then looks at the mark; who answers takes the mark away and then looks at the count; a SeqCst fence between
+    /// both. So one of them sees the other.
+    sleepers: AtomicU32,
+    lock: Mutex<()>,
+    condvar: Condvar,
+}
 
 impl Waiters {
     pub(crate) fn new() -> Waiters {
-        Waiters((0..STRIPES).map(|_| (Mutex::new(()), Condvar::new())).collect())
+        Waiters(apart(STRIPES, Bed::default))
     }
 
-    fn of(&self, id: DentryId) -> &(Mutex<()>, Condvar) {
+    fn of(&self, id: DentryId) -> &Bed {
         &self.0[id.0 as usize % STRIPES]
     }
 }
@@ -92,11 +105,14 @@ impl Core {
             return;
         }
         self.counters.wait();
-        let (lock, condvar) = self.waiters.of(id);
-        let mut held = lock.lock();
+        let bed = self.waiters.of(id);
+        let mut held = bed.lock.lock();
+        bed.sleepers.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
         while self.is_asked_for(id) {
-            held = wait(condvar, held);
+            held = wait(&bed.condvar, held);
         }
+        bed.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn is_asked_for(&self, id: DentryId) -> bool {
@@ -119,10 +135,14 @@ impl Asking<'_> {
     }
 
     fn wake(&self) {
-        let (lock, condvar) = self.core.waiters.of(self.id);
+        let bed = self.core.waiters.of(self.id);
+        fence(Ordering::SeqCst);
+        if bed.sleepers.load(Ordering::Relaxed) == 0 {
+            return;
+        }
         // Under the lock: who saw the mark is asleep by now.
-        let _held = lock.lock();
-        condvar.notify_all();
+        let _held = bed.lock.lock();
+        bed.condvar.notify_all();
     }
 }
 

@@ -9,6 +9,7 @@ use super::inode::{INODE_WORDS, LIFE, LINKS_AUX, Record, WORD, flags, set_key};
 use super::probe::FirstProbe;
 use crate::dcache::dentry::InodeId;
 use crate::fs_api::NodeKey;
+use crate::memory::alone::{Alone, apart};
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::Records;
 use crate::memory::table::{Table, TableView};
@@ -24,7 +25,7 @@ pub(crate) struct Inodes {
     records: Records<INODE_WORDS>,
     free: FreeList,
     table: Table,
-    locks: Box<[Mutex<()>]>,
+    locks: Box<[Alone<Mutex<()>>]>,
     /// Held while somebody looks at a node's attributes in order to set them.
     changing: Box<[Mutex<()>]>,
     /// A [`FirstProbe`]; Relaxed, since either is right at any time.
@@ -57,7 +58,7 @@ impl Inodes {
             records: Records::new(capacity as usize + 1)?,
             free: FreeList::new(capacity),
             table: Table::new(capacity)?,
-            locks: (0..LOCKS).map(|_| Mutex::new(())).collect(),
+            locks: apart(LOCKS, || Mutex::new(())),
             changing: (0..LOCKS).map(|_| Mutex::new(())).collect(),
             first_probe: AtomicU32::new(FirstProbe::LockFree as u32),
             all: Mutex::new(()),
@@ -120,6 +121,7 @@ impl Inodes {
 
     /// An unused slot: dead, and the caller's.
     pub(crate) fn take(&self) -> Option<InodeId> {
+        self.table.write_ahead();
         self.free.take(|slot| &self.record(InodeId(slot))[LINKS_AUX]).map(InodeId)
     }
 
@@ -145,6 +147,8 @@ impl Inodes {
     /// flags. The bucket is the key's, and the caller knows that no inode that lives has the key.
     pub(crate) fn insert(&self, id: InodeId, key: NodeKey, hash: u64, _held: &Bucket<'_>, fill: impl FnOnce(&Record) -> u64) {
         let record = self.record(id);
+        // Before anything is read of the record: a page that is read before it is written costs two faults. The word is the free list's yet.
+        record[LINKS_AUX].store(0, Ordering::Relaxed);
         let writing = seqcount::write_alone(&record[WORD]);
         set_key(record, key);
         let flags = fill(record);

@@ -1,45 +1,117 @@
-//! Which slots are unused: a stack of those given back, above a mark below which none was ever taken.
+//! Which slots are unused: stacks of those given back, above a mark below which none was ever taken.
 //!
-//! The mark keeps untouched memory untouched. The head carries a tag that every change moves, against ABA: a pop that slept while its
+//! The mark keeps untouched memory untouched. A stack's head carries a tag that every change moves, against ABA: a pop that slept while its
 //! slot was taken and given back fails. The link of a free slot lives in a word of the slot that means something else while
 //! it is taken, so a pop may read nonsense there; then the tag has moved. Beside the link is the length of the stack from there on, so that
 //! slots in use need no count of their own.
+//!
+//! Of many slots each thread has a stack of its own, and takes a run of those that were never taken: what it takes is what it gave back last, and
+//! its neighbours are its own too. Where it has none it takes the whole stack of another. Only while a stack is on its way from one thread to the other, or
+//! a slot from the mark to a run, a third may find nothing although there is something; of few slots there is one stack, and this cannot be.
 //!
 //! Pairs: `take` (Acquire) with `give` (Release): who takes a slot sees what was done to it before. `take`'s Release fence with the
 //! Acquire fence of a reader's recheck: who reads a word that was stored after the slot was taken sees that the count of whoever had
 //! the slot before has moved, also where the slot has no count of its own.
 
+use super::alone::{self, Alone, SHARES, apart};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// From so many slots on, threads have stacks of their own.
+const MANY: u32 = 1 << 16;
+
+/// Slots that a thread takes from the mark at once, where it has a stack of its own.
+const RUN: u32 = 64;
 
 /// Slot numbers start at 1; 0 is none.
 pub(crate) struct FreeList {
-    /// `tag << 32 | slot`.
-    head: AtomicU64,
-    /// The lowest slot never taken.
-    fresh: AtomicU32,
+    stacks: Box<[Alone<Stack>]>,
+    /// The lowest slot never taken, nor in a run.
+    fresh: Alone<AtomicU32>,
     /// One past the last slot.
     end: u32,
+}
+
+struct Stack {
+    /// `tag << 32 | slot`.
+    head: AtomicU64,
+    /// Slots that were never taken, reserved here: `end << 32 | next`; none if they are equal.
+    run: AtomicU64,
 }
 
 impl FreeList {
     /// Slots 1 to `capacity`.
     pub(crate) fn new(capacity: u32) -> FreeList {
-        FreeList { head: AtomicU64::new(0), fresh: AtomicU32::new(1), end: capacity + 1 }
+        FreeList::with_stacks(capacity, if capacity < MANY { 1 } else { SHARES })
+    }
+
+    pub(super) fn with_stacks(capacity: u32, stacks: usize) -> FreeList {
+        let stack = || Stack { head: AtomicU64::new(0), run: AtomicU64::new(0) };
+        FreeList { stacks: apart(stacks, stack), fresh: Alone(AtomicU32::new(1)), end: capacity + 1 }
     }
 
     /// A slot, or `None` if all are in use. `link` is the word of a slot that holds its link.
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
-        let slot = self.pop(link).or_else(|| self.take_fresh())?;
+        let mine = alone::mine(&self.stacks);
+        let slot = mine.pop(&link).or_else(|| self.take_fresh(mine, &link)).or_else(|| self.take_over(mine, &link))?;
         fence(Ordering::Release);
         Some(slot)
     }
 
-    /// The slot that would be taken now, or 0: a guess.
+    /// The slot that this thread would take now, or 0: a guess.
     pub(crate) fn next(&self) -> u32 {
-        self.head.load(Ordering::Relaxed) as u32
+        alone::mine(&self.stacks).head.load(Ordering::Relaxed) as u32
     }
 
-    fn pop<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
+    /// From the run, or from the mark, with a new run behind it.
+    fn take_fresh<'a>(&self, mine: &Stack, link: &impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
+        if let Some(slot) = mine.take_of_run() {
+            return Some(slot);
+        }
+        let length = if self.stacks.len() == 1 { 1 } else { RUN };
+        let more = |fresh| (fresh < self.end).then_some(self.end.min(fresh + length));
+        let first = self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        let end = self.end.min(first + length);
+        if first + 1 < end && !mine.begin_run(first + 1, end) {
+            // Another thread that shares the stack has begun one.
+            (first + 1..end).for_each(|slot| mine.push(slot, link));
+        }
+        Some(first)
+    }
+
+    /// The stack of another, or a slot of his run.
+    #[cold]
+    fn take_over<'a>(&self, mine: &Stack, link: &impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
+        let others = self.stacks.iter().filter(|other| !std::ptr::eq(&***other, mine));
+        others
+            .clone()
+            .find_map(|other| other.take_all(mine, link))
+            .or_else(|| others.clone().find_map(|other| other.take_of_run()))
+    }
+
+    /// Gives a slot back; nobody else may hold it.
+    pub(crate) fn give<'a>(&self, slot: u32, link: impl Fn(u32) -> &'a AtomicU64) {
+        alone::mine(&self.stacks).push(slot, &link);
+    }
+
+    /// One past the highest slot that was ever taken, or is in a run.
+    pub(crate) fn touched(&self) -> u32 {
+        self.fresh.load(Ordering::Relaxed)
+    }
+
+    /// Slots in use; where others take and give meanwhile, about so many. `link` as in [`take`](Self::take).
+    pub(crate) fn used<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> u32 {
+        let unused: u32 = self.stacks.iter().map(|stack| stack.unused(&link)).sum();
+        (self.touched() - 1).saturating_sub(unused)
+    }
+
+    /// Slots there are.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.end - 1
+    }
+}
+
+impl Stack {
+    fn pop<'a>(&self, link: &impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             let slot = head as u32;
@@ -54,14 +126,7 @@ impl FreeList {
         }
     }
 
-    fn take_fresh(&self) -> Option<u32> {
-        let end = self.end;
-        let more = |fresh| (fresh < end).then_some(fresh + 1);
-        self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()
-    }
-
-    /// Gives a slot back; nobody else may hold it.
-    pub(crate) fn give<'a>(&self, slot: u32, link: impl Fn(u32) -> &'a AtomicU64) {
+    fn push<'a>(&self, slot: u32, link: &impl Fn(u32) -> &'a AtomicU64) {
         // Acquire: the length is read from the slot that was given before.
         let mut head = self.head.load(Ordering::Acquire);
         loop {
@@ -75,30 +140,98 @@ impl FreeList {
         }
     }
 
-    /// One past the highest slot that was ever taken.
-    pub(crate) fn touched(&self) -> u32 {
-        self.fresh.load(Ordering::Relaxed)
+    /// Takes all of this stack: one slot is returned, the others become those of `to`, where it is empty.
+    fn take_all<'a>(&self, to: &Stack, link: &impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
+        let mut head = self.head.load(Ordering::Acquire);
+        loop {
+            if head as u32 == 0 {
+                return None;
+            }
+            match self.head.compare_exchange_weak(head, retagged(head, 0), Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => break,
+                Err(other) => head = other,
+            }
+        }
+        let next_of = |slot: u32| link(slot).load(Ordering::Relaxed) as u32;
+        let slot = head as u32;
+        let mut rest = next_of(slot);
+        let empty = to.head.load(Ordering::Relaxed);
+        // The lengths beside the links are right as they are: below is nothing.
+        let handed_over = empty as u32 == 0
+            && to.head.compare_exchange(empty, retagged(empty, rest), Ordering::Release, Ordering::Relaxed).is_ok();
+        while !handed_over && rest != 0 {
+            let below = next_of(rest);
+            to.push(rest, link);
+            rest = below;
+        }
+        Some(slot)
     }
 
-    /// Slots in use. `link` as in [`take`](Self::take).
-    pub(crate) fn used<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> u32 {
+    fn take_of_run(&self) -> Option<u32> {
+        let next = |run: u64| (run as u32 != (run >> 32) as u32).then_some(run + 1);
+        self.run.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().map(|run| run as u32)
+    }
+
+    /// False if there is a run already.
+    fn begin_run(&self, next: u32, end: u32) -> bool {
+        let begin = |run: u64| (run as u32 == (run >> 32) as u32).then_some(u64::from(end) << 32 | u64::from(next));
+        self.run.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin).is_ok()
+    }
+
+    /// Slots in the stack and in the run.
+    fn unused<'a>(&self, link: &impl Fn(u32) -> &'a AtomicU64) -> u32 {
+        let run = self.run.load(Ordering::Relaxed);
+        let in_run = (run >> 32) as u32 - run as u32;
         loop {
             let head = self.head.load(Ordering::Acquire);
             let slot = head as u32;
-            let unused = if slot == 0 { 0 } else { (link(slot).load(Ordering::Relaxed) >> 32) as u32 };
+            let length = if slot == 0 { 0 } else { (link(slot).load(Ordering::Relaxed) >> 32) as u32 };
             fence(Ordering::Acquire);
             if self.head.load(Ordering::Relaxed) == head {
-                return (self.touched() - 1).saturating_sub(unused);
+                return in_run + length;
             }
         }
-    }
-
-    /// Slots there are.
-    pub(crate) fn capacity(&self) -> u32 {
-        self.end - 1
     }
 }
 
 fn retagged(head: u64, slot: u32) -> u64 {
     ((head >> 32).wrapping_add(1) << 32) | u64::from(slot)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn every_slot_has_one_taker_and_none_is_lost() {
+        const SLOTS: u32 = 1000;
+        let rounds = if cfg!(miri) { 3 } else { 300 };
+        let free = FreeList::with_stacks(SLOTS, 4);
+        let links: Vec<AtomicU64> = (0..=SLOTS).map(|_| AtomicU64::new(0)).collect();
+        let link = |slot: u32| &links[slot as usize];
+        let taken = Mutex::new(HashSet::new());
+        std::thread::scope(|scope| {
+            for thread in 0..6 {
+                let (free, taken) = (&free, &taken);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let slots: Vec<u32> = (0..1 + (thread * 31 + round) % 170).filter_map(|_| free.take(link)).collect();
+                        for slot in &slots {
+                            assert!((1..=SLOTS).contains(slot) && taken.lock().unwrap().insert(*slot), "slot {slot} twice");
+                        }
+                        for slot in slots {
+                            assert!(taken.lock().unwrap().remove(&slot));
+                            free.give(slot, link);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(free.used(link), 0);
+        let all: HashSet<u32> = std::iter::from_fn(|| free.take(link)).collect();
+        assert_eq!((all.len(), free.used(link), free.capacity()), (SLOTS as usize, SLOTS, SLOTS));
+    }
 }

@@ -8,11 +8,13 @@
 //! - [`side`]: chains of lines for long names and link bodies;
 //! - [`dir_lock`]: a reader-writer lock of four bytes;
 //! - [`budget`]: how many of each a budget buys;
-//! - [`reclaim`]: what to evict when none is left.
+//! - [`reclaim`]: what to evict when none is left;
+//! - [`alone`]: how threads are kept from writing to one line.
 //!
 //! Invariant: a slot is never freed and never changes its type, and its sequence count is never set back. So a reader with
 //! a stale handle reads something, notices, and starts again.
 
+pub(crate) mod alone;
 pub(crate) mod budget;
 pub(crate) mod dir_lock;
 pub(crate) mod free_list;

@@ -127,7 +127,12 @@ fn child<'a, C: Config, T: Text>(
 fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest) -> Option<Cursor<'a>> {
     let name = component::next(text, rest, &env.keys);
     let hash = env.keys.in_directory(name.hash, parent.0);
-    env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name))
+    let found = env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name));
+    if found.is_none() {
+        // What is not there is about to be made: then this is read, too. Here it is waited for together with the table's line, and not after it.
+        std::hint::black_box(env.core.uses.peek(hash));
+    }
+    found
 }
 
 /// A function and not a closure, since a closure cannot be made to be inlined.

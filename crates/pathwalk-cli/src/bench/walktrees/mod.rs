@@ -1,14 +1,17 @@
-//! `pathwalk bench walktrees`: what can be asked for, and the run; `show` has the tables and the JSON.
+//! `pathwalk bench walktrees`: what can be asked for, and the run; `show` has the tables and the JSON of a walk, `probes` of what is compared.
 
+mod probes;
 mod show;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args as ClapArgs, ValueEnum, value_parser};
+use pathwalk_bench::walktrees::held::{Holding, Waits, hold};
 use pathwalk_bench::walktrees::trees::{self, Trees};
-use pathwalk_bench::walktrees::{Plan, Probe, Room, Shape, Which, Who, run as walk};
+use pathwalk_bench::walktrees::{Plan, Probe, Report, Room, Shape, Which, Who, run as walk};
 
 use crate::output;
 
@@ -22,6 +25,10 @@ const MOST_ENTRIES: u64 = (1 << 31) - 1;
 const MOST_ROUNDS: i64 = 100_000;
 /// Over files of the host the contestants take turns so often.
 const ROUNDS_WITH_KERNEL: u32 = 3;
+/// Longest sleep with a lock that may be asked for, in milliseconds.
+const LONGEST_HOLD: i64 = 10_000;
+/// How often the lock is held in one turn.
+const HOLDS: u32 = 50;
 
 const EXAMPLES: &str = "\
 What does an entry cost, how much memory does it take, and does the budget hold? Each of T threads asks for every file of a tree of its
@@ -35,6 +42,9 @@ Examples:
   pathwalk bench walktrees --budget 64M                          what eviction costs
   pathwalk bench walktrees --fs host:/var/tmp/trees --make --files 100
                                                                  200,000 real files, made first, beside the kernel
+  pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 5 --hold 10
+                                                                 what a lock before the first look costs, and what it costs if
+                                                                 its holder sleeps
   pathwalk bench walktrees --json | jq '.runs[0].bytes_per_cached_file'
 
 What the figures say:
@@ -47,15 +57,19 @@ What the figures say:
                    first caches only: later ones are made of memory that the allocator kept
   bytes a file     what it has grown by, for each cached inode, all included: tables, locks, the file system's own memory
   held             in no sample, some hundred a second, were more slots in use than there are, or was more memory resident than the
-                   budget allows (what the file system says it holds is not part of the budget)";
+                   budget allows (what the file system says it holds is not part of the budget)
+
+With --hold MS, threads also probe for one inode that is cached, every half millisecond, while another takes the lock of its bucket again
+and again and sleeps with it for MS milliseconds. A wait counts for all probes that would have begun during it, too; \"during\" are the probes
+that began and ended while the lock was held.";
 
 /// Many threads, each asking for every file of a tree of its own, by path: cold and warm, within a budget
 #[derive(ClapArgs, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WalktreesArgs {
-    /// How many threads walk at once
-    #[arg(long, value_name = "T", default_value_t = 20, value_parser = value_parser!(u32).range(1..=MOST_THREADS))]
-    threads: u32,
+    /// How many threads walk at once; several numbers are walked with one after the other
+    #[arg(long, value_name = "T", value_delimiter = ',', default_value = "20", value_parser = value_parser!(u32).range(1..=MOST_THREADS))]
+    threads: Vec<u32>,
     /// Directories of each thread
     #[arg(long, value_name = "D", default_value_t = 100, value_parser = value_parser!(u32).range(1..=MOST_IN_ONE))]
     dirs: u32,
@@ -80,9 +94,19 @@ pub(crate) struct WalktreesArgs {
     /// How often all take their turns, each with empty caches [default: 3 beside the kernel, else 1]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     rounds: Option<u32>,
+    /// Also time probes of a bucket whose lock is held by somebody who sleeps for so many milliseconds
+    #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=LONGEST_HOLD as u64))]
+    hold: Option<u64>,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
+}
+
+/// What came out.
+struct Outcome {
+    /// For each number of threads.
+    walked: Vec<(Plan, Report)>,
+    held: Option<(Holding, Vec<Waits>)>,
 }
 
 /// A [`Probe`] as an argument.
@@ -107,52 +131,84 @@ impl From<ProbeArg> for Probe {
 }
 
 impl WalktreesArgs {
-    fn plan(&self) -> anyhow::Result<Plan> {
+    /// One for each number of threads.
+    fn plans(&self) -> anyhow::Result<Vec<Plan>> {
         let room = match (self.budget, self.entries) {
             (Some(bytes), _) => Room::Bytes(bytes),
             (None, Some(entries)) => Room::Entries(entries),
             (None, None) => Room::All,
         };
         let usual = if self.fs == Trees::Synth { 1 } else { ROUNDS_WITH_KERNEL };
-        let mut probes: Vec<Probe> = Vec::new();
-        for probe in self.probe.iter().map(|probe| Probe::from(*probe)) {
-            if probes.contains(&probe) {
-                bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
-            }
-            probes.push(probe);
+        let probes: Vec<_> = self.probe.iter().map(|probe| Probe::from(*probe)).collect();
+        if let Some(probe) = twice(&probes) {
+            bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
         }
-        Ok(Plan {
-            shape: Shape::new(self.threads, self.dirs, self.files)?,
-            room,
-            trees: self.fs.clone(),
-            probes,
-            rounds: self.rounds.unwrap_or(usual),
-        })
+        if let Some(threads) = twice(&self.threads) {
+            bail!("{threads} threads are asked for twice: name each number once, --rounds repeats them all");
+        }
+        let plan = |threads: &u32| {
+            let shape = Shape::new(*threads, self.dirs, self.files)?;
+            let rounds = self.rounds.unwrap_or(usual);
+            Ok(Plan { shape, room, trees: self.fs.clone(), probes: probes.clone(), rounds })
+        };
+        self.threads.iter().map(plan).collect()
     }
+
+    /// The walks' numbers of threads, probes and rounds.
+    fn holding(&self, plans: &[Plan]) -> Option<Holding> {
+        let (hold, plan) = (Duration::from_millis(self.hold?), plans.first()?);
+        let (probes, rounds) = (plan.probes.clone(), plan.rounds);
+        Some(Holding { threads: self.threads.clone(), probes, hold, holds: HOLDS, rounds })
+    }
+}
+
+/// The first that is there once more behind itself.
+fn twice<T: PartialEq>(all: &[T]) -> Option<&T> {
+    all.iter().enumerate().find(|(at, one)| all[at + 1..].contains(one)).map(|(_, one)| one)
 }
 
 /// Runs it and prints what came out.
 pub(super) fn run(args: &WalktreesArgs) -> anyhow::Result<ExitCode> {
-    let plan = args.plan()?;
+    let plans = args.plans()?;
+    let holding = args.holding(&plans);
     if args.make {
-        make(&plan)?;
+        // The tree for most threads has the others' in it.
+        plans.iter().max_by_key(|plan| plan.shape.threads()).map_or(Ok(()), make)?;
     }
-    let bar = output::progress(plan.lookups(), "", "files");
-    let mut now = None;
-    let report = walk(&plan, &mut |who, which, done| {
-        if now.replace((who, which)) != Some((who, which)) {
-            bar.set_message(doing(who, which));
-        }
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    let report = report?;
+    let walked = walk_all(plans)?;
+    let outcome = Outcome { walked, held: holding.map(hold_all).transpose()? };
     if args.json {
-        output::print_json(&show::json(&plan, &report))?;
+        output::print_json(&probes::json(&outcome))?;
     } else {
-        output::print(&show::text(&plan, &report))?;
+        output::print(&probes::text(&outcome))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn walk_all(plans: Vec<Plan>) -> anyhow::Result<Vec<(Plan, Report)>> {
+    let bar = output::progress(plans.iter().map(Plan::lookups).fold(0, u64::saturating_add), "", "files");
+    let mut before = 0;
+    let walked = plans.into_iter().map(|plan| {
+        let mut now = None;
+        let report = walk(&plan, &mut |who, which, done| {
+            if now.replace((who, which)) != Some((who, which)) {
+                bar.set_message(doing(who, which));
+            }
+            bar.set_position(before + done);
+        });
+        before += plan.lookups();
+        Ok((plan, report?))
+    });
+    let walked = walked.collect();
+    bar.finish_and_clear();
+    walked
+}
+
+fn hold_all(holding: Holding) -> anyhow::Result<(Holding, Vec<Waits>)> {
+    let bar = output::progress(holding.turns(), "probing while the lock is held", "turns");
+    let waits = hold(&holding, &mut |done| bar.set_position(done));
+    bar.finish_and_clear();
+    Ok((holding, waits?))
 }
 
 fn make(plan: &Plan) -> anyhow::Result<()> {
@@ -210,23 +266,43 @@ mod tests {
         }
     }
 
+    fn planned(args: &[&str]) -> Plan {
+        let mut plans = parsed(args).unwrap().plans().unwrap();
+        assert_eq!(plans.len(), 1);
+        plans.remove(0)
+    }
+
+    #[test]
+    fn several_numbers_of_threads_are_several_walks() {
+        let args = parsed(&["--threads", "1,2,20", "--probe", "locked,lockfree", "--rounds", "4", "--hold", "7"]).unwrap();
+        let plans = args.plans().unwrap();
+        assert!(plans.iter().map(|plan| plan.shape.threads()).eq([1, 2, 20]));
+        let probes = vec![Probe::Locked, Probe::LockFree];
+        assert!(plans.iter().all(|plan| plan.probes == probes && plan.rounds == 4));
+        let expected = Holding { threads: vec![1, 2, 20], probes, hold: Duration::from_millis(7), holds: HOLDS, rounds: 4 };
+        assert_eq!(args.holding(&plans), Some(expected));
+        assert_eq!(parsed(&[]).unwrap().holding(&plans), None);
+    }
+
     #[test]
     fn what_is_asked_for_is_planned() {
-        let plan = parsed(&[]).unwrap().plan().unwrap();
+        let plan = planned(&[]);
         assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(20, 100, 1000).unwrap(), Room::All, 1));
         assert_eq!((plan.trees, plan.probes), (Trees::Synth, vec![Probe::LockFree]));
         let line = "--threads 2 --dirs 3 --files 4 --entries 5 --probe global,lockfree --fs host:/a:b";
-        let plan = parsed(&line.split(' ').collect::<Vec<_>>()).unwrap().plan().unwrap();
+        let plan = planned(&line.split(' ').collect::<Vec<_>>());
         assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(2, 3, 4).unwrap(), Room::Entries(5), 3));
         assert_eq!((plan.trees, plan.probes), (Trees::Host("/a:b".into()), vec![Probe::Global, Probe::LockFree]));
         for (text, bytes) in [("12345", 12345), ("64K", 64 << 10), ("3M", 3 << 20), ("4G", 4 << 30), ("1T", 1 << 40)] {
-            assert_eq!(parsed(&["--budget", text]).unwrap().plan().unwrap().room, Room::Bytes(bytes), "{text}");
+            assert_eq!(planned(&["--budget", text]).room, Room::Bytes(bytes), "{text}");
         }
     }
 
     #[test]
     fn bad_arguments_are_refused() {
-        let cases: [(&[&str], &str); 15] = [
+        let cases: [(&[&str], &str); 17] = [
+            (&["--threads", "1,0"], "threads"),
+            (&["--hold", "0"], "hold"),
             (&["--threads", "0"], "threads"),
             (&["--threads", "1025"], "threads"),
             (&["--dirs", "-1"], "-1"),
@@ -250,8 +326,9 @@ mod tests {
         let refused = |args: &[&str]| run(&parsed(args).unwrap()).unwrap_err().to_string();
         assert!(refused(&["--make"]).contains("--fs host:DIR"));
         assert!(refused(&["--probe", "global,global"]).contains("\"global\" is asked for twice"));
+        assert!(refused(&["--threads", "2,1,2"]).contains("2 threads are asked for twice"));
         assert!(refused(&["--budget", "1K"]).contains("1024 bytes"));
         let most = ["--threads", "1024", "--dirs", "100000000", "--files", "100000000", "--probe", "lockfree"];
-        assert!(parsed(&most).unwrap().plan().is_ok(), "10 million million million can still be numbered");
+        assert!(parsed(&most).unwrap().plans().is_ok(), "10 million million million can still be numbered");
     }
 }

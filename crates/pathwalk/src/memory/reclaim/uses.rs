@@ -11,6 +11,7 @@
 //! each other, so `Relaxed`: if one is read while it changes, another slot is looked at first.
 
 use crate::dcache::dentry::DentryId;
+use crate::memory::alone::Alone;
 use crate::sync::{AtomicU8, AtomicU32, Ordering, zeroed};
 
 /// The slot is in use.
@@ -48,40 +49,18 @@ pub(super) enum Half {
     Main,
 }
 
-/// A word that many threads write, away from others.
-#[repr(align(128))]
-struct Alone(AtomicU32);
-
-impl Alone {
-    fn new() -> Alone {
-        Alone(AtomicU32::new(0))
-    }
-
-    fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn take(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// See the module.
 pub(crate) struct Uses {
     bytes: Box<[AtomicU8]>,
     ghosts: Box<[AtomicU32]>,
     /// Where the hands stand: over new and promoted dentries, of any kind and absent.
-    hands: [[Alone; 2]; 2],
+    hands: [[Alone<AtomicU32>; 2]; 2],
     /// Slots in the sample are those whose number, scattered, is not above this.
     sample: u32,
     /// Of the sample.
-    new: Alone,
-    new_absent: Alone,
-    absent: Alone,
+    new: Alone<AtomicU32>,
+    new_absent: Alone<AtomicU32>,
+    absent: Alone<AtomicU32>,
 }
 
 impl Uses {
@@ -90,10 +69,10 @@ impl Uses {
             bytes: zeroed(capacity as usize + 1)?,
             ghosts: zeroed(capacity as usize / DENTRIES_A_GHOST as usize + 1)?,
             sample: if capacity < MANY_SLOTS { u32::MAX } else { u32::MAX / SLOTS_A_SAMPLED },
-            hands: std::array::from_fn(|_| std::array::from_fn(|_| Alone::new())),
-            new: Alone::new(),
-            new_absent: Alone::new(),
-            absent: Alone::new(),
+            hands: std::array::from_fn(|_| std::array::from_fn(|_| Alone::default())),
+            new: Alone::default(),
+            new_absent: Alone::default(),
+            absent: Alone::default(),
         })
     }
 
@@ -110,6 +89,11 @@ impl Uses {
         if in_sample {
             self.count(0, byte);
         }
+    }
+
+    /// What stands in the place of a name with this hash: so that it is near when the dentry begins.
+    pub(crate) fn peek(&self, hash: u64) -> u32 {
+        self.ghosts[self.place(hash)].load(Ordering::Relaxed)
     }
 
     /// It stands for an absent name by now, or no more. The caller has a pin on it.
@@ -157,14 +141,14 @@ impl Uses {
     pub(super) fn too_many_new(&self, kind: Kind) -> bool {
         const SHARE: u32 = 6;
         match kind {
-            Kind::Any => self.new.get() >= self.sampled() / SHARE,
-            Kind::Absent => self.new_absent.get() >= self.absent.get() / SHARE,
+            Kind::Any => self.new.load(Ordering::Relaxed) >= self.sampled() / SHARE,
+            Kind::Absent => self.new_absent.load(Ordering::Relaxed) >= self.absent.load(Ordering::Relaxed) / SHARE,
         }
     }
 
     /// Whether absent names have the half that they may have.
     pub(super) fn too_many_absent(&self) -> bool {
-        self.absent.get() >= self.sampled() / 2
+        self.absent.load(Ordering::Relaxed) >= self.sampled() / 2
     }
 
     /// How many slots are in the sample.
@@ -181,7 +165,7 @@ impl Uses {
     /// The next `piece` slots below `end` for a hand: nobody else gets them in this round.
     pub(super) fn next(&self, kind: Kind, half: Half, piece: u32, end: u32) -> impl Iterator<Item = DentryId> + use<> {
         let hand = &self.hands[usize::from(kind == Kind::Absent)][usize::from(half == Half::Main)];
-        let begin = hand.0.fetch_add(piece, Ordering::Relaxed);
+        let begin = hand.fetch_add(piece, Ordering::Relaxed);
         (0..piece).map(move |at| DentryId(begin.wrapping_add(at) % end.max(1)))
     }
 
@@ -211,9 +195,9 @@ impl Uses {
     fn count(&self, before: u8, after: u8) {
         let is_new = |byte: u8| byte & (LIVE | MAIN) == LIVE;
         let is_absent = |byte: u8| byte & ABSENT != 0;
-        let turn = |count: &Alone, was: bool, is: bool| match (was, is) {
-            (false, true) => count.add(),
-            (true, false) => count.take(),
+        let turn = |count: &AtomicU32, was: bool, is: bool| match (was, is) {
+            (false, true) => _ = count.fetch_add(1, Ordering::Relaxed),
+            (true, false) => _ = count.fetch_sub(1, Ordering::Relaxed),
             _ => {}
         };
         turn(&self.new, is_new(before), is_new(after));
@@ -235,7 +219,7 @@ mod tests {
     const HASH: u64 = 0x1234_5678_9abc_def0;
 
     fn counts(uses: &Uses) -> [u32; 3] {
-        [&uses.new, &uses.new_absent, &uses.absent].map(Alone::get)
+        [&uses.new, &uses.new_absent, &uses.absent].map(|count| count.load(Ordering::Relaxed))
     }
 
     #[test]
