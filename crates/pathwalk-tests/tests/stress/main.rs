@@ -11,6 +11,8 @@ mod world;
 
 use std::time::{Duration, Instant};
 
+use pathwalk::{BuildError, Vfs};
+use pathwalk_memfs::MemFs;
 use readers::Reader;
 use world::{Eviction, World};
 
@@ -61,6 +63,14 @@ fn storm(budget: u64, eviction: Eviction) {
 #[test]
 fn in_a_cache_that_is_much_too_small() {
     storm(BUDGET, Eviction::Everything);
+}
+
+/// Hardly anything is ever found in it: it has room for 64 names, of which the threads pin a good part at any time.
+#[test]
+fn in_the_smallest_cache_there_can_be() {
+    let refused = Vfs::builder().budget(0).build(MemFs::new());
+    let Err(BuildError::BudgetTooSmall { least, .. }) = refused else { panic!("a budget of nothing: {refused:?}") };
+    storm(least, Eviction::Everything);
 }
 
 /// Most walks go through without a lock, beside those that change what they read.
