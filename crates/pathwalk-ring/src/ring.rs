@@ -154,6 +154,10 @@ impl std::fmt::Debug for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
+        if self.outstanding == self.done.len() + self.timeouts.len() {
+            // Nothing is with the pool.
+            return;
+        }
         self.completions.abandon();
         drop(self.pool.withdraw(self.completions.owner));
     }
