@@ -1,5 +1,5 @@
-//! What a cached `stat` costs an async task: through the async face, through a ring, and by `tokio::fs::metadata` and `std::fs::metadata` on the same file, in
-//! rounds that take turns.
+//! What a cached `stat` costs an async task: through the async face, through a ring, and by `tokio::fs::metadata` and `std::fs::metadata` on the
+//! same file, in rounds that take turns.
 //!
 //! ```sh
 //! cargo run --release -p pathwalk-ring --example stat_beside_tokio [FILE]

@@ -4,6 +4,7 @@
 //! ring whose clock says that it is over.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use pathwalk::Errno;
@@ -74,14 +75,30 @@ impl Completions {
         }
     }
 
-    /// A worker has completed something. Foreign code: not to be called under a lock.
-    pub(crate) fn notify(&self) {
+    /// A worker has completed something.
+    fn notify(&self) {
         if let Some(notify) = &self.notify {
-            notify();
+            // Foreign code: outside of all locks, and the worker goes on.
+            _ = catch_unwind(AssertUnwindSafe(notify));
         }
     }
 
-    /// Completes an entry. Its time limit, if it has one that is not over, is cancelled.
+    /// Completes an entry, as a worker.
+    pub(crate) fn tell(&self, link: &Link<'_>, result: Result<Value, Errno>) {
+        self.answer(link, result);
+        self.notify();
+    }
+
+    /// The same if it was not begun before its time was over.
+    pub(crate) fn tell_expired(&self, link: &Link<'_>) -> bool {
+        let is_expired = self.expire(link);
+        if is_expired {
+            self.notify();
+        }
+        is_expired
+    }
+
+    /// Completes an entry, perhaps under the pool's lock. Its time limit, if it has one that is not over, is cancelled.
     pub(crate) fn answer(&self, link: &Link<'_>, result: Result<Value, Errno>) {
         let mut queue = self.queue.lock();
         queue.answer(link, result);

@@ -18,6 +18,14 @@ pub(crate) struct Pending {
     pool: Pool,
     owner: u64,
     answer: Arc<Mutex<Slot>>,
+    state: State,
+}
+
+/// Whether there is something to take back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Answered,
 }
 
 /// Where worker and future meet.
@@ -30,7 +38,7 @@ struct Slot {
 impl Pending {
     pub(crate) fn new(pool: &Pool, context: &Arc<Context>, op: Op<'static>, missing: Option<MissingName>) -> Pending {
         let (owner, answer) = (unique(), Arc::default());
-        let pending = Pending { pool: pool.clone(), owner, answer: Arc::clone(&answer) };
+        let pending = Pending { pool: pool.clone(), owner, answer: Arc::clone(&answer), state: State::Waiting };
         let work = Single { tag: Tag::new(owner, Ids::One(0)), context: context.clone(), op, answer };
         pool.take_in(Punted { work: Box::new(work), missing });
         pending
@@ -40,21 +48,29 @@ impl Pending {
 impl Future for Pending {
     type Output = Result<Value, Errno>;
 
-    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let mut slot = self.answer.lock();
         if let Some(answer) = slot.answer.take() {
+            drop(slot);
+            self.state = State::Answered;
             return Poll::Ready(answer);
         }
-        if !slot.waker.as_ref().is_some_and(|waker| waker.will_wake(task.waker())) {
-            slot.waker = Some(task.waker().clone());
+        if slot.waker.as_ref().is_some_and(|waker| waker.will_wake(task.waker())) {
+            return Poll::Pending;
         }
+        let other = slot.waker.replace(task.waker().clone());
+        // Foreign code: outside of the lock.
+        drop(slot);
+        drop(other);
         Poll::Pending
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        drop(self.pool.withdraw(self.owner));
+        if self.state == State::Waiting {
+            drop(self.pool.withdraw(self.owner));
+        }
     }
 }
 

@@ -31,3 +31,14 @@ pub use op::{Offset, Op, Removal};
 pub use pool::{Pool, PoolBuilder, PoolStats};
 pub use queue::{Full, SubmissionQueue};
 pub use ring::{Ring, RingBuilder};
+
+#[cfg(not(shuttle))]
+const _: () = {
+    const fn sent<T: Send>() {}
+    const fn shared<T: Send + Sync>() {}
+    sent::<Ring>();
+    sent::<SubmissionQueue<'_>>();
+    sent::<Completion>();
+    shared::<AsyncContext>();
+    shared::<Pool>();
+};

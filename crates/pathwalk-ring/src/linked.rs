@@ -72,11 +72,7 @@ impl Work for Linked {
 
     fn retry(self: Box<Self>) -> Option<Punted> {
         let Linked { ring, context, tag, chain } = *self;
-        let mut answer = |link: &_, result| {
-            ring.answer(link, result);
-            ring.notify();
-        };
-        let (mut chain, missing) = chain.advance(&context, &mut answer)?;
+        let (mut chain, missing) = chain.advance(&context, &mut |link, result| ring.tell(link, result))?;
         if chain.head.limit.is_some_and(|limit| limit.is_unarmed()) {
             ring.arm(&mut chain.head);
         }
@@ -89,34 +85,25 @@ impl Work for Linked {
         if ring.is_abandoned() {
             return None;
         }
-        let mut answer = |link: &_, result| {
-            ring.answer(link, result);
-            ring.notify();
-        };
-        let is_complete = if chain.head.is_overdue() && ring.expire(&chain.head) {
-            ring.notify();
+        let is_complete = if chain.head.is_overdue() && ring.tell_expired(&chain.head) {
             false
         } else {
             let op = std::mem::replace(&mut chain.head.entry.op, Op::Nop);
             let outcome = op.run(&context);
             let is_complete = outcome.is_complete();
-            answer(&chain.head, outcome.result);
+            ring.tell(&chain.head, outcome.result);
             is_complete
         };
-        let mut chain = chain.go_on(is_complete, &mut answer)?;
+        let mut chain = chain.go_on(is_complete, &mut |link, result| ring.tell(link, result))?;
         ring.arm(&mut chain.head);
         Some(Box::new(Linked { ring, context, tag, chain }))
     }
 
     fn fail(self: Box<Self>, errno: Errno) {
-        let mut answer = |link: &_, result| {
-            self.ring.answer(link, result);
-            self.ring.notify();
-        };
         let mut left = Some(self.chain);
         while let Some(chain) = left {
-            answer(&chain.head, Err(errno));
-            left = chain.go_on(false, &mut answer);
+            self.ring.tell(&chain.head, Err(errno));
+            left = chain.go_on(false, &mut |link, result| self.ring.tell(link, result));
         }
     }
 }

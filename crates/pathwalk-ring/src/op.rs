@@ -161,8 +161,8 @@ pub enum Op<'p> {
         /// How long.
         after: Duration,
     },
-    /// A time limit for the entry before it, which has [`LINK`](crate::EntryFlags::LINK); counted from when that entry may start. If it is over before that
-    /// entry has begun, that completes with `ECANCELED` and this one with `ETIME`; if that entry runs, it goes on, and this one
+    /// A time limit for the entry before it, which has [`LINK`](crate::EntryFlags::LINK); counted from when that entry may start. If it is over
+    /// before that entry has begun, that completes with `ECANCELED` and this one with `ETIME`; if that entry runs, it goes on, and this one
     /// completes with `EALREADY`. Else this one completes with `ECANCELED`. `EINVAL` if there is no entry before it, or that is one like this.
     LinkTimeout {
         /// How long.

@@ -6,8 +6,8 @@ use pathwalk::Errno;
 
 use crate::Entry;
 
-/// Entries to be submitted together. Made by [`Ring::queue`](crate::Ring::queue); as long as the ring was told to make them. It is the caller's own, so
-/// entries may borrow their paths until they are submitted. Source: the submission queue of `io_uring_setup(2)`.
+/// Entries to be submitted together. Made by [`Ring::queue`](crate::Ring::queue); as long as the ring was told to make them. It is the caller's
+/// own, so entries may borrow their paths until they are submitted. Source: the submission queue of `io_uring_setup(2)`.
 #[derive(Debug)]
 pub struct SubmissionQueue<'p> {
     entries: VecDeque<Entry<'p>>,

@@ -20,8 +20,8 @@ impl Ring {
         Some(completion)
     }
 
-    /// Waits until so many completions can be reaped, or all that are outstanding, if those are fewer. Returns how many can be. Source: `min_complete` of
-    /// `io_uring_enter(2)`.
+    /// Waits until so many completions can be reaped, or all that are outstanding, if those are fewer. Returns how many can be. Source:
+    /// `min_complete` of `io_uring_enter(2)`.
     pub fn wait(&mut self, at_least: usize) -> usize {
         loop {
             if let Some(ready) = self.ready(at_least) {

@@ -14,8 +14,8 @@ use crate::{Completion, Pool, SubmissionQueue};
 ///
 /// # What is true of it
 ///
-/// - Each entry that [`submit`](Self::submit) takes completes exactly once. Its place in the completion queue is kept for it when it is taken: nothing is ever
-///   dropped for want of room; a full queue is `EBUSY`.
+/// - Each entry that [`submit`](Self::submit) takes completes exactly once. Its place in the completion queue is kept for it when it is taken:
+///   nothing is ever dropped for want of room; a full queue is `EBUSY`.
 /// - What the caches can answer is answered in `submit`. The rest is done by the workers of the [`Pool`], several of a ring at once.
 /// - Completions come in any order. Entries that are not linked are not ordered: one that is answered inline may overtake one before it that a
 ///   worker does. What an entry did is seen by every entry that is submitted after its completion was reaped, and by those linked behind it.
@@ -24,8 +24,8 @@ use crate::{Completion, Pool, SubmissionQueue};
 ///
 /// # Threads
 ///
-/// All methods take `&mut self`: one thread at a time submits and reaps. The ring may be sent to another; workers complete behind its
-/// back. Time passes for a ring when its owner submits, reaps or waits: then timeouts complete. An entry whose time limit is over is not begun in any case.
+/// All methods take `&mut self`: one thread at a time submits and reaps. The ring may be sent to another; workers complete behind its back. Time
+/// passes for a ring when its owner submits, reaps or waits: then timeouts complete. An entry whose time limit is over is not begun in any case.
 ///
 /// # Dropping it
 ///
@@ -103,8 +103,8 @@ impl RingBuilder {
         RingBuilder { entries: entries.max(1), ..self }
     }
 
-    /// How many entries the completion queue has: so many may be outstanding. At least as many as a submission queue has; by default twice that. Source:
-    /// `IORING_SETUP_CQSIZE`.
+    /// How many entries the completion queue has: so many may be outstanding. At least as many as a submission queue has; by default twice that.
+    /// Source: `IORING_SETUP_CQSIZE`.
     #[must_use]
     pub fn completions(self, completions: usize) -> RingBuilder {
         RingBuilder { completions: Some(completions), ..self }
@@ -116,8 +116,9 @@ impl RingBuilder {
         RingBuilder { pool: Some(pool), ..self }
     }
 
-    /// Called by a worker after it has completed an entry, for an owner who waits elsewhere: to write to an eventfd, say. It must not block. Not called for what
-    /// completes in the owner's own calls, nor for time that passes: see [`Ring::next_timeout`]. Source: `IORING_REGISTER_EVENTFD_ASYNC`.
+    /// Called by a worker after it has completed an entry, for an owner who waits elsewhere: to write to an eventfd, say. It must not block. Not
+    /// called for what completes in the owner's own calls, nor for time that passes: see [`Ring::next_timeout`]. Source:
+    /// `IORING_REGISTER_EVENTFD_ASYNC`.
     #[must_use]
     pub fn notify(self, notify: impl Fn() + Send + Sync + 'static) -> RingBuilder {
         RingBuilder { notify: Some(Box::new(notify)), ..self }
@@ -154,6 +155,10 @@ impl std::fmt::Debug for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
+        if self.outstanding == self.done.len() + self.timeouts.len() {
+            // Nothing is with the pool.
+            return;
+        }
         self.completions.abandon();
         drop(self.pool.withdraw(self.completions.owner));
     }

@@ -12,8 +12,8 @@ use crate::{Completion, Entry, Op, Ring, SubmissionQueue, Value};
 
 impl Ring {
     /// Takes entries from the front of the queue for as long as there is room for their completions, and answers at once what the caches can
-    /// answer. Returns how many were taken; those that are left can be submitted when completions were reaped. Linked entries are taken together. Never blocks
-    /// (but see [`Pool`](crate::Pool) about starting a thread).
+    /// answer. Returns how many were taken; those that are left can be submitted when completions were reaped. Linked entries are taken together.
+    /// Never blocks (but see [`Pool`](crate::Pool) about starting a thread).
     ///
     /// `EBUSY` if there was no room for any; `EINVAL` if so many are linked that there never will be. Source: `io_uring_enter(2)`, and there `EBUSY`.
     pub fn submit(&mut self, queue: &mut SubmissionQueue<'_>) -> Result<usize, Errno> {
@@ -40,8 +40,8 @@ impl Ring {
         Ok(taken)
     }
 
-    /// Submits one entry, without a queue. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry is gone; ask
-    /// [`has_room`](Self::has_room) first.
+    /// Submits one entry, without a queue. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry
+    /// is gone; ask [`has_room`](Self::has_room) first.
     pub fn submit_one(&mut self, entry: Entry<'_>) -> Result<(), Errno> {
         if !self.has_room() {
             return Err(Errno::EBUSY);

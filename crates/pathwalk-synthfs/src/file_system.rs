@@ -90,6 +90,11 @@ impl FileSystem for SynthFs {
         Ok(Box::new(Opened { shape: self.shape, delay: self.delay, place: self.place(node)? }))
     }
 
+    /// Where an answer takes time, it is for somebody who may wait.
+    fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        if self.delay == Delay::None { self.open(node, what_for) } else { Err(Errno::EAGAIN) }
+    }
+
     fn create_unnamed(&self, _dir: &Directory<'_>, _new: &NewNode<'_>) -> Result<Node, Errno> {
         Err(Errno::EROFS)
     }

@@ -41,17 +41,16 @@ impl Context {
 ///
 /// # Cost
 ///
-/// No operation takes a lock, waits, or calls the file system (but [`open`](Self::open), which calls
-/// [`try_open`](crate::FileSystem::try_open)). An answer costs what it costs a `Context`. Source: `RESOLVE_CACHED` in `openat2(2)`, for every operation that
-/// changes nothing.
+/// No operation takes a lock, waits, or calls the file system (but [`open`](Self::open), which calls [`try_open`](crate::FileSystem::try_open)). An
+/// answer costs what it costs a `Context`. Source: `RESOLVE_CACHED` in `openat2(2)`, for every operation that changes nothing.
 #[derive(Debug)]
 pub struct Cached<'a> {
     context: &'a Context,
     missing: Cell<Option<MissingName>>,
 }
 
-/// A name that the caches know nothing about: equal for all who miss the same name in the same directory of the same `Vfs`. A hash, so others may have
-/// the same by accident; it says who may be waiting for the same answer, no more.
+/// A name that the caches know nothing about: equal for all who miss the same name in the same directory of the same `Vfs`. A hash, so others may
+/// have the same by accident; it says who may be waiting for the same answer, no more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MissingName {
     vfs: usize,
@@ -94,8 +93,8 @@ impl Cached<'_> {
         Ok(Handle::from_pinned(&self.context.vfs, found.into_id()))
     }
 
-    /// The name that kept the last operation that was `EAGAIN` from its answer, if it was a name. Whoever asks the file system for it on behalf of one
-    /// such operation does so for all of them.
+    /// The name that kept the last operation that was `EAGAIN` from its answer, if it was a name. Whoever asks the file system for it on behalf of
+    /// one such operation does so for all of them.
     pub fn missing(&self) -> Option<MissingName> {
         self.missing.get()
     }
