@@ -22,7 +22,7 @@ pub(crate) struct Waiters(Box<[Alone<Bed>]>);
 
 /// For those names whose dentries map to it.
 #[derive(Default)]
-struct Bed {
+pub(crate) struct Bed {
     /// Who are asleep, or about to be. Written under the lock.
     ///
     /// Pairs: who waits counts himself and then looks at the mark; who answers takes the mark away and then looks at the count; a SeqCst fence between
@@ -39,6 +39,30 @@ impl Waiters {
 
     fn of(&self, id: DentryId) -> &Bed {
         &self.0[id.0 as usize % STRIPES]
+    }
+}
+
+impl Bed {
+    /// Sleeps while `is_marked`.
+    pub(crate) fn sleep_while(&self, is_marked: impl Fn() -> bool) {
+        let mut held = self.lock.lock();
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while is_marked() {
+            held = wait(&self.condvar, held);
+        }
+        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A mark was taken away: wakes whoever sleeps for it, or for another.
+    pub(crate) fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.sleepers.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        // Under the lock: who saw the mark is asleep by now.
+        let _held = self.lock.lock();
+        self.condvar.notify_all();
     }
 }
 
@@ -105,14 +129,7 @@ impl Core {
             return;
         }
         self.counters.wait();
-        let bed = self.waiters.of(id);
-        let mut held = bed.lock.lock();
-        bed.sleepers.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        while self.is_asked_for(id) {
-            held = wait(&bed.condvar, held);
-        }
-        bed.sleepers.fetch_sub(1, Ordering::Relaxed);
+        self.waiters.of(id).sleep_while(|| self.is_asked_for(id));
     }
 
     fn is_asked_for(&self, id: DentryId) -> bool {
@@ -135,14 +152,7 @@ impl Asking<'_> {
     }
 
     fn wake(&self) {
-        let bed = self.core.waiters.of(self.id);
-        fence(Ordering::SeqCst);
-        if bed.sleepers.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        // Under the lock: who saw the mark is asleep by now.
-        let _held = bed.lock.lock();
-        bed.condvar.notify_all();
+        self.core.waiters.of(self.id).wake();
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct FreeList {
     end: u32,
 }
 
-struct Stack {
+/// What was given back here, and a run of what was never taken.
+pub(super) struct Stack {
     /// `tag << 32 | slot`.
     head: AtomicU64,
     /// Slots that were never taken, reserved here: `end << 32 | next`; none if they are equal.
@@ -51,7 +52,10 @@ impl FreeList {
 
     /// A slot, or `None` if all are in use. `link` is the word of a slot that holds its link.
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
-        let mine = alone::mine(&self.stacks);
+        self.take_from(alone::mine(&self.stacks), link)
+    }
+
+    pub(super) fn take_from<'a>(&self, mine: &Stack, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let slot = mine.pop(&link).or_else(|| self.take_fresh(mine, &link)).or_else(|| self.take_over(mine, &link))?;
         fence(Ordering::Release);
         Some(slot)
@@ -60,6 +64,11 @@ impl FreeList {
     /// The slot that this thread would take now, or 0: a guess.
     pub(crate) fn next(&self) -> u32 {
         alone::mine(&self.stacks).head.load(Ordering::Relaxed) as u32
+    }
+
+    #[cfg(all(test, loom))]
+    pub(super) fn stack(&self, at: usize) -> &Stack {
+        &self.stacks[at]
     }
 
     /// From the run, or from the mark, with a new run behind it.

@@ -22,7 +22,11 @@ impl Pool {
     }
 
     fn take(&self) -> Option<u32> {
-        let slot = self.free.take(|slot| &self.links[slot as usize])?;
+        self.take_from(0)
+    }
+
+    fn take_from(&self, stack: usize) -> Option<u32> {
+        let slot = self.free.take_from(self.free.stack(stack), |slot| &self.links[slot as usize])?;
         assert_eq!(self.owners[slot as usize].swap(1, SeqCst), 0, "slot {slot} has two owners");
         // A taken slot's link is its owner's to overwrite.
         self.links[slot as usize].store(0xdead_beef, Relaxed);
@@ -73,4 +77,24 @@ fn whoever_takes_a_slot_sees_what_was_done_to_it() {
         }
     };
     race(setup, [give, take], |_, _| {});
+}
+
+#[test]
+fn a_stack_that_is_taken_over_loses_no_slot() {
+    let setup = || {
+        // All are given back to the first stack.
+        let pool = Pool { free: FreeList::with_stacks(3, 2), links: words(), owners: words() };
+        let slots: Vec<_> = (0..3).map(|_| pool.take().unwrap()).collect();
+        slots.into_iter().for_each(|slot| pool.give(slot));
+        pool
+    };
+    let take_over: fn(&Pool) -> Option<u32> = |pool| pool.take_from(1);
+    // It may find nothing: the slots are on their way.
+    let take: fn(&Pool) -> Option<u32> = |pool| pool.take_from(0);
+    race(setup, [take_over, take], |pool, taken| {
+        let taken = taken.into_iter().flatten().count();
+        let left = std::iter::from_fn(|| pool.take_from(0)).count();
+        assert_eq!(taken + left, 3);
+        assert_eq!(pool.free.used(|slot| &pool.links[slot as usize]), 3);
+    });
 }

@@ -8,6 +8,7 @@
 //!
 //! What they do not do: they know nothing of dentries and inodes as a whole; see `shuttle_tests` for those.
 
+mod bed;
 mod dir_lock;
 mod free_list;
 mod icache;
