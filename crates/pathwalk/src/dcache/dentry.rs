@@ -220,7 +220,6 @@ impl Dentries {
 
     /// An unused slot: dead, and the caller's.
     pub(crate) fn take(&self) -> Option<DentryId> {
-        self.table.write_ahead();
         self.free.take(|slot| self.siblings(DentryId(slot))).map(DentryId)
     }
 

@@ -121,7 +121,6 @@ impl Inodes {
 
     /// An unused slot: dead, and the caller's.
     pub(crate) fn take(&self) -> Option<InodeId> {
-        self.table.write_ahead();
         self.free.take(|slot| &self.record(InodeId(slot))[LINKS_AUX]).map(InodeId)
     }
 

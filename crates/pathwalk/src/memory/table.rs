@@ -15,8 +15,8 @@
 //!
 //! Pairs: `put`'s Release with the reader's Acquire: who finds an entry sees its slot filled.
 
-use super::lines::{LINE, Line, Records};
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use super::lines::{Line, Records};
+use crate::sync::{AtomicU64, Ordering};
 
 const TAG: u32 = 0xff_ffff;
 const PASSED_ONE: u64 = 1 << 24;
@@ -27,19 +27,8 @@ const PER_LINE: usize = 8;
 /// Entries a line is meant to hold on average: six of eight.
 const FILL: u64 = 6;
 
-/// Lines of a page of memory, and how many pages are written to ahead of use at once.
-const PAGE: u32 = 4096 / LINE as u32;
-const PAGES_AHEAD: u32 = 4;
-
-/// In tables of fewer lines it does not matter.
-const MANY: usize = 1 << 16;
-
 /// A table.
-pub(crate) struct Table {
-    lines: Records<PER_LINE>,
-    /// The first line that was not written to ahead of use.
-    ahead: AtomicU32,
-}
+pub(crate) struct Table(Records<PER_LINE>);
 
 /// A table as a walk holds it: two registers.
 #[derive(Clone, Copy)]
@@ -53,33 +42,17 @@ impl Table {
 
     /// A table for this many keys, or `None` where there is no room.
     pub(crate) fn new(keys: u32) -> Option<Table> {
-        let lines = Records::new(Table::lines_for(keys.into()) as usize)?;
-        let ahead = if lines.all().len() < MANY { u32::MAX } else { 0 };
-        Some(Table { lines, ahead: AtomicU32::new(ahead) })
-    }
-
-    /// Writes to a few pages that may never have been written to, as long as there are any. To be called for each entry that is to come.
-    ///
-    /// A miss reads a line before anybody writes to it: then the kernel maps a page of zeros first, and takes that away from all processors when it is
-    /// written to, which costs ten times a page. A few thousand entries lie on all pages anyhow.
-    pub(crate) fn write_ahead(&self) {
-        if self.ahead.load(Ordering::Relaxed) as usize >= self.lines.all().len() {
-            return;
-        }
-        let first = self.ahead.fetch_add(PAGE * PAGES_AHEAD, Ordering::Relaxed) as usize;
-        let pages = self.lines.all().iter().skip(first).step_by(PAGE as usize).take(PAGES_AHEAD as usize);
-        // Stores what is there. (Adding 0 would be made a load.)
-        pages.for_each(|line| _ = line[0].compare_exchange(0, 0, Ordering::Relaxed, Ordering::Relaxed));
+        Records::new(Table::lines_for(keys.into()) as usize).map(Table)
     }
 
     #[inline(always)]
     pub(crate) fn view(&self) -> TableView<'_> {
-        TableView(self.lines.all())
+        TableView(self.0.all())
     }
 
     /// Where it lies.
     pub(crate) fn range(&self) -> (usize, usize) {
-        self.lines.range()
+        self.0.range()
     }
 }
 
