@@ -10,7 +10,7 @@ use std::time::Instant;
 use pathwalk::Errno;
 
 use crate::chain::{Limit, LimitState, Link};
-use crate::sync::{Condvar, Mutex, MutexGuard, wait};
+use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, wait};
 use crate::{Completion, Value};
 
 /// Shared by the owner of a ring and the workers that do its work.
@@ -21,6 +21,9 @@ pub(crate) struct Completions {
     /// The owner sleeps here.
     woken: Condvar,
     notify: Option<Notify>,
+    /// Nobody will look any more. Stored before the owner's work is withdrawn under the pool's lock; loaded after that lock, by whoever took work
+    /// later.
+    abandoned: AtomicBool,
 }
 
 /// What is called when a worker has completed something.
@@ -32,8 +35,6 @@ struct Queue {
     armed: Vec<Limit>,
     /// The owner sleeps until so many are done; 0: he does not.
     wanted: usize,
-    /// Nobody will look any more.
-    is_abandoned: bool,
 }
 
 impl Queue {
@@ -64,7 +65,7 @@ impl Queue {
 
 impl Completions {
     pub(crate) fn new(owner: u64, notify: Option<Notify>) -> Completions {
-        Completions { owner, queue: Mutex::default(), woken: Condvar::new(), notify }
+        Completions { owner, queue: Mutex::default(), woken: Condvar::new(), notify, abandoned: AtomicBool::new(false) }
     }
 
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
@@ -174,10 +175,10 @@ impl Completions {
 
     /// The ring is gone: nothing more is begun for it.
     pub(crate) fn abandon(&self) {
-        self.queue.lock().is_abandoned = true;
+        self.abandoned.store(true, Ordering::Release);
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.queue.lock().is_abandoned
+        self.abandoned.load(Ordering::Acquire)
     }
 }

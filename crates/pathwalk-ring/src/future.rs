@@ -40,7 +40,7 @@ impl Pending {
         let (owner, answer) = (unique(), Arc::default());
         let pending = Pending { pool: pool.clone(), owner, answer: Arc::clone(&answer), state: State::Waiting };
         let work = Single { tag: Tag::new(owner, Ids::One(0)), context: context.clone(), op, answer };
-        pool.take_in(Punted { work: Box::new(work), missing });
+        pool.take_in([Punted { work: Box::new(work), missing }]);
         pending
     }
 }

@@ -102,9 +102,22 @@ impl Pool {
         &self.0.0
     }
 
-    /// Takes work in.
-    pub(crate) fn take_in(&self, punted: Punted) {
-        self.shared().take_in(punted);
+    /// Takes work in, in this order.
+    pub(crate) fn take_in(&self, punted: impl IntoIterator<Item = Punted>) {
+        let shared = self.shared();
+        let (mut wake, mut start) = (0, 0);
+        {
+            let mut state = shared.lock();
+            for punted in punted {
+                match state.place(punted, shared.max) {
+                    Then::Nothing => {}
+                    Then::Wake => wake += 1,
+                    Then::Start => start += 1,
+                }
+            }
+        }
+        (0..wake).for_each(|_| shared.then(Then::Wake));
+        (0..start).for_each(|_| shared.then(Then::Start));
     }
 
     /// Cancels what is not begun, of one owner.
@@ -171,12 +184,7 @@ impl Shared {
         &self.some
     }
 
-    pub(crate) fn take_in(self: &Arc<Self>, punted: Punted) {
-        let then = self.lock().place(punted, self.max);
-        self.then(then);
-    }
-
-    /// The same of what a worker had taken to try it again.
+    /// Takes work back that a worker had taken to try it again.
     pub(crate) fn put_back(self: &Arc<Self>, punted: Punted) {
         let then = {
             let mut state = self.lock();

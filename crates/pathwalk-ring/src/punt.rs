@@ -86,7 +86,7 @@ impl Tag {
     }
 }
 
-/// A number that nobody else has.
+/// A number that nobody else has. `Relaxed`, and std's under shuttle as well: nothing is synchronized by it.
 pub(crate) fn unique() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

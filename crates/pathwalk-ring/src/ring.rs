@@ -7,7 +7,7 @@ use std::time::Instant;
 use pathwalk::Context;
 
 use crate::complete::{Completions, Notify};
-use crate::punt::unique;
+use crate::punt::{Punted, unique};
 use crate::{Completion, Pool, SubmissionQueue};
 
 /// A submission and a completion queue over the `Vfs` of a [`Context`], for one owner. Source: `io_uring_setup(2)`, `io_uring_enter(2)`.
@@ -42,6 +42,8 @@ pub struct Ring {
     pub(crate) outstanding: usize,
     /// Completions of those, as far as the owner has them: others are where the workers put them.
     pub(crate) done: VecDeque<Completion>,
+    /// What is about to be given to the workers; empty between calls.
+    pub(crate) punted: Vec<Punted>,
     /// Timeouts, by when they are over and a number; and their `user_data`.
     pub(crate) timeouts: BTreeMap<(Instant, u64), u64>,
     /// Entries with a time limit were submitted since nothing was outstanding.
@@ -135,6 +137,7 @@ impl RingBuilder {
             places: completions.unwrap_or(entries.saturating_mul(2)).max(entries),
             outstanding: 0,
             done: VecDeque::new(),
+            punted: Vec::new(),
             timeouts: BTreeMap::new(),
             has_limits: HasLimits::None,
         }

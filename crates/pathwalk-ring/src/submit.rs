@@ -10,6 +10,9 @@ use crate::punt::{Punted, unique};
 use crate::ring::HasLimits;
 use crate::{Completion, Entry, Op, Ring, SubmissionQueue, Value};
 
+/// So many go to the workers together, at most.
+const AT_ONCE: usize = 32;
+
 impl Ring {
     /// Takes entries from the front of the queue for as long as there is room for their completions, and answers at once what the caches can
     /// answer. Returns how many were taken; those that are left can be submitted when completions were reaped. Linked entries are taken together.
@@ -18,13 +21,16 @@ impl Ring {
     /// `EBUSY` if there was no room for any; `EINVAL` if so many are linked that there never will be. Source: `io_uring_enter(2)`, and there `EBUSY`.
     pub fn submit(&mut self, queue: &mut SubmissionQueue<'_>) -> Result<usize, Errno> {
         let mut taken = 0;
-        while !queue.is_empty() {
+        let refused = loop {
+            if queue.is_empty() {
+                break None;
+            }
             let linked = queue.chain();
             if linked > self.places {
-                return if taken == 0 { Err(Errno::EINVAL) } else { Ok(taken) };
+                break Some(Errno::EINVAL);
             }
             if self.outstanding + linked > self.places {
-                return if taken == 0 { Err(Errno::EBUSY) } else { Ok(taken) };
+                break Some(Errno::EBUSY);
             }
             self.outstanding += linked;
             taken += linked;
@@ -36,8 +42,9 @@ impl Ring {
             } else if let Some(chain) = Chain::new(entries) {
                 self.begin_chain(chain);
             }
-        }
-        Ok(taken)
+        };
+        self.hand_over();
+        refused.filter(|_| taken == 0).map_or(Ok(taken), Err)
     }
 
     /// Submits one entry, without a queue. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry
@@ -48,6 +55,7 @@ impl Ring {
         }
         self.outstanding += 1;
         self.begin(entry);
+        self.hand_over();
         Ok(())
     }
 
@@ -64,6 +72,7 @@ impl Ring {
                 None => self.complete(entry.user_data, Err(Errno::EINVAL)),
             },
             Op::Cancel { user_data } => {
+                self.hand_over();
                 let result = self.cancel(user_data).map(|()| Value::Done);
                 self.complete(entry.user_data, result);
             }
@@ -83,7 +92,17 @@ impl Ring {
                 self.has_limits = HasLimits::Some;
             }
             let work = Linked::new(&self.completions, &self.context, chain);
-            self.pool.take_in(Punted { work: Box::new(work), missing });
+            self.punted.push(Punted { work: Box::new(work), missing });
+            if self.punted.len() == AT_ONCE {
+                self.hand_over();
+            }
+        }
+    }
+
+    /// Gives the workers what was punted: together, so that they are not woken for each.
+    fn hand_over(&mut self) {
+        if !self.punted.is_empty() {
+            self.pool.take_in(self.punted.drain(..));
         }
     }
 

@@ -17,6 +17,7 @@ pub(crate) enum Awake {
 mod imp {
     use super::{Awake, Instant};
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+    pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Gives the lock back until woken, or until then.
     pub(crate) fn wait<'a, T>(
@@ -43,6 +44,7 @@ mod imp {
 #[cfg(shuttle)]
 mod imp {
     use super::{Awake, Instant};
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, Ordering};
     pub(crate) use shuttle::sync::{Condvar, MutexGuard};
 
     /// A mutex whose `lock` returns the guard, as `parking_lot`'s does.

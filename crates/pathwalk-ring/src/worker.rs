@@ -4,35 +4,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::pool::Shared;
+use crate::pool::{Shared, State};
 use crate::punt::{Punted, Work};
-use crate::sync::{Awake, wait};
+use crate::sync::{Awake, MutexGuard, wait};
 
 /// A worker's whole life. It was counted when it was started, as idle.
 pub(crate) fn work(pool: &Arc<Shared>) {
-    while let Some(Punted { work, mut missing }) = next(pool) {
-        let tag = work.tag().clone();
-        let mut left = Some(work);
-        while let Some(work) = left {
-            // What is foreign in it, the file system and a task's waker, must not take a thread away.
-            left = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
-            let parked = {
-                let mut state = pool.lock();
-                if left.is_none() {
-                    state.end(&tag);
-                }
-                missing.take().map(|name| state.release(name)).unwrap_or_default()
-            };
-            parked.into_iter().for_each(|work| retry(pool, work));
-        }
-        pool.lock().idle += 1;
+    let mut state = pool.lock();
+    while let Some(punted) = next(pool, state) {
+        state = perform(pool, punted);
+        state.idle += 1;
     }
 }
 
 /// What to do next; `None`: nothing any more.
-fn next(pool: &Shared) -> Option<Punted> {
-    let until = Instant::now().checked_add(pool.idle_time);
-    let mut state = pool.lock();
+fn next(pool: &Shared, mut state: MutexGuard<'_, State>) -> Option<Punted> {
+    let mut until = None;
     loop {
         if let Some(punted) = state.take() {
             return Some(punted);
@@ -40,6 +27,7 @@ fn next(pool: &Shared) -> Option<Punted> {
         if state.closed {
             break;
         }
+        let until = *until.get_or_insert_with(|| Instant::now().checked_add(pool.idle_time));
         let awake;
         (state, awake) = wait(pool.some(), state, until);
         if awake == Awake::TimeOver && state.queue.is_empty() {
@@ -49,6 +37,27 @@ fn next(pool: &Shared) -> Option<Punted> {
     state.workers -= 1;
     state.idle -= 1;
     None
+}
+
+/// Does all of it. Returns with the pool locked, for the next.
+fn perform(pool: &Arc<Shared>, Punted { work, mut missing }: Punted) -> MutexGuard<'_, State> {
+    let tag = work.tag().clone();
+    let mut left = Some(work);
+    while let Some(work) = left {
+        // What is foreign in it, the file system and a task's waker, must not take a thread away.
+        left = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
+        let mut state = pool.lock();
+        if left.is_none() {
+            state.end(&tag);
+        }
+        let parked = missing.take().map(|name| state.release(name)).unwrap_or_default();
+        if left.is_none() && parked.is_empty() {
+            return state;
+        }
+        drop(state);
+        parked.into_iter().for_each(|work| retry(pool, work));
+    }
+    pool.lock()
 }
 
 /// The name that it missed was asked for: now it is answered, or misses another one.

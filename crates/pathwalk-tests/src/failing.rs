@@ -22,7 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::ops::ControlFlow;
+mod open_file;
+
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -31,9 +32,11 @@ use std::time::Duration;
 
 use pathwalk::permission::Subject;
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor,
+    RenameFlags, SetAttributes, StatFs, Validity,
 };
+
+use open_file::FailingFile;
 
 /// What happens to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -322,33 +325,5 @@ impl<F: FileSystem> FileSystem for Failing<F> {
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         self.faults.meet()?;
         self.inner.set_attributes(node, set)
-    }
-}
-
-/// An open file of a file system that fails by plan.
-struct FailingFile {
-    inner: Box<dyn OpenFile>,
-    faults: Arc<Faults>,
-}
-
-impl OpenFile for FailingFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        self.faults.meet()?;
-        self.inner.read_at(buffer, offset)
-    }
-
-    fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
-        self.faults.meet()?;
-        self.inner.write_at(data, at)
-    }
-
-    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
-        self.faults.meet()?;
-        self.inner.read_dir(from, each)
-    }
-
-    fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
-        self.faults.meet()?;
-        self.inner.sync(what)
     }
 }

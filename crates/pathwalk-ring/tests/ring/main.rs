@@ -1,0 +1,10 @@
+//! The ring, one rule a test.
+
+mod answers;
+#[path = "../common/mod.rs"]
+mod common;
+mod ending;
+mod links;
+mod workers;
+
+const LINK: pathwalk_ring::EntryFlags = pathwalk_ring::EntryFlags::LINK;

@@ -1,0 +1,36 @@
+//! The open files of a file system that fails by plan.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pathwalk::{Entry, Errno, OpenFile, SyncWhat, WriteAt, Written};
+
+use super::Faults;
+
+/// An open file of a file system that fails by plan.
+pub(super) struct FailingFile {
+    pub(super) inner: Box<dyn OpenFile>,
+    pub(super) faults: Arc<Faults>,
+}
+
+impl OpenFile for FailingFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        self.faults.meet()?;
+        self.inner.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+        self.faults.meet()?;
+        self.inner.write_at(data, at)
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.read_dir(from, each)
+    }
+
+    fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.sync(what)
+    }
+}
