@@ -76,7 +76,8 @@ Examples:
   pathwalk bench                         all but those with arguments of their own
   pathwalk bench crtends --rounds 101    one, with narrower quartiles
   pathwalk bench --json > bench.json
-  pathwalk bench walktrees --threads 4   millions of files, each asked for by path: see pathwalk bench walktrees --help";
+  pathwalk bench walktrees --threads 4   millions of files, each asked for by path: see pathwalk bench walktrees --help
+  pathwalk bench open-cached             opens that the cache may answer, beside tokio and io_uring";
 
 /// The Linux kernel's pathname lookup, in user space: see it agree with the kernel, and how fast it is.
 #[derive(Parser, Debug)]

@@ -1,5 +1,6 @@
 //! `pathwalk bench`: runs benches and prints what came out. Those with arguments of their own have a module each.
 
+mod open_cached;
 mod policies;
 mod walktrees;
 
@@ -24,6 +25,7 @@ const TURN: Duration = Duration::from_millis(20);
 /// Benches with arguments of their own.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Own {
+    OpenCached(open_cached::OpenCachedArgs),
     Policies(policies::PoliciesArgs),
     Walktrees(walktrees::WalktreesArgs),
 }
@@ -31,6 +33,7 @@ pub(crate) enum Own {
 /// Runs the benches that are asked for.
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.own {
+        Some(Own::OpenCached(args)) => open_cached::run(args),
         Some(Own::Policies(args)) => policies::run(args),
         Some(Own::Walktrees(args)) => walktrees::run(args),
         None => run_races(args),

@@ -202,3 +202,46 @@ fn benches_have_a_row_for_each_entrant() {
         assert!(bench["gains"].as_array().is_some_and(|gains| !gains.is_empty()));
     }
 }
+
+#[test]
+fn open_cached_has_a_row_for_each_share_and_depth() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = pathwalk();
+    command.args(["bench", "open-cached", "--json", "--rounds", "2", "--opens", "40", "--delay", "1", "--dir"]).arg(dir.path());
+    let value = json(&mut command);
+    assert_eq!((&value["opens"], &value["delay_us"], &value["workers"]), (&Value::from(40), &Value::from(1), &Value::from(1)));
+    assert_eq!(value["holds_descriptor"], false);
+    assert!(value["file_system"].as_str().is_some_and(|name| !name.is_empty()), "{value:#}");
+    let rows = value["rows"].as_array().unwrap();
+    let cases: Vec<_> = rows.iter().map(|row| (row["depth"].as_u64().unwrap(), row["hit"].as_u64().unwrap())).collect();
+    assert_eq!(cases, [(1, 33), (1, 89), (1, 100), (32, 33), (32, 89), (32, 100)]);
+    for row in rows {
+        for key in ["always_punt", "cached_first", "speedup", "bound", "of_bound", "linux"] {
+            assert!(row[key].as_f64().is_some_and(|figure| figure > 0.0), "{key}: {row:#}");
+        }
+        for (way, percentile) in [("always_punt", "p50"), ("cached_first", "p99"), ("cached_first", "p99.9")] {
+            assert!(row["single"][way][percentile].as_u64().is_some_and(|ns| ns > 0), "{row:#}");
+        }
+        assert_eq!(row["costs"]["miss"].as_f64() > Some(1000.0), row["hit"] != 100, "a miss takes 1 µs at least: {row:#}");
+    }
+    let peers = value["peers"].as_array().unwrap();
+    for name in ["tokio::fs::metadata", "tokio::fs::File::open", "pathwalk's async stat", "pathwalk's async open"] {
+        assert_eq!(peers.iter().filter(|peer| peer["what"] == name).count(), 2, "{name}: {value:#}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "what was made is removed");
+}
+
+#[test]
+fn open_cached_tells_people_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let line =
+        ["bench", "open-cached", "--rounds", "1", "--opens", "20", "--hit", "50", "--depth", "2", "--descriptors", "at-open"];
+    let output = pathwalk().args(line).arg("--dir").arg(dir.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    for word in ["holds a descriptor", "speedup", "of bound", "p99.9", "tokio::fs::metadata", "cached first"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let text = refused(&["bench".as_ref(), "open-cached".as_ref(), "--dir".as_ref(), "/no/such/dir".as_ref()]);
+    assert!(text.contains("/no/such/dir"), "{text}");
+}

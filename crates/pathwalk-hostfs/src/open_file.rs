@@ -7,6 +7,7 @@
 //!
 //! Locks: one for a directory's position, held over the calls that list it.
 
+use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, NodeKey, OpenFile, SyncWhat};
 use rustix::fs::{self, OFlags, RawDir, RawDirEntry, ResolveFlags, SeekFrom};
-use rustix::io::{self, retry_on_intr};
+use rustix::io::{self, ReadWriteFlags, retry_on_intr};
 
 use crate::beneath::{Reached, Root, errno};
 use crate::key;
@@ -70,12 +71,12 @@ impl Open {
         Ok(Open { fd: fd.into(), ..self })
     }
 
-    fn fd(&self) -> Result<&OwnedFd, Errno> {
+    fn fd(&self, wait: Wait) -> Result<&OwnedFd, Errno> {
         if let Some(fd) = self.fd.get() {
             return Ok(fd);
         }
         // Two may open it at once: one is kept.
-        let fd = self.verified(Wait::ForHost)?;
+        let fd = self.verified(wait)?;
         Ok(self.fd.get_or_init(|| fd))
     }
 
@@ -131,15 +132,25 @@ fn kind_of(dir: &OwnedFd, name: &[u8]) -> Result<Option<FileType>, Errno> {
 
 impl OpenFile for Open {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
-        let fd = self.fd()?;
+        let fd = self.fd(Wait::ForHost)?;
         retry_on_intr(|| io::pread(fd, &mut *buffer, offset)).map_err(host)
+    }
+
+    fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let fd = self.fd(Wait::Never)?;
+        let mut buffer = [IoSliceMut::new(buffer)];
+        retry_on_intr(|| io::preadv2(fd, &mut buffer, offset, ReadWriteFlags::NOWAIT)).map_err(|error| match error {
+            // A file system that cannot tell, or a kernel before 4.14, where there is no such flag.
+            io::Errno::OPNOTSUPP | io::Errno::NOSYS => Errno::EAGAIN,
+            other => host(other),
+        })
     }
 
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         if from >= LAST_COOKIE {
             return Ok(());
         }
-        let fd = self.fd()?;
+        let fd = self.fd(Wait::ForHost)?;
         let mut buffer = vec![MaybeUninit::uninit(); LISTED_AT_ONCE];
         let _listing = self.listing.lock();
         fs::seek(fd, SeekFrom::Start(from.saturating_sub(FIRST_COOKIE))).map_err(host)?;
@@ -157,11 +168,11 @@ impl OpenFile for Open {
 
     /// So it is on disks. The names of `/proc`, of what is mounted when it is asked for, and of what other machines keep are not all listed.
     fn lists_all_names(&self) -> bool {
-        self.fd().is_ok_and(|fd| fs::fstatfs(fd).is_ok_and(|told| KEEP_THEIR_NAMES.contains(&(told.f_type as u32))))
+        self.fd(Wait::ForHost).is_ok_and(|fd| fs::fstatfs(fd).is_ok_and(|told| KEEP_THEIR_NAMES.contains(&(told.f_type as u32))))
     }
 
     fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
-        let fd = self.fd()?;
+        let fd = self.fd(Wait::ForHost)?;
         retry_on_intr(|| if what == SyncWhat::Data { fs::fdatasync(fd) } else { fs::fsync(fd) }).map_err(host)
     }
 }

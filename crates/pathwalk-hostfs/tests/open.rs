@@ -57,6 +57,24 @@ fn a_file_is_read_as_the_kernel_reads_it() {
 }
 
 #[test]
+fn what_the_kernel_has_at_hand_is_read_without_waiting() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("f"), "hello").unwrap();
+    for descriptors in [Descriptors::AtOpen, Descriptors::AtFirstUse] {
+        let file = open(&context(dir.path(), descriptors), "/f").unwrap();
+        let mut buffer = [0; 9];
+        match file.try_read_at(&mut buffer, 1) {
+            Ok(4) => assert_eq!(&buffer[..4], b"ello"),
+            // Where the file system has no such thing.
+            Err(Errno::EAGAIN) => assert_eq!(file.read_at(&mut buffer, 1), Ok(4)),
+            other => panic!("{descriptors:?}: {other:?}"),
+        }
+        assert!(matches!(file.try_read_at(&mut buffer, 5), Ok(0) | Err(Errno::EAGAIN)));
+        assert_eq!(file.try_read_at(&mut buffer, u64::MAX), Err(Errno::EINVAL));
+    }
+}
+
+#[test]
 fn a_directory_is_listed_and_known_from_then_on() {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..3000 {

@@ -88,6 +88,15 @@ impl File {
         self.data(self.readable()?, offset, buffer.len())?.read_at(buffer, offset)
     }
 
+    /// The same without blocking: what the file system has at hand, which may be less than there is; `EAGAIN` where that is nothing. 0 at or behind
+    /// the end, as ever. For event loops, which leave what is `EAGAIN` to a thread that may wait. Source: `RWF_NOWAIT` in `preadv2(2)`.
+    pub fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        if offset > OFFSET_MAX {
+            return Err(Errno::EINVAL);
+        }
+        self.data(self.readable()?, offset, buffer.len())?.try_read_at(buffer, offset)
+    }
+
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind it. `EBADF` unless opened to be written,
     /// `ENOSPC`, `EFBIG`. Takes suid and sgid bits away where `CAP_FSETID` is missing. Source: `write(2)`.
     pub fn write(&self, data: &[u8]) -> Result<usize, Errno> {

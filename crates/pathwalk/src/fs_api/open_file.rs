@@ -76,6 +76,13 @@ pub trait OpenFile: Send + Sync {
         Err(Errno::EINVAL)
     }
 
+    /// The same at once, without blocking: what is at hand, perhaps less than there is. `EAGAIN` where that is nothing: then
+    /// [`read_at`](Self::read_at) is called by somebody who may wait. Source: `RWF_NOWAIT` in `preadv2(2)`.
+    fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let _ = (buffer, offset);
+        Err(Errno::EAGAIN)
+    }
+
     /// Writes. `ENOSPC` where not a byte found room, `EFBIG` behind the greatest size of a file.
     fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         let _ = (data, at);

@@ -1,0 +1,157 @@
+//! The peers: what async programs use in place of a ring over a cache, on the same files; and the async face, as they would use that.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use pathwalk::{Context, OpenFlags};
+use pathwalk_ring::{AsyncContext, Pool};
+use tokio::fs;
+use tokio::runtime::{Builder, Runtime};
+
+use super::drive::Failure;
+use super::place::{Place, Target};
+use super::uring::{Begin, Kernel};
+use super::world::each;
+use crate::rounds::Quartiles;
+
+/// What is cached when a peer is timed: by the kernel or, for pathwalk, by the `Vfs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cache {
+    /// All of it.
+    Warm,
+    /// None of it.
+    Cold,
+}
+
+/// What one of them took.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// What was called.
+    pub what: &'static str,
+    /// In flight at once.
+    pub depth: u32,
+    /// What was cached.
+    pub cache: Cache,
+    /// Nanoseconds of each call, the whole batch divided; closing what was opened included.
+    pub ns: Quartiles,
+}
+
+/// The peers at each depth, round by round.
+pub(super) struct Peers {
+    rows: Vec<(Peer, Vec<f64>)>,
+    notes: Vec<String>,
+}
+
+/// A file by its names, owned by the task that opens it.
+struct Names {
+    inside: String,
+    outside: PathBuf,
+}
+
+/// So many calls of those that the cache answers.
+const CALLS: usize = 2000;
+
+impl Peers {
+    pub(super) fn new() -> Peers {
+        Peers { rows: Vec::new(), notes: Vec::new() }
+    }
+
+    /// One round at one depth.
+    pub(super) fn turn(
+        &mut self,
+        depth: u32,
+        place: &Place,
+        context: Context,
+        hot: &[Target],
+        cold: &[Target],
+    ) -> Result<(), Failure> {
+        let warm: Vec<&Target> = hot.iter().cycle().take(CALLS).collect();
+        self.of_async(depth, context, &warm)?;
+        let mut kernel = match Kernel::new(depth) {
+            Ok(kernel) => kernel,
+            Err(error) => {
+                self.note(format!("without io_uring, which cannot be had here: {error}"));
+                return Ok(());
+            }
+        };
+        for (what, begin) in [("io_uring openat", Begin::Inline), ("io_uring openat, always punted", Begin::Punted)] {
+            let time = kernel.opens(&warm, begin)?;
+            self.add(what, depth, Cache::Warm, each(time, warm.len()));
+        }
+        // Why it cannot be, the rounds before have told.
+        if place.cool().is_ok() {
+            let cold: Vec<&Target> = cold.iter().collect();
+            let time = kernel.opens(&cold, Begin::Inline)?;
+            self.add("io_uring openat", depth, Cache::Cold, each(time, cold.len()));
+        }
+        Ok(())
+    }
+
+    fn of_async(&mut self, depth: u32, context: Context, warm: &[&Target]) -> Result<(), Failure> {
+        let runtime = Builder::new_current_thread().max_blocking_threads(1).build();
+        let runtime = runtime.map_err(|error| Failure::Peer("a runtime", error))?;
+        let vfs = AsyncContext::new(context, Pool::builder().workers(1).build());
+        let to_read = OpenFlags::READ;
+        let of_pathwalk = |errno| io::Error::from(errno);
+        let mut add = |what, time: Result<Duration, io::Error>| {
+            let time = time.map_err(|error| Failure::Peer(what, error))?;
+            self.add(what, depth, Cache::Warm, each(time, warm.len()));
+            Ok(())
+        };
+        let stat = async |file: &Names| vfs.stat(&file.inside).await.map(drop).map_err(of_pathwalk);
+        add("pathwalk's async stat", timed(&runtime, warm, depth, stat))?;
+        let metadata = async |file: &Names| fs::metadata(&file.outside).await.map(drop);
+        add("tokio::fs::metadata", timed(&runtime, warm, depth, metadata))?;
+        let open = async |file: &Names| vfs.open(&file.inside, to_read.into()).await.map(drop).map_err(of_pathwalk);
+        add("pathwalk's async open", timed(&runtime, warm, depth, open))?;
+        let open = async |file: &Names| fs::File::open(&file.outside).await.map(drop);
+        add("tokio::fs::File::open", timed(&runtime, warm, depth, open))
+    }
+
+    fn add(&mut self, what: &'static str, depth: u32, cache: Cache, ns: f64) {
+        let is_it = |row: &&mut (Peer, Vec<f64>)| (row.0.what, row.0.depth, row.0.cache) == (what, depth, cache);
+        match self.rows.iter_mut().find(is_it) {
+            Some((_, rounds)) => rounds.push(ns),
+            None => self.rows.push((Peer { what, depth, cache, ns: Quartiles::default() }, vec![ns])),
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// What came out, and what the reader should know.
+    pub(super) fn rows(self) -> (Vec<Peer>, Vec<String>) {
+        let rows = self.rows.into_iter().map(|(peer, rounds)| Peer { ns: Quartiles::of(rounds), ..peer });
+        (rows.collect(), self.notes)
+    }
+}
+
+/// The time of all calls, made by so many tasks at once.
+fn timed(
+    runtime: &Runtime,
+    targets: &[&Target],
+    depth: u32,
+    call: impl AsyncFn(&Names) -> io::Result<()>,
+) -> io::Result<Duration> {
+    let names = |target: &&Target| Names { inside: target.inside.clone(), outside: target.outside.clone() };
+    let all: Vec<Names> = targets.iter().map(names).collect();
+    let one = async |files: &[Names]| {
+        for file in files {
+            call(file).await?;
+        }
+        io::Result::Ok(())
+    };
+    let start = Instant::now();
+    if depth == 1 {
+        runtime.block_on(one(&all))?;
+        return Ok(start.elapsed());
+    }
+    let tasks = all.chunks(all.len().div_ceil(depth as usize)).map(one);
+    runtime.block_on(try_join_all(tasks))?;
+    Ok(start.elapsed())
+}

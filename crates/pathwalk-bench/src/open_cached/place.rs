@@ -1,0 +1,124 @@
+//! The files that are opened: hot ones, which everybody has asked for before, and cold ones, which nobody has.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::machine::{Doing, SetUpError, escaped};
+use crate::walktrees::trees::drop_kernel_caches;
+
+/// So many files lie in one directory.
+const FILES_IN_ONE: usize = 64;
+/// So many are opened again and again.
+const HOT: usize = 128;
+
+/// A temporary directory of empty files on a real file system; it goes when this is dropped.
+pub(super) struct Place {
+    dir: tempfile::TempDir,
+    cold: usize,
+}
+
+/// One file, by the names that the contestants have for it.
+pub(super) struct Target {
+    /// Beneath the root of the `Vfs`.
+    pub(super) inside: String,
+    /// For the kernel.
+    pub(super) outside: PathBuf,
+    /// The same for raw calls.
+    pub(super) raw: CString,
+}
+
+impl Place {
+    /// Makes it in `dir`, with at least so many cold files.
+    pub(super) fn make(dir: &Path, cold: usize) -> Result<Place, SetUpError> {
+        let cold = (2 * cold).next_multiple_of(FILES_IN_ONE);
+        let temp = tempfile::Builder::new().prefix("pathwalk-open-").tempdir_in(dir);
+        let place = Place { dir: temp.doing(|| format!("making a directory in \"{}\"", escaped(dir)))?, cold };
+        for number in 0..HOT + cold {
+            let path = place.dir.path().join(&name(number)[1..]);
+            if number % FILES_IN_ONE == 0 {
+                let parent = path.parent().unwrap_or(place.dir.path());
+                fs::create_dir_all(parent).doing(|| format!("making the directory \"{}\"", escaped(parent)))?;
+            }
+            File::create(&path).doing(|| format!("making the file \"{}\"", escaped(&path)))?;
+        }
+        Ok(place)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(super) fn hot(&self) -> Vec<Target> {
+        (0..HOT).map(|number| self.target(number)).collect()
+    }
+
+    /// So many cold files, all different, in an order that differs from round to round.
+    pub(super) fn cold(&self, count: usize, random: &mut fastrand::Rng) -> Vec<Target> {
+        let mut numbers: Vec<usize> = (HOT..HOT + self.cold).collect();
+        random.shuffle(&mut numbers);
+        numbers.truncate(count);
+        numbers.into_iter().map(|number| self.target(number)).collect()
+    }
+
+    fn target(&self, number: usize) -> Target {
+        let inside = name(number);
+        let outside = self.dir.path().join(&inside[1..]);
+        // A path that files were made at has no NUL.
+        let raw = CString::new(outside.as_os_str().as_encoded_bytes()).unwrap_or_default();
+        Target { inside, outside, raw }
+    }
+
+    /// Has the kernel forget what it knows, as far as it may.
+    pub(super) fn cool(&self) -> Result<(), String> {
+        drop_kernel_caches().map_err(|error| error.to_string())
+    }
+
+    /// What the kernel calls the file system: from the mount that the directory is on.
+    pub(super) fn file_system(&self) -> String {
+        self.mount_type().unwrap_or_else(|| "unknown".into())
+    }
+
+    fn mount_type(&self) -> Option<String> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(self.dir.path(), flags, Mode::empty()).ok()?;
+        let stat = rustix::fs::fstat(&fd).ok()?;
+        let device = format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        mounts.lines().find_map(|line| {
+            let (mount, kind) = line.split_once(" - ")?;
+            (mount.split(' ').nth(2) == Some(device.as_str())).then(|| kind.split(' ').next().map(str::to_owned))?
+        })
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("/d{}/f{number}", number / FILES_IN_ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_are_there_and_differ() {
+        let temp = tempfile::tempdir().unwrap();
+        let place = Place::make(temp.path(), 100).unwrap();
+        let hot = place.hot();
+        let cold = place.cold(100, &mut fastrand::Rng::with_seed(1));
+        assert_eq!((hot.len(), cold.len()), (HOT, 100));
+        let mut all: Vec<_> = hot.iter().chain(&cold).map(|target| &target.outside).collect();
+        assert!(all.iter().all(|path| path.is_file()));
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), HOT + 100);
+        assert_ne!(place.file_system(), "");
+        let path = place.path().to_owned();
+        drop(place);
+        assert!(!path.exists());
+        let error = Place::make(&temp.path().join("none"), 1).err().unwrap().to_string();
+        assert!(error.contains("none"), "{error}");
+    }
+}

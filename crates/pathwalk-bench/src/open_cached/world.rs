@@ -1,0 +1,71 @@
+//! What a batch begins with: a `Vfs` that knows the hot files and nothing else, and a kernel that does not know more.
+
+use std::time::{Duration, Instant};
+
+use pathwalk::{At, Context, Errno, OpenFlags, Vfs};
+use pathwalk_hostfs::{Descriptors, HostFs};
+use pathwalk_ring::{Pool, Ring};
+
+use super::Plan;
+use super::delayed::Delayed;
+use super::drive::Failure;
+use super::place::{Place, Target};
+use crate::machine::{Doing, SetUpError, credentials, escaped};
+
+/// The budget of its caches: room for some 16,000 files.
+const BUDGET: u64 = 4 << 20;
+
+/// A fresh `Vfs` over the place, and what cannot be had there.
+pub(super) fn context(place: &Place, plan: &Plan, hot: &[Target]) -> Result<Context, SetUpError> {
+    let fs = HostFs::open(place.path()).doing(|| format!("opening \"{}\" for pathwalk", escaped(place.path())))?;
+    let flags = fs.mount_flags();
+    let fs = Delayed { fs: fs.with_descriptors(plan.descriptors), delay: plan.delay };
+    let vfs = Vfs::builder().budget(BUDGET).mount_flags(flags).build(fs).doing(|| "building a Vfs over it".into())?;
+    let context = vfs.context(credentials()?);
+    for target in hot {
+        open(&context, target).doing(|| format!("opening \"{}\"", escaped(&target.outside)))?;
+    }
+    Ok(context)
+}
+
+/// A ring with one worker, which is there already.
+pub(super) fn ring(context: Context, depth: usize) -> Ring {
+    let pool = Pool::builder().workers(1).idle(Duration::from_secs(3600)).build();
+    Ring::builder(context).entries(depth).completions(depth).pool(pool).build()
+}
+
+fn open(context: &Context, target: &Target) -> Result<(), Errno> {
+    context.open(At::Cwd, &target.inside, &OpenFlags::READ.into()).map(drop)
+}
+
+/// Nanoseconds of a try that fails, for each of these, none of which is cached.
+pub(super) fn tries(context: &Context, cold: &[&Target]) -> Result<f64, Failure> {
+    let cached = context.cached();
+    let start = Instant::now();
+    for target in cold {
+        let answer = cached.open(At::Cwd, &target.inside, &OpenFlags::READ.into());
+        if answer.map(drop) != Err(Errno::EAGAIN) {
+            return Err(Failure::Known(target.outside.clone()));
+        }
+    }
+    Ok(each(start.elapsed(), cold.len()))
+}
+
+/// Nanoseconds of an open by a thread that may wait, for each of these.
+pub(super) fn waits(context: &Context, cold: &[&Target]) -> Result<f64, Failure> {
+    let start = Instant::now();
+    for target in cold {
+        open(context, target).map_err(|errno| Failure::Open(target.outside.clone(), errno))?;
+    }
+    Ok(each(start.elapsed(), cold.len()))
+}
+
+/// Nanoseconds of each of so many.
+pub(super) fn each(time: Duration, count: usize) -> f64 {
+    time.as_nanos() as f64 / count.max(1) as f64
+}
+
+/// Whether an open file holds a descriptor of the host.
+pub(super) fn holds_descriptor(descriptors: Descriptors) -> bool {
+    descriptors == Descriptors::AtOpen
+}

@@ -1,0 +1,66 @@
+//! The program: `pathwalk-serve DIR`.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Parser, ValueEnum};
+use pathwalk::Credentials;
+use pathwalk_serve::{OneHop, Served, Site, TokioFs, serve};
+use tokio::net::TcpListener;
+
+const EXAMPLES: &str = "\
+Examples:
+  pathwalk-serve /srv/www                        on http://127.0.0.1:8080
+  pathwalk-serve /srv/www --listen 127.0.0.1:0   on a port that is free; the address is printed
+  pathwalk-serve /srv/www --with tokio-fs        the same tree without pathwalk, to compare
+
+Every request is read from the files; only where they are is cached. The tree must not change meanwhile: what was cached stays.
+Nothing above DIR is served: a path with \"..\" is refused (403), and links are followed as if DIR were the root.";
+
+/// Static files over HTTP, each path resolved through pathwalk's async face
+#[derive(Parser, Debug)]
+#[command(name = "pathwalk-serve", version, after_help = EXAMPLES)]
+struct Args {
+    /// What is served
+    #[arg(value_name = "DIR")]
+    root: PathBuf,
+    /// Where; port 0 is one that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Who finds and reads the files
+    #[arg(long, value_name = "WHO", default_value = "pathwalk")]
+    with: With,
+    /// Budget of the caches in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    budget: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum With {
+    /// The async face over a directory of the host
+    Pathwalk,
+    /// `tokio::fs`: a thread for each call
+    TokioFs,
+    /// openat2(2), fstat(2) and read(2) on one thread for each request
+    OneHop,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let served = match args.with {
+        With::Pathwalk => Served::Pathwalk(Site::of_host(&args.root, Credentials::root(), args.budget)?),
+        With::TokioFs => Served::TokioFs(TokioFs::new(&args.root)?),
+        With::OneHop => Served::OneHop(OneHop::new(&args.root)?),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(args.listen).await.with_context(|| format!("listening on {}", args.listen))?;
+        let address = listener.local_addr().context("asking for the address")?;
+        // Whoever reads it knows from then on that it listens; that nobody reads it is no error.
+        _ = writeln!(std::io::stdout(), "http://{address}");
+        serve(listener, served).await;
+        Ok(())
+    })
+}

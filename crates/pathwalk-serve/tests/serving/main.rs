@@ -1,0 +1,6 @@
+//! The server as its clients have it: over a real socket, with a tree whose neighbours are secret.
+
+mod client;
+mod files;
+mod outside;
+mod storm;
