@@ -14,6 +14,7 @@ use pathwalk_bench::walktrees::trees::{self, Trees};
 use pathwalk_bench::walktrees::{Plan, Probe, Report, Room, Shape, Which, Who, run as walk};
 
 use crate::output;
+use probes::Outcome;
 
 /// Most threads that may be asked for.
 const MOST_THREADS: i64 = 1024;
@@ -100,13 +101,6 @@ pub(crate) struct WalktreesArgs {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-}
-
-/// What came out.
-struct Outcome {
-    /// For each number of threads.
-    walked: Vec<(Plan, Report)>,
-    held: Option<(Holding, Vec<Waits>)>,
 }
 
 /// A [`Probe`] as an argument.

@@ -5,8 +5,15 @@ use pathwalk_bench::walktrees::held::{Holding, Waits};
 use pathwalk_bench::walktrees::{Plan, Probe, Report, Which, Who};
 use serde_json::{Value, json};
 
-use super::{Outcome, show};
+use super::show;
 use crate::output::{grouped, number, rounded, spread, spread_json, table};
+
+/// What came out.
+pub(super) struct Outcome {
+    /// For each number of threads.
+    pub(super) walked: Vec<(Plan, Report)>,
+    pub(super) held: Option<(Holding, Vec<Waits>)>,
+}
 
 /// Tables.
 pub(super) fn text(outcome: &Outcome) -> String {
