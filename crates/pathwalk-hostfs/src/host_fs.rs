@@ -34,7 +34,8 @@ pub struct HostFs {
     key: NodeKey,
     pub(crate) source: Source,
     mounts: Mounts,
-    nodes: RwLock<Nodes>,
+    /// Shared with the files that are open.
+    nodes: Arc<RwLock<Nodes>>,
     descriptors: Descriptors,
 }
 
@@ -56,7 +57,7 @@ impl HostFs {
         let key = key::of(&stat).map_err(|_| OpenError::unsupported(path, "device or mount number out of range"))?;
         let mounts = Mounts::new(key, root.as_fd()).map_err(failed)?;
         let source = Source::probe(root.as_fd());
-        let (nodes, descriptors) = (RwLock::new(Nodes::new(key)), Descriptors::default());
+        let (nodes, descriptors) = (Arc::new(RwLock::new(Nodes::new(key))), Descriptors::default());
         Ok(HostFs { root, key, source, mounts, nodes, descriptors })
     }
 
@@ -125,8 +126,7 @@ impl HostFs {
         if what_for.contains(OpenFor::WRITE) {
             return Err(Errno::EROFS);
         }
-        let path = self.nodes.read().path_in(key, b"").ok_or(Errno::ESTALE)?;
-        let file = Open::new(&self.root, key, path);
+        let file = Open::new(&self.root, &self.nodes, key);
         Ok(Box::new(if self.descriptors == Descriptors::AtOpen { file.at_once(wait)? } else { file }))
     }
 

@@ -34,7 +34,7 @@
 //!
 //! Opening a file or directory to read it: 2 (`openat2`, and `statx` to make sure that it is the node that was meant), or none until it is read: see
 //! [`Descriptors`]. An open file holds a descriptor of the host from then on. Of a file that the ring or the async face only tries to open, the kernel is
-//! asked for what it has cached, which does not block.
+//! asked for what it has cached, which does not block; so is what is only tried to be read (`preadv2` with `RWF_NOWAIT`).
 //!
 //! System calls of a name that is not cached: absent 1, a file or device 3, a link or a directory 4; the first node of a
 //! mount 1 more. First check of a file: 4 more (its ACL). Attributes asked anew: 3, of a directory 4. Memory: 60 to 64 bytes

@@ -1,11 +1,11 @@
 //! Files and directories of the host that are open: data and listings by a descriptor of their own.
 //!
-//! A descriptor is opened beneath the root, along the path under which the node was last found, and then asked whether it is that node: if not,
+//! A descriptor is opened beneath the root, along the path under which the node was last found by then, and asked whether it is that node: if not,
 //! `ESTALE`, and nothing of it is read. From then on the kernel answers, as for any open file, whatever becomes of the names.
 //!
 //! Invariant: nothing is read by a descriptor that was not verified.
 //!
-//! Locks: one for a directory's position, held over the calls that list it.
+//! Locks: one for a directory's position, held over the calls that list it; below it the table of nodes, shared, for the path.
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -13,13 +13,14 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, NodeKey, OpenFile, SyncWhat};
 use rustix::fs::{self, OFlags, RawDir, RawDirEntry, ResolveFlags, SeekFrom};
 use rustix::io::{self, ReadWriteFlags, retry_on_intr};
 
 use crate::beneath::{Reached, Root, errno};
 use crate::key;
+use crate::nodes::Nodes;
 
 /// When an open file gets its descriptor of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,9 +51,9 @@ const LISTED_AT_ONCE: usize = 1 << 15;
 
 pub(crate) struct Open {
     root: Arc<Root>,
+    /// Where it was last found. It is asked when a descriptor is needed: many files are opened and not read.
+    nodes: Arc<RwLock<Nodes>>,
     node: NodeKey,
-    /// Where it was last found.
-    path: Box<[u8]>,
     /// Verified.
     fd: OnceLock<OwnedFd>,
     /// Held while the descriptor's own position matters.
@@ -61,8 +62,9 @@ pub(crate) struct Open {
 
 impl Open {
     /// Opens no descriptor yet.
-    pub(crate) fn new(root: &Arc<Root>, node: NodeKey, path: Vec<u8>) -> Open {
-        Open { root: Arc::clone(root), node, path: path.into(), fd: OnceLock::new(), listing: Mutex::new(()) }
+    pub(crate) fn new(root: &Arc<Root>, nodes: &Arc<RwLock<Nodes>>, node: NodeKey) -> Open {
+        let (root, nodes) = (Arc::clone(root), Arc::clone(nodes));
+        Open { root, nodes, node, fd: OnceLock::new(), listing: Mutex::new(()) }
     }
 
     /// With its descriptor.
@@ -82,7 +84,8 @@ impl Open {
 
     fn verified(&self, wait: Wait) -> Result<OwnedFd, Errno> {
         let resolve = if wait == Wait::Never { ResolveFlags::CACHED } else { ResolveFlags::empty() };
-        let opened = self.root.open_below(&self.path, TO_READ, resolve);
+        let path = self.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
+        let opened = self.root.open_below(&path, TO_READ, resolve);
         let fd = opened.map_err(|error| match error {
             // What does not know the flag takes it for a mistake.
             io::Errno::INVAL if wait == Wait::Never => Errno::EAGAIN,
@@ -189,9 +192,6 @@ fn host(error: io::Errno) -> Errno {
 
 impl std::fmt::Debug for Open {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Open")
-            .field("path", &self.path.escape_ascii().to_string())
-            .field("fd", &self.fd.get().map(AsFd::as_fd))
-            .finish()
+        f.debug_struct("Open").field("node", &self.node).field("fd", &self.fd.get().map(AsFd::as_fd)).finish()
     }
 }

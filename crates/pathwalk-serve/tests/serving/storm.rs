@@ -73,7 +73,8 @@ fn ask_again_and_again(server: &Server, first: usize) -> [usize; 2] {
     let mut answers = BufReader::new(stream.try_clone().unwrap());
     let mut counts = [0; 2];
     for target in TARGETS.iter().cycle().skip(first).take(REQUESTS) {
-        write!(stream, "GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        // In one piece: the second of two would wait until the first is acknowledged.
+        stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
         let (mut head, mut length) = (String::new(), 0);
         while !head.ends_with("\r\n\r\n") {
             let start = head.len();
