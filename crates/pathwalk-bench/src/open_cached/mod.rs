@@ -108,5 +108,5 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What Linux reported for the same change of io_uring, by percent of hits. Source: the merge of `RESOLVE_CACHED` for Linux 5.12.
+/// What was reported for the same change of io_uring, by percent of hits, when `RESOLVE_CACHED` came (Linux 5.12).
 const LINUX: [(u32, f64); 3] = [(33, 1.1), (89, 1.9), (100, 2.9)];
