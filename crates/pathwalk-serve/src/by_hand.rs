@@ -58,8 +58,8 @@ impl TokioFs {
     }
 }
 
-/// `openat2(2)` beneath a descriptor of the root, `fstat` and `read`, all on one thread that may block: one hop a request. Links are followed as after
-/// `chroot(2)`.
+/// `openat2(2)` beneath a descriptor of the root, `fstat` and `read`, all on one thread that may block: one hop a request. Links are followed as
+/// after `chroot(2)`.
 #[derive(Clone, Debug)]
 pub struct OneHop {
     root: Arc<OwnedFd>,

@@ -40,7 +40,8 @@ impl Served {
 ///
 /// If that is the root of its `Vfs`, there is nothing above it, and links are followed as after `chroot(2)`: an absolute one starts at the root, and
 /// `..` ends there. If it is a directory further down, something may be moved out of it while a walk is in it, and `..` in a link would then
-/// lead on outside: so no link is followed (`Forbidden`), and the names of a path are gone one by one, each in the directory that the one before led to.
+/// lead on outside: so no link is followed (`Forbidden`), and the names of a path are gone one by one, each in the directory to which
+/// the one before led.
 #[derive(Clone, Debug)]
 pub struct Site {
     vfs: AsyncContext,

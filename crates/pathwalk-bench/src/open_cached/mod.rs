@@ -4,6 +4,7 @@
 //! - each batch begins with a `Vfs` that knows the hot files alone and, where this process may, with a kernel that does not know more;
 //! - both ways open the same files in the same order, and take turns; so do the measurements of what a hop, a hit, a failed try and a miss cost,
 //!   from which the bound follows;
+//! - submitter and worker have a processor each, where there are two: a hop on one costs a fraction of a hop that wakes another;
 //! - the peers are timed on the same files: tokio's file system calls, and `io_uring`.
 //!
 //! Invariant: no cold file was asked for before its batch. What it does not do: print.
@@ -13,6 +14,7 @@ mod delayed;
 mod drive;
 mod peers;
 mod place;
+mod processors;
 mod run;
 mod uring;
 mod world;
@@ -106,5 +108,5 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// What Linux reported for the same change of io_uring, by percent of hits. Source: the merge of `RESOLVE_CACHED` for Linux 5.12.
+/// What was reported for the same change of io_uring, by percent of hits, when `RESOLVE_CACHED` came (Linux 5.12).
 const LINUX: [(u32, f64); 3] = [(33, 1.1), (89, 1.9), (100, 2.9)];

@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::drive::Failure;
 use super::place::{Place, Target};
+use super::processors::Processors;
 use super::uring::{Begin, Kernel};
 use super::world::each;
 use crate::rounds::Quartiles;
@@ -63,12 +64,13 @@ impl Peers {
         &mut self,
         depth: u32,
         place: &Place,
+        processors: &Processors,
         context: Context,
         hot: &[Target],
         cold: &[Target],
     ) -> Result<(), Failure> {
         let warm: Vec<&Target> = hot.iter().cycle().take(CALLS).collect();
-        self.of_async(depth, context, &warm)?;
+        self.of_async(depth, processors, context, &warm)?;
         let mut kernel = match Kernel::new(depth) {
             Ok(kernel) => kernel,
             Err(error) => {
@@ -89,9 +91,12 @@ impl Peers {
         Ok(())
     }
 
-    fn of_async(&mut self, depth: u32, context: Context, warm: &[&Target]) -> Result<(), Failure> {
+    fn of_async(&mut self, depth: u32, processors: &Processors, context: Context, warm: &[&Target]) -> Result<(), Failure> {
         let runtime = Builder::new_current_thread().max_blocking_threads(1).build();
         let runtime = runtime.map_err(|error| Failure::Peer("a runtime", error))?;
+        // The thread that may block stays for ten seconds, and is used again.
+        let started = processors.beside(|| runtime.block_on(runtime.spawn_blocking(|| ())));
+        started.map_err(|error| Failure::Peer("a thread", io::Error::other(error)))?;
         let vfs = AsyncContext::new(context, Pool::builder().workers(1).build());
         let to_read = OpenFlags::READ;
         let of_pathwalk = |errno| io::Error::from(errno);

@@ -7,6 +7,7 @@ use super::bound::Costs;
 use super::drive::{self, Clock, Failure, Way};
 use super::peers::Peers;
 use super::place::{Place, Target};
+use super::processors::Processors;
 use super::{LINUX, Latency, Plan, Report, Row, world};
 use crate::machine::SetUpError;
 use crate::rounds::Quartiles;
@@ -40,6 +41,7 @@ struct Bench<'a> {
     place: Place,
     hot: Vec<Target>,
     random: fastrand::Rng,
+    processors: Processors,
     notes: Vec<String>,
 }
 
@@ -48,7 +50,11 @@ pub fn run(plan: &Plan, step: &mut dyn FnMut()) -> Result<Report, Error> {
     let most = plan.hits.iter().map(|hit| misses(plan, *hit)).max().unwrap_or(0);
     let place = Place::make(&plan.dir, most.max(plan.opens / 4))?;
     let hot = place.hot();
-    let mut bench = Bench { plan, place, hot, random: fastrand::Rng::with_seed(7), notes: Vec::new() };
+    let (random, processors) = (fastrand::Rng::with_seed(7), Processors::take());
+    let mut bench = Bench { plan, place, hot, random, processors, notes: Vec::new() };
+    if !bench.processors.are_two() {
+        bench.note("submitter and worker share a processor".into());
+    }
     let mut cases: Vec<Case> = plan.depths.iter().flat_map(|depth| plan.hits.iter().map(|hit| Case::new(*hit, *depth))).collect();
     let mut peers = Peers::new();
     for round in 0..plan.rounds {
@@ -58,9 +64,9 @@ pub fn run(plan: &Plan, step: &mut dyn FnMut()) -> Result<Report, Error> {
                 step();
             }
             let cold = bench.cold(plan.opens / 4);
-            let Bench { place, hot, .. } = &bench;
+            let Bench { place, hot, processors, .. } = &bench;
             let context = world::context(place, plan, hot)?;
-            peers.turn(*depth, place, context, hot, &cold)?;
+            peers.turn(*depth, place, processors, context, hot, &cold)?;
             step();
         }
     }
@@ -97,8 +103,7 @@ impl Bench<'_> {
                 "the kernel's caches were warm, only those of pathwalk were cold: writing \"/proc/sys/vm/drop_caches\", which takes root: {error}"
             ));
         }
-        let mut ring = world::ring(world::context(&self.place, self.plan, &self.hot)?, depth);
-        drive::hops(&mut ring, 4 * depth, depth)?;
+        let mut ring = world::ring(world::context(&self.place, self.plan, &self.hot)?, depth, &self.processors)?;
         let hops = HOPS.max(8 * depth);
         let time = drive::hops(&mut ring, hops, depth)?;
         Ok((ring, world::each(time, hops)))

@@ -8,8 +8,9 @@ use pathwalk_ring::{Pool, Ring};
 
 use super::Plan;
 use super::delayed::Delayed;
-use super::drive::Failure;
+use super::drive::{self, Failure};
 use super::place::{Place, Target};
+use super::processors::Processors;
 use crate::machine::{Doing, SetUpError, credentials, escaped};
 
 /// The budget of its caches: room for some 16,000 files.
@@ -28,10 +29,13 @@ pub(super) fn context(place: &Place, plan: &Plan, hot: &[Target]) -> Result<Cont
     Ok(context)
 }
 
-/// A ring with one worker, which is there already.
-pub(super) fn ring(context: Context, depth: usize) -> Ring {
+/// A ring with one worker, which is there already, and awake.
+pub(super) fn ring(context: Context, depth: usize, processors: &Processors) -> Result<Ring, Failure> {
     let pool = Pool::builder().workers(1).idle(Duration::from_secs(3600)).build();
-    Ring::builder(context).entries(depth).completions(depth).pool(pool).build()
+    let mut ring = Ring::builder(context).entries(depth).completions(depth).pool(pool).build();
+    processors.beside(|| drive::hops(&mut ring, 1, 1))?;
+    drive::hops(&mut ring, 4 * depth, depth)?;
+    Ok(ring)
 }
 
 fn open(context: &Context, target: &Target) -> Result<(), Errno> {

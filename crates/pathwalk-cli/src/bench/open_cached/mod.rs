@@ -43,7 +43,8 @@ What the figures say:
   bound            what the arithmetic allows: (hop + hit + m·miss) / ((1−m)·hit + m·(try + hop + miss)) for a share m of misses, from the
                    costs below, which are measured in the same rounds at the same depth
   of bound         speedup over bound, round by round
-  hop              sending to the worker and back, of an operation that does nothing
+  hop              sending to the worker and back, of an operation that does nothing; submitter and worker have a processor each, if there
+                   are two (taskset -c 0 pathwalk bench open-cached: both on one, where a hop is no wake-up of another processor)
   hit              an open that the cache answers, where it is submitted; try: one that fails
   miss             what an open that is not cached takes beyond a hit: the file system's part, with the delay
   p50, p99, p99.9  of a single open, from being submitted to being taken back; all of a depth wait for each other
