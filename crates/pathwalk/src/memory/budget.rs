@@ -19,7 +19,7 @@ pub(crate) const INODE_BYTES: u64 = 2 * LINE as u64;
 const DENTRIES_A_SIDE_LINE: u64 = 6;
 
 /// Locks, condition variables, counters and the rounding of arrays to lines.
-const FIXED: u64 = 96 << 10;
+const FIXED: u64 = 108 << 10;
 
 /// The smallest number of dentries: a path of a few components and room to evict. In tests, less: there, it is to be used up.
 pub(crate) const LEAST: u64 = if cfg!(test) { 6 } else { 64 };
