@@ -227,7 +227,8 @@ mod tests {
                 let (free, taken) = (&free, &taken);
                 scope.spawn(move || {
                     for round in 0..rounds {
-                        let slots: Vec<u32> = (0..1 + (thread * 31 + round) % (SLOTS / 6 + 4)).filter_map(|_| free.take(link)).collect();
+                        let slots: Vec<u32> =
+                            (0..1 + (thread * 31 + round) % (SLOTS / 6 + 4)).filter_map(|_| free.take(link)).collect();
                         for slot in &slots {
                             assert!((1..=SLOTS).contains(slot) && taken.lock().unwrap().insert(*slot), "slot {slot} twice");
                         }
