@@ -2,11 +2,18 @@
 
 use super::explore;
 use super::fs::{ROOT, TestFs};
+use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, World, part};
 use crate::{Errno, Handle, RenameFlags, internals};
 
 fn move_to(from: &Handle, name: &str, to: &Handle) -> Result<(), Errno> {
     internals::rename((from, part(name)), (to, part(name)), RenameFlags::empty())
+}
+
+/// A thread that asks for the path of a node.
+fn asks_for_path(world: &World, node: &Handle) -> JoinHandle<Result<Vec<u8>, Errno>> {
+    let node = node.clone();
+    world.spawn(move |_| node.path())
 }
 
 /// `/p/a/f` and `/q/b`.
@@ -46,10 +53,7 @@ fn each_into_the_other() {
             let b = b.clone();
             move |world| move_to(&world.handle("/p"), "a", &b)
         });
-        let path = world.spawn({
-            let a = a.clone();
-            move |_| a.path()
-        });
+        let path = asks_for_path(&world, &a);
         let here = move_to(&world.handle("/q"), "b", &a);
         let both = [here, other.join().unwrap()];
         assert!(both.contains(&Ok(())) && both.contains(&Err(Errno::EINVAL)), "{both:?}");
@@ -105,10 +109,7 @@ fn the_path_of_a_file_that_is_moved() {
     explore(|hash| {
         let world = World::new(hash, fill);
         let file = world.handle("/p/a/f");
-        let path = world.spawn({
-            let file = file.clone();
-            move |_| file.path()
-        });
+        let path = asks_for_path(&world, &file);
         let (a, p, q) = (world.handle("/p/a"), world.handle("/p"), world.handle("/q"));
         internals::rename((&a, part("f")), (&q, part("g")), RenameFlags::empty()).unwrap();
         drop(a);
@@ -130,10 +131,7 @@ fn the_path_of_a_file_below_one_that_is_moved() {
     explore(|hash| {
         let world = World::new(hash, fill);
         let file = world.handle("/p/a/f");
-        let path = world.spawn({
-            let file = file.clone();
-            move |_| file.path()
-        });
+        let path = asks_for_path(&world, &file);
         let (a, p) = (world.handle("/p/a"), world.handle("/p"));
         internals::rename((&p, part("a")), (&p, part("z")), RenameFlags::empty()).unwrap();
         internals::rename((&a, part("f")), (&a, part(LONG)), RenameFlags::empty()).unwrap();
