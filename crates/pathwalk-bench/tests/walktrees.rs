@@ -17,5 +17,7 @@ fn the_budget_holds_while_eight_threads_evict() {
     let report = run(&plan, &mut |_, _, _| ()).unwrap();
     let memory = report.runs[0].memory.unwrap();
     assert!(memory.budget_held(), "{memory:?}");
-    assert!(memory.peak_names >= ENTRIES && memory.bytes_per_cached_file().unwrap() <= 256.0, "{memory:?}");
+    // Of samples: while slots change hands, one or the other is nobody's.
+    assert!(memory.peak_names >= ENTRIES - ENTRIES / 100, "{memory:?}");
+    assert!(memory.bytes_per_cached_file().unwrap() <= 256.0, "{memory:?}");
 }
