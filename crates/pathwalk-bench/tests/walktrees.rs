@@ -1,7 +1,7 @@
 //! The budget, watched while it is used up. The only test of its process, since resident memory is the process's.
 
 use pathwalk_bench::walktrees::trees::Trees;
-use pathwalk_bench::walktrees::{Plan, Probe, Room, run};
+use pathwalk_bench::walktrees::{Ask, Plan, Probe, Room, run};
 use pathwalk_synthfs::Shape;
 
 #[test]
@@ -11,6 +11,7 @@ fn the_budget_holds_while_eight_threads_evict() {
         shape: Shape::new(8, 20, 500).unwrap(),
         room: Room::Entries(ENTRIES),
         trees: Trees::Synth,
+        ask: Ask::default(),
         probes: vec![Probe::LockFree],
         rounds: 1,
     };

@@ -6,6 +6,7 @@
 //! What it does not do: keep descriptors to look up names. A directory's descriptor stays with the directory when that is moved out of the
 //! root, and would go on answering from there. (What is open to be read stays open, as it does anywhere.)
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use pathwalk::limits::{LINK_MAX, PATH_MAX};
 use pathwalk::{Errno, Name};
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
 use rustix::io::{self, retry_on_intr};
+use rustix::path::Arg;
 
 use crate::OpenError;
 use crate::attributes;
@@ -37,7 +39,7 @@ impl Root {
             Err(io::Errno::NOSYS | io::Errno::PERM) => return Err(OpenError::unsupported(path, "there is no openat2(2)")),
             Err(errno) => return Err(OpenError::search(path, errno)),
         }
-        let stat = statx(root.as_fd(), b"").map_err(|errno| OpenError::open(path, errno))?;
+        let stat = statx(root.as_fd(), "").map_err(|errno| OpenError::open(path, errno))?;
         if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
             return Err(OpenError::unsupported(path, "statx(2) tells no mount id"));
         }
@@ -108,7 +110,7 @@ impl Reached {
 
     /// What it is. Triggers no automount.
     pub(crate) fn stat(&self) -> io::Result<Statx> {
-        statx(self.fd(), &self.name)
+        statx(self.fd(), &*self.name)
     }
 
     /// The body of a link. A buffer as large as the largest body takes it in one call, whatever size `stat` told.
@@ -131,7 +133,12 @@ fn open_so(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFla
     retry_on_intr(|| fs::openat2(from, path, flags, Mode::empty(), RESOLVE | resolve))
 }
 
-fn statx(fd: BorrowedFd<'_>, name: &[u8]) -> io::Result<Statx> {
+/// What `name` in the directory `dir` is. Triggers no automount.
+pub(crate) fn stat_in(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Statx> {
+    statx(dir, name)
+}
+
+fn statx(fd: BorrowedFd<'_>, name: impl Arg + Copy) -> io::Result<Statx> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     retry_on_intr(|| fs::statx(fd, name, flags, attributes::MASK))
 }

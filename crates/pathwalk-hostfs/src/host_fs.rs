@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use pathwalk::permission::Subject;
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey, OpenFile, OpenFor,
-    StatFs,
+    Siblings, StatFs,
 };
 use rustix::fs::fstatfs;
 use rustix::io;
@@ -33,9 +33,9 @@ pub struct HostFs {
     pub(crate) root: Arc<Root>,
     key: NodeKey,
     pub(crate) source: Source,
-    mounts: Mounts,
+    pub(crate) mounts: Mounts,
     /// Shared with the files that are open.
-    nodes: Arc<RwLock<Nodes>>,
+    pub(crate) nodes: Arc<RwLock<Nodes>>,
     descriptors: Descriptors,
 }
 
@@ -158,7 +158,7 @@ impl HostFs {
 }
 
 /// Makes sure that what was reached is the node that was meant.
-fn verified(key: NodeKey, reached: io::Result<Reached>) -> Result<(Reached, Attributes), Errno> {
+pub(crate) fn verified(key: NodeKey, reached: io::Result<Reached>) -> Result<(Reached, Attributes), Errno> {
     let stale = |e| if e == io::Errno::NOENT { Errno::ESTALE } else { errno(e) };
     let node = reached.map_err(stale)?;
     let stat = node.stat().map_err(stale)?;
@@ -182,6 +182,10 @@ impl FileSystem for HostFs {
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
         self.find(dir.key(), name)
+    }
+
+    fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        self.give_siblings(dir.key(), siblings)
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {

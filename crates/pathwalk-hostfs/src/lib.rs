@@ -20,7 +20,8 @@
 //!
 //! - **It stays beneath the root.** The root is one descriptor. Every question starts there, with `openat2(2)` under
 //!   `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`. No other descriptor, but those of open files, outlives the call that opened
-//!   it, so a directory that was moved out of the root is not followed there: what lay in it is absent from then on.
+//!   it, so a directory that was moved out of the root is not followed there: what lay in it is absent from then on. Where a directory is asked for as a whole,
+//!   it has to be at its place before and after: only one that is moved out and back between may tell of what its names led to meanwhile.
 //! - **Mounts below the root are crossed**, as in a walk by the kernel. A key is (mount id, device, inode number), so two bind
 //!   mounts of one directory are two directories. An automount point is not triggered by looking at it, only by looking
 //!   for a name below it.
@@ -41,6 +42,12 @@
 //! for each node that the `Vfs` holds, and its name again where that is longer than 22 bytes;
 //! [`memory`](pathwalk::FileSystem::memory) reports it.
 //!
+//! Of a directory that the engine asks for as a whole
+//! ([`lookup_siblings`](pathwalk::FileSystem::lookup_siblings)): 11 and 1 for each file in it, which then waits for no call any more; links and
+//! directories are asked for when they are looked up. Done only where it changes no time of access: for the directory's owner, or with `CAP_FOWNER`.
+//! Files that were told of so, have one name, and have numbers near each other take some 5 bytes and their name, in batches of up to 64; a batch stays until
+//! the last of its files is forgotten.
+//!
 //! On a read-only or noexec mount files have a permission rule of their own, on a read-only one directories and links too.
 //! Every check of such a file at the end of a path is handed over to the locked walk, which asks here, even for reading: the
 //! engine has one rule for all that may be wanted of a node. The first check costs the 4 system calls of the ACL and keeps
@@ -49,6 +56,7 @@
 //!
 //! # What it does not do
 //!
+//! - Take a directory for complete on XFS, or where names are folded (`chattr +F`): a name in another case may be there unlisted.
 //! - Notice changes. A node that moved is found again only by a lookup under its new name; until then it is `ESTALE`. A new
 //!   node that got the inode number of one that was removed, and is of the same type, is taken for the old one.
 //! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed by their text
@@ -74,6 +82,7 @@
 
 mod acl;
 mod attributes;
+mod batches;
 mod beneath;
 mod error;
 mod getxattrat;
@@ -84,6 +93,7 @@ mod look;
 mod mounts;
 mod nodes;
 mod open_file;
+mod siblings;
 mod slab;
 mod small_name;
 

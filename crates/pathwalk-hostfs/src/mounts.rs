@@ -38,13 +38,7 @@ impl Mounts {
                 *self.0.write().entry(mount).or_insert(flags)
             }
         };
-        let matters = match kind {
-            FileType::Regular => MountFlags::READ_ONLY | MountFlags::NOEXEC,
-            FileType::Directory | FileType::Symlink => MountFlags::READ_ONLY,
-            _ => MountFlags::empty(),
-        };
-        // Searching is no writing, so everyone's search bit stays good.
-        Ok(if flags.intersects(matters) { PermissionRule::OwnButGenericSearch } else { PermissionRule::Generic })
+        Ok(rule_under(flags, kind))
     }
 
     /// The flags of the mount of a node that was handed out.
@@ -56,6 +50,17 @@ impl Mounts {
     pub(crate) fn memory(&self) -> u64 {
         (self.0.read().capacity() * (size_of::<(u32, MountFlags)>() + 1)) as u64
     }
+}
+
+/// Who checks a node of this type on a mount with these flags.
+pub(crate) fn rule_under(flags: MountFlags, kind: FileType) -> PermissionRule {
+    let matters = match kind {
+        FileType::Regular => MountFlags::READ_ONLY | MountFlags::NOEXEC,
+        FileType::Directory | FileType::Symlink => MountFlags::READ_ONLY,
+        _ => MountFlags::empty(),
+    };
+    // Searching is no writing, so everyone's search bit stays good.
+    if flags.intersects(matters) { PermissionRule::OwnButGenericSearch } else { PermissionRule::Generic }
 }
 
 /// The flags of the mount that `fd` is on.

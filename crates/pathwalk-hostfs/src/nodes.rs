@@ -5,6 +5,7 @@
 //! Invariants:
 //! - An entry lives while the engine holds its node (`held` > 0) or an entry has it as its directory (`children` > 0): a
 //!   file with two names may outlive the directory it was first found in.
+//! - A file is in a batch as well, or instead, if it was handed out with its neighbours. Where it has an entry, that is right.
 //! - Directories form a tree with the root at slot 0: an entry moves to another directory only if it does not thereby come
 //!   to lie below itself. So the way up always ends.
 //!
@@ -13,17 +14,28 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pathwalk::NodeKey;
+use pathwalk::{FileType, Name, Node, NodeKey};
 
+use crate::batches::{Batches, Taken, group_of};
 use crate::guard::Guard;
 use crate::slab::{NONE, Slab};
 use crate::small_name::SmallName;
 
 const ROOT: u32 = 0;
 
+/// Files that lie together are kept as a batch if they are so many: below, an entry each takes less.
+const WORTH_A_BATCH: usize = 8;
+
+/// Whether it is a file that is found under one name only.
+fn has_one_name(node: &Node) -> bool {
+    node.attributes.kind == FileType::Regular && node.attributes.nlink == 1
+}
+
 /// All nodes that the engine holds.
 pub(crate) struct Nodes {
     slab: Slab,
+    /// Files that are not in the slab, or were handed out once more.
+    batches: Batches,
     /// Guards by slot: of nodes with a list, and of those that were checked on a read-only or noexec mount.
     guards: HashMap<u32, Arc<Guard>>,
     /// How often attributes were asked for anew: a guard that was read before may be out of date.
@@ -38,18 +50,26 @@ impl Nodes {
         let mut slab = Slab::new();
         let slot = slab.insert(root, NONE, SmallName::default());
         debug_assert_eq!(slot, ROOT);
-        Nodes { slab, guards: HashMap::new(), refreshes: 0, heap: 0 }
+        Nodes { slab, batches: Batches::default(), guards: HashMap::new(), refreshes: 0, heap: 0 }
     }
 
     /// The path of `name` in the directory `dir`, relative to the root; `None` if no such directory was handed out. An empty
     /// name: the path of `dir` itself.
     pub(crate) fn path_in(&self, dir: NodeKey, name: &[u8]) -> Option<Vec<u8>> {
-        self.slab.find(dir).map(|slot| self.path(slot, name))
+        if let Some(slot) = self.slab.find(dir) {
+            return Some(self.path(slot, name));
+        }
+        let (above, file) = self.batches.find(dir).filter(|_| name.is_empty())?;
+        Some(self.path(above, file))
     }
 
     /// The path of a node's directory, and its name there. Both are empty for the root.
     pub(crate) fn place(&self, node: NodeKey) -> Option<(Vec<u8>, SmallName)> {
-        let entry = &self.slab[self.slab.find(node)?];
+        let Some(slot) = self.slab.find(node) else {
+            let (directory, name) = self.batches.find(node)?;
+            return Some((self.path(directory, b""), SmallName::new(name)));
+        };
+        let entry = &self.slab[slot];
         let dir = if entry.directory == NONE { Vec::new() } else { self.path(entry.directory, b"") };
         Some((dir, entry.name.clone()))
     }
@@ -62,6 +82,29 @@ impl Nodes {
     /// Counts `node`, found as `name` in `dir`, as handed out once more. `None` if there is no such directory.
     pub(crate) fn hold(&mut self, node: NodeKey, dir: NodeKey, name: &[u8]) -> Option<()> {
         let directory = self.slab.find(dir)?;
+        self.hold_in(directory, node, name);
+        Some(())
+    }
+
+    /// The same with many in one directory: all of them or, where there is no such directory, none. Those that lie together are best told of in the
+    /// order of their keys.
+    pub(crate) fn hold_all(&mut self, dir: NodeKey, all: &[(Name<'_>, Node)]) -> Option<()> {
+        let directory = self.slab.find(dir)?;
+        let together = |a: &(Name<'_>, Node), b: &(Name<'_>, Node)| {
+            has_one_name(&a.1) && has_one_name(&b.1) && group_of(a.1.key) == group_of(b.1.key)
+        };
+        for some in all.chunk_by(together) {
+            if some.len() < WORTH_A_BATCH {
+                some.iter().for_each(|(name, node)| self.hold_in(directory, node.key, name.bytes()));
+            } else {
+                self.slab[directory].children += 1;
+                self.batches.insert(directory, some);
+            }
+        }
+        Some(())
+    }
+
+    fn hold_in(&mut self, directory: u32, node: NodeKey, name: &[u8]) {
         let slot = match self.slab.find(node) {
             Some(slot) => {
                 self.found_at(slot, directory, name);
@@ -75,14 +118,37 @@ impl Nodes {
             }
         };
         self.slab[slot].held += 1;
-        Some(())
     }
 
     /// Takes back one `hold`; drops what nobody needs any more.
     pub(crate) fn forget(&mut self, node: NodeKey) {
-        let Some(slot) = self.slab.find(node) else { return };
-        self.slab[slot].held = self.slab[slot].held.saturating_sub(1);
-        self.release(slot);
+        match self.slab.find(node) {
+            Some(slot) if self.slab[slot].held > 0 => {
+                self.slab[slot].held -= 1;
+                self.release(slot);
+            }
+            _ => _ = self.take_from_batch(node),
+        }
+    }
+
+    /// A file of a batch is handed out once less there; its directory, which may be gone then, if it was in one.
+    fn take_from_batch(&mut self, node: NodeKey) -> Option<()> {
+        if let Taken::LastOf(directory) = self.batches.take(node)? {
+            self.slab[directory].children -= 1;
+            self.release(directory);
+        }
+        Some(())
+    }
+
+    /// The entry of a node; of a file that is in a batch it is made.
+    fn entry(&mut self, node: NodeKey) -> Option<u32> {
+        let slot = self.slab.find(node);
+        slot.or_else(|| {
+            let (directory, name) = self.batches.find(node).map(|(directory, name)| (directory, SmallName::new(name)))?;
+            self.hold_in(directory, node, name.bytes());
+            self.take_from_batch(node)?;
+            self.slab.find(node)
+        })
     }
 
     /// The guard of a node, if one is kept.
@@ -92,7 +158,10 @@ impl Nodes {
 
     /// Keeps a guard for as long as its node, in place of the one before.
     pub(crate) fn set_guard(&mut self, node: NodeKey, guard: Option<Arc<Guard>>) {
-        let Some(slot) = self.slab.find(node) else { return };
+        if guard.is_none() && self.slab.find(node).is_none() {
+            return;
+        }
+        let Some(slot) = self.entry(node) else { return };
         self.drop_guard(slot);
         if let Some(guard) = guard {
             self.heap += guard.memory();
@@ -114,7 +183,7 @@ impl Nodes {
     /// Bytes it holds.
     pub(crate) fn memory(&self) -> u64 {
         let guards = self.guards.capacity() * (size_of::<(u32, Arc<Guard>)>() + 1);
-        (self.slab.memory() + guards) as u64 + self.heap
+        (self.slab.memory() + guards) as u64 + self.batches.memory() + self.heap
     }
 
     /// Built from its end, so that nothing but the path is allocated.
@@ -181,94 +250,4 @@ impl Nodes {
 }
 
 #[cfg(test)]
-mod tests {
-    use pathwalk::{Attributes, FileType};
-
-    use super::*;
-
-    fn key(i: u128) -> NodeKey {
-        NodeKey(i)
-    }
-
-    /// root/1/2/3, each held once.
-    fn chain() -> Nodes {
-        let mut nodes = Nodes::new(key(0));
-        nodes.hold_root();
-        nodes.hold(key(1), key(0), b"one").unwrap();
-        nodes.hold(key(2), key(1), b"two").unwrap();
-        nodes.hold(key(3), key(2), b"a name of more than twenty-two bytes").unwrap();
-        nodes
-    }
-
-    fn path(nodes: &Nodes, of: u128) -> Option<String> {
-        nodes.path_in(key(of), b"").map(|path| String::from_utf8(path).unwrap())
-    }
-
-    #[test]
-    fn paths_lead_from_the_root() {
-        let nodes = chain();
-        assert_eq!(path(&nodes, 0).unwrap(), "");
-        assert_eq!(path(&nodes, 2).unwrap(), "one/two");
-        assert_eq!(nodes.path_in(key(0), b"x").unwrap(), b"x");
-        assert_eq!(nodes.path_in(key(2), b"x").unwrap(), b"one/two/x");
-        let (dir, name) = nodes.place(key(3)).unwrap();
-        assert_eq!((&*dir, name.bytes().len()), (&b"one/two"[..], 36));
-        let (dir, name) = nodes.place(key(0)).unwrap();
-        assert!(dir.is_empty() && name.bytes().is_empty());
-        assert!(nodes.path_in(key(9), b"").is_none());
-    }
-
-    #[test]
-    fn what_is_above_a_held_node_stays() {
-        let mut nodes = chain();
-        let one = nodes.memory();
-        nodes.forget(key(2));
-        nodes.forget(key(1));
-        assert_eq!(path(&nodes, 2).unwrap(), "one/two");
-        nodes.forget(key(3));
-        assert!((1..=3).all(|i| path(&nodes, i).is_none()));
-        assert_eq!(nodes.slab.len(), 1);
-        assert_eq!(one - nodes.memory(), 48, "the long name is given back");
-        nodes.forget(key(3));
-        nodes.forget(key(0));
-        assert!(path(&nodes, 0).is_some(), "the root stays");
-    }
-
-    #[test]
-    fn each_hold_takes_a_forget() {
-        let mut nodes = chain();
-        nodes.hold(key(3), key(0), b"link").unwrap();
-        assert_eq!(path(&nodes, 3).unwrap(), "link");
-        nodes.forget(key(3));
-        assert!(path(&nodes, 3).is_some());
-        nodes.forget(key(3));
-        assert!(path(&nodes, 3).is_none());
-        assert_eq!(nodes.hold(key(4), key(3), b"x"), None, "not in a directory that was forgotten");
-    }
-
-    #[test]
-    fn nothing_comes_to_lie_below_itself() {
-        let mut nodes = chain();
-        nodes.hold(key(1), key(2), b"loop").unwrap();
-        nodes.hold(key(1), key(1), b"self").unwrap();
-        nodes.hold(key(0), key(1), b"root").unwrap();
-        assert_eq!(path(&nodes, 2).unwrap(), "one/two");
-        assert_eq!(path(&nodes, 0).unwrap(), "");
-        nodes.hold(key(2), key(0), b"up").unwrap();
-        nodes.hold(key(1), key(2), b"down").unwrap();
-        assert_eq!(path(&nodes, 1).unwrap(), "up/down");
-    }
-
-    #[test]
-    fn guards_go_with_their_node() {
-        let mut nodes = chain();
-        let before = nodes.heap;
-        let guard = Arc::new(Guard::new(&Attributes::new(FileType::Regular, 0), None));
-        nodes.set_guard(key(3), Some(Arc::clone(&guard)));
-        nodes.set_guard(key(3), Some(guard));
-        assert!(nodes.guard(key(3)).is_some() && nodes.heap > before);
-        nodes.set_guard(key(3), None);
-        assert!(nodes.guard(key(3)).is_none() && nodes.heap == before);
-        nodes.set_guard(key(9), None);
-    }
-}
+mod tests;

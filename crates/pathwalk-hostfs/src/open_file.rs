@@ -10,7 +10,7 @@
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
@@ -43,7 +43,7 @@ pub(crate) enum Wait {
 }
 
 /// Neither waits for the other end of a pipe, nor becomes somebody's terminal, should the node be another by now.
-const TO_READ: OFlags =
+pub(crate) const TO_READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Bytes of entries that are asked for at once.
@@ -171,7 +171,7 @@ impl OpenFile for Open {
 
     /// So it is on disks. The names of `/proc`, of what is mounted when it is asked for, and of what other machines keep are not all listed.
     fn lists_all_names(&self) -> bool {
-        self.fd(Wait::ForHost).is_ok_and(|fd| fs::fstatfs(fd).is_ok_and(|told| KEEP_THEIR_NAMES.contains(&(told.f_type as u32))))
+        self.fd(Wait::ForHost).is_ok_and(|fd| lists_all_names(fd.as_fd()))
     }
 
     fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
@@ -180,10 +180,24 @@ impl OpenFile for Open {
     }
 }
 
-/// Types of file systems that list every name that can be looked up: ext2 to ext4, XFS, Btrfs, F2FS, tmpfs, overlayfs, squashfs, EROFS. Source:
-/// `linux/magic.h`.
-const KEEP_THEIR_NAMES: [u32; 8] =
-    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630, 0x7371_7368, 0xe0f5_e1e2];
+/// Whether the file system that a directory is of lists every name that can be looked up there.
+pub(crate) fn lists_all_names(dir: BorrowedFd<'_>) -> bool {
+    let keeps = |told: fs::StatFs| KEEP_THEIR_NAMES.contains(&(told.f_type as u32));
+    fs::fstatfs(dir).is_ok_and(keeps) && !folds_case(dir)
+}
+
+/// Whether names that differ in case are one there, so that more can be looked up than are listed.
+fn folds_case(dir: BorrowedFd<'_>) -> bool {
+    // What does not have the call has no such directories.
+    fs::ioctl_getflags(dir).is_ok_and(|flags| flags.bits() & FS_CASEFOLD_FL != 0)
+}
+
+/// Source: `linux/fs.h`.
+const FS_CASEFOLD_FL: u32 = 0x4000_0000;
+
+/// Types of file systems that list every name that can be looked up: ext2 to ext4, Btrfs, F2FS, tmpfs, overlayfs, squashfs, EROFS. Not XFS,
+/// which may fold case, and tells that by no common call. Source: `linux/magic.h`.
+const KEEP_THEIR_NAMES: [u32; 7] = [0xef53, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630, 0x7371_7368, 0xe0f5_e1e2];
 
 /// An error that has nothing to do with the way there.
 fn host(error: io::Errno) -> Errno {

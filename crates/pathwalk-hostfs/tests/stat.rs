@@ -9,11 +9,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use pathwalk::{AclState, Attributes, Context, Errno, Timestamp};
+use pathwalk::{AclState, Context, Errno};
 use pathwalk_tests::skipped;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, Statx, StatxFlags, StatxTimestamp, makedev, mknodat, statx};
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
-use common::walk;
+use common::{assert_same, host, walk};
 
 /// One node of every kind, and names of every sort.
 fn build(root: &Path) {
@@ -48,33 +48,6 @@ fn all_below(dir: &Path, found: &mut Vec<PathBuf>) {
             all_below(&entry.path(), found);
         }
     }
-}
-
-fn host(path: &Path) -> Statx {
-    let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
-    statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, mask).unwrap()
-}
-
-fn time(time: &StatxTimestamp) -> Timestamp {
-    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec }
-}
-
-/// All but the time of last access, which looking may move.
-fn assert_same(path: &Path, ours: &Attributes) {
-    let host = host(path);
-    assert_eq!(ours.st_mode(), u32::from(host.stx_mode), "{path:?}");
-    assert_eq!((ours.nlink, ours.uid, ours.gid), (host.stx_nlink, host.stx_uid, host.stx_gid), "{path:?}");
-    assert_eq!((ours.ino, ours.size, ours.blocks), (host.stx_ino, host.stx_size, host.stx_blocks), "{path:?}");
-    assert_eq!(ours.block_size, host.stx_blksize, "{path:?}");
-    let devices = [host.stx_dev_major, host.stx_dev_minor, host.stx_rdev_major, host.stx_rdev_minor];
-    assert_eq!([ours.device.major, ours.device.minor, ours.device_node.major, ours.device_node.minor], devices, "{path:?}");
-    assert_eq!((ours.mtime, ours.ctime), (time(&host.stx_mtime), time(&host.stx_ctime)), "{path:?}");
-    let btime = (host.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(&host.stx_btime));
-    assert_eq!(ours.btime, btime, "{path:?}");
-    // Bits that the engine has no name for are dropped.
-    let known = pathwalk::StatxFlags::all().to_kernel();
-    assert_eq!(ours.flags.to_kernel(), host.stx_attributes.bits() & known, "{path:?}");
-    assert_eq!(ours.flags_mask.to_kernel(), host.stx_attributes_mask.bits() & known, "{path:?}");
 }
 
 fn readlink(context: &Context, path: &Path) -> Result<Vec<u8>, Errno> {

@@ -18,6 +18,7 @@ use crate::stats::Counters;
 use crate::sync::Arc;
 use crate::vfs::{Core, HardlinkProtection, SymlinkProtection, Vfs};
 use crate::walk::component::NameHash;
+use crate::walk::siblings::AskedFor;
 
 /// How a [`Vfs`] is to be.
 #[derive(Clone, Debug)]
@@ -26,7 +27,17 @@ pub struct VfsBuilder {
     mount: MountFlags,
     symlinks: SymlinkProtection,
     hardlinks: HardlinkProtection,
+    asking: Asking,
     seed: Option<u64>,
+}
+
+/// What a file system is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Asking {
+    /// For names that are looked up, and where that promises to pay for those beside them.
+    ForSiblings,
+    /// For names that are looked up.
+    OneByOne,
 }
 
 impl Vfs {
@@ -37,6 +48,7 @@ impl Vfs {
             mount: MountFlags::empty(),
             symlinks: SymlinkProtection::Off,
             hardlinks: HardlinkProtection::Off,
+            asking: Asking::ForSiblings,
             seed: None,
         }
     }
@@ -72,6 +84,15 @@ impl VfsBuilder {
     #[must_use]
     pub fn protect_hardlinks(mut self) -> Self {
         self.hardlinks = HardlinkProtection::On;
+        self
+    }
+
+    /// Asks the file system for no name that is not looked up. Else, once many names of a directory had to be asked for, it is offered to tell of the others
+    /// unasked ([`FileSystem::lookup_siblings`]): that makes scans of whole trees faster, and one lookup in some slower. For those who look up few
+    /// names of each directory, or want each miss to cost the same.
+    #[must_use]
+    pub fn one_by_one(mut self) -> Self {
+        self.asking = Asking::OneByOne;
         self
     }
 
@@ -113,6 +134,7 @@ impl VfsBuilder {
             waiters: Waiters::new(),
             versions: Versions::new(),
             watches: Watches::new(),
+            asked_for: (self.asking == Asking::ForSiblings).then(AskedFor::new),
             uses: Uses::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             counters: Counters::new(),
             budget: self.budget,

@@ -30,7 +30,7 @@ pub use errno::Errno;
 pub use file::{DirEntry, File};
 pub use fs_api::{
     Directory, Entry, FIRST_COOKIE, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    PermissionRule, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
+    PermissionRule, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written,
 };
 pub use handle::Handle;
 pub use icache::cache::{InodeCache, InodeOwner};

@@ -64,6 +64,8 @@ pub struct Stats {
     pub hand_overs: [u64; HandOver::ALL.len()],
     /// `lookup` calls to the file system.
     pub fs_lookups: u64,
+    /// Names that the file system told of without being asked, together with others that it was asked for.
+    pub siblings: u64,
     /// Names that were said to be absent without asking, since all names of their directory were cached.
     pub known_absent: u64,
     /// Walks that waited for another thread's `lookup` of the same name.
@@ -97,6 +99,7 @@ pub(crate) struct Counters(Box<[Alone<Share>]>);
 struct Share {
     hand_overs: [AtomicU64; HandOver::ALL.len()],
     fs_lookups: AtomicU64,
+    siblings: AtomicU64,
     known_absent: AtomicU64,
     waits: AtomicU64,
     evictions: AtomicU64,
@@ -119,6 +122,10 @@ impl Counters {
         self.mine().fs_lookups.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn siblings(&self, count: u64) {
+        self.mine().siblings.fetch_add(count, Ordering::Relaxed);
+    }
+
     pub(crate) fn known_absent(&self) {
         self.mine().known_absent.fetch_add(1, Ordering::Relaxed);
     }
@@ -138,6 +145,7 @@ impl Counters {
         Stats {
             hand_overs: std::array::from_fn(of_reason),
             fs_lookups: sum(|share| &share.fs_lookups),
+            siblings: sum(|share| &share.siblings),
             known_absent: sum(|share| &share.known_absent),
             waits: sum(|share| &share.waits),
             evictions: sum(|share| &share.evictions),

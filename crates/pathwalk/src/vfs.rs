@@ -19,6 +19,7 @@ use crate::permission::{Access, Credentials};
 use crate::stats::{Counters, Pool, Stats};
 use crate::sync::Arc;
 use crate::walk::component::NameHash;
+use crate::walk::siblings::AskedFor;
 
 /// All that a `Vfs` is, shared by its handles.
 pub(crate) struct Core {
@@ -39,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) waiters: Waiters,
     pub(crate) versions: Versions,
     pub(crate) watches: Watches,
+    /// None: no names are asked for that nobody looks up.
+    pub(crate) asked_for: Option<AskedFor>,
     pub(crate) uses: Uses,
     pub(crate) counters: Counters,
     pub(crate) budget: u64,

@@ -21,7 +21,9 @@ pub(super) fn context(place: &Place, plan: &Plan, hot: &[Target]) -> Result<Cont
     let fs = HostFs::open(place.path()).doing(|| format!("opening \"{}\" for pathwalk", escaped(place.path())))?;
     let flags = fs.mount_flags();
     let fs = Delayed { fs: fs.with_descriptors(plan.descriptors), delay: plan.delay };
-    let vfs = Vfs::builder().budget(BUDGET).mount_flags(flags).build(fs).doing(|| "building a Vfs over it".into())?;
+    // One by one: what is planned to be a miss is to be one.
+    let builder = Vfs::builder().budget(BUDGET).mount_flags(flags).one_by_one();
+    let vfs = builder.build(fs).doing(|| "building a Vfs over it".into())?;
     let context = vfs.context(credentials()?);
     for target in hot {
         open(&context, target).doing(|| format!("opening \"{}\"", escaped(&target.outside)))?;

@@ -1,7 +1,7 @@
 //! `walktrees`: threads that each `stat` every file of a tree of their own, by path: first with cold caches, then again.
 //!
-//! It is what a backup does: millions of names, each asked for once, from many threads. The first pass is all misses, so it measures what an entry
-//! costs to make; the second measures hits, or, where there is not room for all, what eviction costs.
+//! It is what a backup does: millions of names, each asked for once, from many threads. The first pass makes all entries, so it measures what that
+//! costs; the second measures hits, or, where there is not room for all, what eviction costs.
 //!
 //! - `paths`: the paths, written without formatting; `crew`: the threads; `meter`: processors and memory;
 //! - [`trees`]: computed ones, or real files, which the kernel's `stat(2)` then walks as well;
@@ -56,6 +56,16 @@ impl Probe {
 /// Names for which there is room in any case.
 const LEAST_ROOM: u64 = 1000;
 
+/// What pathwalk asks a file system for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ask {
+    /// Whole directories, where it finds that to pay: what ships.
+    #[default]
+    ForSiblings,
+    /// Names that are looked up.
+    OneByOne,
+}
+
 /// How much is to find room in the caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
@@ -76,6 +86,8 @@ pub struct Plan {
     pub room: Room,
     /// What is walked.
     pub trees: Trees,
+    /// Whether pathwalk asks for files beside those that are looked up.
+    pub ask: Ask,
     /// The engine's variants that take part.
     pub probes: Vec<Probe>,
     /// How often all of them take their turns, each with empty caches.

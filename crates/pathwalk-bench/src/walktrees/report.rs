@@ -42,6 +42,8 @@ pub struct Served {
     pub hand_overs: [u64; HandOver::ALL.len()],
     /// Names that the file system was asked for, directories included.
     pub fs_lookups: u64,
+    /// Names that it told of unasked.
+    pub siblings: u64,
     /// Walks that waited for another thread's question.
     pub waits: u64,
     /// Names that were evicted.
@@ -69,6 +71,7 @@ impl Served {
             lock_free: files.saturating_sub(hand_overs.iter().sum()),
             hand_overs,
             fs_lookups: after.fs_lookups - before.fs_lookups,
+            siblings: after.siblings - before.siblings,
             waits: after.waits - before.waits,
             evictions: after.evictions - before.evictions,
         }

@@ -10,7 +10,7 @@ use super::crew::{Crew, Walk, Work, folded};
 use super::meter::{Growth, Resident};
 use super::paths::Paths;
 use super::trees::{self, Trees};
-use super::{Memory, Pass, Plan, Probe, Report, Run, Served, Used, Which, Who};
+use super::{Ask, Memory, Pass, Plan, Probe, Report, Run, Served, Used, Which, Who};
 use crate::kernel;
 use crate::machine::{self, Doing, SetUpError};
 
@@ -107,7 +107,10 @@ impl Bench<'_> {
     /// The engine over the trees, its caches empty.
     fn context(&self, probe: Probe, budget: u64) -> Result<Context, SetUpError> {
         let (fs, flags) = self.plan.trees.open(self.plan.shape)?;
-        let builder = Vfs::builder().budget(budget).mount_flags(flags);
+        let mut builder = Vfs::builder().budget(budget).mount_flags(flags);
+        if self.plan.ask == Ask::OneByOne {
+            builder = builder.one_by_one();
+        }
         let vfs = builder.build(fs).doing(|| format!("building a Vfs of {budget} bytes"))?;
         internals::set_first_probe(&vfs, probe.into());
         Ok(vfs.context(self.who.clone()))

@@ -6,12 +6,19 @@ use pathwalk::HandOver;
 use pathwalk_synthfs::Shape;
 
 use super::trees::{Trees, make};
-use super::{Plan, Probe, Report, Room, Run, Which, Who, run};
+use super::{Ask, Plan, Probe, Report, Room, Run, Which, Who, run};
 
 const OURS: Who = Who::Pathwalk(Probe::LockFree);
 
 fn plan(shape: (u32, u32, u32), room: Room, trees: Trees) -> Plan {
-    Plan { shape: Shape::new(shape.0, shape.1, shape.2).unwrap(), room, trees, probes: vec![Probe::LockFree], rounds: 1 }
+    Plan {
+        shape: Shape::new(shape.0, shape.1, shape.2).unwrap(),
+        room,
+        trees,
+        ask: Ask::ForSiblings,
+        probes: vec![Probe::LockFree],
+        rounds: 1,
+    }
 }
 
 fn walked(plan: &Plan) -> Report {
@@ -96,6 +103,19 @@ fn the_kernel_walks_beside_it_and_turns_change() {
     }
     assert!(report.ratio(OURS, Who::Pathwalk(Probe::Global), Which::First).is_none());
     assert!(report.notes.len() <= 1, "at most that the caches could not be dropped");
+}
+
+#[test]
+fn directories_are_asked_for_as_a_whole_unless_one_by_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let around = plan((2, 3, 20), Room::All, made(dir.path(), (2, 3, 20)));
+    let one_by_one = Plan { ask: Ask::OneByOne, ..around.clone() };
+    let first = |plan: &Plan| walked(plan).runs.iter().find_map(|run| run.first.served).expect("ours");
+    let (around, one_by_one) = (first(&around), first(&one_by_one));
+    assert_eq!((one_by_one.fs_lookups, one_by_one.siblings), (128, 0));
+    assert_eq!(around.fs_lookups + around.siblings, 128);
+    // Where this process may not list without a trace, all are asked for.
+    assert!(around.siblings == 0 || around.lock_free >= 60, "{around:?}");
 }
 
 #[test]

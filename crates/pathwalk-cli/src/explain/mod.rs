@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
 
 /// Who walks, still as this process, and where from: a working directory that one has is no matter of rights any more.
 fn context(fs: Arc<HostFs>, args: &ExplainArgs, path: &[u8]) -> anyhow::Result<Context> {
-    let builder = Vfs::builder().budget(BUDGET);
+    let builder = Vfs::builder().budget(BUDGET).one_by_one();
     // Links of mounts that follow none are told of mount by mount, not by the engine's one switch.
     let builder = if LastLinks::of_this_machine() == LastLinks::Protected { builder.protect_symlinks() } else { builder };
     let vfs = builder.build(fs).with_context(|| format!("building a Vfs of {BUDGET} bytes"))?;

@@ -6,9 +6,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pathwalk::{Access, Context, Credentials, Errno, Vfs};
+use pathwalk::{Access, Attributes, Context, Credentials, Errno, Timestamp, Vfs};
 use pathwalk_hostfs::HostFs;
-use rustix::fs::{Access as HostAccess, AtFlags, CWD, Mode, OFlags, accessat, openat};
+use rustix::fs::{Access as HostAccess, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, accessat, openat, statx};
 use rustix::io;
 use rustix::thread::{self, Gid, Uid, UnshareFlags, unshare_unsafe};
 
@@ -122,4 +122,33 @@ pub(crate) fn root_and_outside() -> (tempfile::TempDir, PathBuf, PathBuf) {
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("secret"), "").unwrap();
     (dir, root, outside)
+}
+
+/// What the kernel tells of a node, links not followed.
+pub(crate) fn host(path: &Path) -> Statx {
+    let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
+    statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, mask).unwrap()
+}
+
+/// A time of the kernel's as the engine has it.
+pub(crate) fn time(time: &StatxTimestamp) -> Timestamp {
+    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec }
+}
+
+/// All attributes are the kernel's but the time of last access, which looking may move.
+pub(crate) fn assert_same(path: &Path, ours: &Attributes) {
+    let host = host(path);
+    assert_eq!(ours.st_mode(), u32::from(host.stx_mode), "{path:?}");
+    assert_eq!((ours.nlink, ours.uid, ours.gid), (host.stx_nlink, host.stx_uid, host.stx_gid), "{path:?}");
+    assert_eq!((ours.ino, ours.size, ours.blocks), (host.stx_ino, host.stx_size, host.stx_blocks), "{path:?}");
+    assert_eq!(ours.block_size, host.stx_blksize, "{path:?}");
+    let devices = [host.stx_dev_major, host.stx_dev_minor, host.stx_rdev_major, host.stx_rdev_minor];
+    assert_eq!([ours.device.major, ours.device.minor, ours.device_node.major, ours.device_node.minor], devices, "{path:?}");
+    assert_eq!((ours.mtime, ours.ctime), (time(&host.stx_mtime), time(&host.stx_ctime)), "{path:?}");
+    let btime = (host.stx_mask & StatxFlags::BTIME.bits() != 0).then(|| time(&host.stx_btime));
+    assert_eq!(ours.btime, btime, "{path:?}");
+    // Bits that the engine has no name for are dropped.
+    let known = pathwalk::StatxFlags::all().to_kernel();
+    assert_eq!(ours.flags.to_kernel(), host.stx_attributes.bits() & known, "{path:?}");
+    assert_eq!(ours.flags_mask.to_kernel(), host.stx_attributes_mask.bits() & known, "{path:?}");
 }

@@ -89,6 +89,13 @@ impl Core {
         word.store(kept | u64::from(previous), Ordering::Relaxed);
     }
 
+    /// The cached children, the newest first, by somebody who holds the children lock.
+    pub(crate) fn children<'a>(&'a self, parent: DentryId, _held: &'a MutexGuard<'_, ()>) -> impl Iterator<Item = DentryId> + 'a {
+        let some = |id: u32| (id != 0).then_some(DentryId(id));
+        let first = self.dentries.first_child(parent).load(Ordering::Relaxed) as u32;
+        std::iter::successors(some(first), move |id| some((self.dentries.siblings(*id).load(Ordering::Relaxed) >> 32) as u32))
+    }
+
     /// Some cached child, pinned, or `None`.
     pub(crate) fn any_child(&self, parent: DentryId) -> Option<DentryId> {
         self.first_listed(parent, &self.dentries.children_lock(parent))

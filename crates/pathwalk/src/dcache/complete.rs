@@ -3,7 +3,7 @@
 //! A directory is complete when it is made, and after a listing from its beginning to its end. A listing says which names there are, not what
 //! they lead to: each that is not cached gets a dentry marked `LISTED`, which a lookup asks about and fills. While a listing runs, the
 //! directory is watched: names that are made meanwhile have dentries anyhow, and if one that is not negative leaves the cache, the listing
-//! comes to nothing. The last listing that begins is the one that watches.
+//! comes to nothing. A listing that begins while another watches watches with it: nothing was lost since that began.
 //!
 //! Invariant: where [`Known::All`] is noted, every name of the directory has a hashed dentry. So whatever takes a dentry out of the table
 //! that may stand for a name takes the note away, under the same children lock; and whoever relies on it looks for the name and at the
@@ -79,9 +79,12 @@ pub(crate) struct Listing {
     made: u32,
 }
 
-/// How many dentries one listing may make: one of so many of the cache, or a few.
-const SHARE: u32 = 16;
-const A_FEW: u32 = 8;
+/// How many dentries one listing may make in a cache of so many: a share of them, or a few.
+pub(crate) fn share(capacity: u32) -> u32 {
+    const SHARE: u32 = 16;
+    const A_FEW: u32 = 8;
+    A_FEW.max(capacity / SHARE)
+}
 
 impl Core {
     pub(crate) fn known(&self, dir: DentryId, _held: &MutexGuard<'_, ()>) -> Known {
@@ -126,10 +129,11 @@ impl Core {
             return None;
         }
         let held = self.dentries.children_lock(dir);
-        if self.known(dir, &held) == Known::All {
-            return None;
-        }
-        let watch = self.watches.next();
+        let watch = match self.known(dir, &held) {
+            Known::All => return None,
+            Known::Watched(watch) => watch,
+            Known::Nothing => self.watches.next(),
+        };
         self.set_known(dir, Known::Watched(watch), &held);
         Some(Listing { watch, made: 0 })
     }
@@ -144,12 +148,13 @@ impl Core {
         listed.names().all(|name| Name::new(name).is_ok_and(|name| self.note_name(dir, listing, name)))
     }
 
-    fn note_name(&self, dir: DentryId, listing: &mut Listing, name: Name<'_>) -> bool {
+    pub(crate) fn note_name(&self, dir: DentryId, listing: &mut Listing, name: Name<'_>) -> bool {
+        self.dentries.fetch_place(self.hash.in_directory(self.hash.name(name.bytes()), dir.0));
         if self.probe(dir, name.bytes()).is_some() {
             return true;
         }
         listing.made += 1;
-        if listing.made > A_FEW.max(self.dentries.free().capacity() / SHARE) {
+        if listing.made > share(self.dentries.free().capacity()) {
             return false;
         }
         let Ok(id) = self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP | flags::LISTED) else { return false };

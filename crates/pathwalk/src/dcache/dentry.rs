@@ -151,6 +151,11 @@ impl Dentries {
         vec![self.hot.range(), self.table.range(), (cold.start.addr(), cold.end.addr()), (locks.start.addr(), locks.end.addr())]
     }
 
+    /// See [`Table::fetch`].
+    pub(crate) fn fetch_place(&self, hash: u64) -> u64 {
+        self.table.fetch(hash)
+    }
+
     pub(crate) fn table_bytes(&self) -> u64 {
         let (start, end) = self.table.range();
         (end - start) as u64
@@ -221,6 +226,13 @@ impl Dentries {
     /// An unused slot: dead, and the caller's.
     pub(crate) fn take(&self) -> Option<DentryId> {
         self.free.take(|slot| self.siblings(DentryId(slot))).map(DentryId)
+    }
+
+    /// Writes to where a slot of the caller's lies, so that it is near when it is filled.
+    pub(crate) fn write_ahead(&self, id: DentryId) {
+        self.line(id)[VISITED].store(0, Ordering::Relaxed);
+        self.siblings(id).store(0, Ordering::Relaxed);
+        self.first_child(id).store(0, Ordering::Relaxed);
     }
 
     /// Slots in use.

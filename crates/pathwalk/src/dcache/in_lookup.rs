@@ -12,7 +12,7 @@ use super::complete::Known;
 use super::dentry::{DentryId, flags};
 use crate::Errno;
 use crate::memory::alone::{Alone, apart};
-use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, fence, stripes, wait};
+use crate::sync::{AtomicU32, Condvar, Mutex, MutexGuard, Ordering, fence, stripes, wait};
 use crate::vfs::Core;
 
 const STRIPES: usize = stripes(64);
@@ -57,6 +57,11 @@ impl Bed {
     /// A mark was taken away: wakes whoever sleeps for it, or for another.
     pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
+        self.wake_if_asleep();
+    }
+
+    /// The same by somebody whose fence came after the mark was taken away.
+    fn wake_if_asleep(&self) {
         if self.sleepers.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -123,6 +128,11 @@ impl Core {
         is_listed
     }
 
+    /// The same by somebody who has no pin yet; of any dentry in the list whose lock is held.
+    pub(super) fn ask_about_listed(&self, id: DentryId, _held: &MutexGuard<'_, ()>) -> Option<Asking<'_>> {
+        self.begin_to_ask(id).then(|| Asking { core: self, id: self.pin_listed(id), before: Before::Listed })
+    }
+
     /// Sleeps while somebody else looks this name up. The caller has a pin.
     pub(crate) fn wait_for_answer(&self, id: DentryId) {
         if !self.is_asked_for(id) {
@@ -137,7 +147,12 @@ impl Core {
     }
 }
 
-impl Asking<'_> {
+impl<'a> Asking<'a> {
+    /// A new dentry that was shown, marked `IN_LOOKUP`; its pin is taken over.
+    pub(super) fn about_new(core: &'a Core, id: DentryId) -> Asking<'a> {
+        Asking { core, id, before: Before::New }
+    }
+
     /// The dentry that waits for its answer.
     pub(crate) fn dentry(&self) -> DentryId {
         self.id
@@ -149,6 +164,17 @@ impl Asking<'_> {
         let id = self.id;
         std::mem::forget(self);
         id
+    }
+
+    /// All of these names were answered for: the same, and their pins are given back.
+    pub(super) fn all_answered(core: &Core, answered: impl IntoIterator<Item = Asking<'a>>) {
+        // One for all, between taking the marks away and looking for sleepers.
+        fence(Ordering::SeqCst);
+        for asking in answered {
+            core.waiters.of(asking.id).wake_if_asleep();
+            core.dentries.unpin(asking.id);
+            std::mem::forget(asking);
+        }
     }
 
     fn wake(&self) {

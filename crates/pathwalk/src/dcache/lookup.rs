@@ -46,6 +46,13 @@ impl Core {
         })
     }
 
+    /// The word of a dentry, which is to be rechecked, if it seems to be of this name.
+    pub(crate) fn word_if_named(&self, id: DentryId, parent: DentryId, name: &[u8]) -> Option<u64> {
+        let line = self.dentries.line(id);
+        let word = seqcount::sample(&line[WORD]);
+        self.is_named(line, parent, name).then_some(word)
+    }
+
     fn is_named(&self, line: &Line, parent: DentryId, name: &[u8]) -> bool {
         if !has_parent_and_length(line, parent, name.len()) {
             return false;
@@ -95,8 +102,13 @@ impl Core {
     /// A new dentry that nobody sees: pinned once, unhashed, with no inode. The caller has a pin on the parent. `ENFILE` if the
     /// budget is used up by what is pinned.
     pub(crate) fn new_dentry(&self, parent: DentryId, name: &[u8], flags: u64) -> Result<DentryId, Errno> {
-        let tail = name.get(INLINE_NAME..).unwrap_or(&[]);
         let id = self.take(Short::Dentries, || self.dentries.take())?;
+        self.fill_new(id, parent, name, flags)
+    }
+
+    /// The same in a slot that was taken; given back if there is an error.
+    pub(crate) fn fill_new(&self, id: DentryId, parent: DentryId, name: &[u8], flags: u64) -> Result<DentryId, Errno> {
+        let tail = name.get(INLINE_NAME..).unwrap_or(&[]);
         let chain = self.take(Short::SideLines, || self.side.store(tail)).inspect_err(|_| self.dentries.give(id))?;
         self.dentries.pin_again(parent);
 

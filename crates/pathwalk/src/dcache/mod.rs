@@ -3,6 +3,7 @@
 //! - [`dentry`]: the record of a name, hot and cold;
 //! - [`lookup`]: finding one, with and without a pin;
 //! - [`in_lookup`]: one question to the file system for a missing name, however many ask;
+//! - [`many`]: names that the file system told of unasked, entered together;
 //! - [`children`]: the list of a directory's cached children;
 //! - [`complete`]: directories all of whose names are cached;
 //! - [`instantiate`]: a dentry gets its inode, or loses it;
@@ -19,4 +20,5 @@ pub(crate) mod in_lookup;
 pub(crate) mod instantiate;
 pub(crate) mod invalidate;
 pub(crate) mod lookup;
+mod many;
 pub(crate) mod rename;

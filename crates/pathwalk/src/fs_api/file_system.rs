@@ -1,6 +1,6 @@
 //! The trait that a file system implements.
 
-use super::{Directory, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Validity};
+use super::{Directory, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, Validity};
 use crate::attr::{AclState, Attributes};
 use crate::permission::{Access, Subject};
 use crate::{Errno, Freshness};
@@ -55,6 +55,17 @@ pub trait FileSystem: Send + Sync {
 
     /// The node behind `name` in `dir`, or `None` where there is none.
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno>;
+
+    /// The other names of `dir`, which nobody asked for yet: called after a `lookup` when so many of a directory's names were asked for that the rest is
+    /// likely to be. Where telling of all of them at once costs less than of one at a time, [`give`](Siblings::give) them, if they are at most
+    /// [`most`](Siblings::most); else do nothing, as the default does. An error is told to nobody.
+    ///
+    /// Runs as `lookup` does, and whoever asked for the name waits for it. While it gives, the engine may call `attributes` and `forget`: hold no lock then that
+    /// those take.
+    fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        let _ = (dir, siblings);
+        Ok(())
+    }
 
     /// The attributes of a node as they are now. Called when those cached are known to be out of date.
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno>;
@@ -172,6 +183,9 @@ macro_rules! by_pointer {
             }
             fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
                 (**self).lookup(dir, name)
+            }
+            fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+                (**self).lookup_siblings(dir, siblings)
             }
             fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
                 (**self).attributes(node)

@@ -13,6 +13,7 @@ mod file_system;
 mod name;
 mod node;
 mod open_file;
+mod siblings;
 
 pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
 pub use directory::Directory;
@@ -20,3 +21,5 @@ pub use file_system::FileSystem;
 pub use name::Name;
 pub use node::{Freshness, Node, NodeKey, PermissionRule, Validity};
 pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, StatFs, SyncWhat, WriteAt, Written};
+pub(crate) use siblings::Room;
+pub use siblings::Siblings;

@@ -27,6 +27,11 @@ pub(crate) struct Reserved<'a> {
 }
 
 impl Reserved<'_> {
+    /// Writes to where it lies, so that it is near when it is filled.
+    pub(crate) fn write_ahead(&self) {
+        self.core.inodes.write_ahead(self.id);
+    }
+
     fn into_id(self) -> InodeId {
         let id = self.id;
         std::mem::forget(self);
@@ -90,9 +95,20 @@ impl From<Errno> for NotGiven<'_> {
 }
 
 /// A node that the file system handed out and that no inode stands for yet: forgotten if none comes to, be it for an error or a panic.
-struct HandedOut<'a> {
+pub(crate) struct HandedOut<'a> {
     core: &'a Core,
     key: NodeKey,
+}
+
+impl<'a> HandedOut<'a> {
+    pub(crate) fn new(core: &'a Core, key: NodeKey) -> Self {
+        HandedOut { core, key }
+    }
+
+    /// Somebody else answers for it.
+    pub(crate) fn pass_on(self) {
+        std::mem::forget(self);
+    }
 }
 
 impl Drop for HandedOut<'_> {
@@ -157,9 +173,22 @@ impl Core {
         asked: Option<Asked>,
     ) -> Result<(), NotGiven<'_>> {
         let hash = self.key_hash(node.key);
+        self.inodes.fetch_place(hash);
         if let Some(found) = asked.and_then(|_| self.pinned(self.inodes.find_first(hash, node.key, |_| true))) {
             return self.give_found(id, found, node);
         }
+        self.iget_new(id, node, reserved, asked)
+    }
+
+    /// The same of a node that is not likely to have an inode.
+    pub(crate) fn iget_new(
+        &self,
+        id: DentryId,
+        node: &Node,
+        reserved: Reserved<'_>,
+        asked: Option<Asked>,
+    ) -> Result<(), NotGiven<'_>> {
+        let hash = self.key_hash(node.key);
         let body = self.store_body(node);
         let (mut attributes, mut asked) = (inode::normalised(node.attributes), asked);
         loop {
@@ -178,9 +207,9 @@ impl Core {
             }
             drop(held);
             asked = Some(self.versions.ask());
-            let handed_out = HandedOut { core: self, key: node.key };
+            let handed_out = HandedOut::new(self, node.key);
             attributes = of_type(node.attributes.kind, self.fs.attributes(node.key)?)?;
-            std::mem::forget(handed_out);
+            handed_out.pass_on();
         }
     }
 

@@ -114,6 +114,11 @@ impl Inodes {
         vec![self.records.range(), self.table.range()]
     }
 
+    /// See [`Table::fetch`].
+    pub(crate) fn fetch_place(&self, hash: u64) -> u64 {
+        self.table.fetch(hash)
+    }
+
     pub(crate) fn table_bytes(&self) -> u64 {
         let (start, end) = self.table.range();
         (end - start) as u64
@@ -130,6 +135,12 @@ impl Inodes {
         let record = self.record(InodeId(self.free.next()));
         let halves = record.chunks(record.len() / 2).map(|half| half[0].load(Ordering::Relaxed));
         std::hint::black_box(halves.fold(0, |all, word| all ^ word));
+    }
+
+    /// Writes to both lines of a slot of the caller's, so that they are near when it is filled.
+    pub(crate) fn write_ahead(&self, id: InodeId) {
+        let record = self.record(id);
+        record.chunks(record.len() / 2).for_each(|half| half[LINKS_AUX].store(0, Ordering::Relaxed));
     }
 
     /// Slots in use.

@@ -15,7 +15,7 @@
 //!
 //! Pairs: `put`'s Release with the reader's Acquire: who finds an entry sees its slot filled.
 
-use super::lines::{Line, Records};
+use super::lines::{LINE, Line, Records};
 use crate::sync::{AtomicU64, Ordering};
 
 const TAG: u32 = 0xff_ffff;
@@ -28,32 +28,67 @@ const PER_LINE: usize = 8;
 const FILL: u64 = 6;
 
 /// A table.
-pub(crate) struct Table(Records<PER_LINE>);
+pub(crate) struct Table {
+    lines: Records<PER_LINE>,
+    /// A bit for each page of memory that it lies in: written to, for sure. Each bit alone, so `Relaxed`.
+    written: Box<[AtomicU64]>,
+}
+
+/// Bytes of a page of memory; where pages are larger, that is as good.
+const PAGE: usize = 4096;
 
 /// A table as a walk holds it: two registers.
 #[derive(Clone, Copy)]
 pub(crate) struct TableView<'a>(&'a [Line]);
 
 impl Table {
-    /// Lines that a table for this many keys takes.
-    pub(crate) fn lines_for(keys: u64) -> u64 {
+    /// Bytes that a table for this many keys takes.
+    pub(crate) fn bytes_for(keys: u64) -> u64 {
+        let lines = Table::lines_for(keys);
+        lines * LINE as u64 + words_of_pages(lines) * 8
+    }
+
+    fn lines_for(keys: u64) -> u64 {
         keys.div_ceil(FILL).max(2)
     }
 
     /// A table for this many keys, or `None` where there is no room.
     pub(crate) fn new(keys: u32) -> Option<Table> {
-        Records::new(Table::lines_for(keys.into()) as usize).map(Table)
+        let lines = Table::lines_for(keys.into()) as usize;
+        let written = (0..words_of_pages(lines as u64)).map(|_| AtomicU64::new(0)).collect();
+        Some(Table { lines: Records::new(lines)?, written })
     }
 
     #[inline(always)]
     pub(crate) fn view(&self) -> TableView<'_> {
-        TableView(self.0.all())
+        TableView(self.lines.all())
     }
 
     /// Where it lies.
     pub(crate) fn range(&self) -> (usize, usize) {
-        self.0.range()
+        self.lines.range()
     }
+
+    /// Reads, or writes without a change, where a key will be put: so that it is near then. A page of memory that is read before it is written to
+    /// is made twice, and all processors are told of it; so the first to come writes.
+    pub(crate) fn fetch(&self, hash: u64) -> u64 {
+        let lines = self.lines.all();
+        let line = &lines[self.view().home(hash)];
+        let page = line.as_ptr().addr() / PAGE - lines.as_ptr().addr() / PAGE;
+        let (word, page, bit) = (&line[0], &self.written[page / 64], 1 << (page % 64));
+        if page.load(Ordering::Relaxed) & bit != 0 {
+            return word.load(Ordering::Relaxed);
+        }
+        page.fetch_or(bit, Ordering::Relaxed);
+        // An exchange that begins with no load, of a zero that the compiler does not know: else it would be a load. And no store: who finds the
+        // entry after it still sees what the one who put it had filled.
+        word.fetch_add(std::hint::black_box(0), Ordering::Relaxed)
+    }
+}
+
+/// Words of bits for the pages that so many lines lie in, wherever they begin.
+fn words_of_pages(lines: u64) -> u64 {
+    (lines * LINE as u64 / PAGE as u64 + 2).div_ceil(64)
 }
 
 impl TableView<'_> {
@@ -204,80 +239,4 @@ fn pass(first: &AtomicU64) {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-    use std::collections::HashMap;
-
-    fn find(table: &Table, hash: u64, slot: u32) -> bool {
-        table.view().find(hash, |candidate| (candidate == slot).then_some(())).is_some()
-    }
-
-    /// Puts and removes at random by a hash, and holds the table against a map after each.
-    fn churn(capacity: u32, hash: impl Fn(u32) -> u64) {
-        let table = Table::new(capacity).unwrap();
-        let mut there = HashMap::new();
-        let mut random = 7u64;
-        for _ in 0..20 * capacity {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let slot = (random >> 33) as u32 % capacity + 1;
-            if there.remove(&slot).is_some() {
-                assert!(table.view().remove(hash(slot), slot));
-            } else {
-                table.view().put(hash(slot), slot);
-                there.insert(slot, ());
-            }
-            assert_eq!(find(&table, hash(slot), slot), there.contains_key(&slot));
-        }
-        for slot in 1..=capacity {
-            assert_eq!(find(&table, hash(slot), slot), there.contains_key(&slot), "slot {slot}");
-        }
-        for slot in there.keys() {
-            assert!(table.view().remove(hash(*slot), *slot));
-        }
-        assert!(table.view().0.iter().flatten().all(|word| word.load(Ordering::Relaxed) & !PASSED == 0));
-    }
-
-    #[test]
-    fn one_hash_for_all() {
-        churn(100, |_| u64::MAX);
-        churn(100, |_| 0);
-    }
-
-    #[test]
-    fn crowded_lines_and_a_full_table() {
-        churn(300, |slot| u64::from(slot % 3) << 62 | u64::from(slot));
-        churn(300, |slot| u64::from(slot).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let table = Table::new(60).unwrap();
-        (1..=60).for_each(|slot| table.view().put(u64::from(slot) << 60, slot));
-        assert!((1..=60).all(|slot| find(&table, u64::from(slot) << 60, slot)));
-        assert!(!find(&table, 0, 61));
-    }
-
-    #[test]
-    fn two_exchange_their_keys() {
-        let passed = |table: &Table| table.view().0.iter().any(|line| line[0].load(Ordering::Relaxed) & PASSED != 0);
-        for (of_a, of_b) in [(3 << 60, 5 << 60), (7, 7 | 1 << 24), (7, 1 << 63 | 7)] {
-            let table = Table::new(24).unwrap();
-            let (a, b) = (21, 22);
-            (1..=8).for_each(|slot| table.view().put(9, slot));
-            table.view().put(of_a, a);
-            table.view().put(of_b, b);
-            assert!(table.view().replace(of_a, a, b) && table.view().replace(of_b, b, a));
-            assert!(find(&table, of_a, b) && find(&table, of_b, a));
-            assert!(table.view().remove(of_a, b) && table.view().remove(of_b, a));
-            assert!(!table.view().replace(of_a, b, a));
-            (1..=8).for_each(|slot| assert!(table.view().remove(9, slot)));
-            assert!(!passed(&table));
-        }
-    }
-
-    #[test]
-    fn counts_of_what_went_past_fall_again() {
-        let table = Table::new(24).unwrap();
-        let passed = || table.view().0.iter().filter(|line| line[0].load(Ordering::Relaxed) & PASSED != 0).count();
-        (1..=20).for_each(|slot| table.view().put(0, slot));
-        assert_eq!(passed(), 2);
-        (1..=20).for_each(|slot| assert!(table.view().remove(0, slot)));
-        assert_eq!(passed(), 0);
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::sync::{Mutex, yield_now};
 use crate::{
     Attributes, Directory, Entry as Listed, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes,
+    OpenFor, RenameFlags, SetAttributes, Siblings,
 };
 
 pub(super) const ROOT: u128 = 1;
@@ -34,6 +34,16 @@ struct Tree {
     /// Lookups by name.
     asked: BTreeMap<Vec<u8>, u32>,
     faults: BTreeMap<Vec<u8>, Fault>,
+    siblings: Tells,
+}
+
+/// What it says when it is asked for siblings.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Tells {
+    #[default]
+    Nothing,
+    /// All of them, two by two.
+    All,
 }
 
 impl Tree {
@@ -131,6 +141,11 @@ impl TestFs {
         self.with(|tree| tree.faults.insert(name.into(), fault));
     }
 
+    /// From now on it tells of siblings.
+    pub(super) fn tell_siblings(&self) {
+        self.with(|tree| tree.siblings = Tells::All);
+    }
+
     /// How often a name was looked up.
     pub(super) fn asked(&self, name: &str) -> u32 {
         self.with(|tree| tree.asked.get(name.as_bytes()).copied().unwrap_or(0))
@@ -200,6 +215,32 @@ impl FileSystem for TestFs {
         });
         yield_now();
         Ok(found)
+    }
+
+    fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        let dir = dir.key().0;
+        let names: Vec<_> = self.with(|tree| {
+            tree.check_held(dir);
+            tree.names(dir).keys().cloned().collect()
+        });
+        if self.with(|tree| tree.siblings) == Tells::Nothing || names.len() > siblings.most() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for name in names.iter().map(|name| Name::new(name).expect("a name")) {
+            // One at a time, and given later.
+            yield_now();
+            if siblings.wants(name) {
+                let key = self.with(|tree| tree.names(dir).get(name.bytes()).copied());
+                found.extend(key.map(|key| (name, self.with(|tree| tree.hand_out(key)))));
+            }
+        }
+        for two in found.chunks(2) {
+            yield_now();
+            siblings.give(two);
+        }
+        siblings.are_all();
+        Ok(())
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {

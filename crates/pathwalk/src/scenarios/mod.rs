@@ -27,6 +27,7 @@ mod moves;
 mod one_question;
 mod operations;
 mod rename;
+mod siblings;
 mod splice;
 #[cfg(shuttle)]
 mod sticky;

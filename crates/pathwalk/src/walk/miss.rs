@@ -35,7 +35,7 @@ impl Core {
             // What was only listed is there, but nothing is known of it.
             let found = self.find_pinned(dir, name).map(|id| Pinned::new(self, id));
             let Some(found) = found.filter(|found| self.dentries.word(found.id()) & flags::LISTED == 0) else {
-                if let Some(answer) = self.look_up(dir, name)? {
+                if let Some(answer) = self.look_up(dir, name, trust)? {
                     return Ok(answer);
                 }
                 is_news = true;
@@ -66,13 +66,16 @@ impl Core {
     }
 
     /// Asks the file system for a name that is not cached. `None`: look into the cache again.
-    fn look_up(&self, dir: DentryId, name: &[u8]) -> Result<Option<Pinned<'_>>, Errno> {
+    fn look_up(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Option<Pinned<'_>>, Errno> {
         let names = dir_lock::shared(self.dentries.lock(dir));
         if self.dentries.word(dir) & flags::REMOVED != 0 {
             return Err(Errno::ENOENT);
         }
         if name.len() > NAME_MAX {
             return Err(Errno::ENAMETOOLONG);
+        }
+        if trust == Trust::Cache && self.asked_for_all(dir) {
+            return Ok(None);
         }
         let asking = match self.begin_lookup(dir, name)? {
             Missing::Found(other) => {
@@ -87,7 +90,10 @@ impl Core {
         let asked = self.versions.ask();
         self.counters.fs_lookup();
         match self.fs.lookup(&Directory::new(self, dir), Name::new(name)?)? {
-            None => self.make_negative(asking.dentry()),
+            None => {
+                self.make_negative(asking.dentry());
+                return Ok(Some(Pinned::new(self, asking.answered())));
+            }
             Some(node) => match self.iget(asking.dentry(), &node, reserved, Some(asked)) {
                 Ok(()) => {}
                 Err(NotGiven::Failed(errno)) => return Err(errno),
@@ -98,7 +104,9 @@ impl Core {
                 }
             },
         }
-        Ok(Some(Pinned::new(self, asking.answered())))
+        let found = Pinned::new(self, asking.answered());
+        self.asked_for_one(dir, trust);
+        Ok(Some(found))
     }
 
     /// A directory turned up under another name than it is cached by: it was moved behind our back, or its old name was dropped while it was

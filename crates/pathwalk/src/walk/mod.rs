@@ -6,8 +6,8 @@
 //!    [`may`] where one bit does not say who may search;
 //! 4. [`last`]: what the walk arrived at;
 //! 5. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
-//! 6. [`locked`]: the same walk with pins, asking the file system; [`miss`] for a name that is not cached;
-//!    [`steps`] for whoever wants to be told.
+//! 6. [`locked`]: the same walk with pins, asking the file system; [`miss`] for a name that is not cached,
+//!    [`siblings`] for those beside it; [`steps`] for whoever wants to be told.
 //!
 //! The two walkers are separate, and return verdicts: the fast one ends in an answer, or in a reason and a place to go on from; never in
 //! an errno that means something else.
@@ -24,6 +24,7 @@ pub(crate) mod link_body;
 pub(crate) mod locked;
 pub(crate) mod may;
 pub(crate) mod miss;
+pub(crate) mod siblings;
 pub(crate) mod start;
 pub(crate) mod steps;
 pub(crate) mod swar;

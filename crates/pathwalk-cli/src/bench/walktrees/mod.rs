@@ -1,19 +1,20 @@
 //! `pathwalk bench walktrees`: what can be asked for, and the run; `show` has the tables and the JSON of a walk, `probes` of what is compared.
 
+mod parse;
 mod probes;
 mod show;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args as ClapArgs, ValueEnum, value_parser};
 use pathwalk_bench::walktrees::held::{Holding, Waits, hold};
-use pathwalk_bench::walktrees::trees::{self, Trees};
-use pathwalk_bench::walktrees::{Plan, Probe, Report, Room, Shape, Which, Who, run as walk};
+use pathwalk_bench::walktrees::trees::{Trees, make as make_trees};
+use pathwalk_bench::walktrees::{Ask, Plan, Probe, Report, Room, Shape, Which, Who, run as walk};
 
 use crate::output;
+use parse::{bytes, trees};
 use probes::Outcome;
 
 /// Most threads that may be asked for.
@@ -42,7 +43,8 @@ Examples:
   pathwalk bench walktrees --dirs 1000 --entries 15000000        20 million files, room for 15 million: 4 GB of memory
   pathwalk bench walktrees --budget 64M                          what eviction costs
   pathwalk bench walktrees --fs host:/var/tmp/trees --make --files 100
-                                                                 200,000 real files, made first, beside the kernel
+                                                                 200,000 real files, made first, beside the kernel;
+                                                                 with --one-by-one, each a question of its own
   pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 5 --hold 10
                                                                  what a lock before the first look costs, and what it costs if
                                                                  its holder sleeps
@@ -52,6 +54,7 @@ What the figures say:
   lock-free        files that the lock-free walk found alone: hits
   handed over      files for which the locked walk had to take over, because a name was not cached or for another reason
   asked            names that the file system was asked for, directories included
+  unasked          names that it told of beside those, since many of their directory were asked for
   user, system     seconds of processors that this process used meanwhile
   names, inodes    cached at the end, in room for so many
   grown by, peak   resident memory, against what it was before the caches were made; stacks and the program itself not counted. Of the
@@ -89,6 +92,9 @@ pub(crate) struct WalktreesArgs {
     /// Make the trees below DIR first, of empty files; what is there stays
     #[arg(long)]
     make: bool,
+    /// Have pathwalk ask the file system for nothing but the names that are looked up, never for a directory as a whole
+    #[arg(long)]
+    one_by_one: bool,
     /// How the inode cache is probed before any lock is taken; several take turns
     #[arg(long, value_name = "PROBE", value_delimiter = ',', default_value = "lockfree")]
     probe: Vec<ProbeArg>,
@@ -140,10 +146,11 @@ impl WalktreesArgs {
         if let Some(threads) = twice(&self.threads) {
             bail!("{threads} threads are asked for twice: name each number once, --rounds repeats them all");
         }
+        let ask = if self.one_by_one { Ask::OneByOne } else { Ask::ForSiblings };
         let plan = |threads: &u32| {
             let shape = Shape::new(*threads, self.dirs, self.files)?;
             let rounds = self.rounds.unwrap_or(usual);
-            Ok(Plan { shape, room, trees: self.fs.clone(), probes: probes.clone(), rounds })
+            Ok(Plan { shape, room, trees: self.fs.clone(), ask, probes: probes.clone(), rounds })
         };
         self.threads.iter().map(plan).collect()
     }
@@ -210,7 +217,7 @@ fn make(plan: &Plan) -> anyhow::Result<()> {
         bail!("--make makes files, and computed trees have none: say where with --fs host:DIR");
     };
     let bar = output::progress(plan.shape.files(), "making files", "files");
-    let outcome = trees::make(dir, plan.shape, &mut |made| bar.set_position(made));
+    let outcome = make_trees(dir, plan.shape, &mut |made| bar.set_position(made));
     bar.finish_and_clear();
     Ok(outcome?)
 }
@@ -220,28 +227,6 @@ fn doing(who: Who, which: Which) -> String {
         Who::Kernel => format!("{}, {}", who.name(), which.name()),
         Who::Pathwalk(probe) => format!("{} {}, {}", who.name(), probe.name(), which.name()),
     }
-}
-
-fn trees(text: &str) -> Result<Trees, String> {
-    match text.split_once(':') {
-        None if text == "synth" => Ok(Trees::Synth),
-        Some(("host", dir)) if !dir.is_empty() => Ok(Trees::Host(PathBuf::from(dir))),
-        _ => Err("there are synth and host:DIR".into()),
-    }
-}
-
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|last: char| !last.is_ascii_digit());
-    let shift = match &text[digits.len()..] {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        unit => return Err(format!("unknown unit \"{}\": there are K, M, G and T", unit.escape_debug())),
-    };
-    let number: u64 = digits.parse().map_err(|error| format!("{error}"))?;
-    number.checked_mul(1 << shift).ok_or_else(|| "more than 64 bits can count".into())
 }
 
 #[cfg(test)]

@@ -132,14 +132,15 @@ mod tests {
 
     use pathwalk_bench::walktrees::held::hold;
     use pathwalk_bench::walktrees::trees::Trees;
-    use pathwalk_bench::walktrees::{Room, Shape, run};
+    use pathwalk_bench::walktrees::{Ask, Room, Shape, run};
 
     use super::*;
 
     fn outcome(threads: &[u32], probes: &[Probe], held: Option<Holding>) -> Outcome {
         let walked = threads.iter().map(|threads| {
             let shape = Shape::new(*threads, 2, 20).unwrap();
-            let plan = Plan { shape, room: Room::All, trees: Trees::Synth, probes: probes.to_vec(), rounds: 2 };
+            let plan =
+                Plan { shape, room: Room::All, trees: Trees::Synth, ask: Ask::default(), probes: probes.to_vec(), rounds: 2 };
             let report = run(&plan, &mut |_, _, _| ()).unwrap();
             (plan, report)
         });

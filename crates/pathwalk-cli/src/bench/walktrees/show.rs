@@ -2,7 +2,7 @@
 
 use pathwalk::HandOver;
 use pathwalk_bench::walktrees::trees::Trees;
-use pathwalk_bench::walktrees::{Memory, Pass, Plan, Probe, Report, Run, Served, Which, Who};
+use pathwalk_bench::walktrees::{Ask, Memory, Pass, Plan, Probe, Report, Run, Served, Which, Who};
 use serde_json::{Map, Value, json};
 
 use crate::output::{grouped, number, rounded, spread, spread_json, table};
@@ -33,8 +33,20 @@ fn name(plan: &Plan, run: &Run) -> String {
 }
 
 fn passes(plan: &Plan, report: &Report) -> comfy_table::Table {
-    let header =
-        ["", "pass", "seconds", "files a second", "user", "system", "lock-free", "handed over", "asked", "waited", "evicted"];
+    let header = [
+        "",
+        "pass",
+        "seconds",
+        "files a second",
+        "user",
+        "system",
+        "lock-free",
+        "handed over",
+        "asked",
+        "unasked",
+        "waited",
+        "evicted",
+    ];
     let mut rows = table(&header, &[1]);
     for run in &report.runs {
         for which in Which::BOTH {
@@ -54,8 +66,9 @@ fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.3}") } else { number(seconds) }
 }
 
-fn counts(served: &Served) -> [u64; 5] {
-    [served.lock_free, served.hand_overs.iter().sum(), served.fs_lookups, served.waits, served.evictions]
+fn counts(served: &Served) -> [u64; 6] {
+    let handed_over = served.hand_overs.iter().sum();
+    [served.lock_free, handed_over, served.fs_lookups, served.siblings, served.waits, served.evictions]
 }
 
 fn memory(plan: &Plan, report: &Report) -> comfy_table::Table {
@@ -107,6 +120,7 @@ pub(super) fn json(plan: &Plan, report: &Report) -> Value {
         "dirs": plan.shape.directories_each(),
         "files": plan.shape.files_each(),
         "fs": trees(&plan.trees),
+        "one_by_one": plan.ask == Ask::OneByOne,
         "rounds": plan.rounds,
         "runs": report.runs.iter().map(run_json).collect::<Vec<_>>(),
         "ratios": plan.probes.iter().filter_map(ratio).collect::<Vec<_>>(),
@@ -146,6 +160,7 @@ fn pass_json(pass: &Pass) -> Value {
             "lock_free": served.lock_free,
             "hand_overs": reasons.collect::<Map<_, _>>(),
             "fs_lookups": served.fs_lookups,
+            "fs_siblings": served.siblings,
             "waits": served.waits,
         });
         value["evictions"] = served.evictions.into();
@@ -180,7 +195,7 @@ mod tests {
 
     fn walked(trees: Trees, rounds: u32) -> (Plan, Report) {
         let shape = Shape::new(2, 3, 40).unwrap();
-        let plan = Plan { shape, room: Room::Entries(500), trees, probes: vec![Probe::LockFree], rounds };
+        let plan = Plan { shape, room: Room::Entries(500), trees, ask: Ask::default(), probes: vec![Probe::LockFree], rounds };
         let report = run(&plan, &mut |_, _, _| ()).unwrap();
         (plan, report)
     }

@@ -1,0 +1,353 @@
+//! A small tree that tells of siblings as a test wants, counts what it is asked, and knows what it handed out.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use pathwalk::{
+    Access, Attributes, Context, Credentials, Directory, Entry, Errno, FIRST_COOKIE, File, FileSystem, FileType, Freshness, Name,
+    Node, NodeKey, OpenFile, OpenFlags, OpenFor, OpenHow, SetAttributes, Siblings, Vfs, internals,
+};
+
+/// What it does when it is asked for siblings: of the directory with this key.
+pub(crate) type Tell = Arc<dyn Fn(&Tree, u128, &mut Siblings<'_>) -> Result<(), Errno> + Send + Sync>;
+
+pub(crate) const ROOT: u128 = 1;
+
+/// Names that tests ask for before they count: the fourth behind them is the one at which a directory is asked for as a whole.
+pub(crate) const BEFORE: usize = 12;
+
+fn before(number: usize) -> String {
+    format!("before {number}")
+}
+
+#[derive(Clone)]
+enum Body {
+    Directory(BTreeMap<Vec<u8>, u128>),
+    File,
+    Link(Vec<u8>),
+}
+
+#[derive(Clone)]
+struct Kept {
+    body: Body,
+    mode: u16,
+}
+
+/// What it was asked.
+#[derive(Default)]
+pub(crate) struct Asked {
+    /// Single names.
+    pub(crate) lookups: u64,
+    /// Directories as a whole, with the most names that were wanted.
+    pub(crate) siblings: Vec<(u128, usize)>,
+    pub(crate) attributes: u64,
+}
+
+struct State {
+    nodes: BTreeMap<u128, Kept>,
+    /// Handed out, less those that were forgotten.
+    held: BTreeMap<u128, i64>,
+    asked: Asked,
+    tell: Tell,
+    attributes_fail: Option<Fault>,
+}
+
+/// What asking for attributes comes to, once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Error,
+    Panic,
+}
+
+/// The file system: clones are one.
+#[derive(Clone)]
+pub(crate) struct Tree {
+    state: Arc<Mutex<State>>,
+    absence: Freshness,
+}
+
+impl Tree {
+    pub(crate) fn new() -> Tree {
+        Tree::with_absence(Freshness::Stable)
+    }
+
+    pub(crate) fn with_absence(absence: Freshness) -> Tree {
+        let root = Kept { body: Body::Directory(BTreeMap::new()), mode: 0o755 };
+        let nodes = BTreeMap::from([(ROOT, root)]);
+        let tell: Tell = Arc::new(|tree, dir, siblings| tree.give_all(dir, siblings));
+        let state = State { nodes, held: BTreeMap::new(), asked: Asked::default(), tell, attributes_fail: None };
+        Tree { state: Arc::new(Mutex::new(state)), absence }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn add(&self, dir: u128, name: &str, body: Body, mode: u16) -> u128 {
+        let mut state = self.state();
+        let key = state.nodes.keys().last().unwrap() + 1;
+        state.nodes.insert(key, Kept { body, mode });
+        state.names(dir).insert(name.into(), key);
+        key
+    }
+
+    /// A new directory with so many files in it, which are called by their numbers.
+    pub(crate) fn directory(&self, dir: u128, name: &str, files: usize) -> u128 {
+        let new = self.add(dir, name, Body::Directory(BTreeMap::new()), 0o755);
+        (0..files).for_each(|number| _ = self.file(new, &number.to_string()));
+        new
+    }
+
+    /// Adds the names that are asked for before others.
+    pub(crate) fn add_before(&self, dir: u128) {
+        (0..BEFORE).for_each(|number| _ = self.file(dir, &before(number)));
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        let tree = self.state();
+        let step = |dir: u128, name: &str| match &tree.nodes[&dir].body {
+            Body::Directory(names) => names.get(name.as_bytes()).copied(),
+            _ => None,
+        };
+        path.split('/').filter(|name| !name.is_empty()).try_fold(ROOT, step).is_some()
+    }
+
+    pub(crate) fn file(&self, dir: u128, name: &str) -> u128 {
+        self.add(dir, name, Body::File, 0o640)
+    }
+
+    pub(crate) fn link(&self, dir: u128, name: &str, to: &str) -> u128 {
+        self.add(dir, name, Body::Link(to.into()), 0o777)
+    }
+
+    /// Another name of a node.
+    pub(crate) fn name(&self, dir: u128, name: &str, key: u128) {
+        self.state().names(dir).insert(name.into(), key);
+    }
+
+    /// Moves a name, behind the engine's back.
+    pub(crate) fn move_name(&self, from: (u128, &str), to: (u128, &str)) {
+        let mut state = self.state();
+        let key = state.names(from.0).remove(from.1.as_bytes()).unwrap();
+        state.names(to.0).insert(to.1.into(), key);
+    }
+
+    pub(crate) fn names(&self, dir: u128) -> Vec<Vec<u8>> {
+        self.state().names(dir).keys().cloned().collect()
+    }
+
+    /// What it does from now on when it is asked for siblings.
+    pub(crate) fn tell(&self, tell: impl Fn(&Tree, u128, &mut Siblings<'_>) -> Result<(), Errno> + Send + Sync + 'static) {
+        self.state().tell = Arc::new(tell);
+    }
+
+    /// The next question for attributes goes wrong.
+    pub(crate) fn attributes_fail(&self, fault: Fault) {
+        self.state().attributes_fail = Some(fault);
+    }
+
+    /// Hands out what is behind a name.
+    pub(crate) fn hand_out(&self, dir: u128, name: &[u8]) -> Option<Node> {
+        self.state().hand_out(dir, name)
+    }
+
+    /// Gives those of some names that are wanted, at once.
+    pub(crate) fn give(&self, dir: u128, siblings: &mut Siblings<'_>, names: &[Vec<u8>]) {
+        let names = names.iter().map(|name| Name::new(name).unwrap()).filter(|name| siblings.wants(*name));
+        let found: Vec<_> = names.filter_map(|name| Some((name, self.hand_out(dir, name.bytes())?))).collect();
+        siblings.give(&found);
+    }
+
+    /// The whole directory, if it is small enough.
+    pub(crate) fn give_all(&self, dir: u128, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        let names = self.names(dir);
+        if names.len() <= siblings.most() {
+            self.give(dir, siblings, &names);
+            siblings.are_all();
+        }
+        Ok(())
+    }
+
+    /// What it was asked since the last time.
+    pub(crate) fn asked(&self) -> Asked {
+        std::mem::take(&mut self.state().asked)
+    }
+
+    /// Nodes that are held, and how often; fewer than none if one was forgotten too often.
+    pub(crate) fn held(&self) -> Vec<(u128, i64)> {
+        self.state().held.iter().filter(|(_, held)| **held != 0).map(|(key, held)| (*key, *held)).collect()
+    }
+}
+
+impl State {
+    fn names(&mut self, dir: u128) -> &mut BTreeMap<Vec<u8>, u128> {
+        match &mut self.nodes.get_mut(&dir).unwrap().body {
+            Body::Directory(names) => names,
+            Body::File | Body::Link(_) => panic!("{dir} is no directory"),
+        }
+    }
+
+    fn hand_out(&mut self, dir: u128, name: &[u8]) -> Option<Node> {
+        let key = *self.names(dir).get(name)?;
+        *self.held.entry(key).or_default() += 1;
+        let link_body = match &self.nodes[&key].body {
+            Body::Link(to) => Some(to.clone().into()),
+            Body::Directory(_) | Body::File => None,
+        };
+        Some(Node { link_body, ..Node::new(NodeKey(key), self.attributes(key)) })
+    }
+
+    fn attributes(&self, key: u128) -> Attributes {
+        let Kept { body, mode } = &self.nodes[&key];
+        let kind = match body {
+            Body::Directory(_) => FileType::Directory,
+            Body::File => FileType::Regular,
+            Body::Link(_) => FileType::Symlink,
+        };
+        let names = |kept: &Kept| match &kept.body {
+            Body::Directory(names) => names.values().filter(|of| **of == key).count() as u32,
+            Body::File | Body::Link(_) => 0,
+        };
+        let nlink = self.nodes.values().map(names).sum();
+        Attributes { ino: key as u64, nlink, ..Attributes::new(kind, *mode) }
+    }
+}
+
+impl FileSystem for Tree {
+    fn root(&self) -> Result<Node, Errno> {
+        let mut state = self.state();
+        *state.held.entry(ROOT).or_default() += 1;
+        Ok(Node::new(NodeKey(ROOT), state.attributes(ROOT)))
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        let mut state = self.state();
+        state.asked.lookups += 1;
+        Ok(state.hand_out(dir.key().0, name.bytes()))
+    }
+
+    fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        let tell = {
+            let mut state = self.state();
+            state.asked.siblings.push((dir.key().0, siblings.most()));
+            state.tell.clone()
+        };
+        tell(self, dir.key().0, siblings)
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        let mut state = self.state();
+        state.asked.attributes += 1;
+        let (fault, attributes) = (state.attributes_fail.take(), state.attributes(node.0));
+        drop(state);
+        match fault {
+            None => Ok(attributes),
+            Some(Fault::Error) => Err(Errno::EIO),
+            Some(Fault::Panic) => std::panic::resume_unwind(Box::new("as it was told to")),
+        }
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        let mut state = self.state();
+        let kept = state.nodes.get_mut(&node.0).unwrap();
+        kept.mode = set.mode.unwrap_or(kept.mode);
+        Ok(state.attributes(node.0))
+    }
+
+    fn absence(&self) -> Freshness {
+        self.absence
+    }
+
+    fn forget(&self, node: NodeKey) {
+        *self.state().held.entry(node.0).or_default() -= 1;
+    }
+
+    fn open(&self, node: NodeKey, _: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        Ok(Box::new(Open { tree: self.clone(), node: node.0 }))
+    }
+}
+
+struct Open {
+    tree: Tree,
+    node: u128,
+}
+
+impl OpenFile for Open {
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        let names: Vec<_> = self.tree.state().names(self.node).clone().into_iter().collect();
+        let cookies = FIRST_COOKIE..;
+        for ((name, key), cookie) in names.iter().zip(cookies).filter(|(_, cookie)| *cookie > from) {
+            if each(Entry { name, key: NodeKey(*key), ino: *key as u64, kind: FileType::Regular, cookie }).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Somebody who asks a tree; when he goes, nothing is kept, and all that was handed out was forgotten once.
+pub(crate) struct World {
+    pub(crate) fs: Tree,
+    who: Option<Context>,
+    asked_before: Mutex<HashSet<String>>,
+}
+
+impl World {
+    /// With room for many.
+    pub(crate) fn new(fs: Tree) -> World {
+        World::with_room(fs, 20_000)
+    }
+
+    pub(crate) fn with_room(fs: Tree, files: u64) -> World {
+        let vfs = Vfs::builder().budget(Vfs::budget_for(files)).build(fs.clone()).unwrap();
+        World { fs, who: Some(vfs.context(Credentials::root())), asked_before: Mutex::default() }
+    }
+
+    pub(crate) fn who(&self) -> &Context {
+        self.who.as_ref().unwrap()
+    }
+
+    /// Asks once for those names of a directory that are to be asked for before.
+    fn ask_before(&self, dir: &str) {
+        if self.fs.is_there(&format!("{dir}/{}", before(0))) && self.asked_before.lock().unwrap().insert(dir.into()) {
+            (0..BEFORE).for_each(|number| assert_eq!(self.exists(&format!("{dir}/{}", before(number))).0, Ok(())));
+        }
+    }
+
+    /// The answer, and how many single names the file system was asked for.
+    pub(crate) fn exists(&self, path: &str) -> (Result<(), Errno>, u64) {
+        let before = self.who().vfs().stats().fs_lookups;
+        let answer = self.who().access(path, Access::empty());
+        (answer, self.who().vfs().stats().fs_lookups - before)
+    }
+
+    /// Asks for files of a directory by their numbers, behind those that are to be asked for [before](BEFORE); how many of them the file system was asked for. All have to be there.
+    pub(crate) fn ask(&self, dir: &str, numbers: impl IntoIterator<Item = usize>) -> u64 {
+        assert_eq!(self.exists(dir).0, Ok(()));
+        self.ask_before(dir);
+        let asked = |number| self.exists(&format!("{dir}/{number}"));
+        numbers.into_iter().map(asked).map(|(answer, asked)| answer.map(|()| asked).unwrap()).sum()
+    }
+
+    pub(crate) fn open(&self, path: &str) -> File {
+        self.who().open(pathwalk::At::Cwd, path, &OpenHow::from(OpenFlags::READ)).unwrap()
+    }
+
+    pub(crate) fn evict_all(&self) {
+        while internals::evict(self.who().vfs(), 1) > 0 {}
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        self.evict_all();
+        let stats = self.who().vfs().stats();
+        assert_eq!((stats.dentries.used, stats.inodes.used, stats.side.used), (1, 1, 0), "only the root is left");
+        self.who = None;
+        assert_eq!(self.fs.held(), []);
+    }
+}
