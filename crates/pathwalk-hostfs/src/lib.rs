@@ -43,7 +43,7 @@
 //! [`memory`](pathwalk::FileSystem::memory) reports it.
 //!
 //! Of a directory that the engine asks for as a whole
-//! ([`lookup_siblings`](pathwalk::FileSystem::lookup_siblings)): 11 and 1 for each file in it, which then waits for no call any more; links and
+//! ([`lookup_siblings`](pathwalk::FileSystem::lookup_siblings)): 10 and 1 for each file in it, which then waits for no call any more; links and
 //! directories are asked for when they are looked up. Done only where it changes no time of access: for the directory's owner, or with `CAP_FOWNER`.
 //! Files that were told of so, have one name, and have numbers near each other take some 5 bytes and their name, in batches of up to 64; a batch stays until
 //! the last of its files is forgotten.

@@ -56,8 +56,8 @@ pub trait FileSystem: Send + Sync {
     /// The node behind `name` in `dir`, or `None` where there is none.
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno>;
 
-    /// The other names of `dir`, which nobody asked for yet: called after a `lookup` when so many of a directory's names were asked for that the rest is
-    /// likely to be. Where telling of all of them at once costs less than of one at a time, [`give`](Siblings::give) them, if they are at most
+    /// The names of `dir` that nobody asked for yet: called beside a `lookup`, when so many of a directory's names were asked for, or of one like it, that the
+    /// rest is likely to be. Where telling of all of them at once costs less than of one at a time, [`give`](Siblings::give) them, if they are at most
     /// [`most`](Siblings::most); else do nothing, as the default does. An error is told to nobody.
     ///
     /// Runs as `lookup` does, and whoever asked for the name waits for it. While it gives, the engine may call `attributes` and `forget`: hold no lock then that
