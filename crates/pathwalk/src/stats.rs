@@ -138,6 +138,11 @@ impl Counters {
         self.mine().evictions.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Evictions by all threads.
+    pub(crate) fn evictions(&self) -> u64 {
+        self.0.iter().map(|share| share.evictions.load(Ordering::Relaxed)).sum()
+    }
+
     /// What they count; the pools are left for the caller to fill in.
     pub(crate) fn snapshot(&self) -> Stats {
         let sum = |of: fn(&Share) -> &AtomicU64| self.0.iter().map(|share| of(share).load(Ordering::Relaxed)).sum();

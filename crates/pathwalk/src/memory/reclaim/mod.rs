@@ -18,7 +18,7 @@ use crate::dcache::complete::Known;
 use crate::dcache::dentry::{DentryId, InodeId, WORD, chain_of, flags, inode_of, set_inode_chain, set_parent_length};
 use crate::icache::inode;
 use crate::memory::lines::Line;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, yield_now};
 use crate::vfs::Core;
 
 /// What there is too little of.
@@ -32,16 +32,32 @@ pub(crate) enum Short {
 
 impl Core {
     /// What `take` takes, evicting until there is some. `ENFILE` if everything is pinned.
+    ///
+    /// The hands are shared: where others turn them and take what they evict, one may look at all that he is shown and find nothing that could
+    /// go. Of few slots that may happen; so there nothing is said to be pinned while anybody still evicts, nor at the first look.
     pub(crate) fn take<T>(&self, short: Short, take: impl Fn() -> Option<T>) -> Result<T, Errno> {
+        const FEW: u32 = 1 << 12;
+        const LOOKS: u32 = 4;
+        let are_few = self.dentries.free().capacity() < FEW;
+        let mut in_vain = 0;
         loop {
             if let Some(taken) = take() {
                 return Ok(taken);
             }
+            let evicted = if are_few { self.counters.evictions() } else { 0 };
             // Dentries with side lines may be pinned by children without.
             let helped = self.evict_some(short) || short == Short::SideLines && self.evict_some(Short::Dentries);
-            if !helped {
-                return take().ok_or(Errno::ENFILE);
+            if helped {
+                continue;
             }
+            if let Some(taken) = take() {
+                return Ok(taken);
+            }
+            in_vain = if are_few && self.counters.evictions() != evicted { 0 } else { in_vain + 1 };
+            if !are_few || in_vain == LOOKS {
+                return Err(Errno::ENFILE);
+            }
+            yield_now();
         }
     }
 
