@@ -20,6 +20,7 @@ use crate::Errno;
 use crate::dcache::complete::{self, Known};
 use crate::dcache::dentry::{DentryId, VISITED, flags};
 use crate::fs_api::{Directory, Name, Node, Room, Siblings};
+use crate::memory::pin;
 use crate::sync::{AtomicU32, Ordering, stripes};
 use crate::vfs::{Core, Pinned};
 
@@ -129,7 +130,10 @@ impl Core {
         }
         let next = DentryId((self.dentries.siblings(dir).load(Ordering::Relaxed) >> 32) as u32);
         let is_directory = next != DentryId::NONE && self.dentries.word(next) & flags::DIRECTORY != 0;
-        is_directory.then(|| Pinned::new(self, self.pin_listed(next)))
+        // Whatever it is by now: it is only looked at to guess, so if it is going there is none.
+        let life = self.dentries.life(next);
+        let is_pinned = is_directory && pin::read(life).is_some_and(|of| pin::pin(life, of));
+        is_pinned.then(|| Pinned::new(self, next))
     }
 
     #[cold]
