@@ -130,7 +130,7 @@ impl Core {
         }
         let next = DentryId((self.dentries.siblings(dir).load(Ordering::Relaxed) >> 32) as u32);
         let is_directory = next != DentryId::NONE && self.dentries.word(next) & flags::DIRECTORY != 0;
-        // Whatever it is by now: it is only looked at to guess, so if it is going there is none.
+        // It may be turning negative, which takes the lock of the directory above and not this one: then there is none.
         let life = self.dentries.life(next);
         let is_pinned = is_directory && pin::read(life).is_some_and(|of| pin::pin(life, of));
         is_pinned.then(|| Pinned::new(self, next))
