@@ -1,11 +1,12 @@
 //! Which dentries are in the table: put there and taken out together with the list of their parent's children.
 //!
 //! Invariant: a dentry is in the table exactly if it is in its parent's list, exactly if it is not marked `UNHASHED`; all three change
-//! under the parent's children lock. So whoever holds that lock finds every name of the directory, and finds none that is dying.
+//! under the parent's children lock. So whoever holds that lock finds every name of the directory, and finds none that is dying; but one may be
+//! turning negative unless he holds the directory's lock, too.
 
 use super::complete::Known;
 use super::dentry::{DentryId, WORD, flags};
-use crate::memory::seqcount;
+use crate::memory::{pin, seqcount};
 use crate::sync::{MutexGuard, Ordering};
 use crate::vfs::Core;
 
@@ -107,11 +108,14 @@ impl Core {
         (child != DentryId::NONE).then(|| self.pin_listed(child))
     }
 
-    /// Pins a dentry that is in the list whose lock the caller holds: it is not dying.
+    /// Pins a dentry that is in the list whose lock the caller holds, as he does the directory's: it is neither dying nor turning negative.
     pub(crate) fn pin_listed(&self, id: DentryId) -> DentryId {
+        self.try_pin_listed(id).expect("a dentry is killed under its parent's children lock, or the directory's own")
+    }
+
+    /// The same by somebody who does not hold the directory's lock. `None` if it is just turning negative.
+    pub(crate) fn try_pin_listed(&self, id: DentryId) -> Option<DentryId> {
         let life = self.dentries.life(id);
-        let pinned = crate::memory::pin::read(life).is_some_and(|of| crate::memory::pin::pin(life, of));
-        assert!(pinned, "a dentry is killed under its parent's children lock");
-        id
+        pin::read(life).is_some_and(|of| pin::pin(life, of)).then_some(id)
     }
 }

@@ -273,7 +273,7 @@ impl Core {
     /// Makes the entry of a name that is gone negative where it is, if the caller has the only pin on it; if it is a directory, nothing is cached in
     /// it. The directory's lock is held exclusively. False if somebody else holds it: then he keeps it, and its inode.
     ///
-    /// The entry dies and lives again, in its place in the table and in the list. Nobody asks for pins on what is listed meanwhile: whoever does
+    /// The entry dies and lives again, in its place in the table and in the list. Nobody relies on a pin on what is listed meanwhile: whoever does
     /// holds the directory's lock. A walk that sampled it finds it dead, or its count moved.
     fn turn_negative(&self, entry: &Pinned<'_>) -> bool {
         let life = self.dentries.life(entry.id());

@@ -234,6 +234,24 @@ fn in_a_directory_that_is_dropped() {
     });
 }
 
+/// Its entry turns negative where it is, and the lock of the directory above is not needed for that.
+#[test]
+fn beside_a_directory_that_is_removed() {
+    explore(|hash| {
+        let world = World::with_room(16, hash, |fs| {
+            fs.plain(ROOT, "elder", DIRECTORY);
+            let dir = fs.plain(ROOT, "dir", DIRECTORY);
+            fs.plain(dir, "g", FILE);
+            fs.tell_siblings();
+        });
+        assert_eq!(["elder", "dir"].map(|name| exists(&world, name)), [Ok(()); 2]);
+        let asker = world.spawn(|world| exists(world, "dir/g"));
+        root(&world).rmdir(At::Cwd, "/elder").unwrap();
+        assert_eq!(asker.join().unwrap(), Ok(()));
+        check(world, &["dir", "dir/g"], &["elder"]);
+    });
+}
+
 /// Beside a directory that paid, the first name is enough: both read.
 #[test]
 fn two_read_one_directory() {

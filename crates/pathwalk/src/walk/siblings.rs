@@ -20,7 +20,6 @@ use crate::Errno;
 use crate::dcache::complete::{self, Known};
 use crate::dcache::dentry::{DentryId, VISITED, flags};
 use crate::fs_api::{Directory, Name, Node, Room, Siblings};
-use crate::memory::pin;
 use crate::sync::{AtomicU32, Ordering, stripes};
 use crate::vfs::{Core, Pinned};
 
@@ -130,10 +129,7 @@ impl Core {
         }
         let next = DentryId((self.dentries.siblings(dir).load(Ordering::Relaxed) >> 32) as u32);
         let is_directory = next != DentryId::NONE && self.dentries.word(next) & flags::DIRECTORY != 0;
-        // It may be turning negative, which takes the lock of the directory above and not this one: then there is none.
-        let life = self.dentries.life(next);
-        let is_pinned = is_directory && pin::read(life).is_some_and(|of| pin::pin(life, of));
-        is_pinned.then(|| Pinned::new(self, next))
+        is_directory.then(|| self.try_pin_listed(next)).flatten().map(|id| Pinned::new(self, id))
     }
 
     #[cold]

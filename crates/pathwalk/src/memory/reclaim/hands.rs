@@ -63,14 +63,10 @@ impl Core {
         (0..TURNS * slots.div_ceil(piece.into())).any(|_| self.pass_over_main(kind, short, piece))
     }
 
-    /// Whatever can go, if nothing that should.
+    /// Whatever can go, if nothing that should. It looks at every slot itself: of a hand, others may have taken the pieces that matter.
     fn evict_any(&self, short: Short, piece: u32) -> bool {
-        let end = self.dentries.free().touched();
-        let pieces = u64::from(end).div_ceil(piece.into());
-        (0..pieces).any(|_| {
-            let slots = self.uses.next(Kind::Any, Half::New, piece, end);
-            slots.filter(|id| self.could_go(*id, short) && self.evicted(*id)).count() > 0
-        })
+        let all = self.uses.round(self.dentries.free().touched());
+        all.filter(|id| self.could_go(*id, short) && self.evicted(*id)).take(piece as usize).count() > 0
     }
 
     fn pass_over_new(&self, kind: Kind, short: Short, piece: u32) -> bool {

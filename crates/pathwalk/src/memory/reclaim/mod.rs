@@ -30,32 +30,36 @@ pub(crate) enum Short {
     SideLines,
 }
 
+/// Looks in vain, between which nobody evicted, after which all is said to be pinned.
+const QUIET: u32 = 2;
+/// Looks in vain after which it is said whatever the others do.
+const LOOKS: u32 = 32;
+
 impl Core {
     /// What `take` takes, evicting until there is some. `ENFILE` if everything is pinned.
     ///
-    /// The hands are shared: where others turn them and take what they evict, one may look at all that he is shown and find nothing that could
-    /// go. Of few slots that may happen; so there nothing is said to be pinned while anybody still evicts, nor at the first look.
+    /// Others take what one evicts, and pin what one has not come to yet: one look in vain says little. So it takes [`QUIET`] of them in a row
+    /// between which nobody evicted; or [`LOOKS`], since what others evict may never be what there is too little of.
     pub(crate) fn take<T>(&self, short: Short, take: impl Fn() -> Option<T>) -> Result<T, Errno> {
-        const FEW: u32 = 1 << 12;
-        const LOOKS: u32 = 4;
-        let are_few = self.dentries.free().capacity() < FEW;
-        let mut in_vain = 0;
+        // Dentries with side lines may be pinned by children without, which cannot be more than all: beyond that, they come anew.
+        let mut others = if short == Short::SideLines { self.dentries.free().capacity() } else { 0 };
+        let (mut looks, mut quiet, mut evictions) = (0, 0, None);
         loop {
             if let Some(taken) = take() {
                 return Ok(taken);
             }
-            let evicted = if are_few { self.counters.evictions() } else { 0 };
-            // Dentries with side lines may be pinned by children without.
-            let helped = self.evict_some(short) || short == Short::SideLines && self.evict_some(Short::Dentries);
-            if helped {
+            if self.evict_some(short) {
                 continue;
             }
-            if let Some(taken) = take() {
-                return Ok(taken);
+            if others > 0 && self.evict_some(Short::Dentries) {
+                others -= 1;
+                continue;
             }
-            in_vain = if are_few && self.counters.evictions() != evicted { 0 } else { in_vain + 1 };
-            if !are_few || in_vain == LOOKS {
-                return Err(Errno::ENFILE);
+            let before = evictions.replace(self.counters.evictions());
+            quiet = if before == evictions { quiet + 1 } else { 0 };
+            looks += 1;
+            if quiet == QUIET || looks == LOOKS {
+                return take().ok_or(Errno::ENFILE);
             }
             yield_now();
         }

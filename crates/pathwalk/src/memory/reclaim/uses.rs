@@ -164,9 +164,16 @@ impl Uses {
 
     /// The next `piece` slots below `end` for a hand: nobody else gets them in this round.
     pub(super) fn next(&self, kind: Kind, half: Half, piece: u32, end: u32) -> impl Iterator<Item = DentryId> + use<> {
-        let hand = &self.hands[usize::from(kind == Kind::Absent)][usize::from(half == Half::Main)];
-        let begin = hand.fetch_add(piece, Ordering::Relaxed);
-        (0..piece).map(move |at| DentryId(begin.wrapping_add(at) % end.max(1)))
+        slots(self.hand(kind, half).fetch_add(piece, Ordering::Relaxed), piece, end)
+    }
+
+    /// All slots below `end`, from where a hand stands, which stays.
+    pub(super) fn round(&self, end: u32) -> impl Iterator<Item = DentryId> + use<> {
+        slots(self.hand(Kind::Any, Half::New).load(Ordering::Relaxed), end, end)
+    }
+
+    fn hand(&self, kind: Kind, half: Half) -> &AtomicU32 {
+        &self.hands[usize::from(kind == Kind::Absent)][usize::from(half == Half::Main)]
     }
 
     fn byte(&self, id: DentryId) -> &AtomicU8 {
@@ -204,6 +211,12 @@ impl Uses {
         turn(&self.absent, is_absent(before), is_absent(after));
         turn(&self.new_absent, is_new(before) && is_absent(before), is_new(after) && is_absent(after));
     }
+}
+
+/// So many slots from `begin` on, which begin again at `end`.
+fn slots(begin: u32, count: u32, end: u32) -> impl Iterator<Item = DentryId> {
+    let end = end.max(1);
+    (0..count).map(move |at| DentryId((begin % end + at) % end))
 }
 
 /// Never 0, which is no ghost.
@@ -274,5 +287,19 @@ mod tests {
         (0..5).for_each(|_| uses.count_up(ONE));
         assert_eq!([(); 4].map(|()| uses.count_down(ONE)), [true, true, true, false]);
         assert!(uses.is_in(ONE, Half::New));
+    }
+
+    /// Wherever the hand stands, also where its number begins anew.
+    #[test]
+    fn a_round_is_all_slots() {
+        let uses = Uses::new(10).unwrap();
+        for stands in [0, 7, u32::MAX - 2] {
+            uses.hand(Kind::Any, Half::New).store(stands, Ordering::Relaxed);
+            let mut slots: Vec<_> = uses.round(10).map(|id| id.0).collect();
+            assert_eq!(slots[0], stands % 10);
+            slots.sort_unstable();
+            assert!(slots.into_iter().eq(0..10));
+            assert_eq!(uses.next(Kind::Any, Half::New, 1, 10).next(), Some(DentryId(stands % 10)), "it stayed");
+        }
     }
 }
