@@ -26,6 +26,8 @@ mod invalidate;
 mod moves;
 mod one_question;
 mod operations;
+#[cfg(not(shuttle))]
+mod out_of_slots;
 mod rename;
 mod siblings;
 mod splice;

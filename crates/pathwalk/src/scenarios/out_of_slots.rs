@@ -1,0 +1,72 @@
+//! All slots are pinned when one is wanted. One thread plays all: what others do comes between the questions of the one who wants it.
+
+use std::cell::{Cell, RefCell};
+
+use super::fs::ROOT;
+use super::world::{FILE, Hash, World};
+use crate::memory::reclaim::Short;
+use crate::{Errno, Handle};
+
+/// What somebody is told who looks for a slot and whose `n`th question is answered; all slots are pinned, and before each question `others` do something.
+/// With how many he asked.
+fn told(n: usize, others: impl Fn(&World, usize, &mut Vec<Handle>)) -> (Result<(), Errno>, usize) {
+    let names = ["a", "b", "c", "d", "e", "f"].map(|name| format!("/{name}"));
+    let world = World::with_room(6, Hash::Spread, |fs| names.iter().for_each(|name| _ = fs.plain(ROOT, &name[1..], FILE)));
+    let held: RefCell<Vec<_>> = RefCell::new(names[..5].iter().map(|name| world.handle(name)).collect());
+    let asked = Cell::new(0);
+    let answer = world.vfs.core().take(Short::Dentries, || {
+        asked.set(asked.get() + 1);
+        others(&world, asked.get(), &mut held.borrow_mut());
+        (asked.get() == n).then_some(())
+    });
+    drop(held);
+    world.end();
+    (answer, asked.get())
+}
+
+/// Another one evicts, and holds what he puts into the slot.
+fn evict_and_hold(world: &World, n: usize, held: &mut Vec<Handle>) {
+    drop(held.pop());
+    world.evict(1);
+    held.push(world.handle(["/e", "/f"][n % 2]));
+}
+
+#[test]
+fn all_is_pinned() {
+    assert!(matches!(told(usize::MAX, |_, _, _| {}), (Err(Errno::ENFILE), 2..10)));
+}
+
+/// All that one looks at is pinned, since others evict what is not, and fill it anew: it is not said that all is.
+#[test]
+fn others_evict_what_one_would() {
+    assert_eq!(told(20, evict_and_hold), (Ok(()), 20));
+}
+
+#[test]
+fn others_evict_for_ever() {
+    assert!(matches!(told(usize::MAX, evict_and_hold), (Err(Errno::ENFILE), 20..100)));
+}
+
+/// One is pinned no more after it was looked at.
+#[test]
+fn others_let_go_late() {
+    let others = |_: &World, n, held: &mut Vec<Handle>| held.truncate(if n == 2 { 4 } else { 5 });
+    assert_eq!(told(3, others), (Ok(()), 3));
+}
+
+/// Side lines are pinned, and dentries that have none come anew as often as one evicts them.
+#[test]
+fn others_fill_what_is_no_help() {
+    let long = "/a name that is too long for a dentry's own line, and has a side line";
+    let world = World::with_room(6, Hash::Spread, |fs| _ = fs.plain(ROOT, &long[1..], FILE));
+    let held = world.handle(long);
+    let asked = Cell::new(0);
+    let answer: Result<(), _> = world.vfs.core().take(Short::SideLines, || {
+        asked.set(asked.get() + 1);
+        assert_eq!(world.exists(&format!("/{}", asked.get())), Err(Errno::ENOENT));
+        None
+    });
+    assert_eq!(answer, Err(Errno::ENFILE));
+    drop(held);
+    world.end();
+}
