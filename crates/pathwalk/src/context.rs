@@ -98,7 +98,7 @@ impl<T: AsPath + ?Sized> AsPath for &T {
 /// | `ELOOP` | more than 40 links, or the mount follows none |
 /// | `EBADF` | a relative path starts at a handle of another `Vfs` |
 /// | `ENFILE` | the budget is used up by what is pinned: a walk pins as many entries as its path has components |
-/// | `ESTALE` | the file system says so twice, or a node changed its type under its key |
+/// | `ESTALE` | the file system says so twice, a node changed its type under its key, or a rename names a directory by two names that it has |
 /// | any | what the file system answered |
 ///
 /// # Cost

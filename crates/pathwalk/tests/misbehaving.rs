@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pathwalk::internals::{evict, unlink};
 use pathwalk::{
     Access, At, AtFlags, Attributes, Context, Credentials, Device, Directory, Errno, FileSystem, FileType, Freshness, Name, Node,
-    NodeKey, Timestamp, Validity, Vfs,
+    NodeKey, RenameFlags, Timestamp, Validity, Vfs,
 };
 use pathwalk_memfs::MemFs;
 
@@ -46,6 +46,7 @@ impl FileSystem for Fickle {
             (1, b"l2") => Node::symlink(NodeKey(5), *b"body2"),
             (1, b"asked") => node(6, directory(0o755, 0)).with_freshness(Freshness::AskEachTime),
             (6, b"sub") => node(7, directory(0o755, 0)),
+            (1, b"one" | b"other") => node(9, directory(0o755, 0)),
             (1, b"odd") => node(8, Attributes { mode: 0o100_644, mtime: odd_time, device: odd_device, ..directory(0, 0) }),
             _ => return Ok(None),
         };
@@ -61,7 +62,7 @@ impl FileSystem for Fickle {
         }
         Ok(match node.0 {
             2 => directory(0o700, 1),
-            1 | 6 | 7 => directory(0o755, 0),
+            1 | 6 | 7 | 9 => directory(0o755, 0),
             4 | 5 if !self.links_are_files.load(Ordering::Relaxed) => Attributes::new(FileType::Symlink, 0o777),
             _ => Attributes::new(FileType::Regular, 0o777),
         })
@@ -225,4 +226,20 @@ fn an_unlinked_file_is_forgotten_at_once_unless_somebody_holds_it() {
     drop(held);
     evict(&vfs, usize::MAX);
     assert_eq!(fs.usage().unlinked, 0);
+}
+
+/// As where it is mounted twice. Each name is found, and takes the directory from the other; a change of both at once would never have both.
+#[test]
+fn a_directory_with_two_names() {
+    let (fs, vfs, _) = fickle();
+    let root = vfs.context(Credentials::root());
+    let held = ["/one", "/other"].map(|path| root.lookup(path).unwrap());
+    assert_eq!(held.map(|dir| dir.path().unwrap()), [*b"/other"; 2].map(|path| path.to_vec()));
+    for flags in [RenameFlags::empty(), RenameFlags::EXCHANGE] {
+        assert_eq!(root.rename(At::Cwd, "/one", At::Cwd, "/other", flags), Err(Errno::ESTALE));
+    }
+    assert_eq!(root.mkdir(At::Cwd, "/one", 0o755), Err(Errno::EEXIST));
+    drop(root);
+    drop(vfs);
+    assert_eq!(fs.handed_out.load(Ordering::Relaxed), fs.forgotten.load(Ordering::Relaxed));
 }

@@ -44,7 +44,7 @@ use crate::{Errno, Freshness};
 /// A [`NodeKey`] is yours to choose. The engine calls with keys that you handed out and that were not yet forgotten:
 /// [`forget`](Self::forget) comes exactly once for each [`Node`] you returned. A key belongs to one type of node for as long as it is not
 /// forgotten: another type under it is [`Errno::ESTALE`]. A directory that turns up under a second name is taken to have been moved
-/// there.
+/// there; a change that names it by both is `ESTALE`, too.
 ///
 /// # Memory
 ///

@@ -5,9 +5,9 @@
 //! follows, so that no lookup comes between. What the cache needs is reserved before the file system is called: a change that was made
 //! cannot fail to be cached.
 
+use super::entry::{Locked, LockedBoth};
 use crate::Errno;
 use crate::dcache::children::NameIs;
-use crate::dcache::complete::Known;
 use crate::dcache::dentry::{DentryId, InodeId, flags};
 use crate::fs_api::{Directory, Name, NewKind, NewNode, RenameFlags};
 use crate::icache::iget::{NotGiven, PinnedInode};
@@ -32,11 +32,9 @@ impl Core {
         name: &[u8],
         new: impl FnOnce() -> Result<NewNode<'n>, Errno>,
     ) -> Result<Made<'_>, Errno> {
-        let _names = self.lock_directory(dir)?;
-        let name = Name::new(name)?;
         self.inodes.fetch_next();
-        let entry = self.entry_in(dir, name)?;
-        if self.dentries.word(entry.id()) & flags::NEGATIVE == 0 {
+        let Locked { names: _names, name, entry } = self.lock_name(dir, name)?;
+        if !self.is_absent(&entry) {
             return Ok(Made::There(entry));
         }
         let new = new()?;
@@ -60,10 +58,8 @@ impl Core {
         name: &[u8],
         check: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let _names = self.lock_directory(dir)?;
-        let name = Name::new(name)?;
-        let entry = self.entry_in(dir, name)?;
-        if self.dentries.word(entry.id()) & flags::NEGATIVE == 0 {
+        let Locked { names: _names, name, entry } = self.lock_name(dir, name)?;
+        if !self.is_absent(&entry) {
             return Err(Errno::EEXIST);
         }
         check()?;
@@ -91,9 +87,10 @@ impl Core {
         name: &[u8],
         check: impl FnOnce(&Pinned<'_>) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let _names = self.lock_directory(dir)?;
-        let name = Name::new(name)?;
-        let victim = self.present_in(dir, name)?;
+        let Locked { names: _names, name, entry: victim } = self.lock_name(dir, name)?;
+        if self.is_absent(&victim) {
+            return Err(Errno::ENOENT);
+        }
         check(&victim)?;
         let is_directory = self.dentries.word(victim.id()) & flags::DIRECTORY != 0;
         // Nothing is looked up in a directory while it goes.
@@ -129,15 +126,8 @@ impl Core {
             return Err(Errno::EINVAL);
         }
         let (from_dir, to_dir) = (from.0, to.0);
-        let _moves = (from_dir != to_dir).then(|| self.moves.lock());
-        let _names = self.lock_both(from_dir, to_dir);
-        self.not_removed(from_dir)?;
-        let from = (from_dir, Name::new(from.1)?);
-        let source = self.present_in(from_dir, from.1)?;
-        self.not_removed(to_dir)?;
-        let to = (to_dir, Name::new(to.1)?);
-        let target = self.entry_in(to_dir, to.1)?;
-        let present = self.dentries.word(target.id()) & flags::NEGATIVE == 0;
+        let LockedBoth { moves: _moves, names: _names, from, source, to, target } = self.lock_names(from, to)?;
+        let present = !self.is_absent(&target);
         if present && how.contains(RenameFlags::NOREPLACE) {
             return Err(Errno::EEXIST);
         }
@@ -155,7 +145,7 @@ impl Core {
             return Ok(());
         }
         check(&source, &target)?;
-        self.rename_locked((&source, from), (&target, to), how)?;
+        self.rename_locked((&source, (from_dir, from)), (&target, (to_dir, to)), how)?;
         if present && !how.contains(RenameFlags::EXCHANGE) {
             self.discard(target.into_id());
         }
@@ -173,67 +163,6 @@ impl Core {
 }
 
 impl Core {
-    fn lock_directory(&self, dir: DentryId) -> Result<dir_lock::Exclusive<'_>, Errno> {
-        let held = dir_lock::exclusive(self.dentries.lock(dir));
-        self.not_removed(dir)?;
-        Ok(held)
-    }
-
-    pub(crate) fn not_removed(&self, dir: DentryId) -> Result<(), Errno> {
-        let word = self.dentries.word(dir);
-        if word & flags::DIRECTORY == 0 {
-            return Err(Errno::ENOTDIR);
-        }
-        if word & flags::REMOVED != 0 { Err(Errno::ENOENT) } else { Ok(()) }
-    }
-
-    /// The entry of a name, present or negative, asking the file system if need be. The directory's lock is held exclusively: nobody else can
-    /// look the name up meanwhile, so it is shown when it is answered for, and nobody waits for it. Nor can anybody enter one, so that a search without a
-    /// lock is exact.
-    fn entry_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
-        let found = self.find_pinned(dir, name.bytes()).map(|id| Pinned::new(self, id));
-        match found {
-            Some(found) if self.dentries.word(found.id()) & flags::LISTED == 0 => Ok(found),
-            Some(listed) => self.ask_for(dir, name, &listed).map(|()| listed),
-            None => self.new_entry_in(dir, name),
-        }
-    }
-
-    /// The same of a name that is not cached.
-    fn new_entry_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
-        let entry = Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
-        let mut held = self.dentries.children_lock(dir);
-        if self.known(dir, &held) == Known::All {
-            self.make_negative(entry.id());
-            self.counters.known_absent();
-        } else {
-            drop(held);
-            self.ask_for(dir, name, &entry)?;
-            held = self.dentries.children_lock(dir);
-        }
-        self.hash_in(dir, entry.id(), &held);
-        drop(held);
-        Ok(entry)
-    }
-
-    /// Asks the file system what has a name, and gives the answer to its entry.
-    fn ask_for(&self, dir: DentryId, name: Name<'_>, entry: &Pinned<'_>) -> Result<(), Errno> {
-        let reserved = self.reserve_inode()?;
-        let asked = self.versions.ask();
-        self.counters.fs_lookup();
-        match self.fs.lookup(&Directory::new(self, dir), name)? {
-            None => self.make_negative(entry.id()),
-            // What was moved behind our back is for a walk to find out first.
-            Some(node) => self.iget(entry.id(), &node, reserved, Some(asked)).map_err(|why| why.or(Errno::ESTALE))?,
-        }
-        Ok(())
-    }
-
-    fn present_in(&self, dir: DentryId, name: Name<'_>) -> Result<Pinned<'_>, Errno> {
-        let entry = self.entry_in(dir, name)?;
-        if self.dentries.word(entry.id()) & flags::NEGATIVE != 0 { Err(Errno::ENOENT) } else { Ok(entry) }
-    }
-
     /// The part of a rename under all locks.
     fn rename_locked(
         &self,

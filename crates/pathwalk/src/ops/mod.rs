@@ -3,6 +3,7 @@
 pub(crate) mod access;
 pub(crate) mod cached;
 pub(crate) mod change;
+mod entry;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod make;

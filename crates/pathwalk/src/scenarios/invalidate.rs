@@ -3,7 +3,7 @@
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::{Access, Errno};
+use crate::{Access, At, Credentials, Errno, RenameFlags};
 
 fn world(hash: Hash) -> World {
     World::new(hash, |fs| {
@@ -97,6 +97,26 @@ fn attributes_beside_a_lookup() {
         assert_eq!(world.user().access("/file", Access::READ), Err(Errno::EACCES));
         walker.join().unwrap();
         assert_eq!(world.user().access("/file", Access::READ), Err(Errno::EACCES));
+        world.end();
+    });
+}
+
+/// What was dropped while somebody is in it is cached, but not under its name, until a change or a walk asks for that.
+#[test]
+fn beside_changes_of_a_directory() {
+    explore(|hash| {
+        let world = world(hash);
+        let walker = world.spawn(|world| _ = world.user().lookup("/dir/file").map(|file| file.path()));
+        let dropper = world.spawn(|world| world.vfs.invalidate(&world.root(), part("dir")).unwrap());
+        let root = world.vfs.context(Credentials::root());
+        assert_eq!(root.mkdir(At::Cwd, "/dir", 0o755), Err(Errno::EEXIST));
+        assert_eq!(root.rmdir(At::Cwd, "/dir"), Err(Errno::ENOTEMPTY));
+        assert_eq!(root.rename(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()), Ok(()));
+        assert_eq!((world.exists("/dir"), world.exists("/moved/file")), (Err(Errno::ENOENT), Ok(())));
+        drop(root);
+        walker.join().unwrap();
+        dropper.join().unwrap();
+        assert_eq!((world.exists("/dir"), world.exists("/moved/file")), (Err(Errno::ENOENT), Ok(())));
         world.end();
     });
 }

@@ -1,0 +1,154 @@
+//! The entries that a change is about, under the locks that it takes.
+//!
+//! A name is looked up with its directory's lock held exclusively: nobody else looks it up or enters it meanwhile, so its entry is shown when it is
+//! answered for, and nobody waits for it.
+//!
+//! What has the name may be a directory that is cached elsewhere: it was moved behind our back, or its entry was dropped while somebody held it.
+//! Its dentry is moved here by a lookup, which takes the lock of the directory where it is. So all locks are given back for that, and all
+//! begins anew.
+
+use crate::Errno;
+use crate::dcache::complete::Known;
+use crate::dcache::dentry::{DentryId, flags};
+use crate::fs_api::{Directory, Name};
+use crate::icache::iget::NotGiven;
+use crate::memory::dir_lock;
+use crate::sync::MutexGuard;
+use crate::vfs::{Core, Pinned};
+use crate::walk::miss::Trust;
+
+/// How often a change begins anew. It takes somebody else each time who drops or moves the directory; or a file system that has it under two names,
+/// and a change of both.
+const TRIES: u32 = 8;
+
+/// The entry of a name, present or negative, with its directory's lock.
+pub(super) struct Locked<'a, 'n> {
+    pub(super) entry: Pinned<'a>,
+    pub(super) name: Name<'n>,
+    /// Given back last.
+    pub(super) names: dir_lock::Exclusive<'a>,
+}
+
+/// The entries of two names, the first of which is present, with all locks that a move from the one to the other takes.
+pub(super) struct LockedBoth<'a, 'n> {
+    pub(super) source: Pinned<'a>,
+    pub(super) target: Pinned<'a>,
+    pub(super) from: Name<'n>,
+    pub(super) to: Name<'n>,
+    pub(super) names: (dir_lock::Exclusive<'a>, Option<dir_lock::Exclusive<'a>>),
+    pub(super) moves: Option<MutexGuard<'a, ()>>,
+}
+
+/// Why an entry cannot be had.
+enum NoEntry<'n> {
+    Failed(Errno),
+    /// The name is that of a directory that is cached elsewhere.
+    Elsewhere(DentryId, Name<'n>),
+}
+
+impl From<Errno> for NoEntry<'_> {
+    fn from(errno: Errno) -> Self {
+        NoEntry::Failed(errno)
+    }
+}
+
+impl Core {
+    /// Looks a name up for a change. `ENOENT` if the directory was removed; `ESTALE` if its directory is moved again and again.
+    pub(super) fn lock_name<'n>(&self, dir: DentryId, name: &'n [u8]) -> Result<Locked<'_, 'n>, Errno> {
+        self.settled(|| {
+            let names = dir_lock::exclusive(self.dentries.lock(dir));
+            self.not_removed(dir)?;
+            let name = Name::new(name)?;
+            Ok(Locked { entry: self.entry_in(dir, name)?, name, names })
+        })
+    }
+
+    /// The same of two, for a move. `ENOENT` if there is nothing to move.
+    pub(super) fn lock_names<'n>(
+        &self,
+        from: (DentryId, &'n [u8]),
+        to: (DentryId, &'n [u8]),
+    ) -> Result<LockedBoth<'_, 'n>, Errno> {
+        self.settled(|| {
+            let moves = (from.0 != to.0).then(|| self.moves.lock());
+            let names = self.lock_both(from.0, to.0);
+            self.not_removed(from.0)?;
+            let old = Name::new(from.1)?;
+            let source = self.entry_in(from.0, old)?;
+            if self.is_absent(&source) {
+                return Err(Errno::ENOENT.into());
+            }
+            self.not_removed(to.0)?;
+            let new = Name::new(to.1)?;
+            let target = self.entry_in(to.0, new)?;
+            Ok(LockedBoth { source, target, from: old, to: new, names, moves })
+        })
+    }
+
+    /// What comes of `attempt` once no directory that it meets is cached elsewhere.
+    fn settled<'n, T>(&self, attempt: impl Fn() -> Result<T, NoEntry<'n>>) -> Result<T, Errno> {
+        for _ in 0..TRIES {
+            match attempt() {
+                Ok(locked) => return Ok(locked),
+                Err(NoEntry::Failed(errno)) => return Err(errno),
+                Err(NoEntry::Elsewhere(dir, name)) => drop(self.child(dir, name.bytes(), Trust::Cache)?),
+            }
+        }
+        Err(Errno::ESTALE)
+    }
+
+    /// `ENOTDIR` for what is no directory, `ENOENT` for one that was removed.
+    pub(crate) fn not_removed(&self, dir: DentryId) -> Result<(), Errno> {
+        let word = self.dentries.word(dir);
+        if word & flags::DIRECTORY == 0 {
+            return Err(Errno::ENOTDIR);
+        }
+        if word & flags::REMOVED != 0 { Err(Errno::ENOENT) } else { Ok(()) }
+    }
+
+    pub(super) fn is_absent(&self, entry: &Pinned<'_>) -> bool {
+        self.dentries.word(entry.id()) & flags::NEGATIVE != 0
+    }
+
+    /// The entry of a name, present or negative, asking the file system if need be. Nobody else enters one: a search without a lock is exact.
+    fn entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
+        let found = self.find_pinned(dir, name.bytes()).map(|id| Pinned::new(self, id));
+        match found {
+            Some(found) if self.dentries.word(found.id()) & flags::LISTED == 0 => Ok(found),
+            Some(listed) => self.ask_for(dir, name, &listed).map(|()| listed),
+            None => self.new_entry_in(dir, name),
+        }
+    }
+
+    /// The same of a name that is not cached.
+    fn new_entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
+        let entry = Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
+        let mut held = self.dentries.children_lock(dir);
+        if self.known(dir, &held) == Known::All {
+            self.make_negative(entry.id());
+            self.counters.known_absent();
+        } else {
+            drop(held);
+            self.ask_for(dir, name, &entry)?;
+            held = self.dentries.children_lock(dir);
+        }
+        self.hash_in(dir, entry.id(), &held);
+        drop(held);
+        Ok(entry)
+    }
+
+    /// Asks the file system what has a name, and gives the answer to its entry.
+    fn ask_for<'n>(&self, dir: DentryId, name: Name<'n>, entry: &Pinned<'_>) -> Result<(), NoEntry<'n>> {
+        let reserved = self.reserve_inode()?;
+        let asked = self.versions.ask();
+        self.counters.fs_lookup();
+        let Some(node) = self.fs.lookup(&Directory::new(self, dir), name)? else {
+            self.make_negative(entry.id());
+            return Ok(());
+        };
+        self.iget(entry.id(), &node, reserved, Some(asked)).map_err(|why| match why {
+            NotGiven::Failed(errno) => NoEntry::Failed(errno),
+            NotGiven::AliasElsewhere(_) => NoEntry::Elsewhere(dir, name),
+        })
+    }
+}

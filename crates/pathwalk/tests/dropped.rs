@@ -1,0 +1,85 @@
+//! Changes of a directory whose entry was dropped while somebody holds it: it is cached, but not under its name.
+
+use pathwalk::{At, Context, Credentials, Errno, Handle, LinkFlags, Name, OpenFlags, OpenHow, RenameFlags, Vfs};
+use pathwalk_memfs::MemFs;
+
+const CWD: At<'static> = At::Cwd;
+const NONE: RenameFlags = RenameFlags::empty();
+
+/// `/dir/below` and `/other`, and somebody who holds the first, the entry of which was dropped.
+fn dropped() -> (Vfs, Context, Handle) {
+    let fs = MemFs::new();
+    fs.mkdir("/dir", 0o755).unwrap();
+    fs.mkdir("/dir/below", 0o755).unwrap();
+    fs.mkdir("/other", 0o755).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs).unwrap();
+    let who = vfs.context(Credentials::root());
+    let held = who.lookup("/dir").unwrap();
+    vfs.invalidate(&who.lookup("/").unwrap(), Name::new(b"dir").unwrap()).unwrap();
+    (vfs, who, held)
+}
+
+fn path(held: &Handle) -> String {
+    String::from_utf8(held.path().unwrap()).unwrap()
+}
+
+#[test]
+fn it_is_moved() {
+    let (_vfs, who, held) = dropped();
+    assert_eq!(who.rename(CWD, "/dir", CWD, "/moved", NONE), Ok(()));
+    assert_eq!(
+        (path(&held).as_str(), who.stat("/dir").map(|_| ()), who.stat("/moved/below").map(|_| ())),
+        ("/moved", Err(Errno::ENOENT), Ok(()))
+    );
+}
+
+#[test]
+fn it_is_moved_into_another() {
+    let (_vfs, who, held) = dropped();
+    assert_eq!(who.rename(CWD, "/dir", CWD, "/other/dir", NONE), Ok(()));
+    assert_eq!(path(&held), "/other/dir");
+}
+
+#[test]
+fn something_takes_its_place() {
+    let (_vfs, who, held) = dropped();
+    assert_eq!(who.rename(CWD, "/other", CWD, "/dir", NONE), Err(Errno::ENOTEMPTY));
+    assert_eq!(who.rename(CWD, "/other", CWD, "/dir", RenameFlags::NOREPLACE), Err(Errno::EEXIST));
+    assert_eq!(who.rename(CWD, "/dir", CWD, "/other", RenameFlags::EXCHANGE), Ok(()));
+    assert_eq!(path(&held), "/other");
+}
+
+#[test]
+fn it_is_not_moved_below_itself() {
+    let (_vfs, who, _held) = dropped();
+    assert_eq!(who.rename(CWD, "/dir", CWD, "/dir/below/dir", NONE), Err(Errno::EINVAL));
+}
+
+#[test]
+fn it_is_removed() {
+    let (vfs, who, held) = dropped();
+    assert_eq!(who.unlink(CWD, "/dir"), Err(Errno::EISDIR));
+    vfs.invalidate_subtree(&who.lookup("/").unwrap()).unwrap();
+    assert_eq!(who.rmdir(CWD, "/dir"), Err(Errno::ENOTEMPTY));
+    assert_eq!(who.rmdir(CWD, "/dir/below"), Ok(()));
+    vfs.invalidate_subtree(&who.lookup("/").unwrap()).unwrap();
+    assert_eq!((who.rmdir(CWD, "/dir"), held.path()), (Ok(()), Err(Errno::ENOENT)));
+}
+
+#[test]
+fn its_name_is_taken() {
+    let making =
+        OpenHow { flags: OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
+    type Attempt = fn(&Context, &OpenHow) -> Result<(), Errno>;
+    let attempts: [Attempt; 4] = [
+        |who, _| who.mkdir(CWD, "/dir", 0o755),
+        |who, _| who.symlink("body", CWD, "/dir"),
+        |who, _| who.link(CWD, "/file", CWD, "/dir", LinkFlags::empty()),
+        |who, making| who.open(CWD, "/dir", making).map(drop),
+    ];
+    for attempt in attempts {
+        let (_vfs, who, _held) = dropped();
+        who.open(CWD, "/file", &making).unwrap();
+        assert_eq!(attempt(&who, &making), Err(Errno::EEXIST));
+    }
+}
