@@ -58,7 +58,8 @@
 //!
 //! - Take a directory for complete on XFS, or where names are folded (`chattr +F`): a name in another case may be there unlisted.
 //! - Notice changes. A node that moved is found again only by a lookup under its new name; until then it is `ESTALE`. A new
-//!   node that got the inode number of one that was removed, and is of the same type, is taken for the old one.
+//!   node that got the inode number of one that was removed, and is of the same type, is taken for the old one. A single name is asked for by its
+//!   path: while others exchange directories, what has it in the one may be told of the other.
 //! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed by their text
 //!   (`pipe:[7]`), so they are absent where the kernel finds an open file.
 //! - Tell a name that is absent from one whose directory was taken away on the host meanwhile: both are absent, and

@@ -60,7 +60,7 @@ impl AsyncContext {
     }
 
     /// Any operation that is not the ring's own (`EINVAL`).
-    pub async fn perform(&self, op: Op<'_>) -> Result<Value, Errno> {
+    pub async fn perform(&self, mut op: Op<'_>) -> Result<Value, Errno> {
         match op.try_cached(&self.context) {
             Tried::Answered(answer) => answer,
             Tried::Punted(missing) => Pending::new(&self.pool, &self.context, op.into_owned(), missing).await,

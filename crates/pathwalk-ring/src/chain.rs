@@ -139,7 +139,7 @@ impl<'p> Chain<'p> {
         answer: &mut impl FnMut(&Link<'p>, Result<Value, Errno>),
     ) -> Option<(Chain<'p>, Option<MissingName>)> {
         loop {
-            let flags = self.head.entry.flags;
+            let (flags, wanted) = (self.head.entry.flags, self.head.entry.op.wanted());
             let tried = match () {
                 () if !EntryFlags::all().contains(flags) => Tried::Answered(Err(Errno::EINVAL)),
                 () if flags.contains(EntryFlags::ASYNC) => Tried::Punted(None),
@@ -148,7 +148,7 @@ impl<'p> Chain<'p> {
             match tried {
                 Tried::Punted(missing) => return Some((self, missing)),
                 Tried::Answered(result) => {
-                    let is_complete = result.is_ok();
+                    let is_complete = wanted.is_complete(&result);
                     answer(&self.head, result);
                     self = self.go_on(is_complete, answer)?;
                 }

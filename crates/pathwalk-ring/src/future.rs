@@ -103,7 +103,7 @@ impl Work for Single {
         Cut::Whole
     }
 
-    fn retry(self: Box<Self>) -> Option<Punted> {
+    fn retry(mut self: Box<Self>) -> Option<Punted> {
         match self.op.try_cached(&self.context) {
             Tried::Punted(missing) => Some(Punted { work: self, missing }),
             Tried::Answered(answer) => {
@@ -119,7 +119,7 @@ impl Work for Single {
             return None;
         }
         let Single { context, op, answer, .. } = *self;
-        give(&answer, op.run(&context).result);
+        give(&answer, op.run(&context));
         None
     }
 

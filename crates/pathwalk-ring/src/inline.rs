@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pathwalk::limits::LINK_MAX;
-use pathwalk::{Cached, Context, Errno, MissingName, OpenHow, Resolve};
+use pathwalk::{Cached, Context, Errno, File, MissingName, OpenHow, Resolve};
 
-use crate::{Op, Place, Value};
+use crate::{Offset, Op, Place, Value};
 
 /// What became of a try.
 pub(crate) enum Tried {
@@ -18,8 +18,8 @@ pub(crate) enum Tried {
 }
 
 impl Op<'_> {
-    /// Tries the caches.
-    pub(crate) fn try_cached(&self, context: &Context) -> Tried {
+    /// Tries the caches. What is answered may be used up.
+    pub(crate) fn try_cached(&mut self, context: &Context) -> Tried {
         let cached = context.cached();
         match self.ask(&cached) {
             None => Tried::Punted(None),
@@ -30,7 +30,7 @@ impl Op<'_> {
 
     /// `None`: nothing that caches could answer.
     #[inline]
-    fn ask(&self, cached: &Cached<'_>) -> Option<Result<Value, Errno>> {
+    fn ask(&mut self, cached: &Cached<'_>) -> Option<Result<Value, Errno>> {
         Some(match self {
             Op::Nop => Ok(Value::Done),
             Op::Statx { place, flags, mask, .. } => cached.statx(place.at(), place.path(), *flags, *mask).map(Value::Statx),
@@ -39,11 +39,9 @@ impl Op<'_> {
             Op::Readlink { place, .. } => link(cached, place).map(Value::Link),
             Op::Openat2 { place, how } => {
                 let how = OpenHow { resolve: how.resolve | Resolve::CACHED, ..*how };
-                // The one call of the file system: what it does when it panics shall not depend on who called.
-                let open = || cached.open(place.at(), place.path(), &how);
-                let file = catch_unwind(AssertUnwindSafe(open)).unwrap_or(Err(Errno::EIO));
-                file.map(|file| Value::File(Arc::new(file)))
+                caught(|| cached.open(place.at(), place.path(), &how)).map(|file| Value::File(Arc::new(file)))
             }
+            Op::Read { file, buffer, offset: Offset::At(offset) } => caught(|| read(file, buffer, *offset)).map(Value::Read),
             // Alone they are the ring's own; these are linked.
             Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
             _ => return None,
@@ -62,6 +60,31 @@ impl Op<'_> {
         };
         resolve.contains(Resolve::CACHED)
     }
+}
+
+/// A panic of the file system is `EIO`, whichever thread it comes to.
+pub(crate) fn caught<T>(what: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    catch_unwind(AssertUnwindSafe(what)).unwrap_or(Err(Errno::EIO))
+}
+
+/// Fills the buffer, and takes it, or `EAGAIN` if not all of what there is for it is at hand.
+fn read(file: &File, buffer: &mut Vec<u8>, offset: u64) -> Result<Vec<u8>, Errno> {
+    let mut length = 0;
+    loop {
+        match file.try_read_at(&mut buffer[length..], offset + length as u64) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            // As a single call would end.
+            Err(errno) if errno != Errno::EAGAIN && length > 0 => break,
+            Err(errno) => return Err(errno),
+        }
+        if length == buffer.len() {
+            break;
+        }
+    }
+    let mut buffer = std::mem::take(buffer);
+    buffer.truncate(length);
+    Ok(buffer)
 }
 
 /// The body of a link. Most are short, and a long buffer is long to clear.

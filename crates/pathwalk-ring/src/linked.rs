@@ -89,9 +89,10 @@ impl Work for Linked {
             false
         } else {
             let op = std::mem::replace(&mut chain.head.entry.op, Op::Nop);
-            let outcome = op.run(&context);
-            let is_complete = outcome.is_complete();
-            ring.tell(&chain.head, outcome.result);
+            let wanted = op.wanted();
+            let result = op.run(&context);
+            let is_complete = wanted.is_complete(&result);
+            ring.tell(&chain.head, result);
             is_complete
         };
         let mut chain = chain.go_on(is_complete, &mut |link, result| ring.tell(link, result))?;

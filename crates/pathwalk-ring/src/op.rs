@@ -27,7 +27,8 @@ pub enum Offset {
 
 /// An operation, with what it needs. Errors are those of its namesake in [`Context`](pathwalk::Context) or [`File`].
 ///
-/// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Nop`, `Timeout` and `Cancel`. All others go to a worker.
+/// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Read` at an offset, `Nop`, `Timeout` and `Cancel`. All others go to a
+/// worker.
 /// With [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not know. Source of names and meanings: the `IORING_OP_*`
 /// of `io_uring_enter(2)`; `Access`, `Readlink`, `Lookup` and `Getdents` are not among those.
 #[derive(Clone, Debug)]
@@ -127,6 +128,9 @@ pub enum Op<'p> {
         at_most: usize,
     },
     /// Fills the buffer, or as much of it as there is: [`Value::Read`](crate::Value). If it fails, the buffer is gone.
+    ///
+    /// At an offset, what the file system has at hand ([`File::try_read_at`]) is copied by whoever submits it; if that is not all, a worker reads. A
+    /// long copy is for [`ASYNC`](crate::EntryFlags::ASYNC).
     Read {
         /// From what.
         file: Arc<File>,

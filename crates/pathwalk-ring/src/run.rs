@@ -1,43 +1,41 @@
 //! An operation in a thread that may wait.
 
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pathwalk::limits::LINK_MAX;
 use pathwalk::{Context, Errno, File};
 
-use crate::inline::Tried;
+use crate::inline::{Tried, caught};
 use crate::op::{Offset, Removal};
 use crate::{Listed, Op, Value};
 
-/// What came of an operation, for those that are linked to it.
-pub(crate) struct Outcome {
-    pub(crate) result: Result<Value, Errno>,
-    /// How many bytes it was to read or write, if it was.
-    wanted: usize,
-}
+/// How many bytes an operation was to read or write, if it was: those that are linked to it go on only if it did.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted(usize);
 
-impl Outcome {
+impl Wanted {
     /// Whether it did all that it was to do.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.result.as_ref().is_ok_and(|value| value.number() >= self.wanted)
+    pub(crate) fn is_complete(self, result: &Result<Value, Errno>) -> bool {
+        result.as_ref().is_ok_and(|value| value.number() >= self.0)
     }
 }
 
 impl Op<'_> {
-    /// Does it. A panic of the file system is `EIO`.
-    pub(crate) fn run(self, context: &Context) -> Outcome {
-        let wanted = match &self {
+    pub(crate) fn wanted(&self) -> Wanted {
+        Wanted(match self {
             Op::Read { buffer, .. } => buffer.len(),
             Op::Write { data, .. } => data.len(),
             _ => 0,
-        };
-        let result = catch_unwind(AssertUnwindSafe(|| self.done(context))).unwrap_or(Err(Errno::EIO));
-        Outcome { result, wanted }
+        })
     }
 
-    fn done(self, context: &Context) -> Result<Value, Errno> {
+    /// Does it. A panic of the file system is `EIO`.
+    pub(crate) fn run(self, context: &Context) -> Result<Value, Errno> {
+        caught(|| self.done(context))
+    }
+
+    fn done(mut self, context: &Context) -> Result<Value, Errno> {
         if self.is_cached_only() {
             return match self.try_cached(context) {
                 Tried::Answered(answer) => answer,

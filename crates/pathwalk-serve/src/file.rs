@@ -54,7 +54,7 @@ impl Content {
     /// The next bytes, at most `at_most`, from where the last ended, which is at `offset`; fewer only at the end.
     pub(crate) async fn read(&mut self, at_most: usize, offset: u64) -> io::Result<Vec<u8>> {
         match self {
-            Content::Pathwalk(vfs, file) => Ok(read(vfs, file, at_most, offset).await?),
+            Content::Pathwalk(vfs, file) => Ok(vfs.read(file, vec![0; at_most], Offset::At(offset)).await?),
             Content::Tokio(file) => {
                 let mut buffer = Vec::with_capacity(at_most);
                 while buffer.len() < at_most {
@@ -68,27 +68,4 @@ impl Content {
             Content::Whole(bytes) => Ok(std::mem::take(bytes)),
         }
     }
-}
-
-/// What the kernel has in its page cache is copied here and now; a worker reads the rest.
-async fn read(vfs: &AsyncContext, file: &Arc<File>, at_most: usize, offset: u64) -> Result<Vec<u8>, Errno> {
-    let mut buffer = vec![0; at_most];
-    let mut length = 0;
-    while length < at_most {
-        let at = offset + length as u64;
-        let read = match file.try_read_at(&mut buffer[length..], at) {
-            Err(Errno::EAGAIN) => {
-                let rest = vfs.read(file, vec![0; at_most - length], Offset::At(at)).await?;
-                buffer[length..length + rest.len()].copy_from_slice(&rest);
-                rest.len()
-            }
-            read => read?,
-        };
-        if read == 0 {
-            break;
-        }
-        length += read;
-    }
-    buffer.truncate(length);
-    Ok(buffer)
 }

@@ -5,6 +5,7 @@ mod answers;
 mod common;
 mod ending;
 mod links;
+mod reads;
 mod workers;
 
 const LINK: pathwalk_ring::EntryFlags = pathwalk_ring::EntryFlags::LINK;
