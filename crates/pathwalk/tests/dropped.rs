@@ -1,5 +1,7 @@
 //! Changes of a directory whose entry was dropped while somebody holds it: it is cached, but not under its name.
 
+use std::ops::ControlFlow;
+
 use pathwalk::{At, Context, Credentials, Errno, Handle, LinkFlags, Name, OpenFlags, OpenHow, RenameFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
@@ -82,4 +84,23 @@ fn its_name_is_taken() {
         who.open(CWD, "/file", &making).unwrap();
         assert_eq!(attempt(&who, &making), Err(Errno::EEXIST));
     }
+}
+
+/// A listing notes the name beside it.
+#[test]
+fn its_name_is_listed() {
+    let (_vfs, who, held) = dropped();
+    let root = who.open(CWD, "/", &OpenFlags::READ.into()).unwrap();
+    root.read_dir(|_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(who.rename(CWD, "/dir", CWD, "/moved", NONE), Ok(()));
+    assert_eq!(path(&held), "/moved");
+}
+
+#[test]
+fn its_name_is_listed_and_walked() {
+    let (_vfs, who, held) = dropped();
+    let root = who.open(CWD, "/", &OpenFlags::READ.into()).unwrap();
+    root.read_dir(|_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(who.stat("/dir/below").map(|_| ()), Ok(()));
+    assert_eq!(path(&held), "/dir");
 }

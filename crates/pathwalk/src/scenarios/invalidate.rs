@@ -1,9 +1,11 @@
 //! The file system changes by itself and says so: once that has returned, no walk answers as before.
 
+use std::ops::ControlFlow;
+
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::{Access, At, Credentials, Errno, RenameFlags};
+use crate::{Access, At, Credentials, Errno, OpenFlags, RenameFlags};
 
 fn world(hash: Hash) -> World {
     World::new(hash, |fs| {
@@ -117,6 +119,29 @@ fn beside_changes_of_a_directory() {
         walker.join().unwrap();
         dropper.join().unwrap();
         assert_eq!((world.exists("/dir"), world.exists("/moved/file")), (Err(Errno::ENOENT), Ok(())));
+        world.end();
+    });
+}
+
+/// A listing enters the name while the directory is cached, but not under it.
+#[test]
+fn beside_a_listing_of_what_is_held() {
+    explore(|hash| {
+        let world = world(hash);
+        let held = world.handle("/dir");
+        let root = world.vfs.context(Credentials::root());
+        let dropper = world.spawn(|world| world.vfs.invalidate(&world.root(), part("dir")).unwrap());
+        let lister = world.spawn(|world| {
+            let root = world.vfs.context(Credentials::root()).open(At::Cwd, "/", &OpenFlags::READ.into()).expect("a directory");
+            root.read_dir(|_| ControlFlow::Continue(())).expect("it is there");
+        });
+        assert_eq!(world.exists("/dir/file"), Ok(()));
+        assert_eq!(root.rename(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()), Ok(()));
+        lister.join().unwrap();
+        dropper.join().unwrap();
+        assert_eq!((world.exists("/dir"), world.exists("/moved/file")), (Err(Errno::ENOENT), Ok(())));
+        assert_eq!(held.path().as_deref(), Ok(&b"/moved"[..]));
+        drop((held, root));
         world.end();
     });
 }

@@ -4,6 +4,7 @@
 //! cached; `ENOENT` comes of the answer, never of the miss.
 
 use crate::Errno;
+use crate::dcache::children::NameIs;
 use crate::dcache::dentry::{DentryId, flags};
 use crate::dcache::in_lookup::Missing;
 use crate::fs_api::{Directory, Name, Node, Validity};
@@ -121,7 +122,10 @@ impl Core {
         // Pinned, since its lock lies in its slot and the move gives back the pin of its child.
         let old_parent = Pinned::new(self, self.pin_parent(alias.id()));
         let _names = self.lock_both(old_parent.id(), dir);
-        if self.dentries.word(dir) & flags::REMOVED != 0 || self.find_exact(dir, name).map(|id| Pinned::new(self, id)).is_some() {
+        let there = self.find_exact(dir, name).map(|id| Pinned::new(self, id));
+        // A name that was only listed has an entry that nobody has answered for.
+        let is_answered = |there: &Pinned<'_>| self.dentries.word(there.id()) & flags::LISTED == 0;
+        if self.dentries.word(dir) & flags::REMOVED != 0 || there.as_ref().is_some_and(is_answered) {
             return Ok(());
         }
         // Under the lock, the answer may be another.
@@ -129,6 +133,10 @@ impl Core {
         let Some(again) = again else { return Ok(()) };
         self.fs.forget(again.key);
         if again.key == node.key {
+            if let Some(listed) = there {
+                self.unhash(dir, listed.id(), NameIs::Gone, &self.dentries.children_lock(dir));
+                self.discard(listed.into_id());
+            }
             self.move_dentry(alias.id(), dir, new_name);
             self.set_freshness(alias.id(), again.freshness);
         }
