@@ -1,5 +1,6 @@
 //! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`] for each process.
 
+mod forget;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -8,8 +9,8 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context as _, Result};
 use pathwalk::{
-    AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Errno, File, FileType, Freshness, MountFlags, NewKind,
-    OpenHow, PermissionRule, StatxMask, SyncWhat, Vfs,
+    AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Errno, File, FileType, Freshness, Handle, MountFlags,
+    NewKind, OpenHow, PermissionRule, StatxMask, SyncWhat, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -124,6 +125,9 @@ struct Descriptor {
 
 /// What one thread has.
 pub(crate) struct Stage {
+    vfs: Vfs,
+    /// The root of all.
+    top: Handle,
     settings: Settings,
     processes: Vec<Process>,
     slots: [Option<Descriptor>; SLOTS],
@@ -132,13 +136,18 @@ pub(crate) struct Stage {
 impl Stage {
     fn new(vfs: &Vfs, settings: Settings) -> Stage {
         let processes = cast::everybody().map(|actor| Process::new(vfs, actor)).collect();
-        Stage { settings, processes, slots: Default::default() }
+        let top = vfs.context(Credentials::root()).lookup("/").expect("there is a root");
+        Stage { vfs: vfs.clone(), top, settings, processes, slots: Default::default() }
     }
 
-    pub(crate) fn carry_out(&mut self, Step { actor, op }: &Step) -> Outcome {
+    pub(crate) fn carry_out(&mut self, step: &Step) -> Outcome {
+        let Step { actor, op } = step;
         let opener = |slot: Slot| self.slots[usize::from(slot.0)].as_ref().map(|there| there.opener);
         if !op.counts(*actor, opener) {
             return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
+        }
+        if self.settings.contains(Settings::FORGETFUL) {
+            self.forget(step);
         }
         let answer = self.answer(*actor, op).unwrap_or_else(Answer::Failed);
         let seen = if self.settings.contains(Settings::OBSERVE) { self.seen(*actor, op) } else { Vec::new() };

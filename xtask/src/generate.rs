@@ -73,6 +73,7 @@ fn settings(rng: &mut Rng) -> Settings {
         (Settings::BODIES_ON_REQUEST, 15),
         (Settings::ACL_UNKNOWN, 15),
         (Settings::SMALL_BUDGET, 15),
+        (Settings::FORGETFUL, 30),
     ];
     chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect()
 }

@@ -44,6 +44,8 @@ bitflags! {
         const SMALL_BUDGET = 512;
         /// The last step finds the mount read-only, and nothing open. The model has no mounts.
         const READ_ONLY = 1024;
+        /// The engine is told before each step that what it has cached may have changed, or drops it, though nothing did.
+        const FORGETFUL = 2048;
     }
 }
 

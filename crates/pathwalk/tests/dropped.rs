@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use pathwalk::{At, Context, Credentials, Errno, Handle, LinkFlags, Name, OpenFlags, OpenHow, RenameFlags, Vfs};
+use pathwalk::{At, AtFlags, Context, Credentials, Errno, Handle, LinkFlags, Name, OpenFlags, OpenHow, RenameFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
 const CWD: At<'static> = At::Cwd;
@@ -103,4 +103,23 @@ fn its_name_is_listed_and_walked() {
     root.read_dir(|_| ControlFlow::Continue(())).unwrap();
     assert_eq!(who.stat("/dir/below").map(|_| ()), Ok(()));
     assert_eq!(path(&held), "/dir");
+}
+
+/// Who holds it by an entry that was dropped sees that its last name is taken away by another entry.
+#[test]
+fn what_is_unlinked_has_no_names() {
+    let making = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
+    for follow in [AtFlags::empty(), AtFlags::SYMLINK_NOFOLLOW] {
+        let (vfs, who, _) = dropped();
+        if follow.is_empty() {
+            drop(who.open(CWD, "/x", &making).unwrap());
+        } else {
+            who.symlink("body", CWD, "/x").unwrap();
+        }
+        let held = who.lookupat(CWD, "/x", follow).unwrap();
+        assert_eq!(held.attributes().unwrap().nlink, 1);
+        vfs.invalidate(&who.lookup("/").unwrap(), Name::new(b"x").unwrap()).unwrap();
+        who.unlink(CWD, "/x").unwrap();
+        assert_eq!(held.attributes().unwrap().nlink, 0, "{follow:?}");
+    }
 }

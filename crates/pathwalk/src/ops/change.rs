@@ -214,15 +214,19 @@ impl Core {
         if !self.had_one_name(inode) {
             self.mark_stale(inode);
         }
-        self.part(entry.id(), inode, || {
+        let others = self.part(entry.id(), inode, || {
             self.make_negative(entry.id());
             pin::revive(life);
         });
+        // They have it by another name, or by an entry that was dropped.
+        if let Some(inode) = others {
+            self.mark_stale(inode.id());
+        }
         true
     }
 
-    /// Whether a name that was just taken away was the only one of an inode that the caller has a pin on: then nobody else can find it. Whoever
-    /// gives it a name meanwhile marks it afterwards.
+    /// Whether a name that was just taken away was the only one of an inode that the caller has a pin on: then nobody can find it any more, but who has
+    /// it. Whoever gives it a name meanwhile marks it afterwards.
     fn had_one_name(&self, id: InodeId) -> bool {
         let record = self.inodes.record(id);
         let word = seqcount::sample(&record[WORD]);

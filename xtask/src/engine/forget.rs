@@ -1,0 +1,31 @@
+//! What is cached is dropped between steps, for no reason: no answer may change. What somebody holds stays, and is cached, but not under its name.
+
+use pathwalk::{Errno, Name, internals};
+
+use super::Stage;
+use crate::outcome::directory_of;
+use crate::program::Step;
+
+impl Stage {
+    /// What is dropped before a step follows from its text alone, so that a program that is shrunk goes on failing.
+    pub(super) fn forget(&self, step: &Step) {
+        let text = step.to_string();
+        match text.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % 5 {
+            0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
+            1 | 2 => step.op.places().into_iter().for_each(|(slot, path)| {
+                // Most places are not there, or nothing has that name.
+                _ = self.forget_name(step, slot, path);
+            }),
+            3 => _ = internals::evict(&self.vfs, usize::MAX),
+            _ => {}
+        }
+    }
+
+    /// The last component of a path.
+    fn forget_name(&self, step: &Step, slot: Option<crate::words::Slot>, path: &[u8]) -> Result<(), Errno> {
+        let name = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or_default();
+        let looking = &self.processes[step.actor.index()].looking;
+        let dir = looking.lookupat(self.at(slot), directory_of(path), pathwalk::AtFlags::empty())?;
+        self.vfs.invalidate(&dir, Name::new(name)?)
+    }
+}
