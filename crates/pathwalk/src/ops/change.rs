@@ -146,7 +146,7 @@ impl Core {
         }
         check(&source, &target)?;
         self.rename_locked((&source, (from_dir, from)), (&target, (to_dir, to)), how)?;
-        if present && !how.contains(RenameFlags::EXCHANGE) {
+        if self.dentries.word(target.id()) & flags::UNHASHED != 0 {
             self.discard(target.into_id());
         }
         Ok(())
@@ -181,9 +181,14 @@ impl Core {
         let dirs = (Directory::new(self, from_dir), Directory::new(self, to_dir));
         self.with_room(|| self.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.dentries.inode(source.id()), self.dentries.inode(target.id()));
-        // What is absent there becomes what is absent here.
-        if exchange || target_word & flags::NEGATIVE != 0 {
+        // What is absent there becomes what is absent here; unless somebody holds it, who may not have looked yet at whether it is.
+        let life = self.dentries.life(target.id());
+        let absence = target_word & flags::NEGATIVE != 0 && pin::kill_held(life);
+        if exchange || absence {
             self.exchange_dentries(source.id(), new_name, target.id(), old_name);
+            if absence {
+                pin::revive(life);
+            }
         } else {
             drop(old_name);
             self.remove(to_dir, target);

@@ -1,11 +1,13 @@
 //! `stat(2)`, `lstat(2)`, `fstatat(2)`, `fstat(2)`: attributes.
 
+use std::cell::Cell;
+
 use super::{Target, answer, follow, target};
 use crate::Errno;
 use crate::attr::{Attributes, FileType, Statx, StatxMask};
 use crate::config::Shipped;
 use crate::context::{At, AtFlags, Context};
-use crate::dcache::dentry::{InodeId, inode_of};
+use crate::dcache::dentry::{self, InodeId, inode_of};
 use crate::fs_api::StatFs;
 use crate::handle::Handle;
 use crate::icache::inode::{self, INODE_WORDS, WORD, attributes_of, flags};
@@ -24,7 +26,13 @@ pub(crate) fn fstatat(context: &Context, at: At<'_>, path: &[u8], how: AtFlags) 
         Target::Start(start) => env.core.stat(env.core.dentries.inode(start.id())),
         Target::Path(from) => {
             let fast = fast(&env, path, from, follow, flags::STALE);
-            answer(&env, path, from.dentry(), follow, fast, |found| env.core.stat(env.core.dentries.inode(found.id())))
+            let is_first = Cell::new(true);
+            answer(&env, path, from.dentry(), follow, fast, |found| {
+                let attributes = env.core.stat(env.core.dentries.inode(found.id()))?;
+                // Its name was taken away before they were read, so that the path never led to what they say: looked up once more.
+                let is_there = env.core.dentries.word(found.id()) & dentry::flags::UNHASHED == 0;
+                if is_there || !is_first.replace(false) { Ok(attributes) } else { Err(Errno::ESTALE) }
+            })
         }
     }
 }

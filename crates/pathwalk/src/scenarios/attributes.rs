@@ -123,3 +123,26 @@ fn links_are_counted_anew_of_what_is_gone_again() {
         world.end();
     });
 }
+
+/// A path leads to what has a name, or to nothing.
+#[test]
+fn of_what_is_being_unlinked() {
+    explore(|hash| {
+        let world = World::new(hash, |fs| {
+            fs.plain(ROOT, "dir", DIRECTORY);
+            fs.plain(ROOT, "file", FILE);
+        });
+        let askers =
+            [(); 2].map(|()| world.spawn(|world| ["/file", "/dir"].map(|path| world.user().stat(path).map(|found| found.nlink))));
+        let root = world.root();
+        world.chmod(&world.handle("/file"), 0o600);
+        world.unlink(&root, "file").unwrap();
+        world.unlink(&root, "dir").unwrap();
+        drop(root);
+        for asker in askers {
+            let answers = asker.join().unwrap();
+            assert!(answers.iter().all(|answer| matches!(answer, Ok(1) | Err(Errno::ENOENT))), "{answers:?}");
+        }
+        world.end();
+    });
+}

@@ -25,9 +25,9 @@ mod inodes;
 mod invalidate;
 mod moves;
 mod one_question;
-mod operations;
 #[cfg(not(shuttle))]
-mod out_of_slots;
+mod one_thread;
+mod operations;
 mod rename;
 mod siblings;
 mod splice;

@@ -98,3 +98,19 @@ fn a_long_name_is_whole() {
     }
     explore(check);
 }
+
+/// What was absent there becomes what is absent here, and is made anew: nobody takes it for what the name led to before.
+#[test]
+fn an_absence_that_is_moved_and_filled() {
+    explore(|hash| {
+        let world = World::new(hash, two_files);
+        // Who asks for it holds it, and looks afterwards at what it is.
+        let walker = world.spawn(|world| world.ino("/gone"));
+        let root = world.root();
+        internals::rename((&root, part("old")), (&root, part("gone")), RenameFlags::empty()).unwrap();
+        drop((world.create(&root, "old").unwrap(), root));
+        let found = walker.join().unwrap();
+        assert!(matches!(found, Err(Errno::ENOENT) | Ok(OLD)), "{found:?} never had that name");
+        world.end();
+    });
+}

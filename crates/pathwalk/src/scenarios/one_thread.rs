@@ -1,11 +1,15 @@
-//! All slots are pinned when one is wanted. One thread plays all: what others do comes between the questions of the one who wants it.
+//! What would take many schedules to meet: one thread plays all, and what others do comes between.
+//!
+//! All slots are pinned when one is wanted; an absence is held while its name is taken.
 
 use std::cell::{Cell, RefCell};
 
 use super::fs::ROOT;
-use super::world::{FILE, Hash, World};
+use super::world::{FILE, Hash, World, part};
+use crate::dcache::dentry::flags;
 use crate::memory::reclaim::Short;
-use crate::{Errno, Handle};
+use crate::vfs::Pinned;
+use crate::{Errno, Handle, RenameFlags, internals};
 
 /// What somebody is told who looks for a slot and whose `n`th question is answered; all slots are pinned, and before each question `others` do something.
 /// With how many he asked.
@@ -67,6 +71,21 @@ fn others_fill_what_is_no_help() {
         None
     });
     assert_eq!(answer, Err(Errno::ENFILE));
+    drop(held);
+    world.end();
+}
+
+/// Whoever holds an absence may look at any time whether it is one.
+#[test]
+fn an_absence_that_somebody_holds_stays_one() {
+    let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "old", FILE));
+    assert_eq!(world.exists("/gone"), Err(Errno::ENOENT));
+    let core = world.vfs.core();
+    let held = Pinned::new(core, core.find_pinned(core.root, b"gone").unwrap());
+    let root = world.root();
+    internals::rename((&root, part("old")), (&root, part("gone")), RenameFlags::empty()).unwrap();
+    drop((world.create(&root, "old").unwrap(), root));
+    assert_ne!(core.dentries.word(held.id()) & flags::NEGATIVE, 0);
     drop(held);
     world.end();
 }
