@@ -26,7 +26,7 @@ pub(crate) struct Inodes {
     free: FreeList,
     table: Table,
     locks: Box<[Alone<Mutex<()>>]>,
-    /// Held while somebody looks at a node's attributes in order to set them.
+    /// Held while somebody looks at a node's attributes in order to set them, gives it a name, or takes one away.
     changing: Box<[Mutex<()>]>,
     /// A [`FirstProbe`]; Relaxed, since either is right at any time.
     first_probe: AtomicU32,
@@ -86,7 +86,7 @@ impl Inodes {
         self.first_probe.store(probe as u32, Ordering::Relaxed);
     }
 
-    /// The lock for changes of an inode's attributes; taken before its other one.
+    /// The lock for changes of an inode's attributes and number of names; taken before its other one.
     pub(crate) fn changing(&self, id: InodeId) -> MutexGuard<'_, ()> {
         self.changing[id.0 as usize % LOCKS].lock()
     }

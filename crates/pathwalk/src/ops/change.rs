@@ -62,8 +62,10 @@ impl Core {
         if !self.is_absent(&entry) {
             return Err(Errno::EEXIST);
         }
-        check()?;
         let inode = self.dentries.inode(node);
+        // Whoever takes its last name away comes before or after: it does not come back.
+        let _changing = self.inodes.changing(inode);
+        check()?;
         let key = key_of(self.inodes.record(inode));
         let linked = self.with_room(|| self.fs.link(key, &Directory::new(self, dir), name))?;
         self.fs.forget(linked.key);
@@ -96,6 +98,7 @@ impl Core {
         // Nothing is looked up in a directory while it goes.
         let below = is_directory.then(|| dir_lock::exclusive(self.dentries.lock(victim.id())));
         let inode = self.dentries.inode(victim.id());
+        let _changing = self.inodes.changing(inode);
         self.fs.unlink(&Directory::new(self, dir), name, key_of(self.inodes.record(inode)))?;
         self.mark_stale(self.dentries.inode(dir));
         if is_directory {
@@ -178,6 +181,8 @@ impl Core {
         // Nothing is looked up in a directory while it is replaced.
         let replaced = target_word & flags::DIRECTORY != 0 && !exchange;
         let below = replaced.then(|| dir_lock::exclusive(self.dentries.lock(target.id())));
+        let loses_name = target_word & flags::NEGATIVE == 0 && !exchange;
+        let _changing = loses_name.then(|| self.inodes.changing(self.dentries.inode(target.id())));
         let dirs = (Directory::new(self, from_dir), Directory::new(self, to_dir));
         self.with_room(|| self.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.dentries.inode(source.id()), self.dentries.inode(target.id()));

@@ -36,8 +36,11 @@ pub(crate) fn link(
         if of_node.is_append_only() || of_node.is_immutable() || of_node.kind() == FileType::Directory {
             return Err(Errno::EPERM);
         }
-        let removed = env.core.dentries.word(node.id()) & flags::REMOVED != 0;
-        if removed && env.core.stat(inode)?.nlink == 0 { Err(Errno::ENOENT) } else { Ok(()) }
+        // One that never had a name may get one. An entry that was dropped says nothing of the names.
+        let word = env.core.dentries.word(node.id());
+        let is_new = env.core.is_unnamed(node.id()) && word & flags::REMOVED == 0;
+        let may_be_gone = !is_new && word & (flags::REMOVED | flags::UNHASHED) != 0;
+        if may_be_gone && env.core.stat(inode)?.nlink == 0 { Err(Errno::ENOENT) } else { Ok(()) }
     })?;
     if env.core.is_unnamed(node.id()) {
         // It may get a first name, and no first name again.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, World};
-use crate::Errno;
 use crate::sync::{AtomicU32, Ordering::SeqCst};
+use crate::{At, Credentials, Errno, LinkFlags};
 
 /// How far the one who changes is: there, being unlinked, gone, being created, there again.
 struct Phase(AtomicU32);
@@ -102,6 +102,30 @@ fn two_make_one_name() {
         let both = [here, other.join().unwrap()];
         assert!(both.contains(&Ok(())) && both.contains(&Err(Errno::EEXIST)), "{both:?}");
         assert_eq!(world.exists("/new"), Ok(()));
+        world.end();
+    });
+}
+
+/// Who saw that a file is gone, and after that that its new name is not there yet, does not learn that it got that name afterwards.
+#[test]
+fn what_is_gone_gets_no_other_name() {
+    explore(|hash| {
+        // In another directory: in one, they exclude each other.
+        let world = World::new(hash, |fs| {
+            let dir = fs.plain(ROOT, "dir", DIRECTORY);
+            fs.plain(dir, "file", FILE);
+        });
+        assert_eq!(world.exists("/other"), Err(Errno::ENOENT));
+        let held = world.handle("/dir/file");
+        let linker = world.spawn(move |world| {
+            let root = world.vfs.context(Credentials::root());
+            root.link(At::Handle(&held), "", At::Cwd, "/other", LinkFlags::EMPTY_PATH)
+        });
+        world.unlink(&world.handle("/dir"), "file").unwrap();
+        let seen = world.exists("/other");
+        let linked = linker.join().unwrap();
+        assert_eq!(world.exists("/other").is_ok(), linked.is_ok());
+        assert!(seen.is_ok() || linked == Err(Errno::ENOENT), "{seen:?}, {linked:?}");
         world.end();
     });
 }
