@@ -1,10 +1,11 @@
 //! What is cached is dropped between steps, for no reason: no answer may change. What somebody holds stays, and is cached, but not under its name.
 
-use pathwalk::{Errno, Name, internals};
+use pathwalk::{AtFlags, Errno, Name, internals};
 
 use super::Stage;
 use crate::outcome::directory_of;
 use crate::program::Step;
+use crate::words::Slot;
 
 impl Stage {
     /// What is dropped before a step follows from its text alone, so that a program that is shrunk goes on failing.
@@ -22,10 +23,10 @@ impl Stage {
     }
 
     /// The last component of a path.
-    fn forget_name(&self, step: &Step, slot: Option<crate::words::Slot>, path: &[u8]) -> Result<(), Errno> {
+    fn forget_name(&self, step: &Step, slot: Option<Slot>, path: &[u8]) -> Result<(), Errno> {
         let name = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or_default();
         let looking = &self.processes[step.actor.index()].looking;
-        let dir = looking.lookupat(self.at(slot), directory_of(path), pathwalk::AtFlags::empty())?;
+        let dir = looking.lookupat(self.at(slot), directory_of(path), AtFlags::empty())?;
         self.vfs.invalidate(&dir, Name::new(name)?)
     }
 }
