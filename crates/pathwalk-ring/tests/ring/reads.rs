@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 use pathwalk::{
     At, Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, Node, NodeKey, OpenFile, OpenFlags,
     OpenFor, Vfs,
 };
-use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Offset, Op, Ring, Value};
+use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Offset, Op, Pool, Ring, Value};
 
 use crate::LINK;
-use crate::common::*;
+use crate::common::{ECANCELED, all, pool, results, submit};
 
 const TEXT: &[u8] = b"01234567";
 
@@ -75,6 +76,11 @@ fn read(file: &Arc<File>, length: usize, offset: u64) -> Op<'static> {
     Op::Read { file: file.clone(), buffer: vec![0; length], offset: Offset::At(offset) }
 }
 
+/// With a worker that is still there when it is looked for.
+fn ring(context: &Context) -> Ring {
+    Ring::builder(context.clone()).pool(Pool::builder().workers(1).idle(Duration::from_secs(60)).build()).build()
+}
+
 /// What is read so.
 fn answer(ring: &mut Ring, op: Op<'_>) -> Result<Vec<u8>, Errno> {
     submit(ring, [Entry::new(0, op)]);
@@ -87,7 +93,7 @@ fn answer(ring: &mut Ring, op: Op<'_>) -> Result<Vec<u8>, Errno> {
 #[test]
 fn what_is_at_hand_is_read_in_submit() {
     let (_, file, context) = world();
-    let mut ring = ring(&context, 1);
+    let mut ring = ring(&context);
     for (length, offset, wanted) in [(8, 0, "01234567"), (3, 2, "234"), (9, 5, "567"), (4, 8, ""), (4, 9, ""), (0, 0, "")] {
         assert_eq!(answer(&mut ring, read(&file, length, offset)), Ok(wanted.into()), "{length} from {offset}");
     }
@@ -105,7 +111,7 @@ fn the_rest_is_read_by_a_worker() {
     let (at_hand, file, context) = world();
     for cached in 0..TEXT.len() {
         at_hand.store(cached, SeqCst);
-        let mut ring = ring(&context, 1);
+        let mut ring = ring(&context);
         assert_eq!(answer(&mut ring, read(&file, 8, 0)).as_deref(), Ok(TEXT));
         assert_eq!(ring.pool().stats().workers, 1);
     }
@@ -114,7 +120,7 @@ fn the_rest_is_read_by_a_worker() {
 #[test]
 fn at_the_position_a_worker_reads() {
     let (_, file, context) = world();
-    let mut ring = ring(&context, 1);
+    let mut ring = ring(&context);
     let next = || Op::Read { file: file.clone(), buffer: vec![0; 5], offset: Offset::Current };
     assert_eq!([(); 3].map(|()| answer(&mut ring, next()).unwrap()), [b"01234".to_vec(), b"567".to_vec(), vec![]]);
     assert_eq!(ring.pool().stats().workers, 1);
@@ -123,7 +129,7 @@ fn at_the_position_a_worker_reads() {
 #[test]
 fn a_short_one_breaks_a_chain() {
     let (_, file, context) = world();
-    let mut ring = ring(&context, 1);
+    let mut ring = ring(&context);
     submit(
         &mut ring,
         [Entry::new(0, read(&file, 8, 0)).with(LINK), Entry::new(1, read(&file, 8, 1)).with(LINK), Entry::new(2, Op::Nop)],
@@ -135,7 +141,7 @@ fn a_short_one_breaks_a_chain() {
 fn a_panic_is_an_error() {
     let (at_hand, file, context) = world();
     at_hand.store(PANICS, SeqCst);
-    assert_eq!(answer(&mut ring(&context, 1), read(&file, 8, 0)), Err(Errno::EIO));
+    assert_eq!(answer(&mut ring(&context), read(&file, 8, 0)), Err(Errno::EIO));
 }
 
 #[test]
