@@ -71,8 +71,9 @@ pub(crate) fn truncate(context: &Context, at: At<'_>, path: &[u8], size: u64) ->
         FileType::Regular => {}
         _ => return Err(Errno::EINVAL),
     }
-    writable(env.core)?;
+    // Linux asks for the right to write first, and of the mount after it.
     let of = may_write(&env, node.id(), Access::WRITE)?;
+    writable(env.core)?;
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
