@@ -17,10 +17,10 @@ pub fn segments(path: &str) -> Result<Vec<Vec<u8>>, Refused> {
         return Err(Refused::Absent);
     }
     let is_nothing = |name: &&[u8]| matches!(*name, b"" | b".");
-    let names = decoded.split(|byte| *byte == b'/');
+    let mut names = decoded.split(|byte| *byte == b'/');
     let refused = |name: &[u8]| if name == b".." { Err(Refused::Forbidden) } else { Ok(name.to_vec()) };
     let mut found: Vec<Vec<u8>> = names.clone().filter(|name| !is_nothing(name)).map(refused).collect::<Result<_, _>>()?;
-    if !found.is_empty() && names.last().as_ref().is_some_and(is_nothing) {
+    if !found.is_empty() && names.next_back().as_ref().is_some_and(is_nothing) {
         found.push(Vec::new());
     }
     Ok(found)

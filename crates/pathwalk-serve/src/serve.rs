@@ -25,7 +25,7 @@ const BREATH: Duration = Duration::from_millis(20);
 pub async fn serve(listener: TcpListener, served: Served, limits: Limits) {
     // Connections take over the listener's. That it cannot be set costs memory, and no more.
     _ = set_socket_send_buffer_size(&listener, SEND_BUFFER);
-    let places = Arc::new(Semaphore::new(limits.connections.max(1) as usize));
+    let places = Arc::new(Semaphore::new((limits.connections.max(1) as usize).min(Semaphore::MAX_PERMITS)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(AT_ONCE as usize);
     loop {
