@@ -60,20 +60,18 @@ impl Store {
         Ok(all)
     }
 
-    /// Writes as far as there is room: `ENOSPC` where there is none for the first byte, `EFBIG` at and behind the greatest size.
-    /// Moves `mtime` and `ctime` if it wrote something.
+    /// Writes as far as there is room: `ENOSPC` where there is none for the first byte, `EFBIG` at
+    /// and behind the greatest size. Moves `mtime` and `ctime` if there was something to write,
+    /// also where it found no room, as a tmpfs does.
     pub(crate) fn write(&self, node: NodeKey, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;
         let mut file = inode.lock();
-        let offset = match at {
-            WriteAt::Offset(offset) => offset,
-            WriteAt::End => inode.slot.record.size(),
-        };
+        let offset = inode.offset_of(at);
         if data.is_empty() {
             return Ok(Written { bytes: 0, end: offset });
         }
-        let reach = SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)?;
+        let reach = reach(offset)?;
         let data = &data[..data.len().min(reach.try_into().unwrap_or(usize::MAX))];
         let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
@@ -81,6 +79,7 @@ impl Store {
         let after = pages.count();
         if bytes == 0 {
             file.tidy(&self.ledger);
+            file.change(|record| record.touch(now()));
             return Err(Errno::ENOSPC);
         }
         self.ledger.charge((after - before) * PAGE_BYTES);
@@ -91,6 +90,16 @@ impl Store {
             record.touch(now());
         });
         Ok(Written { bytes, end })
+    }
+
+    /// Says what a write fails with before it changes anything: `EFBIG`, and not `ENOSPC`, as on a
+    /// tmpfs.
+    pub(crate) fn check_write(&self, node: NodeKey, length: usize, at: WriteAt) -> Result<(), Errno> {
+        let inode = self.inode(node)?;
+        inode.check_data()?;
+        let _file = inode.lock_shared();
+        let offset = inode.offset_of(at);
+        if length == 0 { Ok(()) } else { reach(offset).map(drop) }
     }
 
     /// Sets attributes, all or none. A smaller size lets go of the pages behind it, a greater one makes a hole.
@@ -151,4 +160,9 @@ impl Store {
             name_max,
         }
     }
+}
+
+/// How many bytes there are from an offset up to the greatest size of a file: `EFBIG` if none.
+fn reach(offset: u64) -> Result<u64, Errno> {
+    SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)
 }

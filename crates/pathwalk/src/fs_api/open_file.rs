@@ -89,6 +89,16 @@ pub trait OpenFile: Send + Sync {
         Err(Errno::EINVAL)
     }
 
+    /// Returns the error with which [`write_at`](Self::write_at) of so many bytes would fail now
+    /// and change nothing: `EFBIG`. Asked before a write that takes suid and sgid bits away, so
+    /// that they stay. Of other errors the bits are gone already, `ENOSPC` among them, as on Linux;
+    /// a file system that knows those beforehand may return them here. Source:
+    /// `generic_write_checks` of Linux.
+    fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
+        let _ = (length, at);
+        Ok(())
+    }
+
     /// Gives the entries behind the cookie `from` in the order of their cookies, until there are no more or `each` says so.
     ///
     /// Entries that are there all the time come exactly once; those that come or go meanwhile come once or not. `each` must not call
