@@ -19,9 +19,9 @@ use crate::sync::Mutex;
 /// do not. Every operation blocks while the file system answers. Suid and sgid bits that writing takes away are taken by the rights of who
 /// opened it.
 pub struct File {
-    handle: Handle,
-    /// None: it is a place only, as by `O_PATH`.
+    /// None: it is a place only, as by `O_PATH`. Dropped before the handle, which may forget the node and let go of the file system.
     file: Option<Box<dyn OpenFile>>,
+    handle: Handle,
     flags: OpenFlags,
     credentials: Credentials,
     /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.
