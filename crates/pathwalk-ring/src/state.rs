@@ -65,6 +65,12 @@ impl State {
         Then::Start
     }
 
+    /// The same, and no worker is about to look.
+    #[cfg(test)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_empty() && self.idle == self.workers
+    }
+
     /// Whether nothing waits, and nothing runs.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
