@@ -80,7 +80,7 @@ impl Completions {
     /// A worker has completed something.
     fn notify(&self) {
         if let Some(notify) = &self.notify {
-            _ = caught(|| notify());
+            _ = caught(&***notify);
         }
     }
 

@@ -104,7 +104,7 @@ impl Work for Linked {
         let mut told = Told::by(&ring);
         let left = if chain.head.is_overdue() && ring.tell_expired(&chain.head) {
             let (head, left) = chain.go_on_behind(&mut |link, result| told.tell(link, result));
-            told.links.push(head);
+            told.keep(head);
             left
         } else {
             let op = std::mem::replace(&mut *chain.head.op, Op::Nop);
@@ -132,16 +132,25 @@ impl Work for Linked {
 /// Entries that were answered. What they had is dropped with this: after all of them were.
 struct Told<'a> {
     ring: &'a Completions,
-    links: Vec<Link<'static>>,
+    /// Most have one alone, which takes no allocation.
+    first: Option<Link<'static>>,
+    others: Vec<Link<'static>>,
 }
 
 impl Told<'_> {
     fn by(ring: &Completions) -> Told<'_> {
-        Told { ring, links: Vec::new() }
+        Told { ring, first: None, others: Vec::new() }
     }
 
     fn tell(&mut self, link: Link<'static>, result: Result<Value, Errno>) {
         self.ring.tell(&link, result);
-        self.links.push(link);
+        self.keep(link);
+    }
+
+    fn keep(&mut self, link: Link<'static>) {
+        match self.first {
+            None => self.first = Some(link),
+            Some(_) => self.others.push(link),
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Ring {
         refused.filter(|_| taken == 0).map_or(Ok(taken), Err)
     }
 
-    /// Submits one entry, without a queue. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry
+    /// Submits one entry, without a queue. Several that are for workers cost less together: each that is submitted alone may wake one. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry
     /// is gone; ask [`has_room`](Self::has_room) first.
     pub fn submit_one(&mut self, entry: Entry<'_>) -> Result<(), Errno> {
         if !self.has_room() {

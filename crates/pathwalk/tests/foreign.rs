@@ -135,7 +135,8 @@ fn the_last_open_file_is_closed_before_the_file_system_goes() {
 /// A panic under an inner lock, or between a change and its entry in the cache, would leave both broken.
 #[test]
 fn absences_are_asked_about_before_a_change() {
-    let changes: [(&str, fn(&Context) -> Result<(), Errno>); 5] = [
+    type Change = fn(&Context) -> Result<(), Errno>;
+    let changes: [(&str, Change); 5] = [
         ("unlink", |context| context.unlink(At::Cwd, "/a")),
         ("unlink", |context| context.unlink(At::Cwd, "/held")),
         ("unlink", |context| context.rmdir(At::Cwd, "/d")),

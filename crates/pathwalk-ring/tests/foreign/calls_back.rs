@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Op, Ring};
 
-use crate::world::{OPS, World, all, push, within_a_minute};
+use crate::world::{MakeOp, OPS, World, all, push, within_a_minute};
 use crate::{HARDLINK, LINK};
 
 /// From now on each call uses the pool, by a ring over another `Vfs`. One at a time: a ring has one owner.
@@ -29,7 +29,7 @@ fn call_back(world: &World, other: &World) {
 }
 
 /// With links of both kinds, time limits that are over, cancelling, and a ring and a future that are dropped in the middle.
-fn everything(world: &World, op: fn(&World) -> Op<'static>, other: &World) {
+fn everything(world: &World, op: MakeOp, other: &World) {
     let ops = [(); 8].map(|()| op(world));
     let mut task = std::task::Context::from_waker(std::task::Waker::noop());
     let [a, b, c, d, e, f, g, h] = ops;

@@ -8,10 +8,10 @@ use pathwalk_ring::{Entry, EntryFlags, Op, Pool};
 use crate::LINK;
 use crate::common::eventually;
 use crate::wild::{CLOSE, END, throw};
-use crate::world::{OPS, World, push, within_a_minute};
+use crate::world::{MakeOp, OPS, World, push, within_a_minute};
 
 /// Rings, contexts and the pool are given up while a worker is held in a call; the worker is the last to have all of them.
-fn ends(op: fn(&World) -> Op<'static>, at_end: impl Fn(&'static str) + Send + Sync + 'static) -> std::sync::mpsc::Receiver<()> {
+fn ends(op: MakeOp, at_end: impl Fn(&'static str) + Send + Sync + 'static) -> std::sync::mpsc::Receiver<()> {
     let world = World::new(1);
     let mut ring = world.ring();
     let ops = [(); 2].map(|()| op(&world));

@@ -7,7 +7,7 @@ use pathwalk_ring::{Entry, EntryFlags, Op};
 
 use crate::common::{ECANCELED, EIO};
 use crate::wild::{CLOSE, When, throw};
-use crate::world::{OPS, World, all, numbers, push, within_a_minute};
+use crate::world::{MakeOp, OPS, World, all, numbers, push, within_a_minute};
 use crate::{HARDLINK, LINK};
 
 /// The entry alone in a worker; in `submit`, if it can be; with links of both kinds; and between failures.
@@ -27,7 +27,7 @@ fn programs(op: Op<'static>, shape: usize) -> Vec<Entry<'static>> {
 const SHAPES: usize = 6;
 
 /// So many calls there are; if `nth` is one of them, it panics then.
-fn run(op: fn(&World) -> Op<'static>, shape: usize, nth: Option<(u64, When)>) -> u64 {
+fn run(op: MakeOp, shape: usize, nth: Option<(u64, When)>) -> u64 {
     let world = World::new(1);
     let mut ring = world.ring();
     let entries = programs(op(&world), shape);

@@ -67,8 +67,11 @@ impl World {
     }
 }
 
+/// Makes an operation.
+pub(crate) type MakeOp = fn(&World) -> Op<'static>;
+
 /// One of each kind; those that are about a file are the last to hold it.
-pub(crate) const OPS: [(&str, fn(&World) -> Op<'static>); 26] = [
+pub(crate) const OPS: [(&str, MakeOp); 26] = [
     ("nop", |_| Op::Nop),
     ("open", |_| Op::open("/d/a", OpenFlags::READ)),
     ("open a cached one", |world| {
