@@ -109,7 +109,10 @@ fn batch<'p>(
             if let Some(clock) = &mut clock {
                 clock.begun.push(Instant::now());
             }
-            queue.push(entry(begun)).map_err(|full| Broken::Submit(full.into()))?;
+            match depth {
+                1 => ring.submit_one(entry(begun)).map_err(Broken::Submit)?,
+                _ => queue.push(entry(begun)).map_err(|full| Broken::Submit(full.into()))?,
+            }
             begun += 1;
         }
         if !queue.is_empty() {
