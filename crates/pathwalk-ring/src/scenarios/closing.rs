@@ -34,6 +34,14 @@ fn beside(world: &World) -> thread::JoinHandle<()> {
     })
 }
 
+/// A number below this one; under shuttle, by its scheduler's seed.
+fn some(most: usize) -> usize {
+    #[cfg(shuttle)]
+    return shuttle::rand::Rng::gen_range(&mut shuttle::rand::thread_rng(), 0..most);
+    #[cfg(not(shuttle))]
+    fastrand::usize(..most)
+}
+
 fn end(world: World, ring: Option<Ring>, other: thread::JoinHandle<()>) {
     drop(ring);
     other.join().expect("the other ring");
@@ -80,6 +88,8 @@ fn closing_beside_dropping() {
         world.closing_is_wild();
         let other = beside(&world);
         submit(&mut ring, entries);
+        // Until the workers are somewhere in them.
+        (0..some(120)).for_each(|_| thread::yield_now());
         drop(ring);
         end(world, None, other);
     });
