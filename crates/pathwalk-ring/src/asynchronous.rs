@@ -7,6 +7,7 @@ use pathwalk::{
     StatxMask, SyncWhat,
 };
 
+use crate::closing::Closing;
 use crate::future::Pending;
 use crate::inline::Tried;
 use crate::op::{Offset, Removal};
@@ -19,9 +20,9 @@ use crate::{Listed, Op, Place, Pool, Value};
 ///
 /// # Dropping a future
 ///
-/// Dropped before its first poll, it has done nothing. Dropped later, it is cancelled if it was not begun; a call of the file system that
+/// Dropped before its first poll, it has done nothing, and files that it was given are dropped with it. Dropped later, it is cancelled if it was not begun; a call of the file system that
 /// runs is left to end, and its result is dropped: so a dropped `mkdir` may have made its directory, and a buffer that was given to
-/// [`read`](Self::read) is gone.
+/// [`read`](Self::read) is gone. What it was the last to hold is closed by a worker.
 ///
 /// # Errors
 ///
@@ -62,7 +63,12 @@ impl AsyncContext {
     /// Any operation that is not the ring's own (`EINVAL`).
     pub async fn perform(&self, mut op: Op<'_>) -> Result<Value, Errno> {
         match op.try_cached(&self.context) {
-            Tried::Answered(answer) => answer,
+            Tried::Answered(answer) => {
+                let mut closing = Closing::default();
+                closing.op(op, self.context.vfs());
+                self.pool.close(closing, self.context.vfs());
+                answer
+            }
             Tried::Punted(missing) => Pending::new(&self.pool, &self.context, op.into_owned(), missing).await,
         }
     }

@@ -20,11 +20,8 @@ impl Ring {
             self.complete(user_data, Err(Errno::ECANCELED));
             return Ok(());
         }
-        match self.pool.cancel(self.completions.owner, Which::UserData(user_data)) {
-            Found::Cut(work) => {
-                drop(work);
-                Ok(())
-            }
+        match self.pool.cancel(self.completions.owner, Which::UserData(user_data), self.context.vfs()) {
+            Found::Cut => Ok(()),
             Found::Running => Err(Errno::EALREADY),
             Found::Nowhere => Err(Errno::ENOENT),
         }

@@ -1,15 +1,17 @@
 //! The side of a ring that workers see: where they put completions, and the time limits of what they do.
 //!
-//! A time limit is settled once, by whoever takes it out of `armed` under the lock: the worker whose entry has ended, or the owner of the
+//! A time limit is settled once, by the thread that takes it out of `armed` under the lock: the worker whose entry has ended, or the owner of the
 //! ring whose clock says that it is over.
+//!
+//! Always: what is not put into the queue, since the ring is gone, comes back, and is dropped behind the lock.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use pathwalk::Errno;
 
 use crate::chain::{Limit, LimitState, Link};
+use crate::foreign::{Foreign, caught};
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, wait};
 use crate::{Completion, Value};
 
@@ -20,9 +22,9 @@ pub(crate) struct Completions {
     queue: Mutex<Queue>,
     /// The owner sleeps here.
     woken: Condvar,
-    notify: Option<Notify>,
-    /// Nobody will look any more. Stored before the owner's work is withdrawn under the pool's lock; loaded after that lock, by whoever took work
-    /// later.
+    notify: Option<Foreign<Notify>>,
+    /// The owner looks no more. Stored under the lock of `queue`, and loaded under it to put nothing in; also stored before the owner's work is withdrawn
+    /// under the pool's lock, and loaded after that lock by the worker that took work later.
     abandoned: AtomicBool,
 }
 
@@ -48,23 +50,22 @@ impl Queue {
         self.done.push_back(Completion::new(user_data, result));
     }
 
-    /// The same for an entry and its time limit, if that is still open.
-    fn answer(&mut self, link: &Link<'_>, result: Result<Value, Errno>) {
-        self.put(link.entry.user_data, result);
-        if let Some(limit) = link.limit {
-            let is_open = match limit.state {
-                LimitState::Unarmed => true,
-                LimitState::Armed(_) => self.settle(limit.number),
-            };
-            if is_open {
-                self.put(limit.user_data, Err(Errno::ECANCELED));
-            }
+    /// The same for the time limit of an entry that is answered, if it is still open.
+    fn end_limit(&mut self, link: &Link<'_>) {
+        let Some(limit) = link.limit else { return };
+        let is_open = match limit.state {
+            LimitState::Unarmed => true,
+            LimitState::Armed(_) => self.settle(limit.number),
+        };
+        if is_open {
+            self.put(limit.user_data, Err(Errno::ECANCELED));
         }
     }
 }
 
 impl Completions {
     pub(crate) fn new(owner: u64, notify: Option<Notify>) -> Completions {
+        let notify = notify.map(Foreign::new);
         Completions { owner, queue: Mutex::default(), woken: Condvar::new(), notify, abandoned: AtomicBool::new(false) }
     }
 
@@ -79,14 +80,14 @@ impl Completions {
     /// A worker has completed something.
     fn notify(&self) {
         if let Some(notify) = &self.notify {
-            // Foreign code: outside of all locks, and the worker goes on.
-            _ = catch_unwind(AssertUnwindSafe(notify));
+            _ = caught(&***notify);
         }
     }
 
     /// Completes an entry, as a worker.
     pub(crate) fn tell(&self, link: &Link<'_>, result: Result<Value, Errno>) {
-        self.answer(link, result);
+        let unread = self.answer(link, Foreign::new(result));
+        drop(unread);
         self.notify();
     }
 
@@ -99,10 +100,23 @@ impl Completions {
         is_expired
     }
 
-    /// Completes an entry, perhaps under the pool's lock. Its time limit, if it has one that is not over, is cancelled.
-    pub(crate) fn answer(&self, link: &Link<'_>, result: Result<Value, Errno>) {
+    /// Completes an entry. Its time limit, if it has one that is not over, is cancelled. The answer comes back if the ring is gone.
+    fn answer(&self, link: &Link<'_>, result: Foreign<Result<Value, Errno>>) -> Option<Foreign<Result<Value, Errno>>> {
         let mut queue = self.queue.lock();
-        queue.answer(link, result);
+        if self.is_abandoned() {
+            return Some(result);
+        }
+        queue.put(link.user_data, result.into_inner());
+        queue.end_limit(link);
+        self.wake(queue);
+        None
+    }
+
+    /// The same with an error, perhaps under the pool's lock.
+    pub(crate) fn answer_error(&self, link: &Link<'_>, errno: Errno) {
+        let mut queue = self.queue.lock();
+        queue.put(link.user_data, Err(errno));
+        queue.end_limit(link);
         self.wake(queue);
     }
 
@@ -112,7 +126,7 @@ impl Completions {
         let mut queue = self.queue.lock();
         let is_open = queue.settle(limit.number);
         if is_open {
-            queue.put(link.entry.user_data, Err(Errno::ECANCELED));
+            queue.put(link.user_data, Err(Errno::ECANCELED));
             queue.put(limit.user_data, Err(Errno::ETIME));
         }
         self.wake(queue);
@@ -173,8 +187,9 @@ impl Completions {
         queue.wanted = 0;
     }
 
-    /// The ring is gone: nothing more is begun for it.
+    /// The ring is gone: nothing more is begun for it, or kept for it.
     pub(crate) fn abandon(&self) {
+        let _queue = self.queue.lock();
         self.abandoned.store(true, Ordering::Release);
     }
 

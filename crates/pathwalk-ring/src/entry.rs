@@ -84,6 +84,14 @@ impl<'p> Place<'p> {
         &self.path
     }
 
+    /// The handle that it starts from, if it owns that.
+    pub(crate) fn into_start(self) -> Option<Handle> {
+        match self.start {
+            Some(Cow::Owned(handle)) => Some(handle),
+            Some(Cow::Borrowed(_)) | None => None,
+        }
+    }
+
     /// The same, borrowing nothing. Cost: a copy of the path, and a pin on the handle.
     pub fn into_owned(self) -> Place<'static> {
         Place { start: self.start.map(|start| Cow::Owned(start.into_owned())), path: Cow::Owned(self.path.into_owned()) }

@@ -7,6 +7,8 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use pathwalk::{Context, Errno, MissingName};
 
+use crate::closing::Closing;
+use crate::foreign::{Foreign, caught};
 use crate::inline::Tried;
 use crate::pool::Pool;
 use crate::punt::{Cut, Ids, Punted, Tag, Which, Work, unique};
@@ -17,7 +19,8 @@ use crate::{Op, Value};
 pub(crate) struct Pending {
     pool: Pool,
     owner: u64,
-    answer: Arc<Mutex<Slot>>,
+    context: Arc<Context>,
+    slot: Arc<Mutex<Slot>>,
     state: State,
 }
 
@@ -28,20 +31,45 @@ enum State {
     Answered,
 }
 
-/// Where worker and future meet.
+type Answer = Foreign<Result<Value, Errno>>;
+
+/// Where worker and future meet. Always: what is taken out of it is dropped behind its lock.
 #[derive(Default)]
 struct Slot {
-    answer: Option<Result<Value, Errno>>,
-    waker: Option<Waker>,
+    answer: Option<Answer>,
+    waker: Option<Foreign<Waker>>,
+    future: FutureIs,
+}
+
+/// Whether an answer will be read.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum FutureIs {
+    #[default]
+    There,
+    Dropped,
 }
 
 impl Pending {
     pub(crate) fn new(pool: &Pool, context: &Arc<Context>, op: Op<'static>, missing: Option<MissingName>) -> Pending {
-        let (owner, answer) = (unique(), Arc::default());
-        let pending = Pending { pool: pool.clone(), owner, answer: Arc::clone(&answer), state: State::Waiting };
-        let work = Single { tag: Tag::new(owner, Ids::One(0)), context: context.clone(), op, answer };
+        let (owner, slot) = (unique(), Arc::<Mutex<Slot>>::default());
+        let tag = Tag::new(owner, Ids::One(0));
+        let (op, of_work) = (Foreign::new(op), Foreign::new(context.clone()));
+        let work = Single { tag, context: of_work, op, slot: slot.clone() };
         pool.take_in([Punted { work: Box::new(work), missing }]);
-        pending
+        Pending { pool: pool.clone(), owner, context: context.clone(), slot, state: State::Waiting }
+    }
+
+    /// The answer, if it is there. Else this waker is told, if there is one, and the waker that was told before comes back.
+    fn ask(&self, waker: &mut Option<Foreign<Waker>>) -> Option<Answer> {
+        let mut slot = self.slot.lock();
+        if slot.answer.is_none() && waker.is_some() {
+            std::mem::swap(&mut slot.waker, waker);
+        }
+        slot.answer.take()
+    }
+
+    fn wakes(&self, waker: &Waker) -> bool {
+        self.slot.lock().waker.as_ref().is_some_and(|told| told.will_wake(waker))
     }
 }
 
@@ -49,48 +77,60 @@ impl Future for Pending {
     type Output = Result<Value, Errno>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let mut slot = self.answer.lock();
-        if let Some(answer) = slot.answer.take() {
-            drop(slot);
-            self.state = State::Answered;
-            return Poll::Ready(answer);
+        // Cloned and dropped outside of the lock: that is foreign code.
+        let mut waker = (!self.wakes(task.waker())).then(|| Foreign::new(task.waker().clone()));
+        let answer = self.ask(&mut waker);
+        match answer {
+            Some(answer) => {
+                self.state = State::Answered;
+                Poll::Ready(answer.into_inner())
+            }
+            None => Poll::Pending,
         }
-        if slot.waker.as_ref().is_some_and(|waker| waker.will_wake(task.waker())) {
-            return Poll::Pending;
-        }
-        let other = slot.waker.replace(task.waker().clone());
-        // Foreign code: outside of the lock.
-        drop(slot);
-        drop(other);
-        Poll::Pending
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if self.state == State::Waiting {
-            drop(self.pool.withdraw(self.owner));
+        if self.state == State::Answered {
+            return;
         }
+        let vfs = self.context.vfs();
+        self.pool.withdraw(self.owner, vfs);
+        let (answer, waker) = {
+            let mut slot = self.slot.lock();
+            slot.future = FutureIs::Dropped;
+            (slot.answer.take(), slot.waker.take())
+        };
+        drop(waker);
+        let mut closing = Closing::default();
+        answer.into_iter().for_each(|answer| closing.answer(answer.into_inner(), vfs));
+        self.pool.close(closing, vfs);
     }
 }
 
 /// One operation of a future.
 struct Single {
     tag: Tag,
-    context: Arc<Context>,
-    op: Op<'static>,
-    answer: Arc<Mutex<Slot>>,
+    op: Foreign<Op<'static>>,
+    slot: Arc<Mutex<Slot>>,
+    /// The last to be dropped.
+    context: Foreign<Arc<Context>>,
 }
 
 fn give(slot: &Mutex<Slot>, answer: Result<Value, Errno>) {
+    let answer = Foreign::new(answer);
     let waker = {
         let mut slot = slot.lock();
+        if slot.future == FutureIs::Dropped {
+            drop(slot);
+            return;
+        }
         slot.answer = Some(answer);
         slot.waker.take()
     };
-    // Foreign code: outside of the lock.
     if let Some(waker) = waker {
-        waker.wake();
+        _ = caught(|| waker.into_inner().wake());
     }
 }
 
@@ -103,27 +143,30 @@ impl Work for Single {
         Cut::Whole
     }
 
+    fn into_ops(self: Box<Self>) -> Vec<Foreign<Op<'static>>> {
+        vec![self.op]
+    }
+
     fn retry(mut self: Box<Self>) -> Option<Punted> {
         match self.op.try_cached(&self.context) {
             Tried::Punted(missing) => Some(Punted { work: self, missing }),
             Tried::Answered(answer) => {
-                give(&self.answer, answer);
+                give(&self.slot, answer);
                 None
             }
         }
     }
 
     fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
+        let Single { context, op, slot, .. } = *self;
         // The future may have been dropped when this was in nobody's queue.
-        if Arc::strong_count(&self.answer) == 1 {
-            return None;
+        if slot.lock().future == FutureIs::There {
+            give(&slot, op.into_inner().run(&context));
         }
-        let Single { context, op, answer, .. } = *self;
-        give(&answer, op.run(&context));
         None
     }
 
     fn fail(self: Box<Self>, errno: Errno) {
-        give(&self.answer, Err(errno));
+        give(&self.slot, Err(errno));
     }
 }

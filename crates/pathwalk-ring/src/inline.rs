@@ -2,12 +2,12 @@
 //!
 //! Nobody else decides whether an entry goes to a worker: not the kind of file system, and not what the answer would be.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use pathwalk::limits::{LINK_MAX, RW_MAX};
 use pathwalk::{Cached, Context, Errno, File, MissingName, OpenHow, Resolve};
 
+use crate::foreign::caught;
 use crate::{Offset, Op, Place, Value};
 
 /// What became of a try.
@@ -39,9 +39,13 @@ impl Op<'_> {
             Op::Readlink { place, .. } => link(cached, place).map(Value::Link),
             Op::Openat2 { place, how } => {
                 let how = OpenHow { resolve: how.resolve | Resolve::CACHED, ..*how };
-                caught(|| cached.open(place.at(), place.path(), &how)).map(|file| Value::File(Arc::new(file)))
+                caught(|| cached.open(place.at(), place.path(), &how))
+                    .unwrap_or(Err(Errno::EIO))
+                    .map(|file| Value::File(Arc::new(file)))
             }
-            Op::Read { file, buffer, offset: Offset::At(offset) } => caught(|| read(file, buffer, *offset)).map(Value::Read),
+            Op::Read { file, buffer, offset: Offset::At(offset) } => {
+                caught(|| read(file, buffer, *offset)).unwrap_or(Err(Errno::EIO)).map(Value::Read)
+            }
             // Alone they are the ring's own; these are linked.
             Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
             _ => return None,
@@ -60,11 +64,6 @@ impl Op<'_> {
         };
         resolve.contains(Resolve::CACHED)
     }
-}
-
-/// A panic of the file system is `EIO`, whichever thread it comes to.
-pub(crate) fn caught<T>(what: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    catch_unwind(AssertUnwindSafe(what)).unwrap_or(Err(Errno::EIO))
 }
 
 /// Fills the buffer, and takes it, or `EAGAIN` if not all of what there is for it is at hand.

@@ -4,9 +4,11 @@
 mod asynchronous;
 mod cancel;
 mod chain;
+mod closing;
 mod complete;
 mod completion;
 mod entry;
+mod foreign;
 mod future;
 mod inline;
 mod linked;
@@ -19,6 +21,7 @@ mod ring;
 mod run;
 #[cfg(test)]
 mod scenarios;
+mod state;
 mod submit;
 mod sync;
 mod timeout;

@@ -1,20 +1,24 @@
 //! A chain of a ring as work for the pool.
+//!
+//! Always: an entry is answered before what it had is dropped, so that a file whose closing blocks or panics keeps no entry from being answered.
 
 use std::sync::Arc;
 
 use pathwalk::{Context, Errno};
 
-use crate::Op;
-use crate::chain::Chain;
+use crate::chain::{Chain, Link};
 use crate::complete::Completions;
+use crate::foreign::Foreign;
 use crate::punt::{Cut, Punted, Tag, Which, Work};
+use crate::{Op, Value};
 
 /// A chain whose head the caches could not answer.
 pub(crate) struct Linked {
     ring: Arc<Completions>,
-    context: Arc<Context>,
     tag: Tag,
     chain: Chain<'static>,
+    /// The last to be dropped: it may be the last to hold the `Vfs`, when its ring is gone.
+    context: Foreign<Arc<Context>>,
 }
 
 impl Linked {
@@ -22,22 +26,32 @@ impl Linked {
     pub(crate) fn new(ring: &Arc<Completions>, context: &Arc<Context>, chain: Chain<'_>) -> Linked {
         let mut chain = chain.into_owned();
         ring.arm(&mut chain.head);
-        Linked { ring: ring.clone(), context: context.clone(), tag: Tag::new(ring.owner, chain.ids()), chain }
+        let tag = Tag::new(ring.owner, chain.ids());
+        Linked { ring: ring.clone(), context: Foreign::new(context.clone()), tag, chain }
     }
 
-    /// The head was cancelled.
+    /// The head was answered as cancelled.
     fn cut_head(&mut self) -> Cut {
         if !self.chain.head.is_hard() {
-            self.cut_rest(0);
+            let ring = &self.ring;
+            self.chain.rest.iter().for_each(|link| ring.answer_error(link, Errno::ECANCELED));
+            return Cut::Whole;
         }
         let Some(next) = self.chain.rest.pop_front() else { return Cut::Whole };
-        self.chain.head = next;
+        let head = std::mem::replace(&mut self.chain.head, next);
         self.ring.arm(&mut self.chain.head);
-        Cut::Part
+        Cut::Part(vec![head.op])
     }
 
-    fn cut_rest(&mut self, from: usize) {
-        self.chain.rest.drain(from..).for_each(|link| self.ring.answer(&link, Err(Errno::ECANCELED)));
+    /// One behind the head is cancelled.
+    fn cut_behind(&mut self, at: usize) -> Cut {
+        let rest = &mut self.chain.rest;
+        let last = if rest[at].is_hard() { at + 1 } else { rest.len() };
+        let cut = rest.drain(at..last).map(|link| {
+            self.ring.answer_error(&link, Errno::ECANCELED);
+            link.op
+        });
+        Cut::Part(cut.collect())
     }
 }
 
@@ -53,58 +67,90 @@ impl Work for Linked {
             Which::Limit(number) if head.limit.is_some_and(|limit| limit.number == number) && self.ring.expire(head) => {
                 self.cut_head()
             }
-            Which::UserData(wanted) if head.entry.user_data == wanted => {
-                self.ring.answer(head, Err(Errno::ECANCELED));
+            Which::UserData(wanted) if head.user_data == wanted => {
+                self.ring.answer_error(head, Errno::ECANCELED);
                 self.cut_head()
             }
-            Which::UserData(wanted) => {
-                let found = self.chain.rest.iter().position(|link| link.entry.user_data == wanted);
-                let Some(link) = found.and_then(|at| self.chain.rest.remove(at)) else { return Cut::Nothing };
-                self.ring.answer(&link, Err(Errno::ECANCELED));
-                if !link.is_hard() {
-                    self.cut_rest(found.unwrap_or(0));
-                }
-                Cut::Part
-            }
+            Which::UserData(wanted) => match self.chain.rest.iter().position(|link| link.user_data == wanted) {
+                Some(at) => self.cut_behind(at),
+                None => Cut::Nothing,
+            },
             Which::Limit(_) => Cut::Nothing,
         }
     }
 
+    fn into_ops(self: Box<Self>) -> Vec<Foreign<Op<'static>>> {
+        self.chain.into_links().map(|link| link.op).collect()
+    }
+
     fn retry(self: Box<Self>) -> Option<Punted> {
-        let Linked { ring, context, tag, chain } = *self;
-        let (mut chain, missing) = chain.advance(&context, &mut |link, result| ring.tell(link, result))?;
+        let Linked { context, ring, tag, chain } = *self;
+        let mut told = Told::by(&ring);
+        let (mut chain, missing) = chain.advance(&context, &mut |link, result| told.tell(link, result))?;
         if chain.head.limit.is_some_and(|limit| limit.is_unarmed()) {
             ring.arm(&mut chain.head);
         }
+        drop(told);
         Some(Punted { work: Box::new(Linked { ring, context, tag, chain }), missing })
     }
 
     fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
-        let Linked { ring, context, tag, mut chain } = *self;
+        // In the order in which they are not dropped: the context goes last.
+        let Linked { context, ring, tag, mut chain } = *self;
         // Its owner may have gone when it was in nobody's queue.
         if ring.is_abandoned() {
             return None;
         }
-        let is_complete = if chain.head.is_overdue() && ring.tell_expired(&chain.head) {
-            false
+        let mut told = Told::by(&ring);
+        let left = if chain.head.is_overdue() && ring.tell_expired(&chain.head) {
+            let (head, left) = chain.go_on_behind(&mut |link, result| told.tell(link, result));
+            told.keep(head);
+            left
         } else {
-            let op = std::mem::replace(&mut chain.head.entry.op, Op::Nop);
+            let op = std::mem::replace(&mut *chain.head.op, Op::Nop);
             let wanted = op.wanted();
             let result = op.run(&context);
             let is_complete = wanted.is_complete(&result);
-            ring.tell(&chain.head, result);
-            is_complete
+            chain.go_on(result, is_complete, &mut |link, result| told.tell(link, result))
         };
-        let mut chain = chain.go_on(is_complete, &mut |link, result| ring.tell(link, result))?;
+        let mut chain = left?;
         ring.arm(&mut chain.head);
+        drop(told);
         Some(Box::new(Linked { ring, context, tag, chain }))
     }
 
     fn fail(self: Box<Self>, errno: Errno) {
-        let mut left = Some(self.chain);
+        let Linked { ring, chain, .. } = *self;
+        let mut told = Told::by(&ring);
+        let mut left = Some(chain);
         while let Some(chain) = left {
-            self.ring.tell(&chain.head, Err(errno));
-            left = chain.go_on(false, &mut |link, result| self.ring.tell(link, result));
+            left = chain.go_on(Err(errno), false, &mut |link, result| told.tell(link, result));
+        }
+    }
+}
+
+/// Entries that were answered. What they had is dropped with this: after all of them were.
+struct Told<'a> {
+    ring: &'a Completions,
+    /// Most have one alone, which takes no allocation.
+    first: Option<Link<'static>>,
+    others: Vec<Link<'static>>,
+}
+
+impl Told<'_> {
+    fn by(ring: &Completions) -> Told<'_> {
+        Told { ring, first: None, others: Vec::new() }
+    }
+
+    fn tell(&mut self, link: Link<'static>, result: Result<Value, Errno>) {
+        self.ring.tell(&link, result);
+        self.keep(link);
+    }
+
+    fn keep(&mut self, link: Link<'static>) {
+        match self.first {
+            None => self.first = Some(link),
+            Some(_) => self.others.push(link),
         }
     }
 }

@@ -1,18 +1,16 @@
 //! The workers: threads that may wait, as many as there is something to wait for, up to a bound.
 //!
-//! One lock guards all of it. Work is in one place at a time: in the queue; parked behind work that asks the file system for the same name; or
-//! taken by a worker, who leaves its tag behind. Taking it out is what decides between cancelling and running.
-//!
-//! `idle` counts the workers that will look into the queue next: those asleep, woken or just started. So a worker is started exactly when more
-//! waits than they can take.
+//! One lock guards where each piece of work is: see `state`. Always: what is taken out under that lock is given up behind it, and what may block when it is
+//! dropped becomes work itself.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::{Errno, MissingName};
+use pathwalk::{Errno, Vfs};
 
-use crate::punt::{Cut, Punted, Tag, Which, Work};
+use crate::closing::Closing;
+use crate::punt::{Punted, Taken, Which};
+use crate::state::{Search, State, Then};
 use crate::sync::{Condvar, Mutex, MutexGuard, spawn};
 use crate::worker;
 
@@ -56,32 +54,12 @@ pub(crate) struct Shared {
     pub(crate) idle_time: Duration,
 }
 
-#[derive(Default)]
-pub(crate) struct State {
-    pub(crate) queue: VecDeque<Punted>,
-    /// By the name that somebody asks for: those who wait for the same.
-    asked: HashMap<MissingName, Vec<Box<dyn Work>>>,
-    /// What workers have taken.
-    running: Vec<Tag>,
-    pub(crate) workers: usize,
-    pub(crate) idle: usize,
-    pub(crate) closed: bool,
-}
-
 /// What became of what was to be cancelled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
-    /// It was cut; what is empty now is to be dropped, outside of all locks.
-    Cut(Option<Box<dyn Work>>),
+    Cut,
     Running,
     Nowhere,
-}
-
-/// What somebody who brought work has to do once the lock is given back.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
-    Nothing,
-    Wake,
-    Start,
 }
 
 impl Pool {
@@ -93,9 +71,7 @@ impl Pool {
 
     /// What the workers do just now.
     pub fn stats(&self) -> PoolStats {
-        let state = self.shared().lock();
-        let parked = state.asked.values().map(Vec::len).sum();
-        PoolStats { workers: state.workers, idle: state.idle, queued: state.queue.len(), parked }
+        self.shared().lock().stats()
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -120,19 +96,36 @@ impl Pool {
         (0..start).for_each(|_| shared.then(Then::Start));
     }
 
-    /// Cancels what is not begun, of one owner.
-    pub(crate) fn cancel(&self, owner: u64, which: Which) -> Found {
-        self.shared().lock().cancel(owner, which)
+    /// Has something closed by a worker, that was about this `Vfs`.
+    pub(crate) fn close(&self, closing: Closing, vfs: &Vfs) {
+        if !closing.is_empty() {
+            self.take_in([closing.into_work(vfs)]);
+        }
     }
 
-    /// Takes all work of one owner out, to be dropped.
-    pub(crate) fn withdraw(&self, owner: u64) -> Vec<Box<dyn Work>> {
-        let mut state = self.shared().lock();
-        std::iter::from_fn(|| match state.cancel(owner, Which::All) {
-            Found::Cut(work) => work,
-            Found::Running | Found::Nowhere => None,
-        })
-        .collect()
+    /// Cancels what is not begun, of one owner, whose work is about this `Vfs`.
+    pub(crate) fn cancel(&self, owner: u64, which: Which, vfs: &Vfs) -> Found {
+        let found = self.shared().lock().cancel(owner, which);
+        match found {
+            Search::Cut(taken) => {
+                self.give_up([taken], vfs);
+                Found::Cut
+            }
+            Search::Running => Found::Running,
+            Search::Nowhere => Found::Nowhere,
+        }
+    }
+
+    /// Drops all work of one owner that is not begun.
+    pub(crate) fn withdraw(&self, owner: u64, vfs: &Vfs) {
+        let taken = self.shared().lock().withdraw(owner);
+        self.give_up(taken, vfs);
+    }
+
+    fn give_up(&self, taken: impl IntoIterator<Item = Taken>, vfs: &Vfs) {
+        let mut closing = Closing::default();
+        taken.into_iter().for_each(|taken| closing.ops(taken.into_ops(), vfs));
+        self.close(closing, vfs);
     }
 }
 
@@ -207,114 +200,9 @@ impl Shared {
         }
     }
 
-    /// A thread could not be started: if there is none at all, nobody would ever do what waits.
+    /// A thread could not be started: if there is none at all, what waits would never be done.
     fn not_started(&self, errno: Errno) {
-        let mut waiting = Vec::new();
-        {
-            let mut state = self.lock();
-            state.workers -= 1;
-            state.idle -= 1;
-            if state.workers == 0 {
-                waiting.extend(state.queue.drain(..).map(|punted| punted.work));
-                waiting.extend(state.asked.drain().flat_map(|(_, parked)| parked));
-            }
-        }
+        let waiting = self.lock().not_started();
         waiting.into_iter().for_each(|work| work.fail(errno));
-    }
-}
-
-impl State {
-    /// Puts work where it belongs.
-    fn place(&mut self, punted: Punted, max: usize) -> Then {
-        if let Some(name) = punted.missing {
-            if let Some(parked) = self.asked.get_mut(&name) {
-                parked.push(punted.work);
-                return Then::Nothing;
-            }
-            self.asked.insert(name, Vec::new());
-        }
-        self.queue.push_back(punted);
-        if self.idle >= self.queue.len() {
-            return Then::Wake;
-        }
-        if self.workers == max {
-            return Then::Nothing;
-        }
-        self.workers += 1;
-        self.idle += 1;
-        Then::Start
-    }
-
-    /// Whether nothing waits, and nothing runs.
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.asked.is_empty() && self.running.is_empty()
-    }
-
-    /// The next work for a worker, who is idle no more.
-    pub(crate) fn take(&mut self) -> Option<Punted> {
-        let punted = self.queue.pop_front()?;
-        self.idle -= 1;
-        self.running.push(punted.work.tag().clone());
-        Some(punted)
-    }
-
-    /// What was taken has ended, or is put back.
-    pub(crate) fn end(&mut self, tag: &Tag) {
-        if let Some(at) = self.running.iter().position(|running| running.is(tag)) {
-            self.running.swap_remove(at);
-        }
-    }
-
-    /// Those who waited for a name that somebody was asking for: taken by whoever did that.
-    pub(crate) fn release(&mut self, name: MissingName) -> Vec<Box<dyn Work>> {
-        let parked = self.asked.remove(&name).unwrap_or_default();
-        self.running.extend(parked.iter().map(|work| work.tag().clone()));
-        parked
-    }
-
-    fn cancel(&mut self, owner: u64, which: Which) -> Found {
-        for at in 0..self.queue.len() {
-            let work = &mut self.queue[at].work;
-            if work.tag().owner != owner {
-                continue;
-            }
-            match work.cut(which) {
-                Cut::Nothing => {}
-                Cut::Part => return Found::Cut(None),
-                Cut::Whole => return Found::Cut(self.take_out(at)),
-            }
-        }
-        for parked in self.asked.values_mut() {
-            for at in 0..parked.len() {
-                if parked[at].tag().owner != owner {
-                    continue;
-                }
-                match parked[at].cut(which) {
-                    Cut::Nothing => {}
-                    Cut::Part => return Found::Cut(None),
-                    Cut::Whole => return Found::Cut(Some(parked.remove(at))),
-                }
-            }
-        }
-        let is_running = self.running.iter().any(|tag| tag.owner == owner && tag.has(which));
-        if is_running { Found::Running } else { Found::Nowhere }
-    }
-
-    /// Takes work out of the queue. If others wait for the name that it was going to ask for, one of them takes its place.
-    fn take_out(&mut self, at: usize) -> Option<Box<dyn Work>> {
-        let punted = &mut self.queue[at];
-        let heir = punted.missing.and_then(|name| {
-            let parked = self.asked.get_mut(&name).filter(|parked| !parked.is_empty());
-            if parked.is_none() {
-                self.asked.remove(&name);
-                return None;
-            }
-            parked.map(|parked| parked.remove(0))
-        });
-        match heir {
-            Some(heir) => Some(std::mem::replace(&mut punted.work, heir)),
-            None => self.queue.remove(at).map(|punted| punted.work),
-        }
     }
 }

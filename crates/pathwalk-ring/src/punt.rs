@@ -5,13 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pathwalk::{Errno, MissingName};
 
+use crate::Op;
+use crate::foreign::Foreign;
+
 /// Something for a worker to do. Whoever takes it out of the pool is the only one who has it: so it is answered once.
 pub(crate) trait Work: Send {
     /// How it is found.
     fn tag(&self) -> &Tag;
 
-    /// Cancels what of it is asked for, before it was begun. Called under the pool's lock: takes only locks that are below.
+    /// Cancels what of it is asked for, before it was begun. Called under the pool's lock: takes only locks that are below, and drops nothing that is not of
+    /// this crate.
     fn cut(&mut self, which: Which) -> Cut;
+
+    /// The operations of what was cut as a whole, which was answered for.
+    fn into_ops(self: Box<Self>) -> Vec<Foreign<Op<'static>>>;
 
     /// Tries the caches again, after somebody else was answered about the name that was missing; what is still not answered comes back.
     fn retry(self: Box<Self>) -> Option<Punted>;
@@ -41,12 +48,29 @@ pub(crate) enum Which {
 }
 
 /// What was cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "what was cut is given up behind the pool's lock"]
 pub(crate) enum Cut {
     Nothing,
-    /// There is work left.
-    Part,
+    /// These; there is work left.
+    Part(Vec<Foreign<Op<'static>>>),
+    /// All of it, which is to be taken out.
     Whole,
+}
+
+/// What was taken out of the pool under its lock.
+#[must_use = "it may be the last to hold a file: it is given up behind the lock"]
+pub(crate) enum Taken {
+    Part(Vec<Foreign<Op<'static>>>),
+    Whole(Box<dyn Work>),
+}
+
+impl Taken {
+    pub(crate) fn into_ops(self) -> Vec<Foreign<Op<'static>>> {
+        match self {
+            Taken::Part(ops) => ops,
+            Taken::Whole(work) => work.into_ops(),
+        }
+    }
 }
 
 /// By what work is known.
@@ -86,7 +110,10 @@ impl Tag {
     }
 }
 
-/// A number that nobody else has. `Relaxed`, and std's under shuttle as well: nothing is synchronized by it.
+/// The owner of what cannot be cancelled.
+pub(crate) const NO_OWNER: u64 = 0;
+
+/// A number that nobody else has, and not [`NO_OWNER`]. `Relaxed`, and std's under shuttle as well: nothing is synchronized by it.
 pub(crate) fn unique() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use pathwalk::Context;
 
+use crate::closing::Closing;
 use crate::complete::{Completions, Notify};
 use crate::punt::{Punted, unique};
 use crate::{Completion, Pool, SubmissionQueue};
@@ -20,7 +21,8 @@ use crate::{Completion, Pool, SubmissionQueue};
 /// - Completions come in any order. Entries that are not linked are not ordered: one that is answered inline may overtake one before it that a
 ///   worker does. What an entry did is seen by every entry that is submitted after its completion was reaped, and by those linked behind it.
 /// - A call of the file system that was begun is never broken off: cancelling it is `EALREADY`, and dropping the ring lets it end.
-/// - A panic of the file system is `EIO`.
+/// - A panic of the file system is `EIO`, also one in the drop of an open file that an entry was the last to hold when it ran.
+/// - No call of the ring closes a file: where an entry that was answered or cancelled was the last to hold one, a worker closes it.
 ///
 /// # Threads
 ///
@@ -30,7 +32,7 @@ use crate::{Completion, Pool, SubmissionQueue};
 /// # Dropping it
 ///
 /// What is not begun is cancelled; what runs is left to end, and its result is dropped; what is linked behind it is not begun. It does
-/// not wait for any of them. (Files in what is dropped are closed by it.)
+/// not wait for any of them. Files in what is dropped are closed by a worker.
 pub struct Ring {
     pub(crate) completions: Arc<Completions>,
     pub(crate) pool: Pool,
@@ -44,6 +46,8 @@ pub struct Ring {
     pub(crate) done: VecDeque<Completion>,
     /// What is about to be given to the workers; empty between calls.
     pub(crate) punted: Vec<Punted>,
+    /// What answered entries were the last to hold; empty between calls.
+    pub(crate) closing: Closing,
     /// Timeouts, by when they are over and a number; and their `user_data`.
     pub(crate) timeouts: BTreeMap<(Instant, u64), u64>,
     /// Entries with a time limit were submitted since nothing was outstanding.
@@ -138,6 +142,7 @@ impl RingBuilder {
             outstanding: 0,
             done: VecDeque::new(),
             punted: Vec::new(),
+            closing: Closing::default(),
             timeouts: BTreeMap::new(),
             has_limits: HasLimits::None,
         }
@@ -158,11 +163,14 @@ impl std::fmt::Debug for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        if self.outstanding == self.done.len() + self.timeouts.len() {
-            // Nothing is with the pool.
-            return;
+        let vfs = self.context.vfs();
+        if self.outstanding != self.done.len() + self.timeouts.len() {
+            // Something is with the pool.
+            self.completions.abandon();
+            self.pool.withdraw(self.completions.owner, vfs);
+            self.completions.fetch(&mut self.done);
         }
-        self.completions.abandon();
-        drop(self.pool.withdraw(self.completions.owner));
+        self.closing.completions(self.done.drain(..), vfs);
+        self.pool.close(std::mem::take(&mut self.closing), vfs);
     }
 }

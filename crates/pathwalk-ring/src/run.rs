@@ -6,9 +6,10 @@ use std::sync::Arc;
 use pathwalk::limits::LINK_MAX;
 use pathwalk::{Context, Errno, File};
 
-use crate::inline::{Tried, caught};
+use crate::foreign::caught;
+use crate::inline::Tried;
 use crate::op::{Offset, Removal};
-use crate::{Listed, Op, Value};
+use crate::{Listed, Op, Place, Value};
 
 /// How many bytes an operation was to read or write, if it was: those that are linked to it go on only if it did.
 #[derive(Clone, Copy)]
@@ -30,12 +31,20 @@ impl Op<'_> {
         })
     }
 
-    /// Does it. A panic of the file system is `EIO`.
-    pub(crate) fn run(self, context: &Context) -> Result<Value, Errno> {
-        caught(|| self.done(context))
+    /// Does it, and gives up what it has. A panic of the file system in either is `EIO`.
+    pub(crate) fn run(mut self, context: &Context) -> Result<Value, Errno> {
+        let done = caught(|| self.done(context));
+        match (done, caught(|| drop(self))) {
+            (Ok(result), Ok(())) => result,
+            (done, _) => {
+                _ = caught(|| drop(done));
+                Err(Errno::EIO)
+            }
+        }
     }
 
-    fn done(mut self, context: &Context) -> Result<Value, Errno> {
+    /// A buffer is taken; all else stays, so that a panic meets no other in a drop.
+    fn done(&mut self, context: &Context) -> Result<Value, Errno> {
         if self.is_cached_only() {
             return match self.try_cached(context) {
                 Tried::Answered(answer) => answer,
@@ -45,36 +54,36 @@ impl Op<'_> {
         let done = |()| Value::Done;
         match self {
             Op::Nop => Ok(Value::Done),
-            Op::Openat2 { place, how } => context.open(place.at(), place.path(), &how).map(|file| Value::File(Arc::new(file))),
-            Op::Statx { place, flags, mask, .. } => context.statx(place.at(), place.path(), flags, mask).map(Value::Statx),
-            Op::Access { place, want, flags, .. } => context.faccessat(place.at(), place.path(), want, flags).map(done),
-            Op::Lookup { place, flags, .. } => context.lookupat(place.at(), place.path(), flags).map(Value::Handle),
-            Op::Readlink { place, .. } => {
-                let mut body = vec![0; LINK_MAX];
-                let length = context.readlinkat(place.at(), place.path(), &mut body)?;
-                body.truncate(length);
-                body.shrink_to_fit();
-                Ok(Value::Link(body))
-            }
-            Op::Mkdirat { place, mode } => context.mkdir(place.at(), place.path(), mode).map(done),
+            Op::Openat2 { place, how } => context.open(place.at(), place.path(), how).map(|file| Value::File(Arc::new(file))),
+            Op::Statx { place, flags, mask, .. } => context.statx(place.at(), place.path(), *flags, *mask).map(Value::Statx),
+            Op::Access { place, want, flags, .. } => context.faccessat(place.at(), place.path(), *want, *flags).map(done),
+            Op::Lookup { place, flags, .. } => context.lookupat(place.at(), place.path(), *flags).map(Value::Handle),
+            Op::Readlink { place, .. } => link(context, place).map(Value::Link),
+            Op::Mkdirat { place, mode } => context.mkdir(place.at(), place.path(), *mode).map(done),
             Op::Unlinkat { place, what: Removal::Name } => context.unlink(place.at(), place.path()).map(done),
             Op::Unlinkat { place, what: Removal::Directory } => context.rmdir(place.at(), place.path()).map(done),
-            Op::Renameat { from, to, flags } => context.rename(from.at(), from.path(), to.at(), to.path(), flags).map(done),
-            Op::Linkat { from, to, flags } => context.link(from.at(), from.path(), to.at(), to.path(), flags).map(done),
+            Op::Renameat { from, to, flags } => context.rename(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
+            Op::Linkat { from, to, flags } => context.link(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
             Op::Symlinkat { body, place } => context.symlink(body.path(), place.at(), place.path()).map(done),
-            Op::Getdents { file, at_most } => list(&file, at_most).map(Value::Listed),
-            Op::Read { file, buffer, offset } => read(&file, buffer, offset).map(Value::Read),
-            Op::Write { file, data, offset: Offset::Current } => file.write(&data).map(Value::Written),
-            Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(&data, offset).map(Value::Written),
-            Op::Fsync { file, what } => file.sync(what).map(done),
-            Op::Close { file } => {
-                drop(file);
-                Ok(Value::Done)
-            }
+            Op::Getdents { file, at_most } => list(file, *at_most).map(Value::Listed),
+            Op::Read { file, buffer, offset } => read(file, std::mem::take(buffer), *offset).map(Value::Read),
+            Op::Write { file, data, offset: Offset::Current } => file.write(data).map(Value::Written),
+            Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(data, *offset).map(Value::Written),
+            Op::Fsync { file, what } => file.sync(*what).map(done),
+            // Closed when this is dropped.
+            Op::Close { .. } => Ok(Value::Done),
             // Alone they are the ring's own; these are linked.
             Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
         }
     }
+}
+
+fn link(context: &Context, place: &Place<'_>) -> Result<Vec<u8>, Errno> {
+    let mut body = vec![0; LINK_MAX];
+    let length = context.readlinkat(place.at(), place.path(), &mut body)?;
+    body.truncate(length);
+    body.shrink_to_fit();
+    Ok(body)
 }
 
 fn read(file: &File, mut buffer: Vec<u8>, offset: Offset) -> Result<Vec<u8>, Errno> {

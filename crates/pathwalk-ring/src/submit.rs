@@ -47,10 +47,12 @@ impl Ring {
         refused.filter(|_| taken == 0).map_or(Ok(taken), Err)
     }
 
-    /// Submits one entry, without a queue. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry
+    /// Submits one entry, without a queue. Several that are for workers cost less together: each that is submitted alone may wake one. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry
     /// is gone; ask [`has_room`](Self::has_room) first.
     pub fn submit_one(&mut self, entry: Entry<'_>) -> Result<(), Errno> {
         if !self.has_room() {
+            self.closing.op(entry.op, self.context.vfs());
+            self.hand_over();
             return Err(Errno::EBUSY);
         }
         self.outstanding += 1;
@@ -81,11 +83,12 @@ impl Ring {
     }
 
     fn begin_chain(&mut self, chain: Chain<'_>) {
-        let done = &mut self.done;
-        let mut answer = |link: &Link<'_>, result| {
-            done.push_back(Completion::new(link.entry.user_data, result));
+        let (done, closing, vfs) = (&mut self.done, &mut self.closing, self.context.vfs());
+        let mut answer = |link: Link<'_>, result| {
+            done.push_back(Completion::new(link.user_data, result));
             // Its entry was answered before its time began.
             done.extend(link.limit.map(|limit| Completion::new(limit.user_data, Err(Errno::ECANCELED))));
+            closing.op(link.op.into_inner(), vfs);
         };
         if let Some((chain, missing)) = chain.advance(&self.context, &mut answer) {
             if chain.has_limits() {
@@ -99,8 +102,11 @@ impl Ring {
         }
     }
 
-    /// Gives the workers what was punted: together, so that they are not woken for each.
+    /// Gives the workers what was punted, and what is to be closed: together, so that they are not woken for each.
     fn hand_over(&mut self) {
+        if !self.closing.is_empty() {
+            self.punted.push(std::mem::take(&mut self.closing).into_work(self.context.vfs()));
+        }
         if !self.punted.is_empty() {
             self.pool.take_in(self.punted.drain(..));
         }

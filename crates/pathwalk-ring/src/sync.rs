@@ -1,6 +1,8 @@
 //! The one place where locks and threads are imported: std and `parking_lot`, or shuttle's.
 //!
-//! Under shuttle no time passes: who waits with a time limit waits without.
+//! Always: with debug assertions, a thread knows how many of these locks it holds, so that `foreign` can refuse to run anything under one.
+//!
+//! Under shuttle no time passes: who waits with a time limit waits without. Nor are locks counted there: its threads share one of the system's.
 
 use std::time::Instant;
 
@@ -15,24 +17,88 @@ pub(crate) enum Awake {
 
 #[cfg(not(shuttle))]
 mod imp {
+    use std::ops::{Deref, DerefMut};
+
     use super::{Awake, Instant};
-    pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
+    pub(crate) use parking_lot::Condvar;
     pub(crate) use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// A mutex whose guards are counted.
+    #[derive(Default)]
+    pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
+
+    pub(crate) struct MutexGuard<'a, T> {
+        guard: parking_lot::MutexGuard<'a, T>,
+        _held: Held,
+    }
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Mutex(parking_lot::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard { guard: self.0.lock(), _held: Held::new() }
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            &self.guard
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.guard
+        }
+    }
+
+    /// Counts a lock that the thread holds, where debug assertions are on.
+    struct Held;
+
+    #[cfg(debug_assertions)]
+    thread_local! {
+        static HELD: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+
+    impl Held {
+        fn new() -> Held {
+            #[cfg(debug_assertions)]
+            HELD.set(HELD.get() + 1);
+            Held
+        }
+    }
+
+    #[cfg(debug_assertions)]
+    impl Drop for Held {
+        fn drop(&mut self) {
+            HELD.set(HELD.get() - 1);
+        }
+    }
+
+    /// Panics if this thread holds a lock of this crate.
+    pub(crate) fn assert_unlocked() {
+        #[cfg(debug_assertions)]
+        assert_eq!(HELD.get(), 0, "foreign code under a lock");
+    }
 
     /// Gives the lock back until woken, or until then.
     pub(crate) fn wait<'a, T>(
         condvar: &Condvar,
-        mut guard: MutexGuard<'a, T>,
+        mut held: MutexGuard<'a, T>,
         until: Option<Instant>,
     ) -> (MutexGuard<'a, T>, Awake) {
         let timed_out = match until {
-            Some(until) => condvar.wait_until(&mut guard, until).timed_out(),
+            Some(until) => condvar.wait_until(&mut held.guard, until).timed_out(),
             None => {
-                condvar.wait(&mut guard);
+                condvar.wait(&mut held.guard);
                 false
             }
         };
-        (guard, if timed_out { Awake::TimeOver } else { Awake::Woken })
+        (held, if timed_out { Awake::TimeOver } else { Awake::Woken })
     }
 
     /// Starts a thread that nobody joins.
@@ -60,6 +126,8 @@ mod imp {
             self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
         }
     }
+
+    pub(crate) fn assert_unlocked() {}
 
     pub(crate) fn wait<'a, T>(
         condvar: &Condvar,

@@ -34,8 +34,8 @@ impl Ring {
 
     fn look_at_limits(&mut self, now: Instant) {
         for number in self.completions.overdue(now) {
-            match self.pool.cancel(self.completions.owner, Which::Limit(number)) {
-                Found::Cut(work) => drop(work),
+            match self.pool.cancel(self.completions.owner, Which::Limit(number), self.context.vfs()) {
+                Found::Cut => {}
                 // With a worker, or answered just now.
                 Found::Running | Found::Nowhere => self.completions.let_run(number),
             }

@@ -1,11 +1,12 @@
 //! The way of a worker: takes what waits, does it, tries again what waited for the same name, sleeps, and ends when it has been idle.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::pool::{Shared, State};
+use crate::foreign::{Panicked, caught};
+use crate::pool::Shared;
 use crate::punt::{Punted, Work};
+use crate::state::State;
 use crate::sync::{Awake, MutexGuard, wait};
 
 /// A worker's whole life. It was counted when it was started, as idle.
@@ -44,8 +45,7 @@ fn perform(pool: &Arc<Shared>, Punted { work, mut missing }: Punted) -> MutexGua
     let tag = work.tag().clone();
     let mut left = Some(work);
     while let Some(work) = left {
-        // What is foreign in it, the file system and a task's waker, must not take a thread away.
-        left = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or(None);
+        left = caught(|| work.run()).unwrap_or(None);
         let mut state = pool.lock();
         if left.is_none() {
             state.end(&tag);
@@ -63,8 +63,8 @@ fn perform(pool: &Arc<Shared>, Punted { work, mut missing }: Punted) -> MutexGua
 /// The name that it missed was asked for: now it is answered, or misses another one.
 fn retry(pool: &Arc<Shared>, work: Box<dyn Work>) {
     let tag = work.tag().clone();
-    match catch_unwind(AssertUnwindSafe(|| work.retry())) {
+    match caught(|| work.retry()) {
         Ok(Some(punted)) => pool.put_back(punted),
-        Ok(None) | Err(_) => pool.lock().end(&tag),
+        Ok(None) | Err(Panicked) => pool.lock().end(&tag),
     }
 }

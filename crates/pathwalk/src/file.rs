@@ -23,9 +23,9 @@ use crate::sync::Mutex;
 /// changed nothing, but for `ENOSPC`: as on Linux, it may have moved the times and taken the bits
 /// away.
 pub struct File {
-    handle: Handle,
-    /// None: it is a place only, as by `O_PATH`.
+    /// None: it is a place only, as by `O_PATH`. Dropped before the handle, which may forget the node and let go of the file system.
     file: Option<Box<dyn OpenFile>>,
+    handle: Handle,
     flags: OpenFlags,
     credentials: Credentials,
     /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.

@@ -186,8 +186,13 @@ impl Vfs {
         self.0.refresh(self.0.dentries.inode(node.dentry()))
     }
 
+    /// Whether a handle is on a place of this `Vfs`.
+    pub fn owns(&self, handle: &Handle) -> bool {
+        handle.vfs().is(self)
+    }
+
     fn own(&self, handle: &Handle) -> Result<(), Errno> {
-        if handle.vfs().is(self) { Ok(()) } else { Err(Errno::EBADF) }
+        if self.owns(handle) { Ok(()) } else { Err(Errno::EBADF) }
     }
 
     fn directory(&self, handle: &Handle) -> Result<(), Errno> {

@@ -12,6 +12,7 @@
 //! Each ends in [`world::World::end`]: every worker has gone, no work is left, and nobody asked for a name more often than there was reason to.
 //! A wake-up that is lost is a deadlock. What shuttle does not do: let time pass. Time limits here are over at once.
 
+mod closing;
 mod futures;
 mod rings;
 mod world;

@@ -6,14 +6,14 @@ use super::explore;
 use super::world::{World, thread};
 use crate::{Entry, EntryFlags, Op, Ring};
 
-fn submit<const N: usize>(ring: &mut Ring, entries: [Entry<'static>; N]) {
+pub(super) fn submit<const N: usize>(ring: &mut Ring, entries: [Entry<'static>; N]) {
     let mut queue = ring.queue();
     entries.into_iter().for_each(|entry| queue.push(entry).expect("there is room"));
     assert_eq!(ring.submit(&mut queue), Ok(N));
 }
 
 /// All that is outstanding, in order of `user_data`.
-fn results(ring: &mut Ring) -> Vec<(u64, i32)> {
+pub(super) fn results(ring: &mut Ring) -> Vec<(u64, i32)> {
     ring.wait(usize::MAX);
     let mut results: Vec<_> = std::iter::from_fn(|| ring.reap()).map(|done| (done.user_data, done.res())).collect();
     assert_eq!(ring.outstanding(), 0);
@@ -21,7 +21,7 @@ fn results(ring: &mut Ring) -> Vec<(u64, i32)> {
     results
 }
 
-const ECANCELED: i32 = -125;
+pub(super) const ECANCELED: i32 = -125;
 const EALREADY: i32 = -114;
 const ETIME: i32 = -62;
 

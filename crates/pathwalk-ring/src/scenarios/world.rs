@@ -9,7 +9,10 @@ pub(super) use shuttle::thread;
 #[cfg(not(shuttle))]
 pub(super) use std::thread;
 
-use pathwalk::{Attributes, Context, Credentials, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, Vfs};
+use pathwalk::{
+    At, Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile,
+    OpenFlags, OpenFor, Vfs,
+};
 
 use crate::sync::Mutex;
 use crate::{Pool, Ring};
@@ -19,6 +22,38 @@ use crate::{Pool, Ring};
 pub(super) struct TestFs {
     lookups: Mutex<BTreeMap<Vec<u8>, u64>>,
     made: Mutex<Vec<Vec<u8>>>,
+    files: Arc<Files>,
+}
+
+/// What became of open files.
+#[derive(Default)]
+pub(super) struct Files {
+    opened: Mutex<u64>,
+    /// By these.
+    closed: Mutex<Vec<thread::ThreadId>>,
+    /// Whom a file asks when it is closed, before it panics.
+    pool: Mutex<Option<Pool>>,
+}
+
+/// An open file: when it is closed it is late, uses the pool, and panics.
+struct Open(Arc<Files>);
+
+impl OpenFile for Open {}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let pool = self.0.pool.lock().clone();
+        if let Some(pool) = &pool {
+            thread::yield_now();
+            pool.stats();
+        }
+        self.0.closed.lock().push(thread::current().id());
+        // Shuttle switches between threads while one unwinds, and all of them share a thread of the system, which is panicking then.
+        if pool.is_some() && cfg!(not(shuttle)) {
+            drop(pool);
+            std::panic::resume_unwind(Box::new("a file that panics when it is closed"));
+        }
+    }
 }
 
 const ROOT: NodeKey = NodeKey(1);
@@ -46,6 +81,12 @@ impl FileSystem for TestFs {
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         Ok(if node == ROOT { Attributes::new(FileType::Directory, 0o777) } else { Attributes::new(FileType::Regular, 0o644) })
+    }
+
+    fn open(&self, _: NodeKey, _: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        thread::yield_now();
+        *self.files.opened.lock() += 1;
+        Ok(Box::new(Open(self.files.clone())))
     }
 
     fn create(&self, _: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
@@ -92,16 +133,33 @@ impl World {
         self.fs.made.lock().iter().any(|made| made == name.as_bytes())
     }
 
+    /// An open file, which the caller alone has.
+    pub(super) fn file(&self) -> Arc<File> {
+        Arc::new(self.context.open(At::Cwd, "/a", &OpenFlags::READ.into()).expect("a file"))
+    }
+
+    /// From now on files use the pool when they are closed, and panic.
+    pub(super) fn closing_is_wild(&self) {
+        *self.fs.files.pool.lock() = Some(self.pool.clone());
+    }
+
     /// The scenario is over: rings and futures are dropped, and other threads that shared this world have ended.
     pub(super) fn end(self) {
-        let World { pool, .. } = self;
+        let World { pool, fs, .. } = self;
         let shared = pool.shared().clone();
-        drop(pool);
+        while fs.files.pool.lock().is_some() && !shared.lock().is_quiet() {
+            thread::yield_now();
+        }
+        let of_files = fs.files.pool.lock().take();
+        drop((pool, of_files));
         while shared.lock().workers != 0 {
             thread::yield_now();
         }
         let state = shared.lock();
         assert!(state.is_empty(), "work was left");
         assert_eq!(state.idle, 0);
+        let closed = fs.files.closed.lock();
+        assert_eq!(closed.len() as u64, *fs.files.opened.lock(), "each file is closed once");
+        assert!(!closed.contains(&thread::current().id()), "an owner closed a file");
     }
 }

@@ -101,12 +101,13 @@ impl Core {
     /// Enters a name that was missed. The caller holds the directory's lock shared, and a pin on it. (Whoever holds it exclusively has
     /// nobody to wait for him, and needs none of this.)
     pub(crate) fn begin_lookup(&self, parent: DentryId, name: &[u8]) -> Result<Missing<'_>, Errno> {
+        let absence = self.fs.absence();
         let id = self.new_dentry(parent, name, flags::IN_LOOKUP)?;
         let held = self.dentries.children_lock(parent);
         let Some(found) = self.probe_exact(parent, name, &held).map(|id| self.pin_listed(id)) else {
             let is_absent = self.known(parent, &held) == Known::All;
             if is_absent {
-                self.make_negative(id);
+                self.make_negative(id, absence);
                 self.counters.known_absent();
             }
             self.hash_in(parent, id, &held);

@@ -36,9 +36,9 @@ impl Core {
         self.set_inode(id, inode, flags_of(kind) | permission | revalidate(freshness));
     }
 
-    /// Says that there is nothing behind the name.
-    pub(crate) fn make_negative(&self, id: DentryId) {
-        self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate(self.fs.absence()));
+    /// Says that there is nothing behind the name, for as long as the file system says: it was asked before any lock but a directory's was taken.
+    pub(crate) fn make_negative(&self, id: DentryId, absence: Freshness) {
+        self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate(absence));
     }
 
     /// Whether the name has to be asked about, as the file system says now.

@@ -31,7 +31,7 @@ use crate::{Errno, Freshness};
 ///   are not, and never to move a directory below itself. What depends on your nodes you check: `ENOTEMPTY`, `ENOTDIR` and `EISDIR` of a rename
 ///   over something of another kind, `EPERM` for a link to a directory, `EMLINK`, `ENOSPC`, `EROFS`.
 /// - **Panics.** A panic unwinds through the caller's operation. Threads that wait for the same name wake and ask again, no
-///   lock stays held, the name stays uncached. What the file system's own locks do is its own affair. (A panic in `forget` may meet another and abort.)
+///   lock stays held, the name stays uncached. What the file system's own locks do is its own affair. (A panic in `forget`, or in the drop of an open file, may meet another and abort.)
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use super::entry::{Locked, LockedBoth};
 use crate::Errno;
 use crate::dcache::children::NameIs;
 use crate::dcache::dentry::{DentryId, InodeId, flags};
-use crate::fs_api::{Directory, Name, NewKind, NewNode, RenameFlags};
+use crate::fs_api::{Directory, Freshness, Name, NewKind, NewNode, RenameFlags};
 use crate::icache::iget::{NotGiven, PinnedInode};
 use crate::icache::inode::{LINKS_AUX, WORD, flags as inode_flags, key_of};
 use crate::memory::{dir_lock, pin, seqcount};
@@ -38,10 +38,11 @@ impl Core {
             return Ok(Made::There(entry));
         }
         let new = new()?;
+        let absence_lasts = self.absence_lasts();
         let reserved = self.reserve_inode()?;
         let node = self.with_room(|| self.fs.create(&Directory::new(self, dir), name, &new))?;
         self.mark_stale(self.dentries.inode(dir));
-        if new.kind == NewKind::Directory && self.absence_lasts() {
+        if new.kind == NewKind::Directory && absence_lasts {
             self.begin_complete(entry.id());
         }
         match self.iget(entry.id(), &node, reserved, None) {
@@ -99,19 +100,20 @@ impl Core {
         let below = is_directory.then(|| dir_lock::exclusive(self.dentries.lock(victim.id())));
         let inode = self.dentries.inode(victim.id());
         let _changing = self.inodes.changing(inode);
+        let absence = self.fs.absence();
         self.fs.unlink(&Directory::new(self, dir), name, key_of(self.inodes.record(inode)))?;
         self.mark_stale(self.dentries.inode(dir));
         if is_directory {
             self.drop_children(victim.id());
         }
-        if self.turn_negative(&victim) {
+        if self.turn_negative(&victim, absence) {
             return Ok(());
         }
         self.remove(dir, &victim);
         // The lock lies in the slot that is given back.
         drop(below);
         self.discard(victim.into_id());
-        self.leave_absence(dir, name);
+        self.leave_absence(dir, name, absence);
         Ok(())
     }
 
@@ -184,6 +186,8 @@ impl Core {
         let loses_name = target_word & flags::NEGATIVE == 0 && !exchange;
         let _changing = loses_name.then(|| self.inodes.changing(self.dentries.inode(target.id())));
         let dirs = (Directory::new(self, from_dir), Directory::new(self, to_dir));
+        // The file system is asked for nothing when it has made the change.
+        let lasts = self.fs.absence();
         self.with_room(|| self.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.dentries.inode(source.id()), self.dentries.inode(target.id()));
         // What is absent there becomes what is absent here; unless somebody holds it, who may not have looked yet at whether it is.
@@ -199,7 +203,7 @@ impl Core {
             self.remove(to_dir, target);
             drop(below);
             self.move_dentry(source.id(), to_dir, new_name);
-            self.leave_absence(from_dir, from.1);
+            self.leave_absence(from_dir, from.1, lasts);
         }
         // A target that was replaced was marked when it was removed.
         let exchanged = if exchange { target_inode } else { InodeId::NONE };
@@ -214,9 +218,9 @@ impl Core {
     ///
     /// The entry dies and lives again, in its place in the table and in the list. Nobody relies on a pin on what is listed meanwhile: whoever does
     /// holds the directory's lock. A walk that sampled it finds it dead, or its count moved.
-    fn turn_negative(&self, entry: &Pinned<'_>) -> bool {
+    fn turn_negative(&self, entry: &Pinned<'_>, absence: Freshness) -> bool {
         let life = self.dentries.life(entry.id());
-        if !self.absence_lasts() || !pin::kill_held(life) {
+        if absence == Freshness::AskEachTime || !pin::kill_held(life) {
             return false;
         }
         let inode = self.dentries.inode(entry.id());
@@ -225,7 +229,7 @@ impl Core {
             self.mark_stale(inode);
         }
         let others = self.part(entry.id(), inode, || {
-            self.make_negative(entry.id());
+            self.make_negative(entry.id(), absence);
             pin::revive(life);
         });
         // They have it by another name, or by an entry that was dropped.
@@ -266,8 +270,8 @@ impl Core {
 
     /// Puts a negative entry where a name was taken away: it is likely to be asked for again. Without room, it is left out. The directory's lock
     /// is held exclusively, so nothing else has the name.
-    fn leave_absence(&self, dir: DentryId, name: Name<'_>) {
-        if !self.absence_lasts() {
+    fn leave_absence(&self, dir: DentryId, name: Name<'_>, absence: Freshness) {
+        if absence == Freshness::AskEachTime {
             return;
         }
         if let Ok(id) = self.new_dentry(dir, name.bytes(), flags::NEGATIVE) {

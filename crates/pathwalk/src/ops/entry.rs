@@ -122,10 +122,11 @@ impl Core {
 
     /// The same of a name that is not cached.
     fn new_entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
+        let absence = self.fs.absence();
         let entry = Pinned::new(self, self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
         let mut held = self.dentries.children_lock(dir);
         if self.known(dir, &held) == Known::All {
-            self.make_negative(entry.id());
+            self.make_negative(entry.id(), absence);
             self.counters.known_absent();
         } else {
             drop(held);
@@ -143,7 +144,7 @@ impl Core {
         let asked = self.versions.ask();
         self.counters.fs_lookup();
         let Some(node) = self.fs.lookup(&Directory::new(self, dir), name)? else {
-            self.make_negative(entry.id());
+            self.make_negative(entry.id(), self.fs.absence());
             return Ok(());
         };
         self.iget(entry.id(), &node, reserved, Some(asked)).map_err(|why| match why {

@@ -92,7 +92,7 @@ impl Core {
         self.counters.fs_lookup();
         match self.fs.lookup(&Directory::new(self, dir), Name::new(name)?)? {
             None => {
-                self.make_negative(asking.dentry());
+                self.make_negative(asking.dentry(), self.fs.absence());
                 return Ok(Some(Pinned::new(self, asking.answered())));
             }
             Some(node) => match self.iget(asking.dentry(), &node, reserved, Some(asked)) {

@@ -1,0 +1,128 @@
+//! What an entry was the last to hold: it goes to a worker, since closing a file may block.
+//!
+//! Always: an owner's call (`submit`, `cancel`, the drop of a ring or a future) closes nothing itself; but where no thread can be had at all. What others
+//! hold too is let go where it is.
+
+use std::sync::Arc;
+
+use pathwalk::{Errno, File, Handle, Vfs};
+
+use crate::foreign::Foreign;
+use crate::punt::{Cut, Ids, NO_OWNER, Punted, Tag, Which, Work};
+use crate::{Completion, Op, Value};
+
+/// Something that nothing else holds. Read by nothing: it is there to be dropped.
+enum Last {
+    File {
+        _file: File,
+    },
+    /// Of another `Vfs` than the entries': it may be the last of that.
+    Handle {
+        _handle: Handle,
+    },
+}
+
+/// What is to be closed by a worker.
+#[must_use = "a worker is to close it"]
+#[derive(Default)]
+pub(crate) struct Closing(Vec<Foreign<Last>>);
+
+impl Closing {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// As work for the pool. Its entries were about this `Vfs`, which goes after all of them, if it goes.
+    pub(crate) fn into_work(self, vfs: &Vfs) -> Punted {
+        let work = Closes { tag: Tag::new(NO_OWNER, Ids::One(0)), _last: self, _vfs: Foreign::new(vfs.clone()) };
+        Punted { work: Box::new(work), missing: None }
+    }
+
+    /// Gives up what an operation has. Its context is of this `Vfs`.
+    pub(crate) fn op(&mut self, op: Op<'_>, vfs: &Vfs) {
+        match op {
+            Op::Getdents { file, .. }
+            | Op::Read { file, .. }
+            | Op::Write { file, .. }
+            | Op::Fsync { file, .. }
+            | Op::Close { file } => self.file(file),
+            Op::Renameat { from, to, .. } | Op::Linkat { from, to, .. } => {
+                [from, to].into_iter().filter_map(crate::Place::into_start).for_each(|start| self.handle(start, vfs));
+            }
+            Op::Openat2 { place, .. }
+            | Op::Statx { place, .. }
+            | Op::Access { place, .. }
+            | Op::Readlink { place, .. }
+            | Op::Lookup { place, .. }
+            | Op::Mkdirat { place, .. }
+            | Op::Unlinkat { place, .. } => place.into_start().into_iter().for_each(|start| self.handle(start, vfs)),
+            Op::Symlinkat { body, place } => {
+                [body, place].into_iter().filter_map(crate::Place::into_start).for_each(|start| self.handle(start, vfs));
+            }
+            Op::Nop | Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => {}
+        }
+    }
+
+    /// Gives up what several operations have.
+    pub(crate) fn ops(&mut self, ops: impl IntoIterator<Item = Foreign<Op<'static>>>, vfs: &Vfs) {
+        ops.into_iter().for_each(|op| self.op(op.into_inner(), vfs));
+    }
+
+    /// Gives up an answer that nothing will read.
+    pub(crate) fn answer(&mut self, answer: Result<Value, Errno>, vfs: &Vfs) {
+        match answer {
+            Ok(Value::File(file)) => self.file(file),
+            Ok(Value::Handle(handle)) => self.handle(handle, vfs),
+            _ => {}
+        }
+    }
+
+    /// The same for several.
+    pub(crate) fn completions(&mut self, completions: impl IntoIterator<Item = Completion>, vfs: &Vfs) {
+        completions.into_iter().for_each(|completion| self.answer(completion.result, vfs));
+    }
+
+    fn file(&mut self, file: Arc<File>) {
+        self.0.extend(Arc::into_inner(file).map(|file| Foreign::new(Last::File { _file: file })));
+    }
+
+    /// A handle of the context's `Vfs` is never the last of it, and letting go of another never blocks.
+    fn handle(&mut self, handle: Handle, vfs: &Vfs) {
+        if !vfs.owns(&handle) {
+            self.0.push(Foreign::new(Last::Handle { _handle: handle }));
+        }
+    }
+}
+
+/// Closing as work. Its fields are dropped in order, each by itself: so a file and its file system may both panic.
+struct Closes {
+    tag: Tag,
+    _last: Closing,
+    _vfs: Foreign<Vfs>,
+}
+
+impl Work for Closes {
+    fn tag(&self) -> &Tag {
+        &self.tag
+    }
+
+    /// Has no owner that could cancel it.
+    fn cut(&mut self, _which: Which) -> Cut {
+        Cut::Nothing
+    }
+
+    fn into_ops(self: Box<Self>) -> Vec<Foreign<Op<'static>>> {
+        Vec::new()
+    }
+
+    /// Misses no name, so it never waits for one.
+    fn retry(self: Box<Self>) -> Option<Punted> {
+        Some(Punted { work: self, missing: None })
+    }
+
+    fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
+        None
+    }
+
+    fn fail(self: Box<Self>, _errno: Errno) {}
+}

@@ -1,0 +1,173 @@
+//! Where each piece of work of a pool is.
+//!
+//! Work is in one place at a time: in the queue; parked behind work that asks the file system for the same name; or taken by a worker, who leaves
+//! its tag behind. Taking it out is what decides between cancelling and running.
+//!
+//! `idle` counts the workers that will look into the queue next: those asleep, woken or just started. So a worker is started exactly when more
+//! waits than they can take.
+//!
+//! Always: all of it runs under the pool's lock, so it drops nothing that is not of this crate. What is taken out is returned.
+
+use std::collections::{HashMap, VecDeque};
+
+use pathwalk::MissingName;
+
+use crate::PoolStats;
+use crate::punt::{Cut, Punted, Tag, Taken, Which, Work};
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) queue: VecDeque<Punted>,
+    /// By the name that somebody asks for: those who wait for the same.
+    asked: HashMap<MissingName, Vec<Box<dyn Work>>>,
+    /// What workers have taken.
+    running: Vec<Tag>,
+    pub(crate) workers: usize,
+    pub(crate) idle: usize,
+    pub(crate) closed: bool,
+}
+
+/// What became of what was to be cancelled.
+#[must_use = "what was cut is given up behind the lock"]
+pub(crate) enum Search {
+    Cut(Taken),
+    Running,
+    Nowhere,
+}
+
+/// What somebody who brought work has to do once the lock is given back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Then {
+    Nothing,
+    Wake,
+    Start,
+}
+
+impl State {
+    /// Puts work where it belongs.
+    pub(crate) fn place(&mut self, punted: Punted, max: usize) -> Then {
+        if let Some(name) = punted.missing {
+            if let Some(parked) = self.asked.get_mut(&name) {
+                parked.push(punted.work);
+                return Then::Nothing;
+            }
+            self.asked.insert(name, Vec::new());
+        }
+        self.queue.push_back(punted);
+        if self.idle >= self.queue.len() {
+            return Then::Wake;
+        }
+        if self.workers == max {
+            return Then::Nothing;
+        }
+        self.workers += 1;
+        self.idle += 1;
+        Then::Start
+    }
+
+    /// The same, and no worker is about to look.
+    #[cfg(test)]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_empty() && self.idle == self.workers
+    }
+
+    /// Whether nothing waits, and nothing runs.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.asked.is_empty() && self.running.is_empty()
+    }
+
+    /// The next work for a worker, who is idle no more.
+    pub(crate) fn take(&mut self) -> Option<Punted> {
+        let punted = self.queue.pop_front()?;
+        self.idle -= 1;
+        self.running.push(punted.work.tag().clone());
+        Some(punted)
+    }
+
+    /// What was taken has ended, or is put back.
+    pub(crate) fn end(&mut self, tag: &Tag) {
+        if let Some(at) = self.running.iter().position(|running| running.is(tag)) {
+            self.running.swap_remove(at);
+        }
+    }
+
+    /// Those who waited for a name that somebody was asking for: taken by whoever did that.
+    pub(crate) fn release(&mut self, name: MissingName) -> Vec<Box<dyn Work>> {
+        let parked = self.asked.remove(&name).unwrap_or_default();
+        self.running.extend(parked.iter().map(|work| work.tag().clone()));
+        parked
+    }
+
+    /// A thread could not be started, which was counted. What waits, if there is no other: to be answered behind the lock.
+    pub(crate) fn not_started(&mut self) -> Vec<Box<dyn Work>> {
+        self.workers -= 1;
+        self.idle -= 1;
+        if self.workers > 0 {
+            return Vec::new();
+        }
+        let queued = self.queue.drain(..).map(|punted| punted.work);
+        queued.chain(self.asked.drain().flat_map(|(_, parked)| parked)).collect()
+    }
+
+    pub(crate) fn stats(&self) -> PoolStats {
+        let parked = self.asked.values().map(Vec::len).sum();
+        PoolStats { workers: self.workers, idle: self.idle, queued: self.queue.len(), parked }
+    }
+
+    /// Takes all work of one owner out that is not begun.
+    pub(crate) fn withdraw(&mut self, owner: u64) -> Vec<Taken> {
+        std::iter::from_fn(|| match self.cancel(owner, Which::All) {
+            Search::Cut(taken) => Some(taken),
+            Search::Running | Search::Nowhere => None,
+        })
+        .collect()
+    }
+
+    pub(crate) fn cancel(&mut self, owner: u64, which: Which) -> Search {
+        for at in 0..self.queue.len() {
+            let work = &mut self.queue[at].work;
+            if work.tag().owner != owner {
+                continue;
+            }
+            match work.cut(which) {
+                Cut::Nothing => {}
+                Cut::Part(ops) => return Search::Cut(Taken::Part(ops)),
+                Cut::Whole => return Search::Cut(Taken::Whole(self.take_out(at))),
+            }
+        }
+        for parked in self.asked.values_mut() {
+            for at in 0..parked.len() {
+                if parked[at].tag().owner != owner {
+                    continue;
+                }
+                match parked[at].cut(which) {
+                    Cut::Nothing => {}
+                    Cut::Part(ops) => return Search::Cut(Taken::Part(ops)),
+                    Cut::Whole => return Search::Cut(Taken::Whole(parked.remove(at))),
+                }
+            }
+        }
+        let is_running = self.running.iter().any(|tag| tag.owner == owner && tag.has(which));
+        if is_running { Search::Running } else { Search::Nowhere }
+    }
+
+    /// Takes work out of the queue, where it is. If others wait for the name that it was going to ask for, one of them takes its place.
+    fn take_out(&mut self, at: usize) -> Box<dyn Work> {
+        let heir = self.queue[at].missing.and_then(|name| self.heir(name));
+        match heir {
+            Some(heir) => std::mem::replace(&mut self.queue[at].work, heir),
+            None => self.queue.remove(at).expect("it is there").work,
+        }
+    }
+
+    /// One of those who wait for a name. If there is none, the name is not asked for any more.
+    fn heir(&mut self, name: MissingName) -> Option<Box<dyn Work>> {
+        let parked = self.asked.get_mut(&name)?;
+        if parked.is_empty() {
+            self.asked.remove(&name);
+            return None;
+        }
+        Some(parked.remove(0))
+    }
+}

@@ -1,0 +1,217 @@
+//! A file system around one in memory, each of whose methods and drops does what a hook says: before it has its effect, and after.
+
+#![allow(dead_code)] // Each test takes what it needs.
+
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::{Arc, RwLock};
+
+use pathwalk::permission::Subject;
+use pathwalk::{
+    Access, AclState, Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
+    OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written,
+};
+use pathwalk_memfs::MemFs;
+
+/// When a hook is called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum When {
+    Before,
+    After,
+}
+
+/// May wait, panic, or say with what a method fails; what it says is heard before an effect only, and of no call that cannot fail.
+pub(crate) type Hook = dyn Fn(&'static str, When) -> Result<(), Errno> + Send + Sync;
+
+/// The drop of an open file.
+pub(crate) const CLOSE: &str = "close";
+/// The drop of the file system.
+pub(crate) const END: &str = "drop of the file system";
+/// Calls that must not block.
+pub(crate) const AT_ONCE: [&str; 4] = ["try_open", "try_read_at", "absence", "memory"];
+
+/// Panics without a message.
+pub(crate) fn throw() -> ! {
+    resume_unwind(Box::new("as it was told to"))
+}
+
+/// What happens in each call: nothing, until told.
+#[derive(Clone)]
+pub(crate) struct Hooks(Arc<RwLock<Arc<Hook>>>);
+
+impl Hooks {
+    fn new() -> Hooks {
+        Hooks(Arc::new(RwLock::new(Arc::new(|_, _| Ok(())))))
+    }
+
+    /// From now on each call does this.
+    pub(crate) fn set(&self, hook: impl Fn(&'static str, When) -> Result<(), Errno> + Send + Sync + 'static) {
+        let before = std::mem::replace(&mut *self.0.write().unwrap(), Arc::new(hook));
+        drop(before);
+    }
+
+    /// From now on no call does anything.
+    pub(crate) fn clear(&self) {
+        self.set(|_, _| Ok(()));
+    }
+
+    fn meet(&self, call: &'static str, when: When) -> Result<(), Errno> {
+        let hook = self.0.read().unwrap().clone();
+        hook(call, when)
+    }
+
+    fn around<T>(&self, call: &'static str, what: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+        self.meet(call, When::Before)?;
+        let answer = what();
+        _ = self.meet(call, When::After);
+        answer
+    }
+
+    fn around_sure<T>(&self, call: &'static str, what: impl FnOnce() -> T) -> T {
+        _ = self.meet(call, When::Before);
+        let answer = what();
+        _ = self.meet(call, When::After);
+        answer
+    }
+}
+
+pub(crate) struct Wild {
+    inner: Box<dyn FileSystem>,
+    hooks: Hooks,
+}
+
+impl Wild {
+    pub(crate) fn new(inner: MemFs) -> (Wild, Hooks) {
+        let hooks = Hooks::new();
+        (Wild { inner: Box::new(inner), hooks: hooks.clone() }, hooks)
+    }
+
+    fn wrapped(&self, inner: Box<dyn OpenFile>) -> Box<dyn OpenFile> {
+        Box::new(WildFile { inner, hooks: self.hooks.clone() })
+    }
+}
+
+impl Drop for Wild {
+    fn drop(&mut self) {
+        _ = self.hooks.meet(END, When::Before);
+    }
+}
+
+impl FileSystem for Wild {
+    fn root(&self) -> Result<Node, Errno> {
+        self.inner.root()
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        self.hooks.around("lookup", || self.inner.lookup(dir, name))
+    }
+
+    fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        self.hooks.around("lookup_siblings", || self.inner.lookup_siblings(dir, siblings))
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        self.hooks.around("attributes", || self.inner.attributes(node))
+    }
+
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        self.hooks.around("read_link", || self.inner.read_link(node))
+    }
+
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        self.hooks.around("permission", || self.inner.permission(node, who, want))
+    }
+
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        self.hooks.around("acl", || self.inner.acl(node))
+    }
+
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        self.hooks.around("revalidate", || self.inner.revalidate(dir, name, node))
+    }
+
+    fn absence(&self) -> Freshness {
+        self.hooks.around_sure("absence", || self.inner.absence())
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.hooks.around_sure("forget", || self.inner.forget(node));
+    }
+
+    fn memory(&self) -> u64 {
+        self.hooks.around_sure("memory", || self.inner.memory())
+    }
+
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.hooks.around("create", || self.inner.create(dir, name, new))
+    }
+
+    fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.hooks.around("create_unnamed", || self.inner.create_unnamed(dir, new))
+    }
+
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.hooks.around("open", || self.inner.open(node, what_for)).map(|file| self.wrapped(file))
+    }
+
+    fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.hooks.around("try_open", || self.inner.try_open(node, what_for)).map(|file| self.wrapped(file))
+    }
+
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        self.hooks.around("statfs", || self.inner.statfs())
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        self.hooks.around("link", || self.inner.link(node, dir, name))
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        self.hooks.around("unlink", || self.inner.unlink(dir, name, node))
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        self.hooks.around("rename", || self.inner.rename(from, to, flags))
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        self.hooks.around("set_attributes", || self.inner.set_attributes(node, set))
+    }
+}
+
+struct WildFile {
+    inner: Box<dyn OpenFile>,
+    hooks: Hooks,
+}
+
+impl Drop for WildFile {
+    fn drop(&mut self) {
+        _ = self.hooks.meet(CLOSE, When::Before);
+    }
+}
+
+impl OpenFile for WildFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        self.hooks.around("read_at", || self.inner.read_at(buffer, offset))
+    }
+
+    fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        self.hooks.around("try_read_at", || self.inner.try_read_at(buffer, offset))
+    }
+
+    fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+        self.hooks.around("write_at", || self.inner.write_at(data, at))
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.hooks.around("read_dir", || self.inner.read_dir(from, each))
+    }
+
+    fn lists_all_names(&self) -> bool {
+        self.hooks.around_sure("lists_all_names", || self.inner.lists_all_names())
+    }
+
+    fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
+        self.hooks.around("sync", || self.inner.sync(what))
+    }
+}

@@ -1,0 +1,142 @@
+//! Each call and each drop, but those that must not, blocks until it is let go: the owner goes on.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use pathwalk::Errno;
+use pathwalk_ring::{AsyncContext, Entry, Op};
+
+use crate::common::{ECANCELED, ENOENT, eventually};
+use crate::wild::AT_ONCE;
+use crate::world::{OPS, World, all, numbers, push, within_a_minute};
+use crate::{HARDLINK, LINK};
+
+/// Calls wait until this is dropped.
+struct Gate {
+    _open: Sender<()>,
+}
+
+fn close_gate(world: &World) -> Gate {
+    let (gate, held) = channel();
+    let held: Mutex<Receiver<()>> = Mutex::new(held);
+    world.hooks.set(move |call, _| {
+        if !AT_ONCE.contains(&call) {
+            _ = held.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
+        }
+        Ok(())
+    });
+    Gate { _open: gate }
+}
+
+/// What needs no file system is done meanwhile, in `submit`.
+fn others_go_on(world: &World) {
+    let mut other = world.ring();
+    push(&mut other, [Entry::new(0, Op::access("/", pathwalk::Access::READ)), Entry::new(1, Op::Nop)]);
+    assert_eq!((other.reap().map(|done| done.res()), other.reap().map(|done| done.res())), (Some(0), Some(0)));
+    world.pool.stats();
+}
+
+/// The one worker is held up, so that everything else waits.
+fn hold_worker(world: &World, ring: &mut pathwalk_ring::Ring) {
+    push(ring, [Entry::new(0, Op::stat("/held"))]);
+    eventually("the worker has it", || world.pool.stats().queued == 0);
+}
+
+#[test]
+fn submitting_waits_for_nobody() {
+    for (name, op) in OPS {
+        within_a_minute(name, move || {
+            let world = World::new(1);
+            let mut ring = world.ring();
+            let ops = [(); 3].map(|()| op(&world));
+            let gate = close_gate(&world);
+            let flags = [LINK, HARDLINK, LINK];
+            push(&mut ring, ops.into_iter().zip(flags).zip(0..).map(|((op, flags), id)| Entry::new(id, op).with(flags)));
+            others_go_on(&world);
+            drop(gate);
+            drop(all(&mut ring, 3));
+            drop(ring);
+            world.end();
+        });
+    }
+}
+
+/// In the middle of a chain, as its head, and alone; by the owner and by an entry.
+#[test]
+fn cancelling_waits_for_nobody() {
+    for (name, op) in OPS {
+        within_a_minute(name, move || {
+            let world = World::new(1);
+            let mut ring = world.ring();
+            let ops = [(); 6].map(|()| op(&world));
+            let gate = close_gate(&world);
+            hold_worker(&world, &mut ring);
+            let flags = [HARDLINK, LINK, LINK, pathwalk_ring::EntryFlags::empty(), LINK, LINK];
+            let entries = ops.into_iter().zip(flags).zip(2..).map(|((op, flags), id)| {
+                // To a worker all of them.
+                Entry::new(id, op).with(flags | pathwalk_ring::EntryFlags::ASYNC)
+            });
+            push(&mut ring, entries.collect::<Vec<_>>());
+            assert_eq!((ring.cancel(3), ring.cancel(3)), (Ok(()), Err(Errno::ENOENT)));
+            assert_eq!(ring.cancel(2), Ok(()));
+            push(&mut ring, [Entry::new(1, Op::Cancel { user_data: 6 })]);
+            others_go_on(&world);
+            drop(gate);
+            assert_eq!(numbers(&all(&mut ring, 8)), [&[ENOENT, 0][..], &[ECANCELED; 6]].concat());
+            drop(ring);
+            world.end();
+        });
+    }
+}
+
+#[test]
+fn dropping_a_ring_waits_for_nobody() {
+    for (name, op) in OPS {
+        within_a_minute(name, move || {
+            let world = World::new(1);
+            let mut ring = world.ring();
+            let ops = [(); 4].map(|()| op(&world));
+            let opened = op(&world);
+            world.context.stat("/a").unwrap();
+            // Some that is answered, and holds files.
+            push(&mut ring, [Entry::new(9, opened), Entry::new(10, Op::open("/a", pathwalk::OpenFlags::READ))]);
+            ring.wait(2);
+            world.is_quiet();
+            let gate = close_gate(&world);
+            hold_worker(&world, &mut ring);
+            let flags = [HARDLINK, LINK, LINK, LINK];
+            push(&mut ring, ops.into_iter().zip(flags).zip(1..).map(|((op, flags), id)| Entry::new(id, op).with(flags)));
+            drop(ring);
+            others_go_on(&world);
+            drop(gate);
+            world.end();
+        });
+    }
+}
+
+#[test]
+fn dropping_a_future_waits_for_nobody() {
+    for (name, op) in OPS {
+        within_a_minute(name, move || {
+            let world = World::new(1);
+            let face = AsyncContext::new(world.context.clone(), world.pool.clone());
+            let mut ring = world.ring();
+            let ops = [(); 2].map(|()| op(&world));
+            let gate = close_gate(&world);
+            hold_worker(&world, &mut ring);
+            let mut task = std::task::Context::from_waker(std::task::Waker::noop());
+            for op in ops {
+                let mut future = Box::pin(face.perform(op));
+                let answer = future.as_mut().poll(&mut task);
+                // An answer is the task's own, and so is its file.
+                std::mem::forget(answer);
+                drop(future);
+            }
+            others_go_on(&world);
+            drop(gate);
+            drop(all(&mut ring, 1));
+            drop((ring, face));
+            world.end();
+        });
+    }
+}
