@@ -65,12 +65,14 @@ impl Core {
 
     /// Whatever can go, if nothing that should. It looks at every slot itself: of a hand, others may have taken the pieces that matter.
     fn evict_any(&self, short: Short, piece: u32) -> bool {
+        self.counters.looks(self.dentries.free().touched().into());
         let all = self.uses.round(self.dentries.free().touched());
         all.filter(|id| self.could_go(*id, short) && self.evicted(*id)).take(piece as usize).count() > 0
     }
 
     fn pass_over_new(&self, kind: Kind, short: Short, piece: u32) -> bool {
         let mut going = Going::new();
+        self.counters.looks(piece.into());
         for id in self.uses.next(kind, Half::New, piece, self.dentries.free().touched()) {
             if !self.uses.is_in(id, Half::New) || !self.is_of(kind, id) {
                 continue;
@@ -86,6 +88,7 @@ impl Core {
 
     fn pass_over_main(&self, kind: Kind, short: Short, piece: u32) -> bool {
         let mut going = Going::new();
+        self.counters.looks(piece.into());
         for id in self.uses.next(kind, Half::Main, piece, self.dentries.free().touched()) {
             if !self.uses.is_in(id, Half::Main) || !self.is_of(kind, id) || !self.could_go(id, short) {
                 continue;
