@@ -72,7 +72,8 @@ pub struct Stats {
     pub waits: u64,
     /// Dentries evicted.
     pub evictions: u64,
-    /// Slots that were looked at to find those that could be evicted.
+    /// Slots that were looked at to find those that could be evicted, and words of bits that tell
+    /// which of them to look at.
     pub looks: u64,
     /// Dentries: names and absences.
     pub dentries: Pool,
