@@ -3,11 +3,18 @@
 //! Pools are fixed at construction, so the split is a choice. It is made for the worst case of a cached file, which takes one dentry
 //! and one inode: there are as many inodes as dentries, and one side line for six of them. A cache full of absences leaves inodes
 //! unused; since memory is touched when first used, that costs address space and not memory. `Stats` shows the split.
+//!
+//! However few dentries there are, side lines are enough for the longest names of as many as the
+//! least budget has, and for a link's body. So what runs out first there is dentries, and every
+//! path that has few enough components can be walked.
 
 use super::lines::LINE;
 use super::parked::Parked;
 use super::reclaim::uses;
+use super::side::TEXT_BYTES;
 use super::table::Table;
+use crate::dcache::dentry::INLINE_NAME;
+use crate::limits::{LINK_MAX, NAME_MAX};
 
 /// Bytes of one dentry: a line that readers see, three words that they do not, a lock, and what reclaim remembers of it (a byte, and half a
 /// ghost). And a bit for the hands, which is counted with all of them.
@@ -18,6 +25,18 @@ pub(crate) const INODE_BYTES: u64 = 2 * LINE as u64;
 
 /// Dentries for each side line.
 const DENTRIES_A_SIDE_LINE: u64 = 6;
+
+/// The fewest side lines. In tests, fewer: there, they are to be used up.
+const LEAST_SIDE_LINES: u64 = if cfg!(test) { 1 } else { (LEAST + NAMES_OF_A_RENAME) * LINES_A_NAME + LINES_A_BODY };
+
+/// Side lines of the longest name.
+const LINES_A_NAME: u64 = (NAME_MAX - INLINE_NAME).div_ceil(TEXT_BYTES) as u64;
+
+/// Side lines of the longest body of a link.
+const LINES_A_BODY: u64 = LINK_MAX.div_ceil(TEXT_BYTES) as u64;
+
+/// Names that a rename reserves.
+const NAMES_OF_A_RENAME: u64 = 2;
 
 /// Locks, condition variables, counters and the rounding of arrays to lines.
 const FIXED: u64 = 109 << 10;
@@ -46,7 +65,7 @@ impl Split {
     }
 
     fn side_lines(dentries: u64) -> u64 {
-        dentries.div_ceil(DENTRIES_A_SIDE_LINE)
+        dentries.div_ceil(DENTRIES_A_SIDE_LINE).max(LEAST_SIDE_LINES)
     }
 
     /// The least budget there can be.
