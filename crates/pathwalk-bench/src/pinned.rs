@@ -1,13 +1,16 @@
 //! What a change of a name costs where most slots are pinned, since handles are open on them.
 //!
-//! Each share that is pinned has a `Vfs` of its own over a memfs. All its slots are in use: some by files that are held, the
-//! others by names that were made and removed. So each change that needs a slot has to find one among those that are not
-//! held. Two changes are timed: a file is made, and the name of an open file is taken away. (An absence takes the place of
-//! that name, which needs a slot, because the entry stays with the open file.)
+//! Each share that is pinned has a `Vfs` of its own over a memfs. All its slots are in use: some by
+//! files that are held, the others by names that were made and removed. So each change that needs a
+//! slot has to find one among those that are not held. Two changes are timed: a file is made, and
+//! the name of an open file is taken away. (An absence takes the place of that name, which needs a
+//! slot, because the entry stays with the open file.)
 //!
-//! The shares take turns. Names are made before the clock runs, and what a turn leaves behind is removed after it.
+//! The shares take turns. Names are made before the clock runs, and what a turn leaves behind is
+//! removed after it.
 //!
-//! What it does not do: the first turn of the hands, in which they meet every pinned slot once, is over before.
+//! What it does not do: the first turn of the hands, in which they meet every pinned slot once, is
+//! over before.
 
 use std::time::{Duration, Instant};
 
@@ -49,7 +52,8 @@ impl Plan {
 pub struct Cost {
     /// Nanoseconds, over the rounds.
     pub ns: Quartiles,
-    /// The same in relation to the share of [`BASE`] percent in the same round, if that was measured.
+    /// The same in relation to the share of [`BASE`] percent in the same round, if that was
+    /// measured.
     pub of_base: Option<Quartiles>,
     /// Slots that were looked at, in the mean.
     pub looks: f64,
@@ -149,25 +153,19 @@ struct World {
     open: usize,
     /// The number of the next name.
     next: usize,
-    _held: Vec<Handle>,
+    held: Vec<Handle>,
 }
 
 impl World {
     fn new(slots: u32, share: u32) -> Result<World, Box<dyn std::error::Error + Send + Sync>> {
         let slots = slots as usize;
         let held = (slots * share as usize / 100).saturating_sub(DIRECTORIES);
-        let fs = MemFs::new();
-        fs.mkdir("/held", 0o755)?;
-        fs.mkdir("/new", 0o755)?;
-        (0..held).try_for_each(|file| fs.file(&format!("/held/{file}"), 0o644))?;
-        let vfs = Vfs::builder().budget(Vfs::budget_for(slots as u64)).one_by_one().build(fs)?;
-        let context = vfs.context(Credentials::root());
-        let mut handles = vec![context.lookup("/new")?];
+        let mut world = World::empty(slots)?;
         for file in 0..held {
-            handles.push(context.lookup(&format!("/held/{file}"))?);
+            let name = format!("/held/{file}");
+            world.make(&name)?;
+            world.held.push(world.context.lookup(&name)?);
         }
-        let open = (slots / 800).clamp(1, MOST_OPEN);
-        let mut world = World { context, open, next: 0, _held: handles };
         // So that the hands have gone round, and nothing is left but names that were made here.
         for name in world.names(2 * (slots - held) + CHANGES) {
             world.make(&name)?;
@@ -176,6 +174,17 @@ impl World {
         world.make_files()?;
         world.unlink_open_files()?;
         Ok(world)
+    }
+
+    /// Nothing is pinned but the directories.
+    fn empty(slots: usize) -> Result<World, Box<dyn std::error::Error + Send + Sync>> {
+        let fs = MemFs::new();
+        fs.mkdir("/held", 0o755)?;
+        fs.mkdir("/new", 0o755)?;
+        let vfs = Vfs::builder().budget(Vfs::budget_for(slots as u64)).one_by_one().build(fs)?;
+        let context = vfs.context(Credentials::root());
+        let held = vec![context.lookup("/new")?];
+        Ok(World { context, open: (slots / 800).clamp(1, MOST_OPEN), next: 0, held })
     }
 
     fn names(&mut self, count: usize) -> Vec<String> {
@@ -192,6 +201,11 @@ impl World {
         self.context.unlink(At::Cwd, name)
     }
 
+    fn open(&self, name: &str) -> Result<File, Errno> {
+        let how = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
+        self.context.open(At::Cwd, name, &how)
+    }
+
     /// Makes files; they are removed again while no clock runs.
     fn make_files(&mut self) -> Result<Turn, Errno> {
         let mut turn = Turn::default();
@@ -201,14 +215,13 @@ impl World {
         Ok(turn)
     }
 
-    /// Takes away the names of files that are open, which are opened before and closed after, while no clock runs.
+    /// Takes away the names of files that are open, which are opened before and closed after, while
+    /// no clock runs.
     fn unlink_open_files(&mut self) -> Result<Turn, Errno> {
-        let how = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
         let mut turn = Turn::default();
         while turn.changes < CHANGES {
             let names = self.names(self.open);
-            let open = |name: &String| self.context.open(At::Cwd, name, &how);
-            let files = names.iter().map(open).collect::<Result<Vec<File>, _>>()?;
+            let files = names.iter().map(|name| self.open(name)).collect::<Result<Vec<File>, _>>()?;
             self.timed(&mut turn, &names, World::unlink)?;
             drop(files);
         }
@@ -226,6 +239,34 @@ impl World {
     }
 }
 
+/// Slots beside those of the open files that [`unlink_all`] removes.
+const SPARE: usize = 5000;
+
+/// What it cost to take away the names of many open files, one after the other, from the first on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unlinked {
+    /// Files that were open.
+    pub files: u32,
+    /// Slots of the cache.
+    pub slots: u32,
+    /// All of it.
+    pub time: Duration,
+}
+
+/// Opens so many files with hardly more slots, and takes all their names away. The hands have not
+/// gone round before.
+pub fn unlink_all(files: u32) -> Result<Unlinked, SetUpError> {
+    let doing = || format!("taking away the names of {files} open files");
+    let slots = files as usize + SPARE;
+    let mut world = World::empty(slots).doing(doing)?;
+    let names = world.names(files as usize);
+    let files_open = names.iter().map(|name| world.open(name)).collect::<Result<Vec<_>, _>>().doing(doing)?;
+    let mut turn = Turn::default();
+    world.timed(&mut turn, &names, World::unlink).doing(doing)?;
+    drop(files_open);
+    Ok(Unlinked { files, slots: slots as u32, time: turn.time })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,10 +278,20 @@ mod tests {
         let rows = run(&plan, &mut || ticks += 1).unwrap();
         assert_eq!(ticks, plan.steps());
         let of = |row: &Row| (row.slots, row.pinned);
-        assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), [1000, 2000].map(|slots| [0, 50, 99].map(|share| (slots, share))).concat());
+        assert_eq!(
+            rows.iter().map(of).collect::<Vec<_>>(),
+            [1000, 2000].map(|slots| [0, 50, 99].map(|share| (slots, share))).concat()
+        );
         for row in rows {
             assert!(row.mknod.ns.median > 0.0 && row.unlink.ns.median > 0.0 && row.unlink.looks > 0.0, "{row:?}");
         }
+    }
+
+    #[test]
+    fn all_names_of_open_files_are_taken_away() {
+        let unlinked = unlink_all(1000).unwrap();
+        assert_eq!((unlinked.files, unlinked.slots), (1000, 6000));
+        assert!(unlinked.time > Duration::ZERO);
     }
 
     #[test]

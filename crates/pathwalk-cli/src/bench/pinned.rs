@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args as ClapArgs, value_parser};
-use pathwalk_bench::pinned::{BASE, Cost, Plan, Row, run as measure};
+use pathwalk_bench::pinned::{BASE, Cost, Plan, Row, Unlinked, run as measure, unlink_all};
 use serde_json::{Value, json};
 
 use crate::output::{self, grouped, number, rounded, spread, spread_json, table};
@@ -22,6 +22,7 @@ slot has to find one among the others. The shares take turns; each has caches of
 Examples:
   pathwalk bench pinned                                 eight shares of 1,000 to 1,000,000 slots; takes some 2 GB of memory
   pathwalk bench pinned --slots 10000 --pinned 50,99    two shares of one size
+  pathwalk bench pinned --unlink-all 25000,100000       open so many files with 5,000 slots more, and take all names away
   pathwalk bench pinned --json | jq '.rows[] | [.slots, .pinned, .mknod.ns, .unlink.ns]'
 
 What the figures say:
@@ -42,6 +43,9 @@ pub(crate) struct PinnedArgs {
     /// Percent of the slots that are pinned
     #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "0,25,50,75,80,90,95,99", value_parser = value_parser!(u32).range(0..=99))]
     pinned: Vec<u32>,
+    /// Instead: take away the names of so many open files, with 5,000 slots more
+    #[arg(long, value_name = "FILES,…", value_delimiter = ',', conflicts_with_all = ["slots", "pinned", "rounds"], value_parser = value_parser!(u32).range(1..=MOST_SLOTS))]
+    unlink_all: Vec<u32>,
     /// How many alternating rounds are timed
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     rounds: u32,
@@ -52,6 +56,9 @@ pub(crate) struct PinnedArgs {
 
 /// Runs it and prints what came out.
 pub(super) fn run(args: &PinnedArgs) -> anyhow::Result<ExitCode> {
+    if !args.unlink_all.is_empty() {
+        return run_unlink_all(&args.unlink_all, args.json);
+    }
     let plan = Plan { slots: args.slots.clone(), pinned: args.pinned.clone(), rounds: args.rounds };
     let bar = output::progress(plan.steps(), "pinned", "turns");
     let rows = measure(&plan, &mut || bar.inc(1));
@@ -64,6 +71,35 @@ pub(super) fn run(args: &PinnedArgs) -> anyhow::Result<ExitCode> {
         output::print(&text(&rows))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_unlink_all(files: &[u32], json: bool) -> anyhow::Result<ExitCode> {
+    let all = files.iter().map(|files| unlink_all(*files)).collect::<Result<Vec<_>, _>>()?;
+    if json {
+        output::print_json(&Value::Array(all.iter().map(unlinked_json).collect()))?;
+    } else {
+        output::print(&unlinked_text(&all))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unlinked_text(all: &[Unlinked]) -> String {
+    let mut rows = table(&["open files", "slots", "all, ms", "each, ns"], &[]);
+    for unlinked in all {
+        let cells = [grouped(unlinked.files.into()), grouped(unlinked.slots.into())];
+        rows.add_row(cells.into_iter().chain([number(unlinked.time.as_secs_f64() * 1e3), number(each(unlinked))]));
+    }
+    format!("pinned: taking away the names of all open files\n{rows}\n")
+}
+
+fn unlinked_json(unlinked: &Unlinked) -> Value {
+    let seconds = rounded(unlinked.time.as_secs_f64());
+    json!({ "files": unlinked.files, "slots": unlinked.slots, "seconds": seconds, "ns": rounded(each(unlinked)) })
+}
+
+/// Returns the nanoseconds of one.
+fn each(unlinked: &Unlinked) -> f64 {
+    unlinked.time.as_secs_f64() * 1e9 / f64::from(unlinked.files)
 }
 
 fn text(rows: &[Row]) -> String {
@@ -124,6 +160,14 @@ mod tests {
             let error = parsed(&args).expect_err("bad arguments");
             assert!(error.contains(args[1]), "{args:?}: {error}");
         }
+    }
+
+    #[test]
+    fn all_names_taken_away_are_told() {
+        assert!(parsed(&["--unlink-all", "10", "--slots", "1000"]).is_err());
+        let unlinked = unlink_all(parsed(&["--unlink-all", "10"]).unwrap().unlink_all[0]).unwrap();
+        assert!(unlinked_text(&[unlinked]).contains("5,010"));
+        assert_eq!(unlinked_json(&unlinked)["files"], 10);
     }
 
     #[test]
