@@ -54,10 +54,9 @@ fn a_deep_path_is_told_beside_renames() {
                 told.send([deep.path(), file.path()]).unwrap();
             }
         });
-        let answers: Vec<_> = (0..5).map(|_| answers.recv_timeout(FOR_EVER)).collect();
+        let answers: Result<Vec<_>, _> = (0..5).map(|_| answers.recv_timeout(FOR_EVER)).collect();
         stop.store(true, Ordering::Relaxed);
-        for answer in answers {
-            let [dir, file] = answer.expect("a path is told while directories are renamed");
+        for [dir, file] in answers.expect("paths are told while directories are renamed") {
             assert_eq!(dir.unwrap(), "/d".repeat(LEVELS).into_bytes());
             let file = file.unwrap();
             let name = file.strip_prefix("/d".repeat(LEVELS).as_bytes()).unwrap();
