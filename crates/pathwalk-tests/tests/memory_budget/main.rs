@@ -42,7 +42,7 @@ fn files() -> impl Iterator<Item = u32> {
 
 /// Reads in the code that will run, on a small `Vfs` that stays, so that the growth measured later is not the program's.
 fn warm_up() {
-    let context = context(MIB / 8);
+    let context = context(MIB / 4);
     fill(&context, TIMES_OVER * capacity(&context), |_| {});
     resident();
     std::mem::forget(context);
