@@ -20,7 +20,7 @@ What does a change of a name cost where most slots of the caches are pinned, sin
 slot has to find one among the others. The shares take turns; each has caches of its own over a file system in memory.
 
 Examples:
-  pathwalk bench pinned                                 eight shares of 1,000 to 1,000,000 slots; takes some 2 GB of memory
+  pathwalk bench pinned                                 eight shares of 1,000 to 1,000,000 slots; takes some 3 GB of memory
   pathwalk bench pinned --slots 10000 --pinned 50,99    two shares of one size
   pathwalk bench pinned --unlink-all 25000,100000       open so many files with 5,000 slots more, and take all names away
   pathwalk bench pinned --json | jq '.rows[] | [.slots, .pinned, .mknod.ns, .unlink.ns]'
