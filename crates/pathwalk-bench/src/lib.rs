@@ -9,8 +9,9 @@
 //! - [`variants`]: the walk with one thing changed; [`listing`]: a file system for what is not about this machine's files;
 //! - [`policies`]: which entry to evict, simulated on recorded walks;
 //! - [`field`]: a bench as a set of entrants and what comes out of it;
-//! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches; [`walktrees`]: millions of files from many threads, a bench of its own kind, as is
-//!   [`open_cached`]: what it brings to try the cache before a worker is asked.
+//! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches; [`walktrees`]: millions of files from
+//!   many threads, a bench of its own kind, as is [`open_cached`]: what it brings to try the cache
+//!   before a worker is asked; and [`pinned`]: what changes cost where most slots are held.
 //!
 //! What it does not do: print. The `pathwalk` program does.
 
@@ -22,6 +23,7 @@ pub mod listing;
 pub mod machine;
 pub mod open_cached;
 pub mod peers;
+pub mod pinned;
 pub mod policies;
 pub mod readlink;
 pub mod rounds;

@@ -1,6 +1,7 @@
 //! `pathwalk bench`: runs benches and prints what came out. Those with arguments of their own have a module each.
 
 mod open_cached;
+mod pinned;
 mod policies;
 mod walktrees;
 
@@ -26,6 +27,7 @@ const TURN: Duration = Duration::from_millis(20);
 #[derive(Subcommand, Debug)]
 pub(crate) enum Own {
     OpenCached(open_cached::OpenCachedArgs),
+    Pinned(pinned::PinnedArgs),
     Policies(policies::PoliciesArgs),
     Walktrees(walktrees::WalktreesArgs),
 }
@@ -34,6 +36,7 @@ pub(crate) enum Own {
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.own {
         Some(Own::OpenCached(args)) => open_cached::run(args),
+        Some(Own::Pinned(args)) => pinned::run(args),
         Some(Own::Policies(args)) => policies::run(args),
         Some(Own::Walktrees(args)) => walktrees::run(args),
         None => run_races(args),

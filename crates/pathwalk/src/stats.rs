@@ -72,6 +72,9 @@ pub struct Stats {
     pub waits: u64,
     /// Dentries evicted.
     pub evictions: u64,
+    /// Slots that were looked at to find those that could be evicted, and words of bits that tell
+    /// which of them to look at.
+    pub looks: u64,
     /// Dentries: names and absences.
     pub dentries: Pool,
     /// Inodes.
@@ -103,6 +106,7 @@ struct Share {
     known_absent: AtomicU64,
     waits: AtomicU64,
     evictions: AtomicU64,
+    looks: AtomicU64,
 }
 
 impl Counters {
@@ -138,6 +142,10 @@ impl Counters {
         self.mine().evictions.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn looks(&self, count: u64) {
+        self.mine().looks.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// Evictions by all threads.
     pub(crate) fn evictions(&self) -> u64 {
         self.0.iter().map(|share| share.evictions.load(Ordering::Relaxed)).sum()
@@ -154,6 +162,7 @@ impl Counters {
             known_absent: sum(|share| &share.known_absent),
             waits: sum(|share| &share.waits),
             evictions: sum(|share| &share.evictions),
+            looks: sum(|share| &share.looks),
             ..Stats::default()
         }
     }

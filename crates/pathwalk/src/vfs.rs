@@ -138,6 +138,16 @@ impl Vfs {
 
     /// The [`budget`](crate::VfsBuilder::budget) in bytes that has room for so many cached files: a dentry and an inode each, the root's among
     /// them. At least the least there can be.
+    ///
+    /// Names of up to 32 bytes need no more than that. A longer name takes a side line of 64 bytes
+    /// for every 56 bytes, begun ones included, beyond the 32nd, and a cached link's body one for
+    /// every 56 bytes. There is one side line for every six files, and never fewer than 338: room
+    /// for some 2,000 files of which each sixth has a name of 33 to 88 bytes, or for 338 of which
+    /// all have. Where side lines run out, what has some is evicted.
+    ///
+    /// The least budget has 64 files. A path of 4,095 bytes can be walked with it, links on the way
+    /// included, unless it is more than some 60 directories deep: each directory is kept by the
+    /// next one.
     pub fn budget_for(files: u64) -> u64 {
         Split::bytes(files.clamp(LEAST, MOST))
     }

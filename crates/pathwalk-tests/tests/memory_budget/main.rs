@@ -42,7 +42,7 @@ fn files() -> impl Iterator<Item = u32> {
 
 /// Reads in the code that will run, on a small `Vfs` that stays, so that the growth measured later is not the program's.
 fn warm_up() {
-    let context = context(MIB / 8);
+    let context = context(MIB / 4);
     fill(&context, TIMES_OVER * capacity(&context), |_| {});
     resident();
     std::mem::forget(context);
@@ -113,7 +113,8 @@ fn growth_stays_within_the_budget() {
             "budget {budget}: at most {} bytes; at most {} of {capacity} dentries, {} of {} inodes, {} of {} side lines; {} evictions",
             peak.growth, peak.dentries, peak.inodes, stats.inodes.capacity, peak.side, stats.side.capacity, stats.evictions
         );
-        assert_eq!(peak.dentries, stats.dentries.capacity);
+        // A few are evicted at once, and it is not looked after each entry.
+        assert!(peak.dentries > stats.dentries.capacity - stats.dentries.capacity / 64);
         assert!(peak.inodes > stats.inodes.capacity / 10 * 9);
         // A long body takes many lines at once, so that mostly some are left.
         assert!(peak.side > stats.side.capacity / 4 * 3);

@@ -25,6 +25,7 @@ use crate::attr::FileType;
 use crate::memory::alone::{Alone, apart};
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{LINE, Line, Records};
+use crate::memory::parked::Parked;
 use crate::memory::side::{Chain, word_at};
 use crate::memory::table::{Table, TableView};
 use crate::memory::{pin, seqcount};
@@ -99,6 +100,8 @@ pub(crate) struct Dentries {
     cold: Box<[[AtomicU64; 3]]>,
     locks: Box<[AtomicU32]>,
     free: FreeList,
+    /// Which of them the hands skip.
+    parked: Parked,
     table: Table,
     /// Each protects the lists of children, and with them the table's entries, of the directories whose slot number maps
     /// to it.
@@ -113,6 +116,7 @@ impl Dentries {
             cold: zeroed(slots)?,
             locks: zeroed(slots)?,
             free: FreeList::new(capacity),
+            parked: Parked::new(capacity)?,
             table: Table::new(capacity)?,
             children: apart(CHILDREN_LOCKS, || Mutex::new(())),
         })
@@ -185,9 +189,22 @@ impl Dentries {
         pin::pin_again(self.life(id));
     }
 
-    /// Gives a count back. Never blocks; the hand of the clock collects what is left.
+    /// Gives a count back. Never blocks; the hands collect what is left.
     pub(crate) fn unpin(&self, id: DentryId) {
-        pin::unpin(self.life(id));
+        if pin::unpin(self.life(id)).leaves_parked() {
+            self.parked.unpark(id.0, self.life(id));
+        }
+    }
+
+    pub(crate) fn parked(&self) -> &Parked {
+        &self.parked
+    }
+
+    /// Keeps the hands from looking at a dentry, if it is pinned.
+    pub(crate) fn park(&self, id: DentryId) {
+        if pin::is_held(self.life(id)) {
+            self.parked.park(id.0, self.life(id));
+        }
     }
 
     /// Pins the dentry that `word` was sampled of, unless it changed since.

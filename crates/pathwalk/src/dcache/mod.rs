@@ -21,4 +21,5 @@ pub(crate) mod instantiate;
 pub(crate) mod invalidate;
 pub(crate) mod lookup;
 mod many;
+pub(crate) mod path;
 pub(crate) mod rename;

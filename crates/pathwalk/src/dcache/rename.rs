@@ -1,72 +1,77 @@
 //! A dentry gets another parent or another name.
 //!
-//! A reader who looks for the new name meanwhile may miss it, which sends him to the directory's lock; he never sees it
-//! absent. Moves of directories are counted, so that whoever walks up (a path, an ancestor test) can tell whether the way changed under
-//! him.
+//! A reader that looks for the new name meanwhile may miss it, which leads to the directory's lock;
+//! the name is never seen absent. Moves of directories are counted, one at a time, so that a path
+//! that is built meanwhile can tell whether the way changed, or keep it from changing (see
+//! [`path`](super::path)).
 
 use super::children::NameIs;
 use super::dentry::{
-    DentryId, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, length_of, set_head, set_inode_chain,
-    set_parent_length,
+    DentryId, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, set_head, set_inode_chain, set_parent_length,
 };
 use crate::Errno;
 use crate::memory::dir_lock;
 use crate::memory::reclaim::Short;
 use crate::memory::seqcount;
 use crate::memory::side::Chain;
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, yield_now};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, fence};
 use crate::vfs::Core;
 
 /// The lock for moves between directories, and the count of all moves.
 pub(crate) struct Moves {
     /// Taken before any directory's lock; makes "is an ancestor of" hold still.
     between_directories: Mutex<()>,
-    /// A sequence count around every move of a directory; of moves in one directory too, and those may run at once in two, so it counts
-    /// those begun (high half) and those ended (low half). Other moves show in the dentry's own count.
+    /// Held around every move of a directory, within one directory too, while the caches change;
+    /// never over a call of the file system.
+    of_directories: Mutex<()>,
+    /// A sequence count of the moves under that lock: odd while there is one. Other moves show in
+    /// the dentry's own count.
     count: AtomicU64,
 }
 
-const BEGUN: u64 = 1 << 32;
-
 impl Moves {
     pub(crate) fn new() -> Moves {
-        Moves { between_directories: Mutex::new(()), count: AtomicU64::new(0) }
+        Moves { between_directories: Mutex::new(()), of_directories: Mutex::new(()), count: AtomicU64::new(0) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
         self.between_directories.lock()
     }
 
-    /// The count, once no move is under way.
-    fn still(&self) -> u64 {
-        loop {
-            let now = self.count.load(Ordering::Acquire);
-            if (now >> 32) as u32 == now as u32 {
-                return now;
-            }
-            yield_now();
-        }
+    /// Keeps all directories where they are, and their names.
+    pub(super) fn stop(&self) -> MutexGuard<'_, ()> {
+        self.of_directories.lock()
     }
 
-    fn moved_since(&self, then: u64) -> bool {
-        crate::sync::fence(Ordering::Acquire);
+    /// Returns the count, or `None` while a move is under way.
+    pub(super) fn still(&self) -> Option<u64> {
+        Some(self.count.load(Ordering::Acquire)).filter(|count| count.is_multiple_of(2))
+    }
+
+    pub(super) fn moved_since(&self, then: u64) -> bool {
+        fence(Ordering::Acquire);
         self.count.load(Ordering::Relaxed) != then
     }
 
     fn begin(&self) -> MoveGuard<'_> {
-        self.count.fetch_add(BEGUN, Ordering::Relaxed);
-        crate::sync::fence(Ordering::Release);
-        MoveGuard(&self.count)
+        let held = self.of_directories.lock();
+        let odd = self.count.load(Ordering::Relaxed).wrapping_add(1);
+        self.count.store(odd, Ordering::Relaxed);
+        fence(Ordering::Release);
+        MoveGuard { count: &self.count, ended: odd.wrapping_add(1), _held: held }
     }
 }
 
-struct MoveGuard<'a>(&'a AtomicU64);
+struct MoveGuard<'a> {
+    count: &'a AtomicU64,
+    ended: u64,
+    /// Given back after the count is even again.
+    _held: MutexGuard<'a, ()>,
+}
 
 impl Drop for MoveGuard<'_> {
     fn drop(&mut self) {
-        // The low half must not carry into the high one.
-        let ended = |now: u64| Some(now & !(BEGUN - 1) | u64::from((now as u32).wrapping_add(1)));
-        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, ended);
+        self.count.store(self.ended, Ordering::Release);
     }
 }
 
@@ -181,47 +186,6 @@ impl Core {
             }
             at = parent;
         }
-    }
-
-    /// The path of a dentry that the caller has a pin on, from the root of the `Vfs`. `ENOENT` if it, or a directory above, was removed.
-    pub(crate) fn path_of(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
-        loop {
-            let (before, word) = (self.moves.still(), seqcount::sample_even(&self.dentries.line(id)[WORD]));
-            let path = self.path_once(id);
-            // The dentry's own name, or that it has been removed; and those of the directories above.
-            if seqcount::unchanged(&self.dentries.line(id)[WORD], word) && !self.moves.moved_since(before) {
-                return path;
-            }
-        }
-    }
-
-    /// Whether it never had a name: a file made by `O_TMPFILE`.
-    pub(crate) fn is_unnamed(&self, id: DentryId) -> bool {
-        id != self.root && length_of(self.dentries.line(id)) == 0
-    }
-
-    fn path_once(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
-        let mut names = Vec::new();
-        let mut at = id;
-        while at != self.root {
-            if self.dentries.word(at) & flags::REMOVED != 0 {
-                return Err(Errno::ENOENT);
-            }
-            if self.is_unnamed(at) {
-                return Err(Errno::ENOENT);
-            }
-            names.push(self.name_of(self.dentries.line(at)));
-            let parent = self.dentries.parent(at);
-            if parent == at {
-                // Torn by a move: the caller looks again.
-                break;
-            }
-            at = parent;
-        }
-        if names.is_empty() {
-            return Ok(b"/".to_vec());
-        }
-        Ok(names.iter().rev().flat_map(|name| [b"/", name.as_slice()].concat()).collect())
     }
 }
 

@@ -81,7 +81,7 @@ impl InodeCache {
 
     /// Gives a count back. Who gives the last one of an inode that nobody can want frees it.
     pub(super) fn iput(&self, id: InodeId) {
-        if !pin::unpin(self.inodes.life(id)) {
+        if !pin::unpin(self.inodes.life(id)).was_last() {
             return;
         }
         // After the others' unpins: what they did to the inode is seen. From here on the slot may be somebody else's; then this is

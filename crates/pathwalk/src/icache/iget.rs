@@ -244,7 +244,7 @@ impl Core {
 
     /// Gives a count back; frees the inode if it was the last.
     pub(crate) fn iput(&self, id: InodeId) {
-        if !pin::unpin(self.inodes.life(id)) {
+        if !pin::unpin(self.inodes.life(id)).was_last() {
             return;
         }
         // Whoever gives back the last count tries; if somebody takes one meanwhile, he will try in his turn.

@@ -3,12 +3,14 @@
 //! - [`lines`]: arrays of cache lines, zeroed lazily, reserved once;
 //! - [`seqcount`]: how a reader notices that a line changed;
 //! - [`pin`]: how a slot is kept from being reused;
+//! - [`parked`]: which slots a hand need not look at, since they are pinned;
 //! - [`free_list`]: which slots are unused;
 //! - [`table`]: hash to slot, never moving;
 //! - [`side`]: chains of lines for long names and link bodies;
 //! - [`dir_lock`]: a reader-writer lock of four bytes;
 //! - [`budget`]: how many of each a budget buys;
 //! - [`reclaim`]: what to evict when none is left;
+//! - [`sample`]: a few slots from which shares of all are told;
 //! - [`alone`]: how threads are kept from writing to one line.
 //!
 //! Invariant: a slot is never freed and never changes its type, and its sequence count is never set back. So a reader with
@@ -21,8 +23,10 @@ pub(crate) mod free_list;
 pub(crate) mod lines;
 #[cfg(all(test, loom))]
 mod loom_tests;
+pub(crate) mod parked;
 pub(crate) mod pin;
 pub(crate) mod reclaim;
+pub(crate) mod sample;
 pub(crate) mod seqcount;
 pub(crate) mod side;
 pub(crate) mod table;

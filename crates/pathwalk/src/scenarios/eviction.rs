@@ -77,6 +77,27 @@ fn links_are_followed_to_where_they_lead() {
     });
 }
 
+/// Handles are taken and dropped while two hands pass: what is let go can be evicted in the end.
+#[test]
+fn what_is_let_go_beside_the_hands() {
+    explore(|hash| {
+        let world = world(hash);
+        let holders = ["/dir/one", "/dir/two"].map(|path| {
+            world.spawn(move |world| {
+                let held = world.handle(path);
+                drop(held.clone());
+                drop(held);
+                drop(world.handle(path));
+            })
+        });
+        let hand = world.spawn(|world| world.evict(4));
+        world.evict(4);
+        holders.into_iter().for_each(|holder| holder.join().unwrap());
+        hand.join().unwrap();
+        world.end();
+    });
+}
+
 /// A budget that is full: walks evict for each other.
 #[test]
 fn more_names_than_slots() {

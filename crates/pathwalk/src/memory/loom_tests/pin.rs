@@ -18,7 +18,7 @@ fn pinned() -> Slot {
 /// A slot that lives and that nobody pins.
 fn idle() -> Slot {
     let slot = pinned();
-    assert!(unpin(&slot[LIFE]));
+    assert!(unpin(&slot[LIFE]).was_last());
     slot
 }
 
@@ -100,7 +100,7 @@ fn first_life() -> crate::memory::pin::Life {
 #[test]
 fn the_last_one_out_frees() {
     fn let_go(slot: &Slot) {
-        if unpin(&slot[LIFE]) {
+        if unpin(&slot[LIFE]).was_last() {
             while is_idle(&slot[LIFE]) {
                 if kill(&slot[LIFE]) {
                     slot[DATA].fetch_add(1, Relaxed);

@@ -11,12 +11,16 @@
 //! Several threads may evict at once: each takes a piece of the slots from the common hand and goes through it alone. Which policy, and why:
 //! `docs/eviction.md`.
 //!
+//! What is pinned is looked at once and parked: the hands skip it until its last pin is given back,
+//! and the shares above are shares of the rest. So what an eviction costs does not depend on how
+//! much is pinned. A turn that meets nothing that could ever go is the last.
+//!
 //! What it does not do: nothing is exact. Marks may be set while they are cleared, and counts are read while they change.
 
 use arrayvec::ArrayVec;
 
 use super::Short;
-use super::uses::{Half, Kind};
+use super::uses::{Half, Kind, Piece};
 use crate::dcache::dentry::{DentryId, VISITED, WORD, flags, inode_of, parent_of};
 use crate::icache::inode;
 use crate::memory::pin;
@@ -30,7 +34,25 @@ type Going = ArrayVec<DentryId, { PIECE as usize }>;
 type Hashes = ArrayVec<u64, { PIECE as usize }>;
 
 /// In how many turns of the hand over the promoted everything has lost its mark and its count, and one more.
-const TURNS: u64 = 6;
+const TURNS: u32 = 6;
+
+/// What a hand did with a piece.
+struct Pass {
+    /// How many slots it passed.
+    passed: u32,
+    found: Found,
+}
+
+/// What it met there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Nothing that will ever be evicted if it stays as it is.
+    Nothing,
+    /// Some that will in a later turn.
+    Later,
+    /// Some that were evicted.
+    Evicted,
+}
 
 impl Core {
     /// Evicts one dentry that helps. False if there is none that could be.
@@ -41,70 +63,111 @@ impl Core {
     /// Evicts a few.
     pub(super) fn evict_some(&self, short: Short) -> bool {
         // Of few slots few at once: what is chosen among should be nearly all.
-        self.evict(short, (self.dentries.free().capacity() / (4 * PIECE)).clamp(1, PIECE))
+        self.evict(short, (self.dentries.parked().others() / (4 * PIECE)).clamp(1, PIECE))
     }
 
     fn evict(&self, short: Short, piece: u32) -> bool {
-        let absent_first = short == Short::Dentries && self.uses.too_many_absent();
+        let absent_first = short == Short::Dentries && self.uses.too_many_absent(self.dentries.parked());
         absent_first && self.evict_of(Kind::Absent, short, piece)
             || self.evict_of(Kind::Any, short, piece)
             || self.evict_any(short, piece)
     }
 
     fn evict_of(&self, kind: Kind, short: Short, piece: u32) -> bool {
-        let slots = u64::from(self.dentries.free().touched());
-        let mut looked = 0;
-        while looked < slots && self.uses.too_many_new(kind) {
-            if self.pass_over_new(kind, short, piece) {
-                return true;
-            }
-            looked += u64::from(piece);
+        let slots = self.dentries.free().touched();
+        let too_many = || self.uses.too_many_new(kind, self.dentries.parked());
+        self.turn(slots, too_many, || self.pass_over_new(kind, short, piece)) == Found::Evicted
+            || (0..TURNS)
+                .map(|_| self.turn(slots, || true, || self.pass_over_main(kind, short, piece)))
+                .find(|found| *found != Found::Later)
+                .is_some_and(|found| found == Found::Evicted)
+    }
+
+    /// Makes a turn of a hand, until something went; it ends early where it is not to go on.
+    fn turn(&self, slots: u32, goes_on: impl Fn() -> bool, pass: impl Fn() -> Pass) -> Found {
+        let (mut passed, mut found) = (0, Found::Nothing);
+        while passed < slots && found != Found::Evicted && goes_on() {
+            let pass = pass();
+            passed = passed.saturating_add(pass.passed);
+            found = if pass.found == Found::Nothing { found } else { pass.found };
         }
-        (0..TURNS * slots.div_ceil(piece.into())).any(|_| self.pass_over_main(kind, short, piece))
+        found
     }
 
     /// Whatever can go, if nothing that should. It looks at every slot itself: of a hand, others may have taken the pieces that matter.
     fn evict_any(&self, short: Short, piece: u32) -> bool {
-        let all = self.uses.round(self.dentries.free().touched());
-        all.filter(|id| self.could_go(*id, short) && self.evicted(*id)).take(piece as usize).count() > 0
+        let mut evicted = 0;
+        let rounds = self.uses.round(self.dentries.free().touched());
+        let slots = rounds.into_iter().flat_map(|range| self.dentries.parked().others_in(range));
+        let mut looks = 0;
+        for id in slots.map(DentryId) {
+            looks += 1;
+            if self.could_go(id, short) && self.evicted(id) {
+                evicted += 1;
+            } else {
+                self.dentries.park(id);
+            }
+            if evicted == piece {
+                break;
+            }
+        }
+        self.counters.looks(looks);
+        evicted > 0
     }
 
-    fn pass_over_new(&self, kind: Kind, short: Short, piece: u32) -> bool {
+    /// Takes the next dentries of a half for its hand, of up to `most` that are not parked; and how
+    /// many slots it passed.
+    fn next(&self, kind: Kind, half: Half, most: u32) -> (u32, impl Iterator<Item = DentryId>) {
+        let parked = self.dentries.parked();
+        let Piece { slots, passed, looks } = self.uses.next(kind, half, most, self.dentries.free().touched(), parked);
+        self.counters.looks(looks);
+        // More may be by now.
+        let slots = parked.others_in(slots).take(most as usize).map(DentryId);
+        (passed, slots.filter(move |id| self.uses.is_in(*id, half) && self.is_of(kind, *id)))
+    }
+
+    fn pass_over_new(&self, kind: Kind, short: Short, piece: u32) -> Pass {
         let mut going = Going::new();
-        for id in self.uses.next(kind, Half::New, piece, self.dentries.free().touched()) {
-            if !self.uses.is_in(id, Half::New) || !self.is_of(kind, id) {
-                continue;
+        let (passed, slots) = self.next(kind, Half::New, piece);
+        for id in slots {
+            let is_idle = pin::is_idle(self.dentries.life(id));
+            if !is_idle {
+                self.dentries.park(id);
             }
-            if !pin::is_idle(self.dentries.life(id)) || self.was_hit(id) {
+            if !is_idle || self.was_hit(id) {
                 self.uses.promote(id);
             } else if self.could_go(id, short) {
                 going.push(id);
             }
         }
-        self.evict_all(&going)
+        self.evict_all(passed, &going, Found::Nothing)
     }
 
-    fn pass_over_main(&self, kind: Kind, short: Short, piece: u32) -> bool {
-        let mut going = Going::new();
-        for id in self.uses.next(kind, Half::Main, piece, self.dentries.free().touched()) {
-            if !self.uses.is_in(id, Half::Main) || !self.is_of(kind, id) || !self.could_go(id, short) {
+    fn pass_over_main(&self, kind: Kind, short: Short, piece: u32) -> Pass {
+        let (mut going, mut found) = (Going::new(), Found::Nothing);
+        let (passed, slots) = self.next(kind, Half::Main, piece);
+        for id in slots {
+            if !self.could_go(id, short) {
+                self.dentries.park(id);
                 continue;
             }
+            found = Found::Later;
             if self.was_hit(id) {
                 self.uses.count_up(id);
             } else if !self.uses.count_down(id) {
                 going.push(id);
             }
         }
-        self.evict_all(&going)
+        self.evict_all(passed, &going, found)
     }
 
-    /// Whether any of them went.
-    fn evict_all(&self, going: &[DentryId]) -> bool {
+    /// Evicts those that go of a piece; `found` is what else there was.
+    fn evict_all(&self, passed: u32, going: &[DentryId], found: Found) -> Pass {
         if going.len() > 1 {
             self.fetch(going);
         }
-        going.iter().filter(|id| self.evicted(**id)).count() > 0
+        let evicted = going.iter().filter(|id| self.evicted(**id)).count();
+        Pass { passed, found: if evicted > 0 { Found::Evicted } else { found } }
     }
 
     /// Reads the lines of the tables that evicting these will read, all of them at once: one after the other, each would be waited for. What is

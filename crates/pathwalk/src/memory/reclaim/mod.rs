@@ -38,12 +38,13 @@ const LOOKS: u32 = 32;
 impl Core {
     /// What `take` takes, evicting until there is some. `ENFILE` if everything is pinned.
     ///
-    /// Others take what one evicts, and pin what one has not come to yet: one look in vain says little. So it takes [`QUIET`] of them in a row
-    /// between which nobody evicted; or [`LOOKS`], since what others evict may never be what there is too little of.
+    /// Others take what one evicts, and pin what one has not come to yet: one look in vain says
+    /// little. So it takes [`QUIET`] of them in a row between which no thread evicted or parked; or
+    /// [`LOOKS`], since what others evict may never be what there is too little of.
     pub(crate) fn take<T>(&self, short: Short, take: impl Fn() -> Option<T>) -> Result<T, Errno> {
         // Dentries with side lines may be pinned by children without, which cannot be more than all: beyond that, they come anew.
         let mut others = if short == Short::SideLines { self.dentries.free().capacity() } else { 0 };
-        let (mut looks, mut quiet, mut evictions) = (0, 0, None);
+        let (mut looks, mut quiet, mut before, mut batch) = (0, 0, None, 1u32);
         loop {
             if let Some(taken) = take() {
                 return Ok(taken);
@@ -52,11 +53,14 @@ impl Core {
                 continue;
             }
             if others > 0 && self.evict_some(Short::Dentries) {
-                others -= 1;
+                // Twice as many each time: each comes with a search in vain of all.
+                let more = (1..batch).take_while(|_| self.evict_some(Short::Dentries)).count() as u32;
+                (others, batch) = (others.saturating_sub(1 + more), batch.saturating_mul(2));
                 continue;
             }
-            let before = evictions.replace(self.counters.evictions());
-            quiet = if before == evictions { quiet + 1 } else { 0 };
+            let now = (self.counters.evictions(), self.dentries.parked().settled());
+            let is_quiet = before.replace(now) == Some(now) && now.1.is_some();
+            quiet = if is_quiet { quiet + 1 } else { 0 };
             looks += 1;
             if quiet == QUIET || looks == LOOKS {
                 return take().ok_or(Errno::ENFILE);

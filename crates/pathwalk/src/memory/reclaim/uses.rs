@@ -3,15 +3,20 @@
 //! A byte a dentry: whether the slot is in use, whether the dentry was promoted ([`MAIN`]), and a count of 0 to 3. A ghost is what is left of a name
 //! that was evicted before it was promoted: a fingerprint, in one place for two dentries.
 //!
-//! How many are new, and how many absent, is told from a sample of the slots, scattered evenly: where there are many slots, all but one in sixteen are
-//! made, named and removed without a write to a word that all threads share. Of those in the sample the byte also says whether they stand for an
-//! absent name.
+//! How many are new, and how many absent, is told from a [sample](Sample) of the slots. Of those in
+//! the sample the byte also says whether they stand for an absent name. The shares that new and
+//! absent ones may have are shares of what can go: of the slots that are not parked, since they are
+//! pinned.
 //!
 //! The counts are those of the bits: whoever changes a bit, by compare-and-swap on the byte, changes the count. They are hints and stand beside
 //! each other, so `Relaxed`: if one is read while it changes, another slot is looked at first.
 
+use std::ops::Range;
+
 use crate::dcache::dentry::DentryId;
 use crate::memory::alone::Alone;
+use crate::memory::parked::Parked;
+use crate::memory::sample::Sample;
 use crate::sync::{AtomicU8, AtomicU32, Ordering, zeroed};
 
 /// The slot is in use.
@@ -30,11 +35,6 @@ pub(crate) const fn bytes(dentries: u64) -> u64 {
 
 const DENTRIES_A_GHOST: u64 = 2;
 
-/// One slot of so many is in the sample,
-const SLOTS_A_SAMPLED: u32 = 16;
-/// if there are as many as this: then the share of absent names is told to some hundredths.
-const MANY_SLOTS: u32 = 1 << 14;
-
 /// Which dentries are looked at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
@@ -49,14 +49,24 @@ pub(super) enum Half {
     Main,
 }
 
+/// What a hand passed at once.
+#[derive(Default)]
+pub(super) struct Piece {
+    /// Those to look at, and parked ones between them.
+    pub(super) slots: Range<u32>,
+    /// All slots, parked ones before the first included.
+    pub(super) passed: u32,
+    /// Slots to look at, and words that were read to find them.
+    pub(super) looks: u64,
+}
+
 /// See the module.
 pub(crate) struct Uses {
     bytes: Box<[AtomicU8]>,
     ghosts: Box<[AtomicU32]>,
     /// Where the hands stand: over new and promoted dentries, of any kind and absent.
     hands: [[Alone<AtomicU32>; 2]; 2],
-    /// Slots in the sample are those whose number, scattered, is not above this.
-    sample: u32,
+    sample: Sample,
     /// Of the sample.
     new: Alone<AtomicU32>,
     new_absent: Alone<AtomicU32>,
@@ -68,7 +78,7 @@ impl Uses {
         Some(Uses {
             bytes: zeroed(capacity as usize + 1)?,
             ghosts: zeroed(capacity as usize / DENTRIES_A_GHOST as usize + 1)?,
-            sample: if capacity < MANY_SLOTS { u32::MAX } else { u32::MAX / SLOTS_A_SAMPLED },
+            sample: Sample::of(capacity),
             hands: std::array::from_fn(|_| std::array::from_fn(|_| Alone::default())),
             new: Alone::default(),
             new_absent: Alone::default(),
@@ -83,7 +93,7 @@ impl Uses {
         if came_again {
             ghost.store(0, Ordering::Relaxed);
         }
-        let in_sample = self.in_sample(id);
+        let in_sample = self.sample.has(id.0);
         let byte = LIVE | if came_again { MAIN } else { 0 } | if is_absent && in_sample { ABSENT } else { 0 };
         self.byte(id).store(byte, Ordering::Relaxed);
         if in_sample {
@@ -98,7 +108,7 @@ impl Uses {
 
     /// It stands for an absent name by now, or no more. The caller has a pin on it.
     pub(crate) fn turned(&self, id: DentryId, is_absent: bool) {
-        if !self.in_sample(id) {
+        if !self.sample.has(id.0) {
             return;
         }
         let turn = |byte: u8| if is_absent { byte | ABSENT } else { byte & !ABSENT };
@@ -108,7 +118,7 @@ impl Uses {
     /// It ended; the slot is the caller's. A new one leaves a ghost, if it had a name.
     pub(crate) fn end(&self, id: DentryId, hash: Option<u64>) {
         let byte = self.byte(id).swap(0, Ordering::Relaxed);
-        if self.in_sample(id) {
+        if self.sample.has(id.0) {
             self.count(byte, 0);
         }
         if let Some(hash) = hash.filter(|_| byte & MAIN == 0) {
@@ -138,38 +148,40 @@ impl Uses {
     }
 
     /// Whether there are more new ones than the sixth that they may be.
-    pub(super) fn too_many_new(&self, kind: Kind) -> bool {
+    pub(super) fn too_many_new(&self, kind: Kind, parked: &Parked) -> bool {
         const SHARE: u32 = 6;
         match kind {
-            Kind::Any => self.new.load(Ordering::Relaxed) >= self.sampled() / SHARE,
+            Kind::Any => self.new.load(Ordering::Relaxed) >= parked.others_sampled() / SHARE,
             Kind::Absent => self.new_absent.load(Ordering::Relaxed) >= self.absent.load(Ordering::Relaxed) / SHARE,
         }
     }
 
     /// Whether absent names have the half that they may have.
-    pub(super) fn too_many_absent(&self) -> bool {
-        self.absent.load(Ordering::Relaxed) >= self.sampled() / 2
+    pub(super) fn too_many_absent(&self, parked: &Parked) -> bool {
+        self.absent.load(Ordering::Relaxed) >= parked.others_sampled() / 2
     }
 
-    /// How many slots are in the sample.
-    fn sampled(&self) -> u32 {
-        let slots = self.bytes.len() as u32 - 1;
-        if self.sample == u32::MAX { slots } else { slots / SLOTS_A_SAMPLED }
+    /// Takes the next slots for a hand, below `end` and with up to `wanted` that are not parked: no
+    /// other thread gets them in this round.
+    pub(super) fn next(&self, kind: Kind, half: Half, wanted: u32, end: u32, parked: &Parked) -> Piece {
+        let mut piece = Piece::default();
+        let pass = |stands: u32| {
+            let from = if stands < end { stands } else { 0 };
+            let mut looks = 0;
+            let slots = parked.piece(from, wanted, end, &mut looks);
+            piece = Piece { passed: slots.end - from, slots, looks };
+            Some(piece.slots.end)
+        };
+        // What it returns is where the hand stood: `pass` has put what is there into `piece`.
+        let _ = self.hand(kind, half).fetch_update(Ordering::Relaxed, Ordering::Relaxed, pass);
+        piece
     }
 
-    /// Scattered by the golden ratio, which hits every regular pattern of slots alike (Knuth, TAOCP 6.4).
-    fn in_sample(&self, id: DentryId) -> bool {
-        id.0.wrapping_mul(0x9e37_79b1) <= self.sample
-    }
-
-    /// The next `piece` slots below `end` for a hand: nobody else gets them in this round.
-    pub(super) fn next(&self, kind: Kind, half: Half, piece: u32, end: u32) -> impl Iterator<Item = DentryId> + use<> {
-        slots(self.hand(kind, half).fetch_add(piece, Ordering::Relaxed), piece, end)
-    }
-
-    /// All slots below `end`, from where a hand stands, which stays.
-    pub(super) fn round(&self, end: u32) -> impl Iterator<Item = DentryId> + use<> {
-        slots(self.hand(Kind::Any, Half::New).load(Ordering::Relaxed), end, end)
+    /// Returns all slots below `end`, from where a hand stands, which stays: up to the end, and
+    /// before it.
+    pub(super) fn round(&self, end: u32) -> [Range<u32>; 2] {
+        let stands = self.hand(Kind::Any, Half::New).load(Ordering::Relaxed).min(end);
+        [stands..end, 0..stands]
     }
 
     fn hand(&self, kind: Kind, half: Half) -> &AtomicU32 {
@@ -189,7 +201,7 @@ impl Uses {
         let in_use = |byte: u8| Some(byte).filter(|byte| byte & LIVE != 0).and_then(&how);
         match self.byte(id).fetch_update(Ordering::Relaxed, Ordering::Relaxed, in_use) {
             Ok(before) => {
-                if self.in_sample(id) {
+                if self.sample.has(id.0) {
                     self.count(before, how(before).unwrap_or(before));
                 }
                 true
@@ -213,12 +225,6 @@ impl Uses {
     }
 }
 
-/// So many slots from `begin` on, which begin again at `end`.
-fn slots(begin: u32, count: u32, end: u32) -> impl Iterator<Item = DentryId> {
-    let end = end.max(1);
-    (0..count).map(move |at| DentryId((begin % end + at) % end))
-}
-
 /// Never 0, which is no ghost.
 fn fingerprint(hash: u64) -> u32 {
     hash as u32 | 1
@@ -227,6 +233,7 @@ fn fingerprint(hash: u64) -> u32 {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::sync::AtomicU64;
 
     const ONE: DentryId = DentryId(1);
     const HASH: u64 = 0x1234_5678_9abc_def0;
@@ -255,6 +262,7 @@ mod tests {
 
     #[test]
     fn a_sample_stands_for_all_whatever_the_pattern() {
+        use crate::memory::sample::MANY_SLOTS;
         let slots = 2 * MANY_SLOTS;
         for step in [1, 2, 3, 7, 16, 64] {
             let uses = Uses::new(slots).unwrap();
@@ -262,7 +270,7 @@ mod tests {
                 uses.begin(DentryId(id), HASH.rotate_left(id), id % step == 0);
             }
             let [new, new_absent, absent] = counts(&uses);
-            assert!(new.abs_diff(uses.sampled()) <= uses.sampled() / 100, "{new} of {}", uses.sampled());
+            assert!(new.abs_diff(uses.sample.size()) <= uses.sample.size() / 100, "{new} of {}", uses.sample.size());
             assert_eq!(absent, new_absent);
             assert!(absent.abs_diff(new / step) <= new / 50, "{absent} of {new} with one in {step}");
             (1..=slots).for_each(|id| uses.end(DentryId(id), None));
@@ -289,17 +297,21 @@ mod tests {
         assert!(uses.is_in(ONE, Half::New));
     }
 
-    /// Wherever the hand stands, also where its number begins anew.
+    /// Wherever the hand stands, also behind the end.
     #[test]
-    fn a_round_is_all_slots() {
-        let uses = Uses::new(10).unwrap();
-        for stands in [0, 7, u32::MAX - 2] {
+    fn a_round_is_all_slots_and_a_piece_those_that_are_not_parked() {
+        let (uses, parked) = (Uses::new(10).unwrap(), Parked::new(10).unwrap());
+        let held = AtomicU64::new(0);
+        crate::memory::pin::revive(&held);
+        [0, 3, 4, 9].into_iter().for_each(|slot| parked.park(slot, &held));
+        for (stands, piece) in [(0, [1, 2, 5]), (7, [7, 8, 10]), (8, [8, 10, 10]), (11, [1, 2, 5]), (40, [1, 2, 5])] {
             uses.hand(Kind::Any, Half::New).store(stands, Ordering::Relaxed);
-            let mut slots: Vec<_> = uses.round(10).map(|id| id.0).collect();
-            assert_eq!(slots[0], stands % 10);
-            slots.sort_unstable();
-            assert!(slots.into_iter().eq(0..10));
-            assert_eq!(uses.next(Kind::Any, Half::New, 1, 10).next(), Some(DentryId(stands % 10)), "it stayed");
+            let mut all: Vec<_> = uses.round(11).into_iter().flatten().collect();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..11));
+            let next = uses.next(Kind::Any, Half::New, 3, 11, &parked);
+            let looked: Vec<_> = parked.others_in(next.slots).collect();
+            assert!(piece.starts_with(&looked) && !looked.is_empty(), "{stands}: {looked:?}");
         }
     }
 }

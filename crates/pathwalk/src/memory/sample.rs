@@ -1,0 +1,42 @@
+//! A sample of the slots, scattered evenly, from which shares of all of them are told.
+//!
+//! Where there are many slots, all but one in sixteen come and go without a write to a count that
+//! all threads share.
+//!
+//! What it does not do: it counts nothing itself.
+
+/// One slot of so many is in the sample,
+const SLOTS_A_SAMPLED: u32 = 16;
+/// if there are as many as this: then a share is told to some hundredths.
+pub(crate) const MANY_SLOTS: u32 = 1 << 14;
+
+/// Which slots are in the sample.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sample {
+    /// All slots.
+    slots: u32,
+    /// Those whose number, scattered, is not above this are in the sample.
+    most: u32,
+}
+
+impl Sample {
+    pub(crate) fn of(slots: u32) -> Sample {
+        Sample { slots, most: if slots < MANY_SLOTS { u32::MAX } else { u32::MAX / SLOTS_A_SAMPLED } }
+    }
+
+    /// Returns whether it has a slot. Slots are scattered by the golden ratio, which hits every
+    /// regular pattern of slots alike (Knuth, TAOCP 6.4).
+    pub(crate) fn has(self, slot: u32) -> bool {
+        slot.wrapping_mul(0x9e37_79b1) <= self.most
+    }
+
+    /// Returns how many slots are in the sample.
+    pub(crate) fn size(self) -> u32 {
+        self.slots / self.each()
+    }
+
+    /// Returns for how many slots each in the sample stands.
+    pub(crate) fn each(self) -> u32 {
+        if self.most == u32::MAX { 1 } else { SLOTS_A_SAMPLED }
+    }
+}
