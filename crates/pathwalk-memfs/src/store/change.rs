@@ -45,7 +45,7 @@ impl Store {
         made.inspect_err(|_| self.space.give_node(pages))
     }
 
-    /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`.
+    /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`, `ENOSPC`.
     pub(crate) fn link(&self, node: NodeKey, dir: NodeKey, name: Name<'_>) -> Result<Held<'_>, Errno> {
         let inode = self.inode(node)?;
         let mut dir = self.inode(dir)?.lock_names()?;
@@ -54,7 +54,15 @@ impl Store {
         if inode.is_directory() {
             return Err(Errno::EPERM);
         }
-        inode.slot.life.link(inode.first_name(), self.options.max_links)?;
+        let first_name = inode.first_name();
+        if first_name == FirstName::Given {
+            self.space.nodes.take_if_limited()?;
+        }
+        inode.slot.life.link(first_name, self.options.max_links).inspect_err(|_| {
+            if first_name == FirstName::Given {
+                self.space.nodes.give_if_limited();
+            }
+        })?;
         // The name that keeps this true can only be taken under the lock that is held.
         inode.set_parent(dir.dir.ino);
         let now = now();
