@@ -103,6 +103,7 @@ impl Call<'_> {
 
     fn chmod(&mut self, id: Id, mode: u32) -> Result<()> {
         let node = self.state.node(id);
+        node.may_be_set()?;
         if node.link_body().is_some() {
             return Err(Errno::EOPNOTSUPP);
         }
@@ -110,13 +111,16 @@ impl Call<'_> {
             return Err(Errno::EPERM);
         }
         let mode = settable(mode & 0o7777, node.gid, self.who());
-        self.state.node_mut(id).mode = mode;
+        self.state.node_mut(id).set_mode(mode);
         Ok(())
     }
 
     /// Whoever asks for no change at all gets it, even from what is another's, unless there is an suid or sgid bit to clear.
     fn chown(&mut self, id: Id, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
         let node = self.state.node(id);
+        if uid.is_some() || gid.is_some() {
+            node.may_be_set()?;
+        }
         let who = self.who();
         let owner = who.fsuid == node.uid;
         let may_all = who.has(Capabilities::CHOWN);
@@ -130,7 +134,8 @@ impl Call<'_> {
         // A mode that is set is set for the new group.
         let mode = if mode == node.mode { mode } else { settable(mode, gid, who) };
         let node = self.state.node_mut(id);
-        (node.uid, node.gid, node.mode) = (uid, gid, mode);
+        (node.uid, node.gid) = (uid, gid);
+        node.set_mode(mode);
         Ok(())
     }
 
@@ -140,8 +145,12 @@ impl Call<'_> {
             return Err(Errno::EINVAL);
         }
         let node = self.state.node(id);
+        let touch = (accessed, modified) == (NewTime::Now, NewTime::Now);
+        if node.is_immutable() || !touch && node.is_append_only() {
+            return Err(Errno::EPERM);
+        }
         if !owner_or_capable(node, self.who()) {
-            if (accessed, modified) != (NewTime::Now, NewTime::Now) {
+            if !touch {
                 return Err(Errno::EPERM);
             }
             permission(node, self.who(), Access::WRITE)?;
@@ -158,7 +167,8 @@ impl Call<'_> {
         let who = self.who();
         let cleared = node.mode & !SUID & !sgid_to_drop(node, who);
         if node.is_file() && cleared != node.mode && !who.has(Capabilities::FSETID) {
-            self.state.node_mut(id).mode = settable(cleared, node.gid, who);
+            let mode = settable(cleared, node.gid, who);
+            self.state.node_mut(id).set_mode(mode);
         }
     }
 }

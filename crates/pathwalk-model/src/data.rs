@@ -4,6 +4,7 @@
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags};
+use crate::limits::PAGE;
 use crate::node::{Body, Id, Node, OpenFile, Stamp};
 use crate::permission::permission;
 use crate::process::Process;
@@ -80,6 +81,9 @@ impl Model {
         if !call.state.node(file.node).is_file() || !file.flags.writable() {
             return Err(Errno::EINVAL);
         }
+        if call.state.node(file.node).is_append_only() {
+            return Err(Errno::EPERM);
+        }
         call.truncate_open(file.node, length)
     }
 
@@ -93,6 +97,9 @@ impl Model {
             Body::Directory { .. } => return Err(Errno::EISDIR),
             Body::File { .. } => permission(node, call.who(), Access::WRITE)?,
             _ => return Err(Errno::EINVAL),
+        }
+        if node.is_append_only() {
+            return Err(Errno::EPERM);
         }
         call.set_size(id, length)
     }
@@ -142,14 +149,30 @@ impl Call<'_> {
         }
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
         self.clear_suid_and_sgid(file.node);
+        let mut left = self.pages_left();
         let node = self.state.node_mut(file.node);
+        // The time moves even if there is no room.
         node.modified = Stamp::Clock;
-        let end = start as usize + bytes.len();
-        if let Body::File { data, .. } = &mut node.body {
-            data.resize(data.len().max(end), 0);
-            data[start as usize..end].copy_from_slice(bytes);
+        let Body::File { data, pages, .. } = &mut node.body else { return Err(Errno::EBADF) };
+        let mut end = start;
+        while end < start + bytes.len() as u64 {
+            let page = end / PAGE;
+            if pages.insert(page) {
+                if left == 0 {
+                    pages.remove(&page);
+                    break;
+                }
+                left -= 1;
+            }
+            end = (start + bytes.len() as u64).min((page + 1) * PAGE);
         }
-        Ok((end as u64, bytes.len()))
+        if end == start {
+            return Err(Errno::ENOSPC);
+        }
+        let length = (end - start) as usize;
+        data.resize(data.len().max(end as usize), 0);
+        data[start as usize..end as usize].copy_from_slice(&bytes[..length]);
+        Ok((end, length))
     }
 
     /// Through an open file: the time moves even if the size stays.
@@ -170,8 +193,9 @@ impl Call<'_> {
         }
         let node = self.state.node_mut(id);
         node.modified = Stamp::Clock;
-        if let Body::File { data, .. } = &mut node.body {
+        if let Body::File { data, pages, .. } = &mut node.body {
             data.resize(length as usize, 0);
+            pages.retain(|page| page * PAGE < length);
         }
         Ok(())
     }

@@ -6,11 +6,12 @@
 //!
 //! Nodes and open files are numbered by the process that made them, so that calls of two processes that commute give equal states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::acl::AclEntry;
 use crate::errno::{Errno, Result};
-use crate::flags::OpenFlags;
+use crate::flags::{NodeFlags, OpenFlags};
 use crate::process::CredentialsId;
 
 /// The name of a node or an open file that never changes: which process made it, and as its how manyeth.
@@ -43,10 +44,32 @@ pub enum Stamp {
 /// The type of a node with what only that type has.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Body {
-    Directory { entries: BTreeMap<Vec<u8>, Id>, parent: Id, removed: bool },
-    File { data: Vec<u8>, links: u32, tmpfile: Tmpfile },
-    Link { body: Vec<u8>, links: u32 },
-    Special { kind: Special, device: u32, links: u32 },
+    Directory {
+        entries: BTreeMap<Vec<u8>, Id>,
+        parent: Id,
+        removed: bool,
+    },
+    /// `pages` are those that were written to.
+    File {
+        data: Vec<u8>,
+        pages: BTreeSet<u64>,
+        links: u32,
+        tmpfile: Tmpfile,
+    },
+    Link {
+        body: Vec<u8>,
+        links: u32,
+    },
+    Special {
+        kind: Special,
+        device: u32,
+        links: u32,
+    },
+}
+
+/// A file that nothing was written to.
+pub(crate) fn empty_file(links: u32, tmpfile: Tmpfile) -> Body {
+    Body::File { data: Vec::new(), pages: BTreeSet::new(), links, tmpfile }
 }
 
 /// Whether a file without a name may get one.
@@ -85,6 +108,9 @@ impl Special {
 pub(crate) struct Node {
     pub(crate) body: Body,
     pub(crate) mode: u32,
+    /// Empty: none.
+    pub(crate) acl: Vec<AclEntry>,
+    pub(crate) flags: NodeFlags,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) accessed: Stamp,
@@ -93,6 +119,12 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// One without a list or bits, of now.
+    pub(crate) fn new(body: Body, mode: u32, uid: u32, gid: u32) -> Node {
+        let (acl, flags, now) = (Vec::new(), NodeFlags::empty(), Stamp::Clock);
+        Node { body, mode, acl, flags, uid, gid, accessed: now, modified: now, pins: 0 }
+    }
+
     pub(crate) fn is_directory(&self) -> bool {
         matches!(self.body, Body::Directory { .. })
     }
@@ -166,8 +198,8 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(root_mode: u32) -> State {
         let body = Body::Directory { entries: BTreeMap::new(), parent: ROOT, removed: false };
-        let root =
-            Node { body, mode: root_mode & 0o7777, uid: 0, gid: 0, accessed: Stamp::Clock, modified: Stamp::Clock, pins: 1 };
+        let mut root = Node::new(body, root_mode & 0o7777, 0, 0);
+        root.pins = 1;
         State { nodes: BTreeMap::from([(ROOT, Arc::new(root))]), open: BTreeMap::new(), processes: 0 }
     }
 
@@ -177,6 +209,11 @@ impl State {
 
     pub(crate) fn node_mut(&mut self, id: Id) -> &mut Node {
         Arc::make_mut(self.nodes.get_mut(&id).expect("an identity in the state leads to a node"))
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values().map(|node| &**node)
     }
 
     pub(crate) fn add(&mut self, id: Id, node: Node) {

@@ -1,0 +1,52 @@
+//! What may be used up: nodes and pages. Both are counted when somebody asks.
+//!
+//! Source: `shmem_reserve_inode`, `shmem_link`, `shmem_inode_acct_blocks`, `shmem_symlink` of Linux.
+
+use crate::Call;
+use crate::errno::{Errno, Result};
+use crate::node::{Body, State};
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
+
+/// The longest text of a link that takes no page, in bytes.
+const SHORT_LINK: usize = 127;
+
+/// How many pages a node of this body takes.
+fn pages(body: &Body) -> u64 {
+    match body {
+        Body::File { pages, .. } => pages.len() as u64,
+        Body::Link { body, .. } => (body.len() > SHORT_LINK).into(),
+        _ => 0,
+    }
+}
+
+/// Nodes, and each name of one but the first.
+fn nodes(state: &State) -> u64 {
+    let names = |body: &Body| match body {
+        Body::Directory { .. } => 1,
+        Body::File { links, .. } | Body::Link { links, .. } | Body::Special { links, .. } => (*links).max(1),
+    };
+    state.nodes().map(|node| u64::from(names(&node.body))).sum()
+}
+
+impl Call<'_> {
+    /// Whether there is room for one more node, or a further name of one: `ENOSPC`.
+    pub(crate) fn room_for_node(&self) -> Result<()> {
+        match self.options.most_nodes {
+            Some(most) if nodes(&self.state) >= most => Err(Errno::ENOSPC),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for a node of this body, with its first pages.
+    pub(crate) fn room_for(&self, body: &Body) -> Result<()> {
+        self.room_for_node()?;
+        if self.pages_left() < pages(body) { Err(Errno::ENOSPC) } else { Ok(()) }
+    }
+
+    pub(crate) fn pages_left(&self) -> u64 {
+        let used = |()| self.state.nodes().map(|node| pages(&node.body)).sum::<u64>();
+        self.options.most_pages.map_or(u64::MAX, |most| most.saturating_sub(used(())))
+    }
+}
