@@ -139,7 +139,7 @@ fn all() -> CapabilitySet {
     kernel_set(Capabilities::all())
 }
 
-/// Everybody may change his root: the engine asks nobody for a right to.
+/// Everybody may change his root, since the engine asks nobody for a right to; and may set attribute bits, which only root does.
 fn kernel_set(caps: Capabilities) -> CapabilitySet {
     let pairs = [
         (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),
@@ -150,7 +150,7 @@ fn kernel_set(caps: Capabilities) -> CapabilitySet {
         (Capabilities::MKNOD, CapabilitySet::MKNOD),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
-    held.fold(CapabilitySet::SYS_CHROOT, CapabilitySet::union)
+    held.fold(CapabilitySet::SYS_CHROOT | CapabilitySet::LINUX_IMMUTABLE, CapabilitySet::union)
 }
 
 fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {

@@ -102,6 +102,7 @@ pub(crate) fn class(answer: &Answer) -> String {
         Answer::Node(_) => "node".to_owned(),
         Answer::Bytes(_) => "bytes".to_owned(),
         Answer::Listing(_) => "listing".to_owned(),
+        Answer::Again => "again".to_owned(),
     }
 }
 
@@ -124,6 +125,7 @@ fn show(answer: &Answer) -> String {
 /// Whether both say the same.
 pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity) -> bool {
     match (left, right) {
+        (Answer::Again, _) | (_, Answer::Again) => true,
         (Answer::Node(l), Answer::Node(r)) => differing_fields(l, r, identity).is_empty(),
         (Answer::Listing(l), Answer::Listing(r)) => {
             // The model lists no dots.

@@ -5,15 +5,17 @@
 //!
 //! # Layout
 //!
-//! `words`, `op`, `program` and `cast` are the language of programs; `outcome` is what comes of one. `kernel`, `engine` and `model` carry programs
+//! `words`, `op`, `composite`, `program` and `cast` are the language of programs; `outcome` is what comes of one, `listing` what of a listing in parts. `kernel`, `engine` and `model` carry programs
 //! out; `generate` draws them; `compare` and `shrink` find what differs; `threads` looks for an order in what threads did at once.
 
 mod cast;
 mod compare;
+mod composite;
 mod differential;
 mod engine;
 mod generate;
 mod kernel;
+mod listing;
 mod model;
 mod op;
 mod outcome;

@@ -132,8 +132,8 @@ impl File {
         written.map(|written| (written.bytes, written.end))
     }
 
-    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF` if it is a place only. Source:
-    /// `ftruncate(2)`.
+    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF` if it is a place only, `EPERM` if it may only
+    /// grow by now. Source: `ftruncate(2)`.
     pub fn set_len(&self, size: u64) -> Result<(), Errno> {
         if size > OFFSET_MAX {
             return Err(Errno::EINVAL);
@@ -142,6 +142,7 @@ impl File {
         if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) {
             return Err(Errno::EINVAL);
         }
+        self.handle.vfs().core().not_append_only(self.handle.dentry())?;
         self.handle.vfs().core().resize(self.handle.dentry(), &self.credentials.effective(), size, Times::Always)
     }
 

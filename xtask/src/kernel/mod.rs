@@ -3,9 +3,10 @@
 //! A thread has credentials, root, working directory and umask of its own. Threads pass the stage on, so that steps happen one after the
 //! other; each holds it for as long as the steps are its own. Descriptors belong to all.
 //!
-//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`]: one operation as a system call; [`tree`]: the tree
+//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`] and [`administer`]: one operation as a system call; [`tree`]: the tree
 //!   looked at and swept away.
 
+mod administer;
 mod calls;
 mod place;
 mod switches;
@@ -54,6 +55,7 @@ impl Interpreter for Kernel {
             self.set = Some(program.settings);
         }
         tree::sweep(&self.root).context("empty the tmpfs")?;
+        place::set_limits(program.settings.limits()).context("set the limits of the tmpfs")?;
         let (first, last) = program.acts();
         let mut outcomes = perform(program.settings, first);
         if !last.is_empty() {
@@ -151,6 +153,7 @@ impl Stage {
             return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
         }
         let answer = self.answer(*actor, op).unwrap_or_else(|errno| Answer::Failed(calls::errno(errno)));
+        let answer = op.settled(answer);
         let seen = if settings.contains(Settings::OBSERVE) { self.seen(*actor, op, settings) } else { Vec::new() };
         Outcome { answer, seen }
     }

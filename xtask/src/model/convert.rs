@@ -1,7 +1,11 @@
 //! From the language of programs to the model's, and back.
 
-use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime};
-use pathwalk_model::{AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, OpenFlags as ModelOpenFlags, Stamp, Status};
+use pathwalk::permission::{AclEntry, AclTag};
+use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime, StatxFlags};
+use pathwalk_model::{
+    Access, AclEntry as ModelEntry, AclTag as ModelTag, AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, NodeFlags,
+    OpenFlags as ModelOpenFlags, Stamp, Status,
+};
 
 use crate::outcome::{END, Leaf, Node, Time};
 use crate::words::Kind;
@@ -12,6 +16,31 @@ pub(super) fn at_flags(flags: AtFlags) -> ModelAtFlags {
 
 pub(super) fn link_flags(flags: LinkFlags) -> ModelAtFlags {
     ModelAtFlags::from_bits_retain(flags.bits() as i32)
+}
+
+pub(super) fn node_flags(flags: StatxFlags) -> NodeFlags {
+    let pairs = [
+        (StatxFlags::IMMUTABLE, NodeFlags::IMMUTABLE),
+        (StatxFlags::APPEND, NodeFlags::APPEND),
+        (StatxFlags::NODUMP, NodeFlags::NODUMP),
+    ];
+    let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
+    set.fold(NodeFlags::empty(), NodeFlags::union)
+}
+
+pub(super) fn acl(list: &[AclEntry]) -> Vec<ModelEntry> {
+    let entry = |entry: &AclEntry| {
+        let tag = match entry.tag {
+            AclTag::Owner => ModelTag::Owner,
+            AclTag::User(uid) => ModelTag::User(uid),
+            AclTag::Group => ModelTag::Group,
+            AclTag::NamedGroup(gid) => ModelTag::NamedGroup(gid),
+            AclTag::Mask => ModelTag::Mask,
+            AclTag::Other => ModelTag::Other,
+        };
+        ModelEntry { tag, grants: Access::from_bits_retain(entry.grants.bits().into()) }
+    };
+    list.iter().map(entry).collect()
 }
 
 pub(super) fn open_flags(flags: OpenFlags) -> ModelOpenFlags {
