@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::cast;
 use crate::compare::class;
 use crate::engine::Engine;
 use crate::kernel::{Kernel, Supervised, supervise};
@@ -120,7 +121,12 @@ fn take(line: &str, sections: &mut Vec<Section>) -> Result<()> {
             }
         }
         "row" => section.rows.push(rest.parse()?),
-        _ => bail!("a line begins with section, setup, names or row"),
+        "rows" => {
+            for (actor, name) in cast::everybody().flat_map(|actor| section.names.iter().map(move |name| (actor, name))) {
+                section.rows.push(format!("{} {}", actor.name(), rest.replace('@', name)).parse()?);
+            }
+        }
+        _ => bail!("a line begins with section, setup, names, row or rows"),
     }
     Ok(())
 }

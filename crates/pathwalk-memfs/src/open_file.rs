@@ -44,6 +44,11 @@ impl OpenFile for Open {
         self.store.write(self.node, data, at)
     }
 
+    fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
+        self.opened_for(OpenFor::WRITE)?;
+        self.store.check_write(self.node, length, at)
+    }
+
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         self.store.calls.read_dir.count();
         self.opened_for(OpenFor::READ)?;

@@ -6,9 +6,14 @@ use crate::errno::{Errno, Result};
 use crate::flags::{Access, AtFlags, Capabilities};
 use crate::node::{Id, Node, Stamp};
 use crate::permission::{GROUP_EXECUTE, SGID, SUID, in_group_or_capable, owner_or_capable, permission};
-use crate::process::{Credentials, Process};
+use crate::process::{Credentials, NO_ID, Process};
 use crate::walk::{Empty, Follow};
 use crate::{Call, Model};
+
+/// The times of the file system's ends, in seconds since 1970, as `s_time_min` and `s_time_max`:
+/// what is set beyond becomes the end.
+const EARLIEST: i64 = -(1 << 49);
+const LATEST: i64 = (1 << 49) - 1;
 
 /// One of the two times that `utimensat` sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,7 +24,8 @@ pub enum NewTime {
     Omit,
     /// This one.
     At {
-        /// Since 1970.
+        /// Since 1970. Kept from −2⁴⁹ to 2⁴⁹−1: what is beyond becomes that end, without
+        /// nanoseconds.
         seconds: i64,
         /// 0..=999,999,999, else `EINVAL`.
         nanoseconds: u32,
@@ -41,7 +47,8 @@ impl Model {
         call.chmod(file.node, mode)
     }
 
-    /// `fchownat`: owner and group, or `None` to leave one. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    /// `fchownat`: owner and group, or `None` to leave one; `u32::MAX` is neither, `EINVAL`. Flags:
+    /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
     pub fn chown(
         &self,
         process: &mut Process,
@@ -117,6 +124,9 @@ impl Call<'_> {
 
     /// Whoever asks for no change at all gets it, even from what is another's, unless there is an suid or sgid bit to clear.
     fn chown(&mut self, id: Id, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
+        if [uid, gid].contains(&Some(NO_ID)) {
+            return Err(Errno::EINVAL);
+        }
         let node = self.state.node(id);
         if uid.is_some() || gid.is_some() {
             node.may_be_set()?;
@@ -193,6 +203,8 @@ fn set_time(stamp: &mut Stamp, time: NewTime) {
     match time {
         NewTime::Omit => {}
         NewTime::Now => *stamp = Stamp::Clock,
+        NewTime::At { seconds, .. } if seconds <= EARLIEST => *stamp = Stamp::Set { seconds: EARLIEST, nanoseconds: 0 },
+        NewTime::At { seconds, .. } if seconds >= LATEST => *stamp = Stamp::Set { seconds: LATEST, nanoseconds: 0 },
         NewTime::At { seconds, nanoseconds } => *stamp = Stamp::Set { seconds, nanoseconds },
     }
 }

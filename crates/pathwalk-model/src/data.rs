@@ -11,6 +11,9 @@ use crate::process::Process;
 use crate::walk::{Empty, Follow};
 use crate::{Call, Model};
 
+/// How many bytes one call reads or writes at most: `MAX_RW_COUNT`.
+const AT_ONCE: usize = 0x7fff_f000;
+
 /// From where an offset counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whence {
@@ -123,6 +126,7 @@ impl Call<'_> {
             return Err(Errno::EBADF);
         }
         range(offset, count)?;
+        let count = count.min(AT_ONCE);
         let node = self.state.node(file.node);
         if node.is_directory() {
             return Err(Errno::EISDIR);
@@ -138,6 +142,7 @@ impl Call<'_> {
             return Err(Errno::EBADF);
         }
         range(offset, bytes.len())?;
+        let bytes = &bytes[..bytes.len().min(AT_ONCE)];
         if bytes.is_empty() {
             return Ok((offset, 0));
         }

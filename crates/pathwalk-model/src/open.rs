@@ -10,7 +10,7 @@
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags, Resolve};
 use crate::node::{Body, Id, OpenFile, Tmpfile, empty_file};
-use crate::permission::{STICKY, owner_or_capable, permission};
+use crate::permission::{STICKY, may_own, owner_or_capable, permission};
 use crate::process::Process;
 use crate::walk::{Empty, Follow, Last, Walk, child};
 use crate::{Call, Model};
@@ -154,6 +154,7 @@ impl Call<'_> {
     /// By `TMPFILE`. A removed directory will do: nothing is put into it.
     fn open_nameless(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
         let directory = self.lookup_directory(at, path, follow(how.flags))?;
+        may_own(self.who())?;
         permission(self.state.node(directory), self.who(), Access::WRITE | Access::EXECUTE)?;
         let tmpfile = if how.flags.contains(OpenFlags::EXCL) { Tmpfile::No } else { Tmpfile::Linkable };
         self.make_nameless(directory, empty_file(0, tmpfile), how.mode as u32)
@@ -164,6 +165,7 @@ impl Call<'_> {
         let (node, came) = match &found.end {
             End::Node(node) => (*node, Came::Found),
             End::Free { directory, name } => {
+                may_own(self.who())?;
                 permission(self.state.node(*directory), self.who(), Access::WRITE | Access::EXECUTE)?;
                 (self.make(*directory, name, empty_file(1, Tmpfile::No), how.mode as u32)?, Came::Made)
             }

@@ -5,7 +5,7 @@
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, Capabilities};
 use crate::node::{Id, Node, State};
-use crate::process::Credentials;
+use crate::process::{Credentials, NO_ID};
 
 pub(crate) const SUID: u32 = 0o4000;
 pub(crate) const SGID: u32 = 0o2000;
@@ -59,7 +59,13 @@ pub(crate) fn may_create(state: &State, who: &Credentials, directory: Id) -> Res
     if node.is_removed_directory() {
         return Err(Errno::ENOENT);
     }
+    may_own(who)?;
     permission(node, who, Access::WRITE | Access::EXECUTE)
+}
+
+/// Says whether something can belong to the caller: `fsuidgid_has_mapping`.
+pub(crate) fn may_own(who: &Credentials) -> Result<()> {
+    if who.fsuid == NO_ID || who.fsgid == NO_ID { Err(Errno::EOVERFLOW) } else { Ok(()) }
 }
 
 /// What the call removes.

@@ -9,6 +9,9 @@ use crate::errno::{Errno, Result};
 use crate::flags::Capabilities;
 use crate::node::Id;
 
+/// The number of no user and no group: `(uid_t) -1`.
+pub(crate) const NO_ID: u32 = u32::MAX;
+
 /// Whose rights a process has. Source: `credentials(7)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Credentials {

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use pathwalk::limits::LINK_MAX;
+use pathwalk::limits::{LINK_MAX, RW_MAX};
 use pathwalk::{Cached, Context, Errno, File, MissingName, OpenHow, Resolve};
 
 use crate::{Offset, Op, Place, Value};
@@ -69,16 +69,18 @@ pub(crate) fn caught<T>(what: impl FnOnce() -> Result<T, Errno>) -> Result<T, Er
 
 /// Fills the buffer, and takes it, or `EAGAIN` if not all of what there is for it is at hand.
 fn read(file: &File, buffer: &mut Vec<u8>, offset: u64) -> Result<Vec<u8>, Errno> {
-    let mut length = 0;
+    let (mut length, most) = (0, buffer.len().min(RW_MAX));
     loop {
-        match file.try_read_at(&mut buffer[length..], offset + length as u64) {
+        // The first call is told of all of the buffer: it says whether the range is one.
+        let end = if length == 0 { buffer.len() } else { most };
+        match file.try_read_at(&mut buffer[length..end], offset + length as u64) {
             Ok(0) => break,
             Ok(more) => length += more,
             // As a single call would end.
             Err(errno) if errno != Errno::EAGAIN && length > 0 => break,
             Err(errno) => return Err(errno),
         }
-        if length == buffer.len() {
+        if length == most {
             break;
         }
     }

@@ -53,7 +53,10 @@ impl FileType {
 
 /// A moment: seconds and nanoseconds since the Epoch.
 ///
-/// The cache keeps seconds in 50 bits, 17 million years to either side; nanoseconds are 0..=999,999,999.
+/// The cache keeps seconds in 50 bits, 17 million years to either side; nanoseconds are
+/// 0..=999,999,999. A time before [`MIN`](Self::MIN) is that one, and one behind [`MAX`](Self::MAX)
+/// is that, whether the caller sets it or a file system tells it. Source: `s_time_min` and
+/// `s_time_max` of Linux's file systems.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Timestamp {
     /// Seconds since the Epoch, negative before it.
@@ -63,6 +66,22 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
+    /// The earliest that is kept.
+    pub const MIN: Timestamp = Timestamp { seconds: -(1 << 49), nanoseconds: 0 };
+
+    /// The latest that is kept.
+    pub const MAX: Timestamp = Timestamp { seconds: (1 << 49) - 1, nanoseconds: 0 };
+
+    /// Returns the kept time that is nearest. Both ends have no nanoseconds, as in Linux's
+    /// `timestamp_truncate`.
+    pub(crate) fn kept(self) -> Timestamp {
+        match self.seconds {
+            seconds if seconds <= Self::MIN.seconds => Self::MIN,
+            seconds if seconds >= Self::MAX.seconds => Self::MAX,
+            seconds => Timestamp { seconds, nanoseconds: self.nanoseconds.min(999_999_999) },
+        }
+    }
+
     /// Now, by the system's clock.
     pub fn now() -> Timestamp {
         use std::time::{SystemTime, UNIX_EPOCH};
@@ -81,6 +100,23 @@ pub struct Device {
     pub major: u32,
     /// Minor number, 0..=1,048,575.
     pub minor: u32,
+}
+
+impl Device {
+    /// Whether both numbers are in their ranges. No node is made for a device of which they are
+    /// not: `EINVAL`.
+    pub const fn is_valid(self) -> bool {
+        self.major <= Self::MAJOR_MAX && self.minor <= Self::MINOR_MAX
+    }
+
+    /// Returns the device that is kept of one that a file system tells: each number is the nearest
+    /// in its range.
+    pub(crate) fn kept(self) -> Device {
+        Device { major: self.major.min(Self::MAJOR_MAX), minor: self.minor.min(Self::MINOR_MAX) }
+    }
+
+    const MAJOR_MAX: u32 = 0xfff;
+    const MINOR_MAX: u32 = 0xf_ffff;
 }
 
 bitflags! {

@@ -28,7 +28,17 @@ pub struct VfsBuilder {
     symlinks: SymlinkProtection,
     hardlinks: HardlinkProtection,
     asking: Asking,
-    seed: Option<u64>,
+    seed: Option<Seed>,
+}
+
+/// What the hash of names starts from. A secret: it is never shown.
+#[derive(Clone, Copy)]
+struct Seed(u64);
+
+impl std::fmt::Debug for Seed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seed").finish_non_exhaustive()
+    }
 }
 
 /// What a file system is asked for.
@@ -100,7 +110,7 @@ impl VfsBuilder {
     /// collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
+        self.seed = Some(Seed(seed));
         self
     }
 
@@ -114,7 +124,7 @@ impl VfsBuilder {
             return Err(BuildError::BudgetTooLarge { given: self.budget, most });
         }
         let split = Split::of(self.budget);
-        let seed = self.seed.unwrap_or_else(random_seed);
+        let seed = self.seed.map_or_else(random_seed, |seed| seed.0);
         let mut asks_mount = Access::empty();
         asks_mount.set(Access::WRITE, self.mount.contains(MountFlags::READ_ONLY));
         asks_mount.set(Access::EXECUTE, self.mount.contains(MountFlags::NOEXEC));

@@ -9,15 +9,20 @@ use crate::context::OpenFlags;
 use crate::dcache::complete::{Listed, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
+use crate::limits::RW_MAX;
 use crate::ops::set::Times;
 use crate::permission::Credentials;
 use crate::sync::Mutex;
 
 /// A file or directory that was opened, as a descriptor is. Made by [`Context::open`](crate::Context::open).
 ///
-/// It stays what it is when its name goes. Threads may share it; reads and writes at its position exclude each other, those at an offset
-/// do not. Every operation blocks while the file system answers. Suid and sgid bits that writing takes away are taken by the rights of who
-/// opened it.
+/// It stays what it is when its name goes. Threads may share it; reads and writes at its position
+/// exclude each other, those at an offset do not. Every operation blocks while the file system
+/// answers. Suid and sgid bits that writing takes away are taken by the rights of its opener.
+/// One call reads or writes at most [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has
+/// changed nothing, as far as the file system knows beforehand that it will
+/// ([`OpenFile::check_write`]): on Linux one that finds no room has moved the times and taken the
+/// bits away.
 pub struct File {
     handle: Handle,
     /// None: it is a place only, as by `O_PATH`.
@@ -75,7 +80,7 @@ impl File {
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
         let mut position = self.position.lock();
-        let length = self.data(file, position.at, buffer.len())?.read_at(buffer, position.at)?;
+        let length = self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at)?;
         position.at += length as u64;
         Ok(length)
     }
@@ -85,7 +90,7 @@ impl File {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        self.data(self.readable()?, offset, buffer.len())?.read_at(buffer, offset)
+        self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset)
     }
 
     /// The same without blocking: what the file system has at hand, which may be less than there is; `EAGAIN` where that is nothing. 0 at or behind
@@ -94,7 +99,7 @@ impl File {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        self.data(self.readable()?, offset, buffer.len())?.try_read_at(buffer, offset)
+        self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset)
     }
 
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind it. `EBADF` unless opened to be written,
@@ -123,9 +128,11 @@ impl File {
         if data.is_empty() {
             return Ok((0, offset));
         }
+        let data = &data[..data.len().min(RW_MAX)];
         let core = self.handle.vfs().core();
-        core.drop_privileges(self.handle.dentry(), &self.credentials.effective())?;
         let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
+        let check = || core.with_room(|| file.check_write(data.len(), at));
+        core.drop_privileges(self.handle.dentry(), &self.credentials.effective(), check)?;
         let written = core.with_room(|| file.write_at(data, at));
         // Size and times are others now, also where it failed half-way.
         core.mark_stale(core.dentries.inode(self.handle.dentry()));
@@ -250,6 +257,12 @@ impl File {
     fn writable(&self) -> Result<&dyn OpenFile, Errno> {
         if self.flags.contains(OpenFlags::WRITE) { self.open() } else { Err(Errno::EBADF) }
     }
+}
+
+/// Returns as much of the buffer as one call fills.
+fn at_once_mut(buffer: &mut [u8]) -> &mut [u8] {
+    let most = buffer.len().min(RW_MAX);
+    &mut buffer[..most]
 }
 
 /// Whether so many bytes at an offset end within the greatest one.

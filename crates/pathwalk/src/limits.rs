@@ -11,3 +11,7 @@ pub const MAX_LINKS: usize = 40;
 
 /// Longest link body in bytes, as in `symlink(7)`.
 pub const LINK_MAX: usize = 4095;
+
+/// Most bytes that one call reads or writes; of more it does the first so many. Source:
+/// `MAX_RW_COUNT` in `read(2)`.
+pub const RW_MAX: usize = 0x7fff_f000;

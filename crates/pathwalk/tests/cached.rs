@@ -121,6 +121,26 @@ fn who_misses_one_name_misses_the_same() {
     assert_ne!(missing("/bin/cc"), usr);
 }
 
+/// Names that collide could be found by a caller that sees hashes of names of its choice, or the
+/// seed.
+#[test]
+fn nothing_of_the_secret_seed_is_shown() {
+    const SEED: u64 = 0x1234_5678_9abc_def1;
+    let shown = |seed: u64, path: &str| {
+        let builder = Vfs::builder().budget(1 << 20).seed(seed);
+        let of_builder = format!("{builder:?}");
+        let vfs = builder.build(MemFs::new()).unwrap();
+        let context = vfs.context(Credentials::root());
+        let cached = context.cached();
+        assert_eq!(cached.stat(path), Err(Errno::EAGAIN));
+        let name = cached.missing().expect("a name is missing");
+        [of_builder, format!("{name:?}"), format!("{name:#?}"), format!("{cached:?}"), format!("{context:?} {vfs:?}")]
+    };
+    let first = shown(SEED, "/a");
+    assert_eq!((shown(SEED, "/b"), shown(!SEED, "/a")), (first.clone(), first.clone()));
+    assert!(!first.iter().any(|text| text.contains(&SEED.to_string())), "{first:?}");
+}
+
 #[test]
 fn a_handle_is_asked_about_itself() {
     let (fs, context) = world(Options::default());

@@ -1,6 +1,7 @@
 //! Names come and go: create, link, unlink.
 
 use pathwalk::limits::LINK_MAX;
+use pathwalk::permission::NO_ID;
 use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey, Timestamp};
 
 use super::inode::Inode;
@@ -13,7 +14,7 @@ impl Store {
     /// Makes a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed; `EMLINK` if it has all the directories it may
     /// have; `ENOSPC`.
     pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
-        check_body(&new.kind)?;
+        check_new(new)?;
         let mut dir = self.inode(dir)?.lock_names()?;
         let name = self.hashed(name);
         dir.vacant(&name)?;
@@ -33,6 +34,7 @@ impl Store {
         if new.kind != NewKind::Regular {
             return Err(Errno::EINVAL);
         }
+        check_new(new)?;
         let inode = self.insert(new, Ino::NONE, FirstName::ToCome, now())?;
         Ok(Held { store: self, inode })
     }
@@ -103,10 +105,13 @@ impl Store {
     }
 }
 
-/// `ENAMETOOLONG` or `EINVAL` for a link body that no path can be. An empty one is let through: whether one may be made is for
-/// the callers to say.
-fn check_body(kind: &NewKind<'_>) -> Result<(), Errno> {
-    match kind {
+/// `ENAMETOOLONG` or `EINVAL` for a link body that no path can be, `EINVAL` for an owner or a
+/// device that there cannot be. An empty body is let through: whether one may be made is for the
+/// callers to say.
+fn check_new(new: &NewNode<'_>) -> Result<(), Errno> {
+    match new.kind {
+        _ if new.uid == NO_ID || new.gid == NO_ID => Err(Errno::EINVAL),
+        NewKind::CharDevice(device) | NewKind::BlockDevice(device) if !device.is_valid() => Err(Errno::EINVAL),
         NewKind::Symlink(body) if body.len() > LINK_MAX => Err(Errno::ENAMETOOLONG),
         NewKind::Symlink(body) if body.contains(&0) => Err(Errno::EINVAL),
         _ => Ok(()),

@@ -66,14 +66,11 @@ impl Store {
         let inode = self.inode(node)?;
         inode.check_data()?;
         let mut file = inode.lock();
-        let offset = match at {
-            WriteAt::Offset(offset) => offset,
-            WriteAt::End => inode.slot.record.size(),
-        };
+        let offset = inode.offset_of(at);
         if data.is_empty() {
             return Ok(Written { bytes: 0, end: offset });
         }
-        let reach = SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)?;
+        let reach = reach(offset)?;
         let data = &data[..data.len().min(reach.try_into().unwrap_or(usize::MAX))];
         let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
@@ -91,6 +88,18 @@ impl Store {
             record.touch(now());
         });
         Ok(Written { bytes, end })
+    }
+
+    /// Says what a write would fail with now.
+    pub(crate) fn check_write(&self, node: NodeKey, length: usize, at: WriteAt) -> Result<(), Errno> {
+        let inode = self.inode(node)?;
+        let pages = inode.pages()?;
+        let offset = inode.offset_of(at);
+        if length == 0 {
+            return Ok(());
+        }
+        reach(offset)?;
+        if pages.has(offset) || self.space.pages.has_room() { Ok(()) } else { Err(Errno::ENOSPC) }
     }
 
     /// Sets attributes, all or none. A smaller size lets go of the pages behind it, a greater one makes a hole.
@@ -164,4 +173,9 @@ impl Store {
             name_max,
         }
     }
+}
+
+/// How many bytes there are from an offset up to the greatest size of a file: `EFBIG` if none.
+fn reach(offset: u64) -> Result<u64, Errno> {
+    SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)
 }

@@ -11,7 +11,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
-use pathwalk::{Errno, FileType, NewKind, SetAttributes, Timestamp};
+use pathwalk::permission::NO_ID;
+use pathwalk::{Errno, FileType, NewKind, SetAttributes, Timestamp, WriteAt};
 
 use super::acl::List;
 use super::ledger::Ledger;
@@ -110,6 +111,14 @@ impl<'a> Inode<'a> {
         }
     }
 
+    /// Where a write begins. The caller has the lock.
+    pub(crate) fn offset_of(&self, at: WriteAt) -> u64 {
+        match at {
+            WriteAt::Offset(offset) => offset,
+            WriteAt::End => self.slot.record.size(),
+        }
+    }
+
     /// A link's body; `EINVAL` for anything else.
     pub(crate) fn link_body(&self) -> Result<Box<[u8]>, Errno> {
         match &self.slot.guarded.read().content {
@@ -148,13 +157,16 @@ impl<'a> Inode<'a> {
     }
 
     /// What of `set` cannot be: `EISDIR` or `EINVAL` for the size of what is no regular file, `EFBIG` for one that no offset reaches,
-    /// `EOPNOTSUPP` for the mode of a link, `EINVAL` for a time that is none.
+    /// `EOPNOTSUPP` for the mode of a link, `EINVAL` for an owner or a time that is none.
     pub(crate) fn check(&self, set: &SetAttributes) -> Result<(), Errno> {
         if let Some(size) = set.size {
             self.check_data()?;
             if size > SIZE_MAX {
                 return Err(Errno::EFBIG);
             }
+        }
+        if [set.uid, set.gid].contains(&Some(NO_ID)) {
+            return Err(Errno::EINVAL);
         }
         if self.slot.record.is(FileType::Symlink) && set.mode.is_some() {
             return Err(Errno::EOPNOTSUPP);

@@ -175,3 +175,23 @@ fn data_times() {
         assert_eq!(status.accessed, SET, "{what}");
     }
 }
+
+#[test]
+fn ids_and_times_out_of_range() {
+    let World { model, root } = &mut World::new();
+    let no_id = Some(u32::MAX);
+    assert_eq!(model.chown(root, AT, b"f", no_id, None, NOTHING), fails(Errno::EINVAL));
+    assert_eq!(model.chown(root, AT, b"f", Some(1), no_id, NOTHING), fails(Errno::EINVAL));
+    assert_eq!(model.chown(root, AT, b"nope", no_id, None, NOTHING), fails(Errno::ENOENT));
+    let mut lost = model.process(Credentials::user(u32::MAX, 0, &[]).with_capabilities(Capabilities::all()));
+    assert_eq!(model.mkdir(&mut lost, AT, b"new", 0o777), fails(Errno::EOVERFLOW));
+    assert_eq!(model.open(&mut lost, AT, b"new", OpenFlags::CREAT, 0o600), Err(Errno::EOVERFLOW));
+    let (first, last) = (-(1 << 49), (1 << 49) - 1);
+    for (set, kept) in [(i64::MIN, first), (first - 1, first), (last + 1, last), (i64::MAX, last)] {
+        let time = NewTime::At { seconds: set, nanoseconds: 5 };
+        model.utimens(root, AT, b"f", time, time, NOTHING).unwrap();
+        let found = model.stat(root, AT, b"f", NOTHING).unwrap();
+        let end = Stamp::Set { seconds: kept, nanoseconds: 0 };
+        assert_eq!((found.accessed, found.modified), (end, end), "{set}");
+    }
+}

@@ -24,6 +24,11 @@ impl OpenFile for FailingFile {
         self.inner.write_at(data, at)
     }
 
+    fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.check_write(length, at)
+    }
+
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         self.faults.meet()?;
         self.inner.read_dir(from, each)

@@ -49,12 +49,20 @@ pub struct Cached<'a> {
     missing: Cell<Option<MissingName>>,
 }
 
-/// A name that the caches know nothing about: equal for all who miss the same name in the same directory of the same `Vfs`. A hash, so others may
-/// have the same by accident; it says who may be waiting for the same answer, no more.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+/// A name that the caches know nothing about: equal for all callers that miss the same name in the
+/// same directory of the same `Vfs`. A hash, so others may have the same by accident; it says which
+/// callers may be waiting for the same answer, no more. It is never shown: it tells of the table's
+/// secret seed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MissingName {
     vfs: usize,
     name: u64,
+}
+
+impl std::fmt::Debug for MissingName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MissingName").finish_non_exhaustive()
+    }
 }
 
 impl Cached<'_> {

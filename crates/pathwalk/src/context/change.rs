@@ -17,6 +17,7 @@ pub(crate) const UMASK: u16 = 0o022;
 /// |---|---|
 /// | `EROFS` | the mount, or the file system, is read-only |
 /// | `EACCES` | the directory may not be written and searched |
+/// | `EOVERFLOW` | a node would be made by [`NO_ID`](crate::permission::NO_ID) |
 /// | `EPERM` | the directory or node is immutable or append-only; or the directory is sticky, and neither it nor the node is one's own |
 /// | `ENOSPC`, `EIO`, … | what the file system says |
 impl Context {
@@ -35,7 +36,7 @@ impl Context {
     }
 
     /// Makes a regular file, pipe, socket or device. `EEXIST`; `EPERM` for a directory, or for a device without `CAP_MKNOD`; `EINVAL` for a
-    /// link. Source: `mknodat(2)`.
+    /// link, or for a device with a number that is out of range. Source: `mknodat(2)`.
     pub fn mknod<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
         ops::make::mknod(self, at, path.path_bytes(), kind, mode)
     }
@@ -87,8 +88,9 @@ impl Context {
         ops::set::chmod(self, at, path.path_bytes(), mode, how)
     }
 
-    /// Sets owner and group; `None` leaves one as it is. Takes suid and sgid away, but not of directories. `EPERM` without `CAP_CHOWN`, but for
-    /// the owner who gives it to a group of his. Source: `fchownat(2)`.
+    /// Sets owner and group; `None` leaves one as it is. Takes suid and sgid away, but not of
+    /// directories. `EPERM` without `CAP_CHOWN`, but for an owner that gives it to one of their groups;
+    /// `EINVAL` for [`NO_ID`](crate::permission::NO_ID). Source: `fchownat(2)`.
     pub fn chown<P: AsPath + ?Sized>(
         &self,
         at: At<'_>,
@@ -109,8 +111,10 @@ impl Context {
         ops::set::truncate(self, at, path.path_bytes(), size)
     }
 
-    /// Sets the times of access and of change. `EPERM` for who does not own it; `EACCES` for who may not even write, where both become now.
-    /// If both stay, the path is not even looked at. Source: `utimensat(2)`.
+    /// Sets the times of access and of change. `EPERM` for all but the owner; `EACCES` for callers that
+    /// may not even write, where both become now. If both stay, the path is not even looked at. A
+    /// time out of [`Timestamp`](crate::Timestamp)'s range becomes its nearest end. Source:
+    /// `utimensat(2)`.
     pub fn set_times<P: AsPath + ?Sized>(
         &self,
         at: At<'_>,

@@ -100,7 +100,7 @@ impl SetTime {
         match self {
             SetTime::Now => Some(now),
             SetTime::Keep => None,
-            SetTime::To(time) => Some(time),
+            SetTime::To(time) => Some(time.kept()),
         }
     }
 }

@@ -89,6 +89,15 @@ pub trait OpenFile: Send + Sync {
         Err(Errno::EINVAL)
     }
 
+    /// Says whether a write of so many bytes, at least one, would write any of them now: the error
+    /// that [`write_at`](Self::write_at) would fail with. Changes nothing. Asked before a write
+    /// that takes suid and sgid bits away, so that one that fails leaves them. Source:
+    /// `generic_write_checks` of Linux.
+    fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
+        let _ = (length, at);
+        Ok(())
+    }
+
     /// Gives the entries behind the cookie `from` in the order of their cookies, until there are no more or `each` says so.
     ///
     /// Entries that are there all the time come exactly once; those that come or go meanwhile come once or not. `each` must not call

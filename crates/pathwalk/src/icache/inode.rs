@@ -157,14 +157,13 @@ pub(crate) fn set_key(record: &Record, key: NodeKey) {
     record[KEY_HIGH].store((key.0 >> 64) as u64, Ordering::Relaxed);
 }
 
-/// What the cache keeps of what a file system said: permission bits, nanoseconds and devices within their ranges.
+/// What the cache keeps of what a file system said: permission bits, times and devices within their
+/// ranges.
 pub(crate) fn normalised(mut from: Attributes) -> Attributes {
-    let time = |time: Timestamp| Timestamp { nanoseconds: time.nanoseconds.min(999_999_999), ..time };
-    let device = |device: Device| Device { major: device.major.min(0xfff), minor: device.minor.min(0xf_ffff) };
     from.mode &= 0o7777;
-    (from.atime, from.mtime, from.ctime) = (time(from.atime), time(from.mtime), time(from.ctime));
-    from.btime = from.btime.map(time);
-    (from.device, from.device_node) = (device(from.device), device(from.device_node));
+    (from.atime, from.mtime, from.ctime) = (from.atime.kept(), from.mtime.kept(), from.ctime.kept());
+    from.btime = from.btime.map(Timestamp::kept);
+    (from.device, from.device_node) = (from.device.kept(), from.device_node.kept());
     from
 }
 

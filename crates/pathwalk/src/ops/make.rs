@@ -63,6 +63,7 @@ pub(crate) fn mknod(context: &Context, at: At<'_>, path: &[u8], kind: NewKind<'_
     match kind {
         NewKind::Directory => Err(Errno::EPERM),
         NewKind::Symlink(_) => Err(Errno::EINVAL),
+        NewKind::CharDevice(device) | NewKind::BlockDevice(device) if !device.is_valid() => Err(Errno::EINVAL),
         _ => make(context, at, path, kind, mode),
     }
 }

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::dcache::dentry::DentryId;
 use crate::fs_api::{NewKind, NewNode};
 use crate::mount::MountFlags;
-use crate::permission::{Access, Capabilities, Subject};
+use crate::permission::{Access, Capabilities, NO_ID, Subject};
 use crate::vfs::{Core, Pinned};
 use crate::walk::Env;
 use crate::walk::may::{Decision, Snapshot};
@@ -46,14 +46,23 @@ pub(crate) fn may_write(env: &Env<'_>, node: DentryId, want: Access) -> Result<S
     Ok(snapshot)
 }
 
-/// Whether the asker may put a name into a directory.
+/// Whether the asker may put a name into a directory. `EOVERFLOW` if nothing can belong to the
+/// asker.
 pub(crate) fn may_create(env: &Env<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
+    if env.who().uid() == NO_ID || env.who().gid() == NO_ID {
+        return Err(Errno::EOVERFLOW);
+    }
+    may_change_names(env, dir)
+}
+
+/// Whether the asker may change the names in a directory.
+fn may_change_names(env: &Env<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
     may_write(env, dir, Access::WRITE | Access::EXECUTE)
 }
 
 /// Whether the asker may take the name of `victim` out of a directory, as one of this kind.
 pub(crate) fn may_delete(env: &Env<'_>, dir: DentryId, victim: &Pinned<'_>, wanted: Victim) -> Result<(), Errno> {
-    let of_dir = may_create(env, dir)?;
+    let of_dir = may_change_names(env, dir)?;
     let of_victim = env.core.known_snapshot(env.core.dentries.inode(victim.id()))?;
     if of_dir.is_append_only()
         || is_sticky(&of_dir, &of_victim, &env.who())

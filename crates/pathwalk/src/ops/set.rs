@@ -9,7 +9,7 @@ use super::may_change::{SGID, in_group_or_capable, may_write, without_privileges
 use crate::attr::{FileType, Timestamp};
 use crate::context::{At, AtFlags, Context, SetTime};
 use crate::dcache::dentry::DentryId;
-use crate::permission::{Access, Capabilities, Subject};
+use crate::permission::{Access, Capabilities, NO_ID, Subject};
 use crate::sync::MutexGuard;
 use crate::vfs::Core;
 use crate::walk::may::Snapshot;
@@ -41,6 +41,9 @@ pub(crate) fn chown(
     let env = Env::new(context, Whose::Effective);
     let node = lookup::pinned_at(&env, at, path, how)?;
     change(&env, node.id(), |of, who| {
+        if [uid, gid].contains(&Some(NO_ID)) {
+            return Err(Errno::EINVAL);
+        }
         let mode = match of.kind() {
             FileType::Directory => of.mode(),
             _ => without_privileges(who, of.mode(), of.gid()),
@@ -71,8 +74,9 @@ pub(crate) fn truncate(context: &Context, at: At<'_>, path: &[u8], size: u64) ->
         FileType::Regular => {}
         _ => return Err(Errno::EINVAL),
     }
-    writable(env.core)?;
+    // Linux asks for the right to write first, and of the mount after it.
     let of = may_write(&env, node.id(), Access::WRITE)?;
+    writable(env.core)?;
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
@@ -172,11 +176,21 @@ impl Core {
         self.with_room(|| self.set_attributes(id, &set)).map(drop)
     }
 
-    /// Takes suid and sgid away from a file that `who` is about to write to, where he may not keep them.
-    pub(crate) fn drop_privileges(&self, node: DentryId, who: &Subject<'_>) -> Result<(), Errno> {
+    /// Takes suid and sgid away from a file that `who` is about to write to, where they may not be
+    /// kept. `check` is asked first whether the write can be: one that fails has changed nothing.
+    ///
+    /// The bits go before the data come, so that new data never run with the owner's rights. They
+    /// are not given back if the write fails after all: some of it may have been written.
+    pub(crate) fn drop_privileges(
+        &self,
+        node: DentryId,
+        who: &Subject<'_>,
+        check: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         if self.mode_after_write(node, who)?.is_none() {
             return Ok(());
         }
+        check()?;
         let _changing = self.changing(node);
         match self.mode_after_write(node, who)? {
             None => Ok(()),

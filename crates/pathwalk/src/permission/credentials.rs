@@ -26,6 +26,10 @@ bitflags! {
     }
 }
 
+/// The number that is no user's and no group's, and that nothing can belong to: `(uid_t) -1`, by
+/// which `chown(2)` leaves an owner as it is.
+pub const NO_ID: u32 = u32::MAX;
+
 /// A user and a group: one pair is real, one is effective.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ids {

@@ -13,6 +13,6 @@ mod credentials;
 mod mode_bits;
 
 pub use acl::{Acl, AclEntry, AclTag};
-pub use credentials::{Capabilities, Class, Credentials, Ids, Subject};
+pub use credentials::{Capabilities, Class, Credentials, Ids, NO_ID, Subject};
 pub(crate) use mode_bits::everyone_may;
 pub use mode_bits::{Access, generic};

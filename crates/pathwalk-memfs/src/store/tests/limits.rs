@@ -177,3 +177,29 @@ fn each_name_but_the_first_counts() {
     drop((unnamed, named));
     assert_eq!(fs.statfs().unwrap().files_free, 1);
 }
+
+/// A file of one page behind a hole, and so many pages of room.
+fn with_room(free: u64) -> MemFs {
+    let fs = small();
+    fs.file("f", 0o644).unwrap();
+    fs.write("f", PAGE, b"x").unwrap();
+    fs.file("filler", 0o644).unwrap();
+    fs.write("filler", 0, &vec![1; ((PAGES - 1 - free) * PAGE) as usize]).unwrap();
+    fs
+}
+
+#[test]
+fn what_a_write_would_fail_with_is_told_beforehand() {
+    const MAX: u64 = i64::MAX as u64;
+    let offsets = [0, PAGE, 2 * PAGE, MAX - 1, MAX, u64::MAX].map(WriteAt::Offset);
+    for at in offsets.into_iter().chain([WriteAt::End]) {
+        for (free, data) in [(0, &b""[..]), (0, b"yz"), (1, b""), (1, b"yz")] {
+            let fs = with_room(free);
+            let (before, file) = (fs.stat("f").unwrap(), open(&fs, "f"));
+            let told = file.check_write(data.len(), at);
+            assert_eq!((fs.stat("f").unwrap(), fs.usage().pages), (before, PAGES - free), "{at:?}");
+            assert_eq!(file.write_at(data, at).map(drop), told, "{} bytes at {at:?} with {free} free", data.len());
+            assert!(told.is_ok() || fs.stat("f").unwrap() == before, "{at:?}");
+        }
+    }
+}
