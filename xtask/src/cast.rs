@@ -139,7 +139,8 @@ fn all() -> CapabilitySet {
     kernel_set(Capabilities::all())
 }
 
-/// Everybody may change his root, since the engine asks nobody for a right to; and may set attribute bits, which only root does.
+/// Returns what the kernel calls these. All actors may change their root: the engine asks for no
+/// right to. All may set attribute bits, too, which only root does.
 fn kernel_set(caps: Capabilities) -> CapabilitySet {
     let pairs = [
         (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),

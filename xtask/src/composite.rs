@@ -1,6 +1,7 @@
 //! Operations that are made of others, and those whose answer may be left open.
 //!
-//! What they are made of is said here once, and carried out by each interpreter as its own operations.
+//! What they are made of is said here once, and carried out by each interpreter as its own
+//! operations.
 
 use pathwalk::{Errno, OpenFlags};
 
@@ -8,7 +9,7 @@ use crate::op::Op;
 use crate::outcome::Answer;
 use crate::words::{Body, Kind, Mode, Place, Slot, Text};
 
-/// The name of this number that `fill` makes: all begin alike, and end in three digits.
+/// Returns the name of this number that `fill` makes: all begin alike, and end in three digits.
 pub(crate) fn filled(index: u64, length: u64) -> Vec<u8> {
     let digits = format!("{index:03}");
     let mut name = vec![b'x'; (length as usize).saturating_sub(digits.len())];
@@ -16,13 +17,13 @@ pub(crate) fn filled(index: u64, length: u64) -> Vec<u8> {
     name
 }
 
-/// The name that `dig` makes again and again.
+/// Returns the name that `dig` makes again and again.
 pub(crate) fn dug(length: u64) -> Vec<u8> {
     vec![b'd'; length.max(1) as usize]
 }
 
 impl Op {
-    /// What it is made of, if it is: done until one fails, its answer is how many did not.
+    /// Returns what it is made of, if it is: done until one fails, its answer is how many did not.
     pub(crate) fn parts(&self) -> Option<Vec<Op>> {
         match self {
             Op::Fill { at, count, length } => {
@@ -41,7 +42,7 @@ impl Op {
         }
     }
 
-    /// Its answer, if what may have to wait says that it would: then any other is as good.
+    /// Returns its answer. Where it may have to wait and says that it would, any other is as good.
     pub(crate) fn settled(&self, answer: Answer) -> Answer {
         let never_waits = OpenFlags::CREATE | OpenFlags::TRUNCATE | OpenFlags::TMPFILE;
         match (self, answer) {
@@ -52,7 +53,7 @@ impl Op {
     }
 }
 
-/// Carries out all parts until one fails; how many did not, or why the first did.
+/// Carries out all parts until one fails. Returns how many did not, or why the first did.
 pub(crate) fn all_parts<E>(parts: &[Op], mut one: impl FnMut(&Op) -> Result<Answer, E>) -> Result<Answer, E> {
     for (done, part) in parts.iter().enumerate() {
         match one(part) {
@@ -64,7 +65,7 @@ pub(crate) fn all_parts<E>(parts: &[Op], mut one: impl FnMut(&Op) -> Result<Answ
     Ok(Answer::Number(parts.len() as u64))
 }
 
-/// What `listparts` does between the parts: a name is made, moved and taken away.
+/// Returns what `listparts` does between the parts: a name is made, moved and taken away.
 pub(crate) fn changes(slot: Slot, name: &Body, to: &Body) -> [Op; 3] {
     let at = |name: &Body| Place { at: Some(slot), path: Text(name.0.clone()) };
     [
@@ -81,14 +82,14 @@ fn below(Place { at, path }: &Place, name: &[u8]) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::program::Step;
 
     #[test]
     fn parts_are_operations() {
         let parts = |line: &str| {
-            let step: crate::program::Step = line.parse().expect("a step");
+            let step: Step = line.parse().expect("a step");
             let parts = step.op.parts().expect("it is made of others");
-            parts.into_iter().map(|op| crate::program::Step { op, ..step.clone() }.to_string()).collect::<Vec<_>>()
+            parts.into_iter().map(|op| Step { op, ..step.clone() }.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(parts(r#"root fill "a" 2 5"#), [r#"root mknod "a/xx000" file 0644"#, r#"root mknod "a/xx001" file 0644"#]);
         assert_eq!(parts(r#"root dig 0:"/" 2 1"#), [r#"root mkdir 0:"/d" 0755"#, r#"root mkdir 0:"/d/d" 0755"#]);

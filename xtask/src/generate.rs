@@ -1,7 +1,9 @@
 //! Programs by chance: few names, so that operations meet each other, and all that is nasty about paths.
 //!
 //! What is drawn follows from the seed alone. It is not known what is where, but there are habits, so that more than failures comes about:
-//! `a` and `b` are often directories, the other names files; the lower descriptors are often places, the upper ones open files.
+//! `a` and `b` are often directories, the other names files; the lower descriptors are often
+//! places, the upper ones open files. Now and then comes a scene: some steps that belong together.
+//! One program in four has long names, many names or a deep tree; one in five has little room.
 
 mod draw;
 mod names;
@@ -41,7 +43,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let names = Names::drawn(&mut rng);
     let settings = settings(&mut rng, &names);
     let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
-    draw.cast();
+    draw.cast(settings.contains(Settings::FEW_PAGES));
     let prologue = steps.min(PROLOGUE);
     let mut program = Program { settings, steps: draw.layout() };
     program.steps.extend((0..prologue).map(|_| draw.prologue()));
@@ -84,8 +86,8 @@ fn settings(rng: &mut Rng, names: &Names) -> Settings {
         (Settings::ACL_UNKNOWN, 15),
         (Settings::SMALL_BUDGET, 15),
         (Settings::FORGETFUL, 30),
-        (Settings::FEW_NODES, 8),
-        (Settings::FEW_PAGES, 8),
+        (Settings::FEW_NODES, 10),
+        (Settings::FEW_PAGES, 10),
     ];
     let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
     // A path of long names takes more room than there is in a small budget.
@@ -104,15 +106,16 @@ struct Draw {
 }
 
 impl Draw {
-    fn cast(&mut self) {
-        let all: Vec<Actor> = cast::everybody().collect();
+    fn cast(&mut self, has_few_pages: bool) {
+        // What a write that finds no room took can be given back only by these.
+        let all: Vec<Actor> = cast::everybody().filter(|actor| !has_few_pages || actor.may_look_as_root()).collect();
         self.actors = vec![cast::ROOT];
         for _ in 0..self.rng.usize(2..6) {
             self.actors.push(all[self.rng.usize(..all.len())]);
         }
     }
 
-    /// Root makes the many names, if there are such.
+    /// Returns what makes the many names, if there are such.
     fn layout(&self) -> Vec<Step> {
         self.names.layout().into_iter().map(|op| Step { actor: cast::ROOT, op }).collect()
     }

@@ -1,7 +1,9 @@
-//! A directory that is listed in parts, between which names come and go, and from where a told cookie leads.
+//! A directory that is listed in parts, between which names come and go, and from where a told
+//! cookie leads.
 //!
-//! The orders of two file systems differ, so what is compared is what holds for any: a name that was not touched comes exactly once, any other at most
-//! once; and behind a told cookie come those that came behind it before, in the same order.
+//! The orders of two file systems differ, so what is compared is what holds for any: a name that
+//! was not touched comes exactly once, any other at most once; and behind a told cookie come those
+//! that came behind it before, in the same order.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ pub(crate) trait Directory {
     /// Whether a name may come again.
     const REPEATS: Repeats;
 
-    /// The next entries, from where it stands: none at the end.
+    /// Returns the next entries, from where it stands: none at the end.
     fn part(&mut self) -> Result<Vec<Entry>, Self::Error>;
     /// Moves to a cookie.
     fn seek(&mut self, to: u64) -> Result<(), Self::Error>;
@@ -36,8 +38,9 @@ pub(crate) trait Directory {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
     Never,
-    /// A tmpfs that stands at a name that is taken away goes on at the next newer one, and lists the newest first: from there all come again. So do
-    /// those behind a cookie that leads to such a name.
+    /// A tmpfs that stands at a name that is taken away goes on at the next newer one, and lists
+    /// the newest first: from there all come again. So do those behind a cookie that leads to such
+    /// a name.
     Sometimes,
 }
 
@@ -47,8 +50,9 @@ pub(crate) const CHANGES: usize = 3;
 /// Far more parts than any directory has.
 const MOST_PARTS: usize = 100_000;
 
-/// Lists a directory from its beginning, with a change behind each of the first parts; then once more from the middle. The answer has the names that
-/// were not touched; what is wrong is said in bytes.
+/// Lists a directory from its beginning, with a change behind each of the first parts; then once
+/// more from the middle. The answer has the names that were not touched; what is wrong is said in
+/// bytes.
 pub(crate) fn in_parts<D: Directory>(mut dir: D, touched: [&[u8]; 2]) -> Result<Answer, D::Error> {
     dir.seek(0)?;
     let mut all = Vec::new();

@@ -25,7 +25,7 @@ use convert::{acl, at_flags, file_type, ino, kind_and_device, leaf, link_flags, 
 pub(crate) struct ModelInterpreter;
 
 /// The longest file that the model is made with, in bytes: it keeps every one of them.
-pub(crate) const LARGEST_FILE: u64 = 1 << 17;
+pub(crate) const LARGEST_FILE: u64 = 1 << 20;
 
 impl Interpreter for ModelInterpreter {
     fn name(&self) -> &'static str {

@@ -113,7 +113,8 @@ operations! {
     TryOpen "tryopen" { at: Place, flags: OpenFlags, mode: Mode }
     /// With `RWF_NOWAIT`.
     TryReadAt "trypread" { slot: Slot, size: u64, offset: u64 }
-    /// All of a directory in parts of so many bytes; between them a name is made, moved and taken away.
+    /// All of a directory in parts of so many bytes; between them a name is made, moved and taken
+    /// away.
     ListParts "listparts" { slot: Slot, size: u64, name: Body, to: Body }
     /// So many files in a directory, with names of so many bytes.
     Fill "fill" { at: Place, count: u64, length: u64 }

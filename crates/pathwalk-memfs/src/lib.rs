@@ -80,12 +80,14 @@ impl MemFs {
         self.0.calls.snapshot()
     }
 
-    /// As [`set_acl`](Self::set_acl), of a node that the caller has a [`Handle`](pathwalk::Handle) on, by its key.
+    /// As [`set_acl`](Self::set_acl), of a node that the caller has a [`Handle`](pathwalk::Handle)
+    /// on, by its key.
     pub fn set_acl_of(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
         self.0.set_acl(node, entries)
     }
 
-    /// As [`set_flags`](Self::set_flags), of a node that the caller has a [`Handle`](pathwalk::Handle) on, by its key.
+    /// As [`set_flags`](Self::set_flags), of a node that the caller has a
+    /// [`Handle`](pathwalk::Handle) on, by its key.
     pub fn set_flags_of(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
         self.0.set_flags(node, flags)
     }

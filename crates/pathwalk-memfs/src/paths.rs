@@ -116,8 +116,9 @@ impl MemFs {
         self.0.set_acl(node.key(), entries).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
-    /// Sets the attribute bits of a file or directory, and clears the others: `EOPNOTSUPP` for bits other than `IMMUTABLE`, `APPEND` and `NODUMP`.
-    /// The engine enforces them; nothing that is done through paths here does.
+    /// Sets the attribute bits of a file or directory, and clears the others: `EOPNOTSUPP` for bits
+    /// other than `IMMUTABLE`, `APPEND` and `NODUMP`. The engine enforces them; nothing that is
+    /// done through paths here does.
     pub fn set_flags<P: AsPath + ?Sized>(&self, path: &P, flags: StatxFlags) -> Result<(), Error> {
         const ACTION: &str = "set attribute bits of";
         let node = self.node(ACTION, path.path_bytes())?;

@@ -1,9 +1,11 @@
 //! Access control lists, and attribute bits that keep a node from being changed.
 //!
-//! A list is kept in step with the mode: owner and other are its lowest and highest bits, and the mask, or else the owning group's entry, is the
-//! middle ones. What a list says is what the mode says if it has only those three entries: then it is dropped.
+//! A list is kept in step with the mode: owner and other are its lowest and highest bits, and the
+//! mask, or else the owning group's entry, is the middle ones. What a list says is what the mode
+//! says if it has only those three entries: then it is dropped.
 //!
-//! Source: `posix_acl_permission`, `posix_acl_equiv_mode`, `__posix_acl_chmod_masq`, `vfs_set_acl`, `ioctl_setflags` of Linux.
+//! Source: `posix_acl_permission`, `posix_acl_equiv_mode`, `__posix_acl_chmod_masq`, `vfs_set_acl`,
+//! `ioctl_setflags` of Linux.
 //!
 //! What it does not do: default lists, and so no inheritance.
 
@@ -42,8 +44,9 @@ pub struct AclEntry {
 }
 
 impl Model {
-    /// `setxattrat` of `system.posix_acl_access`, or `removexattrat` if there are no entries. Entries come in the order of [`AclTag`], with a mask if any
-    /// is named. Flags: `SYMLINK_NOFOLLOW`.
+    /// Does what `setxattrat` does to `system.posix_acl_access`, or `removexattrat` if there are no
+    /// entries. Entries come in the order of [`AclTag`], with a mask if any is named. Flags:
+    /// `SYMLINK_NOFOLLOW`.
     pub fn set_acl(&self, process: &mut Process, at: i32, path: &[u8], entries: &[AclEntry], flags: AtFlags) -> Result<()> {
         let mut call = self.call(process);
         if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
@@ -67,7 +70,8 @@ impl Model {
         Ok(())
     }
 
-    /// `FS_IOC_SETFLAGS` of a file or directory, by who has `CAP_LINUX_IMMUTABLE`: `EOPNOTSUPP` for anything else. Flags: `SYMLINK_NOFOLLOW`.
+    /// Does what `FS_IOC_SETFLAGS` does to a file or directory, with `CAP_LINUX_IMMUTABLE`:
+    /// `EOPNOTSUPP` for anything else. Flags: `SYMLINK_NOFOLLOW`.
     pub fn set_flags(&self, process: &mut Process, at: i32, path: &[u8], set: NodeFlags, flags: AtFlags) -> Result<()> {
         let mut call = self.call(process);
         if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
@@ -92,7 +96,7 @@ impl Node {
         self.flags.contains(NodeFlags::APPEND)
     }
 
-    /// `EPERM` for what neither mode, owner nor times can be set of.
+    /// Refuses with `EPERM` where neither mode, owner nor times can be set.
     pub(crate) fn may_be_set(&self) -> Result<()> {
         if self.flags.intersects(NodeFlags::IMMUTABLE | NodeFlags::APPEND) { Err(Errno::EPERM) } else { Ok(()) }
     }
@@ -107,7 +111,8 @@ impl Node {
         }
     }
 
-    /// What the list decides for who is not the owner. None: there is no list, or it has no say.
+    /// Says what the list decides for a caller that is not the owner. None: there is no list, or it
+    /// has no say.
     pub(crate) fn acl_grants(&self, who: &Credentials, wanted: Access) -> Option<bool> {
         if self.acl.is_empty() || self.mode & 0o070 == 0 {
             return None;
@@ -132,7 +137,7 @@ impl Node {
     }
 }
 
-/// The mode with a list.
+/// Returns the mode that goes with a list.
 fn mode_of(entries: &[AclEntry], mode: u32) -> u32 {
     let class = group_class(entries);
     let set = |mode, entry: &AclEntry| match shift(entry.tag, class) {
@@ -142,12 +147,12 @@ fn mode_of(entries: &[AclEntry], mode: u32) -> u32 {
     entries.iter().fold(mode, set)
 }
 
-/// Which entry the mode's middle bits stand for.
+/// Says which entry the mode's middle bits stand for.
 fn group_class(entries: &[AclEntry]) -> AclTag {
     if entries.iter().any(|entry| entry.tag == AclTag::Mask) { AclTag::Mask } else { AclTag::Group }
 }
 
-/// Where the bits of an entry are in the mode.
+/// Says where the bits of an entry are in the mode.
 fn shift(tag: AclTag, class: AclTag) -> Option<u32> {
     match tag {
         AclTag::Owner => Some(6),

@@ -153,30 +153,19 @@ impl Call<'_> {
             return Err(Errno::EFBIG);
         }
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
-        self.clear_suid_and_sgid(file.node);
-        let mut left = self.pages_left();
-        let node = self.state.node_mut(file.node);
-        // The time moves even if there is no room.
-        node.modified = Stamp::Clock;
-        let Body::File { data, pages, .. } = &mut node.body else { return Err(Errno::EBADF) };
-        let mut end = start;
-        while end < start + bytes.len() as u64 {
-            let page = end / PAGE;
-            if pages.insert(page) {
-                if left == 0 {
-                    pages.remove(&page);
-                    break;
-                }
-                left -= 1;
-            }
-            end = (start + bytes.len() as u64).min((page + 1) * PAGE);
-        }
+        let end = self.room_up_to(self.state.node(file.node), start, start + bytes.len() as u64);
         if end == start {
             return Err(Errno::ENOSPC);
         }
+        self.clear_suid_and_sgid(file.node);
+        let node = self.state.node_mut(file.node);
+        node.modified = Stamp::Clock;
         let length = (end - start) as usize;
-        data.resize(data.len().max(end as usize), 0);
-        data[start as usize..end as usize].copy_from_slice(&bytes[..length]);
+        if let Body::File { data, pages, .. } = &mut node.body {
+            pages.extend(start / PAGE..end.div_ceil(PAGE));
+            data.resize(data.len().max(end as usize), 0);
+            data[start as usize..end as usize].copy_from_slice(&bytes[..length]);
+        }
         Ok((end, length))
     }
 

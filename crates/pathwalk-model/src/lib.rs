@@ -22,11 +22,13 @@
 //! # Layout
 //!
 //! `node` is the state, `process` who calls, `walk` how a path is gone through, `permission` who may do what; then a file for each
-//! group of calls: `create`, `remove`, `rename`, `link`, `open`, `data`, `attributes`, `acl`, `question`, `place`; `limits` counts what is used up. `dump` tells the tree.
+//! group of calls: `create`, `remove`, `rename`, `link`, `open`, `data`, `attributes`, `acl`,
+//! `question`, `place`; `limits` counts what is used up. `dump` tells the tree.
 //!
 //! # What it does not do
 //!
-//! - No mounts, default access control lists, id maps or security hooks; of `openat2`'s resolve flags only `CACHED`, for which all is cached.
+//! - No mounts, default access control lists, id maps or security hooks; of `openat2`'s resolve
+//!   flags only `CACHED`, for which all is cached.
 //! - Opening a device, pipe or socket is `ENXIO`.
 //! - No clock: a [`Stamp`] is what `utimensat` set, or `Clock`. Reading moves no time, as if mounted with `noatime`.
 //! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no `SEEK_HOLE`, no block counts.
@@ -84,9 +86,11 @@ pub struct Options {
     pub largest_file: u64,
     /// The root directory's mode: 0..=0o7777.
     pub root_mode: u32,
-    /// How many nodes there may be, the root and each further name of a node counted as well: one more is `ENOSPC`. Source: `nr_inodes` in `tmpfs(5)`.
+    /// How many nodes there may be, the root and each further name of a node counted as well: one
+    /// more is `ENOSPC`. Source: `nr_inodes` in `tmpfs(5)`.
     pub most_nodes: Option<u64>,
-    /// How many pages of 4,096 bytes files and long links may take: one more is `ENOSPC`. Source: `size` in `tmpfs(5)`.
+    /// How many pages of 4,096 bytes files and long links may take: one more is `ENOSPC`. Source:
+    /// `size` in `tmpfs(5)`.
     pub most_pages: Option<u64>,
 }
 

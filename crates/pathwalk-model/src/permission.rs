@@ -12,7 +12,8 @@ pub(crate) const SGID: u32 = 0o2000;
 pub(crate) const STICKY: u32 = 0o1000;
 pub(crate) const GROUP_EXECUTE: u32 = 0o010;
 
-/// Whether a node may be used so: `EPERM` for writing to what is immutable; mode bits or the list, then capabilities: `EACCES`.
+/// Whether a node may be used so: `EPERM` for writing to what is immutable; mode bits or the list,
+/// then capabilities: `EACCES`.
 pub(crate) fn permission(node: &Node, who: &Credentials, wanted: Access) -> Result<()> {
     if wanted.contains(Access::WRITE) && node.is_immutable() {
         return Err(Errno::EPERM);
@@ -20,7 +21,8 @@ pub(crate) fn permission(node: &Node, who: &Credentials, wanted: Access) -> Resu
     if mode_grants(node, who, wanted) || capabilities_grant(node, who, wanted) { Ok(()) } else { Err(Errno::EACCES) }
 }
 
-/// The owner's bits decide for the owner, else the list if there is one, else the group's for the group, else the others'.
+/// The owner's bits decide for the owner, else the list if there is one, else the group's for the
+/// group, else the others'.
 fn mode_grants(node: &Node, who: &Credentials, wanted: Access) -> bool {
     if who.fsuid != node.uid
         && let Some(granted) = node.acl_grants(who, wanted)

@@ -139,8 +139,8 @@ impl File {
         written.map(|written| (written.bytes, written.end))
     }
 
-    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF` if it is a place only, `EPERM` if it may only
-    /// grow by now. Source: `ftruncate(2)`.
+    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF`
+    /// if it is a place only, `EPERM` if it is append-only by now. Source: `ftruncate(2)`.
     pub fn set_len(&self, size: u64) -> Result<(), Errno> {
         if size > OFFSET_MAX {
             return Err(Errno::EINVAL);

@@ -59,7 +59,8 @@ impl Handle {
         ops::stat::attributes(self)
     }
 
-    /// The key by which the file system knows it: to tell the file system about a node that it may have many names for, or none.
+    /// Returns the key by which the file system knows it: to tell the file system about a node that
+    /// has several names, or none.
     pub fn key(&self) -> NodeKey {
         let core = self.vfs.core();
         key_of(core.inodes.record(core.dentries.inode(self.dentry)))

@@ -42,7 +42,7 @@ impl Draw {
         }
     }
 
-    /// What a whole file system and event loops do.
+    /// Draws what administrators and event loops do.
     fn seldom(&mut self) -> Op {
         let (set, flags) = (self.bits(), if self.one_in(4) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() });
         match self.rng.u8(..12) {
@@ -66,14 +66,14 @@ impl Draw {
         Op::ListParts { slot: self.place_slot(), size: self.among(&[300, 400, 1000, 5000]), name, to }
     }
 
-    /// Usually none.
+    /// Draws attribute bits, usually none.
     pub(super) fn bits(&mut self) -> StatxFlags {
         let (immutable, append) = (StatxFlags::IMMUTABLE, StatxFlags::APPEND);
         let none = StatxFlags::empty();
         self.among(&[none, none, none, immutable, append, immutable | append, StatxFlags::NODUMP])
     }
 
-    /// A list in the kernel's order, or one time in four none.
+    /// Draws a list in the kernel's order, or one time in four none.
     pub(super) fn list(&mut self) -> List {
         if self.one_in(4) {
             return List(Vec::new());
@@ -87,7 +87,7 @@ impl Draw {
         List(tags.map(|tag| AclEntry { tag, grants: if self.one_in(3) { Access::all() } else { self.access() } }).collect())
     }
 
-    /// How many bytes are read or written at once: seldom many.
+    /// Draws how many bytes are read or written at once: seldom many.
     fn length(&mut self) -> u64 {
         let length = self.among(&[0, 1, 5, 100, 4096, 9000]);
         match (self.one_in(12), self.files) {

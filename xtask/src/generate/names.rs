@@ -1,6 +1,8 @@
-//! What names look like in a program: few and short mostly, some as long as names can be, some many.
+//! What names look like in a program: few and short mostly, some as long as names can be, some
+//! many.
 //!
-//! Most steps are about five names, so that they meet each other. All of a program's long names begin alike, so that only their ends tell them apart.
+//! Most steps are about five names, so that they meet each other. All of a program's long names
+//! begin alike, so that only their ends tell them apart.
 
 use fastrand::Rng;
 
@@ -9,7 +11,8 @@ use crate::composite::{dug, filled};
 use crate::op::Op;
 use crate::words::{Place, Text};
 
-/// Bytes of long names: about the sizes at which names are kept, compared and hashed in another way.
+/// Bytes of long names: about the sizes at which names are kept, compared and hashed in another
+/// way.
 const LENGTHS: [usize; 16] = [6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 100, 200, 254, 255];
 
 /// The names of a program.
@@ -31,11 +34,12 @@ struct Many {
 }
 
 impl Names {
-    /// Of one letter each.
+    /// Returns names of one letter each.
     pub(super) fn short() -> Names {
         Names { few: std::array::from_fn(|index| vec![b'a' + index as u8]), many: None, deep: None }
     }
 
+    /// Draws what the names of a program are.
     pub(super) fn drawn(rng: &mut Rng) -> Names {
         let mut names = Names::short();
         match rng.u8(..100) {
@@ -55,12 +59,12 @@ impl Names {
         names
     }
 
-    /// Whether there is a large tree of them, or they are long.
+    /// Says whether they are short, and not many.
     pub(super) fn are_few(&self) -> bool {
         self.many.is_none() && self.deep.is_none() && self.few.iter().all(|name| name.len() < 40)
     }
 
-    /// What lays them out, if they are many.
+    /// Returns what lays them out, if they are many.
     pub(super) fn layout(&self) -> Vec<Op> {
         let at = |path: &[u8]| Place { at: None, path: Text(path.to_vec()) };
         let many = self.many.map(|many| Op::Fill { at: at(b"/"), count: many.count, length: many.length });
@@ -68,7 +72,7 @@ impl Names {
         many.into_iter().chain(deep).collect()
     }
 
-    /// One of the few: `a` and `b` are for directories.
+    /// Draws one of the few: `a` and `b` are for directories.
     pub(super) fn few(&self, rng: &mut Rng, wish: Wish) -> &[u8] {
         let from = if rng.u8(..6) == 0 { Wish::Any } else { wish };
         &self.few[match from {
@@ -78,7 +82,7 @@ impl Names {
         }]
     }
 
-    /// One of the many or of the few.
+    /// Draws one of the many or of the few.
     pub(super) fn one(&self, rng: &mut Rng, wish: Wish) -> Vec<u8> {
         match self.many {
             Some(many) if wish != Wish::Directory && rng.u8(..3) == 0 => filled(rng.u64(..many.count + 3), many.length),
@@ -86,7 +90,7 @@ impl Names {
         }
     }
 
-    /// The way to a place deep down, with a slash at its end; or nothing.
+    /// Draws the way to a place deep down, with a slash at its end; or nothing.
     pub(super) fn way_down(&self, rng: &mut Rng) -> Vec<u8> {
         match self.deep {
             Some(deep) if rng.u8(..4) == 0 => {
@@ -99,11 +103,12 @@ impl Names {
     }
 }
 
+/// Draws how long a name is, in bytes.
 fn length(rng: &mut Rng) -> usize {
     LENGTHS[rng.usize(..LENGTHS.len())]
 }
 
-/// A long name for one of the few, or for one in three the short one.
+/// Draws a long name for one of the few; in one of three cases the short one.
 fn long(rng: &mut Rng, index: usize) -> Vec<u8> {
     let before = if rng.u8(..3) == 0 { 0 } else { length(rng) - 1 };
     let mut name = vec![b'n'; before];

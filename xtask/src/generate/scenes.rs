@@ -13,6 +13,7 @@ use crate::words::{Mode, Place, SLOTS, Slot, Text, Whence};
 const OWN: Slot = Slot(SLOTS as u8 - 1);
 
 impl Draw {
+    /// Draws a scene.
     pub(super) fn scene(&mut self) -> Vec<Step> {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
         let path = paths::plain(&mut self.rng, &self.names, Wish::Any);
@@ -25,7 +26,7 @@ impl Draw {
         }
     }
 
-    /// Steps from a directory that was removed.
+    /// Removes a directory, and goes on from it.
     fn removed_place(&mut self, actor: Actor) -> Vec<Step> {
         let path = paths::plain(&mut self.rng, &self.names, Wish::Directory);
         let at = absolute(&path);
@@ -63,23 +64,23 @@ impl Draw {
             steps.push(by(actor, op));
         }
         if is_root {
-            // It would find nothing any more.
+            // From such a root nothing is found any more.
             self.actors.retain(|other| *other != actor || actor == cast::ROOT);
             self.last = cast::ROOT;
         }
         steps
     }
 
-    /// A list of who may, and everybody who tries.
+    /// Sets a list, which several actors try.
     fn listed(&mut self, path: Vec<u8>) -> Vec<Step> {
         let at = absolute(&path);
         let mut steps = vec![
             by(cast::ROOT, Op::SetFlags { at: at.clone(), set: StatxFlags::empty(), flags: AtFlags::empty() }),
             by(cast::ROOT, Op::SetAcl { at: at.clone(), list: self.list(), flags: AtFlags::empty() }),
         ];
-        let everybody: Vec<Actor> = cast::everybody().collect();
+        let all: Vec<Actor> = cast::everybody().collect();
         for _ in 0..6 {
-            let actor = self.among(&everybody);
+            let actor = self.among(&all);
             let below = Place { at: None, path: Text([&path[..], b"/", self.names.few(&mut self.rng, Wish::Any)].concat()) };
             let op = match self.rng.u8(..10) {
                 0..3 => Op::Access { at: at.clone(), want: self.access(), flags: AtFlags::EACCESS },
@@ -96,7 +97,7 @@ impl Draw {
         steps
     }
 
-    /// Something that must not change, and all that would change it.
+    /// Keeps something from changing, and tries all that would change it.
     fn kept(&mut self, actor: Actor, path: &[u8]) -> Vec<Step> {
         let at = absolute(path);
         let set = |set| by(cast::ROOT, Op::SetFlags { at: absolute(path), set, flags: AtFlags::empty() });
@@ -139,7 +140,7 @@ impl Draw {
         let mut steps = vec![by(actor, Op::Open { slot: OWN, at: absolute(path), flags, mode: Mode(0o666) })];
         let offsets = [0, 1, 4095, 4096, 4097, 10_000, 20_000];
         for _ in 0..6 {
-            let size = self.among(&[1, 5, 100, 4096, 9000]);
+            let size = self.among(&[1, 5, 100, 4096, 9000, 30_000]);
             let offset = self.among(&offsets);
             let byte = self.rng.u8(b'a'..=b'z');
             let whence = self.among(&[Whence::Start, Whence::Current, Whence::End]);
@@ -156,7 +157,8 @@ impl Draw {
         steps
     }
 
-    /// A directory with some names in it, listed in parts; where there is room for few, all of it is used up.
+    /// Fills a directory with names and lists it in parts. Where there is room for few, all of it
+    /// is used up.
     fn filled(&mut self, actor: Actor, path: &[u8]) -> Vec<Step> {
         let at = absolute(path);
         let count = self.among(&[5, 12, 30, 60]);

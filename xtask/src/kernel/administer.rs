@@ -10,7 +10,7 @@ use rustix::io::{self, ReadWriteFlags};
 use super::Stage;
 use super::calls::{answered, c_path, look, open_flags};
 use super::tree::file_type;
-use crate::cast::Actor;
+use crate::cast::{Actor, sets_to_look};
 use crate::composite::changes;
 use crate::listing::{self, Directory, Entry, Repeats};
 use crate::op::Op;
@@ -30,24 +30,26 @@ struct XattrArgs {
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_REMOVEXATTRAT: libc::c_long = 466;
 
-/// No library has them yet.
+/// Sets an access control list, or takes it away. No library has these calls yet.
 pub(super) fn set_acl(at: BorrowedFd<'_>, path: &[u8], list: &[AclEntry], flags: AtFlags) -> io::Result<()> {
     let (path, flags) = (c_path(path)?, flags.bits() as libc::c_int);
     if list.is_empty() {
         let name = ACCESS_LIST.as_ptr();
-        // SAFETY: path and name end with a NUL and outlive the call, which writes to nothing of ours.
+        // SAFETY: path and name end with a NUL and outlive the call, which writes to nothing of
+        // ours.
         return answered(unsafe { libc::syscall(SYS_REMOVEXATTRAT, at.as_raw_fd(), path.as_ptr(), flags, name) });
     }
     let value = xattr(list);
     let args = XattrArgs { value: value.as_ptr().expose_provenance() as u64, size: value.len() as u32, flags: 0 };
-    // SAFETY: path and name end with a NUL; they, the value and the arguments outlive the call, which writes to nothing of ours.
+    // SAFETY: path and name end with a NUL; they, the value and the arguments outlive the call,
+    // which writes to nothing of ours.
     answered(unsafe {
         let name = ACCESS_LIST.as_ptr();
         libc::syscall(SYS_SETXATTRAT, at.as_raw_fd(), path.as_ptr(), flags, name, &raw const args, size_of::<XattrArgs>())
     })
 }
 
-/// The value of the extended attribute.
+/// Returns the value of the extended attribute.
 fn xattr(list: &[AclEntry]) -> Vec<u8> {
     const VERSION: u32 = 2;
     let mut value = VERSION.to_le_bytes().to_vec();
@@ -67,7 +69,8 @@ fn xattr(list: &[AclEntry]) -> Vec<u8> {
     value
 }
 
-/// Only files and directories have bits on a tmpfs, and only what is open for reading.
+/// Sets attribute bits. Only files and directories have them on a tmpfs, and only what is open
+/// takes them.
 pub(super) fn set_flags(at: BorrowedFd<'_>, path: &[u8], set: StatxFlags, flags: AtFlags) -> io::Result<()> {
     let kind = look(at, path, flags)?.kind;
     if !matches!(kind, FileType::Regular | FileType::Directory) {
@@ -77,7 +80,7 @@ pub(super) fn set_flags(at: BorrowedFd<'_>, path: &[u8], set: StatxFlags, flags:
     set_open_flags(&file, set)
 }
 
-/// The same of what is open.
+/// Does the same to what is open.
 pub(super) fn set_open_flags(file: &OwnedFd, set: StatxFlags) -> io::Result<()> {
     let pairs = [
         (StatxFlags::IMMUTABLE, fs::IFlags::IMMUTABLE),
@@ -94,14 +97,15 @@ pub(super) fn reset(dir: &OwnedFd) -> io::Result<()> {
     fs::fremovexattr(dir, ACCESS_LIST)
 }
 
+/// Opens from the cache alone, and closes again.
 pub(super) fn try_open(at: BorrowedFd<'_>, path: &[u8], flags: OpenFlags, mode: u16) -> io::Result<Node> {
     let fd = fs::openat2(at, path, open_flags(flags), Mode::from_raw_mode(mode.into()), ResolveFlags::CACHED)?;
     let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
-    // There is nobody behind a pipe in the engine.
+    // Nothing is behind a pipe in the engine.
     if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) { Err(io::Errno::NXIO) } else { Ok(node) }
 }
 
-/// A tmpfs does not know reads that do not wait: then what a read gives that may.
+/// Reads without waiting. A tmpfs does not know such reads: then as one that may wait.
 pub(super) fn try_read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     // Offsets behind the greatest mean something else there, and nothing is read of anything.
     if offset > i64::MAX as u64 || buffer.is_empty() {
@@ -112,6 +116,31 @@ pub(super) fn try_read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) ->
         Err(io::Errno::OPNOTSUPP) => io::pread(fd, buffer, offset),
         tried => tried,
     }
+}
+
+/// Writes. If that finds no room, gives mode and times back: the kernel has changed them by then,
+/// the engine has not.
+pub(super) fn or_undone(
+    actor: Actor,
+    fd: BorrowedFd<'_>,
+    write: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
+) -> io::Result<usize> {
+    let before = fs::fstat(fd)?;
+    let written = write(fd);
+    if written == Err(io::Errno::NOSPC) && actor.may_look_as_root() {
+        let [to_look, own] = [sets_to_look(), actor.sets()];
+        rustix::thread::set_capabilities(None, to_look)?;
+        let flags = fs::ioctl_getflags(fd)?;
+        fs::ioctl_setflags(fd, fs::IFlags::empty())?;
+        fs::fchmod(fd, Mode::from_raw_mode(before.st_mode & 0o7777))?;
+        let time = |seconds, nanoseconds: u64| fs::Timespec { tv_sec: seconds, tv_nsec: nanoseconds as i64 };
+        let last_access = time(before.st_atime, before.st_atime_nsec);
+        let last_modification = time(before.st_mtime, before.st_mtime_nsec);
+        fs::futimens(fd, &fs::Timestamps { last_access, last_modification })?;
+        fs::ioctl_setflags(fd, flags)?;
+        rustix::thread::set_capabilities(None, own)?;
+    }
+    written
 }
 
 impl Stage {

@@ -3,8 +3,8 @@
 //! A thread has credentials, root, working directory and umask of its own. Threads pass the stage on, so that steps happen one after the
 //! other; each holds it for as long as the steps are its own. Descriptors belong to all.
 //!
-//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`] and [`administer`]: one operation as a system call; [`tree`]: the tree
-//!   looked at and swept away.
+//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`] and
+//!   [`administer`]: one operation as a system call; [`tree`]: the tree looked at and swept away.
 
 mod administer;
 mod calls;

@@ -18,7 +18,7 @@ pub(super) struct Entry {
     pub(super) ino: u64,
 }
 
-/// The type of an entry.
+/// Returns the type of an entry.
 pub(super) fn file_type(kind: fs::FileType) -> io::Result<FileType> {
     Ok(match kind {
         fs::FileType::RegularFile => FileType::Regular,

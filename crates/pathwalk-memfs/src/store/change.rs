@@ -47,7 +47,8 @@ impl Store {
         made.inspect_err(|_| self.space.give_node(pages))
     }
 
-    /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`, `ENOSPC`.
+    /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its
+    /// last one, `EMLINK`, `ENOSPC`.
     pub(crate) fn link(&self, node: NodeKey, dir: NodeKey, name: Name<'_>) -> Result<Held<'_>, Errno> {
         let inode = self.inode(node)?;
         let mut dir = self.inode(dir)?.lock_names()?;

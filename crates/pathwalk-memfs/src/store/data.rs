@@ -121,7 +121,8 @@ impl Store {
         Ok(self.attributes_of(inode))
     }
 
-    /// Sets the attribute bits of a file or directory: `EOPNOTSUPP` for bits that are not kept, and for what is neither.
+    /// Sets the attribute bits of a file or directory: `EOPNOTSUPP` for bits that are not kept, and
+    /// for what is neither.
     pub(crate) fn set_flags(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         if !KEPT_FLAGS.contains(flags) || !matches!(inode.kind(), FileType::Regular | FileType::Directory) {

@@ -220,7 +220,8 @@ impl Store {
         Ok(())
     }
 
-    /// Gives back the room of a name that was taken away beside others, or frees a node whose last name and last hold are gone.
+    /// Gives back the room of a name that was taken away beside others, or frees a node whose last
+    /// name and last hold are gone.
     fn free_if(&self, left: Left, inode: Inode<'_>) {
         match left {
             Left::Nothing => {}

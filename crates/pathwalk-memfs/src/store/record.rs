@@ -41,7 +41,8 @@ pub(crate) struct Record {
     count: AtomicU32,
     /// `st_mode`. The type is the same for as long as a node is in the slot.
     mode: AtomicU16,
-    /// Attribute bits that were set, and [`LISTED`] if the node has an access control list. Stored with the node's lock held.
+    /// Attribute bits that were set, and [`LISTED`] if the node has an access control list. Stored
+    /// with the node's lock held.
     marks: AtomicU8,
     /// Whether there is content, so that a node that never got any is made and freed without its lock. Set by whoever puts it there, and
     /// cleared by whoever frees the node, which nobody can ask about by then.
@@ -109,7 +110,7 @@ impl Record {
     }
 
     pub(super) fn set_listed(&self, listed: bool) {
-        self.marks.store(self.flags().bits() as u8 | u8::from(listed) * LISTED, Relaxed);
+        self.marks.store(self.flags().bits() as u8 | if listed { LISTED } else { 0 }, Relaxed);
     }
 
     /// The attribute bits.
@@ -119,7 +120,8 @@ impl Record {
 
     /// Sets those bits that are kept, and clears the others.
     pub(super) fn set_flags(&self, flags: StatxFlags) {
-        self.marks.store((flags & KEPT_FLAGS).bits() as u8 | u8::from(self.is_listed()) * LISTED, Relaxed);
+        let listed = self.marks.load(Relaxed) & LISTED;
+        self.marks.store((flags & KEPT_FLAGS).bits() as u8 | listed, Relaxed);
     }
 
     pub(crate) fn size(&self) -> u64 {

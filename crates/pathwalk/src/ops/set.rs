@@ -157,7 +157,8 @@ impl Core {
         self.inodes.changing(self.dentries.inode(node))
     }
 
-    /// `EPERM` for a file, which the caller has a pin on, that was said to grow only: also what is open already is not cut.
+    /// Refuses with `EPERM` to cut a file that may only grow, also through what was open before.
+    /// The caller has a pin on it.
     pub(crate) fn not_append_only(&self, node: DentryId) -> Result<(), Errno> {
         let of = self.known_snapshot(self.dentries.inode(node))?;
         if of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
