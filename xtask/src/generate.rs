@@ -2,14 +2,14 @@
 //!
 //! What is drawn follows from the seed alone. It is not known what is where, but there are habits, so that more than failures comes about:
 //! `a` and `b` are often directories, the other names files; the lower descriptors are often
-//! places, the upper ones open files. Now and then comes a scene: some steps that belong together.
+//! places, the upper ones open files. Now and then comes a sequence: some steps that belong together.
 //! One program in four has long names, many names or a deep tree; one in five has little room.
 
 mod draw;
 mod names;
 mod paths;
 pub(crate) mod rounds;
-mod scenes;
+mod sequences;
 
 use fastrand::Rng;
 use pathwalk::{AtFlags, OpenFlags};
@@ -54,7 +54,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     }
     while program.steps.len() < steps {
         if draw.one_in(30) {
-            program.steps.extend(draw.scene());
+            program.steps.extend(draw.sequence());
         } else {
             program.steps.push(draw.step());
         }

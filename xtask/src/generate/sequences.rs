@@ -1,4 +1,4 @@
-//! Short scenes: steps that belong together, so that what takes several of them comes about.
+//! Short sequences: steps that belong together, so that what takes several of them comes about.
 
 use pathwalk::{Access, AtFlags, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, Timestamp};
 
@@ -13,8 +13,8 @@ use crate::words::{Mode, Place, SLOTS, Slot, Text, Whence};
 const OWN: Slot = Slot(SLOTS as u8 - 1);
 
 impl Draw {
-    /// Draws a scene.
-    pub(super) fn scene(&mut self) -> Vec<Step> {
+    /// Draws a sequence.
+    pub(super) fn sequence(&mut self) -> Vec<Step> {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
         let path = paths::plain(&mut self.rng, &self.names, Wish::Any);
         match self.rng.u8(..5) {
