@@ -43,7 +43,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let names = Names::drawn(&mut rng);
     let settings = settings(&mut rng, &names);
     let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
-    draw.cast(settings.contains(Settings::FEW_PAGES));
+    draw.cast();
     let prologue = steps.min(PROLOGUE);
     let mut program = Program { settings, steps: draw.layout() };
     program.steps.extend((0..prologue).map(|_| draw.prologue()));
@@ -106,9 +106,8 @@ struct Draw {
 }
 
 impl Draw {
-    fn cast(&mut self, has_few_pages: bool) {
-        // What a write that finds no room took can be given back only by these.
-        let all: Vec<Actor> = cast::everybody().filter(|actor| !has_few_pages || actor.may_look_as_root()).collect();
+    fn cast(&mut self) {
+        let all: Vec<Actor> = cast::everybody().collect();
         self.actors = vec![cast::ROOT];
         for _ in 0..self.rng.usize(2..6) {
             self.actors.push(all[self.rng.usize(..all.len())]);

@@ -1,13 +1,14 @@
 //! Reaching a node beneath the root, and never anything else.
 //!
-//! Invariant: every descriptor comes from `openat2(2)` beneath the root's, with no links followed. One single name below such a
-//! descriptor may then be looked at by calls that know no `RESOLVE_BENEATH`: without following a link it cannot lead out.
+//! Invariant: every descriptor comes from `openat2(2)` beneath the root's, with no links followed,
+//! or from such a descriptor. One single name below such a descriptor may then be looked at by
+//! calls that know no `RESOLVE_BENEATH`: without following a link it cannot lead out.
 //!
 //! What it does not do: keep descriptors to look up names. A directory's descriptor stays with the directory when that is moved out of the
 //! root, and would go on answering from there. (What is open to be read stays open, as it does anywhere.)
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use pathwalk::limits::{LINK_MAX, PATH_MAX};
@@ -23,6 +24,12 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLI
 
 /// A place only: no right to read, no effect on what is opened, a link is opened itself.
 const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Where the kernel shows the descriptors of the thread that looks.
+const OWN_DESCRIPTORS: &CStr = c"/proc/thread-self/fd";
+
+/// Type of `/proc`. Source: `linux/magic.h`.
+const PROC_MAGIC: u32 = 0x9fa0;
 
 /// The directory that everything is beneath.
 #[derive(Debug)]
@@ -106,6 +113,20 @@ impl Reached {
     /// The node's name below the descriptor, or `None` where the descriptor is the node.
     pub(crate) fn name(&self) -> Option<Name<'_>> {
         Name::new(&self.name).ok()
+    }
+
+    /// Opens the node that the descriptor is, which is no link, in another way: by the descriptor,
+    /// not by its name, so it is the same node.
+    ///
+    /// `EAGAIN` where no `/proc` is mounted.
+    pub(crate) fn open_again(&self, flags: OFlags) -> io::Result<OwnedFd> {
+        let descriptors = fs::open(OWN_DESCRIPTORS, PLACE | OFlags::DIRECTORY, Mode::empty()).map_err(|_| io::Errno::AGAIN)?;
+        if fs::fstatfs(&descriptors)?.f_type as u32 != PROC_MAGIC {
+            return Err(io::Errno::AGAIN);
+        }
+        let name = self.fd.as_raw_fd().to_string();
+        // The name is a link that leads to the descriptor's node, whatever the path says.
+        retry_on_intr(|| fs::openat(&descriptors, name.as_str(), flags.difference(OFlags::NOFOLLOW), Mode::empty()))
     }
 
     /// What it is. Triggers no automount.

@@ -36,13 +36,14 @@ pub enum Descriptors {
 /// How long it may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// As long as it takes.
+    /// As long as it takes, for the holder of a lease, too.
     ForHost,
     /// `EAGAIN` where the kernel does not have it all in its caches. Linux 5.12; always `EAGAIN` before.
     Never,
 }
 
-/// Neither waits for the other end of a pipe, nor becomes somebody's terminal, should the node be another by now.
+/// Neither waits for the other end of a pipe, nor becomes the terminal of this process, should the
+/// node be another by now. Nor does it wait for the holder of a lease: see [`Open::after_lease`].
 pub(crate) const TO_READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
@@ -85,7 +86,10 @@ impl Open {
     fn verified(&self, wait: Wait) -> Result<OwnedFd, Errno> {
         let resolve = if wait == Wait::Never { ResolveFlags::CACHED } else { ResolveFlags::empty() };
         let path = self.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
-        let opened = self.root.open_below(&path, TO_READ, resolve);
+        let opened = match self.root.open_below(&path, TO_READ, resolve) {
+            Err(io::Errno::AGAIN) if wait == Wait::ForHost => self.after_lease(&path),
+            opened => opened,
+        };
         let fd = opened.map_err(|error| match error {
             // What does not know the flag takes it for a mistake.
             io::Errno::INVAL if wait == Wait::Never => Errno::EAGAIN,
@@ -95,6 +99,16 @@ impl Open {
         let reached = Reached::itself(fd);
         let found = key::of(&reached.stat().map_err(host)?)?;
         if found == self.node { Ok(reached.into_fd()) } else { Err(Errno::ESTALE) }
+    }
+
+    /// Opens a file of which another process has a lease: waits until that gives it back. What is
+    /// no regular file by now is not waited for.
+    fn after_lease(&self, path: &[u8]) -> io::Result<OwnedFd> {
+        let place = self.root.reach(path)?;
+        match FileType::from_mode(place.stat()?.stx_mode.into()) {
+            Some(FileType::Regular) => place.open_again(TO_READ.difference(OFlags::NONBLOCK)),
+            _ => Err(io::Errno::AGAIN),
+        }
     }
 
     /// An entry of the host as the engine wants it. The kernel's own cookies lie behind those of `.` and `..`.

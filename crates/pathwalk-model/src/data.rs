@@ -154,12 +154,13 @@ impl Call<'_> {
         }
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
         let end = self.room_up_to(self.state.node(file.node), start, start + bytes.len() as u64);
+        self.clear_suid_and_sgid(file.node);
+        let node = self.state.node_mut(file.node);
+        // Also where nothing finds room.
+        node.modified = Stamp::Clock;
         if end == start {
             return Err(Errno::ENOSPC);
         }
-        self.clear_suid_and_sgid(file.node);
-        let node = self.state.node_mut(file.node);
-        node.modified = Stamp::Clock;
         let length = (end - start) as usize;
         if let Body::File { data, pages, .. } = &mut node.body {
             pages.extend(start / PAGE..end.div_ceil(PAGE));

@@ -1,7 +1,6 @@
 //! What may be used up: nodes and pages. Both are counted when there is a limit.
 //!
-//! A write that finds no room changes nothing: in Linux it has moved the times and taken suid and
-//! sgid bits away by then.
+//! A write that finds no room has moved the times and taken suid and sgid bits away by then.
 //!
 //! Source: `shmem_reserve_inode`, `shmem_link`, `shmem_inode_acct_blocks`, `shmem_symlink` of
 //! Linux.

@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, openat2};
 use tokio::fs;
 
 use crate::file::Content;
-use crate::site::INDEX;
+use crate::request_path::index_of;
 use crate::{Opened, Refused};
 
 /// `tokio::fs`, each call on a thread that may block: the path with all links resolved has to lie beneath the root, else it is `Forbidden`.
@@ -36,7 +36,7 @@ impl TokioFs {
         if let Some(opened) = self.regular(&path).await? {
             return Ok(opened);
         }
-        self.regular(&path.join(OsStr::from_bytes(INDEX))).await?.ok_or(Refused::Forbidden)
+        self.regular(&self.root.join(relative(&index_of(names)))).await?.ok_or(Refused::Forbidden)
     }
 
     async fn regular(&self, path: &Path) -> Result<Option<Opened>, Refused> {
@@ -75,10 +75,10 @@ impl OneHop {
 
     /// Opens a file, or the index of a directory, and reads it if it is short.
     pub async fn open(&self, names: &[Vec<u8>]) -> Result<Opened, Refused> {
-        let (root, path) = (Arc::clone(&self.root), relative(names));
+        let (root, path, index) = (Arc::clone(&self.root), relative(names), relative(&index_of(names)));
         tokio::task::spawn_blocking(move || match read_below(&root, &path)? {
             Some(opened) => Ok(opened),
-            None => read_below(&root, &path.join(OsStr::from_bytes(INDEX)))?.ok_or(Refused::Forbidden),
+            None => read_below(&root, &index)?.ok_or(Refused::Forbidden),
         })
         .await
         .unwrap_or(Err(Refused::Failed))

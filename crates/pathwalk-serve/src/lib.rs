@@ -4,12 +4,14 @@
 mod answer;
 mod by_hand;
 mod file;
+mod limits;
 mod request_path;
 mod serve;
 mod site;
 
 pub use by_hand::{OneHop, TokioFs};
 pub use file::{Opened, Refused};
+pub use limits::Limits;
 pub use request_path::segments;
 pub use serve::serve;
 pub use site::{Served, Site};

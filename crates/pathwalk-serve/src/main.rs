@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 use pathwalk::Credentials;
-use pathwalk_serve::{OneHop, Served, Site, TokioFs, serve};
+use pathwalk_serve::{Limits, OneHop, Served, Site, TokioFs, serve};
 use tokio::net::TcpListener;
 
 const EXAMPLES: &str = "\
@@ -35,6 +36,12 @@ struct Args {
     /// Budget of the caches in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     budget: u64,
+    /// How many connections there may be at once; the next ones wait
+    #[arg(long, value_name = "COUNT", default_value_t = Limits::default().connections, value_parser = clap::value_parser!(u32).range(1..))]
+    connections: u32,
+    /// Seconds after which a client that sends no request, or takes no answer, is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    patience: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
@@ -54,13 +61,15 @@ fn main() -> anyhow::Result<()> {
         With::TokioFs => Served::TokioFs(TokioFs::new(&args.root)?),
         With::OneHop => Served::OneHop(OneHop::new(&args.root)?),
     };
+    let patience = Duration::from_secs(args.patience);
+    let limits = Limits { head: patience, stall: patience, connections: args.connections };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting the runtime")?;
     runtime.block_on(async {
         let listener = TcpListener::bind(args.listen).await.with_context(|| format!("listening on {}", args.listen))?;
         let address = listener.local_addr().context("asking for the address")?;
         // Whoever reads it knows from then on that it listens; that nobody reads it is no error.
         _ = writeln!(std::io::stdout(), "http://{address}");
-        serve(listener, served).await;
+        serve(listener, served, limits).await;
         Ok(())
     })
 }

@@ -3,8 +3,11 @@
 use percent_encoding::percent_decode_str;
 
 use crate::Refused;
+use crate::site::INDEX;
 
-/// The names that a request's path goes through, decoded: empty ones and `.` are left out, an encoded slash separates like any other.
+/// The names that a request's path goes through, decoded: empty ones and `.` are left out, an
+/// encoded slash separates like any other. Of a path that ends in a slash or in `.`, which only a
+/// directory can, the last name is empty.
 ///
 /// `Forbidden` for `..`, wherever it leads: browsers take it out themselves, so who sends it wants to see what is above. `Absent` for a NUL, which no
 /// name has.
@@ -13,9 +16,20 @@ pub fn segments(path: &str) -> Result<Vec<Vec<u8>>, Refused> {
     if decoded.contains(&0) {
         return Err(Refused::Absent);
     }
-    let names = decoded.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
+    let is_nothing = |name: &&[u8]| matches!(*name, b"" | b".");
+    let mut names = decoded.split(|byte| *byte == b'/');
     let refused = |name: &[u8]| if name == b".." { Err(Refused::Forbidden) } else { Ok(name.to_vec()) };
-    names.map(refused).collect()
+    let mut found: Vec<Vec<u8>> = names.clone().filter(|name| !is_nothing(name)).map(refused).collect::<Result<_, _>>()?;
+    if !found.is_empty() && names.next_back().as_ref().is_some_and(is_nothing) {
+        found.push(Vec::new());
+    }
+    Ok(found)
+}
+
+/// The names of the index in the directory that these lead to.
+pub(crate) fn index_of(names: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let directory = names.iter().filter(|name| !name.is_empty()).cloned();
+    directory.chain([INDEX.to_vec()]).collect()
 }
 
 #[cfg(test)]
@@ -25,7 +39,12 @@ mod tests {
     #[test]
     fn names_are_decoded_and_nothing_leads_up() {
         let names = |path| segments(path).map(|names| names.join(&b'|'));
-        assert_eq!(names("/a%20b//./c%2Fd/"), Ok(b"a b|c|d".to_vec()));
+        assert_eq!(names("/a%20b//./c%2Fd/"), Ok(b"a b|c|d|".to_vec()));
+        assert_eq!(
+            (names("/a/."), names("/a//"), names("/a/./b")),
+            (Ok(b"a|".to_vec()), Ok(b"a|".to_vec()), Ok(b"a|b".to_vec()))
+        );
+        assert_eq!((names("//"), names("/.")), (Ok(Vec::new()), Ok(Vec::new())));
         assert_eq!(names("/"), Ok(Vec::new()));
         assert_eq!(names("/%ff/%zz"), Ok(b"\xff|%zz".to_vec()));
         assert_eq!(names("/..."), Ok(b"...".to_vec()));

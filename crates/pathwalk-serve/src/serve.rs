@@ -1,21 +1,36 @@
-//! The listener: a task for each connection.
+//! The listener: a task for each connection, up to a limit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
-use crate::Served;
-use crate::answer::answer;
+use crate::answer::{AT_ONCE, answer};
+use crate::limits::Taken;
+use crate::{Limits, Served};
+
+/// Bytes that the kernel may keep of what a client has not taken yet; it takes twice as much for
+/// what it needs itself. A small one also shows sooner that the client takes something.
+const SEND_BUFFER: usize = 256 << 10;
 
 /// How long to wait when no connection can be taken, for want of descriptors.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// Serves for ever.
-pub async fn serve(listener: TcpListener, served: Served) {
+/// Serves for ever, within the limits.
+pub async fn serve(listener: TcpListener, served: Served, limits: Limits) {
+    // Connections take over the listener's. That it cannot be set costs memory, and no more.
+    _ = set_socket_send_buffer_size(&listener, SEND_BUFFER);
+    let places = Arc::new(Semaphore::new((limits.connections.max(1) as usize).min(Semaphore::MAX_PERMITS)));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(AT_ONCE as usize);
     loop {
+        // Connections that find no place wait in the listener's queue.
+        let Ok(place) = places.clone().acquire_owned().await else { return };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -26,11 +41,12 @@ pub async fn serve(listener: TcpListener, served: Served) {
         };
         // Answers are short; without it the last segment of one waits for the other side.
         _ = stream.set_nodelay(true);
-        let served = served.clone();
+        let (served, http) = (served.clone(), http.clone());
         tokio::spawn(async move {
+            let _place = place;
             let service = service_fn(|request| answer(&served, request));
             // That the other side goes away, or speaks no HTTP, is its own affair.
-            _ = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), service).await;
+            _ = http.serve_connection(TokioIo::new(Taken::new(stream, limits.stall)), service).await;
         });
     }
 }

@@ -9,6 +9,7 @@ use pathwalk_hostfs::HostFs;
 use pathwalk_ring::{AsyncContext, Place, Pool};
 
 use crate::file::Content;
+use crate::request_path::index_of;
 use crate::{OneHop, Opened, Refused, TokioFs};
 
 /// What is asked for where a directory is.
@@ -76,10 +77,7 @@ impl Site {
         let file = self.file(names).await?;
         let (file, length) = match self.regular(file).await? {
             Some(found) => found,
-            None => {
-                let index = [names, &[INDEX.to_vec()]].concat();
-                self.regular(self.file(&index).await?).await?.ok_or(Refused::Forbidden)?
-            }
+            None => self.regular(self.file(&index_of(names)).await?).await?.ok_or(Refused::Forbidden)?,
         };
         Ok(Opened { length, content: Content::Pathwalk(self.vfs.clone(), file) })
     }
@@ -104,6 +102,8 @@ impl Site {
                 return Err(Errno::ELOOP);
             }
         }
+        // A slash behind it asks for a directory.
+        let last = if last.is_empty() { b".".as_slice() } else { last };
         self.vfs.open(Place::new(At::Handle(&at), last), to_read.into()).await
     }
 

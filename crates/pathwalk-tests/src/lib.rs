@@ -1,10 +1,12 @@
 //! What tests over several faces of pathwalk share. The tests themselves are in `tests/`.
 
 pub mod failing;
+mod lease;
 pub mod place;
 mod skip;
 pub mod tree;
 
+pub use lease::Lease;
 pub use skip::{SKIPPED, skipped};
 
 /// The example in the project's README, as a test.

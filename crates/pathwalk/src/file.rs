@@ -20,9 +20,8 @@ use crate::sync::Mutex;
 /// exclude each other, those at an offset do not. Every operation blocks while the file system
 /// answers. Suid and sgid bits that writing takes away are taken by the rights of its opener.
 /// One call reads or writes at most [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has
-/// changed nothing, as far as the file system knows beforehand that it will
-/// ([`OpenFile::check_write`]): on Linux one that finds no room has moved the times and taken the
-/// bits away.
+/// changed nothing, but for `ENOSPC`: as on Linux, it may have moved the times and taken the bits
+/// away.
 pub struct File {
     handle: Handle,
     /// None: it is a place only, as by `O_PATH`.

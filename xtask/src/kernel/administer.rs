@@ -10,7 +10,7 @@ use rustix::io::{self, ReadWriteFlags};
 use super::Stage;
 use super::calls::{answered, c_path, look, open_flags};
 use super::tree::file_type;
-use crate::cast::{Actor, sets_to_look};
+use crate::cast::Actor;
 use crate::composite::changes;
 use crate::listing::{self, Directory, Entry, Repeats};
 use crate::op::Op;
@@ -116,31 +116,6 @@ pub(super) fn try_read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) ->
         Err(io::Errno::OPNOTSUPP) => io::pread(fd, buffer, offset),
         tried => tried,
     }
-}
-
-/// Writes. If that finds no room, gives mode and times back: the kernel has changed them by then,
-/// the engine has not.
-pub(super) fn or_undone(
-    actor: Actor,
-    fd: BorrowedFd<'_>,
-    write: impl FnOnce(BorrowedFd<'_>) -> io::Result<usize>,
-) -> io::Result<usize> {
-    let before = fs::fstat(fd)?;
-    let written = write(fd);
-    if written == Err(io::Errno::NOSPC) && actor.may_look_as_root() {
-        let [to_look, own] = [sets_to_look(), actor.sets()];
-        rustix::thread::set_capabilities(None, to_look)?;
-        let flags = fs::ioctl_getflags(fd)?;
-        fs::ioctl_setflags(fd, fs::IFlags::empty())?;
-        fs::fchmod(fd, Mode::from_raw_mode(before.st_mode & 0o7777))?;
-        let time = |seconds, nanoseconds: u64| fs::Timespec { tv_sec: seconds, tv_nsec: nanoseconds as i64 };
-        let last_access = time(before.st_atime, before.st_atime_nsec);
-        let last_modification = time(before.st_mtime, before.st_mtime_nsec);
-        fs::futimens(fd, &fs::Timestamps { last_access, last_modification })?;
-        fs::ioctl_setflags(fd, flags)?;
-        rustix::thread::set_capabilities(None, own)?;
-    }
-    written
 }
 
 impl Stage {

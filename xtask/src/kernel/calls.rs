@@ -104,24 +104,18 @@ impl Stage {
             Op::SetFlags { at: of, set, flags } => administer::set_flags(at(of), &of.path.0, *set, *flags).map(done),
             Op::TryOpen { at: of, flags, mode } => administer::try_open(at(of), &of.path.0, *flags, mode.0).map(Answer::Node),
             Op::Statfs { path } => fs::statfs(&path.0).map(|found| Answer::Number(found.f_namelen as u64)),
-            _ => self.data(actor, op),
+            _ => self.data(op),
         }
     }
 
     /// Operations on what is open.
-    fn data(&self, actor: Actor, op: &Op) -> io::Result<Answer> {
+    fn data(&self, op: &Op) -> io::Result<Answer> {
         match *op {
             Op::Read { slot, size } => read(size, |buffer| io::read(self.fd(slot), buffer)),
             Op::ReadAt { slot, size, offset } => read(size, |buffer| io::pread(self.fd(slot), buffer, offset)),
             Op::TryReadAt { slot, size, offset } => read(size, |buffer| administer::try_read_at(self.fd(slot), buffer, offset)),
-            Op::Write { slot, byte, size } => {
-                let data = vec![byte; size as usize];
-                administer::or_undone(actor, self.fd(slot), |fd| io::write(fd, &data)).map(number)
-            }
-            Op::WriteAt { slot, byte, size, offset } => {
-                let data = vec![byte; size as usize];
-                administer::or_undone(actor, self.fd(slot), |fd| io::pwrite(fd, &data, offset)).map(number)
-            }
+            Op::Write { slot, byte, size } => io::write(self.fd(slot), &vec![byte; size as usize]).map(number),
+            Op::WriteAt { slot, byte, size, offset } => io::pwrite(self.fd(slot), &vec![byte; size as usize], offset).map(number),
             Op::Seek { slot, whence, by } => {
                 let kind = look(self.fd(slot), b"", AtFlags::EMPTY_PATH)?.kind;
                 if !outcome::may_seek(kind, whence) {

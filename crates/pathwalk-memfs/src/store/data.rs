@@ -60,8 +60,9 @@ impl Store {
         Ok(all)
     }
 
-    /// Writes as far as there is room: `ENOSPC` where there is none for the first byte, `EFBIG` at and behind the greatest size.
-    /// Moves `mtime` and `ctime` if it wrote something.
+    /// Writes as far as there is room: `ENOSPC` where there is none for the first byte, `EFBIG` at
+    /// and behind the greatest size. Moves `mtime` and `ctime` if there was something to write,
+    /// also where it found no room, as a tmpfs does.
     pub(crate) fn write(&self, node: NodeKey, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;
@@ -78,6 +79,7 @@ impl Store {
         let after = pages.count();
         if bytes == 0 {
             file.tidy(&self.ledger);
+            file.change(|record| record.touch(now()));
             return Err(Errno::ENOSPC);
         }
         self.ledger.charge((after - before) * PAGE_BYTES);
@@ -90,16 +92,14 @@ impl Store {
         Ok(Written { bytes, end })
     }
 
-    /// Says what a write would fail with now.
+    /// Says what a write fails with before it changes anything: `EFBIG`, and not `ENOSPC`, as on a
+    /// tmpfs.
     pub(crate) fn check_write(&self, node: NodeKey, length: usize, at: WriteAt) -> Result<(), Errno> {
         let inode = self.inode(node)?;
-        let pages = inode.pages()?;
+        inode.check_data()?;
+        let _file = inode.lock_shared();
         let offset = inode.offset_of(at);
-        if length == 0 {
-            return Ok(());
-        }
-        reach(offset)?;
-        if pages.has(offset) || self.space.pages.has_room() { Ok(()) } else { Err(Errno::ENOSPC) }
+        if length == 0 { Ok(()) } else { reach(offset).map(drop) }
     }
 
     /// Sets attributes, all or none. A smaller size lets go of the pages behind it, a greater one makes a hole.

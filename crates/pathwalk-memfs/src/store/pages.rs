@@ -29,11 +29,6 @@ impl Pages {
         self.0.len() as u64
     }
 
-    /// Whether the byte at `offset` is in a page, and in no hole.
-    pub(crate) fn has(&self, offset: u64) -> bool {
-        self.0.contains_key(&(offset / PAGE))
-    }
-
     /// Fills the buffer from `offset` on.
     pub(crate) fn read(&self, buffer: &mut [u8], offset: u64) {
         if buffer.is_empty() {

@@ -58,11 +58,6 @@ impl Quota {
         self.used.fetch_update(Relaxed, Relaxed, fits).map(drop).map_err(|_| Errno::ENOSPC)
     }
 
-    /// Whether one more would be given now.
-    pub(crate) fn has_room(&self) -> bool {
-        self.limit.is_none_or(|limit| self.used() < limit)
-    }
-
     pub(crate) fn take_if_limited(&self) -> Result<(), Errno> {
         if self.limit.is_some() { self.take(1) } else { Ok(()) }
     }

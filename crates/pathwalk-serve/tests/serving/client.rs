@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use pathwalk::Credentials;
-use pathwalk_serve::{OneHop, Served, Site, TokioFs, serve};
+use pathwalk_serve::{Limits, OneHop, Served, Site, TokioFs, serve};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -56,10 +56,14 @@ impl Answer {
 
 impl Server {
     pub(crate) fn start(served: Served) -> Server {
+        Server::within(served, Limits::default())
+    }
+
+    pub(crate) fn within(served: Served, limits: Limits) -> Server {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        runtime.spawn(serve(listener, served));
+        runtime.spawn(serve(listener, served, limits));
         Server { address, _runtime: runtime }
     }
 

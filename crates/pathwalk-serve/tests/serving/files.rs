@@ -20,7 +20,9 @@ fn files_are_served_as_they_are() {
             assert_eq!(page.header("content-length"), Some("11"));
             assert_eq!(server.get("/way").text(), "<p>page</p>", "a link within");
             assert_eq!(server.get("//a/./with%20space.txt?query=1").text(), "spaced");
-            assert_eq!(server.get("/docs/").text(), "index");
+            for target in ["/docs", "/docs/", "/docs/.", "/docs//"] {
+                assert_eq!(server.get(target).text(), "index", "{with:?}: {target}");
+            }
             let empty = server.get("/empty.css");
             assert_eq!((empty.status, empty.body.len(), empty.header("content-type")), (200, 0, Some("text/css; charset=utf-8")));
             assert!(server.get("/large.bin").body == large, "{with:?}: a file that is sent in pieces");
@@ -49,9 +51,18 @@ fn what_cannot_be_served_is_told_why() {
     let long = format!("/{}", "x".repeat(300));
     for with in With::ALL {
         let server = world.serve(with);
-        for (target, status) in
-            [("/none", 404), ("/a/b/page.html/x", 404), ("/a%00", 404), (&long, 404), ("/a", 404), ("/pipe", 403), ("/../x", 403)]
-        {
+        for (target, status) in [
+            ("/none", 404),
+            ("/a/b/page.html/x", 404),
+            ("/a/b/page.html/", 404),
+            ("/a/b/page.html/.", 404),
+            ("/way/", 404),
+            ("/a%00", 404),
+            (&long, 404),
+            ("/a", 404),
+            ("/pipe", 403),
+            ("/../x", 403),
+        ] {
             assert_eq!(server.get(target).status, status, "{with:?}: {target}");
         }
         let post = server.ask("POST", "/docs/");

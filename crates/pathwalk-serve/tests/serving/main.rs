@@ -2,5 +2,6 @@
 
 mod client;
 mod files;
+mod limits;
 mod outside;
 mod storm;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pathwalk::{At, Context, Credentials, OpenFlags, RenameFlags, Vfs};
+use pathwalk::{At, Context, Credentials, OpenFlags, OpenHow, RenameFlags, Vfs};
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::Pool;
 use pathwalk_serve::{Served, Site};
@@ -123,6 +123,34 @@ fn nothing_from_outside_is_served_in_a_storm_of_renames() {
     let [refused, served] = counts.into_iter().map(Result::unwrap).fold([0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
     println!("{served} served, {refused} refused, beside {renames} renames");
     assert!(served > 0 && refused > 0 && renames > 0);
+}
+
+/// Below the root of a `Vfs` the names are gone one by one.
+#[test]
+fn a_slash_asks_for_a_directory_there_as_well() {
+    let context = world();
+    let mut file = context.open(At::Cwd, "/www/g/index.html", &making()).unwrap();
+    assert_eq!(file.write(b"index"), Ok(5));
+    file = context.open(At::Cwd, "/www/index.html", &making()).unwrap();
+    assert_eq!(file.write(b"top"), Ok(3));
+    let server = site(&context);
+    for (target, status) in [
+        ("/page/", 404),
+        ("/d/page/.", 404),
+        ("/d/", 404),
+        ("/root/", 403),
+        ("/g/page", 200),
+        ("/g/", 200),
+        ("/g/.", 200),
+        ("/", 200),
+    ] {
+        assert_eq!(server.get(target).status, status, "{target}");
+    }
+    assert_eq!((server.get("/g//").text(), server.get("/").text()), ("index", "top"));
+}
+
+fn making() -> OpenHow {
+    OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o644, ..OpenHow::default() }
 }
 
 /// That there is something to fear: whoever follows such a link while its directory is outside gets there, root or not.

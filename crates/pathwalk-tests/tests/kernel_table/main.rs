@@ -178,7 +178,8 @@ fn switches_of_the_mount() {
                 continue;
             }
             let vfs = build(place, like_the_kernel().mount_flags(ours), Options::default(), &tree);
-            let askers = some(place.users, &[ROOT, BARE_ROOT, OTHER]);
+            let read_only = ours == MountFlags::READ_ONLY;
+            let askers = if read_only { everybody(place.users) } else { some(place.users, &[ROOT, BARE_ROOT, OTHER]) };
             Table { place, vfs: &vfs, askers, starts: vec![Start::cwd("/")], paths: paths.clone() }.check();
         }
     });

@@ -89,9 +89,10 @@ pub trait OpenFile: Send + Sync {
         Err(Errno::EINVAL)
     }
 
-    /// Says whether a write of so many bytes, at least one, would write any of them now: the error
-    /// that [`write_at`](Self::write_at) would fail with. Changes nothing. Asked before a write
-    /// that takes suid and sgid bits away, so that one that fails leaves them. Source:
+    /// Returns the error with which [`write_at`](Self::write_at) of so many bytes would fail now
+    /// and change nothing: `EFBIG`. Asked before a write that takes suid and sgid bits away, so
+    /// that they stay. Of other errors the bits are gone already, `ENOSPC` among them, as on Linux;
+    /// a file system that knows those beforehand may return them here. Source:
     /// `generic_write_checks` of Linux.
     fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
         let _ = (length, at);

@@ -178,7 +178,7 @@ impl Core {
     }
 
     /// Takes suid and sgid away from a file that `who` is about to write to, where they may not be
-    /// kept. `check` is asked first whether the write can be: one that fails has changed nothing.
+    /// kept. `check` is asked first what the write would fail with and change nothing.
     ///
     /// The bits go before the data come, so that new data never run with the owner's rights. They
     /// are not given back if the write fails after all: some of it may have been written.

@@ -1,8 +1,9 @@
-//! Limits of bytes and nodes: what finds no room has changed nothing, and what goes gives its room back.
+//! Limits of bytes and nodes: what finds no room has changed nothing but a file's times, and what
+//! goes gives its room back.
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Attributes, Errno, FileSystem, NewKind, StatFs, WriteAt, Written};
+use pathwalk::{Attributes, Errno, FileSystem, NewKind, SetAttributes, StatFs, Timestamp, WriteAt, Written};
 use proptest::prelude::*;
 
 use super::{errno, key, name, new, open};
@@ -52,7 +53,8 @@ fn a_write_ends_where_room_ends() {
     let full = fs.stat("f").unwrap();
     assert_eq!((full.size, full.blocks), (4 * PAGE, 32));
     assert_eq!(f.write_at(b"x", WriteAt::End), Err(Errno::ENOSPC));
-    assert_eq!((fs.stat("f").unwrap(), fs.usage().pages), (full, PAGES));
+    let after = fs.stat("f").unwrap();
+    assert_eq!((Attributes { mtime: full.mtime, ctime: full.ctime, ..after }, fs.usage().pages), (full, PAGES));
     assert_eq!(f.write_at(&[3; 20], WriteAt::Offset(0)), Ok(Written { bytes: 20, end: 20 }), "where a page is there is room");
     assert_eq!(errno(fs.write("f", 4 * PAGE - 1, b"xy")), Errno::ENOSPC);
     fs.unlink("g").unwrap();
@@ -178,28 +180,38 @@ fn each_name_but_the_first_counts() {
     assert_eq!(fs.statfs().unwrap().files_free, 1);
 }
 
-/// A file of one page behind a hole, and so many pages of room.
-fn with_room(free: u64) -> MemFs {
+/// A file of one page behind a hole, where nothing finds room.
+fn full() -> MemFs {
     let fs = small();
     fs.file("f", 0o644).unwrap();
     fs.write("f", PAGE, b"x").unwrap();
     fs.file("filler", 0o644).unwrap();
-    fs.write("filler", 0, &vec![1; ((PAGES - 1 - free) * PAGE) as usize]).unwrap();
+    fs.write("filler", 0, &vec![1; ((PAGES - 1) * PAGE) as usize]).unwrap();
     fs
 }
 
 #[test]
-fn what_a_write_would_fail_with_is_told_beforehand() {
+fn what_a_write_fails_with_before_it_changes_anything_is_told() {
     const MAX: u64 = i64::MAX as u64;
     let offsets = [0, PAGE, 2 * PAGE, MAX - 1, MAX, u64::MAX].map(WriteAt::Offset);
     for at in offsets.into_iter().chain([WriteAt::End]) {
-        for (free, data) in [(0, &b""[..]), (0, b"yz"), (1, b""), (1, b"yz")] {
-            let fs = with_room(free);
+        for data in [&b""[..], b"yz"] {
+            let fs = full();
+            let then = SetAttributes { mtime: Some(Timestamp::default()), ..SetAttributes::default() };
+            fs.set_attributes(fs.key("f").unwrap(), &then).unwrap();
             let (before, file) = (fs.stat("f").unwrap(), open(&fs, "f"));
             let told = file.check_write(data.len(), at);
-            assert_eq!((fs.stat("f").unwrap(), fs.usage().pages), (before, PAGES - free), "{at:?}");
-            assert_eq!(file.write_at(data, at).map(drop), told, "{} bytes at {at:?} with {free} free", data.len());
-            assert!(told.is_ok() || fs.stat("f").unwrap() == before, "{at:?}");
+            assert_eq!((fs.stat("f").unwrap(), fs.usage().pages), (before, PAGES), "{at:?}");
+            let wrote = file.write_at(data, at).map(drop);
+            let same = Attributes { mtime: before.mtime, ctime: before.ctime, ..fs.stat("f").unwrap() } == before;
+            match (told, wrote) {
+                (Err(_), wrote) => assert_eq!((wrote, fs.stat("f").unwrap()), (told, before), "{at:?}"),
+                // The times move.
+                (Ok(()), Err(errno)) => {
+                    assert_eq!((errno, same, fs.stat("f").unwrap().mtime == before.mtime), (Errno::ENOSPC, true, false))
+                }
+                (Ok(()), Ok(())) => {}
+            }
         }
     }
 }

@@ -1,0 +1,58 @@
+//! Opening a file under a lease waits for its holder, as `open(2)` does, unless the caches alone
+//! are asked.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use pathwalk::{At, Context, Credentials, Errno, OpenFlags, OpenHow, Resolve, Vfs};
+use pathwalk_hostfs::{Descriptors, HostFs};
+use pathwalk_tests::{Lease, skipped};
+
+const READ: OpenHow = OpenHow { flags: OpenFlags::READ, mode: 0, resolve: Resolve::empty() };
+
+/// A file, and who asks for it. `None`, and said so, where there are no leases.
+fn leased(dir: &Path, descriptors: Descriptors) -> Option<(Lease, Context)> {
+    let path = dir.join("f");
+    fs::write(&path, "before").unwrap();
+    let lease = Lease::take(&path).inspect_err(|error| skipped("opening under a lease", &format!("no lease here ({error})")));
+    let host = HostFs::open(dir).unwrap().with_descriptors(descriptors);
+    let context = Vfs::builder().build(host).unwrap().context(Credentials::root());
+    context.stat("/f").unwrap();
+    Some((lease.ok()?, context))
+}
+
+#[test]
+fn an_open_waits_for_the_holder() {
+    for descriptors in [Descriptors::AtOpen, Descriptors::AtFirstUse] {
+        let dir = tempfile::tempdir().unwrap();
+        let Some((lease, context)) = leased(dir.path(), descriptors) else { return };
+        let holder = thread::spawn(move || lease.hand_over(b"after!"));
+        let mut text = [0; 6];
+        let read = context.open(At::Cwd, "/f", &READ).and_then(|file| file.read(&mut text));
+        assert_eq!((read, &text), (Ok(6), b"after!"), "{descriptors:?}");
+        holder.join().unwrap().unwrap();
+    }
+}
+
+#[test]
+fn the_caches_alone_do_not_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((lease, context)) = leased(dir.path(), Descriptors::AtOpen) else { return };
+    let cached = OpenHow { resolve: Resolve::CACHED, ..READ };
+    assert_eq!(context.open(At::Cwd, "/f", &cached).map(drop), Err(Errno::EAGAIN));
+    drop(lease);
+    assert!(context.open(At::Cwd, "/f", &READ).is_ok());
+}
+
+/// What has the name of a file by now is not opened, be it a pipe that nothing writes to.
+#[test]
+fn a_pipe_in_its_place_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((lease, context)) = leased(dir.path(), Descriptors::AtOpen) else { return };
+    fs::rename(dir.path().join("f"), dir.path().join("other")).unwrap();
+    let node = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("f"), node, rustix::fs::Mode::RUSR, 0).unwrap();
+    assert_eq!(context.open(At::Cwd, "/f", &READ).map(drop), Err(Errno::ESTALE));
+    drop(lease);
+}
