@@ -7,7 +7,6 @@ use pathwalk::{Access, AclState, Attributes, Errno, FileType, NodeKey};
 
 use super::Store;
 use super::ledger::allocation;
-use super::record::now;
 
 /// The entries of a list.
 pub(crate) struct List(Box<[AclEntry]>);
@@ -39,7 +38,7 @@ impl Store {
         locked.change(|record| {
             record.set_mode(mode_of(entries, record.mode()));
             record.listed.store(list.is_some(), Relaxed);
-            record.touch_ctime(now());
+            record.touch_ctime(self.now());
         });
         locked.guarded.acl = list;
         Ok(())
