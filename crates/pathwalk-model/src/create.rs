@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::errno::{Errno, Result};
 use crate::flags::Capabilities;
-use crate::node::{Body, Id, Node, ROOT, Special, Stamp, Tmpfile};
+use crate::node::{Body, Id, Node, ROOT, Special, Tmpfile};
 use crate::permission::{GROUP_EXECUTE, SGID, in_group_or_capable, may_create};
 use crate::process::Process;
 use crate::walk::{Last, Parent, child, import_link_body};
@@ -58,7 +58,7 @@ impl Model {
 fn special(mode: u32, device: u32) -> Result<Body> {
     let special = |kind, device| Ok(Body::Special { kind, device, links: 1 });
     match mode & libc::S_IFMT {
-        0 | libc::S_IFREG => Ok(Body::File { data: Vec::new(), links: 1, tmpfile: Tmpfile::No }),
+        0 | libc::S_IFREG => Ok(Body::empty_file(1, Tmpfile::No)),
         libc::S_IFCHR => special(Special::CharDevice, device),
         libc::S_IFBLK => special(Special::BlockDevice, device),
         libc::S_IFIFO => special(Special::Fifo, 0),
@@ -114,7 +114,7 @@ impl Call<'_> {
             }
         }
         let uid = self.who().fsuid;
-        let node = Node { body, mode, uid, gid, accessed: Stamp::Clock, modified: Stamp::Clock, pins: 0 };
+        let node = Node::new(body, mode, (uid, gid), self.state.now());
         let id = self.process.next_id();
         debug_assert_ne!(id, ROOT);
         self.state.add(id, node);

@@ -4,7 +4,7 @@
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags};
-use crate::node::{Body, Id, Node, OpenFile, Stamp};
+use crate::node::{Body, Id, Node, OpenFile, PAGE};
 use crate::permission::permission;
 use crate::process::Process;
 use crate::walk::{Empty, Follow};
@@ -147,10 +147,11 @@ impl Call<'_> {
         }
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
         self.clear_suid_and_sgid(file.node);
+        self.state.touch_modified(file.node);
         let node = self.state.node_mut(file.node);
-        node.modified = Stamp::Clock;
         let end = start as usize + bytes.len();
-        if let Body::File { data, .. } = &mut node.body {
+        if let Body::File { data, pages, .. } = &mut node.body {
+            pages.extend(start / PAGE..=(end as u64 - 1) / PAGE);
             data.resize(data.len().max(end), 0);
             data[start as usize..end].copy_from_slice(bytes);
         }
@@ -160,7 +161,7 @@ impl Call<'_> {
     /// Through an open file: the time moves even if the size stays.
     pub(crate) fn truncate_open(&mut self, id: Id, length: u64) -> Result<()> {
         self.set_size(id, length)?;
-        self.state.node_mut(id).modified = Stamp::Clock;
+        self.state.touch_modified(id);
         Ok(())
     }
 
@@ -173,9 +174,10 @@ impl Call<'_> {
         if length == size {
             return Ok(());
         }
+        self.state.touch_modified(id);
         let node = self.state.node_mut(id);
-        node.modified = Stamp::Clock;
-        if let Body::File { data, .. } = &mut node.body {
+        if let Body::File { data, pages, .. } = &mut node.body {
+            pages.split_off(&length.div_ceil(PAGE));
             data.resize(length as usize, 0);
         }
         Ok(())

@@ -25,12 +25,18 @@ pub struct Status {
     pub gid: u32,
     /// Bytes; of a directory 20 for each name, `.` and `..` among them.
     pub size: u64,
+    /// Blocks of 512 bytes.
+    pub blocks: u64,
     /// Which device a device node stands for.
     pub device: u32,
     /// Time of access.
     pub accessed: Stamp,
     /// Time of data.
     pub modified: Stamp,
+    /// Time of attributes.
+    pub changed: Stamp,
+    /// Time of birth.
+    pub born: Stamp,
 }
 
 /// One name in a directory.
@@ -138,9 +144,12 @@ fn status(state: &State, id: Id) -> Status {
         uid: node.uid,
         gid: node.gid,
         size: node.size(),
+        blocks: node.blocks(),
         device,
         accessed: node.accessed,
         modified: node.modified,
+        changed: node.changed,
+        born: node.born,
     }
 }
 

@@ -79,7 +79,13 @@ pub(super) fn enter() -> Result<OwnedFd> {
     openat(CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).context("open the tmpfs")
 }
 
-/// Sets the switches of the mount, not of the file system on it.
-pub(super) fn set_mount(flags: MountFlags) -> rustix::io::Result<()> {
-    mount_remount("/", MountFlags::BIND | flags, "")
+/// Sets the switches of the mount, not of the file system on it. Reading moves no time under any.
+pub(super) fn set_mount(flags: pathwalk::MountFlags) -> rustix::io::Result<()> {
+    let pairs = [
+        (pathwalk::MountFlags::READ_ONLY, MountFlags::RDONLY),
+        (pathwalk::MountFlags::NOEXEC, MountFlags::NOEXEC),
+        (pathwalk::MountFlags::NOSYMFOLLOW, MountFlags::NOSYMFOLLOW),
+    ];
+    let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
+    mount_remount("/", set.fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union), "")
 }

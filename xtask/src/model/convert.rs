@@ -1,9 +1,10 @@
 //! From the language of programs to the model's, and back.
 
-use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime};
+use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime, StatxFlags};
 use pathwalk_model::{AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, OpenFlags as ModelOpenFlags, Stamp, Status};
 
-use crate::outcome::{END, Leaf, Node, Time};
+use crate::outcome::{END, Leaf, Node};
+use crate::times::Time;
 use crate::words::Kind;
 
 pub(super) fn at_flags(flags: AtFlags) -> ModelAtFlags {
@@ -70,8 +71,8 @@ pub(super) fn ino(id: Id) -> u64 {
 
 pub(super) fn time(stamp: Stamp) -> Time {
     match stamp {
-        Stamp::Clock => Time::Clock,
-        Stamp::Set { seconds, nanoseconds } => Time::Set { seconds, nanoseconds },
+        Stamp::Clock(step) => Time::Step(Some(step)),
+        Stamp::Set { seconds, nanoseconds } => Time::set(seconds, nanoseconds),
     }
 }
 
@@ -84,15 +85,18 @@ pub(super) fn node(of: &Status) -> Node {
         uid: of.uid,
         gid: of.gid,
         ino: ino(of.node),
-        size: if kind == FileType::Directory { 0 } else { of.size },
+        size: of.size,
+        blocks: of.blocks,
+        block_size: 4096,
         device: device(of.device),
         atime: time(of.accessed),
         mtime: time(of.modified),
+        ctime: time(of.changed),
+        btime: time(of.born),
+        flags: StatxFlags::empty(),
+        flags_mask: StatxFlags::all(),
     }
 }
-
-/// What the dump calls identities are no numbers of nodes: they are kept apart from those.
-const IDENTITIES: u64 = 1 << 63;
 
 pub(super) fn leaf(entry: DumpEntry) -> (Vec<u8>, Leaf) {
     let kind = file_type(entry.mode);
@@ -102,11 +106,17 @@ pub(super) fn leaf(entry: DumpEntry) -> (Vec<u8>, Leaf) {
         nlink: entry.nlink,
         uid: entry.uid,
         gid: entry.gid,
-        ino: IDENTITIES + entry.identity as u64,
-        size: if kind == FileType::Directory { 0 } else { entry.size },
+        ino: ino(entry.node),
+        size: entry.size,
+        blocks: entry.blocks,
+        block_size: 4096,
         device: device(entry.device),
         atime: time(entry.accessed),
         mtime: time(entry.modified),
+        ctime: time(entry.changed),
+        btime: time(entry.born),
+        flags: StatxFlags::empty(),
+        flags_mask: StatxFlags::all(),
     };
     let mut content = entry.contents;
     if kind == FileType::Regular && content.len() as u64 > END {
