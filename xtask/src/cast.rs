@@ -90,6 +90,21 @@ impl Actor {
         }
     }
 
+    /// Tells whether real and effective ids are one, and it has no capabilities.
+    pub(crate) fn is_plain(self) -> bool {
+        self.role().real == self.role().effective && self.role().active.is_empty()
+    }
+
+    /// Returns the user it acts as.
+    pub(crate) fn uid(self) -> u32 {
+        self.role().effective.uid
+    }
+
+    /// Returns the group it acts as.
+    pub(crate) fn gid(self) -> u32 {
+        self.role().effective.gid
+    }
+
     pub(crate) fn name(self) -> &'static str {
         self.role().name
     }

@@ -9,10 +9,11 @@ mod draw;
 mod names;
 mod paths;
 pub(crate) mod rounds;
+mod scenes;
 mod sequences;
 
 use fastrand::Rng;
-use pathwalk::{AtFlags, OpenFlags};
+use pathwalk::{AtFlags, MountFlags, OpenFlags};
 
 use crate::cast::{self, Actor};
 use crate::op::Op;
@@ -48,15 +49,18 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let mut program = Program { settings, steps: draw.layout() };
     program.steps.extend((0..prologue).map(|_| draw.prologue()));
     // A walk that `protected_symlinks` refuses is done twice in the kernel, which goes on counting links: `ELOOP` may come before `EACCES`.
-    if !settings.contains(Settings::PROTECT_SYMLINKS) && draw.one_in(8) {
+    if !settings.contains(Settings::PROTECT_SYMLINKS) && draw.one_in(4) {
         program.steps.extend(chain());
         program.steps.truncate(steps);
     }
+    // The model has no mounts. What processes that end hold counts for a moment longer.
+    let remounts = files == Files::Any && settings.limits() == [None; 2] && draw.one_in(3);
     while program.steps.len() < steps {
-        if draw.one_in(30) {
-            program.steps.extend(draw.sequence());
-        } else {
-            program.steps.push(draw.step());
+        match draw.rng.u8(..100) {
+            0 | 1 if remounts => program.steps.push(draw.mount()),
+            2 | 3 => program.steps.extend(draw.scene()),
+            4..7 => program.steps.extend(draw.sequence()),
+            _ => program.steps.push(draw.step()),
         }
     }
     program.steps.truncate(steps);
@@ -88,6 +92,7 @@ fn settings(rng: &mut Rng, names: &Names) -> Settings {
         (Settings::FORGETFUL, 30),
         (Settings::FEW_NODES, 10),
         (Settings::FEW_PAGES, 10),
+        (Settings::WATCH, 12),
     ];
     let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
     // A path of long names takes more room than there is in a small budget.
@@ -142,19 +147,29 @@ impl Draw {
         Step { actor: cast::ROOT, op }
     }
 
-    /// Often by whoever did the last one; on what is open, by whoever has opened it.
+    /// Draws a step that mounts; every other one takes all flags away.
+    fn mount(&mut self) -> Step {
+        let flags: MountFlags = if self.one_in(2) { MountFlags::empty() } else { self.flags(2) };
+        Step { actor: cast::ROOT, op: Op::Mount { flags } }
+    }
+
+    /// Draws a step, often of the actor of the last one. What is written to is mostly written by its
+    /// opener.
     fn step(&mut self) -> Step {
         if self.one_in(4) {
             self.last = self.actors[self.rng.usize(..self.actors.len())];
         }
         let op = self.op();
-        match op {
-            Op::Open { slot, .. } => self.openers[usize::from(slot.0)] = self.last,
-            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => {
-                self.last = self.openers[usize::from(slot.0)];
-            }
-            Op::SetAcl { .. } | Op::SetFlags { .. } => return Step { actor: cast::ROOT, op },
-            _ => {}
+        if matches!(op, Op::SetAcl { .. } | Op::SetFlags { .. }) {
+            return Step { actor: cast::ROOT, op };
+        }
+        if let Op::Open { slot, .. } = op {
+            self.openers[usize::from(slot.0)] = self.last;
+        }
+        if let Some(slot) = op.written()
+            && !self.one_in(3)
+        {
+            self.last = self.openers[usize::from(slot.0)];
         }
         Step { actor: self.last, op }
     }

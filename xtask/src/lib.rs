@@ -7,10 +7,12 @@
 //!
 //! `words`, `op`, `composite`, `program` and `cast` are the language of programs; `outcome` is what
 //! comes of one, `listing` what of a listing in parts. `kernel`, `engine` and `model` carry
-//! programs out; `generate` draws them; `compare` and `shrink` find what differs; `threads` looks
-//! for an order in what threads did at once.
+//! programs out; `generate` draws them; `times` and `watch` say what of them is looked at and how;
+//! `compare` and `shrink` find what differs; `census` counts what was drawn and which rules it met;
+//! `threads` looks for an order in what threads did at once.
 
 mod cast;
+mod census;
 mod compare;
 mod composite;
 mod differential;
@@ -25,6 +27,8 @@ mod program;
 mod shrink;
 mod table;
 mod threads;
+mod times;
+mod watch;
 mod words;
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Operations: what a program is made of. One line each; all that can be done on either side.
 
 use anyhow::{Result, bail};
-use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, StatxMask};
+use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, MountFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, StatxMask};
 
 use crate::cast::{self, Actor};
 use crate::words::{Body, Kind, List, Mode, Owner, Place, Slot, Text, Whence, Word, Words};
@@ -120,18 +120,27 @@ operations! {
     Fill "fill" { at: Place, count: u64, length: u64 }
     /// So many directories in each other, with names of so many bytes.
     Dig "dig" { at: Place, count: u64, length: u64 }
+    /// All processes begin anew at the root, nothing is open, and the mount has these flags.
+    Mount "mount" { flags: MountFlags }
 }
 
 impl Op {
+    /// Returns the descriptor that is written through.
+    pub(crate) fn written(&self) -> Option<Slot> {
+        match self {
+            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => Some(*slot),
+            _ => None,
+        }
+    }
+
     /// Whether it can be compared if this actor does it; `opener` says who has opened a descriptor.
     ///
-    /// Descriptors must be there. Writing takes suid and sgid bits away by the rights of who writes in the kernel, and of who has opened in the
-    /// engine: it counts only where both are one. `linkat` with `AT_EMPTY_PATH` is free to who opened the descriptor with the very
-    /// credentials that he has now, which the kernel tells by their address and a handle does not have.
+    /// Descriptors must be there. `linkat` with `AT_EMPTY_PATH` is free to the opener of the
+    /// descriptor while it has the very credentials that it had then. The kernel tells by their
+    /// address; a handle has none.
     pub(crate) fn counts(&self, actor: Actor, opener: impl Fn(Slot) -> Option<Actor>) -> bool {
         let is_own = |slot: Slot| opener(slot) == Some(actor);
         let allowed = match self {
-            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => is_own(*slot),
             Op::Link { from: Place { at: Some(slot), .. }, flags, .. } if flags.contains(LinkFlags::EMPTY_PATH) => {
                 !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
             }

@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use bitflags::bitflags;
+use pathwalk::MountFlags;
 
 use crate::cast::{self, Actor};
 use crate::op::Op;
@@ -50,6 +51,8 @@ bitflags! {
         const FEW_NODES = 1 << 24;
         /// There is room for few pages.
         const FEW_PAGES = 1 << 25;
+        /// After each operation, look at the whole tree and at all that is open.
+        const WATCH = 4096;
     }
 }
 
@@ -58,6 +61,12 @@ bitflags! {
 pub(crate) struct Step {
     pub(crate) actor: Actor,
     pub(crate) op: Op,
+}
+
+/// What is done under one mount, by processes that begin at the root.
+pub(crate) struct Act<'a> {
+    pub(crate) mount: MountFlags,
+    pub(crate) steps: &'a [Step],
 }
 
 /// A program.
@@ -128,10 +137,27 @@ impl Settings {
 }
 
 impl Program {
-    /// What is done before the mount becomes read-only, and what then.
-    pub(crate) fn acts(&self) -> (&[Step], &[Step]) {
-        let first = if self.settings.contains(Settings::READ_ONLY) { self.steps.len() - 1 } else { self.steps.len() };
-        self.steps.split_at(first)
+    /// Returns what is done between one mount and the next: each act but the first begins with the
+    /// step that mounts, or is the last step of a program that says so.
+    pub(crate) fn acts(&self) -> Vec<Act<'_>> {
+        let mut acts = vec![Act { mount: MountFlags::empty(), steps: &[] }];
+        let mut from = 0;
+        for (index, step) in self.steps.iter().enumerate() {
+            let is_last = index + 1 == self.steps.len();
+            let mount = match step.op {
+                Op::Mount { flags } => Some(flags),
+                _ if is_last && self.settings.contains(Settings::READ_ONLY) => Some(MountFlags::READ_ONLY),
+                _ => None,
+            };
+            if let Some(mount) = mount {
+                from = index;
+                acts.push(Act { mount, steps: &[] });
+            }
+            if let Some(act) = acts.last_mut() {
+                act.steps = &self.steps[from..=index];
+            }
+        }
+        acts
     }
 
     fn take(&mut self, line: &str) -> Result<()> {

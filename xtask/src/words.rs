@@ -234,6 +234,7 @@ macro_rules! flags {
 
 flags!(pathwalk::AtFlags, pathwalk::LinkFlags, pathwalk::OpenFlags, pathwalk::RenameFlags, pathwalk::Access, pathwalk::StatxMask);
 flags!(pathwalk::StatxFlags);
+flags!(pathwalk::MountFlags);
 
 impl Word for SetTime {
     fn write(&self, out: &mut String) {

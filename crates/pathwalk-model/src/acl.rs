@@ -64,6 +64,7 @@ impl Model {
         let mode = mode_of(entries, node.mode);
         let mode = if in_group_or_capable(node.gid, call.who()) { mode } else { mode & !crate::permission::SGID };
         let adds = entries.iter().any(|entry| !matches!(entry.tag, AclTag::Owner | AclTag::Group | AclTag::Other));
+        call.state.touch_changed(id);
         let node = call.state.node_mut(id);
         node.mode = mode;
         node.acl = if adds { entries.to_vec() } else { Vec::new() };
@@ -83,6 +84,7 @@ impl Model {
             return Err(Errno::EOPNOTSUPP);
         }
         node.flags = set;
+        call.state.touch_changed(id);
         Ok(())
     }
 }

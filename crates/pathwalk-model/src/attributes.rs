@@ -118,6 +118,7 @@ impl Call<'_> {
             return Err(Errno::EPERM);
         }
         let mode = settable(mode & 0o7777, node.gid, self.who());
+        self.state.touch_changed(id);
         self.state.node_mut(id).set_mode(mode);
         Ok(())
     }
@@ -143,6 +144,7 @@ impl Call<'_> {
         let (uid, gid) = (uid.unwrap_or(node.uid), gid.unwrap_or(node.gid));
         // A mode that is set is set for the new group.
         let mode = if mode == node.mode { mode } else { settable(mode, gid, who) };
+        self.state.touch_changed(id);
         let node = self.state.node_mut(id);
         (node.uid, node.gid) = (uid, gid);
         node.set_mode(mode);
@@ -165,9 +167,11 @@ impl Call<'_> {
             }
             permission(node, self.who(), Access::WRITE)?;
         }
+        self.state.touch_changed(id);
+        let now = self.state.now();
         let node = self.state.node_mut(id);
-        set_time(&mut node.accessed, accessed);
-        set_time(&mut node.modified, modified);
+        set_time(&mut node.accessed, accessed, now);
+        set_time(&mut node.modified, modified, now);
         Ok(())
     }
 
@@ -178,6 +182,7 @@ impl Call<'_> {
         let cleared = node.mode & !SUID & !sgid_to_drop(node, who);
         if node.is_file() && cleared != node.mode && !who.has(Capabilities::FSETID) {
             let mode = settable(cleared, node.gid, who);
+            self.state.touch_changed(id);
             self.state.node_mut(id).set_mode(mode);
         }
     }
@@ -199,10 +204,10 @@ fn settable(mode: u32, gid: u32, who: &Credentials) -> u32 {
     if in_group_or_capable(gid, who) { mode } else { mode & !SGID }
 }
 
-fn set_time(stamp: &mut Stamp, time: NewTime) {
+fn set_time(stamp: &mut Stamp, time: NewTime, now: Stamp) {
     match time {
         NewTime::Omit => {}
-        NewTime::Now => *stamp = Stamp::Clock,
+        NewTime::Now => *stamp = now,
         NewTime::At { seconds, .. } if seconds <= EARLIEST => *stamp = Stamp::Set { seconds: EARLIEST, nanoseconds: 0 },
         NewTime::At { seconds, .. } if seconds >= LATEST => *stamp = Stamp::Set { seconds: LATEST, nanoseconds: 0 },
         NewTime::At { seconds, nanoseconds } => *stamp = Stamp::Set { seconds, nanoseconds },

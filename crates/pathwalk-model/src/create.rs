@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::errno::{Errno, Result};
-use crate::flags::Capabilities;
-use crate::node::{Body, Id, Node, ROOT, Special, Tmpfile, empty_file};
+use crate::flags::{Capabilities, NodeFlags};
+use crate::node::{Body, Id, Node, ROOT, Special, Tmpfile};
 use crate::permission::{GROUP_EXECUTE, SGID, in_group_or_capable, may_create};
 use crate::process::Process;
 use crate::walk::{Last, Parent, child, import_link_body};
@@ -55,7 +55,7 @@ impl Model {
 fn special(mode: u32, device: u32) -> Result<Body> {
     let special = |kind, device| Ok(Body::Special { kind, device, links: 1 });
     match mode & libc::S_IFMT {
-        0 | libc::S_IFREG => Ok(empty_file(1, Tmpfile::No)),
+        0 | libc::S_IFREG => Ok(Body::empty_file(1, Tmpfile::No)),
         libc::S_IFCHR => special(Special::CharDevice, device),
         libc::S_IFBLK => special(Special::BlockDevice, device),
         libc::S_IFIFO => special(Special::Fifo, 0),
@@ -98,6 +98,7 @@ impl Call<'_> {
         self.room_for(&body)?;
         let parent = self.state.node(directory);
         let (sgid, parent_gid) = (parent.mode & SGID != 0, parent.gid);
+        let flags = parent.flags & NodeFlags::NODUMP;
         let gid = if sgid { parent_gid } else { self.who().fsgid };
         let mut mode = mode;
         match body {
@@ -112,7 +113,7 @@ impl Call<'_> {
             }
         }
         let uid = self.who().fsuid;
-        let node = Node::new(body, mode, uid, gid);
+        let node = Node { flags, ..Node::new(body, mode, (uid, gid), self.state.now()) };
         let id = self.process.next_id();
         debug_assert_ne!(id, ROOT);
         self.state.add(id, node);

@@ -4,8 +4,7 @@
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags};
-use crate::limits::PAGE;
-use crate::node::{Body, Id, Node, OpenFile, Stamp};
+use crate::node::{Body, Id, Node, OpenFile, PAGE};
 use crate::permission::permission;
 use crate::process::Process;
 use crate::walk::{Empty, Follow};
@@ -155,13 +154,13 @@ impl Call<'_> {
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
         let end = self.room_up_to(self.state.node(file.node), start, start + bytes.len() as u64);
         self.clear_suid_and_sgid(file.node);
-        let node = self.state.node_mut(file.node);
-        // Also where nothing finds room.
-        node.modified = Stamp::Clock;
+        self.state.touch_modified(file.node);
         if end == start {
+            // The times have moved.
             return Err(Errno::ENOSPC);
         }
         let length = (end - start) as usize;
+        let node = self.state.node_mut(file.node);
         if let Body::File { data, pages, .. } = &mut node.body {
             pages.extend(start / PAGE..end.div_ceil(PAGE));
             data.resize(data.len().max(end as usize), 0);
@@ -173,7 +172,7 @@ impl Call<'_> {
     /// Through an open file: the time moves even if the size stays.
     pub(crate) fn truncate_open(&mut self, id: Id, length: u64) -> Result<()> {
         self.set_size(id, length)?;
-        self.state.node_mut(id).modified = Stamp::Clock;
+        self.state.touch_modified(id);
         Ok(())
     }
 
@@ -186,11 +185,11 @@ impl Call<'_> {
         if length == size {
             return Ok(());
         }
+        self.state.touch_modified(id);
         let node = self.state.node_mut(id);
-        node.modified = Stamp::Clock;
         if let Body::File { data, pages, .. } = &mut node.body {
+            pages.split_off(&length.div_ceil(PAGE));
             data.resize(length as usize, 0);
-            pages.retain(|page| page * PAGE < length);
         }
         Ok(())
     }

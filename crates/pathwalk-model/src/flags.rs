@@ -124,7 +124,7 @@ bitflags! {
         const IMMUTABLE = 0x10;
         /// It only grows.
         const APPEND = 0x20;
-        /// No effect here.
+        /// No effect here but that what is made in such a directory has it, too.
         const NODUMP = 0x40;
     }
 

@@ -30,8 +30,10 @@
 //! - No mounts, default access control lists, id maps or security hooks; of `openat2`'s resolve
 //!   flags only `CACHED`, for which all is cached.
 //! - Opening a device, pipe or socket is `ENXIO`.
-//! - No clock: a [`Stamp`] is what `utimensat` set, or `Clock`. Reading moves no time, as if mounted with `noatime`.
-//! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no `SEEK_HOLE`, no block counts.
+//! - No clock that runs: a [`Stamp`] is what `utimensat` set, or where [`Model::set_clock`] put it.
+//!   Reading moves no time, as if mounted with `noatime`.
+//! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no
+//!   `SEEK_HOLE`; what was never written counts as no block.
 //! - No limits on the number of descriptors, or of links to a node.
 
 #![forbid(unsafe_code)]
@@ -167,6 +169,12 @@ impl Model {
         }
         state.unpin(process.cwd);
         state.unpin(process.root);
+    }
+
+    /// Sets what changes are stamped with from now on; 0 at first. Where it stays, all times of the
+    /// clock are alike, and calls that commute give equal states.
+    pub fn set_clock(&self, tick: u32) {
+        self.state.lock().clock = tick;
     }
 
     fn call<'a>(&'a self, process: &'a mut Process) -> Call<'a> {

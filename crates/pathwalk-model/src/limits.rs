@@ -7,10 +7,7 @@
 
 use crate::Call;
 use crate::errno::{Errno, Result};
-use crate::node::{Body, Node, State};
-
-/// Bytes of a page.
-pub(crate) const PAGE: u64 = 4096;
+use crate::node::{Body, Node, PAGE, State};
 
 /// The longest text of a link that takes no page, in bytes.
 const SHORT_LINK: usize = 127;

@@ -9,7 +9,7 @@
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags, Resolve};
-use crate::node::{Body, Id, OpenFile, Tmpfile, empty_file};
+use crate::node::{Body, Id, OpenFile, Tmpfile};
 use crate::permission::{STICKY, may_own, owner_or_capable, permission};
 use crate::process::Process;
 use crate::walk::{Empty, Follow, Last, Walk, child};
@@ -157,7 +157,7 @@ impl Call<'_> {
         may_own(self.who())?;
         permission(self.state.node(directory), self.who(), Access::WRITE | Access::EXECUTE)?;
         let tmpfile = if how.flags.contains(OpenFlags::EXCL) { Tmpfile::No } else { Tmpfile::Linkable };
-        self.make_nameless(directory, empty_file(0, tmpfile), how.mode as u32)
+        self.make_nameless(directory, Body::empty_file(0, tmpfile), how.mode as u32)
     }
 
     fn open_named(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
@@ -167,7 +167,7 @@ impl Call<'_> {
             End::Free { directory, name } => {
                 may_own(self.who())?;
                 permission(self.state.node(*directory), self.who(), Access::WRITE | Access::EXECUTE)?;
-                (self.make(*directory, name, empty_file(1, Tmpfile::No), how.mode as u32)?, Came::Made)
+                (self.make(*directory, name, Body::empty_file(1, Tmpfile::No), how.mode as u32)?, Came::Made)
             }
         };
         if came == Came::Found {

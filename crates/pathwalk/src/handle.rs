@@ -66,8 +66,9 @@ impl Handle {
         key_of(core.inodes.record(core.dentries.inode(self.dentry)))
     }
 
-    /// The path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once it, or a directory above, was
-    /// removed. Another moment, another answer: for messages, not for decisions.
+    /// The path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once it, or
+    /// a directory above, was removed. Another moment, another answer: for messages, not for
+    /// decisions. What was invalidated while it was held keeps the path that it had.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
         self.vfs.core().path_of(self.dentry)
     }

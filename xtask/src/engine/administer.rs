@@ -3,7 +3,7 @@
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
 
-use pathwalk::{AtFlags, Context, Errno, FileType, Handle, StatxFlags};
+use pathwalk::{AtFlags, Context, Errno, FileType, Handle, MountFlags, StatxFlags};
 
 use super::Stage;
 use crate::cast::Actor;
@@ -16,6 +16,7 @@ use crate::words::{Body, List, Place, Slot};
 impl Stage {
     pub(super) fn set_acl(&self, context: &Context, of: &Place, list: &List, flags: AtFlags) -> Result<(), Errno> {
         let node = self.administered(context, of, flags)?;
+        self.may_set()?;
         let found = node.attributes()?;
         if found.flags.intersects(StatxFlags::IMMUTABLE | StatxFlags::APPEND) {
             return Err(Errno::EPERM);
@@ -26,8 +27,16 @@ impl Stage {
 
     pub(super) fn set_flags(&self, context: &Context, of: &Place, set: StatxFlags, flags: AtFlags) -> Result<(), Errno> {
         let node = self.administered(context, of, flags)?;
+        if matches!(node.kind(), FileType::Regular | FileType::Directory) {
+            self.may_set()?;
+        }
         self.fs.set_flags_of(node.key(), set)?;
         self.vfs.refresh(&node).map(drop)
+    }
+
+    /// Refuses with `EROFS` on a read-only mount, of which the file system does not know.
+    fn may_set(&self) -> Result<(), Errno> {
+        if self.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
     }
 
     fn administered(&self, context: &Context, of: &Place, flags: AtFlags) -> Result<Handle, Errno> {

@@ -3,6 +3,8 @@
 use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{Access, AtFlags, Device, LinkFlags, OpenFlags, SetTime, StatxFlags, StatxMask, Timestamp};
 
+use pathwalk::permission::NO_ID;
+
 use super::paths::{self, Wish};
 use super::{Draw, Files};
 use crate::cast::UIDS;
@@ -19,6 +21,9 @@ const MODES: [u16; 18] = [
 const LONG: u64 = 1 << 16;
 const SHORT: u64 = 30_000;
 
+/// About the ends of what the engine keeps, and the ends of what can be said, in seconds.
+const ENDS: [i64; 8] = [i64::MIN, i64::MIN + 1, -(1 << 49) - 1, -(1 << 49), (1 << 49) - 2, (1 << 49) - 1, 1 << 49, i64::MAX];
+
 const SIZES: [u64; 10] = [0, 1, 5, 100, 4095, 4096, 4097, 10_000, 70_000, 1 << 33];
 
 impl Draw {
@@ -27,6 +32,10 @@ impl Draw {
     }
 
     pub(super) fn owner(&mut self) -> Owner {
+        if self.one_in(30) {
+            // What `chown(2)` takes for none.
+            return Owner(Some(NO_ID));
+        }
         if self.one_in(4) { Owner(None) } else { Owner(Some(self.among(&UIDS))) }
     }
 
@@ -191,7 +200,8 @@ impl Draw {
     }
 
     fn time(&mut self) -> SetTime {
-        let seconds = self.among(&[0, 1, -1, 1_000_000_000, -5_000_000_000, 1 << 33, 1 << 40]);
+        let seconds = self.among(&[0, 1, -1, 1_000_000_000, -5_000_000_000, 1 << 33, 1 << 40, 1 << 48, -(1 << 48), 1 << 60]);
+        let seconds = if self.one_in(20) { self.among(&ENDS) } else { seconds };
         let nanoseconds = self.among(&[0, 1, 999_999_999, 500]);
         match self.rng.u8(..20) {
             0..4 => SetTime::Now,

@@ -34,7 +34,8 @@ pub(crate) fn round(seed: u64, threads: usize) -> Round {
         - Settings::SMALL_BUDGET
         - Settings::FORGETFUL
         - Settings::FEW_NODES
-        - Settings::FEW_PAGES;
+        - Settings::FEW_PAGES
+        - Settings::WATCH;
     let file = Op::Mknod { at: place("/f"), kind: Kind::File, mode: Mode(0o666) };
     let mut setup = vec![draw.directory("/a"), draw.directory("/b"), Step { actor: cast::ROOT, op: file }];
     setup.extend((0..6).map(|_| Step { actor: cast::ROOT, op: draw.layout() }));

@@ -118,7 +118,7 @@ pub(super) fn try_read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) ->
     }
 }
 
-impl Stage {
+impl Stage<'_> {
     pub(super) fn list_parts(&mut self, actor: Actor, slot: Slot, size: u64, names: [&Body; 2]) -> io::Result<Answer> {
         let changes = changes(slot, names[0], names[1]);
         let touched = names.map(|name| &name.0[..]);
@@ -130,15 +130,15 @@ impl Stage {
 /// Bytes in which any entry finds room.
 const LEAST: u64 = 300;
 
-struct Listed<'a> {
-    stage: &'a mut Stage,
+struct Listed<'a, 'k> {
+    stage: &'a mut Stage<'k>,
     actor: Actor,
     slot: Slot,
     buffer: Vec<u8>,
     changes: [Op; listing::CHANGES],
 }
 
-impl Directory for Listed<'_> {
+impl Directory for Listed<'_, '_> {
     type Error = io::Errno;
     const REPEATS: Repeats = Repeats::Sometimes;
 

@@ -103,7 +103,13 @@ pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result
     mount_remount("/", MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
 }
 
-/// Sets the switches of the mount, not of the file system on it.
-pub(super) fn set_mount(flags: MountFlags) -> rustix::io::Result<()> {
-    mount_remount("/", MountFlags::BIND | flags, "")
+/// Sets the switches of the mount, not of the file system on it. Reading moves no time under any.
+pub(super) fn set_mount(flags: pathwalk::MountFlags) -> rustix::io::Result<()> {
+    let pairs = [
+        (pathwalk::MountFlags::READ_ONLY, MountFlags::RDONLY),
+        (pathwalk::MountFlags::NOEXEC, MountFlags::NOEXEC),
+        (pathwalk::MountFlags::NOSYMFOLLOW, MountFlags::NOSYMFOLLOW),
+    ];
+    let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
+    mount_remount("/", set.fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union), "")
 }

@@ -9,7 +9,7 @@ use rustix::io;
 
 use super::administer::{reset, set_open_flags};
 use super::calls::look as attributes;
-use crate::outcome::{END, Leaf};
+use crate::outcome::{Contents, END, Leaf};
 
 /// One entry of a listing.
 pub(super) struct Entry {
@@ -58,7 +58,7 @@ fn open(at: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// The whole tree, by paths from its root.
-pub(super) fn look(root: &OwnedFd) -> io::Result<BTreeMap<Vec<u8>, Leaf>> {
+pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Vec<u8>, Leaf>> {
     let mut tree = BTreeMap::new();
     let top = Leaf { node: attributes(root, b"", AtFlags::EMPTY_PATH)?, content: Vec::new() };
     tree.insert(b"/".to_vec(), top);
@@ -72,6 +72,7 @@ pub(super) fn look(root: &OwnedFd) -> io::Result<BTreeMap<Vec<u8>, Leaf>> {
                     waiting.push((path.clone(), open(&dir, &name)?));
                     Vec::new()
                 }
+                _ if contents == Contents::LeftOut => Vec::new(),
                 FileType::Symlink => fs::readlinkat(&dir, &name, Vec::new())?.into_bytes(),
                 FileType::Regular => ends(&open(&dir, &name)?, node.size)?,
                 _ => Vec::new(),

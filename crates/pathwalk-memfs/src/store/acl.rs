@@ -5,7 +5,6 @@ use pathwalk::{Access, AclState, Attributes, Errno, FileType, NodeKey};
 
 use super::Store;
 use super::ledger::allocation;
-use super::record::now;
 
 /// The entries of a list.
 pub(crate) struct List(Box<[AclEntry]>);
@@ -37,7 +36,7 @@ impl Store {
         locked.change(|record| {
             record.set_mode(mode_of(entries, record.mode()));
             record.set_listed(list.is_some());
-            record.touch_ctime(now());
+            record.touch_ctime(self.now());
         });
         locked.guarded.acl = list;
         Ok(())

@@ -13,7 +13,7 @@ use super::Store;
 use super::inode::SIZE_MAX;
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
-use super::record::{KEPT_FLAGS, now};
+use super::record::KEPT_FLAGS;
 
 /// `f_type` of tmpfs, whose ways this file system has.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -79,7 +79,7 @@ impl Store {
         let after = pages.count();
         if bytes == 0 {
             file.tidy(&self.ledger);
-            file.change(|record| record.touch(now()));
+            file.change(|record| record.touch(self.now()));
             return Err(Errno::ENOSPC);
         }
         self.ledger.charge((after - before) * PAGE_BYTES);
@@ -87,7 +87,7 @@ impl Store {
         file.change(|record| {
             record.size.store(record.size().max(end), Relaxed);
             record.extent.store(after, Relaxed);
-            record.touch(now());
+            record.touch(self.now());
         });
         Ok(Written { bytes, end })
     }
@@ -115,7 +115,7 @@ impl Store {
             list.follow(mode);
         }
         locked.change(|record| {
-            record.set(set);
+            record.set(set, self.now());
             record.extent.store(pages, Relaxed);
         });
         Ok(self.attributes_of(inode))
@@ -130,7 +130,7 @@ impl Store {
         }
         inode.lock().change(|record| {
             record.set_flags(flags);
-            record.touch_ctime(now());
+            record.touch_ctime(self.now());
         });
         Ok(())
     }

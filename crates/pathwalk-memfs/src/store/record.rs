@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
 use pathwalk::{AclState, Attributes, Device, FileType, NewKind, NewNode, SetAttributes, StatxFlags, Timestamp};
-use rustix::time::{ClockId, clock_gettime};
 
 use super::pages::PAGE;
 
@@ -118,6 +117,11 @@ impl Record {
         StatxFlags::from_bits_truncate((self.marks.load(Relaxed) & !LISTED).into())
     }
 
+    /// Takes over what new nodes have from their directory, before the node is seen.
+    pub(super) fn inherit(&self, dir: &Record) {
+        self.set_flags(dir.flags() & StatxFlags::NODUMP);
+    }
+
     /// Sets those bits that are kept, and clears the others.
     pub(super) fn set_flags(&self, flags: StatxFlags) {
         let listed = self.marks.load(Relaxed) & LISTED;
@@ -158,8 +162,7 @@ impl Record {
     }
 
     /// Sets what is asked for, which was checked. A size that is set moves `mtime`, also if it is what it was.
-    pub(super) fn set(&self, set: &SetAttributes) {
-        let now = now();
+    pub(super) fn set(&self, set: &SetAttributes, now: Timestamp) {
         if let Some(mode) = set.mode {
             self.set_mode(mode);
         }
@@ -247,12 +250,6 @@ fn directory_size(names: usize) -> u64 {
     (names as u64 + 2) * ENTRY_SIZE
 }
 
-/// The system's clock as of its last tick, which is what the kernel's file systems go by: a few milliseconds old, and cheap to read.
-pub(crate) fn now() -> Timestamp {
-    let time = clock_gettime(ClockId::RealtimeCoarse);
-    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
-}
-
 /// A reading of the clock in one word: 34 bits of seconds, which last from 1970 to 2514, and 30 of nanoseconds.
 fn packed(time: Timestamp) -> u64 {
     let seconds = time.seconds.clamp(0, (1 << 34) - 1) as u64;
@@ -266,6 +263,7 @@ fn unpacked(word: u64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Clock;
 
     #[test]
     fn times_of_the_clock_fit_into_a_word() {
@@ -281,13 +279,13 @@ mod tests {
     #[test]
     fn nobody_sees_half_of_a_change() {
         let record = Record::default();
-        record.begin(&NewNode { kind: NewKind::Regular, mode: 0, uid: 0, gid: 0 }, now());
+        record.begin(&NewNode { kind: NewKind::Regular, mode: 0, uid: 0, gid: 0 }, Clock::System.now());
         let rounds = if cfg!(miri) { 50 } else { 100_000 };
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for i in 0..rounds {
                     let set = SetAttributes { uid: Some(i), gid: Some(i), size: Some(i.into()), ..SetAttributes::default() };
-                    record.change(|| record.set(&set));
+                    record.change(|| record.set(&set, Clock::System.now()));
                 }
             });
             let (mut seen, mut found) = (0, Attributes::new(FileType::Regular, 0));

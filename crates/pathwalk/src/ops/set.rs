@@ -113,7 +113,7 @@ pub(crate) fn set_times(
             unchangeable(of)?;
             owner(of, who)?;
         }
-        let now = Timestamp::now();
+        let now = env.core.fs.now();
         Ok(SetAttributes { atime: atime.resolve(now), mtime: mtime.resolve(now), ..SetAttributes::default() })
     })
 }

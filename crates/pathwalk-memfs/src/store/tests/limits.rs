@@ -158,7 +158,7 @@ fn held_nodes_count() {
     let made = fs.0.create(key(&fs, "/"), name("f"), &new(NewKind::Regular)).unwrap().into_node();
     fs.unlink("f").unwrap();
     assert_eq!(errno(fs.file("g", 0o644)), Errno::ENOSPC);
-    assert_eq!(fs.0.create_unnamed(&new(NewKind::Regular)).err(), Some(Errno::ENOSPC));
+    assert_eq!(fs.0.create_unnamed(key(&fs, "/"), &new(NewKind::Regular)).err(), Some(Errno::ENOSPC));
     fs.forget(made.key);
     fs.file("g", 0o644).unwrap();
 }
@@ -171,7 +171,7 @@ fn each_name_but_the_first_counts() {
     assert_eq!(errno(fs.link("f", "h")), Errno::ENOSPC);
     assert_eq!(errno(fs.file("h", 0o644)), Errno::ENOSPC);
     fs.unlink("f").unwrap();
-    let unnamed = fs.0.create_unnamed(&new(NewKind::Regular)).unwrap();
+    let unnamed = fs.0.create_unnamed(key(&fs, "/"), &new(NewKind::Regular)).unwrap();
     let named =
         fs.0.link(unnamed.key(), key(&fs, "/"), name("h")).expect("the first name of what was made without one takes no room");
     assert_eq!(errno(fs.link("h", "f")), Errno::ENOSPC);

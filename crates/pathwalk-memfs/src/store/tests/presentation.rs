@@ -1,9 +1,11 @@
 //! What nodes say of themselves: options, attributes, ACLs, times.
 
 use pathwalk::permission::{AclEntry, AclTag, Credentials};
-use pathwalk::{Access, AclState, Errno, FileSystem, Freshness, Node, PermissionRule, SetAttributes, StatxFlags, Timestamp};
+use pathwalk::{
+    Access, AclState, Errno, FileSystem, Freshness, NewKind, Node, PermissionRule, SetAttributes, StatxFlags, Timestamp,
+};
 
-use super::{errno, key, name};
+use super::{errno, key, name, new};
 use crate::{LinkBodies, LinkSizes, MemFs, Options};
 
 fn node(fs: &MemFs, path: &str) -> Node {
@@ -183,4 +185,18 @@ fn attribute_bits_are_kept_beside_a_list() {
     fs.file("f", 0o640).unwrap();
     let found = fs.stat("f").unwrap();
     assert_eq!((found.flags, found.acl), (StatxFlags::empty(), AclState::Absent));
+}
+
+#[test]
+fn what_is_not_dumped_makes_what_is_not_dumped() {
+    let fs = MemFs::new();
+    fs.mkdir("d", 0o755).unwrap();
+    fs.set_flags("d", StatxFlags::NODUMP | StatxFlags::APPEND).unwrap();
+    fs.mkdir("d/d", 0o755).unwrap();
+    fs.symlink("d/l", "d").unwrap();
+    fs.mkdir("e", 0o755).unwrap();
+    let unnamed = fs.0.create_unnamed(key(&fs, "d/d"), &new(NewKind::Regular)).unwrap().into_node();
+    let found = ["d/d", "d/l", "e"].map(|path| fs.stat(path).unwrap().flags);
+    assert_eq!(found, [StatxFlags::NODUMP, StatxFlags::NODUMP, StatxFlags::empty()]);
+    assert_eq!(unnamed.attributes.flags, StatxFlags::NODUMP);
 }
