@@ -90,6 +90,21 @@ impl Actor {
         }
     }
 
+    /// Tells whether real and effective ids are one, and it has no capabilities.
+    pub(crate) fn is_plain(self) -> bool {
+        self.role().real == self.role().effective && self.role().active.is_empty()
+    }
+
+    /// Returns the user it acts as.
+    pub(crate) fn uid(self) -> u32 {
+        self.role().effective.uid
+    }
+
+    /// Returns the group it acts as.
+    pub(crate) fn gid(self) -> u32 {
+        self.role().effective.gid
+    }
+
     pub(crate) fn name(self) -> &'static str {
         self.role().name
     }
@@ -139,7 +154,8 @@ fn all() -> CapabilitySet {
     kernel_set(Capabilities::all())
 }
 
-/// Everybody may change his root: the engine asks nobody for a right to.
+/// Returns what the kernel calls these. All actors may change their root: the engine asks for no
+/// right to. All may set attribute bits, too, which only root does.
 fn kernel_set(caps: Capabilities) -> CapabilitySet {
     let pairs = [
         (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),
@@ -150,7 +166,7 @@ fn kernel_set(caps: Capabilities) -> CapabilitySet {
         (Capabilities::MKNOD, CapabilitySet::MKNOD),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
-    held.fold(CapabilitySet::SYS_CHROOT, CapabilitySet::union)
+    held.fold(CapabilitySet::SYS_CHROOT | CapabilitySet::LINUX_IMMUTABLE, CapabilitySet::union)
 }
 
 fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {

@@ -8,6 +8,8 @@ use pathwalk::Errno;
 use crate::op::Op;
 use crate::outcome::{Answer, Node, Outcome, Transcript};
 use crate::program::Program;
+use crate::times::Time;
+use crate::watch::Watched;
 
 /// A difference.
 #[derive(Clone, Debug)]
@@ -25,8 +27,8 @@ pub(crate) struct Mismatch {
 pub(crate) struct Identity {
     /// Which of the right is which of the left. Numbers of the left are never used again.
     pairs: BTreeMap<u64, u64>,
-    /// Those of the left whose time of change may differ from here on.
-    vague: BTreeSet<u64>,
+    /// Steps that may move a file's times or leave them.
+    vague: BTreeSet<u32>,
 }
 
 impl Identity {
@@ -40,8 +42,8 @@ pub(crate) fn first_mismatch(program: &Program, names: [&str; 2], left: &Transcr
     let mut identity = Identity::default();
     for (index, (l, r)) in left.outcomes.iter().zip(&right.outcomes).enumerate() {
         let step = &program.steps[index];
-        if let (Op::Truncate { .. }, Answer::Node(node)) = (&step.op, &l.answer) {
-            identity.vague.insert(node.ino);
+        if let (Op::Truncate { .. }, Answer::Node(_)) = (&step.op, &l.answer) {
+            identity.vague.insert(index as u32 + 1);
         }
         let Some(what) = difference(l, r, &mut identity) else { continue };
         let text = format!("after `{step}`: {}\n  {}: {}\n  {}: {}", what.what, names[0], what.left, names[1], what.right);
@@ -68,7 +70,9 @@ impl Difference {
 fn difference(left: &Outcome, right: &Outcome, identity: &mut Identity) -> Option<Difference> {
     if !same_answer(&left.answer, &right.answer, identity) {
         let kind = match (&left.answer, &right.answer) {
-            (Answer::Node(l), Answer::Node(r)) => differing_fields(l, r, identity),
+            (Answer::Node(l), Answer::Node(r)) | (Answer::Some(_, l), Answer::Some(_, r)) => {
+                format!("node {}", differing_fields(l, r, identity))
+            }
             (l, r) => format!("{} against {}", class(l), class(r)),
         };
         return Difference::new(kind, "the answer", show(&left.answer), show(&right.answer));
@@ -83,6 +87,42 @@ fn difference(left: &Outcome, right: &Outcome, identity: &mut Identity) -> Optio
             let whose = ["what it names", "the directory of that", "the other that it names", "the directory of the other"];
             let whose = whose.get(index).copied().unwrap_or("what it names");
             return Difference::new(format!("seen {index} {kind}"), whose, format!("{l:?}"), format!("{r:?}"));
+        }
+    }
+    match (&left.watched, &right.watched) {
+        (Some(left), Some(right)) => watched_difference(left, right, identity),
+        _ => None,
+    }
+}
+
+fn watched_difference(left: &Watched, right: &Watched, identity: &mut Identity) -> Option<Difference> {
+    let paths: BTreeSet<&Vec<u8>> = left.tree.keys().chain(right.tree.keys()).collect();
+    for path in paths {
+        let what = format!("the tree at {}", path.escape_ascii());
+        let (l, r) = (left.tree.get(path), right.tree.get(path));
+        let kind = match (l, r) {
+            (Some(l), Some(r)) => differing_fields(l, r, identity),
+            _ => "names".to_owned(),
+        };
+        if !kind.is_empty() {
+            return Difference::new(format!("watched {kind}"), &what, format!("{l:?}"), format!("{r:?}"));
+        }
+    }
+    for (slot, l) in &left.slots {
+        let what = format!("descriptor {slot}");
+        let Some(r) = right.slots.get(slot) else {
+            return Difference::new("watched slots".to_owned(), &what, format!("{l:?}"), "none".to_owned());
+        };
+        let kind = differing_fields(&l.node, &r.node, identity);
+        if !kind.is_empty() {
+            return Difference::new(format!("watched slot {kind}"), &what, format!("{:?}", l.node), format!("{:?}", r.node));
+        }
+        if let (Some(l), Some(r)) = (&l.path, &r.path)
+            && l != r
+        {
+            let show =
+                |path: &Result<Vec<u8>, Errno>| path.as_ref().map(|path| path.escape_ascii().to_string()).map_err(|errno| *errno);
+            return Difference::new("path".to_owned(), &what, format!("{:?}", show(l)), format!("{:?}", show(r)));
         }
     }
     None
@@ -100,8 +140,10 @@ pub(crate) fn class(answer: &Answer) -> String {
         Answer::Done => "done".to_owned(),
         Answer::Number(_) => "number".to_owned(),
         Answer::Node(_) => "node".to_owned(),
+        Answer::Some(..) => "some".to_owned(),
         Answer::Bytes(_) => "bytes".to_owned(),
         Answer::Listing(_) => "listing".to_owned(),
+        Answer::Again => "again".to_owned(),
     }
 }
 
@@ -124,7 +166,9 @@ fn show(answer: &Answer) -> String {
 /// Whether both say the same.
 pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity) -> bool {
     match (left, right) {
+        (Answer::Again, _) | (_, Answer::Again) => true,
         (Answer::Node(l), Answer::Node(r)) => differing_fields(l, r, identity).is_empty(),
+        (Answer::Some(which, l), Answer::Some(same, r)) => which == same && differing_fields(l, r, identity).is_empty(),
         (Answer::Listing(l), Answer::Listing(r)) => {
             // The model lists no dots.
             let has_dots = l.contains_key(&b"."[..]) && r.contains_key(&b"."[..]);
@@ -142,6 +186,10 @@ pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity
 
 /// The names of the attributes that differ.
 fn differing_fields(left: &Node, right: &Node, identity: &mut Identity) -> String {
+    let moved = |time: Time| matches!(time, Time::Step(Some(step)) if identity.vague.contains(&step));
+    let agree = |left: Time, right: Time| left.agrees(right) || moved(left) || moved(right);
+    let [mtime, ctime] = [agree(left.mtime, right.mtime), agree(left.ctime, right.ctime)];
+    let could = left.flags_mask & right.flags_mask;
     let fields = [
         ("kind", left.kind == right.kind),
         ("mode", left.mode == right.mode),
@@ -151,8 +199,15 @@ fn differing_fields(left: &Node, right: &Node, identity: &mut Identity) -> Strin
         ("ino", identity.same(left.ino, right.ino)),
         ("size", left.size == right.size),
         ("device", left.device == right.device),
-        ("atime", left.atime == right.atime),
-        ("mtime", left.mtime == right.mtime || identity.vague.contains(&left.ino)),
+        ("blocks", left.blocks == right.blocks),
+        ("block_size", left.block_size == right.block_size),
+        ("atime", left.atime.agrees(right.atime)),
+        ("mtime", mtime),
+        ("ctime", ctime),
+        ("btime", left.btime.agrees(right.btime)),
+        ("flags", left.flags & could == right.flags & could),
+        // What a mount is said to be is left out by the engine, and a mask says so.
+        ("flags_mask", left.flags_mask.contains(right.flags_mask)),
     ];
     let differing: Vec<&str> = fields.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect();
     differing.join("+")
@@ -182,3 +237,6 @@ pub(crate) fn tree_difference(left: &Transcript, right: &Transcript, learnt: Ide
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::json;
 
+use crate::census::Census;
 use crate::compare::{Mismatch, class, first_mismatch};
 use crate::engine::Engine;
 use crate::generate::{self, Files, rounds};
@@ -46,11 +47,15 @@ pub(crate) struct Args {
     /// Go on after a mismatch, and report one of each kind.
     #[arg(long)]
     keep_going: bool,
+    /// Report what programs were made of, and how often a step met each rule of pathname lookup. A
+    /// rule that no step met in a run of at least a million operations is a failure.
+    #[arg(long)]
+    census: bool,
     /// Carry out this program instead of random ones: in the form in which mismatches are printed.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
     /// Report as JSON: `ops`, `mismatches`, `seed`, `against`, why another oracle was taken (`skipped`), how often which answer was given
-    /// (`answers`), and the shrunk programs (`found`).
+    /// (`answers`), the shrunk programs (`found`), and what `--census` reports (`census`).
     #[arg(long)]
     json: bool,
 }
@@ -71,6 +76,8 @@ struct Pair {
     oracle: Box<dyn Interpreter + Send>,
     subject: Box<dyn Interpreter + Send>,
     files: Files,
+    census: Census,
+    wants_census: bool,
     /// How often each operation was answered so.
     answers: BTreeMap<&'static str, BTreeMap<String, u64>>,
 }
@@ -79,9 +86,16 @@ struct Pair {
 const WITHOUT_KERNEL: [Who; 2] = [Who::Model, Who::Engine];
 
 impl Pair {
-    fn of([oracle, subject]: [Who; 2]) -> Result<Pair> {
+    fn of([oracle, subject]: [Who; 2], wants_census: bool) -> Result<Pair> {
         let files = if [oracle, subject].contains(&Who::Model) { Files::Short } else { Files::Any };
-        Ok(Pair { oracle: oracle.interpreter()?, subject: subject.interpreter()?, files, answers: BTreeMap::new() })
+        Ok(Pair {
+            oracle: oracle.interpreter()?,
+            subject: subject.interpreter()?,
+            files,
+            census: Census::default(),
+            wants_census,
+            answers: BTreeMap::new(),
+        })
     }
 
     /// Both carry it out, at the same time; what the oracle answered is counted.
@@ -89,6 +103,9 @@ impl Pair {
         let (left, mismatch) = self.both(program)?;
         for (step, outcome) in program.steps.iter().zip(&left.outcomes) {
             *self.answers.entry(step.op.verb()).or_default().entry(class(&outcome.answer)).or_default() += 1;
+        }
+        if self.wants_census {
+            self.census.take(program, &left);
         }
         Ok(mismatch)
     }
@@ -155,16 +172,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let wanted = [args.against, args.subject];
     let mut skipped = None;
     let mut pair = if !wanted.contains(&Who::Kernel) {
-        Pair::of(wanted)?
+        Pair::of(wanted, args.census)?
     } else if !rustix::process::geteuid().is_root() {
         skipped = Some("not root".to_owned());
-        Pair::of(WITHOUT_KERNEL)?
+        Pair::of(WITHOUT_KERNEL, args.census)?
     } else {
         match supervise()? {
             Supervised::Parent(code) => return Ok(code),
-            Supervised::Child => Pair::of(wanted).or_else(|error| {
+            Supervised::Child => Pair::of(wanted, args.census).or_else(|error| {
                 skipped = Some(format!("{error:#}"));
-                Pair::of(WITHOUT_KERNEL)
+                Pair::of(WITHOUT_KERNEL, args.census)
             })?,
         }
     };
@@ -180,7 +197,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         None => many(&mut pair, args, seed, &mut tally)?,
     }
     report(args, seed, skipped.as_deref(), &pair, &tally, start.elapsed().as_secs_f64());
-    Ok(ExitCode::from(u8::from(tally.mismatches > 0)))
+    Ok(ExitCode::from(u8::from(tally.mismatches > 0 || args.census && pair.census.has_holes())))
 }
 
 fn run_threads(args: &Args, threads: usize) -> Result<ExitCode> {
@@ -255,15 +272,21 @@ fn report(args: &Args, seed: u64, skipped: Option<&str>, pair: &Pair, tally: &Ta
         let found: Vec<_> = tally.found.iter().map(|(kind, (program, mismatch))| {
             json!({ "kind": kind, "program": program.to_string(), "difference": mismatch.text })
         }).collect();
-        let report = json!({
+        let mut report = json!({
             "ops": tally.ops, "mismatches": tally.mismatches, "seed": seed, "seeds": args.seeds, "against": against,
             "seconds": seconds, "skipped": skipped, "answers": pair.answers, "found": found,
         });
+        if args.census {
+            report["census"] = pair.census.json();
+        }
         println!("{report:#}");
         return;
     }
     for (kind, (program, mismatch)) in &tally.found {
         println!("# {kind}\n{program}# {}\n", mismatch.text.replace('\n', "\n# "));
+    }
+    if args.census {
+        print!("{}", pair.census.text());
     }
     println!(
         "{} operations against the {against}, seed {seed} ({} seeds): {} programs differ, in {} ways; {:.1} s, {:.0} operations a second",

@@ -1,24 +1,31 @@
 //! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`] for each process.
 
+mod administer;
 mod forget;
 mod tree;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use anyhow::{Context as _, Result};
+use pathwalk::permission::NO_ID;
 use pathwalk::{
-    AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Errno, File, FileType, Freshness, Handle, MountFlags,
-    NewKind, OpenHow, PermissionRule, StatxMask, SyncWhat, Vfs,
+    AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Errno, File, Freshness, Handle, MountFlags, NewKind,
+    OpenHow, PermissionRule, Resolve, SyncWhat, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
 use crate::cast::{self, Actor};
+use crate::composite::all_parts;
 use crate::op::Op;
-use crate::outcome::{self, Answer, Interpreter, Node, Outcome, Time, Transcript, directory_of};
-use crate::program::{Program, Settings, Step};
-use crate::words::{Kind, Place, SLOTS, Slot, Whence};
+use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcript, directory_of};
+use crate::program::{Act, Program, Settings, Step};
+use crate::times::{Time, tick};
+use crate::words::{Kind, Owner, Place, SLOTS, Slot, Whence};
 
 /// Bytes for the caches: plenty, and few.
 const BUDGET: u64 = 1 << 20;
@@ -33,48 +40,61 @@ impl Interpreter for Engine {
     }
 
     fn run(&mut self, program: &Program) -> Result<Transcript> {
-        let fs = MemFs::with(options(program.settings));
-        let (first, last) = program.acts();
+        let clock = Arc::new(AtomicU32::new(0));
+        let fs = MemFs::with(options(program.settings, &clock));
         let mut outcomes = Vec::with_capacity(program.steps.len());
-        for (act, mount) in [(first, MountFlags::empty()), (last, MountFlags::READ_ONLY)] {
-            if !act.is_empty() {
-                let vfs = build(program.settings, mount, &fs).context("build a Vfs")?;
-                let mut stage = Stage::new(&vfs, program.settings);
-                outcomes.extend(act.iter().map(|step| stage.carry_out(step)));
+        for Act { mount, steps } in program.acts() {
+            let vfs = build(program.settings, mount, &fs).context("build a Vfs")?;
+            let mut stage = Stage::new(&vfs, &fs, mount, program.settings);
+            for step in steps {
+                // Relaxed: the one thread that there is reads it.
+                clock.store(outcomes.len() as u32 + 1, Relaxed);
+                outcomes.push(stage.carry_out(step));
             }
         }
         let vfs = Vfs::builder().budget(BUDGET).build(fs).context("build a Vfs")?;
-        Ok(Transcript { outcomes, tree: tree::look(&vfs).context("look at the engine's tree")? })
+        Ok(Transcript { outcomes, tree: tree::look(&vfs, Contents::Ends).context("look at the engine's tree")? })
     }
 }
 
 /// The engine for several threads at once.
 pub(crate) struct Concurrent {
     vfs: Vfs,
+    fs: MemFs,
     settings: Settings,
 }
 
 impl Concurrent {
     pub(crate) fn new(settings: Settings) -> Result<Concurrent> {
-        let fs = MemFs::with(options(settings));
-        Ok(Concurrent { vfs: build(settings, MountFlags::empty(), &fs).context("build a Vfs")?, settings })
+        // All that happens at once happens in one step.
+        let fs = MemFs::with(options(settings, &Arc::default()));
+        Ok(Concurrent { vfs: build(settings, MountFlags::empty(), &fs).context("build a Vfs")?, fs, settings })
     }
 
     /// For one more thread.
     pub(crate) fn stage(&self) -> Stage {
-        Stage::new(&self.vfs, self.settings)
+        Stage::new(&self.vfs, &self.fs, MountFlags::empty(), self.settings)
     }
 
     /// The tree when all are done.
     pub(crate) fn end(self) -> Result<Transcript> {
-        let tree = tree::look(&self.vfs).context("look at the engine's tree")?;
-        Ok(Transcript { outcomes: Vec::new(), tree })
+        let tree = tree::look(&self.vfs, Contents::Ends).context("look at the engine's tree")?;
+        Ok(Transcript { outcomes: Vec::new(), tree }.without_steps())
     }
 }
 
-fn options(settings: Settings) -> Options {
+fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
+    let clock = Arc::clone(clock);
     let asked = |flag| if settings.contains(flag) { Freshness::AskEachTime } else { Freshness::Stable };
     let mut options = Options::default().freshness(asked(Settings::ASK_NAMES)).absence(asked(Settings::ASK_ABSENCE));
+    let [nodes, pages] = settings.limits();
+    if let Some(nodes) = nodes {
+        options = options.max_nodes(nodes);
+    }
+    if let Some(pages) = pages {
+        options = options.max_bytes(pages << 12);
+    }
+    options = options.clock(move || tick(clock.load(Relaxed)));
     if settings.contains(Settings::OWN_RULE) {
         options = options.permission_rule(PermissionRule::Own);
     }
@@ -104,12 +124,21 @@ struct Process {
     context: Context,
     looking: Context,
     all_seeing: Credentials,
+    own: Credentials,
+    /// Whether it has changed its root.
+    is_elsewhere: bool,
 }
 
 impl Process {
     fn new(vfs: &Vfs, actor: Actor) -> Process {
         let all_seeing = actor.credentials().with_capabilities(Capabilities::all());
-        Process { context: vfs.context(actor.credentials()), looking: vfs.context(all_seeing.clone()), all_seeing }
+        Process {
+            context: vfs.context(actor.credentials()),
+            looking: vfs.context(all_seeing.clone()),
+            all_seeing,
+            own: actor.credentials(),
+            is_elsewhere: false,
+        }
     }
 
     fn moved(&mut self, moved: Result<(), Errno>) -> Result<Answer, Errno> {
@@ -126,6 +155,8 @@ struct Descriptor {
 /// What one thread has.
 pub(crate) struct Stage {
     vfs: Vfs,
+    fs: MemFs,
+    mount: MountFlags,
     /// The root of all.
     top: Handle,
     settings: Settings,
@@ -134,24 +165,25 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    fn new(vfs: &Vfs, settings: Settings) -> Stage {
+    fn new(vfs: &Vfs, fs: &MemFs, mount: MountFlags, settings: Settings) -> Stage {
         let processes = cast::everybody().map(|actor| Process::new(vfs, actor)).collect();
         let top = vfs.context(Credentials::root()).lookup("/").expect("there is a root");
-        Stage { vfs: vfs.clone(), top, settings, processes, slots: Default::default() }
+        Stage { vfs: vfs.clone(), fs: fs.clone(), mount, top, settings, processes, slots: Default::default() }
     }
 
     pub(crate) fn carry_out(&mut self, step: &Step) -> Outcome {
         let Step { actor, op } = step;
         let opener = |slot: Slot| self.slots[usize::from(slot.0)].as_ref().map(|there| there.opener);
         if !op.counts(*actor, opener) {
-            return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
+            return Outcome::not_carried_out();
         }
         if self.settings.contains(Settings::FORGETFUL) {
             self.forget(step);
         }
-        let answer = self.answer(*actor, op).unwrap_or_else(Answer::Failed);
+        let answer = op.settled(self.answer(*actor, op).unwrap_or_else(Answer::Failed));
         let seen = if self.settings.contains(Settings::OBSERVE) { self.seen(*actor, op) } else { Vec::new() };
-        Outcome { answer, seen }
+        let watched = self.watch(*actor).expect("what is there can be looked at");
+        Outcome { answer, seen, watched }
     }
 
     fn at(&self, slot: Option<Slot>) -> At<'_> {
@@ -183,11 +215,17 @@ impl Stage {
             Op::Chroot { path } => {
                 let process = &mut self.processes[actor.index()];
                 let moved = process.context.chroot(&path.0);
+                process.is_elsewhere |= moved.is_ok();
                 return process.moved(moved);
             }
+            Op::Mount { .. } => return Ok(Answer::Done),
             Op::Umask { mask } => {
                 return Ok(Answer::Number(self.processes[actor.index()].context.umask(mask.0).into()));
             }
+            Op::Fill { .. } | Op::Dig { .. } => {
+                return all_parts(&op.parts().unwrap_or_default(), |part| self.answer(actor, part));
+            }
+            Op::ListParts { slot, size, name, to } => return self.list_parts(actor, *slot, *size, [name, to]),
             _ => {}
         }
         let context = &self.processes[actor.index()].context;
@@ -201,7 +239,14 @@ impl Stage {
             Op::Rmdir { at: of } => context.rmdir(at(of), &of.path.0).map(done),
             Op::Rename { from, to, flags } => context.rename(at(from), &from.path.0, at(to), &to.path.0, *flags).map(done),
             Op::Chmod { at: of, mode, flags } => context.chmod(at(of), &of.path.0, mode.0, *flags).map(done),
-            Op::Chown { at: of, uid, gid, flags } => context.chown(at(of), &of.path.0, uid.0, gid.0, *flags).map(done),
+            Op::Chown { at: of, uid, gid, flags } => {
+                // The call means by -1 what the engine says by none; it refuses a -1.
+                let known = |owner: Owner| owner.0.filter(|id| *id != NO_ID);
+                let chown = |uid, gid| context.chown(at(of), &of.path.0, uid, gid, *flags).map(done);
+                let answer = chown(uid.0, gid.0);
+                let refused = answer == Err(Errno::EINVAL);
+                if refused { chown(known(*uid), known(*gid)) } else { answer }
+            }
             Op::Truncate { path, size } => {
                 let look = || context.stat(&path.0).map(|found| node(&found));
                 let before = look();
@@ -213,8 +258,7 @@ impl Stage {
             Op::Statx { at: of, flags, mask } => {
                 // Which attributes there are that nobody wanted is a file system's own affair.
                 let found = context.statx(at(of), &of.path.0, *flags, *mask)?;
-                let wanted = *mask - StatxMask::BTIME;
-                Ok(Answer::Number((found.mask & wanted).bits().into()))
+                Ok(Answer::Some(found.mask & *mask, node(&found.attributes).only(*mask)))
             }
             Op::Readlink { at: of, size } => {
                 let mut buffer = vec![0; *size as usize];
@@ -223,18 +267,28 @@ impl Stage {
                 Ok(Answer::Bytes(buffer))
             }
             Op::Access { at: of, want, flags } => context.faccessat(at(of), &of.path.0, *want, *flags).map(done),
+            Op::SetAcl { at: of, list, flags } => self.set_acl(context, of, list, *flags).map(done),
+            Op::SetFlags { at: of, set, flags } => self.set_flags(context, of, *set, *flags).map(done),
+            Op::TryOpen { at: of, flags, mode } => {
+                let how = OpenHow { flags: *flags, mode: mode.0, resolve: Resolve::CACHED };
+                let file = context.open(at(of), &of.path.0, &how)?;
+                Ok(Answer::Node(node(&file.handle().attributes()?)))
+            }
             Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| Answer::Number(found.name_max)),
-            _ => self.data(op),
+            _ => self.data(actor, op),
         }
     }
 
     /// Operations on what is open.
-    fn data(&self, op: &Op) -> Result<Answer, Errno> {
+    fn data(&self, actor: Actor, op: &Op) -> Result<Answer, Errno> {
+        // What is written is written by the rights of the writer.
+        let by = |slot| self.file(slot).by(&self.processes[actor.index()].own);
         match *op {
             Op::Read { slot, size } => read(size, |buffer| self.file(slot).read(buffer)),
             Op::ReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).read_at(buffer, offset)),
-            Op::Write { slot, byte, size } => self.file(slot).write(&vec![byte; size as usize]).map(number),
-            Op::WriteAt { slot, byte, size, offset } => self.file(slot).write_at(&vec![byte; size as usize], offset).map(number),
+            Op::TryReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).try_read_at(buffer, offset)),
+            Op::Write { slot, byte, size } => by(slot).write(&vec![byte; size as usize]).map(number),
+            Op::WriteAt { slot, byte, size, offset } => by(slot).write_at(&vec![byte; size as usize], offset).map(number),
             Op::Seek { slot, whence, by } => {
                 let file = self.file(slot);
                 if !outcome::may_seek(file.handle().kind(), whence) {
@@ -247,7 +301,7 @@ impl Stage {
                 };
                 file.seek(to).map(Answer::Number)
             }
-            Op::SetLen { slot, size } => self.file(slot).set_len(size).map(done),
+            Op::SetLen { slot, size } => by(slot).set_len(size).map(done),
             Op::List { slot } => list(self.file(slot)),
             Op::Sync { slot } => self.file(slot).sync(SyncWhat::All).map(done),
             ref other => unreachable!("{} is no operation on what is open", other.verb()),
@@ -315,9 +369,15 @@ fn node(of: &Attributes) -> Node {
         uid: of.uid,
         gid: of.gid,
         ino: of.ino,
-        size: if of.kind == FileType::Directory { 0 } else { of.size },
+        size: of.size,
+        blocks: of.blocks,
+        block_size: of.block_size,
         device: of.device_node,
-        atime: Time::new(of.atime.seconds, of.atime.nanoseconds),
-        mtime: Time::new(of.mtime.seconds, of.mtime.nanoseconds),
+        atime: Time::of_ticks(of.atime),
+        mtime: Time::of_ticks(of.mtime),
+        ctime: Time::of_ticks(of.ctime),
+        btime: Time::of_ticks(of.btime.unwrap_or_default()),
+        flags: of.flags,
+        flags_mask: of.flags_mask,
     }
 }

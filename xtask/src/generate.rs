@@ -1,19 +1,25 @@
 //! Programs by chance: few names, so that operations meet each other, and all that is nasty about paths.
 //!
 //! What is drawn follows from the seed alone. It is not known what is where, but there are habits, so that more than failures comes about:
-//! `a` and `b` are often directories, the other names files; the lower descriptors are often places, the upper ones open files.
+//! `a` and `b` are often directories, the other names files; the lower descriptors are often
+//! places, the upper ones open files. Now and then comes a sequence: some steps that belong together.
+//! One program in four has long names, many names or a deep tree; one in five has little room.
 
 mod draw;
+mod names;
 mod paths;
 pub(crate) mod rounds;
+mod scenes;
+mod sequences;
 
 use fastrand::Rng;
-use pathwalk::{AtFlags, OpenFlags};
+use pathwalk::{AtFlags, MountFlags, OpenFlags};
 
 use crate::cast::{self, Actor};
 use crate::op::Op;
 use crate::program::{Program, Settings, Step};
 use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
+use names::Names;
 use paths::Wish;
 pub(crate) use rounds::Round;
 
@@ -35,19 +41,29 @@ const PROLOGUE: usize = 30;
 /// A program of so many steps.
 pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let mut rng = Rng::with_seed(seed);
-    let settings = settings(&mut rng);
-    let mut draw = Draw { rng, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
+    let names = Names::drawn(&mut rng);
+    let settings = settings(&mut rng, &names);
+    let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
     draw.cast();
     let prologue = steps.min(PROLOGUE);
-    let mut program = Program { settings, steps: (0..prologue).map(|_| draw.prologue()).collect() };
+    let mut program = Program { settings, steps: draw.layout() };
+    program.steps.extend((0..prologue).map(|_| draw.prologue()));
     // A walk that `protected_symlinks` refuses is done twice in the kernel, which goes on counting links: `ELOOP` may come before `EACCES`.
-    if !settings.contains(Settings::PROTECT_SYMLINKS) && draw.one_in(8) {
+    if !settings.contains(Settings::PROTECT_SYMLINKS) && draw.one_in(4) {
         program.steps.extend(chain());
         program.steps.truncate(steps);
     }
+    // The model has no mounts. What processes that end hold counts for a moment longer.
+    let remounts = files == Files::Any && settings.limits() == [None; 2] && draw.one_in(3);
     while program.steps.len() < steps {
-        program.steps.push(draw.step());
+        match draw.rng.u8(..100) {
+            0 | 1 if remounts => program.steps.push(draw.mount()),
+            2 | 3 => program.steps.extend(draw.scene()),
+            4..7 => program.steps.extend(draw.sequence()),
+            _ => program.steps.push(draw.step()),
+        }
     }
+    program.steps.truncate(steps);
     program
 }
 
@@ -61,7 +77,7 @@ fn chain() -> impl Iterator<Item = Step> {
 }
 
 /// Usually everything is looked at as root; the engine's file system presents itself in all ways.
-fn settings(rng: &mut Rng) -> Settings {
+fn settings(rng: &mut Rng, names: &Names) -> Settings {
     let chances = [
         (Settings::PROTECT_SYMLINKS, 50),
         (Settings::PROTECT_HARDLINKS, 50),
@@ -74,12 +90,18 @@ fn settings(rng: &mut Rng) -> Settings {
         (Settings::ACL_UNKNOWN, 15),
         (Settings::SMALL_BUDGET, 15),
         (Settings::FORGETFUL, 30),
+        (Settings::FEW_NODES, 10),
+        (Settings::FEW_PAGES, 10),
+        (Settings::WATCH, 12),
     ];
-    chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect()
+    let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
+    // A path of long names takes more room than there is in a small budget.
+    if names.are_few() { settings } else { settings - Settings::SMALL_BUDGET }
 }
 
 struct Draw {
     rng: Rng,
+    names: Names,
     files: Files,
     /// Those who play in this program.
     actors: Vec<Actor>,
@@ -97,11 +119,16 @@ impl Draw {
         }
     }
 
+    /// Returns what makes the many names, if there are such.
+    fn layout(&self) -> Vec<Step> {
+        self.names.layout().into_iter().map(|op| Step { actor: cast::ROOT, op }).collect()
+    }
+
     /// Root lays something out.
     fn prologue(&mut self) -> Step {
         let chance = self.rng.u8(..20);
         let wish = if chance < 9 { Wish::Directory } else { Wish::File };
-        let at = Place { at: None, path: Text(paths::plain(&mut self.rng, wish)) };
+        let at = Place { at: None, path: Text(paths::plain(&mut self.rng, &self.names, wish)) };
         let op = match chance {
             0..6 => Op::Mkdir { at, mode: self.mode() },
             6..9 => {
@@ -112,7 +139,7 @@ impl Draw {
                 let flags = OpenFlags::CREATE | OpenFlags::WRITE | OpenFlags::READ;
                 Op::Open { slot: self.file_slot(), at, flags, mode: self.mode() }
             }
-            13..15 => Op::Symlink { body: Body(paths::body(&mut self.rng)), at },
+            13..15 => Op::Symlink { body: Body(paths::body(&mut self.rng, &self.names)), at },
             15..17 => Op::Chmod { at, mode: self.mode(), flags: AtFlags::empty() },
             17 => Op::Mknod { at, kind: self.kind(), mode: self.mode() },
             _ => Op::Chown { at, uid: self.owner(), gid: self.owner(), flags: AtFlags::SYMLINK_NOFOLLOW },
@@ -120,18 +147,29 @@ impl Draw {
         Step { actor: cast::ROOT, op }
     }
 
-    /// Often by whoever did the last one; on what is open, by whoever has opened it.
+    /// Draws a step that mounts; every other one takes all flags away.
+    fn mount(&mut self) -> Step {
+        let flags: MountFlags = if self.one_in(2) { MountFlags::empty() } else { self.flags(2) };
+        Step { actor: cast::ROOT, op: Op::Mount { flags } }
+    }
+
+    /// Draws a step, often of the actor of the last one. What is written to is mostly written by its
+    /// opener.
     fn step(&mut self) -> Step {
         if self.one_in(4) {
             self.last = self.actors[self.rng.usize(..self.actors.len())];
         }
         let op = self.op();
-        match op {
-            Op::Open { slot, .. } => self.openers[usize::from(slot.0)] = self.last,
-            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => {
-                self.last = self.openers[usize::from(slot.0)];
-            }
-            _ => {}
+        if matches!(op, Op::SetAcl { .. } | Op::SetFlags { .. }) {
+            return Step { actor: cast::ROOT, op };
+        }
+        if let Op::Open { slot, .. } = op {
+            self.openers[usize::from(slot.0)] = self.last;
+        }
+        if let Some(slot) = op.written()
+            && !self.one_in(3)
+        {
+            self.last = self.openers[usize::from(slot.0)];
         }
         Step { actor: self.last, op }
     }
@@ -150,7 +188,7 @@ impl Draw {
     }
 
     fn path(&mut self, wish: Wish) -> Text {
-        Text(paths::path(&mut self.rng, wish))
+        Text(paths::path(&mut self.rng, &self.names, wish))
     }
 
     fn place(&mut self, wish: Wish) -> Place {

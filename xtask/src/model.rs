@@ -3,9 +3,11 @@
 //! All processes of a program are one of the model's, since descriptors are shared by all: when another has its turn, that one takes over
 //! root, working directory, umask and credentials. Both directories are held by descriptors above those of the program.
 
+mod administer;
 mod convert;
 
 use anyhow::{Result, anyhow};
+use pathwalk::permission::NO_ID;
 use pathwalk::{Errno, OpenFlags};
 use pathwalk_model::{
     AT_FDCWD, Access, AtFlags as ModelAtFlags, Credentials, Model, OpenFlags as ModelOpenFlags, OpenHow, Options, Process,
@@ -13,17 +15,19 @@ use pathwalk_model::{
 };
 
 use crate::cast::{self, ACTORS, Actor};
+use crate::composite::all_parts;
 use crate::op::Op;
 use crate::outcome::{self, Answer, Interpreter, Node, Outcome, Transcript, directory_of};
 use crate::program::{Program, Settings, Step};
-use crate::words::{Place, SLOTS, Slot, Whence};
-use convert::{at_flags, file_type, ino, kind_and_device, leaf, link_flags, new_time, node, open_flags};
+use crate::watch::{Open, Watched};
+use crate::words::{Owner, Place, SLOTS, Slot, Whence};
+use convert::{acl, at_flags, file_type, ino, kind_and_device, leaf, link_flags, new_time, node, node_flags, open_flags};
 
 /// The model.
 pub(crate) struct ModelInterpreter;
 
 /// The longest file that the model is made with, in bytes: it keeps every one of them.
-pub(crate) const LARGEST_FILE: u64 = 1 << 17;
+pub(crate) const LARGEST_FILE: u64 = 1 << 20;
 
 impl Interpreter for ModelInterpreter {
     fn name(&self) -> &'static str {
@@ -32,7 +36,11 @@ impl Interpreter for ModelInterpreter {
 
     fn run(&mut self, program: &Program) -> Result<Transcript> {
         let mut world = World::new(program.settings).map_err(|errno| anyhow!("set the model up: {errno:?}"))?;
-        let outcomes = program.steps.iter().map(|step| world.carry_out(step)).collect();
+        let carry_out = |(index, step)| {
+            world.model.set_clock(index as u32 + 1);
+            world.carry_out(step)
+        };
+        let outcomes = program.steps.iter().enumerate().map(carry_out).collect();
         Ok(Transcript { outcomes, ..world.transcript() })
     }
 }
@@ -65,6 +73,8 @@ impl World {
             protected_symlinks: settings.contains(Settings::PROTECT_SYMLINKS),
             protected_hardlinks: settings.contains(Settings::PROTECT_HARDLINKS),
             largest_file: LARGEST_FILE,
+            most_nodes: settings.limits()[0],
+            most_pages: settings.limits()[1],
             ..Options::default()
         });
         let process = model.process(Credentials::root());
@@ -107,15 +117,22 @@ impl World {
 
     pub(crate) fn carry_out(&mut self, Step { actor, op }: &Step) -> Outcome {
         if !op.counts(*actor, |slot| self.openers[usize::from(slot.0)]) {
-            return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
+            return Outcome::not_carried_out();
         }
         let answer = self.become_process(*actor).and_then(|()| self.answer(op));
-        let answer = answer.unwrap_or_else(|errno| Answer::Failed(Errno::from_raw(errno.0)));
+        let answer = op.settled(answer.unwrap_or_else(|errno| Answer::Failed(Errno::from_raw(errno.0))));
         let seen = if self.settings.contains(Settings::OBSERVE) { self.seen(*actor, op) } else { Vec::new() };
-        Outcome { answer, seen }
+        let watched = self.watch(*actor);
+        Outcome { answer, seen, watched }
     }
 
     fn answer(&mut self, op: &Op) -> Answered<Answer> {
+        if let Some(parts) = op.parts() {
+            return all_parts(&parts, |part| self.answer(part));
+        }
+        if let Op::ListParts { slot, name, to, .. } = op {
+            return self.list_parts(*slot, [name, to]);
+        }
         let Self { model, process, .. } = self;
         let at = |place: &Place| place.at.map_or(AT_FDCWD, number);
         match op {
@@ -132,6 +149,8 @@ impl World {
                 model.chroot(process, &path.0)?;
                 self.keep(b"/", root_of(self.now)).map(done)
             }
+            // It has no mounts.
+            Op::Mount { .. } => Ok(Answer::NotCarriedOut),
             Op::Umask { mask } => Ok(Answer::Number(model.umask(process, mask.0.into()).into())),
             Op::Mkdir { at: to, mode } => model.mkdir(process, at(to), &to.path.0, mode.0.into()).map(done),
             Op::Mknod { at: to, kind, mode } => {
@@ -152,7 +171,8 @@ impl World {
                 model.chmod(process, at(of), &of.path.0, mode.0.into(), at_flags(*flags)).map(done)
             }
             Op::Chown { at: of, uid, gid, flags } => {
-                model.chown(process, at(of), &of.path.0, uid.0, gid.0, at_flags(*flags)).map(done)
+                let known = |owner: Owner| owner.0.filter(|id| *id != NO_ID);
+                model.chown(process, at(of), &of.path.0, known(*uid), known(*gid), at_flags(*flags)).map(done)
             }
             Op::Truncate { path, size } => {
                 let look = |process: &mut Process| {
@@ -169,14 +189,21 @@ impl World {
                 model.stat(process, at(of), &of.path.0, at_flags(*flags)).map(|found| Answer::Node(node(&found)))
             }
             Op::Statx { at: of, flags, mask } => {
-                model.stat(process, at(of), &of.path.0, at_flags(*flags))?;
-                Ok(Answer::Number((*mask - pathwalk::StatxMask::BTIME).bits().into()))
+                let found = model.stat(process, at(of), &of.path.0, at_flags(*flags))?;
+                Ok(Answer::Some(*mask, node(&found).only(*mask)))
             }
             Op::Readlink { at: of, size } => model.readlink(process, at(of), &of.path.0, *size as i32).map(Answer::Bytes),
             Op::Access { at: of, want, flags } => {
                 let want = Access::from_bits_retain(want.bits().into());
                 model.access(process, at(of), &of.path.0, want, at_flags(*flags)).map(done)
             }
+            Op::SetAcl { at: of, list, flags } => {
+                model.set_acl(process, at(of), &of.path.0, &acl(&list.0), at_flags(*flags)).map(done)
+            }
+            Op::SetFlags { at: of, set, flags } => {
+                model.set_flags(process, at(of), &of.path.0, node_flags(*set), at_flags(*flags)).map(done)
+            }
+            Op::TryOpen { at: of, flags, mode } => self.try_open(of, *flags, mode.0),
             Op::Statfs { path } => model.statfs(process, &path.0).map(|found| Answer::Number(found.longest_name)),
             _ => self.data(op),
         }
@@ -195,12 +222,24 @@ impl World {
         model.fstat(process, number(slot)).map(|found| Answer::Node(node(&found)))
     }
 
+    /// Looks at all there is, if the program is watched. The model tells no paths.
+    fn watch(&mut self, actor: Actor) -> Option<Box<Watched>> {
+        if !self.settings.contains(Settings::WATCH) || !actor.may_look_as_root() {
+            return None;
+        }
+        let tree = self.transcript().tree.into_iter().map(|(path, leaf)| (path, leaf.node)).collect();
+        let open = (0..SLOTS as u8).filter(|slot| self.openers[usize::from(*slot)].is_some()).collect::<Vec<u8>>();
+        let mut look = |slot: &u8| self.model.fstat(&mut self.process, number(Slot(*slot))).ok();
+        let slots = open.iter().filter_map(|slot| Some((*slot, Open { node: node(&look(slot)?), path: None }))).collect();
+        Some(Box::new(Watched { tree, slots }))
+    }
+
     /// Operations on what is open.
     fn data(&mut self, op: &Op) -> Answered<Answer> {
         let Self { model, process, .. } = self;
         match *op {
             Op::Read { slot, size } => model.read(process, number(slot), size as usize).map(Answer::Bytes),
-            Op::ReadAt { slot, size, offset } => {
+            Op::ReadAt { slot, size, offset } | Op::TryReadAt { slot, size, offset } => {
                 model.pread(process, number(slot), size as usize, offset as i64).map(Answer::Bytes)
             }
             Op::Write { slot, byte, size } => model.write(process, number(slot), &vec![byte; size as usize]).map(counted),

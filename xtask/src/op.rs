@@ -1,10 +1,10 @@
 //! Operations: what a program is made of. One line each; all that can be done on either side.
 
 use anyhow::{Result, bail};
-use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxMask};
+use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, MountFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, StatxMask};
 
-use crate::cast::Actor;
-use crate::words::{Body, Kind, Mode, Owner, Place, Slot, Text, Whence, Word, Words};
+use crate::cast::{self, Actor};
+use crate::words::{Body, Kind, List, Mode, Owner, Place, Slot, Text, Whence, Word, Words};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
@@ -105,21 +105,46 @@ operations! {
     /// All of a directory, from its beginning.
     List "list" { slot: Slot }
     Sync "fsync" { slot: Slot }
+    /// By root. A list without entries takes it away.
+    SetAcl "setacl" { at: Place, list: List, flags: AtFlags }
+    /// By root: attribute bits; those that are not named are cleared.
+    SetFlags "chattr" { at: Place, set: StatxFlags, flags: AtFlags }
+    /// With `RESOLVE_CACHED`, and closed again.
+    TryOpen "tryopen" { at: Place, flags: OpenFlags, mode: Mode }
+    /// With `RWF_NOWAIT`.
+    TryReadAt "trypread" { slot: Slot, size: u64, offset: u64 }
+    /// All of a directory in parts of so many bytes; between them a name is made, moved and taken
+    /// away.
+    ListParts "listparts" { slot: Slot, size: u64, name: Body, to: Body }
+    /// So many files in a directory, with names of so many bytes.
+    Fill "fill" { at: Place, count: u64, length: u64 }
+    /// So many directories in each other, with names of so many bytes.
+    Dig "dig" { at: Place, count: u64, length: u64 }
+    /// All processes begin anew at the root, nothing is open, and the mount has these flags.
+    Mount "mount" { flags: MountFlags }
 }
 
 impl Op {
+    /// Returns the descriptor that is written through.
+    pub(crate) fn written(&self) -> Option<Slot> {
+        match self {
+            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => Some(*slot),
+            _ => None,
+        }
+    }
+
     /// Whether it can be compared if this actor does it; `opener` says who has opened a descriptor.
     ///
-    /// Descriptors must be there. Writing takes suid and sgid bits away by the rights of who writes in the kernel, and of who has opened in the
-    /// engine: it counts only where both are one. `linkat` with `AT_EMPTY_PATH` is free to who opened the descriptor with the very
-    /// credentials that he has now, which the kernel tells by their address and a handle does not have.
+    /// Descriptors must be there. `linkat` with `AT_EMPTY_PATH` is free to the opener of the
+    /// descriptor while it has the very credentials that it had then. The kernel tells by their
+    /// address; a handle has none.
     pub(crate) fn counts(&self, actor: Actor, opener: impl Fn(Slot) -> Option<Actor>) -> bool {
         let is_own = |slot: Slot| opener(slot) == Some(actor);
         let allowed = match self {
-            Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => is_own(*slot),
             Op::Link { from: Place { at: Some(slot), .. }, flags, .. } if flags.contains(LinkFlags::EMPTY_PATH) => {
                 !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
             }
+            Op::SetAcl { .. } | Op::SetFlags { .. } => actor == cast::ROOT,
             _ => true,
         };
         allowed && self.slots().into_iter().all(|slot| opener(slot).is_some())

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Device, Errno, FileType};
+use pathwalk::{Device, Errno, FileType, StatxFlags, StatxMask};
 
+use crate::times::Time;
+use crate::watch::Watched;
 use crate::words::Whence;
 
 /// What one step answered.
@@ -15,8 +17,12 @@ pub(crate) enum Answer {
     Done,
     Number(u64),
     Node(Node),
+    /// Some attributes, and which.
+    Some(StatxMask, Node),
     Bytes(Vec<u8>),
     Listing(BTreeMap<Vec<u8>, (FileType, u64)>),
+    /// It would have had to wait: any other answer is as good.
+    Again,
 }
 
 /// Attributes, without what is a file system's own affair.
@@ -28,26 +34,61 @@ pub(crate) struct Node {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) ino: u64,
-    /// 0 for directories.
     pub(crate) size: u64,
+    pub(crate) blocks: u64,
+    pub(crate) block_size: u32,
     pub(crate) device: Device,
     pub(crate) atime: Time,
     pub(crate) mtime: Time,
+    pub(crate) ctime: Time,
+    pub(crate) btime: Time,
+    pub(crate) flags: StatxFlags,
+    /// Which flags there could be: the others say nothing.
+    pub(crate) flags_mask: StatxFlags,
 }
 
-/// A time that was set, or one of a clock.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Time {
-    Clock,
-    Set { seconds: i64, nanoseconds: u32 },
-}
+impl Node {
+    pub(crate) fn times_mut(&mut self) -> impl Iterator<Item = &mut Time> {
+        [&mut self.atime, &mut self.mtime, &mut self.ctime, &mut self.btime].into_iter()
+    }
 
-/// The years 2020 to 2100, in which no program sets a time: it must be a clock's.
-const CLOCK: std::ops::Range<i64> = 1_577_836_800..4_102_444_800;
-
-impl Time {
-    pub(crate) fn new(seconds: i64, nanoseconds: u32) -> Time {
-        if CLOCK.contains(&seconds) { Time::Clock } else { Time::Set { seconds, nanoseconds } }
+    /// Returns it with nothing but what the mask names, and the flags.
+    pub(crate) fn only(self, mask: StatxMask) -> Node {
+        const NEVER: Time = Time::Step(Some(0));
+        let mut node = self;
+        let keeps = |flag| mask.contains(flag);
+        if !keeps(StatxMask::TYPE) {
+            node.kind = FileType::Regular;
+        }
+        let number = |flag, number: &mut u64| {
+            if !keeps(flag) {
+                *number = 0;
+            }
+        };
+        if !keeps(StatxMask::INO) {
+            // No node has this number.
+            node.ino = u64::MAX;
+        }
+        number(StatxMask::SIZE, &mut node.size);
+        number(StatxMask::BLOCKS, &mut node.blocks);
+        let number = |flag, number: &mut u32| {
+            if !keeps(flag) {
+                *number = 0;
+            }
+        };
+        number(StatxMask::NLINK, &mut node.nlink);
+        number(StatxMask::UID, &mut node.uid);
+        number(StatxMask::GID, &mut node.gid);
+        if !keeps(StatxMask::MODE) {
+            node.mode = 0;
+        }
+        let flags = [StatxMask::ATIME, StatxMask::MTIME, StatxMask::CTIME, StatxMask::BTIME];
+        for (flag, time) in flags.into_iter().zip(node.times_mut()) {
+            if !keeps(flag) {
+                *time = NEVER;
+            }
+        }
+        node
     }
 }
 
@@ -57,6 +98,15 @@ pub(crate) struct Outcome {
     pub(crate) answer: Answer,
     /// What it named, and the directories that those are in, after it.
     pub(crate) seen: Vec<Result<Node, Errno>>,
+    /// All there is, after it.
+    pub(crate) watched: Option<Box<Watched>>,
+}
+
+impl Outcome {
+    /// Returns that of a step that counts for nothing.
+    pub(crate) fn not_carried_out() -> Outcome {
+        Outcome { answer: Answer::NotCarriedOut, seen: Vec::new(), watched: None }
+    }
 }
 
 /// A node of the tree at the end.
@@ -72,6 +122,38 @@ pub(crate) struct Leaf {
 pub(crate) struct Transcript {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) tree: BTreeMap<Vec<u8>, Leaf>,
+}
+
+impl Transcript {
+    /// Returns it without the steps at which things were written: of what happens at once there is
+    /// no order.
+    pub(crate) fn without_steps(mut self) -> Transcript {
+        self.nodes_mut(|node| node.times_mut().for_each(Time::forget_step));
+        self
+    }
+
+    /// Changes each node in it.
+    pub(crate) fn nodes_mut(&mut self, mut change: impl FnMut(&mut Node)) {
+        for Outcome { answer, seen, watched } in &mut self.outcomes {
+            if let Answer::Node(node) | Answer::Some(_, node) = answer {
+                change(node);
+            }
+            seen.iter_mut().flatten().for_each(&mut change);
+            if let Some(watched) = watched {
+                watched.tree.values_mut().for_each(&mut change);
+                watched.slots.values_mut().for_each(|open| change(&mut open.node));
+            }
+        }
+        self.tree.values_mut().for_each(|leaf| change(&mut leaf.node));
+    }
+}
+
+/// Whether what is in links and files is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Contents {
+    /// Bodies of links, and both ends of files.
+    Ends,
+    LeftOut,
 }
 
 /// How much of either end of a file is compared, in bytes.

@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use bitflags::bitflags;
+use pathwalk::MountFlags;
 
 use crate::cast::{self, Actor};
 use crate::op::Op;
@@ -21,7 +22,7 @@ use crate::words::{Words, read_flags, write_flags};
 bitflags! {
     /// What holds for the whole of a program.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub(crate) struct Settings: u16 {
+    pub(crate) struct Settings: u32 {
         /// `protected_symlinks`
         const PROTECT_SYMLINKS = 1;
         /// `protected_hardlinks`
@@ -46,6 +47,12 @@ bitflags! {
         const READ_ONLY = 1024;
         /// The engine is told before each step that what it has cached may have changed, or drops it, though nothing did.
         const FORGETFUL = 2048;
+        /// There is room for few nodes.
+        const FEW_NODES = 1 << 24;
+        /// There is room for few pages.
+        const FEW_PAGES = 1 << 25;
+        /// After each operation, look at the whole tree and at all that is open.
+        const WATCH = 4096;
     }
 }
 
@@ -54,6 +61,12 @@ bitflags! {
 pub(crate) struct Step {
     pub(crate) actor: Actor,
     pub(crate) op: Op,
+}
+
+/// What is done under one mount, by processes that begin at the root.
+pub(crate) struct Act<'a> {
+    pub(crate) mount: MountFlags,
+    pub(crate) steps: &'a [Step],
 }
 
 /// A program.
@@ -111,11 +124,40 @@ impl FromStr for Program {
     }
 }
 
+/// Room for nodes, and for pages of 4,096 bytes, where there is little.
+const FEW_NODES: u64 = 24;
+const FEW_PAGES: u64 = 8;
+
+impl Settings {
+    /// How many nodes there may be, and pages.
+    pub(crate) fn limits(self) -> [Option<u64>; 2] {
+        let limit = |flag, few| self.contains(flag).then_some(few);
+        [limit(Settings::FEW_NODES, FEW_NODES), limit(Settings::FEW_PAGES, FEW_PAGES)]
+    }
+}
+
 impl Program {
-    /// What is done before the mount becomes read-only, and what then.
-    pub(crate) fn acts(&self) -> (&[Step], &[Step]) {
-        let first = if self.settings.contains(Settings::READ_ONLY) { self.steps.len() - 1 } else { self.steps.len() };
-        self.steps.split_at(first)
+    /// Returns what is done between one mount and the next: each act but the first begins with the
+    /// step that mounts, or is the last step of a program that says so.
+    pub(crate) fn acts(&self) -> Vec<Act<'_>> {
+        let mut acts = vec![Act { mount: MountFlags::empty(), steps: &[] }];
+        let mut from = 0;
+        for (index, step) in self.steps.iter().enumerate() {
+            let is_last = index + 1 == self.steps.len();
+            let mount = match step.op {
+                Op::Mount { flags } => Some(flags),
+                _ if is_last && self.settings.contains(Settings::READ_ONLY) => Some(MountFlags::READ_ONLY),
+                _ => None,
+            };
+            if let Some(mount) = mount {
+                from = index;
+                acts.push(Act { mount, steps: &[] });
+            }
+            if let Some(act) = acts.last_mut() {
+                act.steps = &self.steps[from..=index];
+            }
+        }
+        acts
     }
 
     fn take(&mut self, line: &str) -> Result<()> {

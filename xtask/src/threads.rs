@@ -203,7 +203,7 @@ mod tests {
         };
         let histories: Vec<Vec<Event>> = threads.iter().map(|told| told.iter().map(event).collect()).collect();
         let program: Program = left.parse().expect("a program");
-        let engine = Engine.run(&program).expect("the engine carries it out");
+        let engine = Engine.run(&program).expect("the engine carries it out").without_steps();
         let world = World::new(Settings::empty()).expect("a model");
         let mut search = Search { parts: &Part::all(&histories), engine: &engine, dead_ends: HashSet::new() };
         search.explains(&mut vec![0; histories.len()], &world, &Identity::default())

@@ -3,7 +3,7 @@
 use pathwalk::permission::Subject;
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, Validity,
+    OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity,
 };
 
 use crate::MemFs;
@@ -68,9 +68,9 @@ impl FileSystem for MemFs {
         Ok(self.0.create(dir.key(), name, new)?.into_node())
     }
 
-    fn create_unnamed(&self, _dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+    fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         self.0.calls.create_unnamed.count();
-        Ok(self.0.create_unnamed(new)?.into_node())
+        Ok(self.0.create_unnamed(dir.key(), new)?.into_node())
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
@@ -100,6 +100,10 @@ impl FileSystem for MemFs {
     fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
         self.0.calls.rename.count();
         self.0.rename((from.0.key(), from.1), (to.0.key(), to.1), flags)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.now()
     }
 
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {

@@ -35,13 +35,17 @@
 //!
 //! # What it does not do
 //!
-//! Access times are never moved by reading, as if mounted with `noatime`; the other times are those of the system's last clock tick,
-//! as the kernel's file systems have it. A write that finds no room moves no time. Nothing outlives the process: `sync` has nothing to
-//! do. What is removed goes back to the allocator, which may keep it from the system, but for the slot of the node itself (128 bytes), which waits for the next; [`memory`](pathwalk::FileSystem::memory) counts what is in use, slots included.
+//! Access times are never moved by reading, as if mounted with `noatime`; the other times are those
+//! of the system's last clock tick, as the kernel's file systems have it, or of a clock that
+//! [`Options::clock`] gives. A write that finds no room moves no time. Nothing outlives the
+//! process: `sync` has nothing to do. What is removed goes back to the allocator, which may keep it
+//! from the system, but for the slot of the node itself (128 bytes), which waits for the next;
+//! [`memory`](pathwalk::FileSystem::memory) counts what is in use, slots included.
 
 #![forbid(unsafe_code)]
 
 mod calls;
+mod clock;
 mod error;
 mod file_system;
 mod open_file;
@@ -56,6 +60,8 @@ pub use error::Error;
 pub use options::{LinkBodies, LinkSizes, Options};
 pub use store::Usage;
 
+use pathwalk::permission::AclEntry;
+use pathwalk::{Errno, NodeKey, StatxFlags};
 use store::Store;
 
 /// A file system in memory. Clones are handles on the same one.
@@ -76,6 +82,18 @@ impl MemFs {
     /// How often the engine called which method so far.
     pub fn calls(&self) -> Calls {
         self.0.calls.snapshot()
+    }
+
+    /// As [`set_acl`](Self::set_acl), of a node that the caller has a [`Handle`](pathwalk::Handle)
+    /// on, by its key.
+    pub fn set_acl_of(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
+        self.0.set_acl(node, entries)
+    }
+
+    /// As [`set_flags`](Self::set_flags), of a node that the caller has a
+    /// [`Handle`](pathwalk::Handle) on, by its key.
+    pub fn set_flags_of(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
+        self.0.set_flags(node, flags)
     }
 
     /// How many nodes there are, who holds them and what they weigh. Cost: looks at every node.

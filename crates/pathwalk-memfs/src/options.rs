@@ -1,6 +1,10 @@
 //! How the nodes of one file system present themselves to the engine: its promises, and what it holds back.
 
-use pathwalk::{AclState, Freshness, PermissionRule};
+use std::sync::Arc;
+
+use pathwalk::{AclState, Freshness, PermissionRule, Timestamp};
+
+use crate::clock::Clock;
 
 /// Where the engine gets the bodies of links from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -34,6 +38,7 @@ pub struct Options {
     pub(crate) max_links: u32,
     pub(crate) max_bytes: Option<u64>,
     pub(crate) max_nodes: Option<u64>,
+    pub(crate) clock: Clock,
 }
 
 impl Default for Options {
@@ -50,6 +55,7 @@ impl Default for Options {
             max_links: u32::MAX,
             max_bytes: None,
             max_nodes: None,
+            clock: Clock::System,
         }
     }
 }
@@ -113,10 +119,20 @@ impl Options {
         self
     }
 
-    /// How many nodes there may be, the root included; one more is `ENOSPC`. What was unlinked counts until nobody holds it.
+    /// How many nodes there may be, the root included; one more is `ENOSPC`. Each further name of a
+    /// node counts as one more, as on a tmpfs. What was unlinked counts until it is not held.
     #[must_use]
     pub fn max_nodes(mut self, max: u64) -> Options {
         self.max_nodes = Some(max);
+        self
+    }
+
+    /// Sets what the time is: `read` is asked at each change, instead of the system. It may be
+    /// asked under a node's lock, so it must neither block nor use the file system. Times from 1970
+    /// to 2514 are kept.
+    #[must_use]
+    pub fn clock(mut self, read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Options {
+        self.clock = Clock::Given(Arc::new(read));
         self
     }
 }

@@ -3,7 +3,13 @@
 
 use std::error::Error;
 
-use pathwalk::{Access, AclState, Credentials, Errno, Freshness, PermissionRule, RenameFlags, Vfs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+use pathwalk::{
+    Access, AclState, At, AtFlags, Capabilities, Credentials, Errno, Freshness, OpenFlags, PermissionRule, RenameFlags, SetTime,
+    Timestamp, Vfs,
+};
 use pathwalk_memfs::{Calls, LinkBodies, LinkSizes, MemFs, Options};
 
 /// A tree with a link in the middle, one that leads nowhere, and a file that not everyone may read.
@@ -74,5 +80,50 @@ fn a_vfs_that_asks_each_time_sees_what_is_done_behind_its_back() -> Result<(), B
     assert_eq!(number("/l/new"), Err(Errno::ENOENT));
     drop((context, vfs));
     assert_eq!((fs.usage().held, fs.usage().unlinked, fs.calls().stray_forget), (0, 0, 0));
+    Ok(())
+}
+
+/// `SetTime::Now` is the file system's now, as each of its stamps is.
+#[test]
+fn all_times_are_of_one_clock() -> Result<(), Box<dyn Error>> {
+    let clock = Arc::new(AtomicI64::new(5));
+    let read = Arc::clone(&clock);
+    let now = move || Timestamp { seconds: read.load(Relaxed), nanoseconds: 7 };
+    let vfs = Vfs::builder().budget(1 << 20).build(MemFs::with(Options::default().clock(now)))?;
+    let context = vfs.context(Credentials::root());
+    let at = |seconds| Timestamp { seconds, nanoseconds: 7 };
+    context.mkdir(At::Cwd, "/d", 0o755)?;
+    clock.store(6, Relaxed);
+    context.set_times(At::Cwd, "/d", SetTime::Keep, SetTime::Now, AtFlags::empty())?;
+    let found = context.stat("/d")?;
+    assert_eq!((found.btime, found.atime, found.mtime, found.ctime), (Some(at(5)), at(5), at(6), at(6)));
+    Ok(())
+}
+
+/// What writing takes away goes by the rights of the writer, if it is said which that is.
+#[test]
+fn set_id_bits_go_by_the_rights_of_the_writer() -> Result<(), Box<dyn Error>> {
+    let vfs = Vfs::builder().budget(1 << 20).build(MemFs::new())?;
+    let (root, user) = (Credentials::root(), Credentials::user(5, 5, &[]));
+    let context = vfs.context(root.clone());
+    let fsetid = user.clone().with_capabilities(Capabilities::FSETID);
+    let how = OpenFlags::CREATE | OpenFlags::WRITE;
+    let rows =
+        [(&root, &user, 0o777), (&root, &root, 0o6777), (&user, &root, 0o6777), (&user, &fsetid, 0o6777), (&user, &user, 0o777)];
+    for (index, (opener, writer, mode)) in rows.into_iter().enumerate() {
+        for write in ["write", "write_at", "set_len"] {
+            let path = format!("/{write}{index}");
+            drop(context.open(At::Cwd, &path, &how.into())?);
+            context.chmod(At::Cwd, &path, 0o777, AtFlags::empty())?;
+            let file = vfs.context(opener.clone()).open(At::Cwd, &path, &OpenFlags::WRITE.into())?;
+            context.chmod(At::Cwd, &path, 0o6777, AtFlags::empty())?;
+            match write {
+                "write" => _ = file.by(writer).write(b"x")?,
+                "write_at" => _ = file.by(writer).write_at(b"x", 9)?,
+                _ => file.by(writer).set_len(3)?,
+            }
+            assert_eq!(context.stat(&path)?.mode, mode, "{path}: {:?}", index);
+        }
+    }
     Ok(())
 }

@@ -110,6 +110,7 @@ impl Call<'_> {
 
     fn chmod(&mut self, id: Id, mode: u32) -> Result<()> {
         let node = self.state.node(id);
+        node.may_be_set()?;
         if node.link_body().is_some() {
             return Err(Errno::EOPNOTSUPP);
         }
@@ -117,7 +118,8 @@ impl Call<'_> {
             return Err(Errno::EPERM);
         }
         let mode = settable(mode & 0o7777, node.gid, self.who());
-        self.state.node_mut(id).mode = mode;
+        self.state.touch_changed(id);
+        self.state.node_mut(id).set_mode(mode);
         Ok(())
     }
 
@@ -127,6 +129,9 @@ impl Call<'_> {
             return Err(Errno::EINVAL);
         }
         let node = self.state.node(id);
+        if uid.is_some() || gid.is_some() {
+            node.may_be_set()?;
+        }
         let who = self.who();
         let owner = who.fsuid == node.uid;
         let may_all = who.has(Capabilities::CHOWN);
@@ -139,8 +144,10 @@ impl Call<'_> {
         let (uid, gid) = (uid.unwrap_or(node.uid), gid.unwrap_or(node.gid));
         // A mode that is set is set for the new group.
         let mode = if mode == node.mode { mode } else { settable(mode, gid, who) };
+        self.state.touch_changed(id);
         let node = self.state.node_mut(id);
-        (node.uid, node.gid, node.mode) = (uid, gid, mode);
+        (node.uid, node.gid) = (uid, gid);
+        node.set_mode(mode);
         Ok(())
     }
 
@@ -150,15 +157,21 @@ impl Call<'_> {
             return Err(Errno::EINVAL);
         }
         let node = self.state.node(id);
+        let touch = (accessed, modified) == (NewTime::Now, NewTime::Now);
+        if node.is_immutable() || !touch && node.is_append_only() {
+            return Err(Errno::EPERM);
+        }
         if !owner_or_capable(node, self.who()) {
-            if (accessed, modified) != (NewTime::Now, NewTime::Now) {
+            if !touch {
                 return Err(Errno::EPERM);
             }
             permission(node, self.who(), Access::WRITE)?;
         }
+        self.state.touch_changed(id);
+        let now = self.state.now();
         let node = self.state.node_mut(id);
-        set_time(&mut node.accessed, accessed);
-        set_time(&mut node.modified, modified);
+        set_time(&mut node.accessed, accessed, now);
+        set_time(&mut node.modified, modified, now);
         Ok(())
     }
 
@@ -168,7 +181,9 @@ impl Call<'_> {
         let who = self.who();
         let cleared = node.mode & !SUID & !sgid_to_drop(node, who);
         if node.is_file() && cleared != node.mode && !who.has(Capabilities::FSETID) {
-            self.state.node_mut(id).mode = settable(cleared, node.gid, who);
+            let mode = settable(cleared, node.gid, who);
+            self.state.touch_changed(id);
+            self.state.node_mut(id).set_mode(mode);
         }
     }
 }
@@ -189,10 +204,10 @@ fn settable(mode: u32, gid: u32, who: &Credentials) -> u32 {
     if in_group_or_capable(gid, who) { mode } else { mode & !SGID }
 }
 
-fn set_time(stamp: &mut Stamp, time: NewTime) {
+fn set_time(stamp: &mut Stamp, time: NewTime, now: Stamp) {
     match time {
         NewTime::Omit => {}
-        NewTime::Now => *stamp = Stamp::Clock,
+        NewTime::Now => *stamp = now,
         NewTime::At { seconds, .. } if seconds <= EARLIEST => *stamp = Stamp::Set { seconds: EARLIEST, nanoseconds: 0 },
         NewTime::At { seconds, .. } if seconds >= LATEST => *stamp = Stamp::Set { seconds: LATEST, nanoseconds: 0 },
         NewTime::At { seconds, nanoseconds } => *stamp = Stamp::Set { seconds, nanoseconds },

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::errno::{Errno, Result};
-use crate::flags::Capabilities;
-use crate::node::{Body, Id, Node, ROOT, Special, Stamp, Tmpfile};
+use crate::flags::{Capabilities, NodeFlags};
+use crate::node::{Body, Id, Node, ROOT, Special, Tmpfile};
 use crate::permission::{GROUP_EXECUTE, SGID, in_group_or_capable, may_create};
 use crate::process::Process;
 use crate::walk::{Last, Parent, child, import_link_body};
@@ -26,8 +26,7 @@ impl Model {
         let (directory, name) = call.free_name(at, path, Making::Directory)?;
         may_create(&call.state, call.who(), directory)?;
         let body = Body::Directory { entries: BTreeMap::new(), parent: directory, removed: false };
-        call.make(directory, &name, body, mode & 0o1777);
-        Ok(())
+        call.make(directory, &name, body, mode & 0o1777).map(drop)
     }
 
     /// `mknodat`: an empty file (type 0 or `S_IFREG`), or a special node. `device` counts for devices.
@@ -39,8 +38,7 @@ impl Model {
         if needs_mknod(&body) && !call.who().has(Capabilities::MKNOD) {
             return Err(Errno::EPERM);
         }
-        call.make(directory, &name, body, mode & 0o7777);
-        Ok(())
+        call.make(directory, &name, body, mode & 0o7777).map(drop)
     }
 
     /// `symlinkat`: a link that says `target`, 1..=4095 bytes.
@@ -49,8 +47,7 @@ impl Model {
         import_link_body(target)?;
         let (directory, name) = call.free_name(at, path, Making::Other)?;
         may_create(&call.state, call.who(), directory)?;
-        call.make(directory, &name, Body::Link { body: target.to_vec(), links: 1 }, 0o777);
-        Ok(())
+        call.make(directory, &name, Body::Link { body: target.to_vec(), links: 1 }, 0o777).map(drop)
     }
 }
 
@@ -58,7 +55,7 @@ impl Model {
 fn special(mode: u32, device: u32) -> Result<Body> {
     let special = |kind, device| Ok(Body::Special { kind, device, links: 1 });
     match mode & libc::S_IFMT {
-        0 | libc::S_IFREG => Ok(Body::File { data: Vec::new(), links: 1, tmpfile: Tmpfile::No }),
+        0 | libc::S_IFREG => Ok(Body::empty_file(1, Tmpfile::No)),
         libc::S_IFCHR => special(Special::CharDevice, device),
         libc::S_IFBLK => special(Special::BlockDevice, device),
         libc::S_IFIFO => special(Special::Fifo, 0),
@@ -89,17 +86,19 @@ impl Call<'_> {
         }
     }
 
-    /// Makes a node and gives it a name.
-    pub(crate) fn make(&mut self, directory: Id, name: &[u8], body: Body, mode: u32) -> Id {
-        let id = self.make_nameless(directory, body, mode);
+    /// Makes a node and gives it a name: `ENOSPC`.
+    pub(crate) fn make(&mut self, directory: Id, name: &[u8], body: Body, mode: u32) -> Result<Id> {
+        let id = self.make_nameless(directory, body, mode)?;
         self.state.set_name(directory, name, id);
-        id
+        Ok(id)
     }
 
     /// Makes a node as a directory's nodes are made: the sgid directory's group, the umask's bits gone, whoever makes it its owner.
-    pub(crate) fn make_nameless(&mut self, directory: Id, body: Body, mode: u32) -> Id {
+    pub(crate) fn make_nameless(&mut self, directory: Id, body: Body, mode: u32) -> Result<Id> {
+        self.room_for(&body)?;
         let parent = self.state.node(directory);
         let (sgid, parent_gid) = (parent.mode & SGID != 0, parent.gid);
+        let flags = parent.flags & NodeFlags::NODUMP;
         let gid = if sgid { parent_gid } else { self.who().fsgid };
         let mut mode = mode;
         match body {
@@ -114,10 +113,10 @@ impl Call<'_> {
             }
         }
         let uid = self.who().fsuid;
-        let node = Node { body, mode, uid, gid, accessed: Stamp::Clock, modified: Stamp::Clock, pins: 0 };
+        let node = Node { flags, ..Node::new(body, mode, (uid, gid), self.state.now()) };
         let id = self.process.next_id();
         debug_assert_ne!(id, ROOT);
         self.state.add(id, node);
-        id
+        Ok(id)
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags};
-use crate::node::{Body, Id, Node, OpenFile, Stamp};
+use crate::node::{Body, Id, Node, OpenFile, PAGE};
 use crate::permission::permission;
 use crate::process::Process;
 use crate::walk::{Empty, Follow};
@@ -83,6 +83,9 @@ impl Model {
         if !call.state.node(file.node).is_file() || !file.flags.writable() {
             return Err(Errno::EINVAL);
         }
+        if call.state.node(file.node).is_append_only() {
+            return Err(Errno::EPERM);
+        }
         call.truncate_open(file.node, length)
     }
 
@@ -96,6 +99,9 @@ impl Model {
             Body::Directory { .. } => return Err(Errno::EISDIR),
             Body::File { .. } => permission(node, call.who(), Access::WRITE)?,
             _ => return Err(Errno::EINVAL),
+        }
+        if node.is_append_only() {
+            return Err(Errno::EPERM);
         }
         call.set_size(id, length)
     }
@@ -146,21 +152,27 @@ impl Call<'_> {
             return Err(Errno::EFBIG);
         }
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
+        let end = self.room_up_to(self.state.node(file.node), start, start + bytes.len() as u64);
         self.clear_suid_and_sgid(file.node);
-        let node = self.state.node_mut(file.node);
-        node.modified = Stamp::Clock;
-        let end = start as usize + bytes.len();
-        if let Body::File { data, .. } = &mut node.body {
-            data.resize(data.len().max(end), 0);
-            data[start as usize..end].copy_from_slice(bytes);
+        self.state.touch_modified(file.node);
+        if end == start {
+            // The times have moved.
+            return Err(Errno::ENOSPC);
         }
-        Ok((end as u64, bytes.len()))
+        let length = (end - start) as usize;
+        let node = self.state.node_mut(file.node);
+        if let Body::File { data, pages, .. } = &mut node.body {
+            pages.extend(start / PAGE..end.div_ceil(PAGE));
+            data.resize(data.len().max(end as usize), 0);
+            data[start as usize..end as usize].copy_from_slice(&bytes[..length]);
+        }
+        Ok((end, length))
     }
 
     /// Through an open file: the time moves even if the size stays.
     pub(crate) fn truncate_open(&mut self, id: Id, length: u64) -> Result<()> {
         self.set_size(id, length)?;
-        self.state.node_mut(id).modified = Stamp::Clock;
+        self.state.touch_modified(id);
         Ok(())
     }
 
@@ -173,9 +185,10 @@ impl Call<'_> {
         if length == size {
             return Ok(());
         }
+        self.state.touch_modified(id);
         let node = self.state.node_mut(id);
-        node.modified = Stamp::Clock;
-        if let Body::File { data, .. } = &mut node.body {
+        if let Body::File { data, pages, .. } = &mut node.body {
+            pages.split_off(&length.div_ceil(PAGE));
             data.resize(length as usize, 0);
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Model;
+use crate::flags::NodeFlags;
 use crate::node::{Body, Id, ROOT, Stamp, State};
 
 /// One name of the tree.
@@ -10,6 +11,8 @@ use crate::node::{Body, Id, ROOT, Stamp, State};
 pub struct DumpEntry {
     /// From the root: `/`, `/a`, `/a/b`.
     pub path: Vec<u8>,
+    /// Which node it is.
+    pub node: Id,
     /// Type (`S_IFMT`) and the lower twelve bits.
     pub mode: u32,
     /// Owner.
@@ -20,16 +23,24 @@ pub struct DumpEntry {
     pub nlink: u32,
     /// Bytes; of a directory 20 for each name, `.` and `..` among them.
     pub size: u64,
+    /// Blocks of 512 bytes.
+    pub blocks: u64,
     /// Which device a device node stands for.
     pub device: u32,
     /// What a file holds or a link says.
     pub contents: Vec<u8>,
     /// The same for all names of one node: nodes are counted from 0, in the list's order.
     pub identity: usize,
+    /// What keeps it from being changed.
+    pub flags: NodeFlags,
     /// Time of access.
     pub accessed: Stamp,
     /// Time of data.
     pub modified: Stamp,
+    /// Time of attributes.
+    pub changed: Stamp,
+    /// Time of birth.
+    pub born: Stamp,
 }
 
 impl Model {
@@ -73,16 +84,21 @@ impl Dump<'_> {
         };
         DumpEntry {
             path,
+            node: id,
             mode: node.file_type() | node.mode,
             uid: node.uid,
             gid: node.gid,
             nlink: self.state.links(id),
             size: node.size(),
+            blocks: node.blocks(),
             device,
             contents,
             identity,
+            flags: node.flags,
             accessed: node.accessed,
             modified: node.modified,
+            changed: node.changed,
+            born: node.born,
         }
     }
 }

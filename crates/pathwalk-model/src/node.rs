@@ -6,11 +6,12 @@
 //!
 //! Nodes and open files are numbered by the process that made them, so that calls of two processes that commute give equal states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::acl::AclEntry;
 use crate::errno::{Errno, Result};
-use crate::flags::OpenFlags;
+use crate::flags::{NodeFlags, OpenFlags};
 use crate::process::CredentialsId;
 
 /// The name of a node or an open file that never changes: which process made it, and as its how manyeth.
@@ -22,15 +23,20 @@ pub struct Id {
     pub number: u32,
 }
 
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4096;
+
+/// The longest link body that a tmpfs keeps without a page, in bytes.
+const SHORT_BODY: usize = 127;
+
 /// The root of the tree.
 pub(crate) const ROOT: Id = Id { process: 0, number: 0 };
 
-/// When a node was last read or changed. Times of the clock are all alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// When a node was last read or changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stamp {
-    /// Set by the clock.
-    #[default]
-    Clock,
+    /// Set by the clock, which stood there: see [`Model::set_clock`](crate::Model::set_clock).
+    Clock(u32),
     /// Set by `utimensat`.
     Set {
         /// Since 1970.
@@ -43,10 +49,27 @@ pub enum Stamp {
 /// The type of a node with what only that type has.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Body {
-    Directory { entries: BTreeMap<Vec<u8>, Id>, parent: Id, removed: bool },
-    File { data: Vec<u8>, links: u32, tmpfile: Tmpfile },
-    Link { body: Vec<u8>, links: u32 },
-    Special { kind: Special, device: u32, links: u32 },
+    Directory {
+        entries: BTreeMap<Vec<u8>, Id>,
+        parent: Id,
+        removed: bool,
+    },
+    /// `pages` are the numbers of those that were written: the others are holes.
+    File {
+        data: Vec<u8>,
+        pages: BTreeSet<u64>,
+        links: u32,
+        tmpfile: Tmpfile,
+    },
+    Link {
+        body: Vec<u8>,
+        links: u32,
+    },
+    Special {
+        kind: Special,
+        device: u32,
+        links: u32,
+    },
 }
 
 /// Whether a file without a name may get one.
@@ -85,14 +108,32 @@ impl Special {
 pub(crate) struct Node {
     pub(crate) body: Body,
     pub(crate) mode: u32,
+    /// Empty: none.
+    pub(crate) acl: Vec<AclEntry>,
+    pub(crate) flags: NodeFlags,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) accessed: Stamp,
     pub(crate) modified: Stamp,
+    pub(crate) changed: Stamp,
+    pub(crate) born: Stamp,
     pub(crate) pins: u32,
 }
 
+impl Body {
+    /// Returns that of a file without data.
+    pub(crate) fn empty_file(links: u32, tmpfile: Tmpfile) -> Body {
+        Body::File { data: Vec::new(), pages: BTreeSet::new(), links, tmpfile }
+    }
+}
+
 impl Node {
+    /// Returns one without names, list or bits, all of whose times are `now`.
+    pub(crate) fn new(body: Body, mode: u32, (uid, gid): (u32, u32), now: Stamp) -> Node {
+        let (acl, flags) = (Vec::new(), NodeFlags::empty());
+        Node { body, mode, acl, flags, uid, gid, accessed: now, modified: now, changed: now, born: now, pins: 0 }
+    }
+
     pub(crate) fn is_directory(&self) -> bool {
         matches!(self.body, Body::Directory { .. })
     }
@@ -133,6 +174,17 @@ impl Node {
         }
     }
 
+    /// Returns how many blocks of 512 bytes it takes: a page for each that was written, and one for
+    /// a link's body over 127 bytes, as on a tmpfs.
+    pub(crate) fn blocks(&self) -> u64 {
+        let pages = match &self.body {
+            Body::File { pages, .. } => pages.len() as u64,
+            Body::Link { body, .. } => u64::from(body.len() > SHORT_BODY),
+            Body::Directory { .. } | Body::Special { .. } => 0,
+        };
+        pages * (PAGE / 512)
+    }
+
     /// The count of names of what is no directory.
     pub(crate) fn links_mut(&mut self) -> Option<&mut u32> {
         match &mut self.body {
@@ -161,14 +213,33 @@ pub(crate) struct State {
     nodes: BTreeMap<Id, Arc<Node>>,
     open: BTreeMap<Id, OpenFile>,
     pub(crate) processes: u32,
+    /// What a change is stamped with.
+    pub(crate) clock: u32,
 }
 
 impl State {
     pub(crate) fn new(root_mode: u32) -> State {
         let body = Body::Directory { entries: BTreeMap::new(), parent: ROOT, removed: false };
-        let root =
-            Node { body, mode: root_mode & 0o7777, uid: 0, gid: 0, accessed: Stamp::Clock, modified: Stamp::Clock, pins: 1 };
-        State { nodes: BTreeMap::from([(ROOT, Arc::new(root))]), open: BTreeMap::new(), processes: 0 }
+        let root = Node::new(body, root_mode & 0o7777, (0, 0), Stamp::Clock(0));
+        let root = Node { pins: 1, ..root };
+        State { nodes: BTreeMap::from([(ROOT, Arc::new(root))]), open: BTreeMap::new(), processes: 0, clock: 0 }
+    }
+
+    /// Returns the clock's time.
+    pub(crate) fn now(&self) -> Stamp {
+        Stamp::Clock(self.clock)
+    }
+
+    /// Sets the time at which a node's attributes changed.
+    pub(crate) fn touch_changed(&mut self, id: Id) {
+        self.node_mut(id).changed = self.now();
+    }
+
+    /// Sets the time at which a node's data or names changed, and with it that of its attributes.
+    pub(crate) fn touch_modified(&mut self, id: Id) {
+        let now = self.now();
+        let node = self.node_mut(id);
+        (node.modified, node.changed) = (now, now);
     }
 
     pub(crate) fn node(&self, id: Id) -> &Node {
@@ -177,6 +248,11 @@ impl State {
 
     pub(crate) fn node_mut(&mut self, id: Id) -> &mut Node {
         Arc::make_mut(self.nodes.get_mut(&id).expect("an identity in the state leads to a node"))
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values().map(|node| &**node)
     }
 
     pub(crate) fn add(&mut self, id: Id, node: Node) {
@@ -229,10 +305,12 @@ impl State {
         }
     }
 
-    /// Puts a name into a directory, in place of what it named, and sets the directory's time. Link counts are the caller's.
+    /// Puts a name into a directory, in place of what it named, and sets the directory's times and
+    /// the node's of change. Link counts are the caller's.
     pub(crate) fn set_name(&mut self, directory: Id, name: &[u8], child: Id) {
+        self.touch_modified(directory);
+        self.touch_changed(child);
         let node = self.node_mut(directory);
-        node.modified = Stamp::Clock;
         if let Body::Directory { entries, .. } = &mut node.body {
             entries.insert(name.to_vec(), child);
         }
@@ -243,8 +321,8 @@ impl State {
 
     /// Takes a name out of a directory and sets the directory's time. Link counts are the caller's.
     pub(crate) fn clear_name(&mut self, directory: Id, name: &[u8]) {
+        self.touch_modified(directory);
         let node = self.node_mut(directory);
-        node.modified = Stamp::Clock;
         if let Body::Directory { entries, .. } = &mut node.body {
             entries.remove(name);
         }
@@ -252,6 +330,7 @@ impl State {
 
     /// A name of the node is gone: one link less, a directory is removed. The node goes too if nobody holds it.
     pub(crate) fn lost_name(&mut self, id: Id) {
+        self.touch_changed(id);
         let mut held = None;
         match &mut self.node_mut(id).body {
             Body::Directory { removed, parent, .. } => {

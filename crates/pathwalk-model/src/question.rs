@@ -3,7 +3,7 @@
 //! Source: `vfs_statx`, `do_faccessat`, `do_readlinkat`, `iterate_dir`, `user_statfs` of Linux.
 
 use crate::errno::{Errno, Result};
-use crate::flags::{Access, AtFlags};
+use crate::flags::{Access, AtFlags, NodeFlags};
 use crate::node::{Body, Id, Stamp, State};
 use crate::permission::permission;
 use crate::process::Process;
@@ -25,12 +25,20 @@ pub struct Status {
     pub gid: u32,
     /// Bytes; of a directory 20 for each name, `.` and `..` among them.
     pub size: u64,
+    /// Blocks of 512 bytes.
+    pub blocks: u64,
     /// Which device a device node stands for.
     pub device: u32,
+    /// What keeps it from being changed.
+    pub flags: NodeFlags,
     /// Time of access.
     pub accessed: Stamp,
     /// Time of data.
     pub modified: Stamp,
+    /// Time of attributes.
+    pub changed: Stamp,
+    /// Time of birth.
+    pub born: Stamp,
 }
 
 /// One name in a directory.
@@ -138,9 +146,13 @@ fn status(state: &State, id: Id) -> Status {
         uid: node.uid,
         gid: node.gid,
         size: node.size(),
+        blocks: node.blocks(),
         device,
+        flags: node.flags,
         accessed: node.accessed,
         modified: node.modified,
+        changed: node.changed,
+        born: node.born,
     }
 }
 

@@ -33,7 +33,7 @@ use std::time::Duration;
 use pathwalk::permission::Subject;
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    RenameFlags, SetAttributes, StatFs, Validity,
+    RenameFlags, SetAttributes, StatFs, Timestamp, Validity,
 };
 
 use open_file::FailingFile;
@@ -320,6 +320,10 @@ impl<F: FileSystem> FileSystem for Failing<F> {
     fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
         self.faults.meet()?;
         self.inner.rename(from, to, flags)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.inner.now()
     }
 
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {

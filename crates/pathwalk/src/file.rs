@@ -1,5 +1,7 @@
 //! An open file: data, listings, and a position.
 
+mod by;
+
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
 
@@ -11,14 +13,17 @@ use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
 use crate::ops::set::Times;
-use crate::permission::Credentials;
+use crate::permission::{Credentials, Subject};
 use crate::sync::Mutex;
+
+pub use by::FileBy;
 
 /// A file or directory that was opened, as a descriptor is. Made by [`Context::open`](crate::Context::open).
 ///
 /// It stays what it is when its name goes. Threads may share it; reads and writes at its position
 /// exclude each other, those at an offset do not. Every operation blocks while the file system
-/// answers. Suid and sgid bits that writing takes away are taken by the rights of its opener.
+/// answers. Suid and sgid bits that writing takes away are taken by the rights of its opener, or of
+/// the user that [`by`](Self::by) names.
 /// One call reads or writes at most [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has
 /// changed nothing, but for `ENOSPC`: as on Linux, it may have moved the times and taken the bits
 /// away.
@@ -75,6 +80,13 @@ impl File {
         self.flags
     }
 
+    /// Returns it to be written to by another user than its opener, as a process writes through a
+    /// descriptor that it was given: suid and sgid bits that writing takes away are taken by that
+    /// user's rights, as in Linux.
+    pub fn by<'a>(&'a self, who: &'a Credentials) -> FileBy<'a> {
+        FileBy { file: self, who }
+    }
+
     /// Reads from its position, and moves that. `EBADF` unless opened to be read, `EISDIR` for a directory. Source: `read(2)`.
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
@@ -104,8 +116,12 @@ impl File {
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind it. `EBADF` unless opened to be written,
     /// `ENOSPC`, `EFBIG`. Takes suid and sgid bits away where `CAP_FSETID` is missing. Source: `write(2)`.
     pub fn write(&self, data: &[u8]) -> Result<usize, Errno> {
+        self.write_as(data, &self.credentials.effective())
+    }
+
+    fn write_as(&self, data: &[u8], who: &Subject<'_>) -> Result<usize, Errno> {
         let mut position = self.position.lock();
-        let (bytes, end) = self.put(data, position.at)?;
+        let (bytes, end) = self.put(data, position.at, who)?;
         if bytes > 0 {
             position.at = end;
         }
@@ -115,13 +131,17 @@ impl File {
     /// Writes at an offset in bytes, but at the end if opened with `APPEND`, as Linux does. Errors as [`write`](Self::write); `EINVAL` past
     /// 2⁶³−1. Source: `pwrite(2)`.
     pub fn write_at(&self, data: &[u8], offset: u64) -> Result<usize, Errno> {
+        self.write_at_as(data, offset, &self.credentials.effective())
+    }
+
+    fn write_at_as(&self, data: &[u8], offset: u64, who: &Subject<'_>) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        self.put(data, offset).map(|(bytes, _)| bytes)
+        self.put(data, offset, who).map(|(bytes, _)| bytes)
     }
 
-    fn put(&self, data: &[u8], offset: u64) -> Result<(usize, u64), Errno> {
+    fn put(&self, data: &[u8], offset: u64, who: &Subject<'_>) -> Result<(usize, u64), Errno> {
         let file = self.writable()?;
         within_range(offset, data.len())?;
         if data.is_empty() {
@@ -131,16 +151,20 @@ impl File {
         let core = self.handle.vfs().core();
         let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
         let check = || core.with_room(|| file.check_write(data.len(), at));
-        core.drop_privileges(self.handle.dentry(), &self.credentials.effective(), check)?;
+        core.drop_privileges(self.handle.dentry(), who, check)?;
         let written = core.with_room(|| file.write_at(data, at));
         // Size and times are others now, also where it failed half-way.
         core.mark_stale(core.dentries.inode(self.handle.dentry()));
         written.map(|written| (written.bytes, written.end))
     }
 
-    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF` if it is a place only. Source:
-    /// `ftruncate(2)`.
+    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF`
+    /// if it is a place only, `EPERM` if it is append-only by now. Source: `ftruncate(2)`.
     pub fn set_len(&self, size: u64) -> Result<(), Errno> {
+        self.set_len_as(size, &self.credentials.effective())
+    }
+
+    fn set_len_as(&self, size: u64, who: &Subject<'_>) -> Result<(), Errno> {
         if size > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
@@ -148,7 +172,8 @@ impl File {
         if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) {
             return Err(Errno::EINVAL);
         }
-        self.handle.vfs().core().resize(self.handle.dentry(), &self.credentials.effective(), size, Times::Always)
+        self.handle.vfs().core().not_append_only(self.handle.dentry())?;
+        self.handle.vfs().core().resize(self.handle.dentry(), who, size, Times::Always)
     }
 
     /// Moves the position; returns where it is then. Of a directory it is a cookie of [`read_dir`](Self::read_dir), and only

@@ -3,6 +3,8 @@
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
 use crate::dcache::dentry::{DentryId, flags};
+use crate::fs_api::NodeKey;
+use crate::icache::inode::key_of;
 use crate::ops;
 use crate::vfs::Vfs;
 
@@ -57,8 +59,16 @@ impl Handle {
         ops::stat::attributes(self)
     }
 
-    /// The path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once it, or a directory above, was
-    /// removed. Another moment, another answer: for messages, not for decisions.
+    /// Returns the key by which the file system knows it: to tell the file system about a node that
+    /// has several names, or none.
+    pub fn key(&self) -> NodeKey {
+        let core = self.vfs.core();
+        key_of(core.inodes.record(core.dentries.inode(self.dentry)))
+    }
+
+    /// The path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once it, or
+    /// a directory above, was removed. Another moment, another answer: for messages, not for
+    /// decisions. What was invalidated while it was held keeps the path that it had.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
         self.vfs.core().path_of(self.dentry)
     }

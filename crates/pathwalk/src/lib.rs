@@ -27,7 +27,7 @@ pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxM
 pub use builder::{BuildError, VfsBuilder};
 pub use context::{AsPath, At, AtFlags, Cached, Context, LinkFlags, MissingName, OpenFlags, OpenHow, Resolve, SetTime};
 pub use errno::Errno;
-pub use file::{DirEntry, File};
+pub use file::{DirEntry, File, FileBy};
 pub use fs_api::{
     Directory, Entry, FIRST_COOKIE, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor,
     PermissionRule, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use pathwalk::{At, AtFlags, Credentials, Errno, File, FileType, OpenFlags, Vfs};
 
 use super::{list, node};
-use crate::outcome::{Answer, END, Leaf};
+use crate::outcome::{Answer, Contents, END, Leaf};
 
 /// The whole tree, by paths from its root.
-pub(super) fn look(vfs: &Vfs) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
+pub(super) fn look(vfs: &Vfs, contents: Contents) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
     let context = vfs.context(Credentials::root());
     let mut tree = BTreeMap::new();
     let root = context.open(At::Cwd, "/", &OpenFlags::READ.into())?;
@@ -26,6 +26,7 @@ pub(super) fn look(vfs: &Vfs) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
                     waiting.push((path.clone(), context.open(at, name, &OpenFlags::READ.into())?));
                     Vec::new()
                 }
+                _ if contents == Contents::LeftOut => Vec::new(),
                 FileType::Symlink => {
                     let mut body = vec![0; 4096];
                     let length = context.readlinkat(at, name, &mut body)?;

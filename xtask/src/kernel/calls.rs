@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxMask};
+use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, StatxMask};
 use rustix::fs::{self, Gid, Mode, OFlags, RawMode, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io;
 
-use super::{Descriptor, Stage};
+use super::{Descriptor, Stage, administer};
 use crate::cast::{Actor, sets_to_look};
+use crate::composite::all_parts;
 use crate::op::Op;
-use crate::outcome::{self, Answer, Node, Time, directory_of};
+use crate::outcome::{self, Answer, Node, directory_of};
 use crate::program::Settings;
+use crate::times::Time;
 use crate::words::{Kind, Place, Slot, Whence};
 
 /// The kernel's number as the engine has it.
@@ -20,7 +22,7 @@ pub(super) fn errno(errno: io::Errno) -> Errno {
     Errno::from_raw(errno.raw_os_error())
 }
 
-impl Stage {
+impl Stage<'_> {
     pub(super) fn answer(&mut self, actor: Actor, op: &Op) -> io::Result<Answer> {
         match op {
             Op::Open { slot, at, flags, mode } => {
@@ -39,10 +41,20 @@ impl Stage {
                 self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
                 return Ok(Answer::Node(node));
             }
+            Op::Chroot { path } => {
+                rustix::process::chroot(&path.0)?;
+                self.elsewhere[actor.index()] = true;
+                return Ok(Answer::Done);
+            }
+            Op::Mount { .. } => return Ok(Answer::Done),
             Op::Close { slot } => {
                 self.slots[usize::from(slot.0)] = None;
                 return Ok(Answer::Done);
             }
+            Op::Fill { .. } | Op::Dig { .. } => {
+                return all_parts(&op.parts().unwrap_or_default(), |part| self.answer(actor, part));
+            }
+            Op::ListParts { slot, size, name, to } => return self.list_parts(actor, *slot, *size, [name, to]),
             _ => {}
         }
         let at = |place: &Place| self.at(place.at);
@@ -58,7 +70,8 @@ impl Stage {
             }
             Op::Chmod { at: of, mode, flags } => fchmodat2(at(of), &of.path.0, mode.0, *flags).map(done),
             Op::Chown { at: of, uid, gid, flags } => {
-                let (uid, gid) = (uid.0.map(Uid::from_raw), gid.0.map(Gid::from_raw));
+                let given = |owner: &crate::words::Owner| owner.0.filter(|id| *id != pathwalk::permission::NO_ID);
+                let (uid, gid) = (given(uid).map(Uid::from_raw), given(gid).map(Gid::from_raw));
                 fs::chownat(at(of), &of.path.0, uid, gid, at_flags(*flags)).map(done)
             }
             Op::Truncate { path, size } => {
@@ -79,8 +92,7 @@ impl Stage {
             Op::Statx { at: of, flags, mask } => {
                 let asked = fs::StatxFlags::from_bits_retain(mask.bits());
                 let found = fs::statx(at(of), &of.path.0, at_flags(*flags), asked)?;
-                let wanted = *mask - StatxMask::BTIME;
-                Ok(Answer::Number((found.stx_mask & wanted.bits()).into()))
+                Ok(Answer::Some(StatxMask::from_bits_truncate(found.stx_mask) & *mask, node(&found)?.only(*mask)))
             }
             Op::Readlink { at: of, size } => {
                 let mut buffer = vec![0; *size as usize];
@@ -90,11 +102,13 @@ impl Stage {
             }
             Op::Access { at: of, want, flags } => faccessat2(at(of), &of.path.0, u32::from(want.bits()), *flags).map(done),
             Op::Chdir { path } => rustix::process::chdir(&path.0).map(done),
-            Op::Chroot { path } => rustix::process::chroot(&path.0).map(done),
             Op::Umask { mask } => {
                 let old = rustix::process::umask(Mode::from_raw_mode(mask.0.into()));
                 Ok(Answer::Number(old.as_raw_mode().into()))
             }
+            Op::SetAcl { at: of, list, flags } => administer::set_acl(at(of), &of.path.0, &list.0, *flags).map(done),
+            Op::SetFlags { at: of, set, flags } => administer::set_flags(at(of), &of.path.0, *set, *flags).map(done),
+            Op::TryOpen { at: of, flags, mode } => administer::try_open(at(of), &of.path.0, *flags, mode.0).map(Answer::Node),
             Op::Statfs { path } => fs::statfs(&path.0).map(|found| Answer::Number(found.f_namelen as u64)),
             _ => self.data(op),
         }
@@ -105,6 +119,7 @@ impl Stage {
         match *op {
             Op::Read { slot, size } => read(size, |buffer| io::read(self.fd(slot), buffer)),
             Op::ReadAt { slot, size, offset } => read(size, |buffer| io::pread(self.fd(slot), buffer, offset)),
+            Op::TryReadAt { slot, size, offset } => read(size, |buffer| administer::try_read_at(self.fd(slot), buffer, offset)),
             Op::Write { slot, byte, size } => io::write(self.fd(slot), &vec![byte; size as usize]).map(number),
             Op::WriteAt { slot, byte, size, offset } => io::pwrite(self.fd(slot), &vec![byte; size as usize], offset).map(number),
             Op::Seek { slot, whence, by } => {
@@ -142,18 +157,20 @@ impl Stage {
             return Vec::new();
         }
         let as_root = actor.may_look_as_root() && !settings.contains(Settings::OBSERVE_AS_ACTOR);
-        let become_who = |sets| {
-            if as_root {
-                rustix::thread::set_capabilities(None, sets).expect("what is permitted can be had");
-            }
-        };
-        become_who(sets_to_look());
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
         let look = |slot, path: &[u8]| look(self.at(slot), path, flags).map_err(errno);
-        let seen = places.into_iter().flat_map(|(slot, path)| [look(slot, path), look(slot, directory_of(path))]).collect();
-        become_who(actor.sets());
-        seen
+        let look = || places.into_iter().flat_map(|(slot, path)| [look(slot, path), look(slot, directory_of(path))]).collect();
+        if as_root { looking_as_root(actor, look) } else { look() }
     }
+}
+
+/// Looks with all capabilities, which the actor must be able to have.
+pub(super) fn looking_as_root<T>(actor: Actor, look: impl FnOnce() -> T) -> T {
+    let become_who = |sets| rustix::thread::set_capabilities(None, sets).expect("what is permitted can be had");
+    become_who(sets_to_look());
+    let seen = look();
+    become_who(actor.sets());
+    seen
 }
 
 fn done((): ()) -> Answer {
@@ -173,7 +190,11 @@ fn read(size: u64, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Res
 
 /// Attributes of what a path leads to.
 pub(super) fn look(at: impl std::os::fd::AsFd, path: &[u8], flags: AtFlags) -> io::Result<Node> {
-    let found = fs::statx(at, path, at_flags(flags), fs::StatxFlags::BASIC_STATS)?;
+    let mask = fs::StatxFlags::BASIC_STATS | fs::StatxFlags::BTIME;
+    node(&fs::statx(at, path, at_flags(flags), mask)?)
+}
+
+fn node(found: &fs::Statx) -> io::Result<Node> {
     let kind = FileType::from_mode(found.stx_mode.into()).ok_or(io::Errno::IO)?;
     Ok(Node {
         kind,
@@ -182,15 +203,25 @@ pub(super) fn look(at: impl std::os::fd::AsFd, path: &[u8], flags: AtFlags) -> i
         uid: found.stx_uid,
         gid: found.stx_gid,
         ino: found.stx_ino,
-        size: if kind == FileType::Directory { 0 } else { found.stx_size },
+        size: found.stx_size,
+        blocks: found.stx_blocks,
+        block_size: found.stx_blksize,
         device: Device { major: found.stx_rdev_major, minor: found.stx_rdev_minor },
-        atime: Time::new(found.stx_atime.tv_sec, found.stx_atime.tv_nsec),
-        mtime: Time::new(found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec),
+        atime: time_of(found.stx_atime),
+        mtime: time_of(found.stx_mtime),
+        ctime: time_of(found.stx_ctime),
+        btime: time_of(found.stx_btime),
+        flags: StatxFlags::from_kernel(found.stx_attributes.bits()),
+        flags_mask: StatxFlags::from_kernel(found.stx_attributes_mask.bits()),
     })
 }
 
+fn time_of(time: fs::StatxTimestamp) -> Time {
+    Time::of_kernel(time.tv_sec, time.tv_nsec)
+}
+
 /// Pipes are opened without waiting for the other end.
-fn open_flags(flags: OpenFlags) -> OFlags {
+pub(super) fn open_flags(flags: OpenFlags) -> OFlags {
     let pairs = [
         (OpenFlags::CREATE, OFlags::CREATE),
         (OpenFlags::EXCLUSIVE, OFlags::EXCL),
@@ -245,11 +276,11 @@ fn mknod(at: BorrowedFd<'_>, path: &[u8], kind: Kind, mode: u16) -> io::Result<(
     fs::mknodat(at, path, kind, mode, fs::makedev(device.major, device.minor))
 }
 
-fn c_path(path: &[u8]) -> io::Result<CString> {
+pub(super) fn c_path(path: &[u8]) -> io::Result<CString> {
     CString::new(path).map_err(|_| io::Errno::INVAL)
 }
 
-fn answered(result: libc::c_long) -> io::Result<()> {
+pub(super) fn answered(result: libc::c_long) -> io::Result<()> {
     if result == -1 {
         let error = std::io::Error::last_os_error();
         return Err(io::Errno::from_io_error(&error).unwrap_or(io::Errno::IO));

@@ -3,28 +3,33 @@
 //! A thread has credentials, root, working directory and umask of its own. Threads pass the stage on, so that steps happen one after the
 //! other; each holds it for as long as the steps are its own. Descriptors belong to all.
 //!
-//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`]: one operation as a system call; [`tree`]: the tree
-//!   looked at and swept away.
+//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`] and
+//!   [`administer`]: one operation as a system call; [`tree`]: the tree looked at and swept away;
+//!   [`clock`]: in which step something was written; [`watch`]: all there is, after a step.
 
+mod administer;
 mod calls;
+mod clock;
 mod place;
 mod switches;
 mod tree;
+mod watch;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result};
-use rustix::mount::MountFlags;
+use pathwalk::MountFlags;
 use rustix::thread::UnshareFlags;
 
+use clock::Clock;
 pub(crate) use place::{Supervised, supervise};
 use switches::Switches;
 
 use crate::cast::{self, ACTORS, Actor};
-use crate::outcome::{Answer, Interpreter, Outcome, Transcript};
-use crate::program::{Program, Settings, Step};
+use crate::outcome::{Answer, Contents, Interpreter, Outcome, Transcript};
+use crate::program::{Act, Program, Settings, Step};
 use crate::words::{SLOTS, Slot};
 
 /// The kernel.
@@ -32,6 +37,8 @@ pub(crate) struct Kernel {
     switches: Switches,
     root: OwnedFd,
     set: Option<Settings>,
+    clock: Clock,
+    descriptors: OwnedFd,
 }
 
 impl Kernel {
@@ -39,7 +46,13 @@ impl Kernel {
     pub(crate) fn enter() -> Result<Kernel> {
         let switches = Switches::open().context("find the switches fs.protected_*")?;
         switches.set(Settings::empty()).context("set the switches fs.protected_*")?;
-        Ok(Kernel { switches, root: place::enter()?, set: None })
+        let descriptors = watch::descriptors().context("open /proc/self/fd")?;
+        let root = place::enter()?;
+        let clock = Clock::new().context("make a clock")?;
+        if !clock.is_fine() {
+            eprintln!("xtask: this kernel has no fine times (Linux has them since 6.13): times of the clock are not told apart");
+        }
+        Ok(Kernel { switches, root, set: None, clock, descriptors })
     }
 }
 
@@ -54,28 +67,40 @@ impl Interpreter for Kernel {
             self.set = Some(program.settings);
         }
         tree::sweep(&self.root).context("empty the tmpfs")?;
-        let (first, last) = program.acts();
-        let mut outcomes = perform(program.settings, first);
-        if !last.is_empty() {
-            place::set_mount(MountFlags::RDONLY).context("make the tmpfs read-only")?;
-            outcomes.extend(perform(program.settings, last));
-            place::set_mount(MountFlags::NOATIME).context("make the tmpfs writable")?;
+        place::set_limits(program.settings.limits()).context("set the limits of the tmpfs")?;
+        self.clock.begin().context("read the clock")?;
+        let mut outcomes = Vec::with_capacity(program.steps.len());
+        let mut mounted = MountFlags::empty();
+        for Act { mount, steps } in program.acts() {
+            if mount != mounted {
+                place::set_mount(mount).with_context(|| format!("set the flags of the mount to {mount:?}"))?;
+                mounted = mount;
+            }
+            outcomes.extend(self.perform(program.settings, steps));
         }
-        Ok(Transcript { outcomes, tree: tree::look(&self.root).context("look at the tmpfs")? })
+        if !mounted.is_empty() {
+            place::set_mount(MountFlags::empty()).context("take the flags of the mount away")?;
+        }
+        let tree = tree::look(&self.root, Contents::Ends).context("look at the tmpfs")?;
+        let mut transcript = Transcript { outcomes, tree };
+        self.clock.tell(&mut transcript);
+        Ok(transcript)
     }
 }
 
-/// Carries steps out, by processes that begin at the root.
-fn perform(settings: Settings, steps: &[Step]) -> Vec<Outcome> {
-    let play = Play::new(settings, steps);
-    thread::scope(|scope| {
-        let plays = |actor: &Actor| steps.iter().any(|step| step.actor == *actor);
-        for actor in cast::everybody().filter(plays) {
-            let play = &play;
-            scope.spawn(move || play.act(actor));
-        }
-    });
-    play.stage.into_inner().unwrap_or_else(PoisonError::into_inner).outcomes
+impl Kernel {
+    /// Carries steps out, by processes that begin at the root.
+    fn perform(&mut self, settings: Settings, steps: &[Step]) -> Vec<Outcome> {
+        let play = Play::new(settings, steps, self);
+        thread::scope(|scope| {
+            let plays = |actor: &Actor| steps.iter().any(|step| step.actor == *actor);
+            for actor in cast::everybody().filter(plays) {
+                let play = &play;
+                scope.spawn(move || play.act(actor));
+            }
+        });
+        play.stage.into_inner().unwrap_or_else(PoisonError::into_inner).outcomes
+    }
 }
 
 struct Descriptor {
@@ -84,22 +109,26 @@ struct Descriptor {
 }
 
 /// What is passed from process to process.
-struct Stage {
+struct Stage<'a> {
     outcomes: Vec<Outcome>,
     slots: [Option<Descriptor>; SLOTS],
+    /// Those of the cast that have changed their root.
+    elsewhere: [bool; ACTORS],
+    kernel: &'a mut Kernel,
 }
 
 struct Play<'a> {
     settings: Settings,
     steps: &'a [Step],
-    stage: Mutex<Stage>,
+    stage: Mutex<Stage<'a>>,
     /// One for each of the cast.
     cues: [Condvar; ACTORS],
 }
 
 impl<'a> Play<'a> {
-    fn new(settings: Settings, steps: &'a [Step]) -> Play<'a> {
-        let stage = Stage { outcomes: Vec::with_capacity(steps.len()), slots: Default::default() };
+    fn new(settings: Settings, steps: &'a [Step], kernel: &'a mut Kernel) -> Play<'a> {
+        let outcomes = Vec::with_capacity(steps.len());
+        let stage = Stage { outcomes, slots: Default::default(), elsewhere: Default::default(), kernel };
         Play { settings, steps, stage: Mutex::new(stage), cues: Default::default() }
     }
 
@@ -126,8 +155,8 @@ impl<'a> Play<'a> {
     }
 
     /// Until it is this one's turn, or the end.
-    fn wait<'b>(&self, stage: MutexGuard<'b, Stage>, actor: Actor) -> MutexGuard<'b, Stage> {
-        let others_turn = |stage: &mut Stage| {
+    fn wait<'b>(&self, stage: MutexGuard<'b, Stage<'a>>, actor: Actor) -> MutexGuard<'b, Stage<'a>> {
+        let others_turn = |stage: &mut Stage<'_>| {
             let next = self.steps.get(stage.outcomes.len());
             next.is_some_and(|next| next.actor != actor)
         };
@@ -144,15 +173,18 @@ fn become_process(actor: Actor) -> rustix::io::Result<()> {
     rustix::thread::set_capabilities(None, actor.sets())
 }
 
-impl Stage {
+impl Stage<'_> {
     fn carry_out(&mut self, Step { actor, op }: &Step, settings: Settings) -> Outcome {
+        self.kernel.clock.step().expect("a file in memory can be written");
         let opener = |slot: Slot| self.slots[usize::from(slot.0)].as_ref().map(|there| there.opener);
         if !op.counts(*actor, opener) {
-            return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
+            return Outcome::not_carried_out();
         }
         let answer = self.answer(*actor, op).unwrap_or_else(|errno| Answer::Failed(calls::errno(errno)));
+        let answer = op.settled(answer);
         let seen = if settings.contains(Settings::OBSERVE) { self.seen(*actor, op, settings) } else { Vec::new() };
-        Outcome { answer, seen }
+        let watched = self.watch(*actor, settings).expect("what is there can be looked at");
+        Outcome { answer, seen, watched }
     }
 
     fn at(&self, slot: Option<Slot>) -> BorrowedFd<'_> {

@@ -1,9 +1,14 @@
 //! From the language of programs to the model's, and back.
 
-use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime};
-use pathwalk_model::{AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, OpenFlags as ModelOpenFlags, Stamp, Status};
+use pathwalk::permission::{AclEntry, AclTag};
+use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime, StatxFlags};
+use pathwalk_model::{
+    Access, AclEntry as ModelEntry, AclTag as ModelTag, AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, NodeFlags,
+    OpenFlags as ModelOpenFlags, Stamp, Status,
+};
 
-use crate::outcome::{END, Leaf, Node, Time};
+use crate::outcome::{END, Leaf, Node};
+use crate::times::Time;
 use crate::words::Kind;
 
 pub(super) fn at_flags(flags: AtFlags) -> ModelAtFlags {
@@ -12,6 +17,36 @@ pub(super) fn at_flags(flags: AtFlags) -> ModelAtFlags {
 
 pub(super) fn link_flags(flags: LinkFlags) -> ModelAtFlags {
     ModelAtFlags::from_bits_retain(flags.bits() as i32)
+}
+
+/// The attribute bits that both have.
+const BITS: [(StatxFlags, NodeFlags); 3] = [
+    (StatxFlags::IMMUTABLE, NodeFlags::IMMUTABLE),
+    (StatxFlags::APPEND, NodeFlags::APPEND),
+    (StatxFlags::NODUMP, NodeFlags::NODUMP),
+];
+
+pub(super) fn node_flags(flags: StatxFlags) -> NodeFlags {
+    BITS.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs).collect()
+}
+
+fn statx_flags(flags: NodeFlags) -> StatxFlags {
+    BITS.iter().filter(|(_, theirs)| flags.contains(*theirs)).map(|(ours, _)| *ours).collect()
+}
+
+pub(super) fn acl(list: &[AclEntry]) -> Vec<ModelEntry> {
+    let entry = |entry: &AclEntry| {
+        let tag = match entry.tag {
+            AclTag::Owner => ModelTag::Owner,
+            AclTag::User(uid) => ModelTag::User(uid),
+            AclTag::Group => ModelTag::Group,
+            AclTag::NamedGroup(gid) => ModelTag::NamedGroup(gid),
+            AclTag::Mask => ModelTag::Mask,
+            AclTag::Other => ModelTag::Other,
+        };
+        ModelEntry { tag, grants: Access::from_bits_retain(entry.grants.bits().into()) }
+    };
+    list.iter().map(entry).collect()
 }
 
 pub(super) fn open_flags(flags: OpenFlags) -> ModelOpenFlags {
@@ -70,8 +105,8 @@ pub(super) fn ino(id: Id) -> u64 {
 
 pub(super) fn time(stamp: Stamp) -> Time {
     match stamp {
-        Stamp::Clock => Time::Clock,
-        Stamp::Set { seconds, nanoseconds } => Time::Set { seconds, nanoseconds },
+        Stamp::Clock(step) => Time::Step(Some(step)),
+        Stamp::Set { seconds, nanoseconds } => Time::set(seconds, nanoseconds),
     }
 }
 
@@ -84,15 +119,18 @@ pub(super) fn node(of: &Status) -> Node {
         uid: of.uid,
         gid: of.gid,
         ino: ino(of.node),
-        size: if kind == FileType::Directory { 0 } else { of.size },
+        size: of.size,
+        blocks: of.blocks,
+        block_size: 4096,
         device: device(of.device),
         atime: time(of.accessed),
         mtime: time(of.modified),
+        ctime: time(of.changed),
+        btime: time(of.born),
+        flags: statx_flags(of.flags),
+        flags_mask: StatxFlags::all(),
     }
 }
-
-/// What the dump calls identities are no numbers of nodes: they are kept apart from those.
-const IDENTITIES: u64 = 1 << 63;
 
 pub(super) fn leaf(entry: DumpEntry) -> (Vec<u8>, Leaf) {
     let kind = file_type(entry.mode);
@@ -102,11 +140,17 @@ pub(super) fn leaf(entry: DumpEntry) -> (Vec<u8>, Leaf) {
         nlink: entry.nlink,
         uid: entry.uid,
         gid: entry.gid,
-        ino: IDENTITIES + entry.identity as u64,
-        size: if kind == FileType::Directory { 0 } else { entry.size },
+        ino: ino(entry.node),
+        size: entry.size,
+        blocks: entry.blocks,
+        block_size: 4096,
         device: device(entry.device),
         atime: time(entry.accessed),
         mtime: time(entry.modified),
+        ctime: time(entry.changed),
+        btime: time(entry.born),
+        flags: statx_flags(entry.flags),
+        flags_mask: StatxFlags::all(),
     };
     let mut content = entry.contents;
     if kind == FileType::Regular && content.len() as u64 > END {

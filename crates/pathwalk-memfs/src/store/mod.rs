@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hashbrown::DefaultHashBuilder;
 use parking_lot::Mutex;
-use pathwalk::{AclState, Attributes, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey};
+use pathwalk::{AclState, Attributes, Device, Errno, FileType, Name, NewKind, NewNode, Node, NodeKey, Timestamp};
 
 use crate::calls::Counters;
 use crate::options::{LinkBodies, LinkSizes, Options};
@@ -120,7 +120,7 @@ impl Store {
         let device = Device { major: 0, minor: NEXT_DEVICE.fetch_add(1, Relaxed) & 0xf_ffff };
         let (table, ledger) = (Table::new(), Ledger::default());
         let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
-        let root = table.insert(&new, ROOT, FirstName::Given, record::now(), &ledger).expect("an empty table has a slot");
+        let root = table.insert(&new, ROOT, FirstName::Given, options.clock.now(), &ledger).expect("an empty table has a slot");
         root.slot.life.begin_root();
         let root = root.key().into();
         let space = Space::new(options.max_bytes.map(|bytes| bytes.div_ceil(PAGE)), options.max_nodes);
@@ -137,6 +137,12 @@ impl Store {
             device,
             hasher: DefaultHashBuilder::default(),
         }
+    }
+
+    /// Returns what the file system's clock says.
+    #[inline]
+    pub(crate) fn now(&self) -> Timestamp {
+        self.options.clock.now()
     }
 
     pub(crate) fn root(&self) -> Result<Held<'_>, Errno> {
@@ -220,10 +226,13 @@ impl Store {
         Ok(())
     }
 
-    /// Frees a node whose last name and last hold are gone.
+    /// Gives back the room of a name that was taken away beside others, or frees a node whose last
+    /// name and last hold are gone.
     fn free_if(&self, left: Left, inode: Inode<'_>) {
-        if left == Left::Something {
-            return;
+        match left {
+            Left::Nothing => {}
+            Left::Something => return,
+            Left::Names => return self.space.nodes.give_if_limited(),
         }
         let pages = inode.slot.record.pages_of(inode.kind());
         if inode.slot.record.is(FileType::Regular) {

@@ -8,7 +8,6 @@ use pathwalk::{Errno, Name, NodeKey, RenameFlags, Timestamp};
 use super::inode::Inode;
 use super::locked::LockedNames;
 use super::names::{Hashed, Place};
-use super::record::now;
 use super::{Store, lies_beneath};
 
 /// One side of a rename: a name in a directory.
@@ -111,7 +110,7 @@ impl Store {
     ) -> Result<(), Errno> {
         let inode = moved.inode;
         self.not_beneath(pair.to().dir, inode, Errno::EINVAL)?;
-        let now = now();
+        let now = self.now();
         let left = match replaced.map(|replaced| replaced.inode) {
             Some(replaced) => {
                 self.not_beneath(pair.from.dir, replaced, Errno::ENOTEMPTY)?;
@@ -152,7 +151,7 @@ impl Store {
             gains.room_for_link(self.options.max_links)?;
         }
 
-        let now = now();
+        let now = self.now();
         pair.to_mut().retarget(other.place, moved.inode);
         pair.from.retarget(moved.place, other.inode);
         pair.changed(arrive, now);

@@ -174,12 +174,12 @@ fn new_chunk(chunk: usize, ledger: &Ledger) -> Box<[Slot]> {
 mod tests {
     use pathwalk::{Attributes, FileType, NewKind};
 
-    use super::super::record::now;
     use super::*;
+    use crate::clock::Clock;
 
     fn insert<'a>(table: &'a Table, ledger: &Ledger) -> Inode<'a> {
         let new = NewNode { kind: NewKind::Fifo, mode: 0, uid: 0, gid: 0 };
-        table.insert(&new, Ino::NONE, FirstName::Given, now(), ledger).unwrap()
+        table.insert(&new, Ino::NONE, FirstName::Given, Clock::System.now(), ledger).unwrap()
     }
 
     #[test]
@@ -225,7 +225,8 @@ mod tests {
                     let new = NewNode { kind: NewKind::Fifo, mode: 0, uid: thread, gid: 0 };
                     let mut found = Attributes::new(FileType::Fifo, 0);
                     for round in 0..rounds {
-                        let mine = [(); 3].map(|()| table.insert(&new, Ino::NONE, FirstName::Given, now(), ledger).unwrap());
+                        let mine = [(); 3]
+                            .map(|()| table.insert(&new, Ino::NONE, FirstName::Given, Clock::System.now(), ledger).unwrap());
                         for inode in mine {
                             inode.slot.record.read(&mut found);
                             assert_eq!(found.uid, thread, "round {round}");

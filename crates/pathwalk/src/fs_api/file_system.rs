@@ -1,7 +1,7 @@
 //! The trait that a file system implements.
 
 use super::{Directory, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, Validity};
-use crate::attr::{AclState, Attributes};
+use crate::attr::{AclState, Attributes, Timestamp};
 use crate::permission::{Access, Subject};
 use crate::{Errno, Freshness};
 
@@ -167,6 +167,12 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EROFS)
     }
 
+    /// What the time is, as this file system stamps its nodes: [`SetTime::Now`](crate::SetTime) is
+    /// this. Must not block. Default: the system's clock.
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
     /// Sets attributes and returns them all as they are then.
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let _ = (node, set);
@@ -234,6 +240,9 @@ macro_rules! by_pointer {
             }
             fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
                 (**self).rename(from, to, flags)
+            }
+            fn now(&self) -> Timestamp {
+                (**self).now()
             }
             fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
                 (**self).set_attributes(node, set)

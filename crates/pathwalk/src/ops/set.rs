@@ -113,7 +113,7 @@ pub(crate) fn set_times(
             unchangeable(of)?;
             owner(of, who)?;
         }
-        let now = Timestamp::now();
+        let now = env.core.fs.now();
         Ok(SetAttributes { atime: atime.resolve(now), mtime: mtime.resolve(now), ..SetAttributes::default() })
     })
 }
@@ -155,6 +155,13 @@ impl Core {
     /// but those of directories.
     fn changing(&self, node: DentryId) -> MutexGuard<'_, ()> {
         self.inodes.changing(self.dentries.inode(node))
+    }
+
+    /// Refuses with `EPERM` to cut a file that may only grow, also through what was open before.
+    /// The caller has a pin on it.
+    pub(crate) fn not_append_only(&self, node: DentryId) -> Result<(), Errno> {
+        let of = self.known_snapshot(self.dentries.inode(node))?;
+        if of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
     }
 
     /// Sets the size of a file that the caller has a pin on, and takes suid and sgid away where `who` may not keep them.

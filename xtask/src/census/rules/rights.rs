@@ -1,0 +1,100 @@
+//! Rules of permission: section 9.
+
+use pathwalk::{AtFlags, Capabilities, Errno, FileType, LinkFlags, MountFlags};
+
+use super::{Rule, at_flags, drawn, elsewhere};
+use crate::cast::ROOT;
+use crate::census::met::Met;
+use crate::op::Op;
+use crate::outcome::Node;
+use crate::program::Settings;
+use crate::words::Place;
+
+/// Tells whether what a triad of the mode grants is all that is asked for by `access`.
+fn triad_grants(met: &Met<'_>, shift: u16) -> bool {
+    let Op::Access { want, .. } = met.op() else { return false };
+    met.named().is_some_and(|node| node.kind == FileType::Regular && (node.mode >> shift) as u8 & want.bits() == want.bits())
+}
+
+/// Tells whether a file is asked about by an actor whose ids are all one.
+fn asks_as_itself(met: &Met<'_>) -> bool {
+    met.is(&["access"]) && !at_flags(met).intersects(AtFlags::EMPTY_PATH) && met.actor().is_plain()
+}
+
+fn grants_by(met: &Met<'_>, capability: Capabilities) -> bool {
+    let refused = |shift| !triad_grants(met, shift);
+    let is_file = met.names_a(FileType::Regular);
+    let by_others = met.is(&["access"]) && is_file && [0, 3, 6].into_iter().all(refused);
+    by_others && met.succeeds() && met.actor().has(capability) && !met.actor().has(Capabilities::CHOWN)
+}
+
+/// Tells whether a file that is written through a descriptor loses set-id bits.
+fn loses_bits(met: &Met<'_>) -> bool {
+    let Some(slot) = met.op().written() else { return false };
+    let bits = |node: &Node| node.mode & 0o6000;
+    met.succeeds() && met.open_before(slot).zip(met.open_after(slot)).is_some_and(|(old, new)| bits(old) != 0 && bits(new) == 0)
+}
+
+pub(super) const RULES: &[Rule] = &[
+    drawn("9", "writing on a read-only mount is EROFS", |m| {
+        m.mount.contains(MountFlags::READ_ONLY) && m.fails(Errno::EROFS) && m.actor() != ROOT
+    }),
+    drawn("9", "executing on a noexec mount is EACCES", |m| {
+        m.mount.contains(MountFlags::NOEXEC)
+            && m.is(&["access"])
+            && m.fails(Errno::EACCES)
+            && m.actor() == ROOT
+            && m.named().is_some_and(|node| node.kind == FileType::Regular && node.mode & 0o111 != 0)
+    }),
+    elsewhere("9", "immutable and append-only is EPERM", "pathwalk-tests/tests/kernel_table/"),
+    drawn("9", "the owner's bits are final", |m| {
+        asks_as_itself(m)
+            && m.fails(Errno::EACCES)
+            && triad_grants(m, 0)
+            && m.named().is_some_and(|node| node.uid == m.actor().uid())
+    }),
+    drawn("9", "the group's bits are final", |m| {
+        asks_as_itself(m)
+            && m.fails(Errno::EACCES)
+            && triad_grants(m, 0)
+            && m.named().is_some_and(|node| node.uid != m.actor().uid())
+    }),
+    drawn("9", "other's bits grant", |m| {
+        asks_as_itself(m) && m.succeeds() && triad_grants(m, 0) && !triad_grants(m, 3) && !triad_grants(m, 6)
+    }),
+    drawn("9", "CAP_DAC_OVERRIDE grants", |m| grants_by(m, Capabilities::DAC_OVERRIDE)),
+    drawn("9", "CAP_DAC_READ_SEARCH grants", |m| grants_by(m, Capabilities::DAC_READ_SEARCH)),
+    drawn("9", "execution needs an x bit", |m| {
+        m.is(&["access"])
+            && m.actor() == ROOT
+            && m.fails(Errno::EACCES)
+            && m.named().is_some_and(|node| node.kind == FileType::Regular && node.mode & 0o111 == 0)
+    }),
+    drawn("9", "the file system's own hook", |m| m.settings.contains(Settings::OWN_RULE) && m.fails(Errno::EACCES)),
+    drawn("9", "a list is not asked for yet", |m| m.settings.contains(Settings::ACL_UNKNOWN) && m.fails(Errno::EACCES)),
+    elsewhere("9", "a list of entries", "pathwalk-tests/tests/kernel_table/, acl_of_own_rule.rs"),
+    drawn("9", "a sticky directory is EPERM", |m| {
+        m.is(&["unlink", "rmdir", "rename"]) && m.fails(Errno::EPERM) && m.directory().is_some_and(|dir| dir.mode & 0o1000 != 0)
+    }),
+    drawn("9", "a setgid directory gives its group", |m| {
+        m.is(&["mkdir", "mknod", "symlink"])
+            && m.succeeds()
+            && m.named()
+                .zip(m.directory())
+                .is_some_and(|(node, dir)| dir.mode & 0o2000 != 0 && node.gid == dir.gid && node.gid != m.actor().gid())
+    }),
+    drawn("9", "chown takes set-id bits away", |m| {
+        m.is(&["chown"])
+            && m.succeeds()
+            && m.node_before(m.path()).zip(m.named()).is_some_and(|(old, new)| old.mode & 0o4000 != 0 && new.mode & 0o4000 == 0)
+    }),
+    drawn("9", "writing takes set-id bits away", loses_bits),
+    drawn("9", "what another opened is written to", |m| {
+        m.op().written().is_some_and(|slot| m.past.openers.get(&slot.0) != Some(&m.actor())) && m.succeeds()
+    }),
+    drawn("9", "a descriptor is given a name", |m| {
+        matches!(m.op(), Op::Link { from: Place { at: Some(_), path }, flags, .. } if path.0.is_empty() && flags.contains(LinkFlags::EMPTY_PATH))
+            && m.succeeds()
+    }),
+    elsewhere("9", "ids are mapped", "there are no id maps"),
+];

@@ -1,0 +1,70 @@
+//! The kernel's clock, made to move between two steps: see [`times`](crate::times).
+//!
+//! The floor of all times of change is raised by a file in memory, which is on no mount that
+//! anything else sees: its time of change is asked for and then written, twice. The first write may
+//! be stamped with the clock's last tick, which an inode changed in the step before may bear as
+//! well; the second is later than that, be it a fine time or a new tick.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{self, AtFlags, MemfdFlags, StatxFlags};
+use rustix::io;
+
+use crate::outcome::{Node, Transcript};
+
+pub(super) struct Clock {
+    file: OwnedFd,
+    /// Of each step that began; empty for good where the kernel has no fine times.
+    floors: Vec<(i64, u32)>,
+    is_fine: bool,
+}
+
+impl Clock {
+    pub(super) fn new() -> io::Result<Clock> {
+        let file = fs::memfd_create("pathwalk", MemfdFlags::CLOEXEC)?;
+        let mut clock = Clock { file, floors: Vec::new(), is_fine: true };
+        // Without fine times, most of these would be equal.
+        clock.begin()?;
+        let readings: Vec<_> = (0..8).map(|_| clock.raise()).collect::<io::Result<_>>()?;
+        clock.is_fine = readings.windows(2).all(|two| two[0] < two[1]);
+        Ok(clock)
+    }
+
+    /// Tells whether steps can be told apart.
+    pub(super) fn is_fine(&self) -> bool {
+        self.is_fine
+    }
+
+    /// Forgets the steps of another program.
+    pub(super) fn begin(&mut self) -> io::Result<()> {
+        self.floors.clear();
+        self.read().map(drop)
+    }
+
+    /// Lets time pass: what is stamped from now on is later than what was stamped before.
+    pub(super) fn step(&mut self) -> io::Result<()> {
+        if self.is_fine {
+            let floor = self.raise()?;
+            self.floors.push(floor);
+        }
+        Ok(())
+    }
+
+    /// Looks up the steps of all times in a transcript.
+    pub(super) fn tell(&self, transcript: &mut Transcript) {
+        let floors = self.is_fine.then_some(&self.floors[..]);
+        transcript.nodes_mut(|node: &mut Node| node.times_mut().for_each(|time| time.look_up(floors)));
+    }
+
+    fn raise(&self) -> io::Result<(i64, u32)> {
+        io::pwrite(&self.file, b".", 0)?;
+        self.read()?;
+        io::pwrite(&self.file, b".", 0)?;
+        self.read()
+    }
+
+    fn read(&self) -> io::Result<(i64, u32)> {
+        let found = fs::statx(&self.file, "", AtFlags::EMPTY_PATH, StatxFlags::CTIME)?;
+        Ok((found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec))
+    }
+}

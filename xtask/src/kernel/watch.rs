@@ -1,0 +1,46 @@
+//! The kernel's tmpfs, watched: see [`watch`](crate::watch).
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use pathwalk::AtFlags;
+use rustix::fs::{self, CWD, Mode, OFlags};
+use rustix::io;
+
+use super::{Stage, calls, tree};
+use crate::cast::Actor;
+use crate::outcome::Contents;
+use crate::program::Settings;
+use crate::watch::{Open, Watched, paths_compare, told_by_kernel};
+
+/// Opens the directory of links to what is open, which can be reached also after the root was
+/// changed.
+pub(super) fn descriptors() -> io::Result<OwnedFd> {
+    fs::openat(CWD, "/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+impl Stage<'_> {
+    /// Looks at all there is, if the program is watched.
+    pub(super) fn watch(&self, actor: Actor, settings: Settings) -> io::Result<Option<Box<Watched>>> {
+        if !settings.contains(Settings::WATCH) || !actor.may_look_as_root() {
+            return Ok(None);
+        }
+        calls::looking_as_root(actor, || self.all(actor, settings)).map(|watched| Some(Box::new(watched)))
+    }
+
+    fn all(&self, actor: Actor, settings: Settings) -> io::Result<Watched> {
+        let tree = tree::look(&self.kernel.root, Contents::LeftOut)?.into_iter().map(|(path, leaf)| (path, leaf.node));
+        let mut watched = Watched { tree: tree.collect(), ..Watched::default() };
+        for (number, there) in self.slots.iter().enumerate() {
+            let Some(there) = there else { continue };
+            let node = calls::look(&there.fd, b"", AtFlags::EMPTY_PATH)?;
+            let path = if self.elsewhere[actor.index()] || !paths_compare(settings) {
+                None
+            } else {
+                let link = there.fd.as_raw_fd().to_string();
+                Some(told_by_kernel(fs::readlinkat(&self.kernel.descriptors, link, Vec::new())?.into_bytes()))
+            };
+            watched.slots.insert(number as u8, Open { node, path });
+        }
+        Ok(watched)
+    }
+}
