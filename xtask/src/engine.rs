@@ -1,11 +1,13 @@
-//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`] for each process.
+//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`](pathwalk::Context) for each process, asked through a
+//! face.
 
+pub(crate) mod face;
 mod forget;
 mod tree;
 
 use std::collections::BTreeMap;
 use std::io::SeekFrom;
-use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use pathwalk::{
@@ -19,6 +21,7 @@ use crate::op::Op;
 use crate::outcome::{self, Answer, Interpreter, Node, Outcome, Time, Transcript, directory_of};
 use crate::program::{Program, Settings, Step};
 use crate::words::{Kind, Place, SLOTS, Slot, Whence};
+use face::{Company, Face};
 
 /// Bytes for the caches: plenty, and few.
 const BUDGET: u64 = 1 << 20;
@@ -39,7 +42,7 @@ impl Interpreter for Engine {
         for (act, mount) in [(first, MountFlags::empty()), (last, MountFlags::READ_ONLY)] {
             if !act.is_empty() {
                 let vfs = build(program.settings, mount, &fs).context("build a Vfs")?;
-                let mut stage = Stage::new(&vfs, program.settings);
+                let mut stage = Stage::new(&vfs, program.settings, Company::Alone);
                 outcomes.extend(act.iter().map(|step| stage.carry_out(step)));
             }
         }
@@ -62,7 +65,7 @@ impl Concurrent {
 
     /// For one more thread.
     pub(crate) fn stage(&self) -> Stage {
-        Stage::new(&self.vfs, self.settings)
+        Stage::new(&self.vfs, self.settings, Company::Others)
     }
 
     /// The tree when all are done.
@@ -99,28 +102,52 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
     builder.build(fs.clone())
 }
 
-/// One process: its context, and the same with all capabilities, to look.
+/// One process: its face, and its context with all capabilities, to look.
 struct Process {
-    context: Context,
+    face: Box<dyn Face>,
     looking: Context,
     all_seeing: Credentials,
 }
 
 impl Process {
-    fn new(vfs: &Vfs, actor: Actor) -> Process {
+    fn new(vfs: &Vfs, actor: Actor, settings: Settings, company: Company) -> Process {
         let all_seeing = actor.credentials().with_capabilities(Capabilities::all());
-        Process { context: vfs.context(actor.credentials()), looking: vfs.context(all_seeing.clone()), all_seeing }
+        let face = face::face(settings, company, vfs.context(actor.credentials()));
+        Process { face, looking: vfs.context(all_seeing.clone()), all_seeing }
     }
 
     fn moved(&mut self, moved: Result<(), Errno>) -> Result<Answer, Errno> {
-        self.looking = self.context.clone().with_credentials(self.all_seeing.clone());
+        self.looking = self.face.context().clone().with_credentials(self.all_seeing.clone());
         moved.map(|()| Answer::Done)
     }
 }
 
+#[derive(Clone)]
 struct Descriptor {
-    file: File,
+    file: Arc<File>,
     opener: Actor,
+}
+
+/// The descriptors of a process.
+#[derive(Clone, Default)]
+struct Descriptors([Option<Descriptor>; SLOTS]);
+
+impl Descriptors {
+    fn opener(&self, slot: Slot) -> Option<Actor> {
+        self.0[usize::from(slot.0)].as_ref().map(|there| there.opener)
+    }
+
+    fn file(&self, slot: Slot) -> &Arc<File> {
+        &self.0[usize::from(slot.0)].as_ref().expect("it was looked for").file
+    }
+
+    fn at(&self, slot: Option<Slot>) -> At<'_> {
+        slot.map_or(At::Cwd, |slot| At::Handle(self.file(slot).handle()))
+    }
+
+    fn set(&mut self, slot: Slot, to: Option<Descriptor>) -> Option<Descriptor> {
+        std::mem::replace(&mut self.0[usize::from(slot.0)], to)
+    }
 }
 
 /// What one thread has.
@@ -130,20 +157,19 @@ pub(crate) struct Stage {
     top: Handle,
     settings: Settings,
     processes: Vec<Process>,
-    slots: [Option<Descriptor>; SLOTS],
+    slots: Descriptors,
 }
 
 impl Stage {
-    fn new(vfs: &Vfs, settings: Settings) -> Stage {
-        let processes = cast::everybody().map(|actor| Process::new(vfs, actor)).collect();
+    fn new(vfs: &Vfs, settings: Settings, company: Company) -> Stage {
+        let processes = cast::everybody().map(|actor| Process::new(vfs, actor, settings, company)).collect();
         let top = vfs.context(Credentials::root()).lookup("/").expect("there is a root");
-        Stage { vfs: vfs.clone(), top, settings, processes, slots: Default::default() }
+        Stage { vfs: vfs.clone(), top, settings, processes, slots: Descriptors::default() }
     }
 
     pub(crate) fn carry_out(&mut self, step: &Step) -> Outcome {
         let Step { actor, op } = step;
-        let opener = |slot: Slot| self.slots[usize::from(slot.0)].as_ref().map(|there| there.opener);
-        if !op.counts(*actor, opener) {
+        if !op.counts(*actor, |slot| self.slots.opener(slot)) {
             return Outcome { answer: Answer::NotCarriedOut, seen: Vec::new() };
         }
         if self.settings.contains(Settings::FORGETFUL) {
@@ -154,44 +180,36 @@ impl Stage {
         Outcome { answer, seen }
     }
 
-    fn at(&self, slot: Option<Slot>) -> At<'_> {
-        slot.map_or(At::Cwd, |slot| At::Handle(self.file(slot).handle()))
-    }
-
-    fn file(&self, slot: Slot) -> &File {
-        &self.slots[usize::from(slot.0)].as_ref().expect("it was looked for").file
-    }
-
     fn answer(&mut self, actor: Actor, op: &Op) -> Result<Answer, Errno> {
         match op {
             Op::Open { slot, at, flags, mode } => {
                 let how = OpenHow { flags: *flags, mode: mode.0, ..OpenHow::default() };
-                let file = self.processes[actor.index()].context.open(self.at(at.at), &at.path.0, &how)?;
+                let file = self.processes[actor.index()].face.open(self.slots.at(at.at), &at.path.0, &how)?;
                 let node = node(&file.handle().attributes()?);
-                self.slots[usize::from(slot.0)] = Some(Descriptor { file, opener: actor });
+                self.slots.set(*slot, Some(Descriptor { file, opener: actor }));
                 return Ok(Answer::Node(node));
             }
             Op::Close { slot } => {
-                self.slots[usize::from(slot.0)] = None;
-                return Ok(Answer::Done);
+                let closed = self.slots.set(*slot, None).expect("it was looked for");
+                return self.processes[actor.index()].face.close(closed.file).map(done);
             }
             Op::Chdir { path } => {
                 let process = &mut self.processes[actor.index()];
-                let moved = process.context.chdir(&path.0);
+                let moved = process.face.context_mut().chdir(&path.0);
                 return process.moved(moved);
             }
             Op::Chroot { path } => {
                 let process = &mut self.processes[actor.index()];
-                let moved = process.context.chroot(&path.0);
+                let moved = process.face.context_mut().chroot(&path.0);
                 return process.moved(moved);
             }
             Op::Umask { mask } => {
-                return Ok(Answer::Number(self.processes[actor.index()].context.umask(mask.0).into()));
+                return Ok(Answer::Number(self.processes[actor.index()].face.context_mut().umask(mask.0).into()));
             }
             _ => {}
         }
-        let context = &self.processes[actor.index()].context;
-        let at = |place: &Place| self.at(place.at);
+        let context = &mut *self.processes[actor.index()].face;
+        let at = |place: &Place| self.slots.at(place.at);
         match op {
             Op::Mkdir { at: to, mode } => context.mkdir(at(to), &to.path.0, mode.0).map(done),
             Op::Mknod { at: to, kind, mode } => context.mknod(at(to), &to.path.0, new_kind(*kind), mode.0).map(done),
@@ -224,45 +242,47 @@ impl Stage {
             }
             Op::Access { at: of, want, flags } => context.faccessat(at(of), &of.path.0, *want, *flags).map(done),
             Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| Answer::Number(found.name_max)),
-            _ => self.data(op),
-        }
-    }
-
-    /// Operations on what is open.
-    fn data(&self, op: &Op) -> Result<Answer, Errno> {
-        match *op {
-            Op::Read { slot, size } => read(size, |buffer| self.file(slot).read(buffer)),
-            Op::ReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).read_at(buffer, offset)),
-            Op::Write { slot, byte, size } => self.file(slot).write(&vec![byte; size as usize]).map(number),
-            Op::WriteAt { slot, byte, size, offset } => self.file(slot).write_at(&vec![byte; size as usize], offset).map(number),
-            Op::Seek { slot, whence, by } => {
-                let file = self.file(slot);
-                if !outcome::may_seek(file.handle().kind(), whence) {
-                    return Ok(Answer::NotCarriedOut);
-                }
-                let to = match whence {
-                    Whence::Start => SeekFrom::Start(by as u64),
-                    Whence::Current => SeekFrom::Current(by),
-                    Whence::End => SeekFrom::End(by),
-                };
-                file.seek(to).map(Answer::Number)
-            }
-            Op::SetLen { slot, size } => self.file(slot).set_len(size).map(done),
-            Op::List { slot } => list(self.file(slot)),
-            Op::Sync { slot } => self.file(slot).sync(SyncWhat::All).map(done),
-            ref other => unreachable!("{} is no operation on what is open", other.verb()),
+            _ => data(context, &self.slots, op),
         }
     }
 
     fn seen(&self, actor: Actor, op: &Op) -> Vec<Result<Node, Errno>> {
         let process = &self.processes[actor.index()];
         let as_root = actor.may_look_as_root() && !self.settings.contains(Settings::OBSERVE_AS_ACTOR);
-        let eyes = if as_root { &process.looking } else { &process.context };
+        let eyes = if as_root { &process.looking } else { process.face.context() };
         let look = |slot, path: &[u8]| {
             let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
-            eyes.fstatat(self.at(slot), path, flags).map(|found| node(&found))
+            eyes.fstatat(self.slots.at(slot), path, flags).map(|found| node(&found))
         };
         op.places().into_iter().flat_map(|(slot, path)| [look(slot, path), look(slot, directory_of(path))]).collect()
+    }
+}
+
+/// Operations on what is open.
+fn data(face: &mut dyn Face, slots: &Descriptors, op: &Op) -> Result<Answer, Errno> {
+    match *op {
+        Op::Read { slot, size } => read(size, |buffer| face.read(slots.file(slot), buffer)),
+        Op::ReadAt { slot, size, offset } => read(size, |buffer| face.read_at(slots.file(slot), buffer, offset)),
+        Op::Write { slot, byte, size } => face.write(slots.file(slot), &vec![byte; size as usize]).map(number),
+        Op::WriteAt { slot, byte, size, offset } => {
+            face.write_at(slots.file(slot), &vec![byte; size as usize], offset).map(number)
+        }
+        Op::Seek { slot, whence, by } => {
+            let file = slots.file(slot);
+            if !outcome::may_seek(file.handle().kind(), whence) {
+                return Ok(Answer::NotCarriedOut);
+            }
+            let to = match whence {
+                Whence::Start => SeekFrom::Start(by as u64),
+                Whence::Current => SeekFrom::Current(by),
+                Whence::End => SeekFrom::End(by),
+            };
+            file.seek(to).map(Answer::Number)
+        }
+        Op::SetLen { slot, size } => slots.file(slot).set_len(size).map(done),
+        Op::List { slot } => list(face, slots.file(slot)),
+        Op::Sync { slot } => face.sync(slots.file(slot), SyncWhat::All).map(done),
+        ref other => unreachable!("{} is no operation on what is open", other.verb()),
     }
 }
 
@@ -281,15 +301,19 @@ fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Resu
     Ok(Answer::Bytes(buffer))
 }
 
-fn list(file: &File) -> Result<Answer, Errno> {
+fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
+    listing(file, |each| face.list(file, each))
+}
+
+/// What `all` lists of a directory from its beginning.
+fn listing(file: &File, all: impl FnOnce(&mut dyn FnMut(face::Listed)) -> Result<(), Errno>) -> Result<Answer, Errno> {
     let mut listing = BTreeMap::new();
     let mut twice = None;
     file.seek(SeekFrom::Start(0))?;
-    file.read_dir(|entry| {
-        if listing.insert(entry.name.to_vec(), (entry.kind, entry.ino)).is_some() {
-            twice = Some(entry.name.to_vec());
+    all(&mut |(name, kind, ino)| {
+        if listing.insert(name.clone(), (kind, ino)).is_some() {
+            twice = Some(name);
         }
-        ControlFlow::Continue(())
     })?;
     // Nobody else answers so: a name that comes twice is a mismatch.
     Ok(twice.map_or(Answer::Listing(listing), Answer::Bytes))

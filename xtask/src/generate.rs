@@ -11,6 +11,7 @@ use fastrand::Rng;
 use pathwalk::{AtFlags, OpenFlags};
 
 use crate::cast::{self, Actor};
+use crate::engine::face::Kind;
 use crate::op::Op;
 use crate::program::{Program, Settings, Step};
 use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
@@ -35,7 +36,7 @@ const PROLOGUE: usize = 30;
 /// A program of so many steps.
 pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let mut rng = Rng::with_seed(seed);
-    let settings = settings(&mut rng);
+    let settings = settings(&mut rng) | Kind::drawn(&mut rng).settings();
     let mut draw = Draw { rng, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
     draw.cast();
     let prologue = steps.min(PROLOGUE);

@@ -21,7 +21,7 @@ use crate::words::{Words, read_flags, write_flags};
 bitflags! {
     /// What holds for the whole of a program.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub(crate) struct Settings: u16 {
+    pub(crate) struct Settings: u32 {
         /// `protected_symlinks`
         const PROTECT_SYMLINKS = 1;
         /// `protected_hardlinks`
@@ -46,7 +46,18 @@ bitflags! {
         const READ_ONLY = 1024;
         /// The engine is told before each step that what it has cached may have changed, or drops it, though nothing did.
         const FORGETFUL = 2048;
+        /// The engine is asked by its caches alone, and where they do not know, as ever.
+        const BY_CACHED = 1 << 29;
+        /// The engine is asked by a ring.
+        const BY_RING = 1 << 30;
+        /// The engine is asked by futures.
+        const BY_ASYNC = 1 << 31;
     }
+}
+
+impl Settings {
+    /// How the engine is asked.
+    pub(crate) const FACES: Settings = Settings::BY_CACHED.union(Settings::BY_RING).union(Settings::BY_ASYNC);
 }
 
 /// One operation, and who does it.
