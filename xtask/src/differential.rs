@@ -245,7 +245,7 @@ fn many(pair: &mut Pair, args: &Args, seed: u64, tally: &mut Tally) -> Result<()
 /// The program with this face, if one is given.
 fn asked_by(face: Option<face::Kind>, program: Program) -> Program {
     let Some(face) = face else { return program };
-    Program { settings: program.settings - Settings::FACES | face.settings(), ..program }
+    Program { settings: (program.settings - Settings::FACES) | face.settings(), ..program }
 }
 
 fn one(pair: &mut Pair, program: &Program, tally: &mut Tally) -> Result<()> {

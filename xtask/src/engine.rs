@@ -1,8 +1,9 @@
-//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`](pathwalk::Context) for each process, asked through a
-//! face.
+//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a
+//! [`Context`](pathwalk::Context) for each process, asked through a face.
 
 pub(crate) mod face;
 mod forget;
+mod late;
 mod tree;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::outcome::{self, Answer, Interpreter, Node, Outcome, Time, Transcript,
 use crate::program::{Program, Settings, Step};
 use crate::words::{Kind, Place, SLOTS, Slot, Whence};
 use face::{Company, Face};
+use late::Late;
 
 /// Bytes for the caches: plenty, and few.
 const BUDGET: u64 = 1 << 20;
@@ -68,6 +70,11 @@ impl Concurrent {
         Stage::new(&self.vfs, self.settings, Company::Others)
     }
 
+    /// The same, with the descriptors of another.
+    pub(crate) fn stage_like(&self, other: &Stage) -> Stage {
+        Stage { slots: other.slots.clone(), ..self.stage() }
+    }
+
     /// The tree when all are done.
     pub(crate) fn end(self) -> Result<Transcript> {
         let tree = tree::look(&self.vfs).context("look at the engine's tree")?;
@@ -91,7 +98,11 @@ fn options(settings: Settings) -> Options {
 }
 
 fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathwalk::BuildError> {
-    let budget = if settings.contains(Settings::SMALL_BUDGET) { SMALL_BUDGET } else { BUDGET };
+    let budget = match () {
+        () if settings.contains(Settings::LEAST_BUDGET) => Vfs::budget_for(0),
+        () if settings.contains(Settings::SMALL_BUDGET) => SMALL_BUDGET,
+        () => BUDGET,
+    };
     let mut builder = Vfs::builder().budget(budget).mount_flags(mount);
     if settings.contains(Settings::PROTECT_SYMLINKS) {
         builder = builder.protect_symlinks();
@@ -99,7 +110,7 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
     if settings.contains(Settings::PROTECT_HARDLINKS) {
         builder = builder.protect_hardlinks();
     }
-    builder.build(fs.clone())
+    if settings.contains(Settings::LATE) { builder.build(Late::new(fs.clone())) } else { builder.build(fs.clone()) }
 }
 
 /// One process: its face, and its context with all capabilities, to look.
@@ -308,15 +319,15 @@ fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
 /// What `all` lists of a directory from its beginning.
 fn listing(file: &File, all: impl FnOnce(&mut dyn FnMut(face::Listed)) -> Result<(), Errno>) -> Result<Answer, Errno> {
     let mut listing = BTreeMap::new();
-    let mut twice = None;
     file.seek(SeekFrom::Start(0))?;
-    all(&mut |(name, kind, ino)| {
-        if listing.insert(name.clone(), (kind, ino)).is_some() {
-            twice = Some(name);
+    all(&mut |(mut name, kind, ino)| {
+        // No name has a slash: one that comes again is a mismatch, unless that is allowed for.
+        while listing.contains_key(&name) {
+            name.push(outcome::AGAIN);
         }
+        listing.insert(name, (kind, ino));
     })?;
-    // Nobody else answers so: a name that comes twice is a mismatch.
-    Ok(twice.map_or(Answer::Listing(listing), Answer::Bytes))
+    Ok(Answer::Listing(listing))
 }
 
 fn new_kind(kind: Kind) -> NewKind<'static> {

@@ -16,7 +16,6 @@ use crate::op::Op;
 use crate::program::{Program, Settings, Step};
 use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
 use paths::Wish;
-pub(crate) use rounds::Round;
 
 /// How long files may become.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

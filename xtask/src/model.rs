@@ -4,6 +4,7 @@
 //! root, working directory, umask and credentials. Both directories are held by descriptors above those of the program.
 
 mod convert;
+pub(crate) mod crowd;
 
 use anyhow::{Result, anyhow};
 use pathwalk::{Errno, OpenFlags};

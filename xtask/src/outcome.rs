@@ -19,6 +19,9 @@ pub(crate) enum Answer {
     Listing(BTreeMap<Vec<u8>, (FileType, u64)>),
 }
 
+/// Behind a name in a listing: it came before.
+pub(crate) const AGAIN: u8 = b'/';
+
 /// Attributes, without what is a file system's own affair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {

@@ -46,6 +46,10 @@ bitflags! {
         const READ_ONLY = 1024;
         /// The engine is told before each step that what it has cached may have changed, or drops it, though nothing did.
         const FORGETFUL = 2048;
+        /// The engine's file system lets others go first.
+        const LATE = 1 << 27;
+        /// The engine has the least room that it takes.
+        const LEAST_BUDGET = 1 << 28;
         /// The engine is asked by its caches alone, and where they do not know, as ever.
         const BY_CACHED = 1 << 29;
         /// The engine is asked by a ring.

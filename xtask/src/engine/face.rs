@@ -1,7 +1,8 @@
-//! The ways in which the engine can be asked: by a [`Context`], by its caches alone, by a ring, and by futures.
+//! The ways in which the engine can be asked: by a [`Context`], by its caches alone, by a ring, and
+//! by futures.
 //!
-//! A face carries out single operations; the interpreter above is the same for all. What a face has no way for, the [`Context`] does. An answer
-//! must not depend on the face that gave it.
+//! A face carries out single operations; the interpreter above is the same for all. What a face has
+//! no way for, the [`Context`] does. An answer must not depend on the face that gave it.
 
 mod asynchronous;
 mod cached;
@@ -200,12 +201,14 @@ pub(super) fn face(settings: Settings, company: Company, context: Context) -> Bo
 /// The workers of all rings and futures.
 static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::builder().workers(2).build());
 
-/// What stands for two answers that differ, and for a completion that is missing or one too many: no oracle answers so.
+/// What stands for two answers that differ, and for a completion that is missing or one too many:
+/// no oracle answers so.
 fn at_odds() -> Errno {
     Errno::from_raw(4000)
 }
 
-/// How often a face was asked, and how often its answer was there at once. Each is a count of its own: no partner.
+/// How often a face was asked, and how often its answer was there at once. Each is a count of its
+/// own: no partner.
 struct Tally {
     asked: AtomicU64,
     answered: AtomicU64,
@@ -272,7 +275,7 @@ mod tests {
     use crate::program::Program;
 
     fn by(kind: Kind, program: &Program) -> Program {
-        Program { settings: program.settings - Settings::FACES | kind.settings(), ..program.clone() }
+        Program { settings: (program.settings - Settings::FACES) | kind.settings(), ..program.clone() }
     }
 
     #[test]

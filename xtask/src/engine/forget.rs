@@ -3,6 +3,7 @@
 use pathwalk::{AtFlags, Errno, Name, internals};
 
 use super::Stage;
+use crate::cast::ROOT;
 use crate::outcome::directory_of;
 use crate::program::Step;
 use crate::words::Slot;
@@ -19,6 +20,27 @@ impl Stage {
             }),
             3 => _ = internals::evict(&self.vfs, usize::MAX),
             _ => {}
+        }
+    }
+
+    /// Drops what is cached, again and again, until that is enough.
+    pub(crate) fn disturb(&self, is_enough: impl Fn() -> bool) {
+        let looking = &self.processes[ROOT.index()].looking;
+        for turn in 0.. {
+            if is_enough() {
+                return;
+            }
+            match turn % 4 {
+                0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
+                1 => _ = internals::evict(&self.vfs, usize::MAX),
+                _ => {
+                    // Directories and names come and go.
+                    let dir = looking.lookup(["/", "/a", "/b"][turn / 4 % 3]);
+                    let name = Name::new([b"a", b"c", b"d", b"e", b"f"][turn / 12 % 5]);
+                    _ = dir.and_then(|dir| self.vfs.invalidate(&dir, name?));
+                }
+            }
+            std::thread::yield_now();
         }
     }
 

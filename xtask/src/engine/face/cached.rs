@@ -1,4 +1,5 @@
-//! The caches alone answer, or a context does; what a context has just answered, the caches answer in the same way or not at all.
+//! The caches alone answer, or a context does; what a context has just answered, the caches answer
+//! in the same way or not at all.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ impl Caches {
         Caches { context, company }
     }
 
-    /// Asks the caches, then the context; then, unless others may have changed something, the caches again.
+    /// Asks the caches, then the context; then, unless others may have changed something, the
+    /// caches again.
     fn either<T>(
         &self,
         mut ask: impl FnMut(&Cached<'_>) -> Result<T, Errno>,

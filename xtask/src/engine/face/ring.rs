@@ -1,4 +1,5 @@
-//! Each operation is an entry of a ring: alone, for a worker, in a chain, or beside entries of the ring's own.
+//! Each operation is an entry of a ring: alone, for a worker, in a chain, or beside entries of the
+//! ring's own.
 
 use std::sync::Arc;
 use std::time::Duration;
