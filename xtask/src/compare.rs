@@ -1,7 +1,7 @@
 //! Two transcripts of one program: where they differ first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write;
+use std::fmt::{self, Write as _};
 
 use pathwalk::Errno;
 
@@ -35,6 +35,11 @@ impl Identity {
     pub(crate) fn same(&mut self, left: u64, right: u64) -> bool {
         *self.pairs.entry(left).or_insert(right) == right
     }
+
+    /// Whether nothing that was learnt says otherwise.
+    pub(crate) fn may_be_same(&self, left: u64, right: u64) -> bool {
+        self.pairs.get(&left).is_none_or(|known| *known == right)
+    }
 }
 
 /// The first difference.
@@ -59,6 +64,12 @@ pub(crate) struct Difference {
     what: String,
     left: String,
     right: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} against {}", self.what, self.left, self.right)
+    }
 }
 
 impl Difference {

@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::census::Census;
 use crate::compare::{Mismatch, class, first_mismatch};
-use crate::engine::Engine;
+use crate::engine::{Engine, face};
 use crate::generate::{self, Files, rounds};
 use crate::kernel::{Kernel, Supervised, supervise};
 use crate::model::ModelInterpreter;
 use crate::outcome::{Interpreter, Transcript};
-use crate::program::Program;
+use crate::program::{Program, Settings};
 use crate::shrink::shrink;
 use crate::threads::{self, Verdict};
 
@@ -44,6 +44,9 @@ pub(crate) struct Args {
     /// What is held against it.
     #[arg(long, value_enum, default_value_t = Who::Engine)]
     subject: Who,
+    /// How the engine is asked. Drawn for each program if it is not given.
+    #[arg(long, value_enum)]
+    face: Option<face::Kind>,
     /// Go on after a mismatch, and report one of each kind.
     #[arg(long)]
     keep_going: bool,
@@ -193,7 +196,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let start = Instant::now();
     let mut tally = Tally::default();
     match replay {
-        Some(program) => one(&mut pair, &program, &mut tally)?,
+        Some(program) => one(&mut pair, &asked_by(args.face, program), &mut tally)?,
         None => many(&mut pair, args, seed, &mut tally)?,
     }
     report(args, seed, skipped.as_deref(), &pair, &tally, start.elapsed().as_secs_f64());
@@ -247,13 +250,19 @@ fn many(pair: &mut Pair, args: &Args, seed: u64, tally: &mut Tally) -> Result<()
         let end = tally.ops + share;
         while tally.ops < end {
             let program = generate::program(seeds.u64(..), PROGRAM.min((end - tally.ops) as usize), pair.files);
-            one(pair, &program, tally)?;
+            one(pair, &asked_by(args.face, program), tally)?;
             if tally.mismatches > 0 && !args.keep_going {
                 return Ok(());
             }
         }
     }
     Ok(())
+}
+
+/// The program with this face, if one is given.
+fn asked_by(face: Option<face::Kind>, program: Program) -> Program {
+    let Some(face) = face else { return program };
+    Program { settings: (program.settings - Settings::FACES) | face.settings(), ..program }
 }
 
 fn one(pair: &mut Pair, program: &Program, tally: &mut Tally) -> Result<()> {
@@ -297,4 +306,5 @@ fn report(args: &Args, seed: u64, skipped: Option<&str>, pair: &Pair, tally: &Ta
         seconds,
         tally.ops as f64 / seconds,
     );
+    face::told().into_iter().for_each(|told| println!("{told}"));
 }

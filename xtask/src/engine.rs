@@ -1,13 +1,15 @@
-//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`] for each process.
+//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a
+//! [`Context`](pathwalk::Context) for each process, asked through a face.
 
 mod administer;
+pub(crate) mod face;
 mod forget;
+mod late;
 mod tree;
 mod watch;
 
 use std::collections::BTreeMap;
 use std::io::SeekFrom;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -26,6 +28,8 @@ use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcr
 use crate::program::{Act, Program, Settings, Step};
 use crate::times::{Time, tick};
 use crate::words::{Kind, Owner, Place, SLOTS, Slot, Whence};
+use face::{Company, Face};
+use late::Late;
 
 /// Bytes for the caches: plenty, and few.
 const BUDGET: u64 = 1 << 20;
@@ -45,9 +49,9 @@ impl Interpreter for Engine {
         let mut outcomes = Vec::with_capacity(program.steps.len());
         for Act { mount, steps } in program.acts() {
             let vfs = build(program.settings, mount, &fs).context("build a Vfs")?;
-            let mut stage = Stage::new(&vfs, &fs, mount, program.settings);
+            let mut stage = Stage::new(&vfs, &fs, mount, program.settings, Company::Alone);
             for step in steps {
-                // Relaxed: the one thread that there is reads it.
+                // Relaxed: this thread reads it, or a worker that it hands the step to.
                 clock.store(outcomes.len() as u32 + 1, Relaxed);
                 outcomes.push(stage.carry_out(step));
             }
@@ -73,7 +77,12 @@ impl Concurrent {
 
     /// For one more thread.
     pub(crate) fn stage(&self) -> Stage {
-        Stage::new(&self.vfs, &self.fs, MountFlags::empty(), self.settings)
+        Stage::new(&self.vfs, &self.fs, MountFlags::empty(), self.settings, Company::Others)
+    }
+
+    /// The same, with the descriptors of another.
+    pub(crate) fn stage_like(&self, other: &Stage) -> Stage {
+        Stage { slots: other.slots.clone(), ..self.stage() }
     }
 
     /// The tree when all are done.
@@ -108,7 +117,11 @@ fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
 }
 
 fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathwalk::BuildError> {
-    let budget = if settings.contains(Settings::SMALL_BUDGET) { SMALL_BUDGET } else { BUDGET };
+    let budget = match () {
+        () if settings.contains(Settings::LEAST_BUDGET) => Vfs::budget_for(0),
+        () if settings.contains(Settings::SMALL_BUDGET) => SMALL_BUDGET,
+        () => BUDGET,
+    };
     let mut builder = Vfs::builder().budget(budget).mount_flags(mount);
     if settings.contains(Settings::PROTECT_SYMLINKS) {
         builder = builder.protect_symlinks();
@@ -116,12 +129,12 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
     if settings.contains(Settings::PROTECT_HARDLINKS) {
         builder = builder.protect_hardlinks();
     }
-    builder.build(fs.clone())
+    if settings.contains(Settings::LATE) { builder.build(Late::new(fs.clone())) } else { builder.build(fs.clone()) }
 }
 
-/// One process: its context, and the same with all capabilities, to look.
+/// One process: its face, and its context with all capabilities, to look.
 struct Process {
-    context: Context,
+    face: Box<dyn Face>,
     looking: Context,
     all_seeing: Credentials,
     own: Credentials,
@@ -130,10 +143,10 @@ struct Process {
 }
 
 impl Process {
-    fn new(vfs: &Vfs, actor: Actor) -> Process {
+    fn new(vfs: &Vfs, actor: Actor, settings: Settings, company: Company) -> Process {
         let all_seeing = actor.credentials().with_capabilities(Capabilities::all());
         Process {
-            context: vfs.context(actor.credentials()),
+            face: face::face(settings, company, vfs.context(actor.credentials())),
             looking: vfs.context(all_seeing.clone()),
             all_seeing,
             own: actor.credentials(),
@@ -142,14 +155,37 @@ impl Process {
     }
 
     fn moved(&mut self, moved: Result<(), Errno>) -> Result<Answer, Errno> {
-        self.looking = self.context.clone().with_credentials(self.all_seeing.clone());
+        self.looking = self.face.context().clone().with_credentials(self.all_seeing.clone());
         moved.map(|()| Answer::Done)
     }
 }
 
+#[derive(Clone)]
 struct Descriptor {
-    file: File,
+    file: Arc<File>,
     opener: Actor,
+}
+
+/// The descriptors of a process.
+#[derive(Clone, Default)]
+struct Descriptors([Option<Descriptor>; SLOTS]);
+
+impl Descriptors {
+    fn opener(&self, slot: Slot) -> Option<Actor> {
+        self.0[usize::from(slot.0)].as_ref().map(|there| there.opener)
+    }
+
+    fn file(&self, slot: Slot) -> &Arc<File> {
+        &self.0[usize::from(slot.0)].as_ref().expect("it was looked for").file
+    }
+
+    fn at(&self, slot: Option<Slot>) -> At<'_> {
+        slot.map_or(At::Cwd, |slot| At::Handle(self.file(slot).handle()))
+    }
+
+    fn set(&mut self, slot: Slot, to: Option<Descriptor>) -> Option<Descriptor> {
+        std::mem::replace(&mut self.0[usize::from(slot.0)], to)
+    }
 }
 
 /// What one thread has.
@@ -161,20 +197,19 @@ pub(crate) struct Stage {
     top: Handle,
     settings: Settings,
     processes: Vec<Process>,
-    slots: [Option<Descriptor>; SLOTS],
+    slots: Descriptors,
 }
 
 impl Stage {
-    fn new(vfs: &Vfs, fs: &MemFs, mount: MountFlags, settings: Settings) -> Stage {
-        let processes = cast::everybody().map(|actor| Process::new(vfs, actor)).collect();
+    fn new(vfs: &Vfs, fs: &MemFs, mount: MountFlags, settings: Settings, company: Company) -> Stage {
+        let processes = cast::everybody().map(|actor| Process::new(vfs, actor, settings, company)).collect();
         let top = vfs.context(Credentials::root()).lookup("/").expect("there is a root");
-        Stage { vfs: vfs.clone(), fs: fs.clone(), mount, top, settings, processes, slots: Default::default() }
+        Stage { vfs: vfs.clone(), fs: fs.clone(), mount, top, settings, processes, slots: Descriptors::default() }
     }
 
     pub(crate) fn carry_out(&mut self, step: &Step) -> Outcome {
         let Step { actor, op } = step;
-        let opener = |slot: Slot| self.slots[usize::from(slot.0)].as_ref().map(|there| there.opener);
-        if !op.counts(*actor, opener) {
+        if !op.counts(*actor, |slot| self.slots.opener(slot)) {
             return Outcome::not_carried_out();
         }
         if self.settings.contains(Settings::FORGETFUL) {
@@ -186,50 +221,45 @@ impl Stage {
         Outcome { answer, seen, watched }
     }
 
-    fn at(&self, slot: Option<Slot>) -> At<'_> {
-        slot.map_or(At::Cwd, |slot| At::Handle(self.file(slot).handle()))
-    }
-
-    fn file(&self, slot: Slot) -> &File {
-        &self.slots[usize::from(slot.0)].as_ref().expect("it was looked for").file
-    }
-
     fn answer(&mut self, actor: Actor, op: &Op) -> Result<Answer, Errno> {
         match op {
             Op::Open { slot, at, flags, mode } => {
                 let how = OpenHow { flags: *flags, mode: mode.0, ..OpenHow::default() };
-                let file = self.processes[actor.index()].context.open(self.at(at.at), &at.path.0, &how)?;
+                let file = self.processes[actor.index()].face.open(self.slots.at(at.at), &at.path.0, &how)?;
                 let node = node(&file.handle().attributes()?);
-                self.slots[usize::from(slot.0)] = Some(Descriptor { file, opener: actor });
+                self.slots.set(*slot, Some(Descriptor { file, opener: actor }));
                 return Ok(Answer::Node(node));
             }
             Op::Close { slot } => {
-                self.slots[usize::from(slot.0)] = None;
-                return Ok(Answer::Done);
+                let closed = self.slots.set(*slot, None).expect("it was looked for");
+                return self.processes[actor.index()].face.close(closed.file).map(done);
             }
             Op::Chdir { path } => {
                 let process = &mut self.processes[actor.index()];
-                let moved = process.context.chdir(&path.0);
+                let moved = process.face.context_mut().chdir(&path.0);
                 return process.moved(moved);
             }
             Op::Chroot { path } => {
                 let process = &mut self.processes[actor.index()];
-                let moved = process.context.chroot(&path.0);
+                let moved = process.face.context_mut().chroot(&path.0);
                 process.is_elsewhere |= moved.is_ok();
                 return process.moved(moved);
             }
             Op::Mount { .. } => return Ok(Answer::Done),
             Op::Umask { mask } => {
-                return Ok(Answer::Number(self.processes[actor.index()].context.umask(mask.0).into()));
+                return Ok(Answer::Number(self.processes[actor.index()].face.context_mut().umask(mask.0).into()));
             }
             Op::Fill { .. } | Op::Dig { .. } => {
                 return all_parts(&op.parts().unwrap_or_default(), |part| self.answer(actor, part));
             }
             Op::ListParts { slot, size, name, to } => return self.list_parts(actor, *slot, *size, [name, to]),
+            Op::SetAcl { at: of, list, flags } => return self.set_acl(actor, of, list, *flags).map(done),
+            Op::SetFlags { at: of, set, flags } => return self.set_flags(actor, of, *set, *flags).map(done),
             _ => {}
         }
-        let context = &self.processes[actor.index()].context;
-        let at = |place: &Place| self.at(place.at);
+        let process = &mut self.processes[actor.index()];
+        let context = &mut *process.face;
+        let at = |place: &Place| self.slots.at(place.at);
         match op {
             Op::Mkdir { at: to, mode } => context.mkdir(at(to), &to.path.0, mode.0).map(done),
             Op::Mknod { at: to, kind, mode } => context.mknod(at(to), &to.path.0, new_kind(*kind), mode.0).map(done),
@@ -267,56 +297,64 @@ impl Stage {
                 Ok(Answer::Bytes(buffer))
             }
             Op::Access { at: of, want, flags } => context.faccessat(at(of), &of.path.0, *want, *flags).map(done),
-            Op::SetAcl { at: of, list, flags } => self.set_acl(context, of, list, *flags).map(done),
-            Op::SetFlags { at: of, set, flags } => self.set_flags(context, of, *set, *flags).map(done),
             Op::TryOpen { at: of, flags, mode } => {
                 let how = OpenHow { flags: *flags, mode: mode.0, resolve: Resolve::CACHED };
                 let file = context.open(at(of), &of.path.0, &how)?;
                 Ok(Answer::Node(node(&file.handle().attributes()?)))
             }
             Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| Answer::Number(found.name_max)),
-            _ => self.data(actor, op),
-        }
-    }
-
-    /// Operations on what is open.
-    fn data(&self, actor: Actor, op: &Op) -> Result<Answer, Errno> {
-        // What is written is written by the rights of the writer.
-        let by = |slot| self.file(slot).by(&self.processes[actor.index()].own);
-        match *op {
-            Op::Read { slot, size } => read(size, |buffer| self.file(slot).read(buffer)),
-            Op::ReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).read_at(buffer, offset)),
-            Op::TryReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).try_read_at(buffer, offset)),
-            Op::Write { slot, byte, size } => by(slot).write(&vec![byte; size as usize]).map(number),
-            Op::WriteAt { slot, byte, size, offset } => by(slot).write_at(&vec![byte; size as usize], offset).map(number),
-            Op::Seek { slot, whence, by } => {
-                let file = self.file(slot);
-                if !outcome::may_seek(file.handle().kind(), whence) {
-                    return Ok(Answer::NotCarriedOut);
-                }
-                let to = match whence {
-                    Whence::Start => SeekFrom::Start(by as u64),
-                    Whence::Current => SeekFrom::Current(by),
-                    Whence::End => SeekFrom::End(by),
-                };
-                file.seek(to).map(Answer::Number)
-            }
-            Op::SetLen { slot, size } => by(slot).set_len(size).map(done),
-            Op::List { slot } => list(self.file(slot)),
-            Op::Sync { slot } => self.file(slot).sync(SyncWhat::All).map(done),
-            ref other => unreachable!("{} is no operation on what is open", other.verb()),
+            _ => data(process, &self.slots, actor, op),
         }
     }
 
     fn seen(&self, actor: Actor, op: &Op) -> Vec<Result<Node, Errno>> {
         let process = &self.processes[actor.index()];
         let as_root = actor.may_look_as_root() && !self.settings.contains(Settings::OBSERVE_AS_ACTOR);
-        let eyes = if as_root { &process.looking } else { &process.context };
+        let eyes = if as_root { &process.looking } else { process.face.context() };
         let look = |slot, path: &[u8]| {
             let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
-            eyes.fstatat(self.at(slot), path, flags).map(|found| node(&found))
+            eyes.fstatat(self.slots.at(slot), path, flags).map(|found| node(&found))
         };
         op.places().into_iter().flat_map(|(slot, path)| [look(slot, path), look(slot, directory_of(path))]).collect()
+    }
+}
+
+/// Operations on what is open. What is written is written by the rights of the writer; of others
+/// than the opener a face knows nothing.
+fn data(process: &mut Process, slots: &Descriptors, actor: Actor, op: &Op) -> Result<Answer, Errno> {
+    let Process { face, own, .. } = process;
+    let is_own = |slot| slots.opener(slot) == Some(actor);
+    match *op {
+        Op::Read { slot, size } => read(size, |buffer| face.read(slots.file(slot), buffer)),
+        Op::ReadAt { slot, size, offset } => read(size, |buffer| face.read_at(slots.file(slot), buffer, offset)),
+        Op::TryReadAt { slot, size, offset } => read(size, |buffer| slots.file(slot).try_read_at(buffer, offset)),
+        Op::Write { slot, byte, size } => {
+            let data = vec![byte; size as usize];
+            let written = if is_own(slot) { face.write(slots.file(slot), &data) } else { slots.file(slot).by(own).write(&data) };
+            written.map(number)
+        }
+        Op::WriteAt { slot, byte, size, offset } => {
+            let data = vec![byte; size as usize];
+            let file = slots.file(slot);
+            let written = if is_own(slot) { face.write_at(file, &data, offset) } else { file.by(own).write_at(&data, offset) };
+            written.map(number)
+        }
+        Op::Seek { slot, whence, by } => {
+            let file = slots.file(slot);
+            if !outcome::may_seek(file.handle().kind(), whence) {
+                return Ok(Answer::NotCarriedOut);
+            }
+            let to = match whence {
+                Whence::Start => SeekFrom::Start(by as u64),
+                Whence::Current => SeekFrom::Current(by),
+                Whence::End => SeekFrom::End(by),
+            };
+            file.seek(to).map(Answer::Number)
+        }
+        Op::SetLen { slot, size } => slots.file(slot).by(own).set_len(size).map(done),
+        Op::List { slot } => list(&mut **face, slots.file(slot)),
+        Op::Sync { slot } => face.sync(slots.file(slot), SyncWhat::All).map(done),
+        ref other => unreachable!("{} is no operation on what is open", other.verb()),
     }
 }
 
@@ -335,18 +373,22 @@ fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Resu
     Ok(Answer::Bytes(buffer))
 }
 
-fn list(file: &File) -> Result<Answer, Errno> {
+fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
+    listing(file, |each| face.list(file, each))
+}
+
+/// What `all` lists of a directory from its beginning.
+fn listing(file: &File, all: impl FnOnce(&mut dyn FnMut(face::Listed)) -> Result<(), Errno>) -> Result<Answer, Errno> {
     let mut listing = BTreeMap::new();
-    let mut twice = None;
     file.seek(SeekFrom::Start(0))?;
-    file.read_dir(|entry| {
-        if listing.insert(entry.name.to_vec(), (entry.kind, entry.ino)).is_some() {
-            twice = Some(entry.name.to_vec());
+    all(&mut |(mut name, kind, ino)| {
+        // No name has a slash: one that comes again is a mismatch, unless that is allowed for.
+        while listing.contains_key(&name) {
+            name.push(outcome::AGAIN);
         }
-        ControlFlow::Continue(())
+        listing.insert(name, (kind, ino));
     })?;
-    // Nobody else answers so: a name that comes twice is a mismatch.
-    Ok(twice.map_or(Answer::Listing(listing), Answer::Bytes))
+    Ok(Answer::Listing(listing))
 }
 
 fn new_kind(kind: Kind) -> NewKind<'static> {

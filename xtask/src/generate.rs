@@ -16,12 +16,12 @@ use fastrand::Rng;
 use pathwalk::{AtFlags, MountFlags, OpenFlags};
 
 use crate::cast::{self, Actor};
+use crate::engine::face::Kind;
 use crate::op::Op;
 use crate::program::{Program, Settings, Step};
 use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
 use names::Names;
 use paths::Wish;
-pub(crate) use rounds::Round;
 
 /// How long files may become.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ const PROLOGUE: usize = 30;
 pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let mut rng = Rng::with_seed(seed);
     let names = Names::drawn(&mut rng);
-    let settings = settings(&mut rng, &names);
+    let settings = settings(&mut rng, &names) | Kind::drawn(&mut rng).settings();
     let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
     draw.cast();
     let prologue = steps.min(PROLOGUE);

@@ -5,6 +5,7 @@
 
 mod administer;
 mod convert;
+pub(crate) mod crowd;
 
 use anyhow::{Result, anyhow};
 use pathwalk::permission::NO_ID;

@@ -25,6 +25,9 @@ pub(crate) enum Answer {
     Again,
 }
 
+/// Behind a name in a listing: it came before.
+pub(crate) const AGAIN: u8 = b'/';
+
 /// Attributes, without what is a file system's own affair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {

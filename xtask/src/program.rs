@@ -53,7 +53,22 @@ bitflags! {
         const FEW_PAGES = 1 << 25;
         /// After each operation, look at the whole tree and at all that is open.
         const WATCH = 4096;
+        /// The engine's file system lets others go first.
+        const LATE = 1 << 27;
+        /// The engine has the least room that it takes.
+        const LEAST_BUDGET = 1 << 28;
+        /// The engine is asked by its caches alone, and where they do not know, as ever.
+        const BY_CACHED = 1 << 29;
+        /// The engine is asked by a ring.
+        const BY_RING = 1 << 30;
+        /// The engine is asked by futures.
+        const BY_ASYNC = 1 << 31;
     }
+}
+
+impl Settings {
+    /// How the engine is asked.
+    pub(crate) const FACES: Settings = Settings::BY_CACHED.union(Settings::BY_RING).union(Settings::BY_ASYNC);
 }
 
 /// One operation, and who does it.

@@ -1,25 +1,35 @@
 //! `cargo xtask differential --threads T`: threads at once, and an order that explains what they saw.
 //!
-//! A round is carried out by the engine, each operation with a stamp before and one behind it. Then an order is looked for in which the model
-//! gives the same answers, one operation after the other, and has the same tree at the end; what had ended before another began comes before
+//! A round is carried out by the engine, each operation with a stamp before and one behind it. Then
+//! an order is looked for in which the model gives the same answers, one part of an operation after
+//! the other, and has the same tree at the end; what had ended before another began comes before
 //! it. Source: Wing and Gong, "Testing and verifying concurrent objects", 1993.
 
+mod listing;
+mod parts;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use std::collections::HashSet;
-
 use anyhow::{Result, anyhow, ensure};
+use pathwalk::OpenFlags;
 
-use crate::compare::{Identity, class, same_answer, tree_difference};
-use crate::engine::Concurrent;
-use crate::generate::{Round, rounds};
+use crate::cast::Actor;
+use crate::compare::class;
+use crate::engine::{Concurrent, Stage};
+use crate::generate::rounds::{self, Round, Thread};
 use crate::model::World;
+use crate::model::crowd::Crowd;
 use crate::op::Op;
 use crate::outcome::{Answer, Transcript};
-use crate::program::Step;
+use crate::program::{Settings, Step};
+use crate::words::{Text, Word as _, write_flags};
+use search::{Found, Search};
 
 /// An operation that a thread carried out.
 struct Event {
@@ -27,6 +37,10 @@ struct Event {
     answer: Answer,
     began: u64,
     ended: u64,
+    /// No other thread changed anything meanwhile.
+    undisturbed: bool,
+    /// The last components of what other threads changed meanwhile.
+    coming_and_going: BTreeSet<Vec<u8>>,
 }
 
 /// What a round came to.
@@ -40,141 +54,143 @@ pub(crate) enum Verdict {
 pub(crate) fn one(seed: u64, threads: usize) -> Result<(u64, Verdict)> {
     let round = rounds::round(seed, threads);
     let (histories, engine) = carry_out(&round)?;
-    let mut world = World::new(round.settings).map_err(|errno| anyhow!("set the model up: {errno:?}"))?;
-    round.setup.iter().for_each(|step| drop(world.carry_out(step)));
     let ops = histories.iter().map(|history| history.len() as u64).sum();
-    let mut search = Search { parts: &Part::all(&histories), engine: &engine, dead_ends: HashSet::new() };
-    if search.explains(&mut vec![0; histories.len()], &world, &Identity::default()) {
-        return Ok((ops, Verdict::Explained));
+    let crowd = crowd(&round).map_err(|errno| anyhow!("set the model up: {errno:?}"))?;
+    let mut search = Search::new(&histories, &engine);
+    let why = match search.run(crowd) {
+        Found::Order => return Ok((ops, Verdict::Explained)),
+        Found::None => "no order of these explains what they answered",
+        Found::GaveUp => "no order of these was found that explains what they answered, and many were tried",
+    };
+    Ok((ops, Verdict::Unexplained(told(why, seed, &round, &histories) + &format!("# {}\n", search.against()))))
+}
+
+/// The model where the threads begin.
+fn crowd(round: &Round) -> Result<Crowd, pathwalk_model::Errno> {
+    let mut world = World::new(round.settings)?;
+    round.setup.iter().for_each(|step| drop(world.carry_out(step)));
+    let actors: Vec<Actor> = round.threads.iter().map(|thread| thread.actor).collect();
+    let mut crowd = Crowd::new(world, &actors)?;
+    for (thread, Thread { before, .. }) in round.threads.iter().enumerate() {
+        for op in before.iter().filter(|op| crowd.counts(thread, op)).collect::<Vec<_>>() {
+            crowd.carry_out(thread, op);
+        }
     }
-    Ok((ops, Verdict::Unexplained(told(&round, &histories))))
+    Ok(crowd)
 }
 
 fn carry_out(round: &Round) -> Result<(Vec<Vec<Event>>, Transcript)> {
     let concurrent = Concurrent::new(round.settings)?;
-    let mut stage = concurrent.stage();
-    round.setup.iter().for_each(|step| drop(stage.carry_out(step)));
-    let (clock, ready) = (AtomicU64::new(0), AtomicUsize::new(0));
+    let mut first = concurrent.stage();
+    round.setup.iter().for_each(|step| drop(first.carry_out(step)));
+    let (clock, ready, over) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let all = round.threads.len();
-    let histories = thread::scope(|scope| {
-        let spawned: Vec<_> = round
-            .threads
-            .iter()
-            .map(|steps| {
-                let mut stage = concurrent.stage();
-                let (clock, ready) = (&clock, &ready);
+    let mut stages: Vec<Stage> = round.threads.iter().map(|_| concurrent.stage_like(&first)).collect();
+    for (stage, Thread { actor, before, .. }) in stages.iter_mut().zip(&round.threads) {
+        before.iter().for_each(|op| drop(stage.carry_out(&Step { actor: *actor, op: op.clone() })));
+    }
+    let mut histories = thread::scope(|scope| {
+        if round.settings.contains(Settings::FORGETFUL) {
+            let over = &over;
+            scope.spawn(move || first.disturb(|| over.load(Ordering::SeqCst) == all));
+        }
+        let spawned: Vec<_> = stages
+            .into_iter()
+            .zip(&round.threads)
+            .map(|(stage, thread)| {
+                let (clock, ready, over) = (&clock, &ready, &over);
                 scope.spawn(move || {
+                    let _over = Over(over);
                     ready.fetch_add(1, Ordering::SeqCst);
                     while ready.load(Ordering::SeqCst) < all {
                         thread::yield_now();
                     }
-                    let event = |step: &Step| {
-                        let began = clock.fetch_add(1, Ordering::SeqCst);
-                        let answer = stage.carry_out(step).answer;
-                        Event { step: step.clone(), answer, began, ended: clock.fetch_add(1, Ordering::SeqCst) }
-                    };
-                    steps.iter().map(event).collect::<Vec<Event>>()
+                    run(stage, thread, clock)
                 })
             })
             .collect();
         spawned.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a thread panicked"))).collect::<Result<Vec<_>>>()
     })?;
     ensure!(histories.len() == all, "a thread is missing");
-    drop(stage);
+    note_disturbed(&mut histories);
     Ok((histories, concurrent.end()?))
 }
 
-/// A part of an operation.
-struct Part<'a> {
-    step: Step,
-    of: &'a Event,
-    /// The parts of the same operation behind it.
-    left: usize,
-}
+/// Counts a thread as over, even if it panics.
+struct Over<'a>(&'a AtomicUsize);
 
-impl<'a> Part<'a> {
-    fn all(histories: &'a [Vec<Event>]) -> Vec<Vec<Part<'a>>> {
-        let of_history =
-            |(thread, history): (usize, &'a Vec<Event>)| history.iter().flat_map(|event| Part::of(event, thread)).collect();
-        histories.iter().enumerate().map(of_history).collect()
-    }
-
-    fn of(event: &'a Event, thread: usize) -> Vec<Part<'a>> {
-        let ops = rounds::parts(&event.step, thread);
-        let last = ops.len() - 1;
-        let part = |(index, op)| Part { step: Step { actor: event.step.actor, op }, of: event, left: last - index };
-        ops.into_iter().enumerate().map(part).collect()
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-struct Search<'a> {
-    parts: &'a [Vec<Part<'a>>],
-    engine: &'a Transcript,
-    /// From where there is no way: how far each thread is, and the state of the model.
-    dead_ends: HashSet<(Vec<usize>, u64)>,
-}
-
-impl Search<'_> {
-    /// Whether there is an order of what is left behind `done` of each thread.
-    fn explains(&mut self, done: &mut Vec<usize>, world: &World, identity: &Identity) -> bool {
-        let parts = self.parts;
-        let next: Vec<(usize, &Part<'_>)> =
-            (0..done.len()).filter_map(|thread| parts[thread].get(done[thread]).map(|part| (thread, part))).collect();
-        let Some(first_end) = next.iter().map(|(_, part)| part.of.ended).min() else {
-            return tree_difference(&world.transcript(), self.engine, Identity::default()).is_none();
-        };
-        let state = (done.clone(), hash(world, identity));
-        if self.dead_ends.contains(&state) {
-            return false;
+/// Carries out what one thread does, each operation with a stamp before and one behind it.
+fn run(mut stage: Stage, Thread { actor, ops, .. }: &Thread, clock: &AtomicU64) -> Vec<Event> {
+    let event = |op: &Op| {
+        let step = Step { actor: *actor, op: op.clone() };
+        let began = clock.fetch_add(1, Ordering::SeqCst);
+        let answer = stage.carry_out(&step).answer;
+        Event {
+            step,
+            answer,
+            began,
+            ended: clock.fetch_add(1, Ordering::SeqCst),
+            undisturbed: false,
+            coming_and_going: BTreeSet::new(),
         }
-        for (thread, part) in next.into_iter().filter(|(_, part)| part.of.began < first_end) {
-            let (mut world, mut identity) = (world.clone(), identity.clone());
-            let answer = world.carry_out(&part.step).answer;
-            let fails = matches!(answer, Answer::Failed(_));
-            if part.left > 0 && !fails || agree(&part.of.step.op, &answer, &part.of.answer, &mut identity) {
-                // What fails at its first part has no other.
-                let steps = if fails { part.left + 1 } else { 1 };
-                done[thread] += steps;
-                if self.explains(done, &world, &identity) {
-                    return true;
-                }
-                done[thread] -= steps;
+    };
+    ops.iter().map(event).collect()
+}
+
+/// Finds what other threads changed during each operation.
+fn note_disturbed(histories: &mut [Vec<Event>]) {
+    let changes = |event: &&Event| event.step.op.changes() && !matches!(event.answer, Answer::Failed(_) | Answer::NotCarriedOut);
+    let of = |event: &Event| (event.began, event.ended, event.step.op.last_components());
+    let changes: Vec<Vec<_>> = histories.iter().map(|history| history.iter().filter(changes).map(of).collect()).collect();
+    for (thread, history) in histories.iter_mut().enumerate() {
+        for event in history {
+            let others = changes.iter().enumerate().filter(|(other, _)| *other != thread).flat_map(|(_, changes)| changes);
+            let meanwhile = others.filter(|(began, ended, _)| event.began < *ended && *began < event.ended);
+            event.undisturbed = true;
+            for (_, _, names) in meanwhile {
+                event.undisturbed = false;
+                event.coming_and_going.extend(names.iter().cloned());
             }
         }
-        self.dead_ends.insert(state);
-        false
     }
-}
-
-/// What is opened is looked at a moment later: only what it is counts.
-fn agree(op: &Op, model: &Answer, engine: &Answer, identity: &mut Identity) -> bool {
-    match (op, model, engine) {
-        (Op::Open { .. }, Answer::Node(l), Answer::Node(r)) => l.kind == r.kind && identity.same(l.ino, r.ino),
-        _ => same_answer(model, engine, identity),
-    }
-}
-
-fn hash(world: &World, identity: &Identity) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    world.hash(&mut hasher);
-    identity.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The history, for people.
-fn told(round: &Round, histories: &[Vec<Event>]) -> String {
-    let mut text = String::from("# no order of these explains what they answered; first, one after the other:\n");
+fn told(why: &str, seed: u64, round: &Round, histories: &[Vec<Event>]) -> String {
+    let mut settings = String::new();
+    write_flags(&round.settings, &mut settings);
+    let mut text = format!("# {why}; round {seed}, settings {settings}; first, one after the other:\n");
     for step in &round.setup {
         let _ = writeln!(text, "{step}");
     }
+    for (thread, Thread { actor, before, .. }) in round.threads.iter().enumerate() {
+        for op in before {
+            let _ = writeln!(text, "{}    # by thread {thread}", Step { actor: *actor, op: op.clone() });
+        }
+    }
     for (thread, history) in histories.iter().enumerate() {
         let _ = writeln!(text, "# thread {thread}:");
-        for Event { step, answer, began, ended } in history {
+        for Event { step, answer, began, ended, .. } in history {
             let _ = writeln!(
                 text,
                 "{step}    # {began}..{ended} {}",
                 match answer {
-                    Answer::Node(node) => format!("{node:?}"),
+                    Answer::Bytes(bytes) => {
+                        let mut text = String::new();
+                        Text(bytes.clone()).write(&mut text);
+                        text
+                    }
+                    Answer::Node(_) | Answer::Number(_) => format!("{answer:?}"),
+                    Answer::Listing(listing) => {
+                        let entry = |(name, (_, ino)): (&Vec<u8>, &(_, u64))| format!("{} {ino}", name.escape_ascii());
+                        listing.iter().map(entry).collect::<Vec<_>>().join(", ")
+                    }
                     other => class(other),
                 }
             );
@@ -183,64 +199,30 @@ fn told(round: &Round, histories: &[Vec<Event>]) -> String {
     text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::Engine;
-    use crate::outcome::Interpreter;
-    use crate::program::{Program, Settings};
-
-    /// An operation, its answer, and from when to when.
-    type Told = (&'static str, Answer, u64, u64);
-
-    /// Whether threads that did this, and left the tree that `left` makes, are explained.
-    fn explained(threads: &[&[Told]], left: &str) -> bool {
-        let event = |(line, answer, began, ended): &Told| Event {
-            step: line.parse().expect("a step"),
-            answer: answer.clone(),
-            began: *began,
-            ended: *ended,
-        };
-        let histories: Vec<Vec<Event>> = threads.iter().map(|told| told.iter().map(event).collect()).collect();
-        let program: Program = left.parse().expect("a program");
-        let engine = Engine.run(&program).expect("the engine carries it out").without_steps();
-        let world = World::new(Settings::empty()).expect("a model");
-        let mut search = Search { parts: &Part::all(&histories), engine: &engine, dead_ends: HashSet::new() };
-        search.explains(&mut vec![0; histories.len()], &world, &Identity::default())
+impl Op {
+    fn last_components(&self) -> Vec<Vec<u8>> {
+        let last = |path: &[u8]| path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or_default().to_vec();
+        self.places().into_iter().map(|(_, path)| last(path)).collect()
     }
 
-    const MKDIR: &str = "root mkdir \"c\" 0755";
-    const RMDIR: &str = "root rmdir \"c\"";
-    const EEXIST: Answer = Answer::Failed(pathwalk::Errno::EEXIST);
-
-    #[test]
-    fn one_of_two_may_make_a_name() {
-        assert!(explained(&[&[(MKDIR, Answer::Done, 0, 2)], &[(MKDIR, EEXIST, 1, 3)]], MKDIR));
-        assert!(explained(&[&[(MKDIR, EEXIST, 0, 2)], &[(MKDIR, Answer::Done, 1, 3)]], MKDIR));
-        assert!(!explained(&[&[(MKDIR, Answer::Done, 0, 2)], &[(MKDIR, Answer::Done, 1, 3)]], MKDIR));
-    }
-
-    #[test]
-    fn what_had_ended_comes_before() {
-        assert!(!explained(&[&[(MKDIR, EEXIST, 0, 1)], &[(MKDIR, Answer::Done, 2, 3)]], MKDIR));
-    }
-
-    #[test]
-    fn the_tree_has_to_come_out() {
-        let both: [&[Told]; 2] = [&[(MKDIR, Answer::Done, 0, 2)], &[(RMDIR, Answer::Done, 1, 3)]];
-        assert!(explained(&both, "root stat \"/\" -"));
-        assert!(!explained(&both, MKDIR));
-    }
-
-    #[test]
-    fn between_finding_and_naming_others_come() {
-        let file = "root mknod \"c\" file 0644";
-        let link = "root link \"c\" \"d\" -";
-        let moved = "root rename \"c\" \"e\" -";
-        let missing = ("root stat \"d\" -", Answer::Failed(pathwalk::Errno::ENOENT), 6, 7);
-        // When the name was made, what it was made from had another already.
-        let threads: [&[Told]; 2] =
-            [&[(file, Answer::Done, 0, 1), (link, Answer::Done, 2, 9)], &[(moved, Answer::Done, 4, 5), missing]];
-        assert!(explained(&threads, &format!("{file}\n{link}\n{moved}")));
+    /// Whether it may change what others see.
+    fn changes(&self) -> bool {
+        match self {
+            Op::Open { flags, .. } => flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE),
+            Op::Stat { .. }
+            | Op::Statx { .. }
+            | Op::Access { .. }
+            | Op::Readlink { .. }
+            | Op::Statfs { .. }
+            | Op::Chdir { .. }
+            | Op::Umask { .. }
+            | Op::Close { .. }
+            | Op::Read { .. }
+            | Op::ReadAt { .. }
+            | Op::Seek { .. }
+            | Op::List { .. }
+            | Op::Sync { .. } => false,
+            _ => true,
+        }
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Words<'a> {
 }
 
 /// A descriptor, by its small number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub(crate) struct Slot(pub(crate) u8);
 
 /// How many descriptors there are.
@@ -65,11 +65,11 @@ pub(crate) const SLOTS: usize = 12;
 pub(crate) struct Body(pub(crate) Vec<u8>);
 
 /// A path that starts at the working directory.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub(crate) struct Text(pub(crate) Vec<u8>);
 
 /// A path, and where it starts: the working directory or a descriptor.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub(crate) struct Place {
     pub(crate) at: Option<Slot>,
     pub(crate) path: Text,

@@ -152,9 +152,8 @@ impl File {
         let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
         let check = || core.with_room(|| file.check_write(data.len(), at));
         core.drop_privileges(self.handle.dentry(), who, check)?;
+        let _under_way = core.under_way(core.dentries.inode(self.handle.dentry()));
         let written = core.with_room(|| file.write_at(data, at));
-        // Size and times are others now, also where it failed half-way.
-        core.mark_stale(core.dentries.inode(self.handle.dentry()));
         written.map(|written| (written.bytes, written.end))
     }
 

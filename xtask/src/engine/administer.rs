@@ -3,7 +3,7 @@
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
 
-use pathwalk::{AtFlags, Context, Errno, FileType, Handle, MountFlags, StatxFlags};
+use pathwalk::{AtFlags, Errno, FileType, Handle, MountFlags, StatxFlags};
 
 use super::Stage;
 use crate::cast::Actor;
@@ -14,8 +14,8 @@ use crate::outcome::Answer;
 use crate::words::{Body, List, Place, Slot};
 
 impl Stage {
-    pub(super) fn set_acl(&self, context: &Context, of: &Place, list: &List, flags: AtFlags) -> Result<(), Errno> {
-        let node = self.administered(context, of, flags)?;
+    pub(super) fn set_acl(&self, actor: Actor, of: &Place, list: &List, flags: AtFlags) -> Result<(), Errno> {
+        let node = self.administered(actor, of, flags)?;
         self.may_set()?;
         let found = node.attributes()?;
         if found.flags.intersects(StatxFlags::IMMUTABLE | StatxFlags::APPEND) {
@@ -25,8 +25,8 @@ impl Stage {
         self.vfs.refresh(&node).map(drop)
     }
 
-    pub(super) fn set_flags(&self, context: &Context, of: &Place, set: StatxFlags, flags: AtFlags) -> Result<(), Errno> {
-        let node = self.administered(context, of, flags)?;
+    pub(super) fn set_flags(&self, actor: Actor, of: &Place, set: StatxFlags, flags: AtFlags) -> Result<(), Errno> {
+        let node = self.administered(actor, of, flags)?;
         if matches!(node.kind(), FileType::Regular | FileType::Directory) {
             self.may_set()?;
         }
@@ -39,11 +39,11 @@ impl Stage {
         if self.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
     }
 
-    fn administered(&self, context: &Context, of: &Place, flags: AtFlags) -> Result<Handle, Errno> {
+    fn administered(&self, actor: Actor, of: &Place, flags: AtFlags) -> Result<Handle, Errno> {
         if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
             return Err(Errno::EINVAL);
         }
-        context.lookupat(self.at(of.at), &of.path.0, flags)
+        self.processes[actor.index()].face.context().lookupat(self.slots.at(of.at), &of.path.0, flags)
     }
 
     pub(super) fn list_parts(&mut self, actor: Actor, slot: Slot, size: u64, names: [&Body; 2]) -> Result<Answer, Errno> {
@@ -71,7 +71,7 @@ impl Directory for Listed<'_> {
 
     fn part(&mut self) -> Result<Vec<Entry>, Errno> {
         let mut part = Vec::new();
-        self.stage.file(self.slot).read_dir(|entry| {
+        self.stage.slots.file(self.slot).read_dir(|entry| {
             let (kind, ino, cookie): (FileType, u64, u64) = (entry.kind, entry.ino, entry.cookie);
             part.push(Entry { name: entry.name.to_vec(), kind, ino, cookie });
             if part.len() < self.most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -80,7 +80,7 @@ impl Directory for Listed<'_> {
     }
 
     fn seek(&mut self, to: u64) -> Result<(), Errno> {
-        self.stage.file(self.slot).seek(SeekFrom::Start(to)).map(drop)
+        self.stage.slots.file(self.slot).seek(SeekFrom::Start(to)).map(drop)
     }
 
     fn change(&mut self, which: usize) {

@@ -3,6 +3,7 @@
 use pathwalk::{AtFlags, Errno, Name, internals};
 
 use super::Stage;
+use crate::cast::ROOT;
 use crate::outcome::directory_of;
 use crate::program::Step;
 use crate::words::Slot;
@@ -22,11 +23,32 @@ impl Stage {
         }
     }
 
+    /// Drops what is cached, again and again, until that is enough.
+    pub(crate) fn disturb(&self, is_enough: impl Fn() -> bool) {
+        let looking = &self.processes[ROOT.index()].looking;
+        for turn in 0.. {
+            if is_enough() {
+                return;
+            }
+            match turn % 4 {
+                0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
+                1 => _ = internals::evict(&self.vfs, usize::MAX),
+                _ => {
+                    // Directories and names come and go.
+                    let dir = looking.lookup(["/", "/a", "/b"][turn / 4 % 3]);
+                    let name = Name::new([b"a", b"c", b"d", b"e", b"f"][turn / 12 % 5]);
+                    _ = dir.and_then(|dir| self.vfs.invalidate(&dir, name?));
+                }
+            }
+            std::thread::yield_now();
+        }
+    }
+
     /// The last component of a path.
     fn forget_name(&self, step: &Step, slot: Option<Slot>, path: &[u8]) -> Result<(), Errno> {
         let name = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or_default();
         let looking = &self.processes[step.actor.index()].looking;
-        let dir = looking.lookupat(self.at(slot), directory_of(path), AtFlags::empty())?;
+        let dir = looking.lookupat(self.slots.at(slot), directory_of(path), AtFlags::empty())?;
         self.vfs.invalidate(&dir, Name::new(name)?)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pathwalk::{At, AtFlags, Credentials, Errno, File, FileType, OpenFlags, Vfs};
 
-use super::{list, node};
+use super::{face, listing, node};
 use crate::outcome::{Answer, Contents, END, Leaf};
 
 /// The whole tree, by paths from its root.
@@ -16,7 +16,7 @@ pub(super) fn look(vfs: &Vfs, contents: Contents) -> Result<BTreeMap<Vec<u8>, Le
     tree.insert(b"/".to_vec(), top);
     let mut waiting = vec![(Vec::new(), root)];
     while let Some((path, dir)) = waiting.pop() {
-        let Answer::Listing(listing) = list(&dir)? else { return Err(Errno::EEXIST) };
+        let Answer::Listing(listing) = listing(&dir, |each| face::list(&dir, each))? else { return Err(Errno::EEXIST) };
         for name in listing.keys().filter(|name| !matches!(name.as_slice(), b"." | b"..")) {
             let path = [&path, &b"/"[..], name].concat();
             let at = At::Handle(dir.handle());

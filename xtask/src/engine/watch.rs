@@ -17,7 +17,7 @@ impl Stage {
         let tree = tree::look(&self.vfs, Contents::LeftOut)?.into_iter().map(|(path, leaf)| (path, leaf.node)).collect();
         let may_tell = paths_compare(self.settings) && !self.processes[actor.index()].is_elsewhere;
         let mut watched = Watched { tree, ..Watched::default() };
-        for (number, there) in self.slots.iter().enumerate() {
+        for (number, there) in self.slots.0.iter().enumerate() {
             if let Some(there) = there {
                 let handle = there.file.handle();
                 let path = may_tell.then(|| handle.path());

@@ -98,9 +98,9 @@ pub(super) fn file_type(mode: u32) -> FileType {
     FileType::from_mode(mode).expect("the model makes nodes of a type")
 }
 
-/// All nodes are made by one process.
+/// One number for each node of all processes.
 pub(super) fn ino(id: Id) -> u64 {
-    id.number.into()
+    u64::from(id.process) << 32 | u64::from(id.number)
 }
 
 pub(super) fn time(stamp: Stamp) -> Time {

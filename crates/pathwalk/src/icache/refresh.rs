@@ -4,6 +4,10 @@
 //! and a set of attributes that ran beside the lookup makes it ask again before the new inode is shown (see [`Core::iget`]). Two
 //! refreshes may run at once: each notes a version before it asks the file system, and stores its answer only if nothing was
 //! stored, set or marked since, else asks again. So what is stored last was asked for last.
+//!
+//! While the file system is at a change of a file's data or size, others may see what is new by
+//! asking it for data. So for that time nothing that is stored counts as up to date: each question
+//! for attributes goes to the file system, too.
 
 use super::iget::of_type;
 use super::inode::{self, LINKS_AUX, MANY, Record, WORD, flags, set_fields};
@@ -11,7 +15,7 @@ use crate::attr::{AclState, Attributes, FileType};
 use crate::dcache::dentry::{DentryId, InodeId};
 use crate::dcache::instantiate::permission_flags;
 use crate::memory::seqcount;
-use crate::sync::{AtomicU64, MutexGuard, Ordering, fence, fence_after_swap, stripes};
+use crate::sync::{AtomicU32, AtomicU64, MutexGuard, Ordering, fence, fence_after_swap, stripes};
 use crate::vfs::Core;
 use crate::{Errno, SetAttributes};
 
@@ -26,6 +30,23 @@ pub(crate) struct Versions {
     changed_and_gone: AtomicU64,
     /// Sets, marks and stores, by inode: for refreshes.
     of_inode: Box<[AtomicU64]>,
+    /// Changes of data or size that the file system is at, by inode: for refreshes. Partner: the
+    /// versions of inodes, which move after one is counted, and before it is counted no more.
+    under_way: Box<[AtomicU32]>,
+}
+
+/// A change of a file's data or size that the file system is at. Attributes are out of date
+/// from its beginning until someone asks after its end, also where it fails half-way or panics.
+pub(crate) struct UnderWay<'a> {
+    core: &'a Core,
+    id: InodeId,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.core.mark_stale(self.id);
+        self.core.versions.under_way(self.id).fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// What becomes of attributes that may be out of date.
@@ -50,6 +71,7 @@ impl Versions {
             sets: AtomicU64::new(0),
             changed_and_gone: AtomicU64::new(0),
             of_inode: (0..STRIPES).map(|_| AtomicU64::new(0)).collect(),
+            under_way: (0..STRIPES).map(|_| AtomicU32::new(0)).collect(),
         }
     }
 
@@ -80,6 +102,10 @@ impl Versions {
         &self.of_inode[id.0 as usize % STRIPES]
     }
 
+    fn under_way(&self, id: InodeId) -> &AtomicU32 {
+        &self.under_way[id.0 as usize % STRIPES]
+    }
+
     fn moved(&self, id: InodeId) {
         self.stripe(id).fetch_add(1, Ordering::SeqCst);
     }
@@ -104,15 +130,28 @@ impl Core {
     pub(crate) fn set_attributes(&self, id: InodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
         let record = self.inodes.record(id);
         let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
+        // A new size is seen by readers of data; all else by those alone that ask here.
+        let under_way = set.size.is_some().then(|| self.under_way(id));
         let before = self.versions.of(id);
         let attributes = of_type(kind, self.fs.set_attributes(inode::key_of(record), set)?)?;
         self.versions.sets.fetch_add(1, Ordering::SeqCst);
-        self.versions.moved(id);
+        match under_way {
+            Some(under_way) => drop(under_way),
+            None => self.versions.moved(id),
+        }
         // The set is done: if asking again fails, what it returned is the best there is.
         Ok(self.refresh(id).unwrap_or_else(|_| {
             self.store(id, &attributes, before.wrapping_add(1), IfMoved::MarkStale);
             attributes
         }))
+    }
+
+    /// Begins a change of the data or size of a file that the caller has a pin on.
+    pub(crate) fn under_way(&self, id: InodeId) -> UnderWay<'_> {
+        self.versions.under_way(id).fetch_add(1, Ordering::SeqCst);
+        let under_way = UnderWay { core: self, id };
+        self.mark_stale(id);
+        under_way
     }
 
     /// Type, mode, owner and ACL hold, but the rest is out of date: whoever wants it asks.
@@ -174,7 +213,8 @@ impl Core {
         let kept = writing.flags() & flags::FOR_LIFE;
         let body_length = inode::body_length(record[inode::MIXED].load(Ordering::Relaxed));
         set_fields(record, attributes, body_length);
-        let stale = if moved { flags::STALE } else { 0 };
+        let changes = self.versions.under_way(id).load(Ordering::SeqCst) > 0;
+        let stale = if moved || changes { flags::STALE } else { 0 };
         writing.end(kept | inode::word_of(attributes, crate::PermissionRule::Generic) | stale);
         self.update_alias(record, &held);
         true

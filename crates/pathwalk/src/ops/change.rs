@@ -201,8 +201,9 @@ impl Core {
         } else {
             drop(old_name);
             self.remove(to_dir, target);
-            drop(below);
             self.move_dentry(source.id(), to_dir, new_name);
+            // One that finds the directory replaced finds what replaced it.
+            drop(below);
             self.leave_absence(from_dir, from.1, lasts);
         }
         // A target that was replaced was marked when it was removed.

@@ -64,6 +64,31 @@ fn each_into_the_other() {
     });
 }
 
+/// A directory is replaced: once nothing can be made in it any more, what replaced it is not where
+/// it was.
+#[test]
+fn what_replaces_a_directory_is_moved_at_once() {
+    explore(|hash| {
+        let world = World::new(hash, fill);
+        let b = world.handle("/q/b");
+        assert_eq!(world.exists("/p/a"), Ok(()));
+        let maker = world.spawn({
+            let b = b.clone();
+            move |world| {
+                let made = world.create(&b, "new").map(drop);
+                if made.is_err() {
+                    assert_eq!((made, world.exists("/p/a")), (Err(Errno::ENOENT), Err(Errno::ENOENT)));
+                }
+            }
+        });
+        let moved = internals::rename((&world.handle("/p"), part("a")), (&world.handle("/q"), part("b")), RenameFlags::empty());
+        maker.join().unwrap();
+        assert_eq!(world.exists("/p/a").is_ok(), moved == Err(Errno::ENOTEMPTY));
+        drop(b);
+        world.end();
+    });
+}
+
 /// A move of a directory beside changes in it and above it: parent before child, whoever comes first.
 #[test]
 fn a_move_beside_changes_around_it() {

@@ -1,0 +1,158 @@
+//! Each operation is a future of the ring's async face, polled until it is ready.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use pathwalk::{
+    Access, At, AtFlags, Attributes, Context, Errno, File, LinkFlags, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat,
+};
+use pathwalk_ring::{AsyncContext, Offset, Place, Removal};
+
+use super::ring::copied;
+use super::{Face, Kind, Knew, Listed, POOL};
+
+/// Entries of a directory that are asked for at once.
+const BATCH: usize = 2;
+
+pub(super) struct ByFuture {
+    context: Context,
+    /// Made when it is needed; of the context as it was then.
+    face: Option<AsyncContext>,
+}
+
+/// Wakes the thread that waits.
+struct Unparks(Thread);
+
+impl Wake for Unparks {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits until a future is ready.
+fn wait<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unparks(thread::current())));
+    let mut task = std::task::Context::from_waker(&waker);
+    let mut knew = Knew::Yes;
+    loop {
+        if let Poll::Ready(answer) = future.as_mut().poll(&mut task) {
+            Kind::Async.count(knew);
+            return answer;
+        }
+        knew = Knew::No;
+        thread::park();
+    }
+}
+
+impl ByFuture {
+    pub(super) fn new(context: Context) -> ByFuture {
+        ByFuture { context, face: None }
+    }
+
+    fn face(&mut self) -> &AsyncContext {
+        let context = &self.context;
+        self.face.get_or_insert_with(|| AsyncContext::new(context.clone(), POOL.clone()))
+    }
+}
+
+impl Face for ByFuture {
+    fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn context_mut(&mut self) -> &mut Context {
+        self.face = None;
+        &mut self.context
+    }
+
+    fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {
+        wait(self.face().open(Place::new(at, path), *how))
+    }
+
+    fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
+        wait(self.face().statx(Place::new(at, path), flags, mask))
+    }
+
+    /// By a handle if there are flags, else by attributes.
+    fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
+        if flags.is_empty() {
+            return wait(self.face().stat(Place::new(at, path)));
+        }
+        wait(self.face().lookup(Place::new(at, path), flags))?.attributes()
+    }
+
+    fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
+        wait(self.face().access(Place::new(at, path), want, flags))
+    }
+
+    fn readlinkat(&mut self, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
+        if buffer.is_empty() {
+            return self.context.readlinkat(at, path, buffer);
+        }
+        let body = wait(self.face().read_link(Place::new(at, path)))?;
+        Ok(copied(&body[..body.len().min(buffer.len())], buffer))
+    }
+
+    fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
+        wait(self.face().mkdir(Place::new(at, path), mode))
+    }
+
+    fn symlink(&mut self, body: &[u8], at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+        wait(self.face().symlink(Place::new(At::Cwd, body), Place::new(at, path)))
+    }
+
+    fn link(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: LinkFlags) -> Result<(), Errno> {
+        wait(self.face().link(Place::new(from, old), Place::new(to, new), flags))
+    }
+
+    fn unlink(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+        wait(self.face().unlink(Place::new(at, path), Removal::Name))
+    }
+
+    fn rmdir(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+        wait(self.face().unlink(Place::new(at, path), Removal::Directory))
+    }
+
+    fn rename(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: RenameFlags) -> Result<(), Errno> {
+        wait(self.face().rename(Place::new(from, old), Place::new(to, new), flags))
+    }
+
+    fn read(&mut self, file: &Arc<File>, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let data = wait(self.face().read(file, vec![0; buffer.len()], Offset::Current))?;
+        Ok(copied(&data, buffer))
+    }
+
+    fn read_at(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let data = wait(self.face().read(file, vec![0; buffer.len()], Offset::At(offset)))?;
+        Ok(copied(&data, buffer))
+    }
+
+    fn write(&mut self, file: &Arc<File>, data: &[u8]) -> Result<usize, Errno> {
+        wait(self.face().write(file, data.to_vec(), Offset::Current))
+    }
+
+    fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
+        wait(self.face().write(file, data.to_vec(), Offset::At(offset)))
+    }
+
+    fn sync(&mut self, file: &Arc<File>, what: SyncWhat) -> Result<(), Errno> {
+        wait(self.face().sync(file, what))
+    }
+
+    fn list(&mut self, file: &Arc<File>, each: &mut dyn FnMut(Listed)) -> Result<(), Errno> {
+        loop {
+            let listed = wait(self.face().read_dir(file, BATCH))?;
+            if listed.is_empty() {
+                return Ok(());
+            }
+            listed.into_iter().for_each(|entry| each((entry.name.into_vec(), entry.kind, entry.ino)));
+        }
+    }
+
+    fn close(&mut self, file: Arc<File>) -> Result<(), Errno> {
+        wait(self.face().close(file))
+    }
+}

@@ -1,0 +1,231 @@
+//! Each operation is an entry of a ring: alone, for a worker, in a chain, or beside entries of the
+//! ring's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pathwalk::{
+    Access, At, AtFlags, Attributes, Context, Errno, File, LinkFlags, OpenHow, RenameFlags, Resolve, Statx, StatxMask, SyncWhat,
+};
+use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Removal, Ring, Value};
+
+use super::{Face, Kind, Knew, Listed, POOL, at_odds};
+
+/// Entries of a directory that are asked for at once.
+const BATCH: usize = 3;
+
+/// Longer than any operation takes.
+const LONG: Duration = Duration::from_secs(600);
+
+pub(super) struct ByRing {
+    context: Context,
+    /// Made when it is needed; of the context as it was then.
+    ring: Option<Ring>,
+    /// Operations so far: the next one's number, from which its way follows.
+    count: u64,
+}
+
+/// What is known of an entry beside the one that counts: its `user_data` and how it completes.
+type Beside = (u64, Result<(), Errno>);
+
+impl ByRing {
+    pub(super) fn new(context: Context) -> ByRing {
+        ByRing { context, ring: None, count: 0 }
+    }
+
+    /// Carries one operation out, in one of several ways.
+    fn perform(&mut self, op: Op<'_>) -> Result<Value, Errno> {
+        self.count += 1;
+        let number = self.count << 8;
+        let context = &self.context;
+        let ring = self.ring.get_or_insert_with(|| Ring::builder(context.clone()).pool(POOL.clone()).entries(4).build());
+        let entry = Entry::new(number, op);
+        let nop = |at: u64| Entry::new(number + at, Op::Nop);
+        let link = EntryFlags::LINK;
+        let (entries, beside): (Vec<Entry<'_>>, Vec<Beside>) = match self.count % 5 {
+            0 => (vec![entry.with(EntryFlags::ASYNC)], Vec::new()),
+            1 => {
+                let limit = Entry::new(number + 2, Op::LinkTimeout { after: LONG });
+                (vec![nop(1).with(link), entry.with(link), limit], vec![(1, Ok(())), (2, Err(Errno::ECANCELED))])
+            }
+            2 => {
+                let absent = Entry::new(number + 1, Op::Cancel { user_data: u64::MAX });
+                let over = Entry::new(number + 2, Op::Timeout { after: Duration::ZERO });
+                (vec![absent, entry, over], vec![(1, Err(Errno::ENOENT)), (2, Err(Errno::ETIME))])
+            }
+            3 => (vec![entry.with(EntryFlags::HARDLINK), nop(1)], vec![(1, Ok(()))]),
+            _ => (vec![entry], Vec::new()),
+        };
+        let answer = submitted(ring, entries, number)?;
+        let as_known = answer.beside.len() == beside.len() && beside.iter().all(|known| answer.beside.contains(known));
+        if as_known { answer.result } else { Err(at_odds()) }
+    }
+
+    fn done(&mut self, op: Op<'_>) -> Result<(), Errno> {
+        match self.perform(op)? {
+            Value::Done => Ok(()),
+            _ => Err(at_odds()),
+        }
+    }
+}
+
+struct Completed {
+    result: Result<Value, Errno>,
+    beside: Vec<Beside>,
+}
+
+/// Submits entries and reaps what completes; `number` is the one that counts.
+fn submitted(ring: &mut Ring, entries: Vec<Entry<'_>>, number: u64) -> Result<Completed, Errno> {
+    let all = entries.len();
+    let mut queue = ring.queue();
+    for entry in entries {
+        queue.push(entry)?;
+    }
+    if ring.submit(&mut queue)? != all {
+        return Err(at_odds());
+    }
+    let (mut result, mut beside, mut knew) = (None, Vec::new(), Knew::Yes);
+    for _ in 0..all {
+        let completion = match ring.reap() {
+            Some(completion) => completion,
+            None => {
+                knew = Knew::No;
+                ring.wait(1);
+                ring.reap().ok_or_else(at_odds)?
+            }
+        };
+        if completion.user_data == number {
+            if result.replace(completion.result).is_some() {
+                return Err(at_odds());
+            }
+        } else {
+            beside.push((completion.user_data.wrapping_sub(number), completion.result.map(drop)));
+        }
+    }
+    Kind::Ring.count(knew);
+    if ring.outstanding() != 0 || ring.reap().is_some() {
+        return Err(at_odds());
+    }
+    Ok(Completed { result: result.ok_or_else(at_odds)?, beside })
+}
+
+/// Unpacks the only value that an operation has.
+macro_rules! value {
+    ($answer:expr, $kind:ident) => {
+        match $answer {
+            Ok(Value::$kind(value)) => Ok(value),
+            Ok(_) => Err(at_odds()),
+            Err(errno) => Err(errno),
+        }
+    };
+}
+
+impl Face for ByRing {
+    fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn context_mut(&mut self) -> &mut Context {
+        self.ring = None;
+        &mut self.context
+    }
+
+    fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {
+        value!(self.perform(Op::Openat2 { place: Place::new(at, path), how: *how }), File)
+    }
+
+    fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
+        let op = Op::Statx { place: Place::new(at, path), flags, mask, resolve: Resolve::empty() };
+        value!(self.perform(op), Statx)
+    }
+
+    /// By attributes, or by a handle.
+    fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
+        if self.count.is_multiple_of(2) {
+            return self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes);
+        }
+        let op = Op::Lookup { place: Place::new(at, path), flags, resolve: Resolve::empty() };
+        value!(self.perform(op), Handle)?.attributes()
+    }
+
+    fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
+        self.done(Op::Access { place: Place::new(at, path), want, flags, resolve: Resolve::empty() })
+    }
+
+    /// The ring gives the whole body, and has no buffer that could be empty.
+    fn readlinkat(&mut self, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
+        if buffer.is_empty() {
+            return self.context.readlinkat(at, path, buffer);
+        }
+        let body = value!(self.perform(Op::Readlink { place: Place::new(at, path), resolve: Resolve::empty() }), Link)?;
+        let length = body.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&body[..length]);
+        Ok(length)
+    }
+
+    fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
+        self.done(Op::Mkdirat { place: Place::new(at, path), mode })
+    }
+
+    fn symlink(&mut self, body: &[u8], at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+        self.done(Op::Symlinkat { body: Place::new(At::Cwd, body), place: Place::new(at, path) })
+    }
+
+    fn link(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: LinkFlags) -> Result<(), Errno> {
+        self.done(Op::Linkat { from: Place::new(from, old), to: Place::new(to, new), flags })
+    }
+
+    fn unlink(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+        self.done(Op::Unlinkat { place: Place::new(at, path), what: Removal::Name })
+    }
+
+    fn rmdir(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+        self.done(Op::Unlinkat { place: Place::new(at, path), what: Removal::Directory })
+    }
+
+    fn rename(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: RenameFlags) -> Result<(), Errno> {
+        self.done(Op::Renameat { from: Place::new(from, old), to: Place::new(to, new), flags })
+    }
+
+    fn read(&mut self, file: &Arc<File>, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let op = Op::Read { file: file.clone(), buffer: vec![0; buffer.len()], offset: Offset::Current };
+        value!(self.perform(op), Read).map(|data| copied(&data, buffer))
+    }
+
+    fn read_at(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let op = Op::Read { file: file.clone(), buffer: vec![0; buffer.len()], offset: Offset::At(offset) };
+        value!(self.perform(op), Read).map(|data| copied(&data, buffer))
+    }
+
+    fn write(&mut self, file: &Arc<File>, data: &[u8]) -> Result<usize, Errno> {
+        value!(self.perform(Op::Write { file: file.clone(), data: data.to_vec(), offset: Offset::Current }), Written)
+    }
+
+    fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
+        value!(self.perform(Op::Write { file: file.clone(), data: data.to_vec(), offset: Offset::At(offset) }), Written)
+    }
+
+    fn sync(&mut self, file: &Arc<File>, what: SyncWhat) -> Result<(), Errno> {
+        self.done(Op::Fsync { file: file.clone(), what })
+    }
+
+    fn list(&mut self, file: &Arc<File>, each: &mut dyn FnMut(Listed)) -> Result<(), Errno> {
+        loop {
+            let listed = value!(self.perform(Op::Getdents { file: file.clone(), at_most: BATCH }), Listed)?;
+            if listed.is_empty() {
+                return Ok(());
+            }
+            listed.into_iter().for_each(|entry| each((entry.name.into_vec(), entry.kind, entry.ino)));
+        }
+    }
+
+    fn close(&mut self, file: Arc<File>) -> Result<(), Errno> {
+        self.done(Op::Close { file })
+    }
+}
+
+/// Copies what was read to where it is wanted; returns how much that is.
+pub(super) fn copied(data: &[u8], buffer: &mut [u8]) -> usize {
+    buffer[..data.len()].copy_from_slice(data);
+    data.len()
+}

@@ -1,0 +1,149 @@
+//! A file system that is late: before and after each call others may go first. So what lies between
+//! a change of the file system and the caches' knowing of it is seen by threads that would hardly
+//! ever meet there.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use pathwalk::permission::Subject;
+use pathwalk::{
+    Access, AclState, Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
+    OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
+};
+
+pub(super) struct Late<F>(F);
+
+/// Calls so far, from which the next one's lateness follows: no partner, any order will do.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+impl<F: FileSystem> Late<F> {
+    pub(super) fn new(fs: F) -> Late<F> {
+        Late(fs)
+    }
+}
+
+/// Gives others time: most often none, seldom much.
+fn pause() {
+    let call = CALLS.fetch_add(1, Ordering::Relaxed);
+    match call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 {
+        0..8 => {}
+        8..14 => thread::yield_now(),
+        14 => (0..8).for_each(|_| thread::yield_now()),
+        _ => thread::sleep(Duration::from_micros(20)),
+    }
+}
+
+fn late<T>(call: impl FnOnce() -> T) -> T {
+    pause();
+    let answer = call();
+    pause();
+    answer
+}
+
+impl<F: FileSystem> FileSystem for Late<F> {
+    fn root(&self) -> Result<Node, Errno> {
+        self.0.root()
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        late(|| self.0.lookup(dir, name))
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        late(|| self.0.attributes(node))
+    }
+
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        late(|| self.0.read_link(node))
+    }
+
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        late(|| self.0.permission(node, who, want))
+    }
+
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        late(|| self.0.acl(node))
+    }
+
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        late(|| self.0.revalidate(dir, name, node))
+    }
+
+    fn absence(&self) -> Freshness {
+        self.0.absence()
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.0.forget(node);
+    }
+
+    fn memory(&self) -> u64 {
+        self.0.memory()
+    }
+
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        late(|| self.0.create(dir, name, new))
+    }
+
+    fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        late(|| self.0.create_unnamed(dir, new))
+    }
+
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        late(|| Ok(Box::new(LateFile(self.0.open(node, what_for)?)) as Box<dyn OpenFile>))
+    }
+
+    fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.open(node, what_for)
+    }
+
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        late(|| self.0.statfs())
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        late(|| self.0.link(node, dir, name))
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        late(|| self.0.unlink(dir, name, node))
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        late(|| self.0.rename(from, to, flags))
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        late(|| self.0.set_attributes(node, set))
+    }
+}
+
+struct LateFile(Box<dyn OpenFile>);
+
+impl OpenFile for LateFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        late(|| self.0.read_at(buffer, offset))
+    }
+
+    fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        late(|| self.0.try_read_at(buffer, offset))
+    }
+
+    fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+        late(|| self.0.write_at(data, at))
+    }
+
+    fn lists_all_names(&self) -> bool {
+        self.0.lists_all_names()
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        late(|| self.0.read_dir(from, each))
+    }
+
+    fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
+        late(|| self.0.sync(what))
+    }
+}
