@@ -21,7 +21,7 @@ use crate::shrink::shrink;
 use crate::threads::{self, Verdict};
 
 /// Operations of one program. A fresh tree for each keeps what has to be shrunk small.
-const PROGRAM: usize = 400;
+pub(crate) const PROGRAM: usize = 400;
 
 /// What is asked for.
 #[derive(clap::Args, Debug)]

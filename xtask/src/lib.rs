@@ -1,7 +1,8 @@
 //! Tasks of the repository.
 //!
 //! - `differential`: random programs of operations, through the kernel and through the engine; what differs is shrunk to a few lines;
-//! - `table`: the kernel's answers to a table of operations, written down.
+//! - `table`: the kernel's answers to a table of operations, written down;
+//! - `mutants`: small changes to the engine, each of which a test has to notice.
 //!
 //! # Layout
 //!
@@ -21,6 +22,7 @@ mod generate;
 mod kernel;
 mod listing;
 mod model;
+mod mutants;
 mod op;
 mod outcome;
 mod program;
@@ -50,6 +52,11 @@ enum Task {
     Differential(differential::Args),
     /// Asks the kernel a table of operations, and writes its answers down.
     Table(table::Args),
+    /// Draws small changes to the engine and the ring; a test has to fail for each.
+    ///
+    /// Needs `cargo-mutants`, and root for the kernel's tables. Takes hours. A survivor is printed in the form of an
+    /// entry of docs/mutants.md. Exit codes: 0 the bar is met, 1 it is not, 2 it could not be done.
+    Mutants(mutants::Args),
 }
 
 /// Carries out what the command line says.
@@ -57,6 +64,7 @@ pub fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::Differential(args) => differential::run(&args),
         Task::Table(args) => table::run(&args),
+        Task::Mutants(args) => mutants::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");
@@ -73,4 +81,31 @@ pub fn difference_from_model(program: &str) -> anyhow::Result<Option<String>> {
     let left = model::ModelInterpreter.run(&program).context("by the model")?;
     let right = engine::Engine.run(&program).context("by the engine")?;
     Ok(compare::first_mismatch(&program, ["model", "engine"], &left, &right).map(|mismatch| mismatch.text))
+}
+
+/// Draws programs of `ops` operations in all from `seed`, and carries each out by the model and by the engine; tells the first that
+/// differs, with what differs. For tests.
+pub fn random_difference_from_model(seed: u64, ops: usize) -> anyhow::Result<Option<String>> {
+    let mut seeds = fastrand::Rng::with_seed(seed);
+    for _ in 0..ops.div_ceil(differential::PROGRAM) {
+        let program = generate::program(seeds.u64(..), differential::PROGRAM, generate::Files::Short).to_string();
+        if let Some(text) = difference_from_model(&program)? {
+            return Ok(Some(format!("{program}# {text}")));
+        }
+    }
+    Ok(None)
+}
+
+/// Draws rounds of `threads` threads from `seed`, `ops` operations in all; tells the first that no order of the model explains. For tests.
+pub fn unexplained_by_model(seed: u64, threads: usize, ops: u64) -> anyhow::Result<Option<String>> {
+    let mut seeds = fastrand::Rng::with_seed(seed);
+    let mut done = 0;
+    while done < ops {
+        let (ops, verdict) = threads::one(seeds.u64(..), threads)?;
+        done += ops;
+        if let threads::Verdict::Unexplained(history) = verdict {
+            return Ok(Some(history));
+        }
+    }
+    Ok(None)
 }

@@ -1,0 +1,167 @@
+//! `cargo xtask mutants`: measures how good the tests are. A sample of small changes to the engine
+//! and the ring is drawn; a test has to fail for each of them.
+//!
+//! # What always holds
+//!
+//! - The same seed draws the same sample of the same sources, the same share from each folder.
+//! - A mutant that one stage catches goes to no later stage. The stages are ordered by their cost.
+//! - A mutant counts as settled only if a test caught it, or if `docs/mutants.md` argues that it
+//!   changes nothing that can be seen. The page names a mutant by its file, its description and its
+//!   changed lines, so an entry ends to hold when the code it argues about changes.
+//!
+//! # What it does not do
+//!
+//! It mutates no memory orderings: loom and Miri are held against those by hand. `cargo-mutants`
+//! makes the mutants, builds them in a copy of the tree and runs the tests.
+
+mod equal;
+mod sample;
+mod stages;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use equal::Equal;
+use sample::{FOLDERS, Mutant};
+use stages::Stage;
+
+/// What the command line asks for.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// What the sample is drawn from; a fresh one if it is not given. It is printed.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How many mutants, in equal shares from walk, dcache, icache, memory, ops and the ring.
+    #[arg(long, default_value_t = 210)]
+    sample: usize,
+    /// The last stage to run: each later one costs more for each mutant that is left.
+    #[arg(long, value_enum, default_value_t = Stage::Races)]
+    until: Stage,
+    /// The least share of settled mutants, in percent, for exit code 0.
+    #[arg(long, default_value_t = 95.0)]
+    bar: f64,
+    /// Where `cargo-mutants` keeps its logs, one directory a stage.
+    #[arg(long, default_value = "target/mutants-out")]
+    out: PathBuf,
+    /// Print the sample and run nothing.
+    #[arg(long)]
+    list: bool,
+    /// Report as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a mutant ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Fate {
+    /// It does not compile, so it says nothing about tests.
+    Unviable,
+    /// Tests of this stage failed, or did not end.
+    Caught(Stage),
+    /// `docs/mutants.md` argues that it changes nothing.
+    Equal,
+    /// No test noticed it.
+    Survived,
+}
+
+/// The page with the arguments.
+const PAGE: &str = "docs/mutants.md";
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
+    eprintln!("xtask: seed {seed}");
+    let sample = sample::draw(sample::all()?, args.sample, seed);
+    if args.list {
+        sample.iter().for_each(|mutant| println!("{}", mutant.name));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let page = std::fs::read_to_string(PAGE).with_context(|| format!("read {PAGE}"))?;
+    let fates = fates(&sample, &equal::read(&page)?, args)?;
+    let share = settled_share(&fates);
+    if args.json {
+        report_json(&sample, &fates, seed, share);
+    } else {
+        report(&sample, &fates, seed, share);
+    }
+    Ok(ExitCode::from(u8::from(share < args.bar)))
+}
+
+/// Runs the stages; returns how each mutant of the sample ended.
+fn fates(sample: &[Mutant], equal: &[Equal], args: &Args) -> Result<Vec<Fate>> {
+    let argued = |mutant: &Mutant| equal.iter().any(|entry| entry.is(mutant));
+    let mut fates: Vec<Fate> = sample.iter().map(|mutant| if argued(mutant) { Fate::Equal } else { Fate::Survived }).collect();
+    for stage in Stage::all().filter(|stage| *stage <= args.until) {
+        let left: Vec<usize> = (0..sample.len()).filter(|index| fates[*index] == Fate::Survived).collect();
+        if left.is_empty() {
+            break;
+        }
+        eprintln!("xtask: {} mutants against {}", left.len(), stage.what());
+        let mutants: Vec<&Mutant> = left.iter().map(|index| &sample[*index]).collect();
+        let outcome = stages::run(stage, &mutants, &args.out)?;
+        for index in left {
+            let name = &sample[index].name;
+            if outcome.unviable.contains(name) {
+                fates[index] = Fate::Unviable;
+            } else if outcome.caught.contains(name) {
+                fates[index] = Fate::Caught(stage);
+            }
+        }
+    }
+    Ok(fates)
+}
+
+/// The share of caught and argued mutants among those that compile, in percent.
+fn settled_share(fates: &[Fate]) -> f64 {
+    let viable = fates.iter().filter(|fate| **fate != Fate::Unviable).count();
+    let survived = fates.iter().filter(|fate| **fate == Fate::Survived).count();
+    100.0 * (viable - survived) as f64 / viable.max(1) as f64
+}
+
+fn report(sample: &[Mutant], fates: &[Fate], seed: u64, share: f64) {
+    let survivors = || sample.iter().zip(fates).filter(|(_, fate)| **fate == Fate::Survived);
+    for (mutant, _) in survivors() {
+        println!("### {}\n\n```diff\n{}\n```\n", mutant.title(), mutant.changed().join("\n"));
+    }
+    println!("{:8} {:>7} {:>8} {:>6} {:>5} {:>8}", "folder", "sampled", "unviable", "caught", "equal", "survived");
+    for folder in FOLDERS.iter().map(|folder| folder.0).chain(["all"]) {
+        let here = |mutant: &Mutant| folder == "all" || mutant.folder == folder;
+        let count = |wanted: &dyn Fn(&Fate) -> bool| {
+            sample.iter().zip(fates).filter(|(mutant, fate)| here(mutant) && wanted(fate)).count()
+        };
+        println!(
+            "{folder:8} {:>7} {:>8} {:>6} {:>5} {:>8}",
+            count(&|_| true),
+            count(&|fate| *fate == Fate::Unviable),
+            count(&|fate| matches!(fate, Fate::Caught(_))),
+            count(&|fate| *fate == Fate::Equal),
+            count(&|fate| *fate == Fate::Survived),
+        );
+    }
+    println!("seed {seed}: {share:.1} % of the mutants that compile are caught or argued in {PAGE}");
+}
+
+fn report_json(sample: &[Mutant], fates: &[Fate], seed: u64, share: f64) {
+    let mut by_fate: BTreeMap<Fate, Vec<&str>> = BTreeMap::new();
+    for (mutant, fate) in sample.iter().zip(fates) {
+        by_fate.entry(*fate).or_default().push(&mutant.name);
+    }
+    let by_fate: BTreeMap<String, Vec<&str>> =
+        by_fate.into_iter().map(|(fate, names)| (format!("{fate:?}").to_lowercase(), names)).collect();
+    println!("{:#}", json!({ "seed": seed, "sample": sample.len(), "settled_percent": share, "mutants": by_fate }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_compile_does_not_count() {
+        let fates = [Fate::Unviable, Fate::Caught(Stage::Engine), Fate::Equal, Fate::Survived, Fate::Survived];
+        assert_eq!(settled_share(&fates), 50.0);
+        assert_eq!(settled_share(&[]), 0.0);
+    }
+}

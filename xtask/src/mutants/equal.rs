@@ -1,0 +1,59 @@
+//! The page of mutants that change nothing which can be seen, and why.
+//!
+//! An entry is a heading with the mutant's title, a `diff` block with its changed lines, and the
+//! argument below it. The same form is printed for a survivor.
+
+use anyhow::{Result, bail, ensure};
+
+use super::sample::Mutant;
+
+/// An entry of the page.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Equal {
+    title: String,
+    changed: Vec<String>,
+}
+
+impl Equal {
+    /// Tells whether the entry is about this mutant.
+    pub(super) fn is(&self, mutant: &Mutant) -> bool {
+        self.title == mutant.title() && self.changed.iter().eq(mutant.changed())
+    }
+}
+
+/// Reads the page. An entry without a diff or without an argument is an error.
+pub(super) fn read(page: &str) -> Result<Vec<Equal>> {
+    let entries = page.split("\n### ").skip(1).filter(|entry| entry.starts_with("crates/"));
+    entries.map(entry).collect()
+}
+
+fn entry(text: &str) -> Result<Equal> {
+    let title = text.lines().next().unwrap_or_default().to_owned();
+    let Some((_, behind)) = text.split_once("```diff\n") else { bail!("`{title}` has no diff") };
+    let Some((diff, argument)) = behind.split_once("```") else { bail!("the diff of `{title}` does not end") };
+    ensure!(!argument.trim().is_empty(), "`{title}` has no argument below its diff");
+    Ok(Equal { title, changed: diff.lines().map(str::to_owned).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "# Mutants\n\n### crates/a.rs: replace < with <= in f\n\n```diff\n-    a < b\n+    a <= b\n```\n\nThey are never equal.\n";
+
+    #[test]
+    fn an_entry_is_about_one_mutant() {
+        let entries = read(PAGE).expect("a page");
+        let name = "crates/a.rs:3:4: replace < with <= in f";
+        let mutant = |diff| Mutant::of_test(name, "crates/a.rs", diff);
+        assert!(entries[0].is(&mutant("--- crates/a.rs\n+++ replace\n@@ -1 @@\n     x\n-    a < b\n+    a <= b\n")));
+        assert!(!entries[0].is(&mutant("-    a < c\n+    a <= c\n")));
+    }
+
+    #[test]
+    fn an_entry_needs_a_diff_and_an_argument() {
+        assert!(read("\n### crates/a.rs: replace\n\nBecause.\n").is_err());
+        assert!(read("\n### crates/a.rs: replace\n\n```diff\n-a\n+b\n```\n").is_err());
+        assert_eq!(read("# Mutants\n\n### How to read it\n").expect("a page"), []);
+    }
+}

@@ -1,0 +1,110 @@
+//! The mutants that there are, and a sample with the same share from each folder.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// The packages that are mutated.
+pub(super) const PACKAGES: [&str; 2] = ["pathwalk", "pathwalk-ring"];
+
+/// The folders a sample is spread over, each with the beginning of its files' paths.
+pub(super) const FOLDERS: [(&str, &str); 6] = [
+    ("walk", "crates/pathwalk/src/walk/"),
+    ("dcache", "crates/pathwalk/src/dcache/"),
+    ("icache", "crates/pathwalk/src/icache/"),
+    ("memory", "crates/pathwalk/src/memory/"),
+    ("ops", "crates/pathwalk/src/ops/"),
+    ("ring", "crates/pathwalk-ring/src/"),
+];
+
+/// A small change to the sources.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Mutant {
+    /// File, line, column and description: what `cargo-mutants` calls it.
+    pub(super) name: String,
+    pub(super) file: String,
+    pub(super) folder: &'static str,
+    diff: String,
+}
+
+impl Mutant {
+    /// The file and the description, without a position that moves when other lines change.
+    pub(super) fn title(&self) -> String {
+        let described = self.name[self.file.len()..].splitn(4, ':').last().unwrap_or_default();
+        format!("{}: {}", self.file, described.trim())
+    }
+
+    /// The lines that go and those that come, with their signs.
+    pub(super) fn changed(&self) -> Vec<&str> {
+        let is_change = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
+        self.diff.lines().filter(is_change).collect()
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_test(name: &str, file: &str, diff: &str) -> Mutant {
+        Mutant { name: name.to_owned(), file: file.to_owned(), folder: FOLDERS[0].0, diff: diff.to_owned() }
+    }
+}
+
+/// Returns all mutants of the folders, in the order of the sources.
+pub(super) fn all() -> Result<Vec<Mutant>> {
+    let mut command = Command::new("cargo");
+    command.args(["mutants", "--list", "--json"]).args(PACKAGES.iter().flat_map(|package| ["-p", package]));
+    let output = command.output().context("run cargo mutants; `cargo install cargo-mutants --locked` installs it")?;
+    ensure!(output.status.success(), "cargo mutants --list: {}", String::from_utf8_lossy(&output.stderr));
+    let list: Value = serde_json::from_slice(&output.stdout).context("read what cargo mutants lists")?;
+    Ok(list.as_array().into_iter().flatten().filter_map(mutant).collect())
+}
+
+fn mutant(told: &Value) -> Option<Mutant> {
+    let text = |key: &str| told[key].as_str().map(str::to_owned);
+    let file = text("file")?;
+    let folder = FOLDERS.iter().find(|(_, beginning)| file.starts_with(beginning))?.0;
+    Some(Mutant { name: text("name")?, file, folder, diff: text("diff")? })
+}
+
+/// Draws `size` mutants; what a small folder lacks, the others give.
+pub(super) fn draw(mut all: Vec<Mutant>, size: usize, seed: u64) -> Vec<Mutant> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    rng.shuffle(&mut all);
+    let mut drawn = Vec::new();
+    let mut rest: Vec<Vec<Mutant>> =
+        FOLDERS.iter().map(|(folder, _)| all.iter().filter(|mutant| mutant.folder == *folder).cloned().collect()).collect();
+    while drawn.len() < size && rest.iter().any(|folder| !folder.is_empty()) {
+        let round = rest.iter_mut().filter_map(Vec::pop).take(size - drawn.len()).collect::<Vec<_>>();
+        drawn.extend(round);
+    }
+    drawn.sort_by(|left, right| left.name.cmp(&right.name));
+    drawn
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn many() -> Vec<Mutant> {
+        let of_folder = |(folder, beginning): &(&'static str, &str)| {
+            let file = format!("{beginning}a.rs");
+            let name = format!("{file}:1:2: replace a with b");
+            (0..10).map(|_| Mutant { name: name.clone(), file: file.clone(), folder, diff: String::new() }).collect::<Vec<_>>()
+        };
+        FOLDERS.iter().flat_map(of_folder).collect()
+    }
+
+    #[test]
+    fn each_folder_gives_its_share() {
+        let drawn = draw(many(), 30, 7);
+        for (folder, _) in FOLDERS {
+            assert_eq!(drawn.iter().filter(|mutant| mutant.folder == folder).count(), 5, "{folder}");
+        }
+        assert_eq!(draw(many(), 1000, 7).len(), 60);
+        assert_eq!(draw(many(), 31, 7).len(), 31);
+    }
+
+    #[test]
+    fn a_title_has_no_position() {
+        let mutant = Mutant::of_test("a/b.rs:12:5: replace a::b -> bool with true", "a/b.rs", "");
+        assert_eq!(mutant.title(), "a/b.rs: replace a::b -> bool with true");
+    }
+}
