@@ -154,7 +154,8 @@ fn all() -> CapabilitySet {
     kernel_set(Capabilities::all())
 }
 
-/// Everybody may change his root: the engine asks nobody for a right to.
+/// Returns what the kernel calls these. All actors may change their root: the engine asks for no
+/// right to. All may set attribute bits, too, which only root does.
 fn kernel_set(caps: Capabilities) -> CapabilitySet {
     let pairs = [
         (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),
@@ -165,7 +166,7 @@ fn kernel_set(caps: Capabilities) -> CapabilitySet {
         (Capabilities::MKNOD, CapabilitySet::MKNOD),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
-    held.fold(CapabilitySet::SYS_CHROOT, CapabilitySet::union)
+    held.fold(CapabilitySet::SYS_CHROOT | CapabilitySet::LINUX_IMMUTABLE, CapabilitySet::union)
 }
 
 fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {

@@ -143,6 +143,7 @@ pub(crate) fn class(answer: &Answer) -> String {
         Answer::Some(..) => "some".to_owned(),
         Answer::Bytes(_) => "bytes".to_owned(),
         Answer::Listing(_) => "listing".to_owned(),
+        Answer::Again => "again".to_owned(),
     }
 }
 
@@ -165,6 +166,7 @@ fn show(answer: &Answer) -> String {
 /// Whether both say the same.
 pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity) -> bool {
     match (left, right) {
+        (Answer::Again, _) | (_, Answer::Again) => true,
         (Answer::Node(l), Answer::Node(r)) => differing_fields(l, r, identity).is_empty(),
         (Answer::Some(which, l), Answer::Some(same, r)) => which == same && differing_fields(l, r, identity).is_empty(),
         (Answer::Listing(l), Answer::Listing(r)) => {

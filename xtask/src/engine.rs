@@ -1,5 +1,6 @@
 //! The engine carries out programs: a `Vfs` over a fresh file system in memory, a [`Context`] for each process.
 
+mod administer;
 mod forget;
 mod tree;
 mod watch;
@@ -14,11 +15,12 @@ use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
 use pathwalk::{
     AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Errno, File, Freshness, Handle, MountFlags, NewKind,
-    OpenHow, PermissionRule, SyncWhat, Vfs,
+    OpenHow, PermissionRule, Resolve, SyncWhat, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
 use crate::cast::{self, Actor};
+use crate::composite::all_parts;
 use crate::op::Op;
 use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcript, directory_of};
 use crate::program::{Act, Program, Settings, Step};
@@ -43,7 +45,7 @@ impl Interpreter for Engine {
         let mut outcomes = Vec::with_capacity(program.steps.len());
         for Act { mount, steps } in program.acts() {
             let vfs = build(program.settings, mount, &fs).context("build a Vfs")?;
-            let mut stage = Stage::new(&vfs, program.settings);
+            let mut stage = Stage::new(&vfs, &fs, mount, program.settings);
             for step in steps {
                 // Relaxed: the one thread that there is reads it.
                 clock.store(outcomes.len() as u32 + 1, Relaxed);
@@ -58,6 +60,7 @@ impl Interpreter for Engine {
 /// The engine for several threads at once.
 pub(crate) struct Concurrent {
     vfs: Vfs,
+    fs: MemFs,
     settings: Settings,
 }
 
@@ -65,12 +68,12 @@ impl Concurrent {
     pub(crate) fn new(settings: Settings) -> Result<Concurrent> {
         // All that happens at once happens in one step.
         let fs = MemFs::with(options(settings, &Arc::default()));
-        Ok(Concurrent { vfs: build(settings, MountFlags::empty(), &fs).context("build a Vfs")?, settings })
+        Ok(Concurrent { vfs: build(settings, MountFlags::empty(), &fs).context("build a Vfs")?, fs, settings })
     }
 
     /// For one more thread.
     pub(crate) fn stage(&self) -> Stage {
-        Stage::new(&self.vfs, self.settings)
+        Stage::new(&self.vfs, &self.fs, MountFlags::empty(), self.settings)
     }
 
     /// The tree when all are done.
@@ -85,6 +88,13 @@ fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
     let asked = |flag| if settings.contains(flag) { Freshness::AskEachTime } else { Freshness::Stable };
     let mut options = Options::default().freshness(asked(Settings::ASK_NAMES)).absence(asked(Settings::ASK_ABSENCE));
     options = options.clock(move || tick(clock.load(Relaxed)));
+    let [nodes, pages] = settings.limits();
+    if let Some(nodes) = nodes {
+        options = options.max_nodes(nodes);
+    }
+    if let Some(pages) = pages {
+        options = options.max_bytes(pages << 12);
+    }
     if settings.contains(Settings::OWN_RULE) {
         options = options.permission_rule(PermissionRule::Own);
     }
@@ -145,6 +155,8 @@ struct Descriptor {
 /// What one thread has.
 pub(crate) struct Stage {
     vfs: Vfs,
+    fs: MemFs,
+    mount: MountFlags,
     /// The root of all.
     top: Handle,
     settings: Settings,
@@ -153,10 +165,10 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    fn new(vfs: &Vfs, settings: Settings) -> Stage {
+    fn new(vfs: &Vfs, fs: &MemFs, mount: MountFlags, settings: Settings) -> Stage {
         let processes = cast::everybody().map(|actor| Process::new(vfs, actor)).collect();
         let top = vfs.context(Credentials::root()).lookup("/").expect("there is a root");
-        Stage { vfs: vfs.clone(), top, settings, processes, slots: Default::default() }
+        Stage { vfs: vfs.clone(), fs: fs.clone(), mount, top, settings, processes, slots: Default::default() }
     }
 
     pub(crate) fn carry_out(&mut self, step: &Step) -> Outcome {
@@ -168,7 +180,7 @@ impl Stage {
         if self.settings.contains(Settings::FORGETFUL) {
             self.forget(step);
         }
-        let answer = self.answer(*actor, op).unwrap_or_else(Answer::Failed);
+        let answer = op.settled(self.answer(*actor, op).unwrap_or_else(Answer::Failed));
         let seen = if self.settings.contains(Settings::OBSERVE) { self.seen(*actor, op) } else { Vec::new() };
         let watched = self.watch(*actor).expect("what is there can be looked at");
         Outcome { answer, seen, watched }
@@ -210,6 +222,10 @@ impl Stage {
             Op::Umask { mask } => {
                 return Ok(Answer::Number(self.processes[actor.index()].context.umask(mask.0).into()));
             }
+            Op::Fill { .. } | Op::Dig { .. } => {
+                return all_parts(&op.parts().unwrap_or_default(), |part| self.answer(actor, part));
+            }
+            Op::ListParts { slot, size, name, to } => return self.list_parts(actor, *slot, *size, [name, to]),
             _ => {}
         }
         let context = &self.processes[actor.index()].context;
@@ -251,6 +267,13 @@ impl Stage {
                 Ok(Answer::Bytes(buffer))
             }
             Op::Access { at: of, want, flags } => context.faccessat(at(of), &of.path.0, *want, *flags).map(done),
+            Op::SetAcl { at: of, list, flags } => self.set_acl(context, of, list, *flags).map(done),
+            Op::SetFlags { at: of, set, flags } => self.set_flags(context, of, *set, *flags).map(done),
+            Op::TryOpen { at: of, flags, mode } => {
+                let how = OpenHow { flags: *flags, mode: mode.0, resolve: Resolve::CACHED };
+                let file = context.open(at(of), &of.path.0, &how)?;
+                Ok(Answer::Node(node(&file.handle().attributes()?)))
+            }
             Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| Answer::Number(found.name_max)),
             _ => self.data(actor, op),
         }
@@ -263,6 +286,7 @@ impl Stage {
         match *op {
             Op::Read { slot, size } => read(size, |buffer| self.file(slot).read(buffer)),
             Op::ReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).read_at(buffer, offset)),
+            Op::TryReadAt { slot, size, offset } => read(size, |buffer| self.file(slot).try_read_at(buffer, offset)),
             Op::Write { slot, byte, size } => by(slot).write(&vec![byte; size as usize]).map(number),
             Op::WriteAt { slot, byte, size, offset } => by(slot).write_at(&vec![byte; size as usize], offset).map(number),
             Op::Seek { slot, whence, by } => {

@@ -1,12 +1,16 @@
 //! Programs by chance: few names, so that operations meet each other, and all that is nasty about paths.
 //!
 //! What is drawn follows from the seed alone. It is not known what is where, but there are habits, so that more than failures comes about:
-//! `a` and `b` are often directories, the other names files; the lower descriptors are often places, the upper ones open files.
+//! `a` and `b` are often directories, the other names files; the lower descriptors are often
+//! places, the upper ones open files. Now and then comes a sequence: some steps that belong together.
+//! One program in four has long names, many names or a deep tree; one in five has little room.
 
 mod draw;
+mod names;
 mod paths;
 pub(crate) mod rounds;
 mod scenes;
+mod sequences;
 
 use fastrand::Rng;
 use pathwalk::{AtFlags, MountFlags, OpenFlags};
@@ -15,6 +19,7 @@ use crate::cast::{self, Actor};
 use crate::op::Op;
 use crate::program::{Program, Settings, Step};
 use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
+use names::Names;
 use paths::Wish;
 pub(crate) use rounds::Round;
 
@@ -36,11 +41,13 @@ const PROLOGUE: usize = 30;
 /// A program of so many steps.
 pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let mut rng = Rng::with_seed(seed);
-    let settings = settings(&mut rng);
-    let mut draw = Draw { rng, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
+    let names = Names::drawn(&mut rng);
+    let settings = settings(&mut rng, &names);
+    let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
     draw.cast();
     let prologue = steps.min(PROLOGUE);
-    let mut program = Program { settings, steps: (0..prologue).map(|_| draw.prologue()).collect() };
+    let mut program = Program { settings, steps: draw.layout() };
+    program.steps.extend((0..prologue).map(|_| draw.prologue()));
     // A walk that `protected_symlinks` refuses is done twice in the kernel, which goes on counting links: `ELOOP` may come before `EACCES`.
     if !settings.contains(Settings::PROTECT_SYMLINKS) && draw.one_in(4) {
         program.steps.extend(chain());
@@ -52,6 +59,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         match draw.rng.u8(..100) {
             0 | 1 if remounts => program.steps.push(draw.mount()),
             2 | 3 => program.steps.extend(draw.scene()),
+            4..7 => program.steps.extend(draw.sequence()),
             _ => program.steps.push(draw.step()),
         }
     }
@@ -69,7 +77,7 @@ fn chain() -> impl Iterator<Item = Step> {
 }
 
 /// Usually everything is looked at as root; the engine's file system presents itself in all ways.
-fn settings(rng: &mut Rng) -> Settings {
+fn settings(rng: &mut Rng, names: &Names) -> Settings {
     let chances = [
         (Settings::PROTECT_SYMLINKS, 50),
         (Settings::PROTECT_HARDLINKS, 50),
@@ -83,12 +91,17 @@ fn settings(rng: &mut Rng) -> Settings {
         (Settings::SMALL_BUDGET, 15),
         (Settings::FORGETFUL, 30),
         (Settings::WATCH, 12),
+        (Settings::FEW_NODES, 10),
+        (Settings::FEW_PAGES, 10),
     ];
-    chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect()
+    let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
+    // A path of long names takes more room than there is in a small budget.
+    if names.are_few() { settings } else { settings - Settings::SMALL_BUDGET }
 }
 
 struct Draw {
     rng: Rng,
+    names: Names,
     files: Files,
     /// Those who play in this program.
     actors: Vec<Actor>,
@@ -106,11 +119,16 @@ impl Draw {
         }
     }
 
+    /// Returns what makes the many names, if there are such.
+    fn layout(&self) -> Vec<Step> {
+        self.names.layout().into_iter().map(|op| Step { actor: cast::ROOT, op }).collect()
+    }
+
     /// Root lays something out.
     fn prologue(&mut self) -> Step {
         let chance = self.rng.u8(..20);
         let wish = if chance < 9 { Wish::Directory } else { Wish::File };
-        let at = Place { at: None, path: Text(paths::plain(&mut self.rng, wish)) };
+        let at = Place { at: None, path: Text(paths::plain(&mut self.rng, &self.names, wish)) };
         let op = match chance {
             0..6 => Op::Mkdir { at, mode: self.mode() },
             6..9 => {
@@ -121,7 +139,7 @@ impl Draw {
                 let flags = OpenFlags::CREATE | OpenFlags::WRITE | OpenFlags::READ;
                 Op::Open { slot: self.file_slot(), at, flags, mode: self.mode() }
             }
-            13..15 => Op::Symlink { body: Body(paths::body(&mut self.rng)), at },
+            13..15 => Op::Symlink { body: Body(paths::body(&mut self.rng, &self.names)), at },
             15..17 => Op::Chmod { at, mode: self.mode(), flags: AtFlags::empty() },
             17 => Op::Mknod { at, kind: self.kind(), mode: self.mode() },
             _ => Op::Chown { at, uid: self.owner(), gid: self.owner(), flags: AtFlags::SYMLINK_NOFOLLOW },
@@ -142,6 +160,9 @@ impl Draw {
             self.last = self.actors[self.rng.usize(..self.actors.len())];
         }
         let op = self.op();
+        if matches!(op, Op::SetAcl { .. } | Op::SetFlags { .. }) {
+            return Step { actor: cast::ROOT, op };
+        }
         if let Op::Open { slot, .. } = op {
             self.openers[usize::from(slot.0)] = self.last;
         }
@@ -167,7 +188,7 @@ impl Draw {
     }
 
     fn path(&mut self, wish: Wish) -> Text {
-        Text(paths::path(&mut self.rng, wish))
+        Text(paths::path(&mut self.rng, &self.names, wish))
     }
 
     fn place(&mut self, wish: Wish) -> Place {

@@ -5,19 +5,21 @@
 //!
 //! # Layout
 //!
-//! `words`, `op`, `program` and `cast` are the language of programs; `outcome` is what comes of
-//! one. `kernel`, `engine` and `model` carry programs out; `generate` draws them; `times` and
-//! `watch` say what of them is looked at and how; `compare` and `shrink` find what differs;
-//! `census` counts what was drawn and which rules it met; `threads` looks for an order in what
-//! threads did at once.
+//! `words`, `op`, `composite`, `program` and `cast` are the language of programs; `outcome` is what
+//! comes of one, `listing` what of a listing in parts. `kernel`, `engine` and `model` carry programs
+//! out; `generate` draws them; `times` and `watch` say what of them is looked at and how; `compare`
+//! and `shrink` find what differs; `census` counts what was drawn and which rules it met; `threads`
+//! looks for an order in what threads did at once.
 
 mod cast;
 mod census;
 mod compare;
+mod composite;
 mod differential;
 mod engine;
 mod generate;
 mod kernel;
+mod listing;
 mod model;
 mod op;
 mod outcome;
@@ -64,8 +66,8 @@ pub fn main() -> ExitCode {
 
 /// Carries out a program, given as text, by the model and by the engine; tells where they first differ. For fuzzers.
 ///
-/// An error is a line that cannot be read, or an interpreter that could not do its work. No file may grow past 128 KiB: the model
-/// keeps no more.
+/// An error is a line that cannot be read, or an interpreter that could not do its work. No file
+/// may grow past a MiB: the model keeps no more.
 pub fn difference_from_model(program: &str) -> anyhow::Result<Option<String>> {
     let program: program::Program = program.parse()?;
     let left = model::ModelInterpreter.run(&program).context("by the model")?;

@@ -3,6 +3,7 @@
 //! All processes of a program are one of the model's, since descriptors are shared by all: when another has its turn, that one takes over
 //! root, working directory, umask and credentials. Both directories are held by descriptors above those of the program.
 
+mod administer;
 mod convert;
 
 use anyhow::{Result, anyhow};
@@ -14,18 +15,19 @@ use pathwalk_model::{
 };
 
 use crate::cast::{self, ACTORS, Actor};
+use crate::composite::all_parts;
 use crate::op::Op;
 use crate::outcome::{self, Answer, Interpreter, Node, Outcome, Transcript, directory_of};
 use crate::program::{Program, Settings, Step};
 use crate::watch::{Open, Watched};
 use crate::words::{Owner, Place, SLOTS, Slot, Whence};
-use convert::{at_flags, file_type, ino, kind_and_device, leaf, link_flags, new_time, node, open_flags};
+use convert::{acl, at_flags, file_type, ino, kind_and_device, leaf, link_flags, new_time, node, node_flags, open_flags};
 
 /// The model.
 pub(crate) struct ModelInterpreter;
 
 /// The longest file that the model is made with, in bytes: it keeps every one of them.
-pub(crate) const LARGEST_FILE: u64 = 1 << 17;
+pub(crate) const LARGEST_FILE: u64 = 1 << 20;
 
 impl Interpreter for ModelInterpreter {
     fn name(&self) -> &'static str {
@@ -71,6 +73,8 @@ impl World {
             protected_symlinks: settings.contains(Settings::PROTECT_SYMLINKS),
             protected_hardlinks: settings.contains(Settings::PROTECT_HARDLINKS),
             largest_file: LARGEST_FILE,
+            most_nodes: settings.limits()[0],
+            most_pages: settings.limits()[1],
             ..Options::default()
         });
         let process = model.process(Credentials::root());
@@ -116,13 +120,19 @@ impl World {
             return Outcome::not_carried_out();
         }
         let answer = self.become_process(*actor).and_then(|()| self.answer(op));
-        let answer = answer.unwrap_or_else(|errno| Answer::Failed(Errno::from_raw(errno.0)));
+        let answer = op.settled(answer.unwrap_or_else(|errno| Answer::Failed(Errno::from_raw(errno.0))));
         let seen = if self.settings.contains(Settings::OBSERVE) { self.seen(*actor, op) } else { Vec::new() };
         let watched = self.watch(*actor);
         Outcome { answer, seen, watched }
     }
 
     fn answer(&mut self, op: &Op) -> Answered<Answer> {
+        if let Some(parts) = op.parts() {
+            return all_parts(&parts, |part| self.answer(part));
+        }
+        if let Op::ListParts { slot, name, to, .. } = op {
+            return self.list_parts(*slot, [name, to]);
+        }
         let Self { model, process, .. } = self;
         let at = |place: &Place| place.at.map_or(AT_FDCWD, number);
         match op {
@@ -187,6 +197,13 @@ impl World {
                 let want = Access::from_bits_retain(want.bits().into());
                 model.access(process, at(of), &of.path.0, want, at_flags(*flags)).map(done)
             }
+            Op::SetAcl { at: of, list, flags } => {
+                model.set_acl(process, at(of), &of.path.0, &acl(&list.0), at_flags(*flags)).map(done)
+            }
+            Op::SetFlags { at: of, set, flags } => {
+                model.set_flags(process, at(of), &of.path.0, node_flags(*set), at_flags(*flags)).map(done)
+            }
+            Op::TryOpen { at: of, flags, mode } => self.try_open(of, *flags, mode.0),
             Op::Statfs { path } => model.statfs(process, &path.0).map(|found| Answer::Number(found.longest_name)),
             _ => self.data(op),
         }
@@ -222,7 +239,7 @@ impl World {
         let Self { model, process, .. } = self;
         match *op {
             Op::Read { slot, size } => model.read(process, number(slot), size as usize).map(Answer::Bytes),
-            Op::ReadAt { slot, size, offset } => {
+            Op::ReadAt { slot, size, offset } | Op::TryReadAt { slot, size, offset } => {
                 model.pread(process, number(slot), size as usize, offset as i64).map(Answer::Bytes)
             }
             Op::Write { slot, byte, size } => model.write(process, number(slot), &vec![byte; size as usize]).map(counted),

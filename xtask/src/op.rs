@@ -1,10 +1,10 @@
 //! Operations: what a program is made of. One line each; all that can be done on either side.
 
 use anyhow::{Result, bail};
-use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, MountFlags, OpenFlags, RenameFlags, SetTime, StatxMask};
+use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, MountFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, StatxMask};
 
-use crate::cast::Actor;
-use crate::words::{Body, Kind, Mode, Owner, Place, Slot, Text, Whence, Word, Words};
+use crate::cast::{self, Actor};
+use crate::words::{Body, Kind, List, Mode, Owner, Place, Slot, Text, Whence, Word, Words};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
@@ -107,6 +107,21 @@ operations! {
     Sync "fsync" { slot: Slot }
     /// All processes begin anew at the root, nothing is open, and the mount has these flags.
     Mount "mount" { flags: MountFlags }
+    /// By root. A list without entries takes it away.
+    SetAcl "setacl" { at: Place, list: List, flags: AtFlags }
+    /// By root: attribute bits; those that are not named are cleared.
+    SetFlags "chattr" { at: Place, set: StatxFlags, flags: AtFlags }
+    /// With `RESOLVE_CACHED`, and closed again.
+    TryOpen "tryopen" { at: Place, flags: OpenFlags, mode: Mode }
+    /// With `RWF_NOWAIT`.
+    TryReadAt "trypread" { slot: Slot, size: u64, offset: u64 }
+    /// All of a directory in parts of so many bytes; between them a name is made, moved and taken
+    /// away.
+    ListParts "listparts" { slot: Slot, size: u64, name: Body, to: Body }
+    /// So many files in a directory, with names of so many bytes.
+    Fill "fill" { at: Place, count: u64, length: u64 }
+    /// So many directories in each other, with names of so many bytes.
+    Dig "dig" { at: Place, count: u64, length: u64 }
 }
 
 impl Op {
@@ -129,6 +144,7 @@ impl Op {
             Op::Link { from: Place { at: Some(slot), .. }, flags, .. } if flags.contains(LinkFlags::EMPTY_PATH) => {
                 !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
             }
+            Op::SetAcl { .. } | Op::SetFlags { .. } => actor == cast::ROOT,
             _ => true,
         };
         allowed && self.slots().into_iter().all(|slot| opener(slot).is_some())

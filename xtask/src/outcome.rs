@@ -21,6 +21,8 @@ pub(crate) enum Answer {
     Some(StatxMask, Node),
     Bytes(Vec<u8>),
     Listing(BTreeMap<Vec<u8>, (FileType, u64)>),
+    /// It would have had to wait: any other answer is as good.
+    Again,
 }
 
 /// Attributes, without what is a file system's own affair.

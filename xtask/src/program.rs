@@ -22,7 +22,7 @@ use crate::words::{Words, read_flags, write_flags};
 bitflags! {
     /// What holds for the whole of a program.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub(crate) struct Settings: u16 {
+    pub(crate) struct Settings: u32 {
         /// `protected_symlinks`
         const PROTECT_SYMLINKS = 1;
         /// `protected_hardlinks`
@@ -49,6 +49,10 @@ bitflags! {
         const FORGETFUL = 2048;
         /// After each operation, look at the whole tree and at all that is open.
         const WATCH = 4096;
+        /// There is room for few nodes.
+        const FEW_NODES = 1 << 24;
+        /// There is room for few pages.
+        const FEW_PAGES = 1 << 25;
     }
 }
 
@@ -117,6 +121,18 @@ impl FromStr for Program {
             bail!("the program has no steps: give at least one line such as `root mkdir \"a\" 0755`");
         }
         Ok(program)
+    }
+}
+
+/// Room for nodes, and for pages of 4,096 bytes, where there is little.
+const FEW_NODES: u64 = 24;
+const FEW_PAGES: u64 = 8;
+
+impl Settings {
+    /// How many nodes there may be, and pages.
+    pub(crate) fn limits(self) -> [Option<u64>; 2] {
+        let limit = |flag, few| self.contains(flag).then_some(few);
+        [limit(Settings::FEW_NODES, FEW_NODES), limit(Settings::FEW_PAGES, FEW_PAGES)]
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A word has no space in it. Paths are quoted, with everything unprintable escaped and long repetitions folded: `"{n*255}"`.
 
+mod acl;
 mod text;
 
 use std::fmt::Write;
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use bitflags::Flags;
 use pathwalk::{Device, SetTime, Timestamp};
 
+pub(crate) use acl::List;
 use text::{quote, unquote};
 
 /// Something that is one word.
@@ -232,6 +234,7 @@ macro_rules! flags {
 
 flags!(pathwalk::AtFlags, pathwalk::LinkFlags, pathwalk::OpenFlags, pathwalk::RenameFlags, pathwalk::Access, pathwalk::StatxMask);
 flags!(pathwalk::MountFlags);
+flags!(pathwalk::StatxFlags);
 
 impl Word for SetTime {
     fn write(&self, out: &mut String) {

@@ -68,9 +68,9 @@ impl FileSystem for MemFs {
         Ok(self.0.create(dir.key(), name, new)?.into_node())
     }
 
-    fn create_unnamed(&self, _dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+    fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         self.0.calls.create_unnamed.count();
-        Ok(self.0.create_unnamed(new)?.into_node())
+        Ok(self.0.create_unnamed(dir.key(), new)?.into_node())
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {

@@ -60,6 +60,8 @@ pub use error::Error;
 pub use options::{LinkBodies, LinkSizes, Options};
 pub use store::Usage;
 
+use pathwalk::permission::AclEntry;
+use pathwalk::{Errno, NodeKey, StatxFlags};
 use store::Store;
 
 /// A file system in memory. Clones are handles on the same one.
@@ -80,6 +82,18 @@ impl MemFs {
     /// How often the engine called which method so far.
     pub fn calls(&self) -> Calls {
         self.0.calls.snapshot()
+    }
+
+    /// As [`set_acl`](Self::set_acl), of a node that the caller has a [`Handle`](pathwalk::Handle)
+    /// on, by its key.
+    pub fn set_acl_of(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
+        self.0.set_acl(node, entries)
+    }
+
+    /// As [`set_flags`](Self::set_flags), of a node that the caller has a
+    /// [`Handle`](pathwalk::Handle) on, by its key.
+    pub fn set_flags_of(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
+        self.0.set_flags(node, flags)
     }
 
     /// How many nodes there are, who holds them and what they weigh. Cost: looks at every node.

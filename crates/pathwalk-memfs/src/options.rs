@@ -119,7 +119,8 @@ impl Options {
         self
     }
 
-    /// How many nodes there may be, the root included; one more is `ENOSPC`. What was unlinked counts until nobody holds it.
+    /// How many nodes there may be, the root included; one more is `ENOSPC`. Each further name of a
+    /// node counts as one more, as on a tmpfs. What was unlinked counts until it is not held.
     #[must_use]
     pub fn max_nodes(mut self, max: u64) -> Options {
         self.max_nodes = Some(max);

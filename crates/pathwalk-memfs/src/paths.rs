@@ -5,7 +5,9 @@
 //! the engine's [`Calls`](crate::Calls).
 
 use pathwalk::permission::AclEntry;
-use pathwalk::{AsPath, Attributes, Errno, Name, NewKind, NewNode, NodeKey, RenameFlags, SetAttributes, WriteAt, Written};
+use pathwalk::{
+    AsPath, Attributes, Errno, Name, NewKind, NewNode, NodeKey, RenameFlags, SetAttributes, StatxFlags, WriteAt, Written,
+};
 
 use crate::store::Held;
 use crate::{Error, MemFs};
@@ -112,6 +114,15 @@ impl MemFs {
         const ACTION: &str = "set ACL of";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.set_acl(node.key(), entries).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+    }
+
+    /// Sets the attribute bits of a file or directory, and clears the others: `EOPNOTSUPP` for bits
+    /// other than `IMMUTABLE`, `APPEND` and `NODUMP`. The engine enforces them; nothing that is
+    /// done through paths here does.
+    pub fn set_flags<P: AsPath + ?Sized>(&self, path: &P, flags: StatxFlags) -> Result<(), Error> {
+        const ACTION: &str = "set attribute bits of";
+        let node = self.node(ACTION, path.path_bytes())?;
+        self.0.set_flags(node.key(), flags).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
     /// The attributes of a node; of a link, its own.

@@ -110,6 +110,7 @@ impl Call<'_> {
 
     fn chmod(&mut self, id: Id, mode: u32) -> Result<()> {
         let node = self.state.node(id);
+        node.may_be_set()?;
         if node.link_body().is_some() {
             return Err(Errno::EOPNOTSUPP);
         }
@@ -118,7 +119,7 @@ impl Call<'_> {
         }
         let mode = settable(mode & 0o7777, node.gid, self.who());
         self.state.touch_changed(id);
-        self.state.node_mut(id).mode = mode;
+        self.state.node_mut(id).set_mode(mode);
         Ok(())
     }
 
@@ -128,6 +129,9 @@ impl Call<'_> {
             return Err(Errno::EINVAL);
         }
         let node = self.state.node(id);
+        if uid.is_some() || gid.is_some() {
+            node.may_be_set()?;
+        }
         let who = self.who();
         let owner = who.fsuid == node.uid;
         let may_all = who.has(Capabilities::CHOWN);
@@ -142,7 +146,8 @@ impl Call<'_> {
         let mode = if mode == node.mode { mode } else { settable(mode, gid, who) };
         self.state.touch_changed(id);
         let node = self.state.node_mut(id);
-        (node.uid, node.gid, node.mode) = (uid, gid, mode);
+        (node.uid, node.gid) = (uid, gid);
+        node.set_mode(mode);
         Ok(())
     }
 
@@ -152,8 +157,12 @@ impl Call<'_> {
             return Err(Errno::EINVAL);
         }
         let node = self.state.node(id);
+        let touch = (accessed, modified) == (NewTime::Now, NewTime::Now);
+        if node.is_immutable() || !touch && node.is_append_only() {
+            return Err(Errno::EPERM);
+        }
         if !owner_or_capable(node, self.who()) {
-            if (accessed, modified) != (NewTime::Now, NewTime::Now) {
+            if !touch {
                 return Err(Errno::EPERM);
             }
             permission(node, self.who(), Access::WRITE)?;
@@ -174,7 +183,7 @@ impl Call<'_> {
         if node.is_file() && cleared != node.mode && !who.has(Capabilities::FSETID) {
             let mode = settable(cleared, node.gid, who);
             self.state.touch_changed(id);
-            self.state.node_mut(id).mode = mode;
+            self.state.node_mut(id).set_mode(mode);
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::errno::{Errno, Result};
-use crate::flags::Capabilities;
+use crate::flags::{Capabilities, NodeFlags};
 use crate::node::{Body, Id, Node, ROOT, Special, Tmpfile};
 use crate::permission::{GROUP_EXECUTE, SGID, in_group_or_capable, may_create};
 use crate::process::Process;
@@ -26,8 +26,7 @@ impl Model {
         let (directory, name) = call.free_name(at, path, Making::Directory)?;
         may_create(&call.state, call.who(), directory)?;
         let body = Body::Directory { entries: BTreeMap::new(), parent: directory, removed: false };
-        call.make(directory, &name, body, mode & 0o1777);
-        Ok(())
+        call.make(directory, &name, body, mode & 0o1777).map(drop)
     }
 
     /// `mknodat`: an empty file (type 0 or `S_IFREG`), or a special node. `device` counts for devices.
@@ -39,8 +38,7 @@ impl Model {
         if needs_mknod(&body) && !call.who().has(Capabilities::MKNOD) {
             return Err(Errno::EPERM);
         }
-        call.make(directory, &name, body, mode & 0o7777);
-        Ok(())
+        call.make(directory, &name, body, mode & 0o7777).map(drop)
     }
 
     /// `symlinkat`: a link that says `target`, 1..=4095 bytes.
@@ -49,8 +47,7 @@ impl Model {
         import_link_body(target)?;
         let (directory, name) = call.free_name(at, path, Making::Other)?;
         may_create(&call.state, call.who(), directory)?;
-        call.make(directory, &name, Body::Link { body: target.to_vec(), links: 1 }, 0o777);
-        Ok(())
+        call.make(directory, &name, Body::Link { body: target.to_vec(), links: 1 }, 0o777).map(drop)
     }
 }
 
@@ -89,17 +86,19 @@ impl Call<'_> {
         }
     }
 
-    /// Makes a node and gives it a name.
-    pub(crate) fn make(&mut self, directory: Id, name: &[u8], body: Body, mode: u32) -> Id {
-        let id = self.make_nameless(directory, body, mode);
+    /// Makes a node and gives it a name: `ENOSPC`.
+    pub(crate) fn make(&mut self, directory: Id, name: &[u8], body: Body, mode: u32) -> Result<Id> {
+        let id = self.make_nameless(directory, body, mode)?;
         self.state.set_name(directory, name, id);
-        id
+        Ok(id)
     }
 
     /// Makes a node as a directory's nodes are made: the sgid directory's group, the umask's bits gone, whoever makes it its owner.
-    pub(crate) fn make_nameless(&mut self, directory: Id, body: Body, mode: u32) -> Id {
+    pub(crate) fn make_nameless(&mut self, directory: Id, body: Body, mode: u32) -> Result<Id> {
+        self.room_for(&body)?;
         let parent = self.state.node(directory);
         let (sgid, parent_gid) = (parent.mode & SGID != 0, parent.gid);
+        let inherited = parent.flags & NodeFlags::NODUMP;
         let gid = if sgid { parent_gid } else { self.who().fsgid };
         let mut mode = mode;
         match body {
@@ -114,10 +113,11 @@ impl Call<'_> {
             }
         }
         let uid = self.who().fsuid;
-        let node = Node::new(body, mode, (uid, gid), self.state.now());
+        let mut node = Node::new(body, mode, (uid, gid), self.state.now());
+        node.flags = inherited;
         let id = self.process.next_id();
         debug_assert_ne!(id, ROOT);
         self.state.add(id, node);
-        id
+        Ok(id)
     }
 }

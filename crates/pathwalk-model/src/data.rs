@@ -4,7 +4,8 @@
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags};
-use crate::node::{Body, Id, Node, OpenFile, PAGE};
+use crate::limits::PAGE;
+use crate::node::{Body, Id, Node, OpenFile};
 use crate::permission::permission;
 use crate::process::Process;
 use crate::walk::{Empty, Follow};
@@ -83,6 +84,9 @@ impl Model {
         if !call.state.node(file.node).is_file() || !file.flags.writable() {
             return Err(Errno::EINVAL);
         }
+        if call.state.node(file.node).is_append_only() {
+            return Err(Errno::EPERM);
+        }
         call.truncate_open(file.node, length)
     }
 
@@ -96,6 +100,9 @@ impl Model {
             Body::Directory { .. } => return Err(Errno::EISDIR),
             Body::File { .. } => permission(node, call.who(), Access::WRITE)?,
             _ => return Err(Errno::EINVAL),
+        }
+        if node.is_append_only() {
+            return Err(Errno::EPERM);
         }
         call.set_size(id, length)
     }
@@ -146,16 +153,21 @@ impl Call<'_> {
             return Err(Errno::EFBIG);
         }
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
+        let end = self.room_up_to(self.state.node(file.node), start, start + bytes.len() as u64);
         self.clear_suid_and_sgid(file.node);
         self.state.touch_modified(file.node);
         let node = self.state.node_mut(file.node);
-        let end = start as usize + bytes.len();
-        if let Body::File { data, pages, .. } = &mut node.body {
-            pages.extend(start / PAGE..=(end as u64 - 1) / PAGE);
-            data.resize(data.len().max(end), 0);
-            data[start as usize..end].copy_from_slice(bytes);
+        // Also where nothing finds room.
+        if end == start {
+            return Err(Errno::ENOSPC);
         }
-        Ok((end as u64, bytes.len()))
+        let length = (end - start) as usize;
+        if let Body::File { data, pages, .. } = &mut node.body {
+            pages.extend(start / PAGE..end.div_ceil(PAGE));
+            data.resize(data.len().max(end as usize), 0);
+            data[start as usize..end as usize].copy_from_slice(&bytes[..length]);
+        }
+        Ok((end, length))
     }
 
     /// Through an open file: the time moves even if the size stays.
@@ -177,8 +189,8 @@ impl Call<'_> {
         self.state.touch_modified(id);
         let node = self.state.node_mut(id);
         if let Body::File { data, pages, .. } = &mut node.body {
-            pages.split_off(&length.div_ceil(PAGE));
             data.resize(length as usize, 0);
+            pages.retain(|page| page * PAGE < length);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Model;
+use crate::flags::NodeFlags;
 use crate::node::{Body, Id, ROOT, Stamp, State};
 
 /// One name of the tree.
@@ -38,6 +39,8 @@ pub struct DumpEntry {
     pub changed: Stamp,
     /// Time of birth.
     pub born: Stamp,
+    /// Attribute bits.
+    pub flags: NodeFlags,
 }
 
 impl Model {
@@ -95,6 +98,7 @@ impl Dump<'_> {
             modified: node.modified,
             changed: node.changed,
             born: node.born,
+            flags: node.flags,
         }
     }
 }

@@ -117,6 +117,17 @@ bitflags! {
         const READ = 4;
     }
 
+    /// What keeps a node from being changed, at the bits of `FS_IOC_SETFLAGS`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct NodeFlags: u32 {
+        /// Nothing of it changes.
+        const IMMUTABLE = 0x10;
+        /// It only grows.
+        const APPEND = 0x20;
+        /// No effect here.
+        const NODUMP = 0x40;
+    }
+
     /// Capabilities, each at the bit of its kernel number.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Capabilities: u64 {

@@ -22,26 +22,30 @@
 //! # Layout
 //!
 //! `node` is the state, `process` who calls, `walk` how a path is gone through, `permission` who may do what; then a file for each
-//! group of calls: `create`, `remove`, `rename`, `link`, `open`, `data`, `attributes`, `question`, `place`. `dump` tells the tree.
+//! group of calls: `create`, `remove`, `rename`, `link`, `open`, `data`, `attributes`, `acl`,
+//! `question`, `place`; `limits` counts what is used up. `dump` tells the tree.
 //!
 //! # What it does not do
 //!
-//! - No mounts, access control lists, id maps or security hooks; of `openat2`'s resolve flags only `CACHED`, for which all is cached.
+//! - No mounts, default access control lists, id maps or security hooks; of `openat2`'s resolve
+//!   flags only `CACHED`, for which all is cached.
 //! - Opening a device, pipe or socket is `ENXIO`.
 //! - No clock that runs: a [`Stamp`] is what `utimensat` set, or where [`Model::set_clock`] put it.
 //!   Reading moves no time, as if mounted with `noatime`.
 //! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no
 //!   `SEEK_HOLE`; what was never written counts as no block.
-//! - No limits on the number of nodes, descriptors or bytes in all.
+//! - No limits on the number of descriptors, or of links to a node.
 
 #![forbid(unsafe_code)]
 
+mod acl;
 mod attributes;
 mod create;
 mod data;
 mod dump;
 mod errno;
 mod flags;
+mod limits;
 mod link;
 mod node;
 mod open;
@@ -57,11 +61,12 @@ use std::hash::{Hash, Hasher};
 
 use parking_lot::{Mutex, MutexGuard};
 
+pub use acl::{AclEntry, AclTag};
 pub use attributes::NewTime;
 pub use data::Whence;
 pub use dump::DumpEntry;
 pub use errno::{Errno, Result};
-pub use flags::{Access, AtFlags, Capabilities, OpenFlags, RenameFlags, Resolve};
+pub use flags::{Access, AtFlags, Capabilities, NodeFlags, OpenFlags, RenameFlags, Resolve};
 pub use node::{Id, Stamp};
 pub use open::OpenHow;
 pub use process::{Credentials, Process};
@@ -83,12 +88,25 @@ pub struct Options {
     pub largest_file: u64,
     /// The root directory's mode: 0..=0o7777.
     pub root_mode: u32,
+    /// How many nodes there may be, the root and each further name of a node counted as well: one
+    /// more is `ENOSPC`. Source: `nr_inodes` in `tmpfs(5)`.
+    pub most_nodes: Option<u64>,
+    /// How many pages of 4,096 bytes files and long links may take: one more is `ENOSPC`. Source:
+    /// `size` in `tmpfs(5)`.
+    pub most_pages: Option<u64>,
 }
 
 impl Default for Options {
-    /// Both protections on, files up to 1 MiB, a root directory of mode 0755.
+    /// Both protections on, files up to 1 MiB, a root directory of mode 0755, no other limit.
     fn default() -> Options {
-        Options { protected_symlinks: true, protected_hardlinks: true, largest_file: 1 << 20, root_mode: 0o755 }
+        Options {
+            protected_symlinks: true,
+            protected_hardlinks: true,
+            largest_file: 1 << 20,
+            root_mode: 0o755,
+            most_nodes: None,
+            most_pages: None,
+        }
     }
 }
 

@@ -32,6 +32,7 @@ impl Model {
         let (directory, name) = call.free_name(new_at, new_path, Making::Other)?;
         call.may_link(source)?;
         may_create(&call.state, call.who(), directory)?;
+        call.state.node(source).may_be_set()?;
         call.link(source)?;
         call.state.set_name(directory, &name, source);
         Ok(())
@@ -47,13 +48,17 @@ impl Call<'_> {
         if safe || !self.options.protected_hardlinks || owner_or_capable(node, self.who()) { Ok(()) } else { Err(Errno::EPERM) }
     }
 
-    /// Counts one more name.
+    /// Counts one more name: `ENOSPC`.
     fn link(&mut self, source: Id) -> Result<()> {
+        let room = self.room_for_node();
         let node = self.state.node_mut(source);
         let linkable = matches!(node.body, Body::File { tmpfile: Tmpfile::Linkable, .. });
         let links = node.links_mut().ok_or(Errno::EPERM)?;
-        if *links == 0 && !linkable {
-            return Err(Errno::ENOENT);
+        match *links {
+            0 if !linkable => return Err(Errno::ENOENT),
+            // It was counted when it was made.
+            0 => {}
+            _ => room?,
         }
         *links += 1;
         if let Body::File { tmpfile, .. } = &mut node.body {

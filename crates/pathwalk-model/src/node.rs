@@ -9,8 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::acl::AclEntry;
 use crate::errno::{Errno, Result};
-use crate::flags::OpenFlags;
+use crate::flags::{NodeFlags, OpenFlags};
+use crate::limits::{PAGE, pages};
 use crate::process::CredentialsId;
 
 /// The name of a node or an open file that never changes: which process made it, and as its how manyeth.
@@ -21,12 +23,6 @@ pub struct Id {
     /// Counted from 1.
     pub number: u32,
 }
-
-/// Bytes of a page.
-pub(crate) const PAGE: u64 = 4096;
-
-/// The longest link body that a tmpfs keeps without a page, in bytes.
-const SHORT_BODY: usize = 127;
 
 /// The root of the tree.
 pub(crate) const ROOT: Id = Id { process: 0, number: 0 };
@@ -53,7 +49,7 @@ pub(crate) enum Body {
         parent: Id,
         removed: bool,
     },
-    /// `pages` are the numbers of those that were written: the others are holes.
+    /// `pages` are those that were written to.
     File {
         data: Vec<u8>,
         pages: BTreeSet<u64>,
@@ -107,6 +103,9 @@ impl Special {
 pub(crate) struct Node {
     pub(crate) body: Body,
     pub(crate) mode: u32,
+    /// Empty: none.
+    pub(crate) acl: Vec<AclEntry>,
+    pub(crate) flags: NodeFlags,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) accessed: Stamp,
@@ -124,9 +123,10 @@ impl Body {
 }
 
 impl Node {
-    /// Returns one without names, all of whose times are `now`.
+    /// Returns one without names, lists or bits, all of whose times are `now`.
     pub(crate) fn new(body: Body, mode: u32, (uid, gid): (u32, u32), now: Stamp) -> Node {
-        Node { body, mode, uid, gid, accessed: now, modified: now, changed: now, born: now, pins: 0 }
+        let (acl, flags) = (Vec::new(), NodeFlags::empty());
+        Node { body, mode, acl, flags, uid, gid, accessed: now, modified: now, changed: now, born: now, pins: 0 }
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -172,12 +172,7 @@ impl Node {
     /// Returns how many blocks of 512 bytes it takes: a page for each that was written, and one for
     /// a link's body over 127 bytes, as on a tmpfs.
     pub(crate) fn blocks(&self) -> u64 {
-        let pages = match &self.body {
-            Body::File { pages, .. } => pages.len() as u64,
-            Body::Link { body, .. } => u64::from(body.len() > SHORT_BODY),
-            Body::Directory { .. } | Body::Special { .. } => 0,
-        };
-        pages * (PAGE / 512)
+        pages(&self.body) * (PAGE / 512)
     }
 
     /// The count of names of what is no directory.
@@ -243,6 +238,11 @@ impl State {
 
     pub(crate) fn node_mut(&mut self, id: Id) -> &mut Node {
         Arc::make_mut(self.nodes.get_mut(&id).expect("an identity in the state leads to a node"))
+    }
+
+    /// All nodes.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values().map(|node| &**node)
     }
 
     pub(crate) fn add(&mut self, id: Id, node: Node) {

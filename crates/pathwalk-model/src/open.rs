@@ -157,7 +157,7 @@ impl Call<'_> {
         may_own(self.who())?;
         permission(self.state.node(directory), self.who(), Access::WRITE | Access::EXECUTE)?;
         let tmpfile = if how.flags.contains(OpenFlags::EXCL) { Tmpfile::No } else { Tmpfile::Linkable };
-        Ok(self.make_nameless(directory, Body::empty_file(0, tmpfile), how.mode as u32))
+        self.make_nameless(directory, Body::empty_file(0, tmpfile), how.mode as u32)
     }
 
     fn open_named(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
@@ -167,7 +167,7 @@ impl Call<'_> {
             End::Free { directory, name } => {
                 may_own(self.who())?;
                 permission(self.state.node(*directory), self.who(), Access::WRITE | Access::EXECUTE)?;
-                (self.make(*directory, name, Body::empty_file(1, Tmpfile::No), how.mode as u32), Came::Made)
+                (self.make(*directory, name, Body::empty_file(1, Tmpfile::No), how.mode as u32)?, Came::Made)
             }
         };
         if came == Came::Found {
@@ -236,6 +236,10 @@ impl Call<'_> {
             _ => {}
         }
         permission(node, self.who(), wanted)?;
+        let overwrites = flags.access().contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND);
+        if node.is_append_only() && (overwrites || flags.contains(OpenFlags::TRUNC)) {
+            return Err(Errno::EPERM);
+        }
         if flags.contains(OpenFlags::NOATIME) && !owner_or_capable(node, self.who()) {
             return Err(Errno::EPERM);
         }

@@ -12,13 +12,23 @@ pub(crate) const SGID: u32 = 0o2000;
 pub(crate) const STICKY: u32 = 0o1000;
 pub(crate) const GROUP_EXECUTE: u32 = 0o010;
 
-/// Whether a node may be used so: mode bits, then capabilities. `EACCES`.
+/// Whether a node may be used so: `EPERM` for writing to what is immutable; mode bits or the list,
+/// then capabilities: `EACCES`.
 pub(crate) fn permission(node: &Node, who: &Credentials, wanted: Access) -> Result<()> {
+    if wanted.contains(Access::WRITE) && node.is_immutable() {
+        return Err(Errno::EPERM);
+    }
     if mode_grants(node, who, wanted) || capabilities_grant(node, who, wanted) { Ok(()) } else { Err(Errno::EACCES) }
 }
 
-/// The owner's bits decide for the owner, else the group's for the group, else the others'.
+/// The owner's bits decide for the owner, else the list if there is one, else the group's for the
+/// group, else the others'.
 fn mode_grants(node: &Node, who: &Credentials, wanted: Access) -> bool {
+    if who.fsuid != node.uid
+        && let Some(granted) = node.acl_grants(who, wanted)
+    {
+        return granted;
+    }
     let triad = match () {
         () if who.fsuid == node.uid => node.mode >> 6,
         () if who.in_group(node.gid) => node.mode >> 3,
@@ -77,7 +87,8 @@ impl Victim {
 pub(crate) fn may_delete(state: &State, who: &Credentials, directory: Id, victim: Id, expected: Victim) -> Result<()> {
     let (directory, victim) = (state.node(directory), state.node(victim));
     permission(directory, who, Access::WRITE | Access::EXECUTE)?;
-    if sticky_forbids(directory, victim, who) {
+    let is_kept = directory.is_append_only() || victim.is_append_only() || victim.is_immutable();
+    if is_kept || sticky_forbids(directory, victim, who) {
         return Err(Errno::EPERM);
     }
     match (expected, Victim::of(victim)) {

@@ -3,7 +3,7 @@
 //! Source: `vfs_statx`, `do_faccessat`, `do_readlinkat`, `iterate_dir`, `user_statfs` of Linux.
 
 use crate::errno::{Errno, Result};
-use crate::flags::{Access, AtFlags};
+use crate::flags::{Access, AtFlags, NodeFlags};
 use crate::node::{Body, Id, Stamp, State};
 use crate::permission::permission;
 use crate::process::Process;
@@ -37,6 +37,8 @@ pub struct Status {
     pub changed: Stamp,
     /// Time of birth.
     pub born: Stamp,
+    /// Attribute bits.
+    pub flags: NodeFlags,
 }
 
 /// One name in a directory.
@@ -150,6 +152,7 @@ fn status(state: &State, id: Id) -> Status {
         modified: node.modified,
         changed: node.changed,
         born: node.born,
+        flags: node.flags,
     }
 }
 

@@ -158,8 +158,8 @@ impl File {
         written.map(|written| (written.bytes, written.end))
     }
 
-    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF` if it is a place only. Source:
-    /// `ftruncate(2)`.
+    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF`
+    /// if it is a place only, `EPERM` if it is append-only by now. Source: `ftruncate(2)`.
     pub fn set_len(&self, size: u64) -> Result<(), Errno> {
         self.set_len_as(size, &self.credentials.effective())
     }
@@ -172,6 +172,7 @@ impl File {
         if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) {
             return Err(Errno::EINVAL);
         }
+        self.handle.vfs().core().not_append_only(self.handle.dentry())?;
         self.handle.vfs().core().resize(self.handle.dentry(), who, size, Times::Always)
     }
 

@@ -3,6 +3,8 @@
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
 use crate::dcache::dentry::{DentryId, flags};
+use crate::fs_api::NodeKey;
+use crate::icache::inode::key_of;
 use crate::ops;
 use crate::vfs::Vfs;
 
@@ -55,6 +57,13 @@ impl Handle {
     /// Its attributes; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
         ops::stat::attributes(self)
+    }
+
+    /// Returns the key by which the file system knows it: to tell the file system about a node that
+    /// has several names, or none.
+    pub fn key(&self) -> NodeKey {
+        let core = self.vfs.core();
+        key_of(core.inodes.record(core.dentries.inode(self.dentry)))
     }
 
     /// The path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once it, or

@@ -1,6 +1,7 @@
 //! One operation by chance.
 
-use pathwalk::{Access, AtFlags, Device, LinkFlags, OpenFlags, SetTime, StatxMask, Timestamp};
+use pathwalk::permission::{AclEntry, AclTag};
+use pathwalk::{Access, AtFlags, Device, LinkFlags, OpenFlags, SetTime, StatxFlags, StatxMask, Timestamp};
 
 use pathwalk::permission::NO_ID;
 
@@ -8,7 +9,7 @@ use super::paths::{self, Wish};
 use super::{Draw, Files};
 use crate::cast::UIDS;
 use crate::op::Op;
-use crate::words::{Body, Kind, Mode, Owner, Slot, Whence};
+use crate::words::{Body, Kind, List, Mode, Owner, Slot, Whence};
 
 /// Modes that mean something.
 const MODES: [u16; 18] = [
@@ -39,13 +40,69 @@ impl Draw {
     }
 
     pub(super) fn op(&mut self) -> Op {
-        match self.rng.u8(..100) {
+        match self.rng.u8(..112) {
             0..14 => self.open(),
             14..54 => self.change_of_names(),
             54..69 => self.change_of_attributes(),
             69..84 => self.question(),
             84..89 => self.process(),
-            _ => self.data(),
+            89..100 => self.data(),
+            _ => self.seldom(),
+        }
+    }
+
+    /// Draws what administrators and event loops do.
+    fn seldom(&mut self) -> Op {
+        let (set, flags) = (self.bits(), if self.one_in(4) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() });
+        match self.rng.u8(..12) {
+            0..3 => Op::SetAcl { at: self.place(Wish::Any), list: self.list(), flags },
+            3..6 => Op::SetFlags { at: self.place(Wish::Any), set, flags },
+            6..9 => match self.open() {
+                Op::Open { at, flags, mode, .. } if self.one_in(6) => Op::TryOpen { at, flags, mode },
+                Op::Open { at, flags, .. } => {
+                    let makes = OpenFlags::CREATE | OpenFlags::TMPFILE | OpenFlags::TRUNCATE | OpenFlags::EXCLUSIVE;
+                    Op::TryOpen { at, flags: flags - makes, mode: Mode(0) }
+                }
+                other => other,
+            },
+            9 => Op::TryReadAt { slot: self.file_slot(), size: self.length(), offset: self.size() },
+            _ => self.list_parts(),
+        }
+    }
+
+    pub(super) fn list_parts(&mut self) -> Op {
+        let [name, to] = [(); 2].map(|()| Body(self.names.one(&mut self.rng, Wish::Any)));
+        Op::ListParts { slot: self.place_slot(), size: self.among(&[300, 400, 1000, 5000]), name, to }
+    }
+
+    /// Draws attribute bits, usually none.
+    pub(super) fn bits(&mut self) -> StatxFlags {
+        let (immutable, append) = (StatxFlags::IMMUTABLE, StatxFlags::APPEND);
+        let none = StatxFlags::empty();
+        self.among(&[none, none, none, immutable, append, immutable | append, StatxFlags::NODUMP])
+    }
+
+    /// Draws a list in the kernel's order, or one time in four none.
+    pub(super) fn list(&mut self) -> List {
+        if self.one_in(4) {
+            return List(Vec::new());
+        }
+        let users: Vec<AclTag> = UIDS.into_iter().filter(|_| self.one_in(3)).map(AclTag::User).collect();
+        let groups: Vec<AclTag> = [7, 1000, 1001, 1002].into_iter().filter(|_| self.one_in(4)).map(AclTag::NamedGroup).collect();
+        let needs_mask = !users.is_empty() || !groups.is_empty();
+        let mask = (needs_mask || self.one_in(4)).then_some(AclTag::Mask);
+        let tags =
+            [AclTag::Owner].into_iter().chain(users).chain([AclTag::Group]).chain(groups).chain(mask).chain([AclTag::Other]);
+        List(tags.map(|tag| AclEntry { tag, grants: if self.one_in(3) { Access::all() } else { self.access() } }).collect())
+    }
+
+    /// Draws how many bytes are read or written at once: seldom many.
+    fn length(&mut self) -> u64 {
+        let length = self.among(&[0, 1, 5, 100, 4096, 9000]);
+        match (self.one_in(12), self.files) {
+            (false, _) => length,
+            (true, Files::Any) => self.among(&[20_000, 70_000, (1 << 20) + 1, 3 << 20]),
+            (true, Files::Short) => 20_000,
         }
     }
 
@@ -88,7 +145,7 @@ impl Draw {
         match self.rng.u8(..40) {
             0..6 => Op::Mkdir { at: self.place(Wish::Directory), mode: self.mode() },
             6..9 => Op::Mknod { at: self.place(Wish::File), kind: self.kind(), mode: self.mode() },
-            9..13 => Op::Symlink { body: Body(paths::body(&mut self.rng)), at: self.place(Wish::Any) },
+            9..13 => Op::Symlink { body: Body(paths::body(&mut self.rng, &self.names)), at: self.place(Wish::Any) },
             13..20 => {
                 let flags: LinkFlags = self.flags(4);
                 let from = if flags.contains(LinkFlags::EMPTY_PATH) { self.place_or_start(true) } else { self.place(Wish::File) };
@@ -133,8 +190,11 @@ impl Draw {
     }
 
     fn size(&mut self) -> u64 {
-        let size =
-            if self.one_in(20) { self.among(&[i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX]) } else { self.among(&SIZES) };
+        let size = if self.one_in(20) {
+            self.among(&[1 << 62, i64::MAX as u64 - 1, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX])
+        } else {
+            self.among(&SIZES)
+        };
         let is_too_long = self.files == Files::Short && (LONG..=i64::MAX as u64).contains(&size);
         if is_too_long { SHORT } else { size }
     }
@@ -163,7 +223,7 @@ impl Draw {
             }
             5 => Op::Statx { at: self.place_or_start(empty), flags: flags - AtFlags::EACCESS, mask: self.statx_mask() },
             6..9 => {
-                let size = self.among(&[0, 1, 5, 4096]);
+                let size = self.among(&[0, 1, 5, 127, 128, 255, 256, 4095, 4096, 8192]);
                 let empty = self.one_in(6);
                 Op::Readlink { at: self.place_or_start(empty), size }
             }
@@ -172,7 +232,7 @@ impl Draw {
         }
     }
 
-    fn access(&mut self) -> Access {
+    pub(super) fn access(&mut self) -> Access {
         self.flags(2)
     }
 
@@ -191,7 +251,7 @@ impl Draw {
 
     fn data(&mut self) -> Op {
         let slot = self.file_slot();
-        let size = self.among(&[0, 1, 5, 100, 4096, 9000]);
+        let size = self.length();
         let byte = self.rng.u8(b'a'..=b'z');
         let offset = self.size();
         match self.rng.u8(..12) {
@@ -209,7 +269,7 @@ impl Draw {
     fn seek(&mut self, slot: Slot) -> Op {
         let whence = self.among(&[Whence::Start, Whence::Current, Whence::End]);
         let (far, farthest) = if self.files == Files::Short { (100, 7) } else { (1 << 33, i64::MAX) };
-        let by = self.among(&[0, 0, 1, -1, 100, 5000, -5000, farthest, i64::MIN, far]);
+        let by = self.among(&[0, 0, 1, -1, 100, 4096, -4096, 5000, -5000, farthest, i64::MIN, far]);
         Op::Seek { slot, whence, by }
     }
 }

@@ -2,6 +2,8 @@
 
 use fastrand::Rng;
 
+use super::names::Names;
+
 /// Bytes of the longest name.
 const LONGEST: usize = 255;
 
@@ -14,52 +16,44 @@ pub(super) enum Wish {
 }
 
 /// A path, of whatever kind.
-pub(super) fn path(rng: &mut Rng, wish: Wish) -> Vec<u8> {
+pub(super) fn path(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     match rng.u8(..100) {
         0 => Vec::new(),
         1 => b"/".repeat(rng.usize(1..4)),
-        2 => of_length(rng, wish),
-        _ => some(rng, wish),
+        2 => of_length(rng, names, wish),
+        _ => some(rng, names, wish),
     }
 }
 
 /// Names only, at most two, from the root.
-pub(super) fn plain(rng: &mut Rng, wish: Wish) -> Vec<u8> {
+pub(super) fn plain(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     let mut path = vec![b'/'];
     for _ in 0..rng.usize(0..2) {
-        path.extend_from_slice(&[few(rng, Wish::Directory), b'/']);
+        path.extend_from_slice(names.few(rng, Wish::Directory));
+        path.push(b'/');
     }
-    path.push(few(rng, wish));
+    path.extend(names.one(rng, wish));
     path
 }
 
 /// What a link leads to: often a name beside it, so that links lead to links and in circles.
-pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
+pub(super) fn body(rng: &mut Rng, names: &Names) -> Vec<u8> {
     match rng.u8(..20) {
-        0..8 => vec![few(rng, Wish::Any)],
-        8..11 => [&[few(rng, Wish::Any)][..], b"/", &[few(rng, Wish::Any)]].concat(),
+        0..8 => names.one(rng, Wish::Any),
+        8..11 => [names.few(rng, Wish::Any), b"/", names.few(rng, Wish::Any)].concat(),
         11 => b".".to_vec(),
         12 => b"..".to_vec(),
         // Every look at such a link doubles the links that follow.
-        13 => [&[few(rng, Wish::Any)][..], b"/../", &[few(rng, Wish::Any)]].concat(),
+        13 => [names.few(rng, Wish::Any), b"/../", names.few(rng, Wish::Any)].concat(),
         14 => b"x".repeat(rng.usize(120..140)),
         15 => b"x/".repeat(2047 + rng.usize(..2)),
-        _ => path(rng, Wish::Any),
+        _ => path(rng, names, Wish::Any),
     }
 }
 
-fn few(rng: &mut Rng, wish: Wish) -> u8 {
-    let from = if rng.u8(..6) == 0 { Wish::Any } else { wish };
-    match from {
-        Wish::Directory => b'a' + rng.u8(..2),
-        Wish::File => b'c' + rng.u8(..3),
-        Wish::Any => b'a' + rng.u8(..5),
-    }
-}
-
-fn some(rng: &mut Rng, wish: Wish) -> Vec<u8> {
-    let mut path = Vec::new();
-    if rng.u8(..4) == 0 {
+fn some(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
+    let mut path = names.way_down(rng);
+    if path.is_empty() && rng.u8(..4) == 0 {
         slashes(rng, &mut path);
     }
     let components = 1 + [0, 0, 0, 0, 1, 1, 1, 1, 2, 4][rng.usize(..10)];
@@ -68,7 +62,7 @@ fn some(rng: &mut Rng, wish: Wish) -> Vec<u8> {
             slashes(rng, &mut path);
         }
         let is_last = index + 1 == components;
-        component(rng, is_last, if is_last { wish } else { Wish::Directory }, &mut path);
+        component(rng, names, is_last, if is_last { wish } else { Wish::Directory }, &mut path);
     }
     if rng.u8(..10) == 0 {
         slashes(rng, &mut path);
@@ -81,7 +75,7 @@ fn slashes(rng: &mut Rng, path: &mut Vec<u8>) {
     path.resize(path.len() + count, b'/');
 }
 
-fn component(rng: &mut Rng, is_last: bool, wish: Wish, path: &mut Vec<u8>) {
+fn component(rng: &mut Rng, names: &Names, is_last: bool, wish: Wish, path: &mut Vec<u8>) {
     let dots = if is_last { 6 } else { 14 };
     match rng.u8(..100) {
         chance if chance < dots / 2 => path.push(b'.'),
@@ -91,13 +85,13 @@ fn component(rng: &mut Rng, is_last: bool, wish: Wish, path: &mut Vec<u8>) {
         94 => path.extend_from_slice([&b"l38"[..], b"l39", b"l40", b"l41"][rng.usize(..4)]),
         98 => path.extend_from_slice(b"..."),
         99 => path.extend_from_slice(b"\xff\n\x01"),
-        _ => path.push(few(rng, wish)),
+        _ => path.extend(names.one(rng, wish)),
     }
 }
 
 /// A path about as long as one may be: nothing but `./` before something.
-fn of_length(rng: &mut Rng, wish: Wish) -> Vec<u8> {
-    let end = some(rng, wish);
+fn of_length(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
+    let end = some(rng, names, wish);
     let length = 4093 + rng.usize(..6);
     let mut path = b"./".repeat(length.saturating_sub(end.len()) / 2);
     if (path.len() + end.len()) < length {

@@ -29,8 +29,13 @@ pub(crate) const OPS: u64 = 4;
 pub(crate) fn round(seed: u64, threads: usize) -> Round {
     let mut draw = Draw(Rng::with_seed(seed));
     // What is not cached is found first and asked for its attributes afterwards, as in Linux: if it is moved and changed between, that has no order.
-    let settings =
-        super::settings(&mut draw.0) - Settings::OBSERVE - Settings::SMALL_BUDGET - Settings::FORGETFUL - Settings::WATCH;
+    let settings = super::settings(&mut draw.0, &super::Names::short())
+        - Settings::OBSERVE
+        - Settings::SMALL_BUDGET
+        - Settings::FORGETFUL
+        - Settings::WATCH
+        - Settings::FEW_NODES
+        - Settings::FEW_PAGES;
     let file = Op::Mknod { at: place("/f"), kind: Kind::File, mode: Mode(0o666) };
     let mut setup = vec![draw.directory("/a"), draw.directory("/b"), Step { actor: cast::ROOT, op: file }];
     setup.extend((0..6).map(|_| Step { actor: cast::ROOT, op: draw.layout() }));

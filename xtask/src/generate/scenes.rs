@@ -46,7 +46,7 @@ impl Draw {
 
     /// Goes to a link at the end, in the middle, before a slash, and dangling.
     fn links(&mut self, actor: Actor) -> Vec<Step> {
-        let body = if self.one_in(2) { paths::plain(&mut self.rng, Wish::Any) } else { b"p".to_vec() };
+        let body = if self.one_in(2) { paths::plain(&mut self.rng, &self.names, Wish::Any) } else { b"p".to_vec() };
         let make = if self.one_in(2) {
             Op::Mkdir { at: place("/q/"), mode: self.mode() }
         } else {

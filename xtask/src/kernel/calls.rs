@@ -8,8 +8,9 @@ use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFla
 use rustix::fs::{self, Gid, Mode, OFlags, RawMode, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io;
 
-use super::{Descriptor, Stage};
+use super::{Descriptor, Stage, administer};
 use crate::cast::{Actor, sets_to_look};
+use crate::composite::all_parts;
 use crate::op::Op;
 use crate::outcome::{self, Answer, Node, directory_of};
 use crate::program::Settings;
@@ -50,6 +51,10 @@ impl Stage<'_> {
                 self.slots[usize::from(slot.0)] = None;
                 return Ok(Answer::Done);
             }
+            Op::Fill { .. } | Op::Dig { .. } => {
+                return all_parts(&op.parts().unwrap_or_default(), |part| self.answer(actor, part));
+            }
+            Op::ListParts { slot, size, name, to } => return self.list_parts(actor, *slot, *size, [name, to]),
             _ => {}
         }
         let at = |place: &Place| self.at(place.at);
@@ -100,6 +105,9 @@ impl Stage<'_> {
                 let old = rustix::process::umask(Mode::from_raw_mode(mask.0.into()));
                 Ok(Answer::Number(old.as_raw_mode().into()))
             }
+            Op::SetAcl { at: of, list, flags } => administer::set_acl(at(of), &of.path.0, &list.0, *flags).map(done),
+            Op::SetFlags { at: of, set, flags } => administer::set_flags(at(of), &of.path.0, *set, *flags).map(done),
+            Op::TryOpen { at: of, flags, mode } => administer::try_open(at(of), &of.path.0, *flags, mode.0).map(Answer::Node),
             Op::Statfs { path } => fs::statfs(&path.0).map(|found| Answer::Number(found.f_namelen as u64)),
             _ => self.data(op),
         }
@@ -110,6 +118,7 @@ impl Stage<'_> {
         match *op {
             Op::Read { slot, size } => read(size, |buffer| io::read(self.fd(slot), buffer)),
             Op::ReadAt { slot, size, offset } => read(size, |buffer| io::pread(self.fd(slot), buffer, offset)),
+            Op::TryReadAt { slot, size, offset } => read(size, |buffer| administer::try_read_at(self.fd(slot), buffer, offset)),
             Op::Write { slot, byte, size } => io::write(self.fd(slot), &vec![byte; size as usize]).map(number),
             Op::WriteAt { slot, byte, size, offset } => io::pwrite(self.fd(slot), &vec![byte; size as usize], offset).map(number),
             Op::Seek { slot, whence, by } => {
@@ -211,7 +220,7 @@ fn time_of(time: fs::StatxTimestamp) -> Time {
 }
 
 /// Pipes are opened without waiting for the other end.
-fn open_flags(flags: OpenFlags) -> OFlags {
+pub(super) fn open_flags(flags: OpenFlags) -> OFlags {
     let pairs = [
         (OpenFlags::CREATE, OFlags::CREATE),
         (OpenFlags::EXCLUSIVE, OFlags::EXCL),
@@ -266,11 +275,11 @@ fn mknod(at: BorrowedFd<'_>, path: &[u8], kind: Kind, mode: u16) -> io::Result<(
     fs::mknodat(at, path, kind, mode, fs::makedev(device.major, device.minor))
 }
 
-fn c_path(path: &[u8]) -> io::Result<CString> {
+pub(super) fn c_path(path: &[u8]) -> io::Result<CString> {
     CString::new(path).map_err(|_| io::Errno::INVAL)
 }
 
-fn answered(result: libc::c_long) -> io::Result<()> {
+pub(super) fn answered(result: libc::c_long) -> io::Result<()> {
     if result == -1 {
         let error = std::io::Error::last_os_error();
         return Err(io::Errno::from_io_error(&error).unwrap_or(io::Errno::IO));

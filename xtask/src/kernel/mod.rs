@@ -3,10 +3,11 @@
 //! A thread has credentials, root, working directory and umask of its own. Threads pass the stage on, so that steps happen one after the
 //! other; each holds it for as long as the steps are its own. Descriptors belong to all.
 //!
-//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`]: one
-//!   operation as a system call; [`tree`]: the tree looked at and swept away; [`clock`]: in which
-//!   step something was written; [`watch`]: all there is, after a step.
+//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`] and
+//!   [`administer`]: one operation as a system call; [`tree`]: the tree looked at and swept away;
+//!   [`clock`]: in which step something was written; [`watch`]: all there is, after a step.
 
+mod administer;
 mod calls;
 mod clock;
 mod place;
@@ -66,6 +67,7 @@ impl Interpreter for Kernel {
             self.set = Some(program.settings);
         }
         tree::sweep(&self.root).context("empty the tmpfs")?;
+        place::set_limits(program.settings.limits()).context("set the limits of the tmpfs")?;
         self.clock.begin().context("read the clock")?;
         let mut outcomes = Vec::with_capacity(program.steps.len());
         let mut mounted = MountFlags::empty();
@@ -179,6 +181,7 @@ impl Stage<'_> {
             return Outcome::not_carried_out();
         }
         let answer = self.answer(*actor, op).unwrap_or_else(|errno| Answer::Failed(calls::errno(errno)));
+        let answer = op.settled(answer);
         let seen = if settings.contains(Settings::OBSERVE) { self.seen(*actor, op, settings) } else { Vec::new() };
         let watched = self.watch(*actor, settings).expect("what is there can be looked at");
         Outcome { answer, seen, watched }

@@ -70,13 +70,37 @@ pub(super) fn enter() -> Result<OwnedFd> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.context("enter a mount namespace")?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("keep mounts to ourselves")?;
     let point = env::temp_dir();
-    mount("pathwalk", &point, "tmpfs", MountFlags::NOATIME, c"mode=755").context("mount a tmpfs")?;
+    // With limits from the beginning: one without gets none later.
+    mount("pathwalk", &point, "tmpfs", MountFlags::NOATIME, c"mode=755,nr_inodes=1048576,size=1073741824")
+        .context("mount a tmpfs")?;
     rustix::process::chdir(&point)?;
     // The old root comes to lie on the new one, and is taken away.
     rustix::process::pivot_root(".", ".").context("make the tmpfs the root")?;
     unmount(".", UnmountFlags::DETACH).context("leave the old root")?;
     rustix::process::chdir("/")?;
     openat(CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).context("open the tmpfs")
+}
+
+/// Waits for threads that ended, which hold their places for a moment longer.
+fn only_the_root_is_left() {
+    for _ in 0..TRIES {
+        match rustix::fs::statfs("/") {
+            Ok(found) if found.f_files - found.f_ffree > 1 => std::thread::sleep(Duration::from_micros(100)),
+            _ => return,
+        }
+    }
+}
+
+/// How often is looked whether they have gone: for a second.
+const TRIES: u32 = 10_000;
+
+/// Sets how many nodes there may be, and pages: plenty where there is no limit.
+pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result<()> {
+    if nodes.is_some() || pages.is_some() {
+        only_the_root_is_left();
+    }
+    let (nodes, bytes) = (nodes.unwrap_or(1 << 20), pages.unwrap_or(1 << 18) << 12);
+    mount_remount("/", MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
 }
 
 /// Sets the switches of the mount, not of the file system on it. Reading moves no time under any.

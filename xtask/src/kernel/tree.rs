@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use pathwalk::{AtFlags, FileType};
+use pathwalk::{AtFlags, FileType, StatxFlags};
 use rustix::fs::{self, Gid, Mode, OFlags, RawDir, Uid};
 use rustix::io;
 
+use super::administer::{reset, set_open_flags};
 use super::calls::look as attributes;
 use crate::outcome::{Contents, END, Leaf};
 
@@ -17,6 +18,20 @@ pub(super) struct Entry {
     pub(super) ino: u64,
 }
 
+/// Returns the type of an entry.
+pub(super) fn file_type(kind: fs::FileType) -> io::Result<FileType> {
+    Ok(match kind {
+        fs::FileType::RegularFile => FileType::Regular,
+        fs::FileType::Directory => FileType::Directory,
+        fs::FileType::Symlink => FileType::Symlink,
+        fs::FileType::Fifo => FileType::Fifo,
+        fs::FileType::Socket => FileType::Socket,
+        fs::FileType::CharacterDevice => FileType::CharDevice,
+        fs::FileType::BlockDevice => FileType::BlockDevice,
+        fs::FileType::Unknown => return Err(io::Errno::IO),
+    })
+}
+
 /// From where the descriptor stands to the end.
 pub(super) fn entries(fd: BorrowedFd<'_>) -> io::Result<Vec<Entry>> {
     let mut buffer = Vec::with_capacity(8192);
@@ -24,16 +39,7 @@ pub(super) fn entries(fd: BorrowedFd<'_>) -> io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     while let Some(entry) = listing.next() {
         let entry = entry?;
-        let kind = match entry.file_type() {
-            fs::FileType::RegularFile => FileType::Regular,
-            fs::FileType::Directory => FileType::Directory,
-            fs::FileType::Symlink => FileType::Symlink,
-            fs::FileType::Fifo => FileType::Fifo,
-            fs::FileType::Socket => FileType::Socket,
-            fs::FileType::CharacterDevice => FileType::CharDevice,
-            fs::FileType::BlockDevice => FileType::BlockDevice,
-            fs::FileType::Unknown => return Err(io::Errno::IO),
-        };
+        let kind = file_type(entry.file_type())?;
         entries.push(Entry { name: entry.file_name().to_bytes().to_vec(), kind, ino: entry.ino() });
     }
     Ok(entries)
@@ -91,15 +97,30 @@ fn ends(file: &OwnedFd, size: u64) -> io::Result<Vec<u8>> {
     Ok(data)
 }
 
+/// Takes the bits away that keep a name and its node where they are.
+fn unlock(dir: &OwnedFd, name: &[u8], kind: FileType) -> io::Result<()> {
+    set_open_flags(dir, StatxFlags::empty())?;
+    if matches!(kind, FileType::Regular | FileType::Directory) {
+        set_open_flags(&open(dir, name)?, StatxFlags::empty())?;
+    }
+    Ok(())
+}
+
 /// Removes everything, and makes the root as it was.
 pub(super) fn sweep(root: &OwnedFd) -> io::Result<()> {
     let mut open_dirs = vec![(open(root, b".")?, Vec::new())];
     while let Some((dir, _)) = open_dirs.last() {
         let mut below = None;
         for Entry { name, kind, .. } in names(dir)? {
+            let flags = if kind == FileType::Directory { fs::AtFlags::REMOVEDIR } else { fs::AtFlags::empty() };
+            let mut removed = fs::unlinkat(dir, &name, flags);
+            if removed == Err(io::Errno::PERM) {
+                unlock(dir, &name, kind)?;
+                removed = fs::unlinkat(dir, &name, flags);
+            }
             if kind != FileType::Directory {
-                fs::unlinkat(dir, &name, fs::AtFlags::empty())?;
-            } else if fs::unlinkat(dir, &name, fs::AtFlags::REMOVEDIR).is_err() {
+                removed?;
+            } else if removed.is_err() {
                 below = Some((open(dir, &name)?, name));
                 break;
             }
@@ -114,6 +135,7 @@ pub(super) fn sweep(root: &OwnedFd) -> io::Result<()> {
             }
         }
     }
+    reset(&open(root, b".")?)?;
     fs::chownat(root, "", Some(Uid::ROOT), Some(Gid::ROOT), fs::AtFlags::EMPTY_PATH)?;
     fs::fchmod(open(root, b".")?, Mode::from_raw_mode(0o755))?;
     let now = fs::Timespec { tv_sec: 0, tv_nsec: fs::UTIME_NOW };

@@ -1,7 +1,11 @@
 //! From the language of programs to the model's, and back.
 
+use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime, StatxFlags};
-use pathwalk_model::{AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, OpenFlags as ModelOpenFlags, Stamp, Status};
+use pathwalk_model::{
+    Access, AclEntry as ModelEntry, AclTag as ModelTag, AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, NodeFlags,
+    OpenFlags as ModelOpenFlags, Stamp, Status,
+};
 
 use crate::outcome::{END, Leaf, Node};
 use crate::times::Time;
@@ -13,6 +17,38 @@ pub(super) fn at_flags(flags: AtFlags) -> ModelAtFlags {
 
 pub(super) fn link_flags(flags: LinkFlags) -> ModelAtFlags {
     ModelAtFlags::from_bits_retain(flags.bits() as i32)
+}
+
+/// Attribute bits, by their names on either side.
+const FLAGS: [(StatxFlags, NodeFlags); 3] = [
+    (StatxFlags::IMMUTABLE, NodeFlags::IMMUTABLE),
+    (StatxFlags::APPEND, NodeFlags::APPEND),
+    (StatxFlags::NODUMP, NodeFlags::NODUMP),
+];
+
+pub(super) fn node_flags(flags: StatxFlags) -> NodeFlags {
+    let set = FLAGS.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
+    set.fold(NodeFlags::empty(), NodeFlags::union)
+}
+
+fn told_flags(flags: NodeFlags) -> StatxFlags {
+    let set = FLAGS.iter().filter(|(_, theirs)| flags.contains(*theirs)).map(|(ours, _)| *ours);
+    set.fold(StatxFlags::empty(), StatxFlags::union)
+}
+
+pub(super) fn acl(list: &[AclEntry]) -> Vec<ModelEntry> {
+    let entry = |entry: &AclEntry| {
+        let tag = match entry.tag {
+            AclTag::Owner => ModelTag::Owner,
+            AclTag::User(uid) => ModelTag::User(uid),
+            AclTag::Group => ModelTag::Group,
+            AclTag::NamedGroup(gid) => ModelTag::NamedGroup(gid),
+            AclTag::Mask => ModelTag::Mask,
+            AclTag::Other => ModelTag::Other,
+        };
+        ModelEntry { tag, grants: Access::from_bits_retain(entry.grants.bits().into()) }
+    };
+    list.iter().map(entry).collect()
 }
 
 pub(super) fn open_flags(flags: OpenFlags) -> ModelOpenFlags {
@@ -93,7 +129,7 @@ pub(super) fn node(of: &Status) -> Node {
         mtime: time(of.modified),
         ctime: time(of.changed),
         btime: time(of.born),
-        flags: StatxFlags::empty(),
+        flags: told_flags(of.flags),
         flags_mask: StatxFlags::all(),
     }
 }
@@ -115,7 +151,7 @@ pub(super) fn leaf(entry: DumpEntry) -> (Vec<u8>, Leaf) {
         mtime: time(entry.modified),
         ctime: time(entry.changed),
         btime: time(entry.born),
-        flags: StatxFlags::empty(),
+        flags: told_flags(entry.flags),
         flags_mask: StatxFlags::all(),
     };
     let mut content = entry.contents;

@@ -1,7 +1,5 @@
 //! Access control lists of nodes: kept in step with the mode, as `acl(5)` has it, and asked.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use pathwalk::permission::{Acl, AclEntry, AclTag, Subject, generic};
 use pathwalk::{Access, AclState, Attributes, Errno, FileType, NodeKey};
 
@@ -21,7 +19,7 @@ impl Store {
 
     /// Whether a node has a list, or is said to.
     pub(crate) fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
-        let listed = self.inode(node)?.slot.record.listed.load(Relaxed);
+        let listed = self.inode(node)?.slot.record.is_listed();
         let present = listed || self.options.acl == AclState::Present;
         Ok(if present { AclState::Present } else { AclState::Absent })
     }
@@ -37,7 +35,7 @@ impl Store {
         self.ledger.resize(List::bytes(&locked.guarded.acl), List::bytes(&list));
         locked.change(|record| {
             record.set_mode(mode_of(entries, record.mode()));
-            record.listed.store(list.is_some(), Relaxed);
+            record.set_listed(list.is_some());
             record.touch_ctime(self.now());
         });
         locked.guarded.acl = list;

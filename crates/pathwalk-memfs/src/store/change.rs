@@ -24,18 +24,21 @@ impl Store {
         }
         let now = self.now();
         let inode = self.insert(new, dir.dir.ino, FirstName::Given, now)?;
+        inode.slot.record.inherit(&dir.dir.slot.record);
         dir.add(&name, inode, &self.ledger);
         dir.changed(directories, now);
         Ok(Held { store: self, inode })
     }
 
     /// Makes a regular file without a name; `link` may give it one. `ENOSPC`; `EINVAL` for anything else than a file.
-    pub(crate) fn create_unnamed(&self, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
+    pub(crate) fn create_unnamed(&self, dir: NodeKey, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         if new.kind != NewKind::Regular {
             return Err(Errno::EINVAL);
         }
         check_new(new)?;
+        let dir = self.inode(dir)?;
         let inode = self.insert(new, Ino::NONE, FirstName::ToCome, self.now())?;
+        inode.slot.record.inherit(&dir.slot.record);
         Ok(Held { store: self, inode })
     }
 
@@ -47,7 +50,8 @@ impl Store {
         made.inspect_err(|_| self.space.give_node(pages))
     }
 
-    /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its last one, `EMLINK`.
+    /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its
+    /// last one, `EMLINK`, `ENOSPC`.
     pub(crate) fn link(&self, node: NodeKey, dir: NodeKey, name: Name<'_>) -> Result<Held<'_>, Errno> {
         let inode = self.inode(node)?;
         let mut dir = self.inode(dir)?.lock_names()?;
@@ -56,7 +60,15 @@ impl Store {
         if inode.is_directory() {
             return Err(Errno::EPERM);
         }
-        inode.slot.life.link(inode.first_name(), self.options.max_links)?;
+        let first_name = inode.first_name();
+        if first_name == FirstName::Given {
+            self.space.nodes.take_if_limited()?;
+        }
+        inode.slot.life.link(first_name, self.options.max_links).inspect_err(|_| {
+            if first_name == FirstName::Given {
+                self.space.nodes.give_if_limited();
+            }
+        })?;
         // The name that keeps this true can only be taken under the lock that is held.
         inode.set_parent(dir.dir.ino);
         let now = self.now();

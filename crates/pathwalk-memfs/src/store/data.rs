@@ -7,12 +7,13 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
-use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, WriteAt, Written};
+use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written};
 
 use super::Store;
 use super::inode::SIZE_MAX;
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
+use super::record::KEPT_FLAGS;
 
 /// `f_type` of tmpfs, whose ways this file system has.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -118,6 +119,20 @@ impl Store {
             record.extent.store(pages, Relaxed);
         });
         Ok(self.attributes_of(inode))
+    }
+
+    /// Sets the attribute bits of a file or directory: `EOPNOTSUPP` for bits that are not kept, and
+    /// for what is neither.
+    pub(crate) fn set_flags(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
+        let inode = self.inode(node)?;
+        if !KEPT_FLAGS.contains(flags) || !matches!(inode.kind(), FileType::Regular | FileType::Directory) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        inode.lock().change(|record| {
+            record.set_flags(flags);
+            record.touch_ctime(self.now());
+        });
+        Ok(())
     }
 
     /// Lets go of a file's pages at and behind `size`; returns how many are left.

@@ -191,9 +191,9 @@ impl Slot {
 
     /// Takes the content and the list of a node that is being freed.
     pub(super) fn empty(&self, ledger: &Ledger) {
-        if self.record.filled.load(Relaxed) || self.record.listed.load(Relaxed) {
+        if self.record.filled.load(Relaxed) || self.record.is_listed() {
             self.record.filled.store(false, Relaxed);
-            self.record.listed.store(false, Relaxed);
+            self.record.set_listed(false);
             let gone = std::mem::take(&mut *self.guarded.write());
             ledger.credit(gone.content.bytes() + List::bytes(&gone.acl));
         }

@@ -20,7 +20,10 @@ const NAME: u64 = 1 << 32;
 /// What is left when something was taken away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
+    /// Holds, or names that were not asked about.
     Something,
+    /// Another name than the one that was taken away.
+    Names,
     /// Nobody can ask about the node any more: free it.
     Nothing,
 }
@@ -90,7 +93,11 @@ impl Life {
     pub(crate) fn unlink(&self) -> Left {
         let before = self.0.fetch_sub(NAME, AcqRel);
         debug_assert!(before >= NAME, "a name led to a node that counted none");
-        if before == NAME { Left::Nothing } else { Left::Something }
+        match before {
+            NAME => Left::Nothing,
+            _ if before >> 32 > 1 => Left::Names,
+            _ => Left::Something,
+        }
     }
 }
 

@@ -226,10 +226,13 @@ impl Store {
         Ok(())
     }
 
-    /// Frees a node whose last name and last hold are gone.
+    /// Gives back the room of a name that was taken away beside others, or frees a node whose last
+    /// name and last hold are gone.
     fn free_if(&self, left: Left, inode: Inode<'_>) {
-        if left == Left::Something {
-            return;
+        match left {
+            Left::Nothing => {}
+            Left::Something => return,
+            Left::Names => return self.space.nodes.give_if_limited(),
         }
         let pages = inode.slot.record.pages_of(inode.kind());
         if inode.slot.record.is(FileType::Regular) {

@@ -9,9 +9,9 @@
 //! the even count's Release with the first look's Acquire. What lies in between is relaxed.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, AtomicU32, AtomicU64, fence};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
-use pathwalk::{AclState, Attributes, Device, FileType, NewKind, NewNode, SetAttributes, Timestamp};
+use pathwalk::{AclState, Attributes, Device, FileType, NewKind, NewNode, SetAttributes, StatxFlags, Timestamp};
 
 use super::pages::PAGE;
 
@@ -24,6 +24,14 @@ const ENTRY_SIZE: u64 = 20;
 /// The longest link body that tmpfs keeps without a page.
 const SHORT_BODY: usize = 127;
 
+/// The attribute bits that are kept: those of tmpfs.
+pub(crate) const KEPT_FLAGS: StatxFlags = StatxFlags::IMMUTABLE.union(StatxFlags::APPEND).union(StatxFlags::NODUMP);
+
+/// The mark of a node that has an access control list: the bit of no attribute that is kept.
+const LISTED: u8 = 1;
+
+const _: () = assert!(KEPT_FLAGS.bits() <= u8::MAX as u16 && KEPT_FLAGS.bits() & LISTED as u16 == 0);
+
 /// In the order in which it is looked at: see [`Slot`](super::inode::Slot).
 #[derive(Default)]
 #[repr(C)]
@@ -32,8 +40,9 @@ pub(crate) struct Record {
     count: AtomicU32,
     /// `st_mode`. The type is the same for as long as a node is in the slot.
     mode: AtomicU16,
-    /// Whether the node has an access control list.
-    pub(super) listed: AtomicBool,
+    /// Attribute bits that were set, and [`LISTED`] if the node has an access control list. Stored
+    /// with the node's lock held.
+    marks: AtomicU8,
     /// Whether there is content, so that a node that never got any is made and freed without its lock. Set by whoever puts it there, and
     /// cleared by whoever frees the node, which nobody can ask about by then.
     pub(super) filled: AtomicBool,
@@ -64,6 +73,7 @@ impl Record {
         };
         self.change(|| {
             self.mode.store(new.kind.file_type().mode_bits() | new.mode & 0o7777, Relaxed);
+            self.marks.store(0, Relaxed);
             self.uid.store(new.uid, Relaxed);
             self.gid.store(new.gid, Relaxed);
             self.size.store(size, Relaxed);
@@ -91,6 +101,35 @@ impl Record {
 
     pub(super) fn set_mode(&self, mode: u16) {
         self.mode.store(self.mode.load(Relaxed) & !0o7777 | mode & 0o7777, Relaxed);
+    }
+
+    /// Whether the node has an access control list.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.marks.load(Relaxed) & LISTED != 0
+    }
+
+    pub(super) fn set_listed(&self, listed: bool) {
+        self.marks.store(self.flags().bits() as u8 | if listed { LISTED } else { 0 }, Relaxed);
+    }
+
+    /// The attribute bits.
+    pub(crate) fn flags(&self) -> StatxFlags {
+        StatxFlags::from_bits_truncate((self.marks.load(Relaxed) & !LISTED).into())
+    }
+
+    /// Takes over the bits that a new node has from its directory, as on a tmpfs. The caller is the
+    /// only one that has the node.
+    pub(super) fn inherit(&self, dir: &Record) {
+        let inherited = dir.flags() & StatxFlags::NODUMP;
+        if !inherited.is_empty() {
+            self.set_flags(inherited);
+        }
+    }
+
+    /// Sets those bits that are kept, and clears the others.
+    pub(super) fn set_flags(&self, flags: StatxFlags) {
+        let listed = self.marks.load(Relaxed) & LISTED;
+        self.marks.store((flags & KEPT_FLAGS).bits() as u8 | listed, Relaxed);
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -200,7 +239,9 @@ impl Record {
         into.mtime = Timestamp { seconds: self.mtime.load(Relaxed), nanoseconds: self.mtime_nanoseconds.load(Relaxed) };
         into.ctime = unpacked(self.ctime.load(Relaxed));
         into.btime = Some(unpacked(self.btime.load(Relaxed)));
-        into.acl = if self.listed.load(Relaxed) { AclState::Present } else { AclState::Absent };
+        into.flags = self.flags();
+        into.flags_mask = KEPT_FLAGS;
+        into.acl = if self.is_listed() { AclState::Present } else { AclState::Absent };
     }
 }
 

@@ -9,7 +9,7 @@ use pathwalk::Errno;
 /// What is used, and the limits.
 pub(crate) struct Space {
     pub(crate) pages: Quota,
-    /// Counted only if there is a limit: nobody else asks.
+    /// Each node, and each name but the first, as tmpfs counts. Counted only if there is a limit.
     pub(crate) nodes: Quota,
 }
 
@@ -58,11 +58,11 @@ impl Quota {
         self.used.fetch_update(Relaxed, Relaxed, fits).map(drop).map_err(|_| Errno::ENOSPC)
     }
 
-    fn take_if_limited(&self) -> Result<(), Errno> {
+    pub(crate) fn take_if_limited(&self) -> Result<(), Errno> {
         if self.limit.is_some() { self.take(1) } else { Ok(()) }
     }
 
-    fn give_if_limited(&self) {
+    pub(crate) fn give_if_limited(&self) {
         if self.limit.is_some() {
             self.give(1);
         }

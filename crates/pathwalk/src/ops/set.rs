@@ -157,6 +157,13 @@ impl Core {
         self.inodes.changing(self.dentries.inode(node))
     }
 
+    /// Refuses with `EPERM` to cut a file that may only grow, also through what was open before.
+    /// The caller has a pin on it.
+    pub(crate) fn not_append_only(&self, node: DentryId) -> Result<(), Errno> {
+        let of = self.known_snapshot(self.dentries.inode(node))?;
+        if of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
+    }
+
     /// Sets the size of a file that the caller has a pin on, and takes suid and sgid away where `who` may not keep them.
     pub(crate) fn resize(&self, node: DentryId, who: &Subject<'_>, size: u64, times: Times) -> Result<(), Errno> {
         let id = self.dentries.inode(node);

@@ -96,6 +96,7 @@ pub(super) const RULES: &[Rule] = &[
             && open_flags(m).contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE)
             && m.fails(Errno::EEXIST)
     }),
-    elsewhere("5", "CACHED", "pathwalk/tests/cached.rs, and the kernel table asks the caches alone"),
+    drawn("5", "CACHED opens what is cached", |m| m.is(&["tryopen"]) && m.succeeds()),
+    drawn("5", "CACHED with CREATE is EAGAIN", |m| m.is(&["tryopen"]) && m.fails(Errno::EAGAIN)),
     elsewhere("5", "BENEATH, IN_ROOT, NO_XDEV, NO_SYMLINKS, NO_MAGICLINKS", "there are no such flags yet"),
 ];

@@ -1,6 +1,6 @@
 //! Rules of permission: section 9.
 
-use pathwalk::{AtFlags, Capabilities, Errno, FileType, LinkFlags, MountFlags};
+use pathwalk::{AtFlags, Capabilities, Errno, FileType, LinkFlags, MountFlags, StatxFlags};
 
 use super::{Rule, at_flags, drawn, elsewhere};
 use crate::cast::ROOT;
@@ -46,7 +46,12 @@ pub(super) const RULES: &[Rule] = &[
             && m.actor() == ROOT
             && m.named().is_some_and(|node| node.kind == FileType::Regular && node.mode & 0o111 != 0)
     }),
-    elsewhere("9", "immutable and append-only is EPERM", "pathwalk-tests/tests/kernel_table/"),
+    drawn("9", "what is immutable is EPERM", |m| {
+        m.fails(Errno::EPERM) && m.named().is_some_and(|node| node.flags.contains(StatxFlags::IMMUTABLE))
+    }),
+    drawn("9", "what is append-only is EPERM", |m| {
+        m.fails(Errno::EPERM) && m.named().is_some_and(|node| node.flags.contains(StatxFlags::APPEND))
+    }),
     drawn("9", "the owner's bits are final", |m| {
         asks_as_itself(m)
             && m.fails(Errno::EACCES)
@@ -72,7 +77,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     drawn("9", "the file system's own hook", |m| m.settings.contains(Settings::OWN_RULE) && m.fails(Errno::EACCES)),
     drawn("9", "a list is not asked for yet", |m| m.settings.contains(Settings::ACL_UNKNOWN) && m.fails(Errno::EACCES)),
-    elsewhere("9", "a list of entries", "pathwalk-tests/tests/kernel_table/, acl_of_own_rule.rs"),
+    drawn("9", "a list of entries is given", |m| m.is(&["setacl"]) && m.succeeds()),
     drawn("9", "a sticky directory is EPERM", |m| {
         m.is(&["unlink", "rmdir", "rename"]) && m.fails(Errno::EPERM) && m.directory().is_some_and(|dir| dir.mode & 0o1000 != 0)
     }),

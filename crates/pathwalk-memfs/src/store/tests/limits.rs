@@ -105,10 +105,10 @@ fn tree(fs: &MemFs) -> BTreeMap<Vec<u8>, Attributes> {
     names.map(|name| (name.clone(), fs.stat(&name).unwrap())).collect()
 }
 
-/// Pages and nodes, counted one by one.
-fn count(tree: &BTreeMap<Vec<u8>, Attributes>) -> (u64, u64) {
+/// Pages, nodes and names, counted one by one.
+fn count(tree: &BTreeMap<Vec<u8>, Attributes>) -> (u64, u64, u64) {
     let nodes: BTreeMap<_, _> = tree.values().map(|found| (found.ino, found.blocks / 8)).collect();
-    (nodes.values().sum(), nodes.len() as u64)
+    (nodes.values().sum(), nodes.len() as u64, tree.len() as u64)
 }
 
 proptest! {
@@ -121,16 +121,20 @@ proptest! {
             let memory = fs.memory();
             let done = run(&fs, op);
             let after = tree(&fs);
-            let (pages, nodes) = count(&after);
-            assert!(pages <= PAGES && nodes <= NODES);
+            let (pages, nodes, names) = count(&after);
+            assert!(pages <= PAGES && names <= NODES);
             assert_eq!((fs.usage().pages, fs.usage().nodes), (pages, nodes), "{op:?}: {done:?}");
             let free = fs.statfs().unwrap();
-            assert_eq!((free.blocks_free, free.files_free), (PAGES - pages, NODES - nodes), "{op:?}: {done:?}");
+            assert_eq!((free.blocks_free, free.files_free), (PAGES - pages, NODES - names), "{op:?}: {done:?}");
             match (op, done) {
                 // Some of it may have been written.
                 (Op::Write(..), Err(Errno::ENOSPC)) => assert_eq!(pages, PAGES),
                 (Op::Create(_, kind), Err(Errno::ENOSPC)) => {
-                    assert!(nodes == NODES || (*kind == 3 && pages == PAGES));
+                    assert!(names == NODES || (*kind == 3 && pages == PAGES));
+                    assert_eq!((&after, fs.memory()), (&before, memory));
+                }
+                (Op::Link(..), Err(Errno::ENOSPC)) => {
+                    assert_eq!(names, NODES);
                     assert_eq!((&after, fs.memory()), (&before, memory));
                 }
                 (op, Err(errno)) => {
@@ -154,9 +158,26 @@ fn held_nodes_count() {
     let made = fs.0.create(key(&fs, "/"), name("f"), &new(NewKind::Regular)).unwrap().into_node();
     fs.unlink("f").unwrap();
     assert_eq!(errno(fs.file("g", 0o644)), Errno::ENOSPC);
-    assert_eq!(fs.0.create_unnamed(&new(NewKind::Regular)).err(), Some(Errno::ENOSPC));
+    assert_eq!(fs.0.create_unnamed(fs.0.root().unwrap().key(), &new(NewKind::Regular)).err(), Some(Errno::ENOSPC));
     fs.forget(made.key);
     fs.file("g", 0o644).unwrap();
+}
+
+#[test]
+fn each_name_but_the_first_counts() {
+    let fs = MemFs::with(Options::default().max_nodes(3));
+    fs.file("f", 0o644).unwrap();
+    fs.link("f", "g").unwrap();
+    assert_eq!(errno(fs.link("f", "h")), Errno::ENOSPC);
+    assert_eq!(errno(fs.file("h", 0o644)), Errno::ENOSPC);
+    fs.unlink("f").unwrap();
+    let unnamed = fs.0.create_unnamed(fs.0.root().unwrap().key(), &new(NewKind::Regular)).unwrap();
+    let named =
+        fs.0.link(unnamed.key(), key(&fs, "/"), name("h")).expect("the first name of what was made without one takes no room");
+    assert_eq!(errno(fs.link("h", "f")), Errno::ENOSPC);
+    fs.rename("g", "h").unwrap();
+    drop((unnamed, named));
+    assert_eq!(fs.statfs().unwrap().files_free, 1);
 }
 
 /// A file of one page behind a hole, where nothing finds room.

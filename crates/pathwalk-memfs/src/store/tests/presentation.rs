@@ -1,7 +1,7 @@
 //! What nodes say of themselves: options, attributes, ACLs, times.
 
 use pathwalk::permission::{AclEntry, AclTag, Credentials};
-use pathwalk::{Access, AclState, Errno, FileSystem, Freshness, Node, PermissionRule, SetAttributes, Timestamp};
+use pathwalk::{Access, AclState, Errno, FileSystem, Freshness, Node, PermissionRule, SetAttributes, StatxFlags, Timestamp};
 
 use super::{errno, key, name};
 use crate::{LinkBodies, LinkSizes, MemFs, Options};
@@ -153,4 +153,34 @@ fn calls_are_counted() {
     fs.mkdir("d", 0o755).unwrap();
     fs.stat("d").unwrap();
     assert_eq!(fs.calls().since(&before), calls, "paths are not counted");
+}
+
+#[test]
+fn attribute_bits_are_kept_beside_a_list() {
+    let fs = MemFs::new();
+    fs.file("f", 0o640).unwrap();
+    fs.mkdir("d", 0o755).unwrap();
+    fs.symlink("l", "f").unwrap();
+    let kept = StatxFlags::IMMUTABLE | StatxFlags::APPEND | StatxFlags::NODUMP;
+    let entries =
+        [AclEntry { tag: AclTag::User(11), grants: Access::READ }, AclEntry { tag: AclTag::Mask, grants: Access::READ }];
+    for (path, bits) in [("f", StatxFlags::IMMUTABLE), ("d", StatxFlags::APPEND), ("/", kept), ("f", StatxFlags::empty())] {
+        fs.set_flags(path, bits).unwrap();
+        let found = fs.stat(path).unwrap();
+        assert_eq!((found.flags, found.flags_mask, found.acl), (bits, kept, AclState::Absent), "{path}");
+        fs.set_acl_of(fs.key(path).unwrap(), &entries).unwrap();
+        assert_eq!((fs.stat(path).unwrap().flags, fs.stat(path).unwrap().acl), (bits, AclState::Present), "{path}");
+        fs.set_flags_of(fs.key(path).unwrap(), StatxFlags::NODUMP).unwrap();
+        fs.set_acl(path, &[]).unwrap();
+        assert_eq!((fs.stat(path).unwrap().flags, fs.stat(path).unwrap().acl), (StatxFlags::NODUMP, AclState::Absent), "{path}");
+    }
+    assert_eq!(errno(fs.set_flags("l", StatxFlags::IMMUTABLE)), Errno::EOPNOTSUPP);
+    assert_eq!(errno(fs.set_flags("f", StatxFlags::DAX)), Errno::EOPNOTSUPP);
+    // A slot that is used again has none of them.
+    fs.set_flags("f", kept).unwrap();
+    fs.set_acl("f", &entries).unwrap();
+    fs.unlink("f").unwrap();
+    fs.file("f", 0o640).unwrap();
+    let found = fs.stat("f").unwrap();
+    assert_eq!((found.flags, found.acl), (StatxFlags::empty(), AclState::Absent));
 }

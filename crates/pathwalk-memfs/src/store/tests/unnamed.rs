@@ -9,7 +9,7 @@ use crate::MemFs;
 fn one_gets_its_first_name() {
     let fs = MemFs::new();
     let root = key(&fs, "/");
-    let made = fs.0.create_unnamed(&new(NewKind::Regular)).unwrap().into_node();
+    let made = fs.0.create_unnamed(fs.0.root().unwrap().key(), &new(NewKind::Regular)).unwrap().into_node();
     assert_eq!((made.attributes.nlink, made.attributes.mode, fs.usage().unlinked), (0, 0o644, 1));
     assert!(fs.list("/").unwrap().is_empty());
     fs.open(made.key, OpenFor::WRITE).unwrap().write_at(b"abc", WriteAt::End).unwrap();
@@ -25,7 +25,7 @@ fn one_gets_its_first_name() {
 fn one_that_lost_its_first_name_gets_no_other() {
     let fs = MemFs::new();
     let root = key(&fs, "/");
-    let made = fs.0.create_unnamed(&new(NewKind::Regular)).unwrap();
+    let made = fs.0.create_unnamed(fs.0.root().unwrap().key(), &new(NewKind::Regular)).unwrap();
     drop(fs.0.link(made.key(), root, name("f")).unwrap());
     fs.unlink("f").unwrap();
     assert_eq!(fs.0.link(made.key(), root, name("g")).err(), Some(Errno::ENOENT));
@@ -35,7 +35,7 @@ fn one_that_lost_its_first_name_gets_no_other() {
 fn one_goes_when_it_is_forgotten() {
     let fs = MemFs::new();
     let empty = fs.usage();
-    let made = fs.0.create_unnamed(&new(NewKind::Regular)).unwrap().into_node();
+    let made = fs.0.create_unnamed(fs.0.root().unwrap().key(), &new(NewKind::Regular)).unwrap().into_node();
     let file = fs.open(made.key, OpenFor::WRITE).unwrap();
     file.write_at(&[1; 10_000], WriteAt::End).unwrap();
     fs.forget(made.key);
@@ -49,7 +49,7 @@ fn one_goes_when_it_is_forgotten() {
 fn only_files_are_made_so() {
     let fs = MemFs::new();
     for kind in [NewKind::Directory, NewKind::Fifo, NewKind::Symlink(b"x")] {
-        assert_eq!(fs.0.create_unnamed(&new(kind)).err(), Some(Errno::EINVAL));
+        assert_eq!(fs.0.create_unnamed(fs.0.root().unwrap().key(), &new(kind)).err(), Some(Errno::EINVAL));
     }
     assert_eq!(fs.usage().nodes, 1);
 }

@@ -1,0 +1,117 @@
+//! What names look like in a program: few and short mostly, some as long as names can be, some
+//! many.
+//!
+//! Most steps are about five names, so that they meet each other. All of a program's long names
+//! begin alike, so that only their ends tell them apart.
+
+use fastrand::Rng;
+
+use super::paths::Wish;
+use crate::composite::{dug, filled};
+use crate::op::Op;
+use crate::words::{Place, Text};
+
+/// Bytes of long names: about the sizes at which names are kept, compared and hashed in another
+/// way.
+const LENGTHS: [usize; 16] = [6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 100, 200, 254, 255];
+
+/// The names of a program.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    /// Those that most steps are about.
+    few: [Vec<u8>; 5],
+    /// Files in one directory.
+    many: Option<Many>,
+    /// Directories in each other.
+    deep: Option<Many>,
+}
+
+/// So many names of so many bytes.
+#[derive(Clone, Copy, Debug)]
+struct Many {
+    count: u64,
+    length: u64,
+}
+
+impl Names {
+    /// Returns names of one letter each.
+    pub(super) fn short() -> Names {
+        Names { few: std::array::from_fn(|index| vec![b'a' + index as u8]), many: None, deep: None }
+    }
+
+    /// Draws what the names of a program are.
+    pub(super) fn drawn(rng: &mut Rng) -> Names {
+        let mut names = Names::short();
+        match rng.u8(..100) {
+            0..74 => {}
+            74..90 => names.few = std::array::from_fn(|index| long(rng, index)),
+            90..95 => names.many = Some(Many { count: rng.u64(100..400), length: length(rng) as u64 }),
+            chance => {
+                let length = length(rng) as u64;
+                // To about the end of what a path can say.
+                let count = if rng.bool() { 4095 / (length + 1) + rng.u64(..2) } else { rng.u64(7..20) };
+                names.deep = Some(Many { count: count.min(300), length });
+                if chance == 99 {
+                    names.many = Some(Many { count: rng.u64(100..300), length });
+                }
+            }
+        }
+        names
+    }
+
+    /// Says whether they are short, and not many.
+    pub(super) fn are_few(&self) -> bool {
+        self.many.is_none() && self.deep.is_none() && self.few.iter().all(|name| name.len() < 40)
+    }
+
+    /// Returns what lays them out, if they are many.
+    pub(super) fn layout(&self) -> Vec<Op> {
+        let at = |path: &[u8]| Place { at: None, path: Text(path.to_vec()) };
+        let many = self.many.map(|many| Op::Fill { at: at(b"/"), count: many.count, length: many.length });
+        let deep = self.deep.map(|deep| Op::Dig { at: at(b"/"), count: deep.count, length: deep.length });
+        many.into_iter().chain(deep).collect()
+    }
+
+    /// Draws one of the few: `a` and `b` are for directories.
+    pub(super) fn few(&self, rng: &mut Rng, wish: Wish) -> &[u8] {
+        let from = if rng.u8(..6) == 0 { Wish::Any } else { wish };
+        &self.few[match from {
+            Wish::Directory => rng.usize(..2),
+            Wish::File => 2 + rng.usize(..3),
+            Wish::Any => rng.usize(..5),
+        }]
+    }
+
+    /// Draws one of the many or of the few.
+    pub(super) fn one(&self, rng: &mut Rng, wish: Wish) -> Vec<u8> {
+        match self.many {
+            Some(many) if wish != Wish::Directory && rng.u8(..3) == 0 => filled(rng.u64(..many.count + 3), many.length),
+            _ => self.few(rng, wish).to_vec(),
+        }
+    }
+
+    /// Draws the way to a place deep down, with a slash at its end; or nothing.
+    pub(super) fn way_down(&self, rng: &mut Rng) -> Vec<u8> {
+        match self.deep {
+            Some(deep) if rng.u8(..4) == 0 => {
+                let depth = if rng.bool() { deep.count } else { rng.u64(..deep.count + 1) };
+                let component = [&dug(deep.length)[..], b"/"].concat();
+                [b"/", &component.repeat(depth as usize)[..]].concat()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Draws how long a name is, in bytes.
+fn length(rng: &mut Rng) -> usize {
+    LENGTHS[rng.usize(..LENGTHS.len())]
+}
+
+/// Draws a long name for one of the few; in one of three cases the short one.
+fn long(rng: &mut Rng, index: usize) -> Vec<u8> {
+    let before = if rng.u8(..3) == 0 { 0 } else { length(rng) - 1 };
+    let mut name = vec![b'n'; before];
+    name.push(b'a' + index as u8);
+    name
+}
