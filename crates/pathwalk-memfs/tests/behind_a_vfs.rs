@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use pathwalk::{
     Access, AclState, At, AtFlags, Capabilities, Credentials, Errno, Freshness, OpenFlags, PermissionRule, RenameFlags, SetTime,
-    Timestamp, Vfs,
+    StatxFlags, Timestamp, Vfs,
 };
 use pathwalk_memfs::{Calls, LinkBodies, LinkSizes, MemFs, Options};
 
@@ -124,6 +124,23 @@ fn set_id_bits_go_by_the_rights_of_the_writer() -> Result<(), Box<dyn Error>> {
             }
             assert_eq!(context.stat(&path)?.mode, mode, "{path}: {:?}", index);
         }
+    }
+    Ok(())
+}
+
+/// New nodes have the bit from their directory, as on a tmpfs; the other bits are not passed on.
+#[test]
+fn nodump_is_inherited() -> Result<(), Box<dyn Error>> {
+    let fs = MemFs::new();
+    fs.mkdir("/d", 0o755)?;
+    fs.set_flags("/d", StatxFlags::NODUMP | StatxFlags::APPEND)?;
+    let vfs = Vfs::builder().budget(1 << 20).build(fs)?;
+    let context = vfs.context(Credentials::root());
+    context.mkdir(At::Cwd, "/d/below", 0o755)?;
+    context.symlink("x", At::Cwd, "/d/link")?;
+    let unnamed = context.open(At::Cwd, "/d/below", &(OpenFlags::TMPFILE | OpenFlags::WRITE).into())?;
+    for attributes in [context.stat("/d/below")?, context.lstat("/d/link")?, unnamed.handle().attributes()?] {
+        assert_eq!(attributes.flags, StatxFlags::NODUMP);
     }
     Ok(())
 }
