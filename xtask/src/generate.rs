@@ -42,7 +42,11 @@ const PROLOGUE: usize = 30;
 pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let mut rng = Rng::with_seed(seed);
     let names = Names::drawn(&mut rng);
-    let settings = settings(&mut rng, &names) | Kind::drawn(&mut rng).settings();
+    let mut settings = settings(&mut rng, &names) | Kind::drawn(&mut rng).settings();
+    if files == Files::Short {
+        // What is open and has no name holds the directory that it was in, but not in the model.
+        settings -= Settings::FEW_NODES;
+    }
     let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
     draw.cast();
     let prologue = steps.min(PROLOGUE);

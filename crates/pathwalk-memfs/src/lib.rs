@@ -37,8 +37,8 @@
 //!
 //! Access times are never moved by reading, as if mounted with `noatime`; the other times are those
 //! of the system's last clock tick, as the kernel's file systems have it, or of a clock that
-//! [`Options::clock`] gives. A write that finds no room moves no time. Nothing outlives the
-//! process: `sync` has nothing to do. What is removed goes back to the allocator, which may keep it
+//! [`Options::clock`] gives. Of the attribute bits it keeps three, and enforces none: the engine does.
+//! Access control lists are not inherited. Nothing outlives the process: `sync` has nothing to do. What is removed goes back to the allocator, which may keep it
 //! from the system, but for the slot of the node itself (128 bytes), which waits for the next;
 //! [`memory`](pathwalk::FileSystem::memory) counts what is in use, slots included.
 

@@ -2,6 +2,9 @@
 //!
 //! A write that finds no room has moved the times and taken suid and sgid bits away by then.
 //!
+//! What it does not do: a file that is open and has no name any more holds the directory that it was
+//! in on Linux, so that a removed one counts for longer.
+//!
 //! Source: `shmem_reserve_inode`, `shmem_link`, `shmem_inode_acct_blocks`, `shmem_symlink` of
 //! Linux.
 
