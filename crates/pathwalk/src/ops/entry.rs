@@ -9,7 +9,7 @@
 
 use crate::Errno;
 use crate::dcache::complete::Known;
-use crate::dcache::dentry::{DentryId, flags};
+use crate::dcache::dentry::{DentryId, InodeId, flags};
 use crate::fs_api::{Directory, Name};
 use crate::icache::iget::NotGiven;
 use crate::memory::dir_lock;
@@ -17,9 +17,14 @@ use crate::sync::MutexGuard;
 use crate::vfs::{Core, Pinned};
 use crate::walk::miss::Trust;
 
-/// How often a change begins anew. It takes somebody else each time who drops or moves the directory; or a file system that has it under two names,
-/// and a change of both.
-const TRIES: u32 = 8;
+/// How often a change begins anew because a directory that it met is cached elsewhere. It takes
+/// another thread each time, which drops or moves the directory.
+const TRIES: u32 = 1000;
+
+/// How often it begins anew because it met the same directory under another name than before. Of a
+/// change of two names, in a file system that has the directory under both, each name takes it from
+/// the other.
+const TRIES_OF_TWO_NAMES: u32 = 8;
 
 /// The entry of a name, present or negative, with its directory's lock.
 pub(super) struct Locked<'a, 'n> {
@@ -42,8 +47,8 @@ pub(super) struct LockedBoth<'a, 'n> {
 /// Why an entry cannot be had.
 enum NoEntry<'n> {
     Failed(Errno),
-    /// The name is that of a directory that is cached elsewhere.
-    Elsewhere(DentryId, Name<'n>),
+    /// The name is that of a directory, with this inode, that is cached elsewhere.
+    Elsewhere(DentryId, Name<'n>, InodeId),
 }
 
 impl From<Errno> for NoEntry<'_> {
@@ -53,17 +58,31 @@ impl From<Errno> for NoEntry<'_> {
 }
 
 impl Core {
-    /// Looks a name up for a change. `ENOENT` if the directory was removed; `ESTALE` if its directory is moved again and again.
+    /// Looks a name up for a change. `ENOENT` if the directory was removed; `ESTALE` if what has the
+    /// name is a directory that other threads move again and again.
     pub(super) fn lock_name<'n>(&self, dir: DentryId, name: &'n [u8]) -> Result<Locked<'_, 'n>, Errno> {
-        self.settled(|| {
-            let names = dir_lock::exclusive(self.dentries.lock(dir));
-            self.not_removed(dir)?;
-            let name = Name::new(name)?;
-            Ok(Locked { entry: self.entry_in(dir, name)?, name, names })
-        })
+        self.settled(|| self.try_lock_name(dir, name))
     }
 
-    /// The same of two, for a move. `ENOENT` if there is nothing to move.
+    /// As [`lock_name`](Self::lock_name), with what other threads do before each attempt; gives the
+    /// locks back.
+    #[cfg(test)]
+    pub(crate) fn lock_name_beside(&self, dir: DentryId, name: &[u8], others: impl Fn()) -> Result<(), Errno> {
+        self.settled(|| {
+            others();
+            self.try_lock_name(dir, name)
+        })
+        .map(drop)
+    }
+
+    fn try_lock_name<'n>(&self, dir: DentryId, name: &'n [u8]) -> Result<Locked<'_, 'n>, NoEntry<'n>> {
+        let names = dir_lock::exclusive(self.dentries.lock(dir));
+        self.not_removed(dir)?;
+        let name = Name::new(name)?;
+        Ok(Locked { entry: self.entry_in(dir, name)?, name, names })
+    }
+
+    /// As [`lock_name`](Self::lock_name) of two, for a move. `ENOENT` if there is nothing to move.
     pub(super) fn lock_names<'n>(
         &self,
         from: (DentryId, &'n [u8]),
@@ -85,14 +104,22 @@ impl Core {
         })
     }
 
-    /// What comes of `attempt` once no directory that it meets is cached elsewhere.
+    /// Returns what comes of `attempt` once no directory that it meets is cached elsewhere.
     fn settled<'n, T>(&self, attempt: impl Fn() -> Result<T, NoEntry<'n>>) -> Result<T, Errno> {
+        let (mut last, mut of_two_names) = (None, 0);
         for _ in 0..TRIES {
-            match attempt() {
+            let (dir, name, inode) = match attempt() {
                 Ok(locked) => return Ok(locked),
                 Err(NoEntry::Failed(errno)) => return Err(errno),
-                Err(NoEntry::Elsewhere(dir, name)) => drop(self.child(dir, name.bytes(), Trust::Cache)?),
+                Err(NoEntry::Elsewhere(dir, name, inode)) => (dir, name, inode),
+            };
+            drop(self.child(dir, name.bytes(), Trust::Cache)?);
+            let met = (inode.0, dir.0, name.bytes());
+            of_two_names += u32::from(last.is_some_and(|last: (u32, _, _)| last.0 == met.0 && last != met));
+            if of_two_names == TRIES_OF_TWO_NAMES {
+                break;
             }
+            last = Some(met);
         }
         Err(Errno::ESTALE)
     }
@@ -149,7 +176,7 @@ impl Core {
         };
         self.iget(entry.id(), &node, reserved, Some(asked)).map_err(|why| match why {
             NotGiven::Failed(errno) => NoEntry::Failed(errno),
-            NotGiven::AliasElsewhere(_) => NoEntry::Elsewhere(dir, name),
+            NotGiven::AliasElsewhere(inode) => NoEntry::Elsewhere(dir, name, inode.id()),
         })
     }
 }

@@ -5,7 +5,7 @@
 use std::cell::{Cell, RefCell};
 
 use super::fs::ROOT;
-use super::world::{FILE, Hash, World, part};
+use super::world::{DIRECTORY, FILE, Hash, World, part};
 use crate::dcache::dentry::flags;
 use crate::memory::reclaim::Short;
 use crate::vfs::Pinned;
@@ -87,5 +87,22 @@ fn an_absence_that_somebody_holds_stays_one() {
     drop((world.create(&root, "old").unwrap(), root));
     assert_ne!(core.dentries.word(held.id()) & flags::NEGATIVE, 0);
     drop(held);
+    world.end();
+}
+
+/// A directory is dropped before each attempt of a change that has to find it where its name is.
+#[test]
+fn a_directory_is_dropped_again_and_again() {
+    let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "d", DIRECTORY));
+    let (root, held) = (world.root(), world.handle("/d"));
+    let attempts = Cell::new(0);
+    let locked = world.vfs.core().lock_name_beside(world.vfs.core().root, b"d", || {
+        attempts.set(attempts.get() + 1);
+        if attempts.get() <= 20 {
+            world.vfs.invalidate(&root, part("d")).unwrap();
+        }
+    });
+    assert_eq!((locked, attempts.get()), (Ok(()), 21));
+    drop((root, held));
     world.end();
 }
