@@ -2,22 +2,22 @@
 //! [`Context`](pathwalk::Context) for each process, asked through a face.
 
 mod administer;
+mod convert;
+mod data;
 pub(crate) mod face;
 mod forget;
 mod late;
 mod tree;
 mod watch;
 
-use std::collections::BTreeMap;
-use std::io::SeekFrom;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
 use pathwalk::{
-    AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Errno, File, Freshness, Handle, MountFlags, NewKind,
-    OpenHow, PermissionRule, Resolve, SyncWhat, Vfs,
+    AclState, At, AtFlags, Capabilities, Context, Credentials, Errno, Freshness, Handle, MountFlags, OpenHow, PermissionRule,
+    Resolve, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -26,8 +26,10 @@ use crate::composite::all_parts;
 use crate::op::Op;
 use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcript, directory_of};
 use crate::program::{Act, Program, Settings, Step};
-use crate::times::{Time, tick};
-use crate::words::{Kind, Owner, Place, SLOTS, Slot, Whence};
+use crate::times::tick;
+use crate::words::{Owner, Place};
+use convert::{new_kind, node};
+use data::{Descriptor, Descriptors, data};
 use face::{Company, Face};
 use late::Late;
 
@@ -157,34 +159,6 @@ impl Process {
     fn moved(&mut self, moved: Result<(), Errno>) -> Result<Answer, Errno> {
         self.looking = self.face.context().clone().with_credentials(self.all_seeing.clone());
         moved.map(|()| Answer::Done)
-    }
-}
-
-#[derive(Clone)]
-struct Descriptor {
-    file: Arc<File>,
-    opener: Actor,
-}
-
-/// The descriptors of a process.
-#[derive(Clone, Default)]
-struct Descriptors([Option<Descriptor>; SLOTS]);
-
-impl Descriptors {
-    fn opener(&self, slot: Slot) -> Option<Actor> {
-        self.0[usize::from(slot.0)].as_ref().map(|there| there.opener)
-    }
-
-    fn file(&self, slot: Slot) -> &Arc<File> {
-        &self.0[usize::from(slot.0)].as_ref().expect("it was looked for").file
-    }
-
-    fn at(&self, slot: Option<Slot>) -> At<'_> {
-        slot.map_or(At::Cwd, |slot| At::Handle(self.file(slot).handle()))
-    }
-
-    fn set(&mut self, slot: Slot, to: Option<Descriptor>) -> Option<Descriptor> {
-        std::mem::replace(&mut self.0[usize::from(slot.0)], to)
     }
 }
 
@@ -319,107 +293,6 @@ impl Stage {
     }
 }
 
-/// Operations on what is open. What is written is written by the rights of the writer; of others
-/// than the opener a face knows nothing.
-fn data(process: &mut Process, slots: &Descriptors, actor: Actor, op: &Op) -> Result<Answer, Errno> {
-    let Process { face, own, .. } = process;
-    let is_own = |slot| slots.opener(slot) == Some(actor);
-    match *op {
-        Op::Read { slot, size } => read(size, |buffer| face.read(slots.file(slot), buffer)),
-        Op::ReadAt { slot, size, offset } => read(size, |buffer| face.read_at(slots.file(slot), buffer, offset)),
-        Op::TryReadAt { slot, size, offset } => read(size, |buffer| slots.file(slot).try_read_at(buffer, offset)),
-        Op::Write { slot, byte, size } => {
-            let data = vec![byte; size as usize];
-            let written = if is_own(slot) { face.write(slots.file(slot), &data) } else { slots.file(slot).by(own).write(&data) };
-            written.map(number)
-        }
-        Op::WriteAt { slot, byte, size, offset } => {
-            let data = vec![byte; size as usize];
-            let file = slots.file(slot);
-            let written = if is_own(slot) { face.write_at(file, &data, offset) } else { file.by(own).write_at(&data, offset) };
-            written.map(number)
-        }
-        Op::Seek { slot, whence, by } => {
-            let file = slots.file(slot);
-            if !outcome::may_seek(file.handle().kind(), whence) {
-                return Ok(Answer::NotCarriedOut);
-            }
-            let to = match whence {
-                Whence::Start => SeekFrom::Start(by as u64),
-                Whence::Current => SeekFrom::Current(by),
-                Whence::End => SeekFrom::End(by),
-            };
-            file.seek(to).map(Answer::Number)
-        }
-        Op::SetLen { slot, size } => slots.file(slot).by(own).set_len(size).map(done),
-        Op::List { slot } => list(&mut **face, slots.file(slot)),
-        Op::Sync { slot } => face.sync(slots.file(slot), SyncWhat::All).map(done),
-        ref other => unreachable!("{} is no operation on what is open", other.verb()),
-    }
-}
-
 fn done((): ()) -> Answer {
     Answer::Done
-}
-
-fn number(number: usize) -> Answer {
-    Answer::Number(number as u64)
-}
-
-fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Answer, Errno> {
-    let mut buffer = vec![0; size as usize];
-    let length = read(&mut buffer)?;
-    buffer.truncate(length);
-    Ok(Answer::Bytes(buffer))
-}
-
-fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
-    listing(file, |each| face.list(file, each))
-}
-
-/// What `all` lists of a directory from its beginning.
-fn listing(file: &File, all: impl FnOnce(&mut dyn FnMut(face::Listed)) -> Result<(), Errno>) -> Result<Answer, Errno> {
-    let mut listing = BTreeMap::new();
-    file.seek(SeekFrom::Start(0))?;
-    all(&mut |(mut name, kind, ino)| {
-        // No name has a slash: one that comes again is a mismatch, unless that is allowed for.
-        while listing.contains_key(&name) {
-            name.push(outcome::AGAIN);
-        }
-        listing.insert(name, (kind, ino));
-    })?;
-    Ok(Answer::Listing(listing))
-}
-
-fn new_kind(kind: Kind) -> NewKind<'static> {
-    match kind {
-        Kind::File => NewKind::Regular,
-        Kind::Directory => NewKind::Directory,
-        Kind::Link => NewKind::Symlink(b"body"),
-        Kind::Fifo => NewKind::Fifo,
-        Kind::Socket => NewKind::Socket,
-        Kind::Char(device) => NewKind::CharDevice(device),
-        Kind::Block(device) => NewKind::BlockDevice(device),
-    }
-}
-
-fn node(of: &Attributes) -> Node {
-    Node {
-        kind: of.kind,
-        mode: of.mode,
-        nlink: of.nlink,
-        uid: of.uid,
-        gid: of.gid,
-        ino: of.ino,
-        size: of.size,
-        blocks: of.blocks,
-        block_size: of.block_size,
-        device: of.device_node,
-        atime: Time::of_ticks(of.atime),
-        mtime: Time::of_ticks(of.mtime),
-        ctime: Time::of_ticks(of.ctime),
-        btime: Time::of_ticks(of.btime.unwrap_or_default()),
-        flags: of.flags,
-        flags_mask: of.flags_mask,
-    }
 }

@@ -113,7 +113,7 @@ impl Tag {
 /// The owner of what cannot be cancelled.
 pub(crate) const NO_OWNER: u64 = 0;
 
-/// A number that nobody else has, and not [`NO_OWNER`]. `Relaxed`, and std's under shuttle as well: nothing is synchronized by it.
+/// A number that nothing else has, and not [`NO_OWNER`]. `Relaxed`, and std's under shuttle as well: nothing is synchronized by it.
 pub(crate) fn unique() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

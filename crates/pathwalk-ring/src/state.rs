@@ -18,7 +18,7 @@ use crate::punt::{Cut, Punted, Tag, Taken, Which, Work};
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) queue: VecDeque<Punted>,
-    /// By the name that somebody asks for: those who wait for the same.
+    /// By the name that is being asked for: what waits for the same.
     asked: HashMap<MissingName, Vec<Box<dyn Work>>>,
     /// What workers have taken.
     running: Vec<Tag>,
@@ -35,7 +35,7 @@ pub(crate) enum Search {
     Nowhere,
 }
 
-/// What somebody who brought work has to do once the lock is given back.
+/// What the thread that brought work has to do once the lock is given back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     Nothing,
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Those who waited for a name that somebody was asking for: taken by whoever did that.
+    /// What waited for a name that was being asked for: taken by the thread that asked.
     pub(crate) fn release(&mut self, name: MissingName) -> Vec<Box<dyn Work>> {
         let parked = self.asked.remove(&name).unwrap_or_default();
         self.running.extend(parked.iter().map(|work| work.tag().clone()));

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use pathwalk::{At, AtFlags, Credentials, Errno, File, FileType, OpenFlags, Vfs};
 
-use super::{face, listing, node};
+use super::convert::node;
+use super::data::listing;
+use super::face;
 use crate::outcome::{Answer, Contents, END, Leaf};
 
 /// The whole tree, by paths from its root.

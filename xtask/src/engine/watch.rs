@@ -2,7 +2,8 @@
 
 use pathwalk::Errno;
 
-use super::{Stage, node, tree};
+use super::convert::node;
+use super::{Stage, tree};
 use crate::cast::Actor;
 use crate::outcome::Contents;
 use crate::program::Settings;

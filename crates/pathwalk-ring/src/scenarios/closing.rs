@@ -77,7 +77,7 @@ fn closing_beside_cancelling() {
     });
 }
 
-/// What waits, what runs, and what was opened for nobody.
+/// What waits, what runs, and what was opened and is wanted no more.
 #[test]
 fn closing_beside_dropping() {
     explore(|| {

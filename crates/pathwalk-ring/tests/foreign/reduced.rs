@@ -151,7 +151,7 @@ fn what_finds_no_room_is_closed_by_a_worker() {
     });
 }
 
-/// What was opened for a ring that is gone is closed where that harms nobody.
+/// What was opened for a ring that is gone is closed where that keeps no thread waiting.
 #[test]
 fn what_is_opened_for_nobody_panics_when_it_is_closed() {
     within_a_minute("a dropped ring", || {

@@ -1,0 +1,40 @@
+//! The engine's words for what programs and outcomes say.
+
+use pathwalk::{Attributes, NewKind};
+
+use crate::outcome::Node;
+use crate::times::Time;
+use crate::words::Kind;
+
+pub(super) fn new_kind(kind: Kind) -> NewKind<'static> {
+    match kind {
+        Kind::File => NewKind::Regular,
+        Kind::Directory => NewKind::Directory,
+        Kind::Link => NewKind::Symlink(b"body"),
+        Kind::Fifo => NewKind::Fifo,
+        Kind::Socket => NewKind::Socket,
+        Kind::Char(device) => NewKind::CharDevice(device),
+        Kind::Block(device) => NewKind::BlockDevice(device),
+    }
+}
+
+pub(super) fn node(of: &Attributes) -> Node {
+    Node {
+        kind: of.kind,
+        mode: of.mode,
+        nlink: of.nlink,
+        uid: of.uid,
+        gid: of.gid,
+        ino: of.ino,
+        size: of.size,
+        blocks: of.blocks,
+        block_size: of.block_size,
+        device: of.device_node,
+        atime: Time::of_ticks(of.atime),
+        mtime: Time::of_ticks(of.mtime),
+        ctime: Time::of_ticks(of.ctime),
+        btime: Time::of_ticks(of.btime.unwrap_or_default()),
+        flags: of.flags,
+        flags_mask: of.flags_mask,
+    }
+}

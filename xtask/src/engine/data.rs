@@ -1,0 +1,111 @@
+//! What is open, and the operations on it.
+
+use std::collections::BTreeMap;
+use std::io::SeekFrom;
+use std::sync::Arc;
+
+use pathwalk::{At, Errno, File, SyncWhat};
+
+use super::face::{self, Face};
+use super::{Process, done};
+use crate::cast::Actor;
+use crate::op::Op;
+use crate::outcome::{self, Answer};
+use crate::words::{SLOTS, Slot, Whence};
+
+/// An open file, and the actor that opened it.
+#[derive(Clone)]
+pub(super) struct Descriptor {
+    pub(super) file: Arc<File>,
+    pub(super) opener: Actor,
+}
+
+/// The descriptors of a process.
+#[derive(Clone, Default)]
+pub(super) struct Descriptors(pub(super) [Option<Descriptor>; SLOTS]);
+
+impl Descriptors {
+    pub(super) fn opener(&self, slot: Slot) -> Option<Actor> {
+        self.0[usize::from(slot.0)].as_ref().map(|there| there.opener)
+    }
+
+    pub(super) fn file(&self, slot: Slot) -> &Arc<File> {
+        &self.0[usize::from(slot.0)].as_ref().expect("it was looked for").file
+    }
+
+    pub(super) fn at(&self, slot: Option<Slot>) -> At<'_> {
+        slot.map_or(At::Cwd, |slot| At::Handle(self.file(slot).handle()))
+    }
+
+    pub(super) fn set(&mut self, slot: Slot, to: Option<Descriptor>) -> Option<Descriptor> {
+        std::mem::replace(&mut self.0[usize::from(slot.0)], to)
+    }
+}
+
+/// Operations on what is open. What is written is written by the rights of the writer; of others
+/// than the opener a face knows nothing.
+pub(super) fn data(process: &mut Process, slots: &Descriptors, actor: Actor, op: &Op) -> Result<Answer, Errno> {
+    let Process { face, own, .. } = process;
+    let is_own = |slot| slots.opener(slot) == Some(actor);
+    match *op {
+        Op::Read { slot, size } => read(size, |buffer| face.read(slots.file(slot), buffer)),
+        Op::ReadAt { slot, size, offset } => read(size, |buffer| face.read_at(slots.file(slot), buffer, offset)),
+        Op::TryReadAt { slot, size, offset } => read(size, |buffer| slots.file(slot).try_read_at(buffer, offset)),
+        Op::Write { slot, byte, size } => {
+            let data = vec![byte; size as usize];
+            let written = if is_own(slot) { face.write(slots.file(slot), &data) } else { slots.file(slot).by(own).write(&data) };
+            written.map(number)
+        }
+        Op::WriteAt { slot, byte, size, offset } => {
+            let data = vec![byte; size as usize];
+            let file = slots.file(slot);
+            let written = if is_own(slot) { face.write_at(file, &data, offset) } else { file.by(own).write_at(&data, offset) };
+            written.map(number)
+        }
+        Op::Seek { slot, whence, by } => {
+            let file = slots.file(slot);
+            if !outcome::may_seek(file.handle().kind(), whence) {
+                return Ok(Answer::NotCarriedOut);
+            }
+            let to = match whence {
+                Whence::Start => SeekFrom::Start(by as u64),
+                Whence::Current => SeekFrom::Current(by),
+                Whence::End => SeekFrom::End(by),
+            };
+            file.seek(to).map(Answer::Number)
+        }
+        Op::SetLen { slot, size } => slots.file(slot).by(own).set_len(size).map(done),
+        Op::List { slot } => list(&mut **face, slots.file(slot)),
+        Op::Sync { slot } => face.sync(slots.file(slot), SyncWhat::All).map(done),
+        ref other => unreachable!("{} is no operation on what is open", other.verb()),
+    }
+}
+
+fn number(number: usize) -> Answer {
+    Answer::Number(number as u64)
+}
+
+fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Answer, Errno> {
+    let mut buffer = vec![0; size as usize];
+    let length = read(&mut buffer)?;
+    buffer.truncate(length);
+    Ok(Answer::Bytes(buffer))
+}
+
+fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
+    listing(file, |each| face.list(file, each))
+}
+
+/// What `all` lists of a directory from its beginning.
+pub(super) fn listing(file: &File, all: impl FnOnce(&mut dyn FnMut(face::Listed)) -> Result<(), Errno>) -> Result<Answer, Errno> {
+    let mut listing = BTreeMap::new();
+    file.seek(SeekFrom::Start(0))?;
+    all(&mut |(mut name, kind, ino)| {
+        // No name has a slash: one that comes again is a mismatch, unless that is allowed for.
+        while listing.contains_key(&name) {
+            name.push(outcome::AGAIN);
+        }
+        listing.insert(name, (kind, ino));
+    })?;
+    Ok(Answer::Listing(listing))
+}
