@@ -215,6 +215,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_one_thread_takes_first_lies_side_by_side() {
+        let free = FreeList::with_stacks(1000, 4);
+        let links: Vec<AtomicU64> = (0..=1000).map(|_| AtomicU64::new(0)).collect();
+        let slots: Vec<u32> = (0..RUN).filter_map(|_| free.take(|slot| &links[slot as usize])).collect();
+        assert!(slots.windows(2).all(|pair| pair[1] == pair[0] + 1), "{slots:?}");
+        assert!(links.iter().all(|link| link.load(Ordering::Relaxed) == 0), "what was never taken is not written to");
+    }
+
+    #[test]
     fn every_slot_has_one_taker_and_none_is_lost() {
         const SLOTS: u32 = if cfg!(miri) { 60 } else { 1000 };
         let rounds = if cfg!(miri) { 3 } else { 300 };

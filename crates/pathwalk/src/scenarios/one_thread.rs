@@ -6,10 +6,10 @@ use std::cell::{Cell, RefCell};
 
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::dcache::dentry::flags;
+use crate::dcache::dentry::{everyone, flags};
 use crate::memory::reclaim::Short;
 use crate::vfs::Pinned;
-use crate::{Errno, Handle, RenameFlags, internals};
+use crate::{Access, Errno, Handle, RenameFlags, internals};
 
 /// What somebody is told who looks for a slot and whose `n`th question is answered; all slots are pinned, and before each question `others` do something.
 /// With how many he asked.
@@ -104,5 +104,22 @@ fn a_directory_is_dropped_again_and_again() {
     });
     assert_eq!((locked, attempts.get()), (Ok(()), 21));
     drop((root, held));
+    world.end();
+}
+
+/// The bits of the mode stand where the walk without locks looks for them.
+#[test]
+fn what_everyone_may_stands_in_the_dentry() {
+    let world = World::new(Hash::Spread, |fs| {
+        fs.plain(ROOT, "d", DIRECTORY);
+        fs.plain(ROOT, "f", FILE);
+    });
+    let everyone_may = |handle: &Handle| world.vfs.core().dentries.word(handle.dentry()) & flags::EVERYONE;
+    let (dir, file) = (world.handle("/d"), world.handle("/f"));
+    assert_eq!((everyone_may(&dir), everyone_may(&file)), (everyone(Access::READ | Access::EXECUTE), everyone(Access::READ)));
+    world.chmod(&dir, 0o733);
+    world.chmod(&file, 0o600);
+    assert_eq!((everyone_may(&dir), everyone_may(&file)), (everyone(Access::WRITE | Access::EXECUTE), 0));
+    drop((dir, file));
     world.end();
 }

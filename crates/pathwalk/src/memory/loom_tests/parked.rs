@@ -89,16 +89,31 @@ fn a_hand_beside_a_slot_that_dies_and_lives_again() {
     race(neighbour_parked, [|pool: &Pool| pool.park(0), again], |pool, _| assert!(pool.is_seen(0)));
 }
 
+/// The first word is parked, so hands go by the bits above to come to the second; of that, the last
+/// slot is parked.
+fn behind_a_full_word() -> Pool {
+    let pool = word_parked();
+    pool.park(3);
+    pool
+}
+
+/// Both words are parked.
+fn all_parked() -> Pool {
+    let pool = behind_a_full_word();
+    pool.park(2);
+    pool
+}
+
 /// One fills a word, another takes a bit of it away: the bit above does not hide that.
 #[test]
 fn a_word_that_is_filled_and_emptied() {
-    let check = |pool: &Pool, _: [(); 2]| assert!(pool.is_seen(1) && !pool.is_seen(0));
-    race(neighbour_parked, [|pool: &Pool| pool.park(0), |pool: &Pool| pool.let_go(1)], check);
+    let check = |pool: &Pool, _: [(); 2]| assert!(pool.is_seen(3) && !pool.is_seen(2));
+    race(behind_a_full_word, [|pool: &Pool| pool.park(2), |pool: &Pool| pool.let_go(3)], check);
 }
 
 #[test]
 fn a_word_that_is_emptied_and_filled_again() {
-    let check = |pool: &Pool, _: [(); 3]| assert!(pool.is_seen(1) && !pool.is_seen(0));
-    let park: fn(&Pool) = |pool| pool.park(0);
-    race(word_parked, [park, |pool| pool.let_go(1), |pool| pool.park(1)], check);
+    let check = |pool: &Pool, _: [(); 3]| assert!(pool.is_seen(3) && !pool.is_seen(2));
+    let park: fn(&Pool) = |pool| pool.park(2);
+    race(all_parked, [park, |pool| pool.let_go(3), |pool| pool.park(3)], check);
 }
