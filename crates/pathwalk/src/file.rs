@@ -205,7 +205,7 @@ impl File {
         }
         let mut position = self.position.lock();
         let core = self.handle.vfs().core();
-        core.not_removed(self.handle.dentry())?;
+        core.settled_and_not_removed(self.handle.dentry())?;
         if position.at == 0 {
             let begin = || core.begin_listing(self.handle.dentry());
             position.listing = file.lists_all_names().then(begin).flatten();

@@ -133,6 +133,14 @@ impl Core {
         if word & flags::REMOVED != 0 { Err(Errno::ENOENT) } else { Ok(()) }
     }
 
+    /// As [`not_removed`](Self::not_removed), behind any change of the directory that is under way.
+    /// So a directory that the file system has removed already is not taken to be there; Linux
+    /// lists one with its lock held, to the same end.
+    pub(crate) fn settled_and_not_removed(&self, dir: DentryId) -> Result<(), Errno> {
+        let _names = dir_lock::shared(self.dentries.lock(dir));
+        self.not_removed(dir)
+    }
+
     pub(super) fn is_absent(&self, entry: &Pinned<'_>) -> bool {
         self.dentries.word(entry.id()) & flags::NEGATIVE != 0
     }

@@ -1,10 +1,16 @@
 //! Moves between directories, both ways at once: no deadlock, no loop; and paths that are asked for meanwhile.
 
+use std::ops::ControlFlow;
+
 use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, World, part};
-use crate::{Errno, Handle, RenameFlags, internals};
+use crate::sync::yield_now;
+use crate::{At, Errno, Handle, OpenFlags, RenameFlags, internals};
+
+/// The key of `/p`.
+const P: u128 = 2;
 
 fn move_to(from: &Handle, name: &str, to: &Handle) -> Result<(), Errno> {
     internals::rename((from, part(name)), (to, part(name)), RenameFlags::empty())
@@ -85,6 +91,29 @@ fn what_replaces_a_directory_is_moved_at_once() {
         maker.join().unwrap();
         assert_eq!(world.exists("/p/a").is_ok(), moved == Err(Errno::ENOTEMPTY));
         drop(b);
+        world.end();
+    });
+}
+
+/// A directory that the file system has replaced is not listed any more, though the caches do not
+/// know it yet.
+#[test]
+fn what_was_replaced_is_not_listed() {
+    explore(|hash| {
+        let world = World::new(hash, |fs| {
+            fill(fs);
+            fs.move_name((P, "a"), (ROOT, "a"));
+            fs.plain(P, "a", DIRECTORY);
+        });
+        let b = world.user().open(At::Cwd, "/q/b", &OpenFlags::READ.into()).unwrap();
+        let lister = world.spawn(move |world| {
+            while world.fs.has(P, "a") {
+                yield_now();
+            }
+            assert_eq!(b.read_dir(|_| ControlFlow::Continue(())), Err(Errno::ENOENT));
+        });
+        internals::rename((&world.handle("/p"), part("a")), (&world.handle("/q"), part("b")), RenameFlags::empty()).unwrap();
+        lister.join().unwrap();
         world.end();
     });
 }
