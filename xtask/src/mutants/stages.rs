@@ -63,6 +63,12 @@ impl Stage {
         }
     }
 
+    /// How long a test may take. The unmutated tree is tested by the first stage only: of it,
+    /// `cargo-mutants` tests the mutated packages, which do not have the tests of the others.
+    fn patience(self) -> &'static [&'static str] {
+        if self == Stage::Engine { &["--minimum-test-timeout=30"] } else { &["--baseline=skip", "--timeout=300"] }
+    }
+
     /// What the compiler is told.
     fn flags(self) -> &'static str {
         if self == Stage::Races { "--cfg shuttle" } else { "" }
@@ -73,7 +79,7 @@ impl Stage {
 pub(super) fn run(stage: Stage, mutants: &[&Mutant], out: &Path) -> Result<Outcome> {
     let out = out.join(format!("{stage:?}").to_lowercase());
     let mut command = Command::new("cargo");
-    command.args(["mutants", "--minimum-test-timeout=30", "--output"]).arg(&out);
+    command.args(["mutants", "--output"]).arg(&out).args(stage.patience());
     command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
     command.args(stage.packages().iter().flat_map(|package| ["--test-package", package]));
     // The files as well: deleted fields of structs are listed whatever the expression says.
