@@ -2,7 +2,8 @@
 //!
 //! - `differential`: random programs of operations, through the kernel and through the engine; what differs is shrunk to a few lines;
 //! - `table`: the kernel's answers to a table of operations, written down;
-//! - `mutants`: small changes to the engine, each of which a test has to notice.
+//! - `mutants`: small changes to the engine, each of which a test has to notice;
+//! - `rooms`: the engine's imports point one way.
 //!
 //! # Layout
 //!
@@ -26,6 +27,7 @@ mod mutants;
 mod op;
 mod outcome;
 mod program;
+mod rooms;
 mod shrink;
 mod table;
 mod threads;
@@ -57,6 +59,10 @@ enum Task {
     /// Needs `cargo-mutants`, and root for the kernel's tables. Takes hours. A survivor is printed in the form of an
     /// entry of docs/mutants.md. Exit codes: 0 the bar is met, 1 it is not, 2 it could not be done.
     Mutants(mutants::Args),
+    /// Checks that the engine's imports point one way: from each room to those below it, and in no circle.
+    ///
+    /// Exit codes: 0 they do, 1 some do not, 2 the sources could not be read.
+    Rooms(rooms::Args),
 }
 
 /// Carries out what the command line says.
@@ -65,6 +71,7 @@ pub fn main() -> ExitCode {
         Task::Differential(args) => differential::run(&args),
         Task::Table(args) => table::run(&args),
         Task::Mutants(args) => mutants::run(&args),
+        Task::Rooms(args) => rooms::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -47,6 +47,14 @@ pub(crate) struct Args {
     /// Where `cargo-mutants` keeps its logs, one directory a stage.
     #[arg(long, default_value = "target/mutants-out")]
     out: PathBuf,
+    /// How many mutants are built and tested at once. With more, a test takes longer until it is
+    /// taken to be endless.
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// How long the tests of the first stage may take, in seconds. The unmutated tree is then not
+    /// tested before the others, to find that out.
+    #[arg(long)]
+    timeout: Option<u64>,
     /// Print the sample and run nothing.
     #[arg(long)]
     list: bool,
@@ -101,7 +109,7 @@ fn fates(sample: &[Mutant], equal: &[Equal], args: &Args) -> Result<Vec<Fate>> {
         }
         eprintln!("xtask: {} mutants against {}", left.len(), stage.what());
         let mutants: Vec<&Mutant> = left.iter().map(|index| &sample[*index]).collect();
-        let outcome = stages::run(stage, &mutants, &args.out)?;
+        let outcome = stages::run(stage, &mutants, (args.jobs, args.timeout), &args.out)?;
         for index in left {
             let name = &sample[index].name;
             if outcome.unviable.contains(name) {

@@ -2,6 +2,7 @@
 //!
 //! Nobody else decides whether an entry goes to a worker: not the kind of file system, and not what the answer would be.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pathwalk::limits::{LINK_MAX, RW_MAX};
@@ -20,12 +21,25 @@ pub(crate) enum Tried {
 impl Op<'_> {
     /// Tries the caches. What is answered may be used up.
     pub(crate) fn try_cached(&mut self, context: &Context) -> Tried {
+        let context = match self.by_rules(context) {
+            Ok(context) => context,
+            Err(errno) => return Tried::Answered(Err(errno)),
+        };
         let cached = context.cached();
         match self.ask(&cached) {
             None => Tried::Punted(None),
-            Some(Err(Errno::EAGAIN)) if !self.is_cached_only() => Tried::Punted(cached.missing()),
+            Some(Err(Errno::EAGAIN)) if !self.is_cached_only(&context) => Tried::Punted(cached.missing()),
             Some(answer) => Tried::Answered(answer),
         }
+    }
+
+    /// Returns the context with the rules that the operation adds to its own. `EINVAL` if they make no sense.
+    pub(crate) fn by_rules<'c>(&self, context: &'c Context) -> Result<Cow<'c, Context>, Errno> {
+        let more = self.resolve() - Resolve::CACHED;
+        if more.is_empty() {
+            return Ok(Cow::Borrowed(context));
+        }
+        context.clone().with_resolve(context.resolve() | more).map(Cow::Owned)
     }
 
     /// `None`: nothing that caches could answer.
@@ -52,17 +66,21 @@ impl Op<'_> {
         })
     }
 
-    /// Whether whoever asks wants the caches' answer or none.
-    pub(crate) fn is_cached_only(&self) -> bool {
-        let resolve = match self {
-            Op::Openat2 { how, .. } => how.resolve,
+    /// Returns whether the caches' answer is wanted, or none.
+    pub(crate) fn is_cached_only(&self, context: &Context) -> bool {
+        let of_open = if let Op::Openat2 { how, .. } = self { how.resolve } else { Resolve::empty() };
+        (of_open | self.resolve() | context.resolve()).contains(Resolve::CACHED)
+    }
+
+    /// Returns the rules for the path of an operation that is none of opening, which has its own.
+    fn resolve(&self) -> Resolve {
+        match self {
             Op::Statx { resolve, .. }
             | Op::Access { resolve, .. }
             | Op::Readlink { resolve, .. }
             | Op::Lookup { resolve, .. } => *resolve,
             _ => Resolve::empty(),
-        };
-        resolve.contains(Resolve::CACHED)
+        }
     }
 }
 

@@ -45,7 +45,8 @@ impl Op<'_> {
 
     /// A buffer is taken; all else stays, so that a panic meets no other in a drop.
     fn done(&mut self, context: &Context) -> Result<Value, Errno> {
-        if self.is_cached_only() {
+        let context = &*self.by_rules(context)?;
+        if self.is_cached_only(context) {
             return match self.try_cached(context) {
                 Tried::Answered(answer) => answer,
                 Tried::Punted(_) => Err(Errno::EAGAIN),

@@ -39,21 +39,15 @@ impl Served {
 
 /// The tree beneath the root of a [`Context`], read only.
 ///
-/// If that is the root of its `Vfs`, there is nothing above it, and links are followed as after `chroot(2)`: an absolute one starts at the root, and
-/// `..` ends there. If it is a directory further down, something may be moved out of it while a walk is in it, and `..` in a link would then
-/// lead on outside: so no link is followed (`Forbidden`), and the names of a path are gone one by one, each in the directory to which
-/// the one before led.
+/// The context is confined to its root: links are followed, an absolute one from the root on, and `..` ends there; what
+/// is moved out of the root while a walk is in it leads nowhere.
 #[derive(Clone, Debug)]
 pub struct Site {
     vfs: AsyncContext,
-    links: Links,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Links {
-    Followed,
-    Refused,
-}
+/// How often a path is walked anew because directories were moved beside it, before the request fails.
+const TRIES: usize = 1000;
 
 impl Site {
     /// A directory of the host, with its own rights (those of `credentials`) and a budget for the caches in bytes.
@@ -62,14 +56,13 @@ impl Site {
         let flags = host.mount_flags();
         let vfs = Vfs::builder().budget(budget).mount_flags(flags).build(host);
         let vfs = vfs.with_context(|| format!("building a Vfs of {budget} bytes over {root:?}"))?;
-        Site::new(vfs.context(credentials), Pool::default()).context("asking for the root's path")
+        Site::new(vfs.context(credentials), Pool::default()).context("confining it to its root")
     }
 
-    /// What the context has as its root. Fails if that was removed.
+    /// What the context has as its root. `EACCES` if it may not search that.
     pub fn new(context: Context, pool: Pool) -> Result<Site, Errno> {
-        // A path beneath the root of the Vfs, whatever the context's is.
-        let links = if context.root().path()? == b"/" { Links::Followed } else { Links::Refused };
-        Ok(Site { vfs: AsyncContext::new(context, pool), links })
+        let confined = context.confined(context.root())?;
+        Ok(Site { vfs: AsyncContext::new(confined, pool) })
     }
 
     /// Opens a file, or the index of a directory.
@@ -83,28 +76,14 @@ impl Site {
     }
 
     async fn file(&self, names: &[Vec<u8>]) -> Result<Arc<File>, Errno> {
-        match self.links {
-            Links::Followed => {
-                let path = [b"/", names.join(&b'/').as_slice()].concat();
-                self.vfs.open(&path, OpenFlags::READ.into()).await
-            }
-            Links::Refused => self.step_by_step(names).await,
-        }
-    }
-
-    async fn step_by_step(&self, names: &[Vec<u8>]) -> Result<Arc<File>, Errno> {
-        let to_read = OpenFlags::READ | OpenFlags::NOFOLLOW;
-        let Some((last, dirs)) = names.split_last() else { return self.vfs.open("/", to_read.into()).await };
-        let mut at = self.vfs.context().root().clone();
-        for dir in dirs {
-            at = self.vfs.lookup(Place::new(At::Handle(&at), dir), AtFlags::SYMLINK_NOFOLLOW).await?;
-            if at.kind() == FileType::Symlink {
-                return Err(Errno::ELOOP);
+        let path = [b"/", names.join(&b'/').as_slice()].concat();
+        for _ in 1..TRIES {
+            match self.vfs.open(&path, OpenFlags::READ.into()).await {
+                Err(Errno::EAGAIN) => {}
+                answer => return answer,
             }
         }
-        // A slash behind it asks for a directory.
-        let last = if last.is_empty() { b".".as_slice() } else { last };
-        self.vfs.open(Place::new(At::Handle(&at), last), to_read.into()).await
+        self.vfs.open(&path, OpenFlags::READ.into()).await
     }
 
     /// A file and its length; `None` for a directory.

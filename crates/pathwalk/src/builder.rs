@@ -1,24 +1,26 @@
 //! How a `Vfs` is built: budget, mount, switches; and what can go wrong.
 
 use crate::Errno;
-use crate::attr::FileType;
-use crate::dcache::complete::Watches;
-use crate::dcache::dentry::{Dentries, DentryId};
-use crate::dcache::in_lookup::Waiters;
-use crate::dcache::rename::Moves;
-use crate::fs_api::{FileSystem, Freshness};
-use crate::icache::inode::Inodes;
-use crate::icache::refresh::Versions;
-use crate::memory::budget::Split;
-use crate::memory::reclaim::uses::Uses;
+use crate::cache::Caches;
+use crate::cache::budget::Split;
+use crate::cache::counters::Counters;
+use crate::cache::dcache::dentry::Dentries;
+use crate::cache::dcache::moves::Moves;
+use crate::cache::dcache::waiters::Waiters;
+use crate::cache::dcache::watch::Watches;
+use crate::cache::icache::pool::Inodes;
+use crate::cache::icache::versions::Versions;
+use crate::cache::reclaim::uses::Uses;
+use crate::fs_api::FileSystem;
 use crate::memory::side::Side;
-use crate::mount::MountFlags;
+use crate::mount::{HardlinkProtection, MountFlags, SymlinkProtection, World};
 use crate::permission::Access;
-use crate::stats::Counters;
-use crate::sync::Arc;
-use crate::vfs::{Core, HardlinkProtection, SymlinkProtection, Vfs};
-use crate::walk::component::NameHash;
-use crate::walk::siblings::AskedFor;
+use crate::superblock::superblocks::Superblocks;
+use crate::superblock::trees::NoRoot;
+use crate::superblock::{AskedFor, Trees};
+use crate::sync::{Arc, zeroed};
+use crate::text::hash::NameHash;
+use crate::vfs::Vfs;
 
 /// How a [`Vfs`] is to be.
 #[derive(Clone, Debug)]
@@ -128,46 +130,37 @@ impl VfsBuilder {
         let mut asks_mount = Access::empty();
         asks_mount.set(Access::WRITE, self.mount.contains(MountFlags::READ_ONLY));
         asks_mount.set(Access::EXECUTE, self.mount.contains(MountFlags::NOEXEC));
-        let mut core = Core {
+        let superblocks = std::sync::Arc::new(Superblocks::new());
+        let caches = Caches {
             dentries: Dentries::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             inodes: Inodes::new(split.inodes).ok_or(BuildError::OutOfMemory)?,
+            superblocks: zeroed(split.inodes as usize + 1).ok_or(BuildError::OutOfMemory)?,
             side: Side::new(split.side).ok_or(BuildError::OutOfMemory)?,
             hash: NameHash::new(seed),
             inode_seed: seed ^ 0x5bd1_e995_7b93_1a6f,
-            fs: Box::new(fs),
-            root: DentryId::NONE,
-            mount: self.mount,
-            asks_mount,
-            symlinks: self.symlinks,
-            hardlinks: self.hardlinks,
             moves: Moves::new(),
             waiters: Waiters::new(),
             versions: Versions::new(),
             watches: Watches::new(),
-            asked_for: (self.asking == Asking::ForSiblings).then(AskedFor::new),
             uses: Uses::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             counters: Counters::new(),
-            budget: self.budget,
+            owner: Box::new(superblocks.clone()),
         };
-        core.root = core.make_root()?;
-        Ok(Vfs(Arc::new(core)))
-    }
-}
-
-impl Core {
-    /// The root's dentry: pinned, its own parent, in no list and no table.
-    fn make_root(&self) -> Result<DentryId, BuildError> {
-        let root = self.dentries.take().ok_or(BuildError::OutOfMemory)?;
-        let reserved = self.reserve_inode().map_err(|_| BuildError::OutOfMemory)?;
-        let node = self.fs.root().map_err(BuildError::Root)?;
-        if node.attributes.kind != FileType::Directory {
-            self.fs.forget(node.key);
-            return Err(BuildError::RootNotADirectory);
-        }
-        self.fill_root(root);
-        let stable = crate::Node { freshness: Freshness::Stable, ..node };
-        self.iget(root, &stable, reserved, None).map_err(|why| BuildError::Root(why.or(Errno::ELOOP)))?;
-        Ok(root)
+        let asked_for = (self.asking == Asking::ForSiblings).then(AskedFor::new);
+        let trees = Trees { caches, superblocks, asked_for };
+        let root = trees.enter(std::sync::Arc::new(fs)).map_err(|why| match why {
+            NoRoot::Failed(errno) => BuildError::Root(errno),
+            NoRoot::NotADirectory => BuildError::RootNotADirectory,
+        })?;
+        Ok(Vfs(Arc::new(World {
+            trees,
+            root,
+            mount: self.mount,
+            asks_mount,
+            symlinks: self.symlinks,
+            hardlinks: self.hardlinks,
+            budget: self.budget,
+        })))
     }
 }
 

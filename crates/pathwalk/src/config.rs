@@ -19,6 +19,8 @@ pub trait Config: 'static {
     const SEARCH: SearchCheck;
     /// The length of a link's body: from the cache, or by scanning for its end.
     const CACHED_LENGTH: bool;
+    /// Whether there may be rules that the walk keeps to. Without them, its asker must have none.
+    const RULES: bool = false;
 }
 
 /// What ships.
@@ -28,4 +30,14 @@ impl Config for Shipped {
     const INLINE_STEP: bool = true;
     const SEARCH: SearchCheck = SearchCheck::Bit;
     const CACHED_LENGTH: bool = true;
+    const RULES: bool = true;
+}
+
+/// What ships, for an asker without rules.
+pub(crate) struct Unruled;
+
+impl Config for Unruled {
+    const INLINE_STEP: bool = Shipped::INLINE_STEP;
+    const SEARCH: SearchCheck = Shipped::SEARCH;
+    const CACHED_LENGTH: bool = Shipped::CACHED_LENGTH;
 }

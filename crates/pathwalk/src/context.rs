@@ -6,23 +6,25 @@
 
 mod cached;
 mod change;
-mod flags;
+mod scope;
+mod steps;
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::Errno;
+use crate::abi::AtFlags;
 use crate::attr::{Attributes, Statx, StatxMask};
+use crate::cache::Pinned;
 use crate::handle::Handle;
-use crate::ops;
 use crate::permission::{Access, Credentials};
 use crate::vfs::Vfs;
-use crate::walk::steps::Steps;
+use crate::walk::asker::{Asker, Begin, Rules};
+use crate::{Errno, ops};
 
 pub use cached::{Cached, MissingName};
-pub(crate) use change::UMASK;
-pub use flags::{AtFlags, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
+use change::UMASK;
+pub use steps::{Step, Steps, What};
 
 /// Where a relative path starts. An absolute path ignores it.
 #[derive(Clone, Copy, Debug)]
@@ -105,24 +107,53 @@ impl<T: AsPath + ?Sized> AsPath for &T {
 ///
 /// When all of the path is cached: no lock, no system call, no allocation, no store (but one mark the first time an entry is
 /// hit since it was last considered for eviction). Otherwise the operation blocks while the file system answers.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Context {
-    pub(crate) vfs: Vfs,
-    pub(crate) root: Handle,
-    pub(crate) cwd: Handle,
-    pub(crate) credentials: Credentials,
-    pub(crate) umask: u16,
+    /// Its two places are those of the handles below, which pin them.
+    asker: Asker,
+    root: Handle,
+    cwd: Handle,
+}
+
+impl Vfs {
+    /// Returns a context at the root, with these rights.
+    pub fn context(&self, credentials: Credentials) -> Context {
+        let root = Handle::from_pinned(self, Pinned::again(self.world().caches(), self.world().root));
+        let (world, at) = (self.0.clone(), root.dentry());
+        let asker = Asker { world, root: at, cwd: at, credentials, umask: UMASK, rules: Rules::default() };
+        Context { asker, cwd: root.clone(), root }
+    }
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Context { asker, root, cwd } = self;
+        let mut fields = f.debug_struct("Context");
+        fields.field("root", root).field("cwd", cwd).field("credentials", &asker.credentials);
+        fields.field("umask", &format_args!("{:03o}", asker.umask)).field("rules", &asker.rules).finish()
+    }
+}
+
+impl At<'_> {
+    /// Returns where a walk of this context begins.
+    fn begin(self, context: &Context) -> Begin {
+        match self {
+            At::Cwd => Begin::Cwd,
+            At::Handle(handle) if handle.vfs().is(context.vfs()) => Begin::At(handle.dentry()),
+            At::Handle(_) => Begin::Elsewhere,
+        }
+    }
 }
 
 impl Context {
     /// The `Vfs` it belongs to.
     pub fn vfs(&self) -> &Vfs {
-        &self.vfs
+        self.root.vfs()
     }
 
     /// Whose rights it has.
     pub fn credentials(&self) -> &Credentials {
-        &self.credentials
+        &self.asker.credentials
     }
 
     /// Where absolute paths start, and `..` ends.
@@ -135,10 +166,14 @@ impl Context {
         &self.cwd
     }
 
+    pub(crate) fn asker(&self) -> &Asker {
+        &self.asker
+    }
+
     /// The same place with other rights.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Context {
-        self.credentials = credentials;
+        self.asker.credentials = credentials;
         self
     }
 
@@ -147,12 +182,19 @@ impl Context {
     /// `EACCES` if not; `EROFS` for writing on a read-only file system or mount; `EPERM` for writing what is immutable.
     #[inline]
     pub fn access<P: AsPath + ?Sized>(&self, path: &P, want: Access) -> Result<(), Errno> {
-        ops::access::access(self, path.path_bytes(), want)
+        if self.asker.rules.are_none() {
+            ops::access::access(&self.asker, path.path_bytes(), want)
+        } else {
+            self.access_by_rules(path.path_bytes(), want)
+        }
     }
 
     /// The same from a starting point and with flags. Source: `faccessat2(2)`.
     pub fn faccessat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, want: Access, flags: AtFlags) -> Result<(), Errno> {
-        ops::access::faccessat(self, at, path.path_bytes(), want, flags)
+        if self.asks_caches_only() {
+            return self.cached().access(at, path, want, flags);
+        }
+        ops::access::faccessat(&self.asker, at.begin(self), path.path_bytes(), want, flags)
     }
 
     /// The attributes of what `path` leads to. Source: `stat(2)`.
@@ -167,13 +209,19 @@ impl Context {
 
     /// The same from a starting point and with flags. `EINVAL` for `EACCESS`. Source: `fstatat(2)`.
     pub fn fstatat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Attributes, Errno> {
-        ops::stat::fstatat(self, at, path.path_bytes(), flags)
+        if self.asks_caches_only() {
+            return self.cached().statx(at, path, flags, StatxMask::BASIC_STATS).map(|statx| statx.attributes);
+        }
+        ops::stat::fstatat(&self.asker, at.begin(self), path.path_bytes(), flags)
     }
 
     /// The attributes that are wanted, and perhaps others. Asking only for type, mode, owner and group never asks the file system for what is
     /// cached. `EINVAL` for unknown bits of the mask. Source: `statx(2)`.
     pub fn statx<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        ops::stat::statx(self, at, path.path_bytes(), flags, mask)
+        if self.asks_caches_only() {
+            return self.cached().statx(at, path, flags, mask);
+        }
+        ops::stat::statx(&self.asker, at.begin(self), path.path_bytes(), flags, mask)
     }
 
     /// Copies the body of a link into `buffer`, cut off where that ends, and returns how many bytes it took; no NUL is
@@ -185,7 +233,10 @@ impl Context {
 
     /// The same from a starting point. An empty path means the handle itself, and is `ENOENT` where that is no link.
     pub fn readlinkat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
-        ops::readlink::readlinkat(self, at, path.path_bytes(), buffer)
+        if self.asks_caches_only() {
+            return self.cached().readlink(at, path, buffer);
+        }
+        ops::readlink::readlinkat(&self.asker, at.begin(self), path.path_bytes(), buffer)
     }
 
     /// The whole body of a link. Errors as [`readlink`](Self::readlink). Cost: one allocation of 4095 bytes.
@@ -203,7 +254,11 @@ impl Context {
 
     /// The same from a starting point and with flags. `EINVAL` for `EACCESS`.
     pub fn lookupat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
-        ops::lookup::lookupat(self, at, path.path_bytes(), flags)
+        if self.asks_caches_only() {
+            return self.cached().lookup(at, path, flags);
+        }
+        let found = ops::lookup::lookupat(&self.asker, at.begin(self), path.path_bytes(), flags)?;
+        Ok(Handle::from_pinned(self.vfs(), found))
     }
 
     /// The lookup of `path` step by step: each name and what has it, each link and where it leads, and where and why it ends. For telling
@@ -211,19 +266,36 @@ impl Context {
     ///
     /// Cost: a walk with locks, and a handle for each step, all held until the result is dropped.
     pub fn steps<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Steps {
-        ops::steps::steps(self, at, path.path_bytes(), flags)
+        steps::steps(self, at, path.path_bytes(), flags)
     }
 
     /// Changes the working directory. `ENOTDIR` if it is none, `EACCES` if it may not be searched. Source: `chdir(2)`.
     pub fn chdir<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
-        self.cwd = ops::lookup::searchable_directory(self, path.path_bytes())?;
+        self.cwd = self.searchable_directory(path.path_bytes())?;
+        self.asker.cwd = self.cwd.dentry();
         Ok(())
     }
 
-    /// Changes the root, not the working directory; no capability is asked for, since whoever holds a `Context` may
-    /// confine it. Errors as [`chdir`](Self::chdir). Source: `chroot(2)`.
+    /// Changes the root, not the working directory; no capability is asked for, since the holder of a
+    /// `Context` may confine it. Errors as [`chdir`](Self::chdir). Source: `chroot(2)`.
+    ///
+    /// **This keeps nothing in**, as on Linux: a walk that starts outside of the root, at the working
+    /// directory or at a handle, goes where it likes, and so does one whose directory is moved out from
+    /// under it. [`confined`](Self::confined) is for that.
     pub fn chroot<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
-        self.root = ops::lookup::searchable_directory(self, path.path_bytes())?;
+        self.root = self.searchable_directory(path.path_bytes())?;
+        self.asker.root = self.root.dentry();
         Ok(())
     }
+
+    fn searchable_directory(&self, path: &[u8]) -> Result<Handle, Errno> {
+        let dir = ops::lookup::searchable_directory(&self.asker, path)?;
+        Ok(Handle::from_pinned(self.vfs(), dir))
+    }
 }
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = {
+    const fn shared<T: Clone + Send + Sync>() {}
+    shared::<Context>();
+};

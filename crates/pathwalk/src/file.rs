@@ -6,15 +6,18 @@ use std::io::SeekFrom;
 use std::ops::ControlFlow;
 
 use crate::Errno;
+use crate::abi::OpenFlags;
 use crate::attr::FileType;
-use crate::context::OpenFlags;
-use crate::dcache::complete::{Listed, Listing};
+use crate::cache::Pinned;
+use crate::cache::dcache::complete::{Listed, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
-use crate::ops::set::Times;
+use crate::ops::open::Opened;
 use crate::permission::{Credentials, Subject};
+use crate::superblock::write::Times;
 use crate::sync::Mutex;
+use crate::vfs::Vfs;
 
 pub use by::FileBy;
 
@@ -66,7 +69,10 @@ const _: () = assert!(BEHIND_DOTDOT < FIRST_COOKIE);
 const OFFSET_MAX: u64 = i64::MAX as u64;
 
 impl File {
-    pub(crate) fn new(handle: Handle, file: Option<Box<dyn OpenFile>>, flags: OpenFlags, credentials: Credentials) -> File {
+    /// Takes over what was opened in this `Vfs`.
+    pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials) -> File {
+        let Opened { file, node } = opened;
+        let handle = Handle::of_file(vfs, node);
         File { handle, file, flags, credentials, position: Mutex::default() }
     }
 
@@ -148,12 +154,12 @@ impl File {
             return Ok((0, offset));
         }
         let data = &data[..data.len().min(RW_MAX)];
-        let core = self.handle.vfs().core();
+        let trees = &self.handle.world().trees;
         let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
-        let check = || core.with_room(|| file.check_write(data.len(), at));
-        core.drop_privileges(self.handle.dentry(), who, check)?;
-        let _under_way = core.under_way(core.dentries.inode(self.handle.dentry()));
-        let written = core.with_room(|| file.write_at(data, at));
+        let check = || trees.caches.with_room(|| file.check_write(data.len(), at));
+        trees.drop_privileges(self.handle.dentry(), who, check)?;
+        let _under_way = trees.caches.under_way(self.handle.inode());
+        let written = trees.caches.with_room(|| file.write_at(data, at));
         written.map(|written| (written.bytes, written.end))
     }
 
@@ -171,8 +177,9 @@ impl File {
         if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) {
             return Err(Errno::EINVAL);
         }
-        self.handle.vfs().core().not_append_only(self.handle.dentry())?;
-        self.handle.vfs().core().resize(self.handle.dentry(), who, size, Times::Always)
+        let trees = &self.handle.world().trees;
+        trees.not_append_only(self.handle.dentry())?;
+        trees.resize(self.handle.dentry(), who, size, Times::Always)
     }
 
     /// Moves the position; returns where it is then. Of a directory it is a cookie of [`read_dir`](Self::read_dir), and only
@@ -204,11 +211,11 @@ impl File {
             return Err(Errno::ENOTDIR);
         }
         let mut position = self.position.lock();
-        let core = self.handle.vfs().core();
-        core.settled_and_not_removed(self.handle.dentry())?;
+        let trees = &self.handle.world().trees;
+        trees.settled_and_not_removed(self.handle.dentry())?;
         if position.at == 0 {
-            let begin = || core.begin_listing(self.handle.dentry());
-            position.listing = file.lists_all_names().then(begin).flatten();
+            let begin = || trees.caches.begin_listing(self.handle.dentry());
+            position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
         }
         for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
             if position.at >= cookie {
@@ -242,9 +249,9 @@ impl File {
             flow = each(DirEntry { name, ino, kind, cookie });
             flow
         })?;
-        let (core, dir) = (self.handle.vfs().core(), self.handle.dentry());
-        match listing.take_if(|listing| core.note_listed(dir, listing, &listed)) {
-            Some(listing) if flow.is_continue() => core.end_listing(dir, &listing),
+        let (caches, dir) = (self.handle.world().caches(), self.handle.dentry());
+        match listing.take_if(|listing| caches.note_listed(dir, listing, &listed)) {
+            Some(listing) if flow.is_continue() => caches.end_listing(dir, &listing),
             going_on => position.listing = going_on,
         }
         Ok(())
@@ -252,9 +259,9 @@ impl File {
 
     /// The inode number of the directory above.
     fn parent_ino(&self) -> Result<u64, Errno> {
-        let core = self.handle.vfs().core();
-        let parent = Handle::from_pinned(self.handle.vfs(), core.pin_parent(self.handle.dentry()));
-        Ok(parent.attributes()?.ino)
+        let trees = &self.handle.world().trees;
+        let parent = Pinned::new(&trees.caches, trees.caches.pin_parent(self.handle.dentry()));
+        Ok(trees.stat(trees.caches.dentries.inode(parent.id()))?.ino)
     }
 
     /// Puts it on stable storage. `EBADF` for a place only. Source: `fsync(2)`, `fdatasync(2)`.

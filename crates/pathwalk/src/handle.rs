@@ -2,10 +2,13 @@
 
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
-use crate::dcache::dentry::{DentryId, flags};
-use crate::fs_api::NodeKey;
-use crate::icache::inode::key_of;
-use crate::ops;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::flags;
+use crate::cache::icache::inode::{Record, WORD, key_of, kind_of};
+use crate::memory::slot::{DentryId, InodeId};
+use crate::mount::World;
+use crate::node::NodeKey;
+use crate::sync::Ordering;
 use crate::vfs::Vfs;
 
 /// A pinned place in the tree, as an `O_PATH` descriptor is: any kind of node, no right to read or write it.
@@ -29,14 +32,14 @@ enum WhenDropped {
 }
 
 impl Handle {
-    /// Takes over a pin that the caller holds.
-    pub(crate) fn from_pinned(vfs: &Vfs, dentry: DentryId) -> Handle {
-        Handle { vfs: vfs.clone(), dentry, when_dropped: WhenDropped::Leave }
+    /// Takes over a pin of a dentry of this `Vfs`.
+    pub(crate) fn from_pinned(vfs: &Vfs, pinned: Pinned<'_>) -> Handle {
+        Handle { vfs: vfs.clone(), dentry: pinned.into_id(), when_dropped: WhenDropped::Leave }
     }
 
     /// The same of a file that is open: when it is closed and has no name any more, what it takes is freed.
-    pub(crate) fn of_file(vfs: &Vfs, dentry: DentryId) -> Handle {
-        Handle { vfs: vfs.clone(), dentry, when_dropped: WhenDropped::Collect }
+    pub(crate) fn of_file(vfs: &Vfs, pinned: Pinned<'_>) -> Handle {
+        Handle { vfs: vfs.clone(), dentry: pinned.into_id(), when_dropped: WhenDropped::Collect }
     }
 
     #[inline(always)]
@@ -51,43 +54,54 @@ impl Handle {
 
     /// What it is.
     pub fn kind(&self) -> FileType {
-        ops::stat::kind(self)
+        kind_of(self.record()[WORD].load(Ordering::Relaxed))
     }
 
     /// Its attributes; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
-        ops::stat::attributes(self)
+        self.world().trees.stat(self.inode())
     }
 
     /// Returns the key by which the file system knows it: to tell the file system about a node that
     /// has several names, or none.
     pub fn key(&self) -> NodeKey {
-        let core = self.vfs.core();
-        key_of(core.inodes.record(core.dentries.inode(self.dentry)))
+        key_of(self.record())
     }
 
     /// The path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once it, or
     /// a directory above, was removed. Another moment, another answer: for messages, not for
     /// decisions. What was invalidated while it was held keeps the path that it had.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
-        self.vfs.core().path_of(self.dentry)
+        self.world().caches().path_of(self.dentry)
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        self.vfs.world()
+    }
+
+    pub(crate) fn inode(&self) -> InodeId {
+        self.world().caches().dentries.inode(self.dentry)
+    }
+
+    fn record(&self) -> &Record {
+        self.world().caches().inodes.record(self.inode())
     }
 }
 
 impl Clone for Handle {
     fn clone(&self) -> Self {
-        self.vfs.core().dentries.pin_again(self.dentry);
+        self.world().caches().dentries.pin_again(self.dentry);
         Handle { vfs: self.vfs.clone(), dentry: self.dentry, when_dropped: WhenDropped::Leave }
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let core = self.vfs.core();
-        core.dentries.unpin(self.dentry);
+        let caches = self.vfs.world().caches();
+        caches.dentries.unpin(self.dentry);
         // The slot may be anybody's by now: this is a guess.
-        if self.when_dropped == WhenDropped::Collect && core.dentries.word(self.dentry) & flags::UNHASHED != 0 {
-            core.try_evict(self.dentry);
+        if self.when_dropped == WhenDropped::Collect && caches.dentries.word(self.dentry) & flags::UNHASHED != 0 {
+            caches.try_evict(self.dentry);
         }
     }
 }
@@ -100,3 +114,9 @@ impl std::fmt::Debug for Handle {
         }
     }
 }
+
+#[cfg(not(any(loom, shuttle)))]
+const _: () = {
+    const fn shared<T: Clone + Send + Sync>() {}
+    shared::<Handle>();
+};

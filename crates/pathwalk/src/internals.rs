@@ -2,38 +2,45 @@
 
 use std::time::Duration;
 
+pub use crate::cache::icache::probe::FirstProbe;
 pub use crate::config::{Config, SearchCheck, Shipped};
-pub use crate::icache::probe::FirstProbe;
 
-use crate::icache::probe::Found;
-use crate::memory::reclaim::Short;
-use crate::ops;
-use crate::ops::change::Made;
-use crate::{
-    Access, At, Attributes, Context, Errno, Handle, InodeCache, Name, NewNode, NodeKey, RenameFlags, SetAttributes, Vfs,
-};
+use crate::attr::Attributes;
+use crate::cache::icache::probe::Found;
+use crate::cache::reclaim::Short;
+use crate::memory::slot::SuperblockId;
+use crate::node::{NewNode, NodeKey, RenameFlags, SetAttributes};
+use crate::superblock::change::Made;
+use crate::text::Name;
+use crate::walk::asker::Begin;
+use crate::{Access, Context, Errno, Handle, InodeCache, Vfs, ops};
 
-/// `Context::access` through a variant of the walk.
+/// The file system that a `Vfs` is built with.
+const FIRST: SuperblockId = SuperblockId(0);
+
+/// `Context::access` through a variant of the walk, of a context without rules.
 #[inline]
 pub fn access<C: Config>(context: &Context, path: &[u8], want: Access) -> Result<(), Errno> {
-    ops::access::access_with::<C>(context, path, want)
+    ops::access::access_with::<C>(context.asker(), path, want)
 }
 
 /// `Context::readlink` through a variant of the walk.
 pub fn readlink<C: Config>(context: &Context, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
-    ops::readlink::readlinkat_with::<C>(context, At::Cwd, path, buffer)
+    ops::readlink::readlinkat_with::<C>(context.asker(), Begin::Cwd, path, buffer)
 }
 
 /// Address ranges (first, one past the last) of slots and tables: everything that a hit reads in the caches.
 pub fn memory_ranges(vfs: &Vfs) -> Vec<(usize, usize)> {
-    let core = vfs.core();
-    [core.dentries.ranges(), core.inodes.ranges(), vec![core.side.range()]].concat()
+    let caches = vfs.world().caches();
+    let superblocks = caches.superblocks.as_ptr_range();
+    let others = vec![caches.side.range(), (superblocks.start.addr(), superblocks.end.addr())];
+    [caches.dentries.ranges(), caches.inodes.ranges(), others].concat()
 }
 
 /// How the inode of a key is looked for from now on, before the lock of its bucket is taken to insert it. Lookups that are under way may go on
 /// as before.
 pub fn set_first_probe(vfs: &Vfs, probe: FirstProbe) {
-    vfs.core().inodes.set_first_probe(probe);
+    vfs.world().caches().inodes.set_first_probe(probe);
 }
 
 /// The same in a cache of inodes alone; for the calls whose contract is a first probe without a lock, and the one lock for all of them.
@@ -43,10 +50,10 @@ pub fn set_first_probe_of(cache: &InodeCache, probe: FirstProbe) {
 
 /// The first probe alone: whether the inode of a key is cached.
 pub fn probe_inode(vfs: &Vfs, key: NodeKey) -> bool {
-    let core = vfs.core();
-    match core.inodes.find_first(core.key_hash(key), key, |_| true) {
+    let caches = vfs.world().caches();
+    match caches.inodes.find_first(caches.key_hash(FIRST, key), key, |_| true) {
         Found::Pinned(id, _) => {
-            core.iput(id);
+            caches.iput(id);
             true
         }
         Found::Creating | Found::Going | Found::Absent => false,
@@ -60,8 +67,8 @@ pub fn hold_bucket(vfs: &Vfs, key: NodeKey, duration: Duration) {
 
 /// Holds the lock of a key's bucket while `then` runs, which must not ask this `Vfs` for anything that takes it.
 pub fn with_bucket_held<T>(vfs: &Vfs, key: NodeKey, then: impl FnOnce() -> T) -> T {
-    let core = vfs.core();
-    let _held = core.inodes.lock_bucket(core.key_hash(key));
+    let caches = vfs.world().caches();
+    let _held = caches.inodes.lock_bucket(caches.key_hash(FIRST, key));
     then()
 }
 
@@ -73,13 +80,13 @@ pub fn hold_bucket_of(cache: &InodeCache, key: NodeKey, duration: Duration) {
 
 /// Evicts up to `n` dentries that nobody pins; returns how many.
 pub fn evict(vfs: &Vfs, n: usize) -> usize {
-    (0..n).take_while(|_| vfs.core().evict_one(Short::Dentries)).count()
+    (0..n).take_while(|_| vfs.world().caches().evict_one(Short::Dentries)).count()
 }
 
 /// Makes a node: asks for no permission.
 pub fn create(dir: &Handle, name: Name<'_>, new: &NewNode<'_>) -> Result<Handle, Errno> {
-    match dir.vfs().core().make(dir.dentry(), name.bytes(), || Ok(*new))? {
-        Made::New(node) => Ok(Handle::from_pinned(dir.vfs(), node.into_id())),
+    match dir.world().trees.make(dir.dentry(), name.bytes(), || Ok(*new))? {
+        Made::New(node) => Ok(Handle::from_pinned(dir.vfs(), node)),
         Made::There(_) => Err(Errno::EEXIST),
     }
 }
@@ -87,25 +94,24 @@ pub fn create(dir: &Handle, name: Name<'_>, new: &NewNode<'_>) -> Result<Handle,
 /// Gives a node another name: asks for no permission.
 pub fn link(node: &Handle, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
     same(node, dir)?;
-    dir.vfs().core().link(node.dentry(), dir.dentry(), name.bytes(), || Ok(()))
+    dir.world().trees.link(node.dentry(), dir.dentry(), name.bytes(), || Ok(()))
 }
 
 /// Takes a name away: asks for no permission; a directory must be empty (`ENOTEMPTY`).
 pub fn unlink(dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
-    dir.vfs().core().unlink(dir.dentry(), name.bytes(), |_| Ok(()))
+    dir.world().trees.unlink(dir.dentry(), name.bytes(), |_| Ok(()))
 }
 
 /// Renames: asks for no permission.
 pub fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: RenameFlags) -> Result<(), Errno> {
     same(from.0, to.0)?;
     let (old, new) = ((from.0.dentry(), from.1.bytes()), (to.0.dentry(), to.1.bytes()));
-    from.0.vfs().core().rename(old, new, how, |_, _| Ok(()), |_, _| Ok(()))
+    from.0.world().trees.rename(old, new, how, |_, _| Ok(()), |_, _| Ok(()))
 }
 
 /// Sets attributes: asks for no permission.
 pub fn set_attributes(node: &Handle, set: &SetAttributes) -> Result<Attributes, Errno> {
-    let core = node.vfs().core();
-    core.set_attributes(core.dentries.inode(node.dentry()), set)
+    node.world().trees.set_attributes(node.inode(), set)
 }
 
 fn same(a: &Handle, b: &Handle) -> Result<(), Errno> {

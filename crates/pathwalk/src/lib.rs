@@ -1,47 +1,67 @@
 #![forbid(unsafe_code)]
 #![doc = include_str!("../README.md")]
 
+// The rooms, from the lowest up: each imports only from those above it in this list. `cargo xtask
+// rooms` holds the code to it.
 mod attr;
-mod builder;
 mod config;
-mod context;
-mod dcache;
 mod errno;
-mod file;
-mod fs_api;
-mod handle;
-mod icache;
 pub mod limits;
-mod memory;
-mod mount;
-mod ops;
-pub mod permission;
-#[cfg(all(test, not(loom)))]
-mod scenarios;
 mod stats;
 mod sync;
-mod vfs;
+
+mod abi;
+mod node;
+pub mod permission;
+mod text;
+
+mod memory;
+
+mod cache;
+
+mod inode_cache;
+
+mod fs_api;
+
+mod superblock;
+
+mod mount;
+
 mod walk;
 
+mod ops;
+
+mod builder;
+mod context;
+mod file;
+mod handle;
+mod invalidate;
+mod vfs;
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod scenarios;
+
+pub use abi::{AtFlags, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
 pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
-pub use context::{AsPath, At, AtFlags, Cached, Context, LinkFlags, MissingName, OpenFlags, OpenHow, Resolve, SetTime};
+pub use cache::icache::probe::{InodeMatch, InodeState, InodeView};
+pub use context::{AsPath, At, Cached, Context, MissingName, Step, Steps, What};
 pub use errno::Errno;
 pub use file::{DirEntry, File, FileBy};
-pub use fs_api::{
-    Directory, Entry, FIRST_COOKIE, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    PermissionRule, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written,
-};
+pub use fs_api::{Directory, Entry, FIRST_COOKIE, FileSystem, OpenFile, OpenFor, Siblings, StatFs, SyncWhat, WriteAt, Written};
 pub use handle::Handle;
-pub use icache::cache::{InodeCache, InodeOwner};
-pub use icache::family::{Iget, InodeLookup, NotInserted};
-pub use icache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
-pub use icache::probe::{InodeMatch, InodeState, InodeView};
+pub use inode_cache::cache::{InodeCache, InodeOwner};
+pub use inode_cache::family::{Iget, InodeLookup, NotInserted};
+pub use inode_cache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
 pub use mount::MountFlags;
+pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity};
 pub use permission::{Access, Capabilities, Credentials};
 pub use stats::{HandOver, Pool, Stats};
+pub use text::Name;
 pub use vfs::Vfs;
-pub use walk::steps::{Step, Steps, What, Why};
+pub use walk::steps::Why;
 
 #[doc(hidden)]
 pub mod internals;

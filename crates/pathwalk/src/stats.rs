@@ -1,8 +1,5 @@
 //! What the caches did and what they hold.
 
-use crate::memory::alone::{self, Alone, SHARES, apart};
-use crate::sync::{AtomicU64, Ordering};
-
 /// Why the lock-free walk gave up and the locked one went on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
@@ -14,7 +11,7 @@ pub enum HandOver {
     Revalidate = 1,
     /// The file system's own permission check, or an ACL not asked for yet.
     Permission = 2,
-    /// A link's body is not cached.
+    /// A link's body is not cached; or the rules of the walk take a closer look at where it leads.
     LinkBody = 3,
     /// Attributes are known to be out of date.
     Attributes = 4,
@@ -91,79 +88,5 @@ impl Stats {
     /// Hand-overs for this reason.
     pub fn hand_overs_for(&self, reason: HandOver) -> u64 {
         self.hand_overs[reason as usize]
-    }
-}
-
-/// The counters behind [`Stats`]. Touched on slow paths only, by each thread in its own share; each alone, so `Relaxed`.
-pub(crate) struct Counters(Box<[Alone<Share>]>);
-
-/// What some of the threads counted.
-#[derive(Default)]
-struct Share {
-    hand_overs: [AtomicU64; HandOver::ALL.len()],
-    fs_lookups: AtomicU64,
-    siblings: AtomicU64,
-    known_absent: AtomicU64,
-    waits: AtomicU64,
-    evictions: AtomicU64,
-    looks: AtomicU64,
-}
-
-impl Counters {
-    pub(crate) fn new() -> Counters {
-        Counters(apart(SHARES, Share::default))
-    }
-
-    fn mine(&self) -> &Share {
-        alone::mine(&self.0)
-    }
-
-    pub(crate) fn hand_over(&self, reason: HandOver) {
-        self.mine().hand_overs[reason as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn fs_lookup(&self) {
-        self.mine().fs_lookups.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn siblings(&self, count: u64) {
-        self.mine().siblings.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn known_absent(&self) {
-        self.mine().known_absent.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn wait(&self) {
-        self.mine().waits.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn eviction(&self) {
-        self.mine().evictions.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn looks(&self, count: u64) {
-        self.mine().looks.fetch_add(count, Ordering::Relaxed);
-    }
-
-    /// Evictions by all threads.
-    pub(crate) fn evictions(&self) -> u64 {
-        self.0.iter().map(|share| share.evictions.load(Ordering::Relaxed)).sum()
-    }
-
-    /// What they count; the pools are left for the caller to fill in.
-    pub(crate) fn snapshot(&self) -> Stats {
-        let sum = |of: fn(&Share) -> &AtomicU64| self.0.iter().map(|share| of(share).load(Ordering::Relaxed)).sum();
-        let of_reason = |at: usize| self.0.iter().map(|share| share.hand_overs[at].load(Ordering::Relaxed)).sum();
-        Stats {
-            hand_overs: std::array::from_fn(of_reason),
-            fs_lookups: sum(|share| &share.fs_lookups),
-            siblings: sum(|share| &share.siblings),
-            known_absent: sum(|share| &share.known_absent),
-            waits: sum(|share| &share.waits),
-            evictions: sum(|share| &share.evictions),
-            looks: sum(|share| &share.looks),
-            ..Stats::default()
-        }
     }
 }

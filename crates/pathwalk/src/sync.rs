@@ -7,7 +7,7 @@
 mod imp {
     pub(crate) use std::hint::spin_loop;
     pub(crate) use std::sync::Arc;
-    pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
     pub(crate) use std::thread::yield_now;
 
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -70,7 +70,7 @@ mod imp {
     use zerocopy::FromZeros;
 
     pub(crate) use model::hint::spin_loop;
-    pub(crate) use model::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use model::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
     pub(crate) use model::sync::{Arc, Condvar, MutexGuard};
     pub(crate) use model::thread::yield_now;
 

@@ -107,6 +107,20 @@ fn a_listing_makes_a_directory_complete() {
     );
 }
 
+/// A listing makes a sixteenth of the dentries that there are, and no more.
+#[test]
+fn a_listing_of_as_many_names_as_it_may_make_makes_complete() {
+    const SLOTS: usize = 800;
+    for (names, asked) in [(SLOTS / 16, 0), (SLOTS / 16 + 1, 1)] {
+        let fs = World::new(names).fs;
+        let vfs = Vfs::builder().budget(Vfs::budget_for(SLOTS as u64)).build(fs.clone()).unwrap();
+        assert_eq!(vfs.stats().dentries.capacity, SLOTS as u64);
+        let world = World { fs, who: vfs.context(Credentials::root()) };
+        world.list("/d");
+        assert_eq!(world.exists("/d/none"), (ABSENT, asked), "{names} names");
+    }
+}
+
 #[test]
 fn a_listing_in_pieces() {
     let world = World::new(20);

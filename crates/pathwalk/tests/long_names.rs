@@ -173,3 +173,14 @@ fn where_all_side_lines_are_held_it_is_an_error() {
     drop(held.pop());
     assert_eq!(who.access(&format!("/{}", name('f', 399)), Access::empty()), Ok(()));
 }
+
+/// As the documentation of budgets says.
+#[test]
+fn few_files_have_more_side_lines_than_a_seventh() {
+    let side = |files: u64| {
+        let vfs = Vfs::builder().budget(Vfs::budget_for(files)).build(MemFs::new()).unwrap();
+        (vfs.stats().dentries.capacity, vfs.stats().side.capacity)
+    };
+    assert_eq!([1, 64, 65, 2000].map(side), [(64, 338), (64, 338), (65, 338), (2000, 338)]);
+    assert_eq!([2366, 2367, 7000].map(side), [(2366, 338), (2367, 339), (7000, 1000)]);
+}

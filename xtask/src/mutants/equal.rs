@@ -1,7 +1,8 @@
 //! The page of mutants that change nothing which can be seen, and why.
 //!
 //! An entry is a heading with the mutant's title, a `diff` block with its changed lines, and the
-//! argument below it. The same form is printed for a survivor.
+//! argument below it. The same form is printed for a survivor. Where several entries in a row have
+//! the same argument, it stands below the last of them.
 
 use anyhow::{Result, bail, ensure};
 
@@ -21,18 +22,32 @@ impl Equal {
     }
 }
 
-/// Reads the page. An entry without a diff or without an argument is an error.
+/// Reads the page. An entry without a diff is an error, and so is one without an argument of its
+/// own or below the entries that follow it, up to the next heading that is no entry.
 pub(super) fn read(page: &str) -> Result<Vec<Equal>> {
-    let entries = page.split("\n### ").skip(1).filter(|entry| entry.starts_with("crates/"));
-    entries.map(entry).collect()
+    let mut entries = Vec::new();
+    for part in page.split("\n## ").map(|part| part.split("\n### ").skip(1)) {
+        let mut argued = true;
+        for text in part {
+            ensure!(argued || text.starts_with("crates/"), "what stands before `{text}` has no argument");
+            if text.starts_with("crates/") {
+                let (entry, has_argument) = entry(text)?;
+                entries.push(entry);
+                argued = has_argument;
+            }
+        }
+        ensure!(argued, "the last of a row of entries has no argument below its diff");
+    }
+    Ok(entries)
 }
 
-fn entry(text: &str) -> Result<Equal> {
+/// Returns an entry, and whether an argument stands below it.
+fn entry(text: &str) -> Result<(Equal, bool)> {
     let title = text.lines().next().unwrap_or_default().to_owned();
     let Some((_, behind)) = text.split_once("```diff\n") else { bail!("`{title}` has no diff") };
     let Some((diff, argument)) = behind.split_once("```") else { bail!("the diff of `{title}` does not end") };
-    ensure!(!argument.trim().is_empty(), "`{title}` has no argument below its diff");
-    Ok(Equal { title, changed: diff.lines().map(str::to_owned).collect() })
+    let entry = Equal { title, changed: diff.lines().map(str::to_owned).collect() };
+    Ok((entry, !argument.trim().is_empty()))
 }
 
 #[cfg(test)]
@@ -55,5 +70,15 @@ mod tests {
         assert!(read("\n### crates/a.rs: replace\n\nBecause.\n").is_err());
         assert!(read("\n### crates/a.rs: replace\n\n```diff\n-a\n+b\n```\n").is_err());
         assert_eq!(read("# Mutants\n\n### How to read it\n").expect("a page"), []);
+    }
+
+    #[test]
+    fn a_row_of_entries_has_its_argument_below_the_last() {
+        let of = |name: &str| format!("\n### crates/{name}.rs: replace\n\n```diff\n-a\n+b\n```\n");
+        let argued = format!("{}{}\nBecause.\n", of("a"), of("b"));
+        assert_eq!(read(&argued).expect("a page").len(), 2);
+        for without in [of("c"), format!("{}\n## Others\n{argued}", of("c")), format!("{}\n### How\n\nSo.\n", of("c"))] {
+            assert!(read(&format!("{argued}{without}")).is_err(), "{without}");
+        }
     }
 }

@@ -8,14 +8,14 @@ use serde_json::Value;
 /// The packages that are mutated.
 pub(super) const PACKAGES: [&str; 2] = ["pathwalk", "pathwalk-ring"];
 
-/// The folders a sample is spread over, each with the beginning of its files' paths.
-pub(super) const FOLDERS: [(&str, &str); 6] = [
-    ("walk", "crates/pathwalk/src/walk/"),
-    ("dcache", "crates/pathwalk/src/dcache/"),
-    ("icache", "crates/pathwalk/src/icache/"),
-    ("memory", "crates/pathwalk/src/memory/"),
-    ("ops", "crates/pathwalk/src/ops/"),
-    ("ring", "crates/pathwalk-ring/src/"),
+/// The parts a sample is spread over, each with the beginnings of its files' paths.
+pub(super) const FOLDERS: [(&str, &[&str]); 6] = [
+    ("walk", &["crates/pathwalk/src/walk/", "crates/pathwalk/src/text/"]),
+    ("dcache", &["crates/pathwalk/src/cache/dcache/", "crates/pathwalk/src/cache/join.rs"]),
+    ("icache", &["crates/pathwalk/src/cache/icache/", "crates/pathwalk/src/inode_cache/"]),
+    ("memory", &["crates/pathwalk/src/memory/", "crates/pathwalk/src/cache/reclaim/", "crates/pathwalk/src/cache/budget.rs"]),
+    ("ops", &["crates/pathwalk/src/ops/", "crates/pathwalk/src/superblock/"]),
+    ("ring", &["crates/pathwalk-ring/src/"]),
 ];
 
 /// A small change to the sources.
@@ -60,7 +60,7 @@ pub(super) fn all() -> Result<Vec<Mutant>> {
 fn mutant(told: &Value) -> Option<Mutant> {
     let text = |key: &str| told[key].as_str().map(str::to_owned);
     let file = text("file")?;
-    let folder = FOLDERS.iter().find(|(_, beginning)| file.starts_with(beginning))?.0;
+    let folder = FOLDERS.iter().find(|(_, beginnings)| beginnings.iter().any(|beginning| file.starts_with(beginning)))?.0;
     Some(Mutant { name: text("name")?, file, folder, diff: text("diff")? })
 }
 
@@ -84,8 +84,8 @@ mod tests {
     use super::*;
 
     fn many() -> Vec<Mutant> {
-        let of_folder = |(folder, beginning): &(&'static str, &str)| {
-            let file = format!("{beginning}a.rs");
+        let of_folder = |(folder, beginnings): &(&'static str, &[&str])| {
+            let file = format!("{}a.rs", beginnings[0]);
             let name = format!("{file}:1:2: replace a with b");
             (0..10).map(|_| Mutant { name: name.clone(), file: file.clone(), folder, diff: String::new() }).collect::<Vec<_>>()
         };

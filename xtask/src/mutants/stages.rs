@@ -65,8 +65,14 @@ impl Stage {
 
     /// How long a test may take. The unmutated tree is tested by the first stage only: of it,
     /// `cargo-mutants` tests the mutated packages, which do not have the tests of the others.
-    fn patience(self) -> &'static [&'static str] {
-        if self == Stage::Engine { &["--minimum-test-timeout=30"] } else { &["--baseline=skip", "--timeout=300"] }
+    fn patience(self, jobs: usize, timeout: Option<u64>) -> Vec<String> {
+        let skips = |seconds| vec!["--baseline=skip".into(), format!("--timeout={seconds}")];
+        match (self, timeout) {
+            (Stage::Engine, Some(seconds)) => skips(seconds),
+            // The unmutated tree is tested alone, which takes some ten seconds.
+            (Stage::Engine, None) => vec![format!("--timeout-multiplier={}", 2 * (jobs + 1)), "--minimum-test-timeout=30".into()],
+            _ => skips(900),
+        }
     }
 
     /// What the compiler is told.
@@ -76,10 +82,11 @@ impl Stage {
 }
 
 /// Runs one stage over `mutants`; the logs go below `out`.
-pub(super) fn run(stage: Stage, mutants: &[&Mutant], out: &Path) -> Result<Outcome> {
+pub(super) fn run(stage: Stage, mutants: &[&Mutant], (jobs, timeout): (usize, Option<u64>), out: &Path) -> Result<Outcome> {
     let out = out.join(format!("{stage:?}").to_lowercase());
     let mut command = Command::new("cargo");
-    command.args(["mutants", "--output"]).arg(&out).args(stage.patience());
+    command.args(["mutants", "--output"]).arg(&out).args(stage.patience(jobs, timeout));
+    command.arg(format!("--jobs={jobs}"));
     command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
     command.args(stage.packages().iter().flat_map(|package| ["--test-package", package]));
     // The files as well: deleted fields of structs are listed whatever the expression says.

@@ -8,6 +8,7 @@ mod leases;
 mod limits;
 mod links;
 mod reads;
+mod rules;
 mod workers;
 
 const LINK: pathwalk_ring::EntryFlags = pathwalk_ring::EntryFlags::LINK;

@@ -125,7 +125,18 @@ fn nothing_from_outside_is_served_in_a_storm_of_renames() {
     assert!(served > 0 && refused > 0 && renames > 0);
 }
 
-/// Below the root of a `Vfs` the names are gone one by one.
+/// Links are followed there as well, and end at the root.
+#[test]
+fn links_of_a_directory_further_down_end_at_it() {
+    let server = site(&world());
+    for target in ["/d/e/up", "/d/e/f/up", "/d/e/f/far", "/root"] {
+        assert_eq!((server.get(target).status, server.get(target).text()), (200, INSIDE), "{target}");
+    }
+    assert_eq!(server.get("/d/e/aside/page").status, 404);
+    assert_eq!(server.get("/out").status, 403, "it leads to itself: `..` stays at the root");
+}
+
+/// Below the root of a `Vfs`, too.
 #[test]
 fn a_slash_asks_for_a_directory_there_as_well() {
     let context = world();
@@ -138,7 +149,7 @@ fn a_slash_asks_for_a_directory_there_as_well() {
         ("/page/", 404),
         ("/d/page/.", 404),
         ("/d/", 404),
-        ("/root/", 403),
+        ("/root/", 404),
         ("/g/page", 200),
         ("/g/", 200),
         ("/g/.", 200),

@@ -127,6 +127,24 @@ fn roots() {
     });
 }
 
+/// `RESOLVE_*`: of each path, from within and from the root, also where `..` and links lead out.
+#[test]
+fn rules_for_resolution() {
+    in_a_place("rules_for_resolution", |place| {
+        let tree = tree::shapes();
+        lay_out(place, &tree);
+        let vfs = build(place, like_the_kernel(), Options::default(), &tree);
+        let mut starts: Vec<Start> = ["/", "/d", "/d/e", "/empty"].map(Start::cwd).into();
+        starts.extend(["/d", "/f", "/to-d"].map(|path| Start::at(Origin::Opened(path))));
+        starts.extend([Origin::RemovedDirectory, Origin::Invalid].map(Start::at));
+        starts.push(Start { root: "/d", ..Start::cwd("/d/e") });
+        let askers = some(place.users, &[ROOT, OTHER]);
+        let mut paths = paths::forms();
+        paths.extend(framed_names(&tree));
+        Table { place, vfs: &vfs, askers, starts, paths }.check_resolved();
+    });
+}
+
 #[test]
 fn counted_links() {
     in_a_place("counted_links", |place| {

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use pathwalk::{Access, At, AtFlags, Attributes, Context, Errno, FileType, Handle, StatxMask};
+use pathwalk::{Access, At, AtFlags, Attributes, Context, Errno, FileType, Handle, Resolve, StatxMask};
 
 /// What is asked about a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +14,8 @@ pub(crate) enum Ask {
     Readlink(usize),
     /// `open(O_PATH)`: what the handle leads to.
     Lookup(AtFlags),
+    /// The same by `openat2`, with these rules.
+    Resolved(Resolve, AtFlags),
 }
 
 /// Attributes that both sides must agree on. Inode numbers, times and sizes of directories are each side's own.
@@ -89,6 +91,19 @@ pub(crate) fn all() -> Vec<Ask> {
     asks
 }
 
+/// What is asked of each path by rules for its resolution.
+pub(crate) fn resolved() -> Vec<Ask> {
+    let alone = [Resolve::NO_XDEV, Resolve::NO_MAGICLINKS, Resolve::NO_SYMLINKS, Resolve::BENEATH, Resolve::IN_ROOT];
+    let no_links = Resolve::NO_SYMLINKS | Resolve::NO_MAGICLINKS;
+    let mut rules = alone.to_vec();
+    rules.extend([Resolve::BENEATH, Resolve::IN_ROOT].map(|scope| scope | no_links));
+    rules.extend([Resolve::BENEATH, Resolve::IN_ROOT].map(|scope| scope | Resolve::NO_XDEV));
+    // What makes no sense.
+    rules.extend([Resolve::BENEATH | Resolve::IN_ROOT, Resolve::from_bits_retain(0x40)]);
+    let follow = [AtFlags::empty(), AtFlags::SYMLINK_NOFOLLOW];
+    rules.into_iter().flat_map(|rules| follow.map(|flags| Ask::Resolved(rules, flags))).collect()
+}
+
 /// The kernel's side: a thread whose root is the place.
 pub(crate) struct Kernel {
     /// `/proc/self/fd`, opened before the thread's root was changed; `None` where paths are not compared.
@@ -107,15 +122,18 @@ impl Kernel {
             Ask::Access(want, flags) => access(at, path, want, flags).map(|()| Answer::Granted),
             Ask::Stat(flags) => stat(at, path, flags.bits()).map(Answer::Attributes),
             Ask::Readlink(size) => readlink(at, path, size).map(Answer::Body),
-            Ask::Lookup(flags) => self.lookup(at, path, flags),
+            Ask::Lookup(flags) => self.lookup(at, path, flags, Resolve::empty()),
+            Ask::Resolved(resolve, flags) => self.lookup(at, path, flags, resolve),
         };
         answer.unwrap_or_else(Answer::Refused)
     }
 
-    fn lookup(&self, at: RawFd, path: &CStr, flags: AtFlags) -> Result<Answer, Errno> {
+    fn lookup(&self, at: RawFd, path: &CStr, flags: AtFlags, resolve: Resolve) -> Result<Answer, Errno> {
         let nofollow = if flags.contains(AtFlags::SYMLINK_NOFOLLOW) { libc::O_NOFOLLOW } else { 0 };
-        // SAFETY: `path` ends in a NUL and outlives the call.
-        let fd = unsafe { libc::syscall(libc::SYS_openat, at, path.as_ptr(), libc::O_PATH | libc::O_CLOEXEC | nofollow) };
+        // `struct open_how`: flags, mode, resolve.
+        let how = [(libc::O_PATH | libc::O_CLOEXEC | nofollow) as u64, 0, resolve.bits().into()];
+        // SAFETY: `path` ends in a NUL and outlives the call, as does `how`, which is as long as it is said to be.
+        let fd = unsafe { libc::syscall(libc::SYS_openat2, at, path.as_ptr(), how.as_ptr(), size_of_val(&how)) };
         let fd = checked(fd)? as RawFd;
         // SAFETY: the descriptor was just opened and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
@@ -185,6 +203,7 @@ impl Engine {
             Ask::Stat(flags) => context.fstatat(at, path, flags).map(|it| Answer::Attributes(it.into())),
             Ask::Readlink(size) => self.readlink(at, path, size).map(Answer::Body),
             Ask::Lookup(flags) => self.lookup(at, path, flags),
+            Ask::Resolved(resolve, flags) => self.by_rules(resolve).and_then(|engine| engine.resolved(at, path, flags)),
         };
         let answer = answer.unwrap_or_else(Answer::Refused);
         let cached = self.ask_caches(ask, at, path);
@@ -207,6 +226,9 @@ impl Engine {
                 cached.readlink(at, path, &mut buffer).map(|length| Answer::Body(buffer[..length].into()))
             }
             Ask::Lookup(flags) => cached.lookup(at, path, flags).and_then(|handle| self.place(&handle)),
+            Ask::Resolved(resolve, flags) => self
+                .by_rules(resolve)
+                .and_then(|engine| engine.context.cached().lookup(at, path, flags).and_then(|handle| self.place(&handle))),
         };
         answer.unwrap_or_else(Answer::Refused)
     }
@@ -217,6 +239,26 @@ impl Engine {
         assert!(buffer[len..].iter().all(|byte| *byte == 0xee), "readlink wrote behind what it says it wrote");
         buffer.truncate(len);
         Ok(buffer)
+    }
+
+    /// The same with rules for its paths.
+    fn by_rules(&self, resolve: Resolve) -> Result<Engine, Errno> {
+        let context = self.context.clone().with_resolve(resolve)?;
+        Ok(Engine { context, start: self.start.clone(), paths: self.paths })
+    }
+
+    /// What the rules say of a lookup they have to say of every operation.
+    fn resolved(&self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Answer, Errno> {
+        let answer = self.lookup(at, path, flags);
+        let stat = self.context.fstatat(at, path, flags).map(Seen::from);
+        let found = answer.as_ref().map(|answer| match answer {
+            Answer::Place(seen, _) => *seen,
+            _ => unreachable!("a lookup leads to a place"),
+        });
+        assert_eq!(stat, found.map_err(|errno| *errno), "stat of \"{}\"", path.escape_ascii());
+        let access = self.context.faccessat(at, path, Access::empty(), flags);
+        assert_eq!(access, found.map(drop).map_err(|errno| *errno), "access to \"{}\"", path.escape_ascii());
+        answer
     }
 
     /// The walk that is told step by step has to end where the others do.

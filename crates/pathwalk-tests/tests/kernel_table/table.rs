@@ -83,14 +83,23 @@ pub(crate) fn builder() -> pathwalk::VfsBuilder {
 }
 
 impl Table<'_> {
-    /// Asks it all. Panics with the disagreements if there are any.
+    /// Asks all of it. Panics with the disagreements if there are any.
     pub(crate) fn check(&self) {
+        self.check_all(&question::all());
+    }
+
+    /// The same by rules for the resolution of paths.
+    pub(crate) fn check_resolved(&self) {
+        self.check_all(&question::resolved());
+    }
+
+    fn check_all(&self, asks: &[Ask]) {
         let asked = AtomicUsize::new(0);
         let mut disagreements = Vec::new();
         for asker in &self.askers {
             for start in &self.starts {
                 // Threads that have been somebody else can't be used again.
-                let found = std::thread::scope(|scope| scope.spawn(|| self.ask_as(asker, start, &asked)).join());
+                let found = std::thread::scope(|scope| scope.spawn(|| self.ask_as(asker, start, asks, &asked)).join());
                 disagreements.extend(found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
         }
@@ -99,13 +108,13 @@ impl Table<'_> {
         assert!(disagreements.is_empty(), "{} disagreements with the kernel, among them:{shown}", disagreements.len());
     }
 
-    fn ask_as(&self, asker: &Asker, start: &Start, asked: &AtomicUsize) -> Vec<String> {
+    fn ask_as(&self, asker: &Asker, start: &Start, asks: &[Ask], asked: &AtomicUsize) -> Vec<String> {
         let (kernel, fd, engine) = self.stand(asker, start);
         let at = if matches!(start.origin, Origin::Invalid) { CLOSED } else { question::raw(fd.as_ref().map(AsFd::as_fd)) };
         let mut disagreements = Vec::new();
         for path in &self.paths {
             let c_path = CString::new(path.as_slice()).expect("paths of the table have no NUL");
-            for ask in question::all() {
+            for ask in asks.iter().copied() {
                 let expected = self.comparable(kernel.ask(ask, at, &c_path));
                 internals::evict(self.vfs, usize::MAX);
                 let cold = self.comparable(engine.ask(ask, path));

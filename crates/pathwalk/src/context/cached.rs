@@ -2,15 +2,17 @@
 
 use std::cell::Cell;
 
-use super::{AsPath, At, AtFlags, Context, OpenHow};
+use super::{AsPath, At, Context};
 use crate::Errno;
+use crate::abi::{AtFlags, OpenHow};
 use crate::attr::{Attributes, Statx, StatxMask};
 use crate::file::File;
 use crate::handle::Handle;
 use crate::ops::{cached, open};
 use crate::permission::Access;
+use crate::walk::asker::Begin;
 use crate::walk::hand_over::missing;
-use crate::walk::last::Stopped;
+use crate::walk::verdict::Stopped;
 use crate::walk::{Env, Whose};
 
 impl Context {
@@ -69,13 +71,17 @@ impl Cached<'_> {
     /// As [`Context::open`] with [`CACHED`](crate::Resolve::CACHED): `EAGAIN` also for `CREATE`, `TRUNCATE` and `TMPFILE`, and where the file system
     /// cannot open without blocking.
     pub fn open<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, how: &OpenHow) -> Result<File, Errno> {
-        self.answer(Whose::Effective, path.path_bytes(), |env, path| open::cached(env, at, path, how))
+        let at = at.begin(self.context);
+        let env = Env::scoped(&self.context.asker, Whose::Effective, at, how.resolve);
+        let opened = self.answer(env, path.path_bytes(), |env, path| open::cached(env, at, path, how))?;
+        Ok(File::new(self.context.vfs(), opened, how.flags, self.context.credentials().clone()))
     }
 
     /// As [`Context::statx`].
     #[inline]
     pub fn statx<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        self.answer(Whose::Effective, path.path_bytes(), |env, path| cached::statx(env, at, path, flags, mask))
+        let at = at.begin(self.context);
+        self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::statx(env, at, path, flags, mask))
     }
 
     /// As [`Context::stat`].
@@ -86,19 +92,22 @@ impl Cached<'_> {
 
     /// As [`Context::faccessat`].
     pub fn access<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, want: Access, flags: AtFlags) -> Result<(), Errno> {
+        let at = at.begin(self.context);
         let whose = if flags.contains(AtFlags::EACCESS) { Whose::Effective } else { Whose::Real };
-        self.answer(whose, path.path_bytes(), |env, path| cached::access(env, at, path, want, flags))
+        self.read(whose, at, path.path_bytes(), |env, path| cached::access(env, at, path, want, flags))
     }
 
     /// As [`Context::readlinkat`].
     pub fn readlink<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
-        self.answer(Whose::Effective, path.path_bytes(), |env, path| cached::readlink(env, at, path, buffer))
+        let at = at.begin(self.context);
+        self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::readlink(env, at, path, buffer))
     }
 
     /// As [`Context::lookupat`].
     pub fn lookup<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
-        let found = self.answer(Whose::Effective, path.path_bytes(), |env, path| cached::lookup(env, at, path, flags))?;
-        Ok(Handle::from_pinned(&self.context.vfs, found.into_id()))
+        let at = at.begin(self.context);
+        let found = self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::lookup(env, at, path, flags))?;
+        Ok(Handle::from_pinned(self.context.vfs(), found))
     }
 
     /// The name that kept the last operation that was `EAGAIN` from its answer, if it was a name. Whoever asks the file system for it on behalf of
@@ -108,13 +117,23 @@ impl Cached<'_> {
     }
 
     #[inline(always)]
-    fn answer<'a, T>(
+    fn read<'a, T>(
         &'a self,
         whose: Whose,
+        at: Begin,
         path: &'a [u8],
         operation: impl FnOnce(&Env<'a>, &'a [u8]) -> Result<T, Stopped<'a>>,
     ) -> Result<T, Errno> {
-        let env = Env::new(self.context, whose);
+        self.answer(Env::of(&self.context.asker, whose, at), path, operation)
+    }
+
+    #[inline(always)]
+    fn answer<'a, T>(
+        &'a self,
+        env: Env<'a>,
+        path: &'a [u8],
+        operation: impl FnOnce(&Env<'a>, &'a [u8]) -> Result<T, Stopped<'a>>,
+    ) -> Result<T, Errno> {
         operation(&env, path).map_err(|stopped| self.again(&env, path, stopped))
     }
 
@@ -122,7 +141,7 @@ impl Cached<'_> {
     #[inline(never)]
     fn again(&self, env: &Env<'_>, path: &[u8], stopped: Stopped<'_>) -> Errno {
         if let Stopped::HandOver(resume) = &stopped {
-            let vfs = std::ptr::from_ref(env.core).addr();
+            let vfs = std::ptr::from_ref(env.world).addr();
             self.missing.set(missing(env, path, resume).map(|name| MissingName { vfs, name }));
         }
         stopped.or_again()

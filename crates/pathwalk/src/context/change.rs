@@ -1,12 +1,14 @@
 //! Operations that open and change. The other half of [`Context`].
 
-use super::{AsPath, At, AtFlags, Context, LinkFlags, OpenHow, SetTime};
+use super::{AsPath, At, Context};
+use crate::abi::{AtFlags, LinkFlags, OpenHow, SetTime};
 use crate::file::File;
-use crate::fs_api::{NewKind, RenameFlags, StatFs};
+use crate::fs_api::StatFs;
+use crate::node::{NewKind, RenameFlags};
 use crate::{Errno, ops};
 
 /// The umask of a new context, as login shells have it.
-pub(crate) const UMASK: u16 = 0o022;
+pub(super) const UMASK: u16 = 0o022;
 
 /// # Operations that change
 ///
@@ -27,24 +29,31 @@ impl Context {
     /// directory, or to create one or something with a slash behind it; `ENOTDIR`; `ELOOP` for a link with `NOFOLLOW`; `EACCES`; `ENXIO` for a
     /// device, pipe or socket; `EAGAIN` for [`CACHED`](crate::Resolve::CACHED). Cost: a lookup, and an allocation.
     pub fn open<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, how: &OpenHow) -> Result<File, Errno> {
-        ops::open::open(self, at, path.path_bytes(), how)
+        if self.asks_caches_only() {
+            return self.cached().open(at, path, how);
+        }
+        let opened = ops::open::open(&self.asker, at.begin(self), path.path_bytes(), how)?;
+        Ok(File::new(self.vfs(), opened, how.flags, self.credentials().clone()))
     }
 
     /// Makes a directory; of `mode`, permission bits and the sticky bit count. `EEXIST`, `EMLINK`. Source: `mkdirat(2)`.
     pub fn mkdir<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, mode: u16) -> Result<(), Errno> {
-        ops::make::make(self, at, path.path_bytes(), NewKind::Directory, mode)
+        self.may_change()?;
+        ops::make::make(&self.asker, at.begin(self), path.path_bytes(), NewKind::Directory, mode)
     }
 
     /// Makes a regular file, pipe, socket or device. `EEXIST`; `EPERM` for a directory, or for a device without `CAP_MKNOD`; `EINVAL` for a
     /// link, or for a device with a number that is out of range. Source: `mknodat(2)`.
     pub fn mknod<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
-        ops::make::mknod(self, at, path.path_bytes(), kind, mode)
+        self.may_change()?;
+        ops::make::mknod(&self.asker, at.begin(self), path.path_bytes(), kind, mode)
     }
 
     /// Makes a link that leads to `body`, whatever that is. `ENOENT` for an empty body, `ENAMETOOLONG` for one over 4095 bytes, `EEXIST`.
     /// Source: `symlinkat(2)`.
     pub fn symlink<B: AsPath + ?Sized, P: AsPath + ?Sized>(&self, body: &B, at: At<'_>, path: &P) -> Result<(), Errno> {
-        ops::make::symlink(self, body.path_bytes(), at, path.path_bytes())
+        self.may_change()?;
+        ops::make::symlink(&self.asker, body.path_bytes(), at.begin(self), path.path_bytes())
     }
 
     /// Gives what `old` leads to another name. `EEXIST`; `EPERM` for a directory, or for what `protected_hardlinks` protects; `EMLINK`. Source:
@@ -57,17 +66,20 @@ impl Context {
         new: &Q,
         how: LinkFlags,
     ) -> Result<(), Errno> {
-        ops::link::link(self, (from, old.path_bytes()), (to, new.path_bytes()), how)
+        self.may_change()?;
+        ops::link::link(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
     }
 
     /// Takes a name away. `EISDIR` for a directory. What is open stays. Source: `unlinkat(2)`.
     pub fn unlink<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<(), Errno> {
-        ops::remove::unlink(self, at, path.path_bytes())
+        self.may_change()?;
+        ops::remove::unlink(&self.asker, at.begin(self), path.path_bytes())
     }
 
     /// Removes an empty directory. `ENOTDIR`, `ENOTEMPTY`; `EINVAL` for `.`; `EBUSY` for the root. Source: `rmdir(2)`.
     pub fn rmdir<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<(), Errno> {
-        ops::remove::rmdir(self, at, path.path_bytes())
+        self.may_change()?;
+        ops::remove::rmdir(&self.asker, at.begin(self), path.path_bytes())
     }
 
     /// Gives what `old` names the name `new`, replacing what has that, in one step. `EINVAL` for a directory into itself, `ENOTEMPTY`, `EISDIR`,
@@ -80,12 +92,14 @@ impl Context {
         new: &Q,
         how: RenameFlags,
     ) -> Result<(), Errno> {
-        ops::rename::rename(self, (from, old.path_bytes()), (to, new.path_bytes()), how)
+        self.may_change()?;
+        ops::rename::rename(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
     }
 
     /// Sets permission bits with suid, sgid and sticky. `EPERM` for who does not own it, `EOPNOTSUPP` for a link. Source: `fchmodat2(2)`.
     pub fn chmod<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, mode: u16, how: AtFlags) -> Result<(), Errno> {
-        ops::set::chmod(self, at, path.path_bytes(), mode, how)
+        self.may_change()?;
+        ops::set::chmod(&self.asker, at.begin(self), path.path_bytes(), mode, how)
     }
 
     /// Sets owner and group; `None` leaves one as it is. Takes suid and sgid away, but not of
@@ -99,7 +113,8 @@ impl Context {
         gid: Option<u32>,
         how: AtFlags,
     ) -> Result<(), Errno> {
-        ops::set::chown(self, at, path.path_bytes(), (uid, gid), how)
+        self.may_change()?;
+        ops::set::chown(&self.asker, at.begin(self), path.path_bytes(), (uid, gid), how)
     }
 
     /// Sets the size of a regular file, in bytes. `EISDIR`, `EINVAL` for what is neither file nor directory or past 2⁶³−1, `EFBIG`. Source:
@@ -108,7 +123,8 @@ impl Context {
         if size > i64::MAX as u64 {
             return Err(Errno::EINVAL);
         }
-        ops::set::truncate(self, at, path.path_bytes(), size)
+        self.may_change()?;
+        ops::set::truncate(&self.asker, at.begin(self), path.path_bytes(), size)
     }
 
     /// Sets the times of access and of change. `EPERM` for all but the owner; `EACCES` for callers that
@@ -123,16 +139,17 @@ impl Context {
         mtime: SetTime,
         how: AtFlags,
     ) -> Result<(), Errno> {
-        ops::set::set_times(self, at, path.path_bytes(), (atime, mtime), how)
+        self.may_change()?;
+        ops::set::set_times(&self.asker, at.begin(self), path.path_bytes(), (atime, mtime), how)
     }
 
     /// Size and limits of the file system that `path` is on. Source: `statfs(2)`.
     pub fn statfs<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<StatFs, Errno> {
-        ops::stat::statfs(self, at, path.path_bytes())
+        ops::stat::statfs(&self.asker, at.begin(self), path.path_bytes())
     }
 
     /// Sets which permission bits new nodes do not get, 0..=0o777; returns what it was. A new context has 022. Source: `umask(2)`.
     pub fn umask(&mut self, mask: u16) -> u16 {
-        std::mem::replace(&mut self.umask, mask & 0o777)
+        std::mem::replace(&mut self.asker.umask, mask & 0o777)
     }
 }

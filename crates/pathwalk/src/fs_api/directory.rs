@@ -1,27 +1,27 @@
 //! The directory that a file system is asked about.
 
-use super::NodeKey;
 use crate::Errno;
-use crate::dcache::dentry::DentryId;
-use crate::icache::inode::key_of;
-use crate::vfs::Core;
+use crate::cache::Caches;
+use crate::cache::icache::inode::key_of;
+use crate::memory::slot::DentryId;
+use crate::node::NodeKey;
 
 /// The directory in which a name is looked for or changed. It is pinned for the length of the call.
 #[derive(Clone, Copy)]
 pub struct Directory<'a> {
-    core: &'a Core,
+    caches: &'a Caches,
     dentry: DentryId,
 }
 
 impl<'a> Directory<'a> {
     /// Of a dentry that the caller has a pin on.
-    pub(crate) fn new(core: &'a Core, dentry: DentryId) -> Directory<'a> {
-        Directory { core, dentry }
+    pub(crate) fn new(caches: &'a Caches, dentry: DentryId) -> Directory<'a> {
+        Directory { caches, dentry }
     }
 
     /// Which node it is.
     pub fn key(&self) -> NodeKey {
-        key_of(self.core.inodes.record(self.core.dentries.inode(self.dentry)))
+        key_of(self.caches.inodes.record(self.caches.dentries.inode(self.dentry)))
     }
 
     /// Its path from the root of the file system, `/` for the root: for file systems that work by paths.
@@ -29,7 +29,7 @@ impl<'a> Directory<'a> {
     /// `ENOENT` once it was removed. The path is of some instant during the call; a directory above may be renamed at any time. Cost:
     /// one allocation and one a component.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
-        self.core.path_of(self.dentry)
+        self.caches.path_of(self.dentry)
     }
 }
 

@@ -1,9 +1,11 @@
 //! The trait that a file system implements.
 
-use super::{Directory, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, Validity};
+use super::{Directory, OpenFile, OpenFor, Siblings, StatFs};
+use crate::Errno;
 use crate::attr::{AclState, Attributes, Timestamp};
+use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Subject};
-use crate::{Errno, Freshness};
+use crate::text::Name;
 
 /// A file system: it answers about nodes, and the engine remembers the answers.
 ///

@@ -3,23 +3,17 @@
 //! Start at [`FileSystem`]: its page is all that is needed to write one.
 //!
 //! - [`FileSystem`] answers about nodes: names in a directory, attributes, link bodies, permission, changes.
-//! - [`Node`] is such an answer: a 128-bit key, attributes and promises.
+//! - [`Node`](crate::Node) is such an answer: a 128-bit key, attributes and promises.
 //! - [`OpenFile`] is a node that was opened: data and listings.
-//! - [`Name`] is one validated component; [`Directory`] is where it is looked for.
+//! - [`Name`](crate::Name) is one validated component; [`Directory`] is where it is looked for.
 
-mod change;
 mod directory;
 mod file_system;
-mod name;
-mod node;
 mod open_file;
 mod siblings;
 
-pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
 pub use directory::Directory;
 pub use file_system::FileSystem;
-pub use name::Name;
-pub use node::{Freshness, Node, NodeKey, PermissionRule, Validity};
 pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, StatFs, SyncWhat, WriteAt, Written};
-pub(crate) use siblings::Room;
 pub use siblings::Siblings;
+pub(crate) use siblings::TakesSiblings;

@@ -9,7 +9,7 @@ use bitflags::bitflags;
 
 use crate::Errno;
 use crate::attr::FileType;
-use crate::fs_api::NodeKey;
+use crate::node::NodeKey;
 
 bitflags! {
     /// What a file is opened for. Source: `open(2)`.

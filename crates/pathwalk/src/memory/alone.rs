@@ -35,3 +35,25 @@ pub(crate) fn apart<T>(count: usize, each: impl Fn() -> T) -> Box<[Alone<T>]> {
 pub(crate) fn mine<T>(all: &[Alone<T>]) -> &T {
     &all[share() % all.len()]
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "there, all threads share one")]
+    fn threads_have_shares_of_their_own() {
+        use std::collections::HashSet;
+        let all = apart(SHARES, || 0u8);
+        let mine = || std::thread::spawn(share).join().unwrap() % SHARES;
+        let theirs: HashSet<_> = (0..SHARES).map(|_| mine()).collect();
+        assert!(theirs.len() > 1);
+        let found = std::thread::scope(|scope| {
+            let found = || std::ptr::from_ref(super::mine(&all)).addr();
+            let threads: Vec<_> = (0..SHARES).map(|_| scope.spawn(found)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<HashSet<_>>()
+        });
+        assert!(found.len() > 1, "all threads write to one share");
+        assert!(all.windows(2).all(|two| two.as_ptr_range().end.addr() - two.as_ptr().addr() == 128));
+    }
+}

@@ -32,7 +32,7 @@ pub(crate) struct FreeList {
 }
 
 /// What was given back here, and a run of what was never taken.
-pub(super) struct Stack {
+pub(crate) struct Stack {
     /// `tag << 32 | slot`.
     head: AtomicU64,
     /// Slots that were never taken, reserved here: `end << 32 | next`; none if they are equal.
@@ -45,7 +45,7 @@ impl FreeList {
         FreeList::with_stacks(capacity, if capacity < MANY { 1 } else { SHARES })
     }
 
-    pub(super) fn with_stacks(capacity: u32, stacks: usize) -> FreeList {
+    pub(crate) fn with_stacks(capacity: u32, stacks: usize) -> FreeList {
         let stack = || Stack { head: AtomicU64::new(0), run: AtomicU64::new(0) };
         FreeList { stacks: apart(stacks, stack), fresh: Alone(AtomicU32::new(1)), end: capacity + 1 }
     }
@@ -55,7 +55,7 @@ impl FreeList {
         self.take_from(alone::mine(&self.stacks), link)
     }
 
-    pub(super) fn take_from<'a>(&self, mine: &Stack, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
+    pub(crate) fn take_from<'a>(&self, mine: &Stack, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let slot = mine.pop(&link).or_else(|| self.take_fresh(mine, &link)).or_else(|| self.take_over(mine, &link))?;
         fence(Ordering::Release);
         Some(slot)
@@ -67,7 +67,7 @@ impl FreeList {
     }
 
     #[cfg(all(test, loom))]
-    pub(super) fn stack(&self, at: usize) -> &Stack {
+    pub(crate) fn stack(&self, at: usize) -> &Stack {
         &self.stacks[at]
     }
 
@@ -221,6 +221,37 @@ mod tests {
         let slots: Vec<u32> = (0..RUN).filter_map(|_| free.take(|slot| &links[slot as usize])).collect();
         assert!(slots.windows(2).all(|pair| pair[1] == pair[0] + 1), "{slots:?}");
         assert!(links.iter().all(|link| link.load(Ordering::Relaxed) == 0), "what was never taken is not written to");
+    }
+
+    /// Of the second thread too; and a run ends where the slots do.
+    #[test]
+    fn a_thread_takes_runs_of_its_own() {
+        let links: Vec<AtomicU64> = (0..=200).map(|_| AtomicU64::new(0)).collect();
+        let link = |slot: u32| &links[slot as usize];
+        let free = FreeList::with_stacks(200, 2);
+        let [mine, other] = [&*free.stacks[0], &*free.stacks[1]];
+        let take = |stack, n| (0..n).filter_map(|_| free.take_from(stack, link)).collect::<Vec<_>>();
+        assert_eq!(take(mine, 3), [1, 2, 3]);
+        assert_eq!((free.touched(), free.used(link)), (65, 3));
+        assert_eq!(take(other, 2), [65, 66]);
+        assert_eq!((free.touched(), free.used(link)), (129, 5));
+        assert_eq!(take(mine, 61), (4..=64).collect::<Vec<_>>());
+        assert_eq!(take(mine, 72), (129..=200).collect::<Vec<_>>());
+        assert_eq!((free.touched(), free.used(link)), (201, 138));
+        assert_eq!(take(mine, 2), [67, 68], "of the run of another");
+        free.give(5, link);
+        free.give(6, link);
+        assert_eq!(free.used(link), 138);
+        assert_eq!(take(other, 1).len() + take(mine, 1).len(), 2);
+    }
+
+    #[test]
+    fn few_slots_have_one_stack() {
+        assert_eq!([1, MANY - 1, MANY].map(|slots| FreeList::new(slots).stacks.len()), [1, 1, SHARES]);
+        assert_eq!((MANY, FreeList::new(9).capacity()), (65_536, 9));
+        let links: Vec<AtomicU64> = (0..=9).map(|_| AtomicU64::new(0)).collect();
+        let free = FreeList::new(9);
+        assert_eq!((free.next(), free.take(|slot| &links[slot as usize]), free.touched()), (0, Some(1), 2));
     }
 
     #[test]

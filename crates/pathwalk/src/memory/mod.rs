@@ -8,25 +8,23 @@
 //! - [`table`]: hash to slot, never moving;
 //! - [`side`]: chains of lines for long names and link bodies;
 //! - [`dir_lock`]: a reader-writer lock of four bytes;
-//! - [`budget`]: how many of each a budget buys;
-//! - [`reclaim`]: what to evict when none is left;
+//! - [`slot`]: the numbers of slots;
 //! - [`sample`]: a few slots from which shares of all are told;
 //! - [`alone`]: how threads are kept from writing to one line.
+//!
+//! How many slots there are, and which of them go, is the business of `cache`.
 //!
 //! Invariant: a slot is never freed and never changes its type, and its sequence count is never set back. So a reader with
 //! a stale handle reads something, notices, and starts again.
 
 pub(crate) mod alone;
-pub(crate) mod budget;
 pub(crate) mod dir_lock;
 pub(crate) mod free_list;
 pub(crate) mod lines;
-#[cfg(all(test, loom))]
-mod loom_tests;
 pub(crate) mod parked;
 pub(crate) mod pin;
-pub(crate) mod reclaim;
 pub(crate) mod sample;
 pub(crate) mod seqcount;
 pub(crate) mod side;
+pub(crate) mod slot;
 pub(crate) mod table;

@@ -40,3 +40,24 @@ impl Sample {
         if self.most == u32::MAX { 1 } else { SLOTS_A_SAMPLED }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_slots_are_all_in_the_sample_and_of_many_each_sixteenth() {
+        let of = |slots: u32| {
+            let sample = Sample::of(slots);
+            let has = (0..slots).filter(|slot| sample.has(*slot)).count() as u32;
+            (sample.each(), sample.size(), has.abs_diff(sample.size()) <= sample.size() / 50)
+        };
+        for few in [1, 100, MANY_SLOTS - 1] {
+            assert_eq!(of(few), (1, few, true));
+        }
+        for many in [MANY_SLOTS, MANY_SLOTS + 1, 5 * MANY_SLOTS] {
+            assert_eq!(of(many), (16, many / 16, true));
+        }
+        assert_eq!(MANY_SLOTS, 16_384);
+    }
+}

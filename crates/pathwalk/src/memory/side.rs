@@ -11,6 +11,7 @@ use std::cell::Cell;
 use super::free_list::FreeList;
 use super::lines::{Line, Records};
 use crate::sync::{AtomicU64, Ordering};
+use crate::text::swar::word_at;
 
 const TEXT_WORDS: usize = 7;
 /// Bytes of text in a line.
@@ -122,15 +123,6 @@ impl<'a> ChainReader<'a> {
 #[inline(always)]
 fn line_of(lines: &[Line], slot: Chain) -> &Line {
     lines.get(slot as usize).unwrap_or(&lines[0])
-}
-
-/// The eight bytes from `at`, little-endian, zeros past the end.
-pub(crate) fn word_at(text: &[u8], at: usize) -> u64 {
-    let rest = text.get(at..).unwrap_or(&[]);
-    match rest.first_chunk::<8>() {
-        Some(bytes) => u64::from_le_bytes(*bytes),
-        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

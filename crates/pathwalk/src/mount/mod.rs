@@ -2,7 +2,11 @@
 //!
 //! There is one mount, at the root. What it does not do yet: mount points below it, namespaces, id maps.
 
+mod world;
+
 use bitflags::bitflags;
+
+pub(crate) use world::{HardlinkProtection, SymlinkProtection, World};
 
 bitflags! {
     /// Switches of a mount, whatever its file system says. Source: `mount(8)`.

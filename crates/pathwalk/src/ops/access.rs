@@ -5,54 +5,56 @@
 
 use super::{Target, answer, follow, target};
 use crate::Errno;
+use crate::abi::AtFlags;
 use crate::attr::FileType;
-use crate::config::{Config, Shipped};
-use crate::context::{At, AtFlags, Context};
-use crate::dcache::dentry::everyone;
-use crate::icache::inode;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::everyone;
+use crate::cache::icache::inode;
+use crate::cache::icache::snapshot::{Decision, Snapshot};
+use crate::config::{Config, Shipped, Unruled};
 use crate::mount::MountFlags;
+use crate::mount::World;
 use crate::permission::{Access, Subject};
 use crate::stats::HandOver;
-use crate::vfs::{Core, Pinned};
-use crate::walk::hand_over::Resume;
-use crate::walk::last::{Stopped, to_end};
-use crate::walk::may::{Decision, Snapshot};
-use crate::walk::{Cursor, Env, Follow, Whose, start};
+use crate::walk::asker::{Asker, Begin};
+use crate::walk::last::to_end;
+use crate::walk::verdict::{Resume, Stopped};
+use crate::walk::{Cursor, Env, Follow, Whose, may, start};
 
-/// The whole hit path is one call, of the fast walk.
+/// Of an asker without rules: the whole hit path is one call, of the fast walk.
 #[inline(always)]
-pub(crate) fn access(context: &Context, path: &[u8], want: Access) -> Result<(), Errno> {
-    access_with::<Shipped>(context, path, want)
+pub(crate) fn access(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
+    access_with::<Unruled>(asker, path, want)
 }
 
 /// The same in a variant of the walk.
 #[inline(always)]
-pub(crate) fn access_with<C: Config>(context: &Context, path: &[u8], want: Access) -> Result<(), Errno> {
-    match fast_from_cwd::<C>(context, path, want) {
+pub(crate) fn access_with<C: Config>(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
+    match fast_from_cwd::<C>(asker, path, want) {
         Ok(()) => Ok(()),
         Err(Stopped::Errno(errno)) => Err(errno),
-        Err(stopped) => slow_from_cwd(context, path, want, stopped),
+        Err(stopped) => slow_from_cwd(asker, path, want, stopped),
     }
 }
 
 #[inline(never)]
-fn fast_from_cwd<'a, C: Config>(context: &'a Context, path: &'a [u8], want: Access) -> Result<(), Stopped<'a>> {
-    let env = Env::new(context, Whose::Real);
+fn fast_from_cwd<'a, C: Config>(asker: &'a Asker, path: &'a [u8], want: Access) -> Result<(), Stopped<'a>> {
+    let env = Env::new(asker, Whose::Real);
     let from = start::at_cwd(&env, path).map_err(Stopped::Errno)?;
     fast::<C>(&env, path, env.cursor(from), Follow::Links, want)
 }
 
 #[cold]
 #[inline(never)]
-fn slow_from_cwd<'a>(context: &'a Context, path: &'a [u8], want: Access, stopped: Stopped<'a>) -> Result<(), Errno> {
-    let env = Env::new(context, Whose::Real);
+fn slow_from_cwd<'a>(asker: &'a Asker, path: &'a [u8], want: Access, stopped: Stopped<'a>) -> Result<(), Errno> {
+    let env = Env::new(asker, Whose::Real);
     let from = start::at_cwd(&env, path)?;
     answer(&env, path, from, Follow::Links, Err(stopped), |found| check(&env, &found, want))
 }
 
-pub(crate) fn faccessat(context: &Context, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
+pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
     let whose = if flags.contains(AtFlags::EACCESS) { Whose::Effective } else { Whose::Real };
-    let env = Env::new(context, whose);
+    let env = Env::of(asker, whose, at);
     let follow = follow(flags);
     match target(&env, at, path, flags, AtFlags::all())? {
         Target::Start(start) => check(&env, &start, want),
@@ -76,7 +78,7 @@ pub(super) fn fast<'a, C: Config>(
 
 #[inline(always)]
 pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
-    let granted = cur.has(everyone(want), everyone(want)) && !env.core.asks_mount.intersects(want);
+    let granted = cur.has(everyone(want), everyone(want)) && !env.world.asks_mount.intersects(want);
     if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
 }
 
@@ -85,13 +87,13 @@ pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result
 #[inline(never)]
 fn closer<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
-    let Some(snapshot) = Snapshot::of(env, cur) else { return hand_over(HandOver::Changed) };
-    if let Err(errno) = forbidden(env.core, &snapshot, want) {
+    let Some(snapshot) = may::snapshot(env, cur) else { return hand_over(HandOver::Changed) };
+    if let Err(errno) = forbidden(env.world, &snapshot, want) {
         return Err(Stopped::Errno(errno));
     }
     match snapshot.decide(&env.who(), want) {
         _ if want.is_empty() => Ok(()),
-        Decision::Granted => writable_mount(env.core, &snapshot, want).map_err(Stopped::Errno),
+        Decision::Granted => writable_mount(env.world, &snapshot, want).map_err(Stopped::Errno),
         Decision::Refused => Err(Stopped::Errno(Errno::EACCES)),
         Decision::AskFileSystem | Decision::AskForAcl | Decision::AskForAttributes => hand_over(HandOver::Permission),
     }
@@ -99,23 +101,23 @@ fn closer<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stoppe
 
 /// The same at the end of a locked walk.
 fn check(env: &Env<'_>, found: &Pinned<'_>, want: Access) -> Result<(), Errno> {
-    let id = env.core.dentries.inode(found.id());
-    let snapshot = Snapshot::of_pinned(env.core, id);
-    forbidden(env.core, &snapshot, want)?;
+    let id = env.caches().dentries.inode(found.id());
+    let snapshot = Snapshot::of_pinned(env.caches(), id);
+    forbidden(env.world, &snapshot, want)?;
     if !want.is_empty() {
         let who: Subject<'_> = env.who();
-        env.core.may(id, &who, want)?;
+        env.trees().may(id, &who, want)?;
     }
-    writable_mount(env.core, &snapshot, want)
+    writable_mount(env.world, &snapshot, want)
 }
 
-fn forbidden(core: &Core, node: &Snapshot, want: Access) -> Result<(), Errno> {
+fn forbidden(world: &World, node: &Snapshot, want: Access) -> Result<(), Errno> {
     // Bits that mean nothing can be had by `Access::from_bits_retain`; nobody is granted them, so they end here.
     if !Access::all().contains(want) {
         return Err(Errno::EINVAL);
     }
     let is_file = inode::kind_of(node.word) == FileType::Regular;
-    if is_file && want.contains(Access::EXECUTE) && core.mount.contains(MountFlags::NOEXEC) {
+    if is_file && want.contains(Access::EXECUTE) && world.mount.contains(MountFlags::NOEXEC) {
         return Err(Errno::EACCES);
     }
     if want.contains(Access::WRITE) && node.is_immutable() {
@@ -124,7 +126,7 @@ fn forbidden(core: &Core, node: &Snapshot, want: Access) -> Result<(), Errno> {
     Ok(())
 }
 
-fn writable_mount(core: &Core, node: &Snapshot, want: Access) -> Result<(), Errno> {
+fn writable_mount(world: &World, node: &Snapshot, want: Access) -> Result<(), Errno> {
     let needed = want.contains(Access::WRITE) && !inode::kind_of(node.word).is_special();
-    if needed && core.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
+    if needed && world.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
 }

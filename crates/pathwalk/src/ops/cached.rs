@@ -4,16 +4,16 @@
 
 use super::{access, follow, lookup, readlink, stat};
 use crate::Errno;
+use crate::abi::AtFlags;
 use crate::attr::{Statx, StatxMask};
+use crate::cache::Pinned;
+use crate::cache::icache::inode::flags;
 use crate::config::Shipped;
-use crate::context::{At, AtFlags};
-use crate::icache::inode::flags;
 use crate::memory::seqcount::ODD;
 use crate::permission::Access;
 use crate::stats::HandOver;
-use crate::vfs::Pinned;
-use crate::walk::hand_over::Resume;
-use crate::walk::last::Stopped;
+use crate::walk::asker::Begin;
+use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Cursor, Env, start};
 
 /// What an operation is asked about; nothing is pinned.
@@ -24,14 +24,14 @@ enum Target<'a> {
     Start(Cursor<'a>),
 }
 
-fn target<'a>(env: &Env<'a>, at: At<'_>, path: &[u8], how: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Stopped<'a>> {
+fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], how: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Stopped<'a>> {
     if !allowed.contains(how) {
         return Err(Errno::EINVAL.into());
     }
     if path.is_empty() && !how.contains(AtFlags::EMPTY_PATH) {
         return Err(Errno::ENOENT.into());
     }
-    let cur = env.cursor(start::at(env, at, path)?);
+    let cur = env.cursor(start::at_once(env, at, path)?);
     if !path.is_empty() {
         Ok(Target::Path(cur))
     } else if cur.is(ODD) {
@@ -43,7 +43,7 @@ fn target<'a>(env: &Env<'a>, at: At<'_>, path: &[u8], how: AtFlags, allowed: AtF
 
 const OF_STAT: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::EMPTY_PATH);
 
-pub(crate) fn statx<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: AtFlags, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
+pub(crate) fn statx<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: AtFlags, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
     if !StatxMask::all().contains(mask) {
         return Err(Errno::EINVAL.into());
     }
@@ -55,14 +55,14 @@ pub(crate) fn statx<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: AtFlags,
     Ok(Statx::new(attributes, mask))
 }
 
-pub(crate) fn access<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], want: Access, how: AtFlags) -> Result<(), Stopped<'a>> {
+pub(crate) fn access<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], want: Access, how: AtFlags) -> Result<(), Stopped<'a>> {
     match target(env, at, path, how, AtFlags::all())? {
         Target::Start(cur) => access::at_end(env, cur, want),
         Target::Path(from) => access::fast::<Shipped>(env, path, from, follow(how), want),
     }
 }
 
-pub(crate) fn readlink<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
+pub(crate) fn readlink<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
     if buffer.is_empty() {
         return Err(Errno::EINVAL.into());
     }
@@ -72,9 +72,9 @@ pub(crate) fn readlink<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], buffer: &m
     }
 }
 
-pub(crate) fn lookup<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: AtFlags) -> Result<Pinned<'a>, Stopped<'a>> {
+pub(crate) fn lookup<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: AtFlags) -> Result<Pinned<'a>, Stopped<'a>> {
     match target(env, at, path, how, OF_STAT)? {
-        Target::Start(cur) => Ok(Pinned::again(env.core, cur.dentry())),
+        Target::Start(cur) => Ok(Pinned::again(env.caches(), cur.dentry())),
         Target::Path(from) => lookup::fast(env, path, from, follow(how)),
     }
 }

@@ -1,26 +1,25 @@
-//! A handle on what a path leads to, as `open(O_PATH)` gives; and what `chdir(2)` and `chroot(2)` want of it.
+//! What a path leads to, as `open(O_PATH)` gives; and what `chdir(2)` and `chroot(2)` want of it.
 
 use super::{Target, answer, follow, target};
 use crate::Errno;
+use crate::abi::AtFlags;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::flags;
 use crate::config::Shipped;
-use crate::context::{At, AtFlags, Context};
-use crate::dcache::dentry::{DentryId, flags};
-use crate::handle::Handle;
+use crate::memory::slot::DentryId;
 use crate::permission::Access;
 use crate::stats::HandOver;
-use crate::vfs::Pinned;
-use crate::walk::hand_over::Resume;
-use crate::walk::last::{Stopped, to_end};
+use crate::walk::asker::{Asker, Begin};
+use crate::walk::last::to_end;
+use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Cursor, Env, Follow, Whose};
 
-pub(crate) fn lookupat(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
-    let env = Env::new(context, Whose::Effective);
-    let found = pinned_at(&env, at, path, flags)?;
-    Ok(Handle::from_pinned(&context.vfs, found.into_id()))
+pub(crate) fn lookupat<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<Pinned<'a>, Errno> {
+    pinned_at(&Env::of(asker, Whose::Effective, at), at, path, flags)
 }
 
 /// What a path leads to, pinned; with the flags of an operation that takes no others.
-pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: AtFlags) -> Result<Pinned<'a>, Errno> {
+pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<Pinned<'a>, Errno> {
     match target(env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
         Target::Start(start) => Ok(start),
         Target::Path(from) => pinned(env, path, from.dentry(), follow(flags)),
@@ -40,20 +39,20 @@ pub(crate) fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: 
 /// Pins what a walk arrived at.
 pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>) -> Result<Pinned<'a>, Stopped<'a>> {
     let id = cur.dentry();
-    if env.core.dentries.pin_sampled(id, cur.word) {
-        Ok(Pinned::new(env.core, id))
+    if env.caches().dentries.pin_sampled(id, cur.word) {
+        Ok(Pinned::new(env.caches(), id))
     } else {
         Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)))
     }
 }
 
-/// A directory that the caller may search.
-pub(crate) fn searchable_directory(context: &Context, path: &[u8]) -> Result<Handle, Errno> {
-    let handle = lookupat(context, At::Cwd, path, AtFlags::empty())?;
-    let core = context.vfs.core();
-    if core.dentries.word(handle.dentry()) & flags::DIRECTORY == 0 {
+/// Returns a directory that the asker may search.
+pub(crate) fn searchable_directory<'a>(asker: &'a Asker, path: &'a [u8]) -> Result<Pinned<'a>, Errno> {
+    let env = Env::of(asker, Whose::Effective, Begin::Cwd);
+    let dir = pinned_at(&env, Begin::Cwd, path, AtFlags::empty())?;
+    if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
         return Err(Errno::ENOTDIR);
     }
-    core.may(core.dentries.inode(handle.dentry()), &context.credentials.effective(), Access::EXECUTE)?;
-    Ok(handle)
+    env.trees().may(env.caches().dentries.inode(dir.id()), &env.who(), Access::EXECUTE)?;
+    Ok(dir)
 }

@@ -3,22 +3,22 @@
 //! Order, as Linux has it: the name is taken (`EEXIST`), a slash behind what is no directory (`ENOENT`), a read-only mount (`EROFS`),
 //! permission, the capability for devices.
 
-use super::change::Made;
 use super::may_change::{may_create, new_node, writable};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
 use crate::attr::{Device, FileType};
-use crate::context::{At, Context};
-use crate::fs_api::NewKind;
+use crate::node::NewKind;
 use crate::permission::Capabilities;
-use crate::walk::last::Ending;
+use crate::superblock::change::Made;
+use crate::walk::asker::{Asker, Begin};
+use crate::walk::verdict::Ending;
 use crate::walk::{Env, Whose};
 
-pub(crate) fn make(context: &Context, at: At<'_>, path: &[u8], kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
-    let env = Env::new(context, Whose::Effective);
+pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
+    let env = Env::of(asker, Whose::Effective, at);
     let Parent { dir, last, ending } = parent(&env, at, path)?;
     let Last::Name(name) = last else { return Err(Errno::EEXIST) };
-    let made = env.core.make(dir.id(), name, || {
+    let made = env.trees().make(dir.id(), name, || {
         may_take_name(&env, ending, kind.file_type())?;
         let of_dir = may_create(&env, dir.id())?;
         // The character device 0:0 is a whiteout, which gives no rights.
@@ -30,7 +30,7 @@ pub(crate) fn make(context: &Context, at: At<'_>, path: &[u8], kind: NewKind<'_>
         if is_device && !env.who().has(Capabilities::MKNOD) {
             return Err(Errno::EPERM);
         }
-        Ok(new_node(context, &env.who(), &of_dir, kind, mode))
+        Ok(new_node(asker, &env.who(), &of_dir, kind, mode))
     })?;
     match made {
         Made::New(_) => Ok(()),
@@ -43,10 +43,10 @@ pub(crate) fn may_take_name(env: &Env<'_>, ending: Ending, kind: FileType) -> Re
     if ending == Ending::Slash && kind != FileType::Directory {
         return Err(Errno::ENOENT);
     }
-    writable(env.core)
+    writable(env.world)
 }
 
-pub(crate) fn symlink(context: &Context, body: &[u8], at: At<'_>, path: &[u8]) -> Result<(), Errno> {
+pub(crate) fn symlink(asker: &Asker, body: &[u8], at: Begin, path: &[u8]) -> Result<(), Errno> {
     if body.is_empty() {
         return Err(Errno::ENOENT);
     }
@@ -56,14 +56,14 @@ pub(crate) fn symlink(context: &Context, body: &[u8], at: At<'_>, path: &[u8]) -
     if body.contains(&0) {
         return Err(Errno::EINVAL);
     }
-    make(context, at, path, NewKind::Symlink(body), 0o777)
+    make(asker, at, path, NewKind::Symlink(body), 0o777)
 }
 
-pub(crate) fn mknod(context: &Context, at: At<'_>, path: &[u8], kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
+pub(crate) fn mknod(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
     match kind {
         NewKind::Directory => Err(Errno::EPERM),
         NewKind::Symlink(_) => Err(Errno::EINVAL),
         NewKind::CharDevice(device) | NewKind::BlockDevice(device) if !device.is_valid() => Err(Errno::EINVAL),
-        _ => make(context, at, path, kind, mode),
+        _ => make(asker, at, path, kind, mode),
     }
 }

@@ -5,19 +5,17 @@
 
 use crate::Errno;
 use crate::attr::FileType;
-use crate::context::Context;
-use crate::dcache::dentry::DentryId;
-use crate::fs_api::{NewKind, NewNode};
+use crate::cache::Pinned;
+use crate::cache::icache::snapshot::{Decision, Snapshot};
+use crate::memory::slot::DentryId;
 use crate::mount::MountFlags;
-use crate::permission::{Access, Capabilities, NO_ID, Subject};
-use crate::vfs::{Core, Pinned};
+use crate::mount::World;
+use crate::node::{NewKind, NewNode};
+use crate::permission::{Access, Capabilities, GROUP_EXECUTE, NO_ID, SGID, Subject, in_group_or_capable};
 use crate::walk::Env;
-use crate::walk::may::{Decision, Snapshot};
+use crate::walk::asker::Asker;
 
-pub(crate) const SUID: u16 = 0o4000;
-pub(crate) const SGID: u16 = 0o2000;
 const STICKY: u16 = 0o1000;
-const GROUP_EXECUTE: u16 = 0o010;
 
 /// What kind of node is to be taken away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,21 +25,21 @@ pub(crate) enum Victim {
 }
 
 /// `EROFS` on a read-only mount.
-pub(crate) fn writable(core: &Core) -> Result<(), Errno> {
-    if core.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
+pub(crate) fn writable(world: &World) -> Result<(), Errno> {
+    if world.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
 }
 
 /// Whether the asker may write to a node, its mount aside: `EPERM` if it is immutable, else by its mode.
 pub(crate) fn may_write(env: &Env<'_>, node: DentryId, want: Access) -> Result<Snapshot, Errno> {
-    let id = env.core.dentries.inode(node);
-    let snapshot = env.core.known_snapshot(id)?;
+    let id = env.caches().dentries.inode(node);
+    let snapshot = env.trees().known_snapshot(id)?;
     if snapshot.is_immutable() {
         return Err(Errno::EPERM);
     }
     match snapshot.decide(&env.who(), want) {
         Decision::Granted => {}
         Decision::Refused => return Err(Errno::EACCES),
-        _ => env.core.may(id, &env.who(), want)?,
+        _ => env.trees().may(id, &env.who(), want)?,
     }
     Ok(snapshot)
 }
@@ -63,7 +61,7 @@ fn may_change_names(env: &Env<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
 /// Whether the asker may take the name of `victim` out of a directory, as one of this kind.
 pub(crate) fn may_delete(env: &Env<'_>, dir: DentryId, victim: &Pinned<'_>, wanted: Victim) -> Result<(), Errno> {
     let of_dir = may_change_names(env, dir)?;
-    let of_victim = env.core.known_snapshot(env.core.dentries.inode(victim.id()))?;
+    let of_victim = env.trees().known_snapshot(env.caches().dentries.inode(victim.id()))?;
     if of_dir.is_append_only()
         || is_sticky(&of_dir, &of_victim, &env.who())
         || of_victim.is_append_only()
@@ -85,29 +83,18 @@ fn is_sticky(dir: &Snapshot, victim: &Snapshot, who: &Subject<'_>) -> bool {
     dir.mode() & STICKY != 0 && !owns && !who.has(Capabilities::FOWNER)
 }
 
-/// Whether somebody keeps the sgid bit on a node of this group.
-pub(crate) fn in_group_or_capable(who: &Subject<'_>, gid: u32) -> bool {
-    who.in_group(gid) || who.has(Capabilities::FSETID)
-}
-
 /// A node as it is made in a directory that says this: the umask, set-gid directories.
-pub(crate) fn new_node<'n>(context: &Context, who: &Subject<'_>, dir: &Snapshot, kind: NewKind<'n>, mode: u16) -> NewNode<'n> {
+pub(crate) fn new_node<'n>(asker: &Asker, who: &Subject<'_>, dir: &Snapshot, kind: NewKind<'n>, mode: u16) -> NewNode<'n> {
     let inherits = dir.mode() & SGID != 0;
     let gid = if inherits { dir.gid() } else { who.gid() };
     let mode = match kind {
         NewKind::Symlink(_) => 0o777,
-        NewKind::Directory => mode & 0o1777 & !context.umask | if inherits { SGID } else { 0 },
+        NewKind::Directory => mode & 0o1777 & !asker.umask | if inherits { SGID } else { 0 },
         _ => {
             let runs_as_group = mode & (SGID | GROUP_EXECUTE) == SGID | GROUP_EXECUTE;
             let stripped = runs_as_group && inherits && !in_group_or_capable(who, gid);
-            mode & 0o7777 & !context.umask & !if stripped { SGID } else { 0 }
+            mode & 0o7777 & !asker.umask & !if stripped { SGID } else { 0 }
         }
     };
     NewNode { kind, mode, uid: who.uid(), gid }
-}
-
-/// The mode without the bits that a change of owner takes away, whoever makes it.
-pub(crate) fn without_privileges(who: &Subject<'_>, mode: u16, gid: u32) -> u16 {
-    let drops_sgid = mode & GROUP_EXECUTE != 0 || !in_group_or_capable(who, gid);
-    mode & !SUID & !if drops_sgid { SGID } else { 0 }
 }

@@ -2,8 +2,6 @@
 
 pub(crate) mod access;
 pub(crate) mod cached;
-pub(crate) mod change;
-mod entry;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod make;
@@ -18,12 +16,13 @@ pub(crate) mod stat;
 pub(crate) mod steps;
 
 use crate::Errno;
-use crate::context::{At, AtFlags};
-use crate::dcache::dentry::DentryId;
-use crate::vfs::Pinned;
-use crate::walk::hand_over::{self, Resume};
-use crate::walk::last::Stopped;
+use crate::abi::AtFlags;
+use crate::cache::Pinned;
+use crate::memory::slot::DentryId;
+use crate::walk::asker::Begin;
+use crate::walk::hand_over;
 use crate::walk::locked::Walker;
+use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Cursor, Env, Follow, start};
 
 /// What an operation is asked about.
@@ -35,7 +34,7 @@ pub(crate) enum Target<'a> {
 }
 
 /// Checks what there is to check before a walk.
-fn target<'a>(env: &Env<'a>, at: At<'_>, path: &[u8], flags: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Errno> {
+fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], flags: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Errno> {
     if !allowed.contains(flags) {
         return Err(Errno::EINVAL);
     }
@@ -43,7 +42,7 @@ fn target<'a>(env: &Env<'a>, at: At<'_>, path: &[u8], flags: AtFlags, allowed: A
         return Err(Errno::ENOENT);
     }
     let start = start::at(env, at, path)?;
-    Ok(if path.is_empty() { Target::Start(Pinned::again(env.core, start)) } else { Target::Path(env.cursor(start)) })
+    Ok(if path.is_empty() { Target::Start(Pinned::again(env.caches(), start)) } else { Target::Path(env.cursor(start)) })
 }
 
 fn follow(flags: AtFlags) -> Follow {

@@ -8,26 +8,35 @@
 //!
 //! What it does not do: devices, pipes and sockets, which need a kernel behind them (`ENXIO`, unless by `PATH`).
 
-use super::change::Made;
 use super::lookup;
 use super::make::may_take_name;
 use super::may_change::{may_create, new_node, writable};
 use super::parent::{Last, Parent, parent};
-use super::set::Times;
 use crate::Errno;
+use crate::abi::{AtFlags, OpenFlags, OpenHow, Resolve};
 use crate::attr::FileType;
-use crate::context::{At, AtFlags, Context, OpenFlags, OpenHow, Resolve};
-use crate::dcache::dentry::{DentryId, InodeId, flags};
-use crate::file::File;
-use crate::fs_api::{NewKind, OpenFor};
-use crate::handle::Handle;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::flags;
+use crate::cache::icache::inode::key_of;
+use crate::cache::icache::snapshot::Snapshot;
+use crate::fs_api::{OpenFile, OpenFor};
+use crate::memory::slot::{DentryId, InodeId};
 use crate::mount::MountFlags;
+use crate::node::NewKind;
 use crate::permission::Access;
-use crate::vfs::Pinned;
-use crate::walk::last::{Ending, Stopped};
+use crate::superblock::change::Made;
+use crate::superblock::write::Times;
+use crate::walk::asker::{Asker, Begin};
 use crate::walk::locked::{LastOf, Walker};
-use crate::walk::may::Snapshot;
+use crate::walk::verdict::{Ending, Stopped};
 use crate::walk::{Env, Follow, Whose, start};
+
+/// A node that was opened.
+pub(crate) struct Opened<'a> {
+    /// None: it is a place only, as by `O_PATH`. Dropped before the pin.
+    pub(crate) file: Option<Box<dyn OpenFile>>,
+    pub(crate) node: Pinned<'a>,
+}
 
 /// Whether the node came with this open: then its mode says nothing about what may be done through it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,9 +52,9 @@ enum Asks {
     Nobody,
 }
 
-pub(crate) fn open(context: &Context, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<File, Errno> {
+pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Opened<'a>, Errno> {
     check(how)?;
-    let env = Env::new(context, Whose::Effective);
+    let env = Env::scoped(asker, Whose::Effective, at, how.resolve);
     let flags = how.flags;
     if path.is_empty() {
         return Err(Errno::ENOENT);
@@ -72,7 +81,7 @@ fn nofollow(flags: OpenFlags) -> AtFlags {
 fn check(how: &OpenHow) -> Result<(), Errno> {
     let OpenHow { flags, mode, resolve } = *how;
     let makes = flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE);
-    let known = OpenFlags::all().contains(flags) && Resolve::all().contains(resolve);
+    let known = OpenFlags::all().contains(flags) && resolve.is_valid();
     let for_path = OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW;
     let wrong = !known
         || mode > 0o7777
@@ -90,7 +99,7 @@ fn check(how: &OpenHow) -> Result<(), Errno> {
 }
 
 /// Opens what is cached, if the file system can open it at once. `EAGAIN` also if the right to the node takes asking.
-pub(crate) fn cached<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<File, Stopped<'a>> {
+pub(crate) fn cached<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Opened<'a>, Stopped<'a>> {
     check(&OpenHow { resolve: how.resolve | Resolve::CACHED, ..*how })?;
     if path.is_empty() {
         return Err(Errno::ENOENT.into());
@@ -100,31 +109,31 @@ pub(crate) fn cached<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHo
 }
 
 /// What the lock-free walk finds.
-fn lookup_fast<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Stopped<'a>> {
-    let from = start::at(env, at, path)?;
+fn lookup_fast<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Stopped<'a>> {
+    let from = start::at_once(env, at, path)?;
     let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
     lookup::fast(env, path, env.cursor(from), follow)
 }
 
 /// Makes a file without a name in the directory that the path leads to.
-fn unnamed<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<Pinned<'a>, Errno> {
+fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Pinned<'a>, Errno> {
     let dir = lookup::pinned_at(env, at, path, nofollow(how.flags))?;
-    if env.core.dentries.word(dir.id()) & flags::DIRECTORY == 0 {
+    if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
         return Err(Errno::ENOTDIR);
     }
-    writable(env.core)?;
+    writable(env.world)?;
     let of_dir = may_create(env, dir.id())?;
-    let new = new_node(env.context, &env.who(), &of_dir, NewKind::Regular, how.mode);
-    let node = env.core.make_unnamed(dir.id(), &new)?;
+    let new = new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode);
+    let node = env.trees().make_unnamed(dir.id(), &new)?;
     if how.flags.contains(OpenFlags::EXCLUSIVE) {
         // It shall never get a name.
-        env.core.mark_removed(node.id());
+        env.trees().mark_removed(node.id());
     }
     Ok(node)
 }
 
 /// What has the last name, or is made under it.
-fn create<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
     if !how.flags.contains(OpenFlags::EXCLUSIVE)
         && path.last() != Some(&b'/')
         && let Ok(node) = lookup_fast(env, at, path, how.flags)
@@ -141,7 +150,7 @@ fn create<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Resul
 }
 
 /// The same where a link has the last name, perhaps one that leads to nothing: what it leads to is made.
-fn create_through_links<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+fn create_through_links<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
     let mut walker = Walker::start(env, path, start::at(env, at, path)?, Follow::Links);
     loop {
         let LastOf::Name(name, ending) = walker.up_to_last()? else { return Err(taken_by_directory(how)) };
@@ -157,7 +166,7 @@ fn create_through_links<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8], how: &Ope
 
 fn follows(env: &Env<'_>, node: &Pinned<'_>, flags: OpenFlags) -> bool {
     let stays = flags.intersects(OpenFlags::EXCLUSIVE | OpenFlags::NOFOLLOW);
-    env.core.dentries.word(node.id()) & flags::LINK != 0 && !stays
+    env.caches().dentries.word(node.id()) & flags::LINK != 0 && !stays
 }
 
 /// An existing directory, be it `.`, `..` or the root, cannot be created.
@@ -169,10 +178,10 @@ fn create_in<'a>(env: &Env<'a>, dir: DentryId, name: &[u8], ending: Ending, how:
     if ending == Ending::Slash {
         return Err(Errno::EISDIR);
     }
-    let made = env.core.make(dir, name, || {
+    let made = env.trees().make(dir, name, || {
         may_take_name(env, ending, FileType::Regular)?;
         let of_dir = may_create(env, dir)?;
-        Ok(new_node(env.context, &env.who(), &of_dir, NewKind::Regular, how.mode))
+        Ok(new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode))
     })?;
     match made {
         Made::New(node) => Ok((node, Came::Made)),
@@ -184,14 +193,14 @@ fn create_in<'a>(env: &Env<'a>, dir: DentryId, name: &[u8], ending: Ending, how:
 
 /// A node that was to be made unless it was there: no directory is, and nothing that somebody may have put there to be written to.
 fn found<'a>(env: &Env<'a>, node: Pinned<'a>) -> Result<Pinned<'a>, Errno> {
-    let of = env.core.known_snapshot(env.core.dentries.inode(node.id()))?;
+    let of = env.trees().known_snapshot(env.caches().dentries.inode(node.id()))?;
     match of.kind() {
         FileType::Directory => Err(Errno::EISDIR),
         // `protected_regular` and `protected_fifos`, which are off.
         FileType::Regular | FileType::Fifo => Ok(node),
         _ => {
-            let dir = Pinned::new(env.core, env.core.pin_parent(node.id()));
-            let of_dir = env.core.known_snapshot(env.core.dentries.inode(dir.id()))?;
+            let dir = Pinned::new(env.caches(), env.caches().pin_parent(node.id()));
+            let of_dir = env.trees().known_snapshot(env.caches().dentries.inode(dir.id()))?;
             let owns = of.uid() == of_dir.uid() || of.uid() == env.who().uid();
             if of_dir.mode() & 0o1002 == 0o1002 && !owns { Err(Errno::EACCES) } else { Ok(node) }
         }
@@ -199,15 +208,14 @@ fn found<'a>(env: &Env<'a>, node: Pinned<'a>) -> Result<Pinned<'a>, Errno> {
 }
 
 /// Opens a node, if it may be opened so.
-fn opened(env: &Env<'_>, node: Pinned<'_>, flags: OpenFlags, came: Came, asks: Asks) -> Result<File, Errno> {
-    let is_directory = env.core.dentries.word(node.id()) & flags::DIRECTORY != 0;
+fn opened<'a>(env: &Env<'a>, node: Pinned<'a>, flags: OpenFlags, came: Came, asks: Asks) -> Result<Opened<'a>, Errno> {
+    let is_directory = env.caches().dentries.word(node.id()) & flags::DIRECTORY != 0;
     if flags.contains(OpenFlags::DIRECTORY) && !flags.contains(OpenFlags::TMPFILE) && !is_directory {
         return Err(Errno::ENOTDIR);
     }
-    let inode = env.core.dentries.inode(node.id());
-    let handle = |node: Pinned<'_>| Handle::of_file(&env.context.vfs, node.into_id());
+    let inode = env.caches().dentries.inode(node.id());
     if flags.contains(OpenFlags::PATH) {
-        return Ok(File::new(handle(node), None, flags, env.context.credentials.clone()));
+        return Ok(Opened { file: None, node });
     }
     let kind = match came {
         Came::Made => FileType::Regular,
@@ -216,15 +224,16 @@ fn opened(env: &Env<'_>, node: Pinned<'_>, flags: OpenFlags, came: Came, asks: A
     let mut what_for = OpenFor::empty();
     what_for.set(OpenFor::READ, flags.contains(OpenFlags::READ));
     what_for.set(OpenFor::WRITE, flags.contains(OpenFlags::WRITE));
-    let key = crate::icache::inode::key_of(env.core.inodes.record(inode));
+    let key = key_of(env.caches().inodes.record(inode));
+    let superblock = env.trees().superblock(inode);
     let file = match asks {
-        Asks::FileSystem => env.core.fs.open(key, what_for)?,
-        Asks::Nobody => env.core.fs.try_open(key, what_for)?,
+        Asks::FileSystem => superblock.fs.open(key, what_for)?,
+        Asks::Nobody => superblock.fs.try_open(key, what_for)?,
     };
     if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
-        env.core.resize(node.id(), &env.who(), 0, Times::Always)?;
+        env.trees().resize(node.id(), &env.who(), 0, Times::Always)?;
     }
-    Ok(File::new(handle(node), Some(file), flags, env.context.credentials.clone()))
+    Ok(Opened { file: Some(file), node })
 }
 
 fn wanted(flags: OpenFlags) -> Access {
@@ -237,14 +246,14 @@ fn wanted(flags: OpenFlags) -> Access {
 /// Whether what is there may be opened so, and what it is.
 fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags, asks: Asks) -> Result<FileType, Errno> {
     let want = wanted(flags);
-    let read_only = env.core.mount.contains(MountFlags::READ_ONLY);
+    let read_only = env.world.mount.contains(MountFlags::READ_ONLY);
     let of = match asks {
-        Asks::FileSystem => env.core.known_snapshot(inode)?,
-        Asks::Nobody => Snapshot::of_pinned(env.core, inode).if_known()?,
+        Asks::FileSystem => env.trees().known_snapshot(inode)?,
+        Asks::Nobody => Snapshot::of_pinned(env.caches(), inode).if_known()?,
     };
     let kind = of.kind();
     match kind {
-        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env.core)?,
+        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env.world)?,
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Directory if want.contains(Access::WRITE) => return Err(Errno::EISDIR),
         _ => {}
@@ -253,7 +262,7 @@ fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags, asks: Asks) -> Resu
         return Err(Errno::EPERM);
     }
     match asks {
-        Asks::FileSystem => env.core.may(inode, &env.who(), want)?,
+        Asks::FileSystem => env.trees().may(inode, &env.who(), want)?,
         Asks::Nobody => of.may_cached(&env.who(), want)?,
     }
     let overwrites = want.contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND) || flags.contains(OpenFlags::TRUNCATE);

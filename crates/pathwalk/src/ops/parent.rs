@@ -5,12 +5,13 @@
 
 use super::lookup;
 use crate::Errno;
-use crate::context::At;
-use crate::dcache::dentry::{DentryId, flags};
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::flags;
+use crate::memory::slot::DentryId;
 use crate::permission::Access;
-use crate::vfs::Pinned;
-use crate::walk::last::Ending;
-use crate::walk::swar::last_slash;
+use crate::text::swar::last_slash;
+use crate::walk::asker::Begin;
+use crate::walk::verdict::Ending;
 use crate::walk::{Env, Follow, start};
 
 /// The last component of a path.
@@ -53,7 +54,7 @@ pub(crate) struct Parent<'a> {
 }
 
 /// Walks to the directory of the last component.
-pub(crate) fn parent<'a>(env: &Env<'a>, at: At<'_>, path: &'a [u8]) -> Result<Parent<'a>, Errno> {
+pub(crate) fn parent<'a>(env: &Env<'a>, at: Begin, path: &'a [u8]) -> Result<Parent<'a>, Errno> {
     if path.is_empty() {
         return Err(Errno::ENOENT);
     }
@@ -83,10 +84,10 @@ fn split(path: &[u8]) -> (&[u8], Last<'_>, Ending) {
 
 /// Whether the asker may search a directory on which the caller has a pin.
 fn searchable(env: &Env<'_>, dir: DentryId) -> Result<(), Errno> {
-    if env.core.dentries.word(dir) & flags::EVERYONE_SEARCH != 0 {
+    if env.caches().dentries.word(dir) & flags::EVERYONE_SEARCH != 0 {
         return Ok(());
     }
-    env.core.may(env.core.dentries.inode(dir), &env.who(), Access::EXECUTE)
+    env.trees().may(env.caches().dentries.inode(dir), &env.who(), Access::EXECUTE)
 }
 
 #[cfg(test)]

@@ -2,30 +2,31 @@
 
 use super::{Target, answer, target};
 use crate::Errno;
+use crate::abi::AtFlags;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::{flags, inode_of};
+use crate::cache::icache::inode::{self, LINKS_AUX, MIXED, WORD};
 use crate::config::{Config, Shipped};
-use crate::context::{At, AtFlags, Context};
-use crate::dcache::dentry::{flags, inode_of};
-use crate::icache::inode::{self, LINKS_AUX, MIXED, WORD};
 use crate::limits::LINK_MAX;
 use crate::memory::seqcount;
 use crate::memory::side::ChainReader;
 use crate::stats::HandOver;
 use crate::sync::Ordering;
-use crate::vfs::Pinned;
-use crate::walk::hand_over::Resume;
-use crate::walk::last::{Stopped, to_end};
+use crate::walk::asker::{Asker, Begin};
+use crate::walk::last::to_end;
+use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Cursor, Env, Follow, Whose};
 
-pub(crate) fn readlinkat(context: &Context, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
-    readlinkat_with::<Shipped>(context, at, path, buffer)
+pub(crate) fn readlinkat(asker: &Asker, at: Begin, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
+    readlinkat_with::<Shipped>(asker, at, path, buffer)
 }
 
 /// The same in a variant of the walk.
-pub(crate) fn readlinkat_with<C: Config>(context: &Context, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
+pub(crate) fn readlinkat_with<C: Config>(asker: &Asker, at: Begin, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
     if buffer.is_empty() {
         return Err(Errno::EINVAL);
     }
-    let env = Env::new(context, Whose::Effective);
+    let env = Env::of(asker, Whose::Effective, at);
     let from = match target(&env, at, path, AtFlags::EMPTY_PATH, AtFlags::EMPTY_PATH)? {
         Target::Start(start) => return body(&env, &start, buffer, Errno::ENOENT),
         Target::Path(from) => from,
@@ -61,12 +62,12 @@ pub(super) fn at_end<'a, C: Config>(
     if !cur.is(flags::LINK) {
         return if cur.unchanged() { Err(Stopped::Errno(not_a_link)) } else { hand_over(HandOver::Changed) };
     }
-    let record = env.core.inodes.record(inode_of(cur.line));
+    let record = env.caches().inodes.record(inode_of(cur.line));
     let word = seqcount::sample(&record[WORD]);
     if word & inode::flags::BODY == 0 {
         return hand_over(HandOver::LinkBody);
     }
-    let text = ChainReader::new(env.core.side.lines(), inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)));
+    let text = ChainReader::new(env.caches().side.lines(), inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)));
     let length = if C::CACHED_LENGTH { inode::body_length(record[MIXED].load(Ordering::Relaxed)) } else { scanned_length(&text) };
     let length = length.min(buffer.len());
     let (words, tail) = buffer[..length].as_chunks_mut::<8>();
@@ -87,10 +88,10 @@ fn scanned_length(text: &ChainReader<'_>) -> usize {
 
 /// Copies the body of a pinned link; `not_a_link` if it is none.
 fn body(env: &Env<'_>, link: &Pinned<'_>, buffer: &mut [u8], not_a_link: Errno) -> Result<usize, Errno> {
-    if env.core.dentries.word(link.id()) & flags::LINK == 0 {
+    if env.caches().dentries.word(link.id()) & flags::LINK == 0 {
         return Err(not_a_link);
     }
-    let body = env.core.link_body(link.id())?;
+    let body = env.trees().link_body(link.id())?;
     let length = body.len().min(buffer.len());
     buffer[..length].copy_from_slice(&body[..length]);
     Ok(length)

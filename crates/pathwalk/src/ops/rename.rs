@@ -3,34 +3,34 @@
 use super::may_change::{Victim, may_create, may_delete, may_write, writable};
 use super::parent::{Last, parent};
 use crate::Errno;
-use crate::context::{At, Context};
-use crate::dcache::dentry::flags;
-use crate::fs_api::RenameFlags;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::flags;
+use crate::node::RenameFlags;
 use crate::permission::Access;
-use crate::vfs::Pinned;
-use crate::walk::last::Ending;
+use crate::walk::asker::{Asker, Begin};
+use crate::walk::verdict::Ending;
 use crate::walk::{Env, Whose};
 
 pub(crate) fn rename(
-    context: &Context,
-    (from, old): (At<'_>, &[u8]),
-    (to, new): (At<'_>, &[u8]),
+    asker: &Asker,
+    (from, old): (Begin, &[u8]),
+    (to, new): (Begin, &[u8]),
     how: RenameFlags,
 ) -> Result<(), Errno> {
     let exchange = how.contains(RenameFlags::EXCHANGE);
     if !RenameFlags::all().contains(how) || how == RenameFlags::all() {
         return Err(Errno::EINVAL);
     }
-    let env = Env::new(context, Whose::Effective);
+    let env = Env::of(asker, Whose::Effective, from);
     let from = parent(&env, from, old)?;
-    let to = parent(&env, to, new)?;
+    let to = parent(&Env::of(asker, Whose::Effective, to), to, new)?;
     let Last::Name(old) = from.last else { return Err(Errno::EBUSY) };
     let Last::Name(new) = to.last else {
         return Err(if how.contains(RenameFlags::NOREPLACE) { Errno::EEXIST } else { Errno::EBUSY });
     };
-    writable(env.core)?;
+    writable(env.world)?;
 
-    let is_directory = |entry: &Pinned<'_>| env.core.dentries.word(entry.id()) & flags::DIRECTORY != 0;
+    let is_directory = |entry: &Pinned<'_>| env.caches().dentries.word(entry.id()) & flags::DIRECTORY != 0;
     let trailing = |source: &Pinned<'_>, target: &Pinned<'_>| {
         let slash_behind_target = to.ending == Ending::Slash;
         let wrong = if exchange { slash_behind_target && !is_directory(target) } else { false };
@@ -40,7 +40,7 @@ pub(crate) fn rename(
     let check = |source: &Pinned<'_>, target: &Pinned<'_>| {
         let of = |entry| if is_directory(entry) { Victim::Directory } else { Victim::Other };
         may_delete(&env, from.dir.id(), source, of(source))?;
-        let absent = env.core.dentries.word(target.id()) & flags::NEGATIVE != 0;
+        let absent = env.caches().dentries.word(target.id()) & flags::NEGATIVE != 0;
         if absent {
             may_create(&env, to.dir.id())?;
         } else {
@@ -55,5 +55,5 @@ pub(crate) fn rename(
         }
         Ok(())
     };
-    env.core.rename((from.dir.id(), old), (to.dir.id(), new), how, trailing, check)
+    env.trees().rename((from.dir.id(), old), (to.dir.id(), new), how, trailing, check)
 }

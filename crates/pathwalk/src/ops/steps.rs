@@ -1,39 +1,38 @@
 //! A lookup, told step by step.
 
-use std::cell::RefCell;
-
 use super::{Target, follow, target};
 use crate::Errno;
-use crate::context::{At, AtFlags, Context};
-use crate::handle::Handle;
-use crate::vfs::Pinned;
+use crate::abi::AtFlags;
+use crate::cache::Pinned;
+use crate::walk::asker::{Asker, Begin};
 use crate::walk::locked::Walker;
-use crate::walk::steps::{Step, Steps, Teller, What, handle};
+use crate::walk::steps::{Listener, Teller, What};
 use crate::walk::{Env, Whose};
 
-pub(crate) fn steps(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags) -> Steps {
-    let env = Env::new(context, Whose::Effective);
-    let told = RefCell::new(Vec::new());
-    let answer = walk(&env, at, path, flags, &told);
-    Steps { steps: told.into_inner(), answer }
-}
-
-fn walk(env: &Env<'_>, at: At<'_>, path: &[u8], flags: AtFlags, told: &RefCell<Vec<Step>>) -> Result<Handle, Errno> {
-    let start = match target(env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
-        Target::Path(from) => Pinned::again(env.core, from.dentry()),
+/// Walks a path and tells each step; returns what it leads to.
+pub(crate) fn steps<'a>(
+    asker: &'a Asker,
+    at: Begin,
+    path: &'a [u8],
+    flags: AtFlags,
+    listener: &'a dyn Listener,
+) -> Result<Pinned<'a>, Errno> {
+    let env = Env::of(asker, Whose::Effective, at);
+    let teller = Teller::to(listener);
+    let start = match target(&env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
+        Target::Path(from) => Pinned::again(env.caches(), from.dentry()),
         // The path is empty: it ends where it starts, be that a link.
         Target::Start(start) => {
-            Teller::to(told).tell(0, || What::Start(handle(env, &start)));
-            return Ok(handle(env, &start));
+            teller.tell(0, || What::Start(start.clone()));
+            return Ok(start);
         }
     };
-    let walker = || Walker::start(env, path, start.id(), follow(flags)).telling(Teller::to(told));
-    let found = walker().run().or_else(|errno| {
+    let walker = || Walker::start(&env, path, start.id(), follow(flags)).telling(teller);
+    walker().run().or_else(|errno| {
         if errno != Errno::ESTALE {
             return Err(errno);
         }
-        told.borrow_mut().clear();
+        listener.begin_anew();
         walker().distrusting().run()
-    });
-    Ok(handle(env, &found?))
+    })
 }

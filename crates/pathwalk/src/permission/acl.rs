@@ -3,7 +3,8 @@
 //! For file systems that keep ACLs: parse `system.posix_acl_access` and ask [`Acl::permits`]. Source: `acl(5)`.
 
 use super::{Access, Subject};
-use crate::{Attributes, Errno};
+use crate::Errno;
+use crate::attr::Attributes;
 
 /// Whom an entry is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,8 @@
 //!
 //! - `credentials`: who asks;
 //! - `mode_bits`: owner, group, other, capabilities;
-//! - `acl`: the entries of an access control list.
+//! - `acl`: the entries of an access control list;
+//! - `privileges`: suid and sgid bits, and when they go.
 //!
 //! The order of all checks is in `ops/access.rs`.
 //!
@@ -11,8 +12,10 @@
 mod acl;
 mod credentials;
 mod mode_bits;
+mod privileges;
 
 pub use acl::{Acl, AclEntry, AclTag};
 pub use credentials::{Capabilities, Class, Credentials, Ids, NO_ID, Subject};
 pub(crate) use mode_bits::everyone_may;
 pub use mode_bits::{Access, generic};
+pub(crate) use privileges::{GROUP_EXECUTE, SGID, SUID, in_group_or_capable, without_privileges};

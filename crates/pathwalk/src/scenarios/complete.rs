@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use super::explore;
 use super::fs::{Fault, ROOT};
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::{At, Context, Credentials, Errno, OpenFlags, RenameFlags};
+use crate::node::RenameFlags;
+use crate::{At, Context, Credentials, Errno, OpenFlags};
 
 fn world(hash: Hash, names: &[&str]) -> World {
     World::with_room(20, hash, |fs| {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, World};
-use crate::sync::{AtomicU32, Ordering::SeqCst};
+use crate::sync::AtomicU32;
+use crate::sync::Ordering::SeqCst;
 use crate::{At, Credentials, Errno, LinkFlags};
 
 /// How far the one who changes is: there, being unlinked, gone, being created, there again.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::attr::{Attributes, FileType};
+use crate::node::{NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes};
 use crate::sync::{Mutex, yield_now};
-use crate::{
-    Attributes, Directory, Entry as Listed, Errno, FileSystem, FileType, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, Siblings,
-};
+use crate::text::Name;
+use crate::{Directory, Entry as Listed, Errno, FileSystem, OpenFile, OpenFor, Siblings};
 
 pub(super) const ROOT: u128 = 1;
 

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::{Access, At, Credentials, Errno, OpenFlags, RenameFlags};
+use crate::node::RenameFlags;
+use crate::{Access, At, Credentials, Errno, OpenFlags};
 
 fn world(hash: Hash) -> World {
     World::new(hash, |fs| {

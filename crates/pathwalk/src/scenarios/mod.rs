@@ -23,16 +23,20 @@ mod fs;
 mod iget;
 mod inodes;
 mod invalidate;
+#[cfg(not(shuttle))]
+mod kept;
 mod moves;
 mod one_question;
 #[cfg(not(shuttle))]
 mod one_thread;
 mod operations;
 mod rename;
+mod scope;
 mod siblings;
 mod splice;
 #[cfg(shuttle)]
 mod sticky;
+mod trees;
 mod world;
 
 #[cfg(shuttle)]

@@ -6,8 +6,9 @@ use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, World, part};
+use crate::node::RenameFlags;
 use crate::sync::yield_now;
-use crate::{At, Errno, Handle, OpenFlags, RenameFlags, internals};
+use crate::{At, Errno, Handle, OpenFlags, internals};
 
 /// The key of `/p`.
 const P: u128 = 2;

@@ -6,10 +6,11 @@ use std::cell::{Cell, RefCell};
 
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::dcache::dentry::{everyone, flags};
-use crate::memory::reclaim::Short;
-use crate::vfs::Pinned;
-use crate::{Access, Errno, Handle, RenameFlags, internals};
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::{everyone, flags};
+use crate::cache::reclaim::Short;
+use crate::node::RenameFlags;
+use crate::{Access, Errno, Handle, internals};
 
 /// What somebody is told who looks for a slot and whose `n`th question is answered; all slots are pinned, and before each question `others` do something.
 /// With how many he asked.
@@ -18,7 +19,7 @@ fn told(n: usize, others: impl Fn(&World, usize, &mut Vec<Handle>)) -> (Result<(
     let world = World::with_room(6, Hash::Spread, |fs| names.iter().for_each(|name| _ = fs.plain(ROOT, &name[1..], FILE)));
     let held: RefCell<Vec<_>> = RefCell::new(names[..5].iter().map(|name| world.handle(name)).collect());
     let asked = Cell::new(0);
-    let answer = world.vfs.core().take(Short::Dentries, || {
+    let answer = world.vfs.world().caches().take(Short::Dentries, || {
         asked.set(asked.get() + 1);
         others(&world, asked.get(), &mut held.borrow_mut());
         (asked.get() == n).then_some(())
@@ -65,7 +66,7 @@ fn others_fill_what_is_no_help() {
     let world = World::with_room(6, Hash::Spread, |fs| _ = fs.plain(ROOT, &long[1..], FILE));
     let held = world.handle(long);
     let asked = Cell::new(0);
-    let answer: Result<(), _> = world.vfs.core().take(Short::SideLines, || {
+    let answer: Result<(), _> = world.vfs.world().caches().take(Short::SideLines, || {
         asked.set(asked.get() + 1);
         assert_eq!(world.exists(&format!("/{}", asked.get())), Err(Errno::ENOENT));
         None
@@ -80,12 +81,12 @@ fn others_fill_what_is_no_help() {
 fn an_absence_that_somebody_holds_stays_one() {
     let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "old", FILE));
     assert_eq!(world.exists("/gone"), Err(Errno::ENOENT));
-    let core = world.vfs.core();
-    let held = Pinned::new(core, core.find_pinned(core.root, b"gone").unwrap());
+    let caches = world.vfs.world().caches();
+    let held = Pinned::new(caches, caches.find_pinned(world.vfs.world().root, b"gone").unwrap());
     let root = world.root();
     internals::rename((&root, part("old")), (&root, part("gone")), RenameFlags::empty()).unwrap();
     drop((world.create(&root, "old").unwrap(), root));
-    assert_ne!(core.dentries.word(held.id()) & flags::NEGATIVE, 0);
+    assert_ne!(caches.dentries.word(held.id()) & flags::NEGATIVE, 0);
     drop(held);
     world.end();
 }
@@ -96,7 +97,7 @@ fn a_directory_is_dropped_again_and_again() {
     let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "d", DIRECTORY));
     let (root, held) = (world.root(), world.handle("/d"));
     let attempts = Cell::new(0);
-    let locked = world.vfs.core().lock_name_beside(world.vfs.core().root, b"d", || {
+    let locked = world.vfs.world().trees.lock_name_beside(world.vfs.world().root, b"d", || {
         attempts.set(attempts.get() + 1);
         if attempts.get() <= 20 {
             world.vfs.invalidate(&root, part("d")).unwrap();
@@ -114,7 +115,7 @@ fn what_everyone_may_stands_in_the_dentry() {
         fs.plain(ROOT, "d", DIRECTORY);
         fs.plain(ROOT, "f", FILE);
     });
-    let everyone_may = |handle: &Handle| world.vfs.core().dentries.word(handle.dentry()) & flags::EVERYONE;
+    let everyone_may = |handle: &Handle| world.vfs.world().caches().dentries.word(handle.dentry()) & flags::EVERYONE;
     let (dir, file) = (world.handle("/d"), world.handle("/f"));
     assert_eq!((everyone_may(&dir), everyone_may(&file)), (everyone(Access::READ | Access::EXECUTE), everyone(Access::READ)));
     world.chmod(&dir, 0o733);

@@ -3,7 +3,8 @@
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World};
-use crate::{At, AtFlags, Context, Credentials, Errno, OpenFlags, OpenHow, RenameFlags};
+use crate::node::RenameFlags;
+use crate::{At, AtFlags, Context, Credentials, Errno, OpenFlags, OpenHow};
 
 fn world(hash: Hash, names: &[&str]) -> World {
     World::with_room(20, hash, |fs| names.iter().for_each(|name| _ = fs.plain(ROOT, name, FILE)))

@@ -3,7 +3,8 @@
 use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::{Errno, RenameFlags, internals};
+use crate::node::RenameFlags;
+use crate::{Errno, internals};
 
 const OLD: u64 = 2;
 const NEW: u64 = 3;

@@ -7,7 +7,8 @@ use super::explore;
 use super::fs::{Fault, ROOT};
 use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
-use crate::{At, Context, Credentials, Errno, OpenFlags, RenameFlags};
+use crate::node::RenameFlags;
+use crate::{At, Context, Credentials, Errno, OpenFlags};
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);

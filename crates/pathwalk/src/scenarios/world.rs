@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use super::fs::{ROOT, TestFs};
 use super::thread::{self, JoinHandle};
-use crate::dcache::dentry::DentryId;
-use crate::memory::budget::Split;
+use crate::attr::FileType;
+use crate::cache::budget::Split;
+use crate::memory::slot::DentryId;
+use crate::node::{NewKind, NewNode, SetAttributes};
 use crate::sync::Ordering;
-use crate::walk::component::COLLIDE;
-use crate::{Access, Context, Credentials, Errno, FileType, Handle, Name, NewKind, NewNode, SetAttributes, Vfs, internals};
+use crate::text::Name;
+use crate::text::hash::COLLIDE;
+use crate::{Access, Context, Credentials, Errno, Handle, Vfs, internals};
 
 /// How names are hashed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,14 +102,14 @@ impl World {
 
     /// The scenario is over, all its handles are dropped.
     pub(super) fn end(self) {
-        let core = self.vfs.core();
+        let (caches, top) = (self.vfs.world().caches(), self.vfs.world().root);
         while internals::evict(&self.vfs, 1) != 0 {}
         let stats = self.vfs.stats();
         assert_eq!((stats.dentries.used, stats.inodes.used, stats.side.used), (1, 1, 0), "only the root is left");
-        assert_eq!(core.dentries.first_child(core.root).load(Ordering::Relaxed) as u32, 0);
-        assert_eq!(core.dentries.life(core.root).load(Ordering::Relaxed) as u32 & 0x7fff_ffff, 1, "pins of the root");
-        for slot in 0..core.dentries.free().touched() {
-            assert_eq!(core.dentries.lock(DentryId(slot)).load(Ordering::Relaxed), 0, "the lock of slot {slot}");
+        assert_eq!(caches.dentries.first_child(top).load(Ordering::Relaxed) as u32, 0);
+        assert_eq!(caches.dentries.life(top).load(Ordering::Relaxed) as u32 & 0x7fff_ffff, 1, "pins of the root");
+        for slot in 0..caches.dentries.free().touched() {
+            assert_eq!(caches.dentries.lock(DentryId(slot)).load(Ordering::Relaxed), 0, "the lock of slot {slot}");
         }
         assert_eq!(self.fs.held(), [(ROOT, 1)]);
         let World { vfs, fs } = self;

@@ -3,8 +3,8 @@
 //! A component is found and hashed in one pass of words. Paths and link bodies are read through [`Text`], which hides where they
 //! lie. Rare shapes (empty components, dots, over-long names) are not tested for here: see `fast.rs`.
 
-use super::swar::{slashes, zeros};
-use crate::memory::side::word_at;
+use crate::text::hash::NameHash;
+use crate::text::swar::{slashes, word_at, zeros};
 
 /// Bytes to split, read by words.
 pub(crate) trait Text: Copy {
@@ -119,58 +119,6 @@ fn last_word(path: &[u8], left: usize) -> u64 {
         Some(bytes) => (u64::from_le_bytes(*bytes) >> 8) >> (8 * (7 - left)),
         None => word_at(path, path.len() - left),
     }
-}
-
-/// The keys of a hash of names, secret to one `Vfs`.
-///
-/// The seed enters by folded multiplication. With xor-multiply-rotate, two chosen names collide under every seed.
-#[derive(Clone, Copy)]
-pub(crate) struct NameHash {
-    start: u64,
-    multiplier: u64,
-    parent: u64,
-}
-
-/// In tests, the seed under which all names have one hash.
-#[cfg(test)]
-pub(crate) const COLLIDE: u64 = 0xc011_1de5;
-
-impl NameHash {
-    pub(crate) fn new(seed: u64) -> NameHash {
-        #[cfg(test)]
-        if seed == COLLIDE {
-            return NameHash { start: 0, multiplier: 0, parent: 0 };
-        }
-        let key = |salt: u64| fold(seed ^ salt, 0x9e37_79b9_7f4a_7c15) | 1;
-        NameHash { start: key(0x243f_6a88_85a3_08d3), multiplier: key(0x1319_8a2e_0370_7344), parent: key(0xa409_3822_299f_31d0) }
-    }
-
-    #[inline(always)]
-    fn mix(&self, hash: u64, word: u64) -> u64 {
-        fold(hash ^ word, self.multiplier)
-    }
-
-    /// The hash of a name in a directory, which goes into the table.
-    #[inline(always)]
-    pub(crate) fn in_directory(&self, name: u64, directory: u32) -> u64 {
-        name ^ u64::from(directory).wrapping_mul(self.parent)
-    }
-
-    /// The hash of a whole name.
-    pub(crate) fn name(&self, name: &[u8]) -> u64 {
-        self.of_words((0..name.len()).step_by(8).map(|at| word_at(name, at)))
-    }
-
-    /// The same of a name in words, padded with zeros.
-    pub(crate) fn of_words(&self, words: impl Iterator<Item = u64>) -> u64 {
-        words.fold(self.start, |hash, word| self.mix(hash, word))
-    }
-}
-
-#[inline(always)]
-pub(crate) fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
 }
 
 /// A component at the beginning of a rest.

@@ -12,21 +12,21 @@
 //! system is handed over.
 
 use super::component::{self, Component, Text, last_word_of};
-use super::dotdot;
-use super::last::mark;
-use super::may::{Decision, Snapshot};
-use super::{Cursor, Env, Stop, validated};
+use super::verdict::usable;
+use super::{Cursor, Env, Stop, dotdot, may, scope, validated};
 use crate::Errno;
+use crate::cache::Caches;
+use crate::cache::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
+use crate::cache::icache::inode;
+use crate::cache::icache::snapshot::Decision;
 use crate::config::{Config, SearchCheck};
-use crate::dcache::dentry::{DentryId, INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
-use crate::icache::inode;
 use crate::memory::lines::Line;
 use crate::memory::seqcount::{self, ODD};
 use crate::memory::side::ChainReader;
+use crate::memory::slot::DentryId;
 use crate::permission::{Access, everyone_may};
 use crate::stats::HandOver;
 use crate::sync::Ordering;
-use crate::vfs::Core;
 
 /// Flags that keep a walk from passing through a dentry without a further look.
 pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
@@ -65,7 +65,18 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
                 return broken(why);
             }
             let to = if dots {
-                if component.is_dot_dot() { dotdot::up(env, cur) } else { cur }
+                if component.is_dot_dot() {
+                    let to = dotdot::up::<C>(env, cur);
+                    if C::RULES
+                        && let Some(scope) = &env.scope
+                        && let Some(stop) = scope::refused_up(env, scope, cur, to)
+                    {
+                        return broken(Broken::Stop(stop));
+                    }
+                    to
+                } else {
+                    cur
+                }
             } else if let Some(child) = child::<C, T>(env, cur, text, rest, component) {
                 child
             } else {
@@ -130,7 +141,7 @@ fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest
     let found = env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name));
     if found.is_none() {
         // What is not there is about to be made: then this is read, too. Here it is waited for together with the table's line, and not after it.
-        std::hint::black_box(env.core.uses.peek(hash));
+        std::hint::black_box(env.caches().uses.peek(hash));
     }
     found
 }
@@ -149,15 +160,15 @@ fn candidate<'a, T: Text>(
     let word = seqcount::sample(&line[WORD]);
     let same = has_parent_and_length(line, parent, name.length)
         && line[NAME].load(Ordering::Relaxed) == name.first
-        && (name.length <= 8 || same_rest(env.core, line, text, rest, name.length));
+        && (name.length <= 8 || same_rest(env.caches(), line, text, rest, name.length));
     same.then(|| Cursor::new(slot, line, word))
 }
 
 /// Whether a name of more than eight bytes is the same behind them.
 #[inline(always)]
-fn same_rest<T: Text>(core: &Core, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
+fn same_rest<T: Text>(caches: &Caches, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
     if length > INLINE_NAME {
-        return same_long(core, line, text, rest, length);
+        return same_long(caches, line, text, rest, length);
     }
     let last = (length - 1) / 8;
     (1..last).all(|at| line[NAME + at].load(Ordering::Relaxed) == text.word(rest, at * 8))
@@ -166,8 +177,8 @@ fn same_rest<T: Text>(core: &Core, line: &Line, text: T, rest: T::Rest, length: 
 
 #[cold]
 #[inline(never)]
-fn same_long<T: Text>(core: &Core, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
-    let chain = ChainReader::new(core.side.lines(), chain_of(line));
+fn same_long<T: Text>(caches: &Caches, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
+    let chain = ChainReader::new(caches.side.lines(), chain_of(line));
     let last = (length - 1) / 8;
     (1..=last).all(|at| {
         let stored = match at.checked_sub(INLINE_NAME / 8) {
@@ -192,7 +203,7 @@ fn plainly_searchable<C: Config>(env: &Env<'_>, cur: Cursor<'_>) -> bool {
 
 #[inline(always)]
 fn mode_lets_everyone_search(env: &Env<'_>, cur: Cursor<'_>) -> bool {
-    let record = env.core.inodes.record(inode_of(cur.line));
+    let record = env.caches().inodes.record(inode_of(cur.line));
     let word = seqcount::sample(&record[inode::WORD]);
     let plain = word & (ODD | inode::flags::ACL | inode::flags::OWN_RULE) == 0;
     plain && everyone_may(inode::mode_of(word)).contains(Access::EXECUTE) && seqcount::unchanged(&record[inode::WORD], word)
@@ -200,7 +211,7 @@ fn mode_lets_everyone_search(env: &Env<'_>, cur: Cursor<'_>) -> bool {
 
 #[inline(never)]
 fn may_search(env: &Env<'_>, cur: Cursor<'_>) -> Option<Decision> {
-    Snapshot::of(env, cur).map(|snapshot| snapshot.decide(&env.who(), Access::EXECUTE))
+    may::snapshot(env, cur).map(|snapshot| snapshot.decide(&env.who(), Access::EXECUTE))
 }
 
 /// What keeps a walk from passing through a dentry that it does not plainly pass through. `pos` is where it wants to go on.
@@ -221,23 +232,4 @@ fn look_closer<'a>(env: &Env<'a>, cur: Cursor<'a>, pos: usize, nul_ahead: impl F
     // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
     let errno = matches!(stop, Stop::Errno(_));
     Some(Broken::Stop(if errno && nul_ahead() { Stop::Errno(Errno::EINVAL) } else { stop }))
-}
-
-/// Whether what the walk arrived at is there, and up to date; `ENOENT` if it is known to be absent. At position 0 the walk has not
-/// moved: no name was used that could be out of date.
-pub(crate) fn usable<'a>(cur: Cursor<'a>, pos: usize) -> Result<(), Stop<'a>> {
-    if cur.is(ODD) {
-        return Err(Stop::CHANGED);
-    }
-    if cur.is(flags::IN_LOOKUP) {
-        return Err(Stop::Awaited(cur.dentry()));
-    }
-    if cur.is(flags::REVALIDATE) && pos > 0 {
-        return Err(Stop::FromStart(HandOver::Revalidate));
-    }
-    if cur.is(flags::NEGATIVE) {
-        mark(cur);
-        return Err(validated(cur, Errno::ENOENT));
-    }
-    Ok(())
 }

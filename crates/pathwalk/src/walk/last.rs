@@ -1,56 +1,13 @@
 //! What a walk arrived at, and whether that will do.
 
 use super::component::{Path, Text};
-use super::fast::{Broken, OBSTACLES, segment, usable};
-use super::hand_over::Resume;
-use super::symlink::{self, Trail};
-use super::{Cursor, Env, Follow, Stop, validated};
+use super::fast::{Broken, OBSTACLES, segment};
+use super::symlink;
+use super::verdict::{Ending, Stopped, Trail, arrive, usable};
+use super::{Cursor, Env, Follow, Stop, scope};
 use crate::Errno;
+use crate::cache::dcache::dentry::flags;
 use crate::config::Config;
-use crate::dcache::dentry::{VISITED, flags};
-use crate::sync::Ordering;
-
-/// Why there is no answer from the fast walk.
-pub(crate) enum Stopped<'a> {
-    /// There is one: this.
-    Errno(Errno),
-    /// The locked walk goes on.
-    HandOver(Resume<'a>),
-}
-
-impl Stopped<'_> {
-    /// The errno of somebody for whom nobody shall go on: `EAGAIN`, unless there is an answer.
-    pub(crate) fn or_again(self) -> Errno {
-        match self {
-            Stopped::Errno(errno) => errno,
-            Stopped::HandOver(_) => Errno::EAGAIN,
-        }
-    }
-}
-
-impl From<Errno> for Stopped<'_> {
-    fn from(errno: Errno) -> Self {
-        Stopped::Errno(errno)
-    }
-}
-
-/// What stands behind the last component.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Nothing,
-    /// A slash: it has to be a directory.
-    Slash,
-}
-
-impl Ending {
-    pub(crate) fn of(text: impl Text) -> Ending {
-        if text.ends_in_slash() { Ending::Slash } else { Ending::Nothing }
-    }
-
-    pub(crate) fn or(self, other: Ending) -> Ending {
-        if self == Ending::Slash { self } else { other }
-    }
-}
 
 /// Walks a path to its end and finishes there: what it ends at is there and is what it has to be, provided that `finish` rechecks
 /// the cursor after its last read.
@@ -63,14 +20,23 @@ pub(crate) fn to_end<'a, C: Config, T>(
     finish: impl Fn(Cursor<'a>) -> Result<T, Stopped<'a>> + Copy,
 ) -> Result<T, Stopped<'a>> {
     let path = Path(path);
+    let finish = |cur: Cursor<'a>| {
+        if C::RULES
+            && let Some(scope) = &env.scope
+            && let Some(stop) = scope::refused_end(env, scope, cur)
+        {
+            return Err(Trail::none().stopped(stop));
+        }
+        finish(cur)
+    };
     let end = |cur: Cursor<'a>| {
         if !cur.is(OBSTACLES) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) {
-            mark(cur);
+            cur.mark();
             return finish(cur);
         }
         // Most of what compilers and shells ask for is absent.
         if cur.has(OBSTACLES, flags::NEGATIVE) && cur.unchanged() {
-            mark(cur);
+            cur.mark();
             return Err(Stopped::Errno(Errno::ENOENT));
         }
         at_other::<C>(env, path, cur, follow).and_then(finish)
@@ -100,26 +66,5 @@ fn on_the_way<'a, C: Config>(env: &Env<'a>, path: Path<'a>, why: Broken<'a>, fol
         Broken::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
         Broken::Stop(Stop::Errno(errno)) => Err(Stopped::Errno(errno)),
         Broken::Stop(stop) => Err(Trail::none().stopped(stop)),
-    }
-}
-
-/// Whether the place where everything ends will do.
-pub(crate) fn arrive(cur: Cursor<'_>, pos: usize, ending: Ending) -> Result<Cursor<'_>, Stop<'_>> {
-    usable(cur, pos)?;
-    if ending == Ending::Slash && !cur.is(flags::DIRECTORY) {
-        return Err(validated(cur, Errno::ENOTDIR));
-    }
-    mark(cur);
-    Ok(cur)
-}
-
-/// Leaves the one mark of a hit, once. If the slot is somebody else's by now, that one is kept a little longer.
-///
-/// Marked is what was reached, and the links on the way. Directories on the way are not: their children keep them.
-#[inline(always)]
-pub(crate) fn mark(cur: Cursor<'_>) {
-    let visited = &cur.line[VISITED];
-    if visited.load(Ordering::Relaxed) == 0 {
-        visited.store(1, Ordering::Relaxed);
     }
 }

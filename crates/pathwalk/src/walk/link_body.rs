@@ -4,10 +4,10 @@
 
 use super::Env;
 use super::component::Text;
-use crate::dcache::dentry::InodeId;
-use crate::icache::inode::{self, LINKS_AUX, MIXED, Record};
+use crate::cache::icache::inode::{self, LINKS_AUX, MIXED, Record};
 use crate::memory::seqcount;
 use crate::memory::side::ChainReader;
+use crate::memory::slot::InodeId;
 use crate::sync::Ordering;
 
 /// The body of a link, in side lines.
@@ -22,10 +22,10 @@ impl<'a> Body<'a> {
     /// Of the link that `word` was sampled of; to be believed only while it is [`still_there`](Text::still_there).
     #[inline(always)]
     pub(crate) fn of(env: &Env<'a>, inode: InodeId, word: u64) -> Body<'a> {
-        let record = env.core.inodes.record(inode);
+        let record = env.caches().inodes.record(inode);
         let length = inode::body_length(record[MIXED].load(Ordering::Relaxed));
         let chain = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
-        Body { record, word, length, text: ChainReader::new(env.core.side.lines(), chain) }
+        Body { record, word, length, text: ChainReader::new(env.caches().side.lines(), chain) }
     }
 }
 

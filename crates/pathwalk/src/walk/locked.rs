@@ -5,21 +5,21 @@
 
 use std::borrow::Cow;
 
-use super::last::Ending;
-use super::may::Snapshot;
-use super::miss::Trust;
-use super::steps::{Teller, What, Why, handle};
+use super::scope::Look;
+use super::steps::{Teller, What, Why};
 use super::symlink::is_protected;
+use super::verdict::Ending;
 use super::{Env, Follow};
 use crate::Errno;
-use crate::dcache::dentry::{DentryId, flags};
-use crate::fs_api::{Directory, Name, NodeKey};
-use crate::icache::inode;
+use crate::abi::Resolve;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::flags;
+use crate::cache::icache::snapshot::Snapshot;
 use crate::limits::MAX_LINKS;
-use crate::memory::dir_lock;
+use crate::memory::slot::DentryId;
 use crate::mount::MountFlags;
 use crate::permission::Access;
-use crate::vfs::Pinned;
+use crate::superblock::miss::Trust;
 
 /// A path or a link's body, and where the next component starts.
 pub(crate) struct Text<'a> {
@@ -72,19 +72,22 @@ pub(crate) struct Walker<'a> {
     dir: Pinned<'a>,
     follow: Follow,
     trust: Trust,
+    /// Whether the root was looked up: see [`Scope::knows_root`](super::scope::Scope::knows_root).
+    knows_root: bool,
     teller: Teller<'a>,
 }
 
 impl<'a> Walker<'a> {
     /// From the beginning; somebody has a pin on `start`.
     pub(crate) fn start(env: &Env<'a>, path: &'a [u8], start: DentryId, follow: Follow) -> Self {
-        Walker::resume(env, Pinned::again(env.core, start), vec![Text::new(path.into(), 0, Ending::Nothing)], 0, follow)
+        Walker::resume(env, Pinned::again(env.caches(), start), vec![Text::new(path.into(), 0, Ending::Nothing)], 0, follow)
     }
 
     /// From a place that the fast walk got to.
     pub(crate) fn resume(env: &Env<'a>, cur: Pinned<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
         let dir = cur.clone();
-        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, teller: Teller::SILENT }
+        let knows_root = env.scope.is_none_or(|scope| texts.first().is_none_or(|path| scope.knows_root(&path.bytes)));
+        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, knows_root, teller: Teller::SILENT }
     }
 
     /// The same, asking about every entry on the way whether it still holds.
@@ -96,18 +99,18 @@ impl<'a> Walker<'a> {
     /// The same, telling its steps.
     pub(crate) fn telling(mut self, teller: Teller<'a>) -> Self {
         self.teller = teller;
-        self.tell(|walker| What::Start(handle(&walker.env, &walker.cur)));
+        self.tell(|walker| What::Start(walker.cur.clone()));
         self
     }
 
-    fn tell(&self, what: impl FnOnce(&Self) -> What) {
+    fn tell(&self, what: impl FnOnce(&Self) -> What<Pinned<'a>>) {
         self.teller.tell(self.texts.last().map_or(0, |text| text.depth), || what(self));
     }
 
     /// The walk ends, at the node where it is.
     #[cold]
     fn refused(&self, errno: Errno, why: Why, name: &[u8]) -> Errno {
-        self.tell(|walker| What::Refused { errno, why, node: handle(&walker.env, &walker.cur), name: name.into() });
+        self.tell(|walker| What::Refused { errno, why, node: walker.cur.clone(), name: name.into() });
         errno
     }
 
@@ -145,6 +148,7 @@ impl<'a> Walker<'a> {
                     }
                     let name = text.bytes[start..end].into();
                     self.searchable(&text.bytes[start..end])?;
+                    self.within()?;
                     self.texts[0].pos = end;
                     return Ok(LastOf::Name(name, ending));
                 }
@@ -170,8 +174,8 @@ impl<'a> Walker<'a> {
         if !self.cur_is(flags::DIRECTORY) {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, name));
         }
-        let core = self.env.core;
-        let may = core.may(core.dentries.inode(self.cur.id()), &self.env.who(), Access::EXECUTE);
+        let inode = self.env.caches().dentries.inode(self.cur.id());
+        let may = self.env.trees().may(inode, &self.env.who(), Access::EXECUTE);
         may.map_err(|errno| self.refused(errno, Why::Search, name))
     }
 
@@ -179,16 +183,24 @@ impl<'a> Walker<'a> {
         if ending == Ending::Slash && !self.cur_is(flags::DIRECTORY) {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, b""));
         }
+        self.within()?;
         Ok(self.cur)
     }
 
+    /// Whether the walk is where it may end.
+    fn within(&self) -> Result<(), Errno> {
+        let Some(scope) = &self.env.scope else { return Ok(()) };
+        let may = scope.holds(self.cur.id(), Look::AtLast(self.env.caches()));
+        may.map_err(|refused| self.refused(refused.errno(), Why::Scope, b""))
+    }
+
     fn cur_is(&self, flag: u64) -> bool {
-        self.env.core.dentries.word(self.cur.id()) & flag != 0
+        self.env.caches().dentries.word(self.cur.id()) & flag != 0
     }
 
     /// Takes one component, which lies at these positions of the current text.
     fn step(&mut self, start: usize, end: usize) -> Result<(), Errno> {
-        let core = self.env.core;
+        let caches = self.env.caches();
         let text = self.texts.last_mut().expect("a component lies in a text");
         text.pos = end;
         let name = &self.texts.last().expect("it still does").bytes[start..end];
@@ -196,22 +208,31 @@ impl<'a> Walker<'a> {
         match name {
             b"." => self.tell(|_| What::Dot),
             b".." => {
-                if self.cur.id() != self.env.root() {
-                    self.cur = Pinned::new(core, core.pin_parent(self.cur.id()));
+                let from = self.cur.id();
+                if from != self.env.root() {
+                    self.cur = Pinned::new(caches, caches.pin_parent(self.cur.id()));
                     self.dir = self.cur.clone();
                 }
-                self.tell(|walker| What::Up(handle(&walker.env, &walker.cur)));
+                if let Some(scope) = &self.env.scope {
+                    let may = scope.after_dot_dot(from, self.cur.id(), Look::AtLast(caches));
+                    may.map_err(|refused| self.refused(refused.errno(), Why::Scope, b".."))?;
+                    self.knows_root = true;
+                }
+                self.tell(|walker| What::Up(walker.cur.clone()));
             }
             name => {
-                let child =
-                    core.child(self.cur.id(), name, self.trust).map_err(|errno| self.refused(errno, Why::Lookup, name))?;
-                let is_absent = core.dentries.word(child.id()) & flags::NEGATIVE != 0;
+                let child = self
+                    .env
+                    .trees()
+                    .child(self.cur.id(), name, self.trust)
+                    .map_err(|errno| self.refused(errno, Why::Lookup, name))?;
+                let is_absent = caches.dentries.word(child.id()) & flags::NEGATIVE != 0;
                 self.tell(|walker| {
                     let name = name.into();
                     if is_absent {
-                        What::Absent { name, dir: handle(&walker.env, &walker.cur) }
+                        What::Absent { name, dir: walker.cur.clone() }
                     } else {
-                        What::Name { name, node: handle(&walker.env, &child) }
+                        What::Name { name, node: child.clone() }
                     }
                 });
                 if is_absent {
@@ -225,25 +246,30 @@ impl<'a> Walker<'a> {
 
     /// Enters the link at which the walk is; `is_last`: nothing stands behind it in any text.
     fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
-        let core = self.env.core;
+        let (world, caches) = (self.env.world, self.env.caches());
         if self.links == MAX_LINKS {
             return Err(self.refused(Errno::ELOOP, Why::TooManyLinks, b""));
         }
         self.links += 1;
-        let snapshot = |of: &Pinned<'_>| Snapshot::of_pinned(core, core.dentries.inode(of.id()));
+        let snapshot = |of: &Pinned<'_>| Snapshot::of_pinned(caches, caches.dentries.inode(of.id()));
         if is_last
             && self.follow != Follow::OnTheWay
-            && core.protects_symlinks()
+            && world.protects_symlinks()
             && is_protected(self.env.who().uid(), &snapshot(&self.cur), &snapshot(&self.dir))
         {
             return Err(self.refused(Errno::EACCES, Why::ProtectedLink, b""));
         }
-        if core.mount.contains(MountFlags::NOSYMFOLLOW) {
+        let forbids = |flag| self.env.scope.is_some_and(|scope| scope.has(flag));
+        if forbids(Resolve::NO_SYMLINKS) || world.mount.contains(MountFlags::NOSYMFOLLOW) {
             return Err(self.refused(Errno::ELOOP, Why::NoLinks, b""));
         }
-        let body = core.link_body(self.cur.id()).map_err(|errno| self.refused(errno, Why::Body, b""))?;
-        let from = if body.first() == Some(&b'/') { Pinned::again(core, self.env.root()) } else { self.dir.clone() };
-        self.tell(|walker| What::Link { body: (&body[..]).into(), from: handle(&walker.env, &from) });
+        let body = self.env.trees().link_body(self.cur.id()).map_err(|errno| self.refused(errno, Why::Body, b""))?;
+        let to_unknown = forbids(Resolve::NO_XDEV) && !self.knows_root;
+        if body.first() == Some(&b'/') && (forbids(Resolve::BENEATH) || to_unknown) {
+            return Err(self.refused(Errno::EXDEV, Why::Scope, b""));
+        }
+        let from = if body.first() == Some(&b'/') { Pinned::again(caches, self.env.root()) } else { self.dir.clone() };
+        self.tell(|_| What::Link { body: (&body[..]).into(), from: from.clone() });
         let depth = self.texts.last().map_or(0, |text| text.depth) + 1;
         // A text that is over is not gone back to; what stood behind it stands behind the body.
         let over = self.texts.pop_if(|text| text.peek().is_none());
@@ -253,47 +279,5 @@ impl<'a> Walker<'a> {
         self.dir = from.clone();
         self.cur = from;
         Ok(())
-    }
-}
-
-impl crate::vfs::Core {
-    /// The body of a link that the caller has a pin on, from the cache or the file system.
-    pub(crate) fn link_body(&self, link: DentryId) -> Result<Vec<u8>, Errno> {
-        let id = self.dentries.inode(link);
-        let record = self.inodes.record(id);
-        let flags = record[inode::WORD].load(crate::sync::Ordering::Relaxed);
-        if flags & inode::flags::BODY != 0 {
-            return Ok(self.copy_body(id));
-        }
-        let key = inode::key_of(record);
-        let body =
-            if flags & inode::flags::BODY_LEFT_OUT != 0 { self.look_up_body(link, key)? } else { self.fs.read_link(key)? };
-        let fits = body.len() <= crate::limits::LINK_MAX && !body.contains(&0);
-        if fits { Ok(body.into_vec()) } else { Err(Errno::EIO) }
-    }
-
-    /// The body that came with a node when its name was looked up, and found no room: the name is looked up again. If it does not lead
-    /// here any more, the file system is asked as of a link that came without one.
-    fn look_up_body(&self, link: DentryId, key: NodeKey) -> Result<Box<[u8]>, Errno> {
-        loop {
-            let dir = Pinned::new(self, self.pin_parent(link));
-            let _names = dir_lock::shared(self.dentries.lock(dir.id()));
-            if self.dentries.parent(link) != dir.id() {
-                continue;
-            }
-            if self.dentries.word(link) & flags::UNHASHED != 0 {
-                return self.fs.read_link(key);
-            }
-            let name = self.name_of(self.dentries.line(link));
-            self.counters.fs_lookup();
-            let Some(node) = self.fs.lookup(&Directory::new(self, dir.id()), Name::new(&name)?)? else {
-                return self.fs.read_link(key);
-            };
-            self.fs.forget(node.key);
-            return match node.link_body {
-                Some(body) if node.key == key => Ok(body),
-                _ => self.fs.read_link(key),
-            };
-        }
     }
 }

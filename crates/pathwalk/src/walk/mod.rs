@@ -1,13 +1,13 @@
 //! From a path to a dentry, in the order in which a walk goes.
 //!
-//! 1. [`start`]: root, working directory or handle;
-//! 2. [`component`]: the next name, split and hashed ([`swar`]: eight bytes at a time);
-//! 3. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`symlink`] through links ([`link_body`]),
+//! 1. [`asker`]: for whom; [`start`]: root, working directory or handle;
+//! 2. [`scope`]: what the walk must not leave;
+//! 3. [`component`]: the next name, split and hashed;
+//! 4. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`symlink`] through links ([`link_body`]),
 //!    [`may`] where one bit does not say who may search;
-//! 4. [`last`]: what the walk arrived at;
-//! 5. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
-//! 6. [`locked`]: the same walk with pins, asking the file system; [`miss`] for a name that is not cached,
-//!    [`siblings`] for those beside it; [`steps`] for whoever wants to be told.
+//! 5. [`last`]: what the walk arrived at; [`verdict`]: whether that will do, and how else a walk goes on;
+//! 6. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
+//! 7. [`locked`]: the same walk with pins, asking the file system for what is missing; [`steps`] tells each of its steps.
 //!
 //! The two walkers are separate, and return verdicts: the fast one ends in an answer, or in a reason and a place to go on from; never in
 //! an errno that means something else.
@@ -15,6 +15,7 @@
 //! What is true of a walk: each step from a directory to a child was true at some instant during the walk. A walk of many
 //! components is no snapshot.
 
+pub(crate) mod asker;
 pub(crate) mod component;
 pub(crate) mod dotdot;
 pub(crate) mod fast;
@@ -23,23 +24,28 @@ pub(crate) mod last;
 pub(crate) mod link_body;
 pub(crate) mod locked;
 pub(crate) mod may;
-pub(crate) mod miss;
-pub(crate) mod siblings;
+pub(crate) mod scope;
 pub(crate) mod start;
 pub(crate) mod steps;
-pub(crate) mod swar;
 pub(crate) mod symlink;
+pub(crate) mod verdict;
 
 use crate::Errno;
-use crate::context::Context;
-use crate::dcache::dentry::{DentryId, WORD};
+use crate::abi::Resolve;
+use crate::cache::Caches;
+use crate::cache::dcache::dentry::{VISITED, WORD};
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
+use crate::memory::slot::DentryId;
 use crate::memory::table::TableView;
+use crate::mount::World;
 use crate::permission::Subject;
 use crate::stats::HandOver;
-use crate::vfs::Core;
-use component::NameHash;
+use crate::superblock::Trees;
+use crate::sync::Ordering;
+use crate::text::hash::NameHash;
+use asker::{Asker, Begin};
+use scope::Scope;
 
 /// Which of the two sides of somebody's credentials counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,30 +66,57 @@ pub(crate) enum Follow {
 /// What a walk looks at all the time, gathered once: behind the `Vfs` it would be loaded again after every acquire.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
-    pub(crate) core: &'a Core,
-    pub(crate) context: &'a Context,
+    pub(crate) world: &'a World,
+    pub(crate) asker: &'a Asker,
     pub(crate) hot: &'a [Line],
     pub(crate) table: TableView<'a>,
     pub(crate) keys: NameHash,
     pub(crate) whose: Whose,
+    /// What the walk must not leave; none for most.
+    pub(crate) scope: Option<Scope>,
 }
 
 impl<'a> Env<'a> {
     #[inline(always)]
-    pub(crate) fn new(context: &'a Context, whose: Whose) -> Env<'a> {
-        let core = context.vfs.core();
-        Env { core, context, hot: core.dentries.hot(), table: core.dentries.table(), keys: core.hash, whose }
+    pub(crate) fn new(asker: &'a Asker, whose: Whose) -> Env<'a> {
+        let world = &*asker.world;
+        let caches = world.caches();
+        let (hot, table, keys) = (caches.dentries.hot(), caches.dentries.table(), caches.hash);
+        Env { world, asker, hot, table, keys, whose, scope: None }
+    }
+
+    /// Returns the same for a walk that begins there, by the asker's rules.
+    pub(crate) fn of(asker: &'a Asker, whose: Whose, at: Begin) -> Env<'a> {
+        Env::scoped(asker, whose, at, Resolve::empty())
+    }
+
+    /// Returns the same, by more rules.
+    pub(crate) fn scoped(asker: &'a Asker, whose: Whose, at: Begin, more: Resolve) -> Env<'a> {
+        Env { scope: Scope::of(asker, at, more), ..Env::new(asker, whose) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn trees(&self) -> &'a Trees {
+        &self.world.trees
+    }
+
+    #[inline(always)]
+    pub(crate) fn caches(&self) -> &'a Caches {
+        self.world.caches()
     }
 
     #[inline(always)]
     pub(crate) fn root(&self) -> DentryId {
-        self.context.root.dentry()
+        match &self.scope {
+            None => self.asker.root,
+            Some(scope) => scope.root(self.asker.root),
+        }
     }
 
     pub(crate) fn who(&self) -> Subject<'a> {
         match self.whose {
-            Whose::Real => self.context.credentials.real(),
-            Whose::Effective => self.context.credentials.effective(),
+            Whose::Real => self.asker.credentials.real(),
+            Whose::Effective => self.asker.credentials.effective(),
         }
     }
 
@@ -120,6 +153,17 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(crate) fn unchanged(&self) -> bool {
         seqcount::unchanged(&self.line[WORD], self.word)
+    }
+
+    /// Leaves the one mark of a hit, once. If the slot is another dentry's by now, that one is kept a little longer.
+    ///
+    /// Marked is what was reached, and the links on the way. Directories on the way are not: their children keep them.
+    #[inline(always)]
+    pub(crate) fn mark(&self) {
+        let visited = &self.line[VISITED];
+        if visited.load(Ordering::Relaxed) == 0 {
+            visited.store(1, Ordering::Relaxed);
+        }
     }
 
     /// Whether any of these flags is set.

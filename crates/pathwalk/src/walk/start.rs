@@ -1,15 +1,19 @@
 //! Where a walk starts.
 
 use super::Env;
+use super::asker::Begin;
 use super::component::{Path, Text};
+use super::scope::{Look, Refused};
 use crate::Errno;
-use crate::context::At;
-use crate::dcache::dentry::{DentryId, flags};
+use crate::abi::Resolve;
+use crate::cache::dcache::dentry::flags;
 use crate::limits::PATH_MAX;
+use crate::memory::slot::DentryId;
 
 /// Where a walk starts that was given no starting point, and what there is to refuse before a walk.
 ///
-/// Not a cursor: within a `Result`, its word would be taken apart and put together again at every step of the walk.
+/// Not a cursor: within a `Result`, its word would be taken apart and put together again at every
+/// step of the walk.
 #[inline(always)]
 pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<DentryId, Errno> {
     if path.len() > PATH_MAX {
@@ -17,25 +21,49 @@ pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<DentryId, Errno> {
     }
     match path.first() {
         Some(b'/') => Ok(env.root()),
-        Some(_) => Ok(env.context.cwd.dentry()),
+        Some(_) => Ok(env.asker.cwd),
         None => Err(Errno::ENOENT),
     }
 }
 
-/// The same from a starting point; an empty path is refused by the caller, if it is to be.
-pub(crate) fn at(env: &Env<'_>, at: At<'_>, path: &[u8]) -> Result<DentryId, Errno> {
+/// The same from a starting point; an empty path is refused by the caller, if it is to be. May wait
+/// for a move of a directory.
+pub(crate) fn at(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<DentryId, Errno> {
+    within(env, at, path, Look::AtLast(env.caches())).map_err(Refused::errno)
+}
+
+/// The same without waiting: `EAGAIN` where it may have to.
+pub(crate) fn at_once(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<DentryId, Errno> {
+    within(env, at, path, Look::Once(env.caches())).map_err(Refused::errno)
+}
+
+fn within(env: &Env<'_>, at: Begin, path: &[u8], look: Look<'_>) -> Result<DentryId, Refused> {
     if path.len() > PATH_MAX {
-        return Err(Errno::ENAMETOOLONG);
+        return Err(Refused::With(Errno::ENAMETOOLONG));
     }
     if Path(path).has_nul(path) {
-        return Err(Errno::EINVAL);
+        return Err(Refused::With(Errno::EINVAL));
     }
+    let is_absolute = path.first() == Some(&b'/');
+    match &env.scope {
+        None if is_absolute => Ok(env.root()),
+        None => given(env, at, path).map_err(Refused::With),
+        Some(scope) if is_absolute && scope.has(Resolve::BENEATH) => Err(Refused::With(Errno::EXDEV)),
+        Some(scope) if is_absolute && !scope.has(Resolve::IN_ROOT) => Ok(env.root()),
+        Some(scope) => {
+            let start = given(env, at, path).map_err(Refused::With)?;
+            scope.admits(start, look).map(|()| start)
+        }
+    }
+}
+
+/// The starting point that was given.
+fn given(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<DentryId, Errno> {
     match at {
-        _ if path.first() == Some(&b'/') => Ok(env.root()),
-        At::Cwd => Ok(env.context.cwd.dentry()),
-        At::Handle(handle) if !handle.vfs().is(&env.context.vfs) => Err(Errno::EBADF),
-        At::Handle(handle) if path.is_empty() => Ok(handle.dentry()),
-        At::Handle(handle) if env.core.dentries.word(handle.dentry()) & flags::DIRECTORY == 0 => Err(Errno::ENOTDIR),
-        At::Handle(handle) => Ok(handle.dentry()),
+        Begin::Cwd => Ok(env.asker.cwd),
+        Begin::Elsewhere => Err(Errno::EBADF),
+        Begin::At(dentry) if path.is_empty() => Ok(dentry),
+        Begin::At(dentry) if env.caches().dentries.word(dentry) & flags::DIRECTORY == 0 => Err(Errno::ENOTDIR),
+        Begin::At(dentry) => Ok(dentry),
     }
 }

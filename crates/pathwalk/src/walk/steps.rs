@@ -1,64 +1,44 @@
 //! A walk told step by step, for people who want to know why a lookup ends as it does.
 //!
-//! It is the locked walk itself that tells, so what is told is what is done. The fast walk tells nothing: it has nobody to tell.
+//! It is the locked walk itself that tells, so what is told is what is done. The fast walk tells
+//! nothing: it has nobody to tell.
 //!
-//! What it does not do: judge. Which rule refused somebody follows from the node's attributes and his credentials.
+//! What it does not do: judge. Which rule refused somebody follows from the node's attributes and
+//! his credentials.
 
-use std::cell::RefCell;
-
-use super::Env;
 use crate::Errno;
-use crate::handle::Handle;
-use crate::vfs::Pinned;
+use crate::cache::Pinned;
 
-/// A lookup, step by step. Made by [`Context::steps`](crate::Context::steps).
-#[derive(Clone, Debug)]
-pub struct Steps {
-    /// In the order in which they were taken. None if the path is refused before any, as one that is too long.
-    pub steps: Vec<Step>,
-    /// What the lookup comes to.
-    pub answer: Result<Handle, Errno>,
-}
-
-/// One step of a walk.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// In how many links' bodies it is taken, one within the other: 0 is the path itself.
-    pub depth: usize,
-    /// What it is.
-    pub what: What,
-}
-
-/// What a step is.
+/// What a step is; `P` is what stands for a place.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum What {
+pub enum What<P> {
     /// The walk begins here: the root, or where a relative path starts.
-    Start(Handle),
+    Start(P),
     /// `.`: it stays where it is, and needs the right to search there.
     Dot,
     /// `..`: to the directory above; at the root, to itself.
-    Up(Handle),
+    Up(P),
     /// A name, and the node of that name.
     Name {
         /// The name.
         name: Box<[u8]>,
         /// What has it; a link is itself here.
-        node: Handle,
+        node: P,
     },
     /// The node before is a link, and it is followed.
     Link {
         /// Where it leads.
         body: Box<[u8]>,
         /// Where the body starts: the root, or the directory of the link.
-        from: Handle,
+        from: P,
     },
     /// There is no such name: `ENOENT`.
     Absent {
         /// The name.
         name: Box<[u8]>,
         /// Where there is none.
-        dir: Handle,
+        dir: P,
     },
     /// The walk ends with an error.
     Refused {
@@ -67,8 +47,9 @@ pub enum What {
         /// For what reason.
         why: Why,
         /// The node that it is about: what was to be searched, followed or a directory.
-        node: Handle,
-        /// The name that was wanted in it, where one was: not for links, and not for a slash at the end.
+        node: P,
+        /// The name that was wanted in it, where one was: not for links, and not for a slash at the
+        /// end.
         name: Box<[u8]>,
     },
 }
@@ -81,39 +62,62 @@ pub enum Why {
     NotADirectory,
     /// The directory may not be searched: `EACCES`, or what the file system's own check says.
     Search,
-    /// The name could not be looked up: `ENAMETOOLONG`, `ENOENT` in a directory that was removed, or what the file system says.
+    /// The name could not be looked up: `ENAMETOOLONG`, `ENOENT` in a directory that was removed,
+    /// or what the file system says.
     Lookup,
     /// One link too many: `ELOOP`.
     TooManyLinks,
     /// `protected_symlinks` forbids the link at the end: `EACCES`.
     ProtectedLink,
-    /// The mount follows no links: `ELOOP`.
+    /// The mount, or a rule of the walk, follows no links: `ELOOP`.
     NoLinks,
+    /// The way leads out of the directory that the walk must stay below: `EXDEV`; or it may, since
+    /// directories were moved meanwhile: `EAGAIN`.
+    Scope,
     /// Where the link leads could not be read: what the file system says.
     Body,
 }
 
-/// Where a walk writes down its steps, if anybody wants to know.
-#[derive(Clone, Copy)]
-pub(crate) struct Teller<'a>(Option<&'a RefCell<Vec<Step>>>);
-
-impl<'a> Teller<'a> {
-    /// Nobody wants to know.
-    pub(crate) const SILENT: Teller<'static> = Teller(None);
-
-    pub(crate) fn to(steps: &'a RefCell<Vec<Step>>) -> Self {
-        Teller(Some(steps))
-    }
-
-    pub(crate) fn tell(self, depth: usize, what: impl FnOnce() -> What) {
-        if let Some(steps) = self.0 {
-            let what = what();
-            steps.borrow_mut().push(Step { depth, what });
+impl<P> What<P> {
+    /// Returns the same with another kind of place.
+    pub(crate) fn map<Q>(self, of: impl Fn(P) -> Q) -> What<Q> {
+        match self {
+            What::Start(place) => What::Start(of(place)),
+            What::Dot => What::Dot,
+            What::Up(place) => What::Up(of(place)),
+            What::Name { name, node } => What::Name { name, node: of(node) },
+            What::Link { body, from } => What::Link { body, from: of(from) },
+            What::Absent { name, dir } => What::Absent { name, dir: of(dir) },
+            What::Refused { errno, why, node, name } => What::Refused { errno, why, node: of(node), name },
         }
     }
 }
 
-/// A handle of one's own on what a walk has pinned.
-pub(crate) fn handle(env: &Env<'_>, of: &Pinned<'_>) -> Handle {
-    Handle::from_pinned(&env.context.vfs, of.clone().into_id())
+/// The one that is told the steps of a walk.
+pub(crate) trait Listener {
+    /// A step was taken, in so many links' bodies, one within the other.
+    fn step(&self, depth: usize, what: What<Pinned<'_>>);
+
+    /// The walk begins anew: what was told so far is no part of it.
+    fn begin_anew(&self);
+}
+
+/// Tells a listener the steps of a walk, if there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct Teller<'a>(Option<&'a dyn Listener>);
+
+impl<'a> Teller<'a> {
+    /// There is no listener.
+    pub(crate) const SILENT: Teller<'static> = Teller(None);
+
+    pub(crate) fn to(listener: &'a dyn Listener) -> Self {
+        Teller(Some(listener))
+    }
+
+    /// Tells a step; `what` is asked only if there is a listener.
+    pub(crate) fn tell<'p>(self, depth: usize, what: impl FnOnce() -> What<Pinned<'p>>) {
+        if let Some(listener) = self.0 {
+            listener.step(depth, what());
+        }
+    }
 }

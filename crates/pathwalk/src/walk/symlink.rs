@@ -9,101 +9,23 @@
 
 use std::cell::Cell;
 
-use arrayvec::ArrayVec;
-
 use super::component::{Path, Text};
-use super::fast::{Broken, segment, usable};
-use super::hand_over::{Kept, Resume};
-use super::last::{Ending, Stopped, arrive, mark};
+use super::fast::{Broken, segment};
 use super::link_body::Body;
-use super::may::Snapshot;
-use super::{Cursor, Env, Follow, Stop, validated};
+use super::scope::Scope;
+use super::verdict::{Ending, Entered, Rest, Stopped, Trail, arrive, usable};
+use super::{Cursor, Env, Follow, Stop, may, validated};
 use crate::Errno;
+use crate::abi::Resolve;
+use crate::cache::dcache::dentry::{flags, inode_of, parent_of};
+use crate::cache::icache::inode;
+use crate::cache::icache::snapshot::Snapshot;
 use crate::config::Config;
-use crate::dcache::dentry::{InodeId, flags, inode_of, parent_of};
-use crate::icache::inode;
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
+use crate::memory::slot::InodeId;
 use crate::mount::MountFlags;
 use crate::stats::HandOver;
-
-/// A text that the walk is in, or left for a link.
-#[derive(Clone, Copy)]
-pub(crate) struct Entered {
-    /// The link whose body it is; none: the path.
-    pub(crate) inode: InodeId,
-    /// The inode's word when it was entered.
-    pub(crate) word: u64,
-    /// Where the next component starts.
-    pub(crate) pos: usize,
-    /// What stood behind the link: it is what stands behind the body's last component.
-    pub(crate) behind: Ending,
-}
-
-const PATH: Entered = Entered { inode: InodeId::NONE, word: 0, pos: 0, behind: Ending::Nothing };
-
-/// The texts of a walk.
-pub(crate) struct Trail {
-    left: ArrayVec<Entered, MAX_LINKS>,
-    pub(crate) current: Entered,
-    /// Links entered so far.
-    pub(crate) links: usize,
-}
-
-impl Trail {
-    /// In the path, with no link entered.
-    pub(crate) fn none() -> Trail {
-        Trail { left: ArrayVec::new_const(), current: PATH, links: 0 }
-    }
-
-    /// The texts that were left, outermost first.
-    pub(crate) fn left(&self) -> &[Entered] {
-        &self.left
-    }
-
-    /// A stop within the current text, made into one of the walk.
-    #[cold]
-    pub(crate) fn stopped(mut self, stop: Stop<'_>) -> Stopped<'_> {
-        match stop {
-            Stop::Errno(errno) => Stopped::Errno(errno),
-            Stop::FromStart(reason) => Stopped::HandOver(Resume::FromStart(reason)),
-            Stop::Awaited(name) => Stopped::HandOver(Resume::Awaited(name)),
-            Stop::At(reason, dir, pos) => {
-                self.current.pos = pos;
-                Stopped::HandOver(Resume::At(Box::new(Kept { reason, dir, trail: self })))
-            }
-        }
-    }
-
-    /// The link's body becomes the current text.
-    #[inline(always)]
-    fn enter(&mut self, inode: InodeId, word: u64, rest: Rest) {
-        let behind = match rest {
-            Rest::At(pos) => {
-                self.left.push(Entered { pos, ..self.current });
-                Ending::Nothing
-            }
-            Rest::Over(behind) => behind,
-        };
-        self.current = Entered { inode, word, pos: 0, behind };
-        self.links += 1;
-    }
-
-    /// Back to the text before, where there is one.
-    fn leave(&mut self) -> Option<()> {
-        self.current = self.left.pop()?;
-        Some(())
-    }
-}
-
-/// What is left of a text behind a link in it.
-#[derive(Clone, Copy)]
-enum Rest {
-    /// A component, which starts here.
-    At(usize),
-    /// None; this stands behind the link.
-    Over(Ending),
-}
 
 /// What forbids a link to be followed, in the order in which Linux asks.
 #[cold]
@@ -112,13 +34,17 @@ fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, i
     if links == MAX_LINKS {
         return Some(validated(link, Errno::ELOOP));
     }
-    if is_last && env.core.protects_symlinks() {
-        let (Some(of_link), Some(of_dir)) = (Snapshot::of(env, link), Snapshot::of(env, dir)) else { return Some(Stop::CHANGED) };
+    if is_last && env.world.protects_symlinks() {
+        let (Some(of_link), Some(of_dir)) = (may::snapshot(env, link), may::snapshot(env, dir)) else {
+            return Some(Stop::CHANGED);
+        };
         if is_protected(env.who().uid(), &of_link, &of_dir) {
             return Some(validated(link, Errno::EACCES));
         }
     }
-    env.core.mount.contains(MountFlags::NOSYMFOLLOW).then(|| validated(link, Errno::ELOOP))
+    let no_links =
+        env.scope.is_some_and(|scope| scope.has(Resolve::NO_SYMLINKS)) || env.world.mount.contains(MountFlags::NOSYMFOLLOW);
+    no_links.then(|| validated(link, Errno::ELOOP))
 }
 
 /// Whether `protected_symlinks` forbids `follower` a link in this directory: it is sticky and everyone may write to it, and neither
@@ -126,6 +52,17 @@ fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, i
 pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bool {
     const STICKY_FOR_ALL: u16 = 0o1002;
     dir.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL && link.uid() != follower && link.uid() != dir.uid()
+}
+
+/// What forbids a link to lead to the root.
+#[cold]
+#[inline(never)]
+fn refused_absolute<'a>(link: Cursor<'a>, path: Path<'_>, scope: &Scope) -> Option<Stop<'a>> {
+    if scope.has(Resolve::BENEATH) {
+        return Some(validated(link, Errno::EXDEV));
+    }
+    // Whether there was a `..` before, the locked walk knows.
+    (scope.has(Resolve::NO_XDEV) && !scope.knows_root(path.0)).then_some(Stop::FromStart(HandOver::LinkBody))
 }
 
 /// Follows a link at which the walk of the path stopped, and all that come after it, to the end of everything. `after` is where the
@@ -200,13 +137,16 @@ impl Trail {
             // Where it was found, as of an instant at which it was there.
             let dir = env.cursor(parent_of(link.line));
             let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty() && follow != Follow::OnTheWay;
-            if (self.links == MAX_LINKS || is_last && env.core.protects_symlinks() || !env.core.mount.is_empty())
+            if (self.links == MAX_LINKS
+                || is_last && env.world.protects_symlinks()
+                || !env.world.mount.is_empty()
+                || C::RULES && env.scope.is_some())
                 && let Some(stop) = refused(env, link, dir, self.links, is_last)
             {
                 return Err(stop);
             }
             let inode = inode_of(link.line);
-            let word = seqcount::sample(&env.core.inodes.record(inode)[inode::WORD]);
+            let word = seqcount::sample(&env.caches().inodes.record(inode)[inode::WORD]);
             if word & inode::flags::BODY == 0 {
                 return Err(Stop::FromStart(HandOver::LinkBody));
             }
@@ -215,10 +155,17 @@ impl Trail {
             if !(&body).still_there() || !link.unchanged() {
                 return Err(Stop::CHANGED);
             }
+            if C::RULES
+                && is_absolute
+                && let Some(scope) = &env.scope
+                && let Some(stop) = refused_absolute(link, path, scope)
+            {
+                return Err(stop);
+            }
             // It has no children that would keep it.
-            mark(link);
+            link.mark();
             self.enter(inode, word, rest);
-            let from = if is_absolute { env.cursor(env.root()) } else { dir };
+            let from = if is_absolute { env.cursor(if C::RULES { env.root() } else { env.asker.root }) } else { dir };
             let reached = Reached { cur: Cell::new(from), after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
             let mut walked = reached.walk::<C, _>(env, &body, (&body).beginning());
             (link, rest) = loop {

@@ -1,0 +1,156 @@
+//! A storm of renames, and walks that must not get out of it: under `BENEATH`, `IN_ROOT`, and
+//! confined.
+//!
+//! Two threads move directories within the root, out of it and back, while others walk in it, up
+//! and down, through links that lead up. Whatever lies outside is called otherwise and has another
+//! size than what lies inside: so a walk that got out shows it.
+//!
+//! `PATHWALK_ESCAPE_WALKS` says how many walks there are in all; by default few.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use pathwalk::{At, AtFlags, Context, Credentials, Errno, RenameFlags, Resolve, Vfs};
+use pathwalk_memfs::MemFs;
+
+const WALKS: u64 = 60_000;
+const WALKERS: u64 = 3;
+
+/// Bytes of each file inside, and of each outside.
+const INSIDE: u64 = 1;
+const OUTSIDE: u64 = 2;
+
+/// `/root` is what walks are confined to; `/out` is beside it, with the same names and other files.
+fn world() -> Context {
+    let fs = MemFs::new();
+    for dir in ["/root/a/b/c/d", "/root/x/y", "/out/a/b/c", "/out/x"] {
+        fs.mkdir_all(dir, 0o755).unwrap();
+    }
+    let files = [
+        ("/root", INSIDE),
+        ("/root/a", INSIDE),
+        ("/root/a/b", INSIDE),
+        ("/root/a/b/c", INSIDE),
+        ("/root/a/b/c/d", INSIDE),
+        ("/root/x", INSIDE),
+        ("/root/x/y", INSIDE),
+        ("", OUTSIDE),
+        ("/out", OUTSIDE),
+        ("/out/a", OUTSIDE),
+        ("/out/a/b", OUTSIDE),
+        ("/out/x", OUTSIDE),
+    ];
+    for (dir, size) in files {
+        fs.file(&format!("{dir}/f"), 0o644).unwrap();
+        fs.write(&format!("{dir}/f"), 0, &vec![b'x'; size as usize]).unwrap();
+    }
+    for (link, body) in [
+        ("/root/a/b/c/up", "../../f"),
+        ("/root/a/b/c/d/far", "../../../../../../f"),
+        ("/root/a/b/around", "../b/c/../../b/c/up"),
+        ("/root/x/y/chain", "../../a/b/around"),
+        ("/root/a/top", "/f"),
+    ] {
+        fs.symlink(link, body).unwrap();
+    }
+    Vfs::builder().build(fs).unwrap().context(Credentials::root())
+}
+
+/// Paths from `/root`, each of which leads to a file that is inside, or to none.
+const PATHS: [&str; 14] = [
+    "f",
+    "a/b/../../f",
+    "a/b/c/d/../../../../f",
+    "a/b/c/../../c/../f",
+    "a/b/c/d/../../c/d/../../../f",
+    "a/b/c/up",
+    "a/b/c/d/far",
+    "a/b/around",
+    "x/y/chain",
+    "x/y/../../a/b/c/d/../f",
+    "a/top",
+    "a/b/c/../../../root/f",
+    "a/b/c/d/../../../out/f",
+    "x/../../f",
+];
+
+/// Moves of the first thread and of the second: there and back.
+const MOVES: [&[(&str, &str)]; 2] = [
+    &[("/root/a/b", "/out/moved"), ("/root/a/b/c", "/root/x/c"), ("/root/a/b/c/d", "/d")],
+    &[("/root/x/y", "/out/y"), ("/root/a", "/root/x/a"), ("/root/x", "/out/a/x")],
+];
+
+/// What walks came to: answered, absent, `EXDEV`, `EAGAIN`, `ELOOP`.
+type Counts = [u64; 5];
+
+fn walk(contexts: &[Context; 3], seed: u64, walks: u64) -> Counts {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut counts = Counts::default();
+    for _ in 0..walks {
+        let (context, path) = (&contexts[rng.usize(..3)], PATHS[rng.usize(..PATHS.len())]);
+        let size = match rng.u8(..3) {
+            0 => context.stat(path).map(|of| of.size),
+            1 => context.lookupat(At::Cwd, path, AtFlags::empty()).and_then(|found| found.attributes()).map(|of| of.size),
+            _ => context.cached().stat(path).map(|of| of.size),
+        };
+        counts[match size {
+            Ok(INSIDE) => 0,
+            Err(Errno::ENOENT) => 1,
+            Err(Errno::EXDEV) => 2,
+            Err(Errno::EAGAIN) => 3,
+            Err(Errno::ELOOP) => 4,
+            other => panic!("{path} with {:?}: {other:?}", context.resolve()),
+        }] += 1;
+    }
+    counts
+}
+
+#[test]
+fn no_walk_gets_out_of_a_storm_of_renames() {
+    let walks = std::env::var("PATHWALK_ESCAPE_WALKS")
+        .map_or(WALKS, |text| text.parse().unwrap_or_else(|_| panic!("PATHWALK_ESCAPE_WALKS is to be a number, not {text:?}")));
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let context = world();
+    let root = context.lookup("/root").unwrap();
+    let mut there = context.clone();
+    there.chdir("/root").unwrap();
+    let contexts = [
+        context.confined(&root).unwrap(),
+        there.clone().with_resolve(Resolve::BENEATH).unwrap(),
+        there.with_resolve(Resolve::IN_ROOT).unwrap(),
+    ];
+    let over = AtomicBool::new(false);
+    let (counts, renames) = std::thread::scope(|scope| {
+        let (over, context, contexts) = (&over, &context, &contexts);
+        let storms = MOVES.map(|moves| {
+            scope.spawn(move || {
+                let mut renames = 0_u64;
+                while !over.load(Relaxed) {
+                    for (from, to) in moves {
+                        // Where the other thread has moved what it lies in, it is not there.
+                        for (from, to) in [(from, to), (to, from)] {
+                            renames += u64::from(context.rename(At::Cwd, *from, At::Cwd, *to, RenameFlags::NOREPLACE).is_ok());
+                        }
+                    }
+                }
+                renames
+            })
+        });
+        let walkers = (0..WALKERS).map(|at| scope.spawn(move || walk(contexts, seed.wrapping_add(at), walks / WALKERS)));
+        let walkers: Vec<_> = walkers.collect();
+        let ended: Vec<_> = walkers.into_iter().map(|walker| walker.join()).collect();
+        over.store(true, Relaxed);
+        let renames: u64 = storms.into_iter().map(|storm| storm.join().unwrap()).sum();
+        (ended, renames)
+    });
+    let sum = |sum: Counts, of: Counts| std::array::from_fn(|at| sum[at] + of[at]);
+    let counts = counts.into_iter().map(Result::unwrap).fold(Counts::default(), sum);
+    let shares = counts.map(|count| 100.0 * count as f64 / walks as f64);
+    println!("{walks} walks beside {renames} renames, in percent:");
+    println!(
+        "answered {:.1}, absent {:.1}, EXDEV {:.1}, EAGAIN {:.1}, ELOOP {:.1}",
+        shares[0], shares[1], shares[2], shares[3], shares[4]
+    );
+    assert!(counts[0] > 0 && renames > 0, "walks get on beside renames: {counts:?}, {renames}");
+}

@@ -1,0 +1,124 @@
+//! Which dentries are in the table: put there and taken out together with the list of their parent's children.
+//!
+//! Invariant: a dentry is in the table exactly if it is in its parent's list, exactly if it is not marked `UNHASHED`; all three change
+//! under the parent's children lock. So whoever holds that lock finds every name of the directory, and finds none that is dying; but one may be
+//! turning negative unless he holds the directory's lock, too.
+
+use super::dentry::{ChildrenHeld, WORD, flags};
+use super::watch::Known;
+use crate::cache::Caches;
+use crate::memory::slot::DentryId;
+use crate::memory::{pin, seqcount};
+use crate::sync::Ordering;
+
+/// What becomes of the name of a dentry that leaves the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NameIs {
+    /// The directory does not have it any more.
+    Gone,
+    /// The file system knows.
+    Unknown,
+}
+
+impl Caches {
+    /// Shows a dentry that was not shown. The parent's children lock is held, and there is no other of that name.
+    pub(crate) fn hash_in(&self, parent: DentryId, id: DentryId, held: &ChildrenHeld<'_>) {
+        debug_assert!(held.covers(parent));
+        let dentries = &self.dentries;
+        let writing = seqcount::write(&dentries.line(id)[WORD]);
+        let flags = writing.flags() & !flags::UNHASHED;
+        writing.end(flags);
+        dentries.table().put(self.hash_of(parent, id), id.0);
+        self.list_push(parent, id);
+    }
+
+    /// Takes a dentry out of table and list; nothing to do if it is out. The parent's children lock is held.
+    pub(crate) fn unhash(&self, parent: DentryId, id: DentryId, name: NameIs, held: &ChildrenHeld<'_>) {
+        debug_assert!(held.covers(parent));
+        let line = self.dentries.line(id);
+        let writing = seqcount::write(&line[WORD]);
+        let flags = writing.flags();
+        if flags & flags::UNHASHED == 0 {
+            if name == NameIs::Unknown {
+                self.set_known(parent, Known::Nothing, held);
+            }
+            self.dentries.table().remove(self.hash_of(parent, id), id.0);
+            self.list_remove(parent, id);
+        }
+        writing.end(flags | flags::UNHASHED);
+    }
+
+    /// Changes the flags of a dentry beside what others may write to it.
+    pub(crate) fn change_flags(&self, id: DentryId, change: impl FnOnce(u64) -> u64) {
+        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let flags = change(writing.flags());
+        writing.end(flags);
+    }
+
+    pub(crate) fn list_push(&self, parent: DentryId, id: DentryId) {
+        let head = self.dentries.first_child(parent);
+        let next = head.load(Ordering::Relaxed) as u32;
+        self.dentries.siblings(id).store(u64::from(next) << 32, Ordering::Relaxed);
+        if next != 0 {
+            self.set_previous(DentryId(next), id.0);
+        }
+        self.set_first_child(parent, id.0);
+    }
+
+    /// What is known of the children as a whole stays.
+    fn set_first_child(&self, parent: DentryId, child: u32) {
+        let head = self.dentries.first_child(parent);
+        let note = head.load(Ordering::Relaxed) >> 32 << 32;
+        head.store(note | u64::from(child), Ordering::Relaxed);
+    }
+
+    pub(crate) fn list_remove(&self, parent: DentryId, id: DentryId) {
+        let links = self.dentries.siblings(id).load(Ordering::Relaxed);
+        let (next, previous) = ((links >> 32) as u32, links as u32);
+        if next != 0 {
+            self.set_previous(DentryId(next), previous);
+        }
+        if previous == 0 {
+            self.set_first_child(parent, next);
+        } else {
+            let word = self.dentries.siblings(DentryId(previous));
+            let kept = word.load(Ordering::Relaxed) & u64::from(u32::MAX);
+            word.store(u64::from(next) << 32 | kept, Ordering::Relaxed);
+        }
+    }
+
+    fn set_previous(&self, id: DentryId, previous: u32) {
+        let word = self.dentries.siblings(id);
+        let kept = word.load(Ordering::Relaxed) >> 32 << 32;
+        word.store(kept | u64::from(previous), Ordering::Relaxed);
+    }
+
+    /// The cached children, the newest first, by somebody who holds the children lock.
+    pub(crate) fn children<'a>(&'a self, parent: DentryId, _held: &'a ChildrenHeld<'_>) -> impl Iterator<Item = DentryId> + 'a {
+        let some = |id: u32| (id != 0).then_some(DentryId(id));
+        let first = self.dentries.first_child(parent).load(Ordering::Relaxed) as u32;
+        std::iter::successors(some(first), move |id| some((self.dentries.siblings(*id).load(Ordering::Relaxed) >> 32) as u32))
+    }
+
+    /// Some cached child, pinned, or `None`.
+    pub(crate) fn any_child(&self, parent: DentryId) -> Option<DentryId> {
+        self.first_listed(parent, &self.dentries.children_lock(parent))
+    }
+
+    /// The same by somebody who holds the children lock.
+    pub(crate) fn first_listed(&self, parent: DentryId, _held: &ChildrenHeld<'_>) -> Option<DentryId> {
+        let child = DentryId(self.dentries.first_child(parent).load(Ordering::Relaxed) as u32);
+        (child != DentryId::NONE).then(|| self.pin_listed(child))
+    }
+
+    /// Pins a dentry that is in the list whose lock the caller holds, as he does the directory's: it is neither dying nor turning negative.
+    pub(crate) fn pin_listed(&self, id: DentryId) -> DentryId {
+        self.try_pin_listed(id).expect("a dentry is killed under its parent's children lock, or the directory's own")
+    }
+
+    /// The same by somebody who does not hold the directory's lock. `None` if it is just turning negative.
+    pub(crate) fn try_pin_listed(&self, id: DentryId) -> Option<DentryId> {
+        let life = self.dentries.life(id);
+        pin::read(life).is_some_and(|of| pin::pin(life, of)).then_some(id)
+    }
+}

@@ -1,0 +1,153 @@
+//! Directories all of whose names are cached: there, a name that is not cached is absent, and the file system need not be asked.
+//!
+//! A directory is complete when it is made, and after a listing from its beginning to its end. A listing says which names there are, not what
+//! they lead to: each that is not cached gets a dentry marked `LISTED`, which a lookup asks about and fills. While a listing runs, the
+//! directory is watched: names that are made meanwhile have dentries anyhow, and if one that is not negative leaves the cache, the listing
+//! comes to nothing. A listing that begins while another watches watches with it: nothing was lost since that began.
+//!
+//! Invariant: where [`Known::All`] is noted, every name of the directory has a hashed dentry. So whatever takes a dentry out of the table
+//! that may stand for a name takes the note away, under the same children lock; and whoever relies on it looks for the name and at the
+//! note under one holding of that lock.
+//!
+//! The note lies in the upper half of the word of the first child, under the directory's own children lock.
+//!
+//! What it does not do: file systems whose absences have to be asked about each time have no complete directories. A listing of more names than
+//! a share of the cache does not try.
+
+use super::dentry::{ChildrenHeld, flags};
+use super::watch::{Known, Watch};
+use crate::cache::Caches;
+use crate::memory::dir_lock;
+use crate::memory::slot::DentryId;
+use crate::sync::Ordering;
+use crate::text::Name;
+
+/// The names that a listing gave, in one piece of memory: a byte of length before each.
+#[derive(Default)]
+pub(crate) struct Listed(Vec<u8>);
+
+impl Listed {
+    /// A name of no fitting length is no name: it is kept as one of length 0, which nothing can be called.
+    pub(crate) fn push(&mut self, name: &[u8]) {
+        let length = u8::try_from(name.len()).unwrap_or(0);
+        self.0.push(length);
+        self.0.extend_from_slice(&name[..length.into()]);
+    }
+
+    fn names(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = &self.0[..];
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_first()?;
+            let (name, behind) = behind.split_at((*length).into());
+            rest = behind;
+            Some(name)
+        })
+    }
+}
+
+/// A listing that may make its directory complete.
+pub(crate) struct Listing {
+    watch: Watch,
+    /// Dentries that it made.
+    made: u32,
+}
+
+/// How many dentries one listing may make in a cache of so many: a share of them, or a few.
+pub(crate) fn share(capacity: u32) -> u32 {
+    const SHARE: u32 = 16;
+    const A_FEW: u32 = 8;
+    A_FEW.max(capacity / SHARE)
+}
+
+impl Caches {
+    pub(crate) fn known(&self, dir: DentryId, held: &ChildrenHeld<'_>) -> Known {
+        debug_assert!(held.covers(dir));
+        Known::of((self.dentries.first_child(dir).load(Ordering::Relaxed) >> 32) as u32)
+    }
+
+    pub(crate) fn set_known(&self, dir: DentryId, known: Known, held: &ChildrenHeld<'_>) {
+        debug_assert!(held.covers(dir));
+        let word = self.dentries.first_child(dir);
+        let child = word.load(Ordering::Relaxed) as u32;
+        word.store(u64::from(known.note()) << 32 | u64::from(child), Ordering::Relaxed);
+    }
+
+    /// Of a dentry that is about to become a new directory, in which nothing is: before it is one, so that nobody can have made anything. Without its
+    /// lock: of what is no directory nobody looks at the note or the children, and whoever finds it to be one sees the note. The lock
+    /// of the directory above is held exclusively.
+    pub(crate) fn begin_complete(&self, id: DentryId) {
+        self.dentries.first_child(id).store(u64::from(Known::All.note()) << 32, Ordering::Relaxed);
+    }
+
+    /// A name may be there that is not cached.
+    pub(crate) fn no_longer_complete(&self, dir: DentryId) {
+        self.set_known(dir, Known::Nothing, &self.dentries.children_lock(dir));
+    }
+
+    /// Begins a listing at the beginning of a directory whose absences last. `None`: it would be of no use.
+    pub(crate) fn begin_listing(&self, dir: DentryId) -> Option<Listing> {
+        let held = self.dentries.children_lock(dir);
+        let watch = match self.known(dir, &held) {
+            Known::All => return None,
+            Known::Watched(watch) => watch,
+            Known::Nothing => self.watches.next(),
+        };
+        self.set_known(dir, Known::Watched(watch), &held);
+        Some(Listing { watch, made: 0 })
+    }
+
+    /// A listing gave these names; the caller has a pin on the directory. False if it came to nothing.
+    pub(crate) fn note_listed(&self, dir: DentryId, listing: &mut Listing, listed: &Listed) -> bool {
+        // Shared: whoever changes the directory relies on entering names alone.
+        let _names = dir_lock::shared(self.dentries.lock(dir));
+        if self.dentries.word(dir) & flags::REMOVED != 0 {
+            return false;
+        }
+        listed.names().all(|name| Name::new(name).is_ok_and(|name| self.note_name(dir, listing, name)))
+    }
+
+    pub(crate) fn note_name(&self, dir: DentryId, listing: &mut Listing, name: Name<'_>) -> bool {
+        self.dentries.fetch_place(self.hash.in_directory(self.hash.name(name.bytes()), dir.0));
+        if self.probe(dir, name.bytes()).is_some() {
+            return true;
+        }
+        listing.made += 1;
+        if listing.made > share(self.dentries.free().capacity()) {
+            return false;
+        }
+        let Ok(id) = self.new_dentry(dir, name.bytes(), flags::IN_LOOKUP | flags::LISTED) else { return false };
+        let held = self.dentries.children_lock(dir);
+        let still = self.known(dir, &held) == Known::Watched(listing.watch);
+        if still && self.probe_exact(dir, name.bytes(), &held).is_none() {
+            self.hash_in(dir, id, &held);
+            drop(held);
+            self.dentries.unpin(id);
+        } else {
+            drop(held);
+            self.discard(id);
+        }
+        still
+    }
+
+    /// A listing came to the end, and all its names were noted.
+    pub(crate) fn end_listing(&self, dir: DentryId, listing: &Listing) {
+        let held = self.dentries.children_lock(dir);
+        if self.known(dir, &held) == Known::Watched(listing.watch) {
+            self.set_known(dir, Known::All, &held);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back_as_they_were_given() {
+        let mut listed = Listed::default();
+        let names = [&b"a"[..], &[b'x'; 255], b"", b"last"];
+        names.iter().for_each(|name| listed.push(name));
+        listed.push(&[b'y'; 256]);
+        assert_eq!(listed.names().collect::<Vec<_>>(), [names[0], names[1], names[2], names[3], b""]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The path of a dentry: names from it up to the root.
+//!
+//! As Linux's `d_path`: at first without a lock, and if a directory was moved meanwhile, once more
+//! with all moves of directories stopped. So the second try ends, however many threads rename.
+//! Moves of files are not stopped: the name of a file and its directory are read as of one instant,
+//! and the directory is pinned.
+//!
+//! What it does not do: a path is true at some instant of the call, and may not be when the call
+//! returns.
+
+use super::dentry::{WORD, flags, length_of};
+use crate::Errno;
+use crate::cache::Caches;
+use crate::cache::Pinned;
+use crate::memory::slot::DentryId;
+use crate::memory::{pin, seqcount};
+
+/// Names between two looks whether the way up has changed.
+const NAMES_A_LOOK: usize = 256;
+
+impl Caches {
+    /// Returns the path of a dentry that the caller has a pin on, from the root of the `Vfs`.
+    /// `ENOENT` if it, or a directory above, was removed.
+    pub(crate) fn path_of(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
+        if self.is_root(id) {
+            return Ok(b"/".to_vec());
+        }
+        if let Some(path) = self.path_beside_moves(id) {
+            return path;
+        }
+        let _still = self.moves.stop();
+        loop {
+            if let Some(path) = self.path_without_moves(id) {
+                return path;
+            }
+        }
+    }
+
+    /// Returns whether it is the root of a file system: its own parent.
+    pub(crate) fn is_root(&self, id: DentryId) -> bool {
+        id != DentryId::NONE && self.dentries.parent(id) == id
+    }
+
+    /// Returns whether it never had a name: a file made by `O_TMPFILE`.
+    pub(crate) fn is_unnamed(&self, id: DentryId) -> bool {
+        !self.is_root(id) && length_of(self.dentries.line(id)) == 0
+    }
+
+    /// Returns the path, or `None` if the way up changed meanwhile.
+    fn path_beside_moves(&self, id: DentryId) -> Option<Result<Vec<u8>, Errno>> {
+        let (before, word) = (self.moves.still()?, self.dentries.word(id));
+        // The dentry's own name, or that it has been removed; and those of the directories above.
+        let changed = || self.moves.moved_since(before) || !seqcount::unchanged(&self.dentries.line(id)[WORD], word);
+        let path = self.names_up(id, changed);
+        (!changed()).then_some(path)
+    }
+
+    /// Returns the path, while directories stay where they are; or `None` if the dentry, which is
+    /// no directory, was moved and the directory where it was is gone.
+    fn path_without_moves(&self, id: DentryId) -> Option<Result<Vec<u8>, Errno>> {
+        let line = self.dentries.line(id);
+        let word = self.dentries.word(id);
+        let unchanged = || seqcount::unchanged(&line[WORD], word);
+        if word & flags::DIRECTORY != 0 {
+            return Some(self.names_up(id, || false));
+        }
+        let own = self.own_name(id);
+        let above = Pinned::new(self, self.pin_parent(id));
+        if !unchanged() {
+            return None;
+        }
+        let path = own.and_then(|own| Ok([self.names_up(above.id(), || false)?, own].concat()));
+        // A directory is removed only once nothing is left in it: then the dentry is elsewhere.
+        (path.is_ok() || unchanged()).then_some(path)
+    }
+
+    /// Returns the names from the root down to a dentry, a slash before each, none for the root
+    /// itself; the caller sees to it that they belong together. It ends early where that is known
+    /// not to be so.
+    fn names_up(&self, id: DentryId, changed: impl Fn() -> bool) -> Result<Vec<u8>, Errno> {
+        let (mut names, mut at) = (Vec::new(), id);
+        while !self.is_root(at) {
+            names.push(self.own_name(at)?);
+            let parent = self.dentries.parent(at);
+            // Torn by a move, or about to be.
+            if parent == at || names.len().is_multiple_of(NAMES_A_LOOK) && changed() {
+                break;
+            }
+            at = parent;
+        }
+        names.reverse();
+        Ok(names.concat())
+    }
+
+    /// Returns the last name of a path, behind its slash.
+    fn own_name(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
+        if self.dentries.word(id) & flags::REMOVED != 0 || self.is_unnamed(id) {
+            return Err(Errno::ENOENT);
+        }
+        Ok([&b"/"[..], &self.name_of(self.dentries.line(id))].concat())
+    }
+
+    /// The parent of a dentry that the caller has a pin on, pinned. The root is its own.
+    pub(crate) fn pin_parent(&self, id: DentryId) -> DentryId {
+        loop {
+            let word = self.dentries.word(id);
+            let parent = self.dentries.parent(id);
+            // A parent is kept by its child: if the child did not move, this life is the parent's.
+            let life = pin::read(self.dentries.life(parent));
+            if let Some(life) = life
+                && seqcount::unchanged(&self.dentries.line(id)[WORD], word)
+                && pin::pin(self.dentries.life(parent), life)
+            {
+                return parent;
+            }
+        }
+    }
+
+    /// Returns whether `top` is this dentry or a directory above it, as of one instant; none if a move of a directory is in the
+    /// way. Takes no lock. The caller has a pin on the dentry, or sees afterwards that it is the same.
+    pub(crate) fn is_below(&self, id: DentryId, top: DentryId) -> Option<bool> {
+        let before = self.moves.still()?;
+        let is_below = self.climbs_to(id, top, || self.moves.moved_since(before));
+        (!self.moves.moved_since(before)).then_some(is_below)
+    }
+
+    /// Returns the same, after any move that is in the way. The caller has a pin on the dentry.
+    pub(crate) fn is_below_at_last(&self, id: DentryId, top: DentryId) -> bool {
+        self.is_below(id, top).unwrap_or_else(|| {
+            let _still = self.moves.stop();
+            self.climbs_to(id, top, || false)
+        })
+    }
+
+    fn climbs_to(&self, id: DentryId, top: DentryId, changed: impl Fn() -> bool) -> bool {
+        let (mut at, mut steps) = (id, 0);
+        while at != top {
+            let parent = self.dentries.parent(at);
+            steps += 1;
+            if parent == at || steps % NAMES_A_LOOK == 0 && changed() {
+                return false;
+            }
+            at = parent;
+        }
+        true
+    }
+}

@@ -1,0 +1,318 @@
+//! The record of a node: two cache lines. The field table is in `docs/design.md`.
+//!
+//! | word | what |
+//! |---|---|
+//! | 0 | sequence count (32), `st_mode` (16), flags (16) |
+//! | 1 | uid (32), gid (32) |
+//! | 2 | life (see `memory/pin.rs`) |
+//! | 3 | link count (32), alias or chain of the link's body (32) |
+//! | 4 | size |
+//! | 5–6 | key |
+//! | 7 | device (32), length of the link's body (12), attribute bits (10), their mask (10) |
+//! | 8 | inode number |
+//! | 9 | blocks |
+//! | 10–13 | access, change of data, of attributes, birth: seconds (low 34), nanoseconds (30) |
+//! | 14 | seconds' upper 16 bits of the four |
+//! | 15 | block size (32), device node (32) |
+//!
+//! All but `life` change only with the count odd, under the inode's lock. The link of the free list is in word 3 while the
+//! slot is free.
+//!
+//! *Alias*: for a directory, its one dentry; for other nodes but links, the dentry if one has it, or [`MANY`]. It is there so that a change of
+//! mode finds the dentry whose permission bits follow it; a node with many dentries has no such bits.
+
+use crate::Errno;
+use crate::attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
+use crate::node::{NodeKey, PermissionRule};
+use crate::sync::{AtomicU64, Ordering};
+
+pub(crate) const WORD: usize = 0;
+pub(crate) const OWNER: usize = 1;
+pub(super) const LIFE: usize = 2;
+pub(crate) const LINKS_AUX: usize = 3;
+const SIZE: usize = 4;
+const KEY_LOW: usize = 5;
+const KEY_HIGH: usize = 6;
+pub(crate) const MIXED: usize = 7;
+const INO: usize = 8;
+const BLOCKS: usize = 9;
+const TIMES: usize = 10;
+const SECONDS_HIGH: usize = 14;
+const BLOCK_SIZE_NODE: usize = 15;
+
+/// The words of an inode.
+pub(crate) const INODE_WORDS: usize = 16;
+
+/// An inode.
+pub(crate) type Record = [AtomicU64; INODE_WORDS];
+
+/// Alias of a node with more than one dentry.
+pub(crate) const MANY: u32 = u32::MAX;
+
+/// Where `st_mode` is in word 0.
+const MODE_SHIFT: u32 = 16;
+
+/// Flags in word 0; bit 0 is the count's.
+pub(crate) mod flags {
+    /// `AclState`, two bits.
+    pub(crate) const ACL_SHIFT: u32 = 1;
+    pub(crate) const ACL: u64 = 3 << ACL_SHIFT;
+    /// The file system's own permission check decides.
+    pub(crate) const OWN_RULE: u64 = 1 << 3;
+    /// With `OWN_RULE`: where everyone may search by the generic rule, so by its own.
+    pub(crate) const GENERIC_SEARCH: u64 = 1 << 4;
+    /// Attributes other than type, mode, owner and ACL are out of date.
+    pub(crate) const STALE: u64 = 1 << 5;
+    /// The link's body is in a chain.
+    pub(crate) const BODY: u64 = 1 << 6;
+    /// The link's body came with its node and found no room: the name is to be looked up again for it.
+    pub(crate) const BODY_LEFT_OUT: u64 = 1 << 8;
+    /// The file system could not say what the attributes are by now, mode and owner included: whoever wants to know asks first.
+    pub(crate) const UNKNOWN: u64 = 1 << 9;
+    /// There is a time of birth.
+    pub(crate) const BIRTH: u64 = 1 << 7;
+    /// Was out of date once since it came into the cache.
+    pub(crate) const MARKED: u64 = 1 << 10;
+
+    // Of an `InodeCache`; the engine's inodes are filled before they are hashed, and unhashed as they die.
+
+    /// Hashed and not filled yet: whoever finds it waits.
+    pub(crate) const NEW: u64 = 1 << 11;
+    /// With `NEW`: hashed by who makes the node itself; whoever finds it is told that there is none.
+    pub(crate) const CREATING: u64 = 1 << 12;
+    /// Dead, and in the table until its owner was told: whoever finds it waits.
+    pub(crate) const FREEING: u64 = 1 << 13;
+    /// In no table any more.
+    pub(crate) const UNHASHED: u64 = 1 << 14;
+
+    /// What no new attributes change.
+    pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | BODY | BODY_LEFT_OUT | MARKED;
+}
+
+// Fields of words, as they were sampled.
+
+#[inline(always)]
+pub(crate) fn mode_of(word: u64) -> u16 {
+    (word >> MODE_SHIFT) as u16 & 0o7777
+}
+
+#[inline(always)]
+pub(crate) fn kind_of(word: u64) -> FileType {
+    // A slot that was never used has no type: nobody believes the answer, but it has to be one.
+    FileType::from_mode((word >> MODE_SHIFT) as u32).unwrap_or(FileType::Regular)
+}
+
+pub(crate) fn acl_of(word: u64) -> AclState {
+    match (word & flags::ACL) >> flags::ACL_SHIFT {
+        0 => AclState::Absent,
+        1 => AclState::Unknown,
+        _ => AclState::Present,
+    }
+}
+
+/// (uid, gid).
+#[inline(always)]
+pub(crate) fn owner_of(word: u64) -> (u32, u32) {
+    ((word >> 32) as u32, word as u32)
+}
+
+pub(crate) fn aux_of(word: u64) -> u32 {
+    word as u32
+}
+
+/// The length of a link's body.
+#[inline(always)]
+pub(crate) fn body_length(mixed: u64) -> usize {
+    (mixed >> 20) as usize & 0xfff
+}
+
+pub(crate) fn is_immutable(mixed: u64) -> bool {
+    (mixed >> 10) & u64::from(StatxFlags::IMMUTABLE.bits()) != 0
+}
+
+pub(crate) fn is_append_only(mixed: u64) -> bool {
+    (mixed >> 10) & u64::from(StatxFlags::APPEND.bits()) != 0
+}
+
+#[inline(always)]
+pub(crate) fn key_of(record: &Record) -> NodeKey {
+    let half = |at: usize| u128::from(record[at].load(Ordering::Relaxed));
+    NodeKey(half(KEY_HIGH) << 64 | half(KEY_LOW))
+}
+
+/// The flags of word 0, mode included, of a node.
+pub(crate) fn word_of(attributes: &Attributes, rule: PermissionRule) -> u64 {
+    let rule = match rule {
+        PermissionRule::Generic => 0,
+        PermissionRule::Own => flags::OWN_RULE,
+        PermissionRule::OwnButGenericSearch => flags::OWN_RULE | flags::GENERIC_SEARCH,
+    };
+    let birth = if attributes.btime.is_some() { flags::BIRTH } else { 0 };
+    u64::from(attributes.st_mode() as u16) << MODE_SHIFT | (attributes.acl as u64) << flags::ACL_SHIFT | rule | birth
+}
+
+pub(crate) fn set_key(record: &Record, key: NodeKey) {
+    record[KEY_LOW].store(key.0 as u64, Ordering::Relaxed);
+    record[KEY_HIGH].store((key.0 >> 64) as u64, Ordering::Relaxed);
+}
+
+/// What the cache keeps of what a file system said: permission bits, attribute bits, times and
+/// devices within their ranges.
+pub(crate) fn normalised(mut from: Attributes) -> Attributes {
+    from.mode &= 0o7777;
+    from.flags = StatxFlags::from_bits_truncate(from.flags.bits());
+    from.flags_mask = StatxFlags::from_bits_truncate(from.flags_mask.bits());
+    (from.atime, from.mtime, from.ctime) = (from.atime.kept(), from.mtime.kept(), from.ctime.kept());
+    from.btime = from.btime.map(Timestamp::kept);
+    (from.device, from.device_node) = (from.device.kept(), from.device_node.kept());
+    from
+}
+
+/// Attributes as the cache keeps them, if they are those of a node of this type; else `ESTALE`: the key belongs to another node by now.
+pub(crate) fn of_type(kind: FileType, attributes: Attributes) -> Result<Attributes, Errno> {
+    if attributes.kind == kind { Ok(normalised(attributes)) } else { Err(Errno::ESTALE) }
+}
+
+/// Stores all that word 0 does not hold, but for life, key, alias and chain. The count is odd.
+pub(crate) fn set_fields(record: &Record, from: &Attributes, body_length: usize) {
+    let set = |at: usize, value: u64| record[at].store(value, Ordering::Relaxed);
+    set(OWNER, pair(from.uid, from.gid));
+    set(SIZE, from.size);
+    let bits = u64::from(from.flags.bits()) << 10 | u64::from(from.flags_mask.bits());
+    set(MIXED, u64::from(packed(from.device)) << 32 | (body_length as u64) << 20 | bits);
+    set(INO, from.ino);
+    set(BLOCKS, from.blocks);
+    let times = [from.atime, from.mtime, from.ctime, from.btime.unwrap_or_default()];
+    let mut high = 0;
+    for (at, time) in times.iter().enumerate() {
+        set(TIMES + at, (time.seconds as u64 & SECONDS_LOW) << 30 | u64::from(time.nanoseconds));
+        high |= u64::from((time.seconds >> 34) as u16) << (16 * at);
+    }
+    set(SECONDS_HIGH, high);
+    set(BLOCK_SIZE_NODE, pair(from.block_size, packed(from.device_node)));
+    set_links(record, from.nlink, aux_of(record[LINKS_AUX].load(Ordering::Relaxed)));
+}
+
+pub(crate) fn set_links(record: &Record, links: u32, aux: u32) {
+    record[LINKS_AUX].store(pair(links, aux), Ordering::Relaxed);
+}
+
+const SECONDS_LOW: u64 = (1 << 34) - 1;
+
+/// The attributes that these words hold.
+pub(crate) fn attributes_of(words: &[u64; INODE_WORDS]) -> Attributes {
+    let (uid, gid) = owner_of(words[OWNER]);
+    let time = |at: usize| {
+        let word = words[TIMES + at];
+        let high = i64::from((words[SECONDS_HIGH] >> (16 * at)) as u16 as i16);
+        Timestamp { seconds: high << 34 | (word >> 30) as i64, nanoseconds: word as u32 & ((1 << 30) - 1) }
+    };
+    let mixed = words[MIXED];
+    let bits = |shift: u32| StatxFlags::from_bits_truncate((mixed >> shift) as u16 & 0x3ff);
+    Attributes {
+        kind: kind_of(words[WORD]),
+        mode: mode_of(words[WORD]),
+        nlink: (words[LINKS_AUX] >> 32) as u32,
+        uid,
+        gid,
+        ino: words[INO],
+        size: words[SIZE],
+        blocks: words[BLOCKS],
+        block_size: (words[BLOCK_SIZE_NODE] >> 32) as u32,
+        device: unpacked((mixed >> 32) as u32),
+        device_node: unpacked(words[BLOCK_SIZE_NODE] as u32),
+        atime: time(0),
+        mtime: time(1),
+        ctime: time(2),
+        btime: (words[WORD] & flags::BIRTH != 0).then(|| time(3)),
+        flags: bits(10),
+        flags_mask: bits(0),
+        acl: acl_of(words[WORD]),
+    }
+}
+
+fn pair(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+fn packed(device: Device) -> u32 {
+    (device.major & 0xfff) << 20 | (device.minor & 0xf_ffff)
+}
+
+fn unpacked(device: u32) -> Device {
+    Device { major: device >> 20, minor: device & 0xf_ffff }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_survives() {
+        let record: Record = std::array::from_fn(|_| AtomicU64::new(0));
+        let time = |seconds, nanoseconds| Timestamp { seconds, nanoseconds };
+        let attributes = Attributes {
+            nlink: 7,
+            uid: 0xffff_fffe,
+            gid: 0x8000_0001,
+            ino: u64::MAX,
+            size: u64::MAX - 1,
+            blocks: 1 << 63,
+            block_size: 131_073,
+            device: Device { major: 4095, minor: 0xf_ffff },
+            device_node: Device { major: 1, minor: 3 },
+            atime: time(-1, 999_999_999),
+            mtime: time(i64::from(i32::MIN), 0),
+            ctime: time(16_299_260_424, 1),
+            btime: Some(time((1 << 49) - 1, 5)),
+            flags: StatxFlags::IMMUTABLE | StatxFlags::WRITE_ATOMIC,
+            flags_mask: StatxFlags::all(),
+            acl: AclState::Unknown,
+            ..Attributes::new(FileType::CharDevice, 0o7123)
+        };
+        set_fields(&record, &attributes, 4095);
+        set_links(&record, attributes.nlink, 9);
+        record[WORD].store(word_of(&attributes, PermissionRule::OwnButGenericSearch), Ordering::Relaxed);
+        let words: [u64; INODE_WORDS] = std::array::from_fn(|at| record[at].load(Ordering::Relaxed));
+        assert_eq!(attributes_of(&words), attributes);
+        assert_eq!((body_length(words[MIXED]), aux_of(words[LINKS_AUX])), (4095, 9));
+        assert!(is_immutable(words[MIXED]));
+    }
+
+    #[test]
+    fn each_flag_has_a_bit_of_its_own() {
+        use flags::*;
+        let one_bit = [OWN_RULE, GENERIC_SEARCH, STALE, BODY, BODY_LEFT_OUT, UNKNOWN, BIRTH, MARKED];
+        let of_a_cache = [NEW, CREATING, FREEING, UNHASHED];
+        let all = [1, ACL].into_iter().chain(one_bit).chain(of_a_cache);
+        assert_eq!(all.clone().map(u64::count_ones).sum::<u32>(), 15, "two of the list's state, one of each other");
+        assert_eq!(all.fold(0, |all, flag| all | flag), (1 << 15) - 1, "below the mode");
+        assert_eq!((ACL >> ACL_SHIFT, MODE_SHIFT), (3, 16));
+    }
+
+    /// Beside them are the length of a link's body and the device.
+    #[test]
+    fn attribute_bits_without_a_name_are_dropped() {
+        let record: Record = std::array::from_fn(|_| AtomicU64::new(0));
+        let odd = |bits| Attributes {
+            flags: StatxFlags::from_bits_retain(bits),
+            flags_mask: StatxFlags::from_bits_retain(bits),
+            ..Attributes::new(FileType::Symlink, 0o777)
+        };
+        for (bits, kept) in [(u16::MAX, StatxFlags::all()), (0xfc00, StatxFlags::empty())] {
+            set_fields(&record, &normalised(odd(bits)), 7);
+            let words: [u64; INODE_WORDS] = std::array::from_fn(|at| record[at].load(Ordering::Relaxed));
+            let found = attributes_of(&words);
+            assert_eq!((found.flags, found.flags_mask), (kept, kept));
+            assert_eq!((body_length(words[MIXED]), found.device), (7, Device::default()));
+            assert_eq!(is_immutable(words[MIXED]), kept == StatxFlags::all());
+            assert_eq!(is_append_only(words[MIXED]), kept == StatxFlags::all());
+        }
+        for (flag, is) in [(StatxFlags::IMMUTABLE, [true, false]), (StatxFlags::APPEND, [false, true])] {
+            let others = StatxFlags::all();
+            set_fields(&record, &Attributes { flags: flag, flags_mask: others, ..odd(0) }, 7);
+            let mixed = record[MIXED].load(Ordering::Relaxed);
+            assert_eq!([is_immutable(mixed), is_append_only(mixed)], is);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! An inode's words as of one instant, and what they say about permission.
+//!
+//! One decision, for both walkers: the fast one feeds it a snapshot and hands over where the file
+//! system has to be asked, the locked one asks.
+
+use super::inode::{self, INODE_WORDS, MIXED, OWNER, WORD, flags};
+use crate::Errno;
+use crate::attr::{AclState, FileType};
+use crate::cache::Caches;
+use crate::memory::seqcount::{self, ODD};
+use crate::memory::slot::InodeId;
+use crate::permission::{Access, Subject, everyone_may, generic};
+use crate::sync::{Ordering, yield_now};
+
+/// The words of an inode as of one instant; `None` if it changed meanwhile.
+#[inline(always)]
+pub(crate) fn words(caches: &Caches, id: InodeId) -> Option<[u64; INODE_WORDS]> {
+    let record = caches.inodes.record(id);
+    let word = seqcount::sample(&record[WORD]);
+    let mut words: [u64; INODE_WORDS] = std::array::from_fn(|at| record[at].load(Ordering::Relaxed));
+    words[WORD] = word;
+    (word & ODD == 0 && seqcount::unchanged(&record[WORD], word)).then_some(words)
+}
+
+/// What an inode says about permission, read as of one instant.
+#[derive(Clone, Copy)]
+pub(crate) struct Snapshot {
+    pub(crate) word: u64,
+    uid: u32,
+    gid: u32,
+    mixed: u64,
+}
+
+/// What a snapshot allows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Decision {
+    Granted,
+    Refused,
+    /// The file system's own check decides.
+    AskFileSystem,
+    /// It depends on whether there is an ACL.
+    AskForAcl,
+    /// It depends on attributes that are not known any more.
+    AskForAttributes,
+}
+
+impl Snapshot {
+    pub(crate) fn read(caches: &Caches, id: InodeId) -> Option<Snapshot> {
+        let record = caches.inodes.record(id);
+        let word = seqcount::sample(&record[WORD]);
+        let (uid, gid) = inode::owner_of(record[OWNER].load(Ordering::Relaxed));
+        let mixed = record[MIXED].load(Ordering::Relaxed);
+        let same = word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word);
+        same.then_some(Snapshot { word, uid, gid, mixed })
+    }
+
+    /// Of an inode that the caller has a pin on.
+    pub(crate) fn of_pinned(caches: &Caches, id: InodeId) -> Snapshot {
+        loop {
+            if let Some(snapshot) = Snapshot::read(caches, id) {
+                return snapshot;
+            }
+            yield_now();
+        }
+    }
+
+    pub(crate) fn is_immutable(&self) -> bool {
+        inode::is_immutable(self.mixed)
+    }
+
+    pub(crate) fn is_append_only(&self) -> bool {
+        inode::is_append_only(self.mixed)
+    }
+
+    pub(crate) fn kind(&self) -> FileType {
+        inode::kind_of(self.word)
+    }
+
+    pub(crate) fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    pub(crate) fn gid(&self) -> u32 {
+        self.gid
+    }
+
+    pub(crate) fn mode(&self) -> u16 {
+        inode::mode_of(self.word)
+    }
+
+    /// Whether `who` may do `want`. Order: a promise of the file system's own rule, the rule
+    /// itself, the owner, the ACL, the triads, capabilities.
+    pub(crate) fn decide(&self, who: &Subject<'_>, want: Access) -> Decision {
+        let (kind, mode) = (inode::kind_of(self.word), self.mode());
+        let acl = inode::acl_of(self.word);
+        if self.word & flags::UNKNOWN != 0 {
+            return Decision::AskForAttributes;
+        }
+        if self.word & flags::OWN_RULE != 0 {
+            let promised = self.word & flags::GENERIC_SEARCH != 0 && want == Access::EXECUTE && acl == AclState::Absent;
+            let searchable = kind == FileType::Directory && everyone_may(mode).contains(want);
+            return if promised && searchable { Decision::Granted } else { Decision::AskFileSystem };
+        }
+        let group_bits = mode & 0o070 != 0;
+        if who.uid() != self.uid && group_bits {
+            match acl {
+                AclState::Absent => {}
+                AclState::Unknown => return Decision::AskForAcl,
+                AclState::Present => return Decision::AskFileSystem,
+            }
+        }
+        match generic(who, kind, mode, self.uid, self.gid, want) {
+            Ok(()) => Decision::Granted,
+            Err(_) => Decision::Refused,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Whether `who` may do `want`, if that can be said without asking the file system; else
+    /// `EAGAIN`. `EACCES` if not.
+    pub(crate) fn may_cached(&self, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        match self.decide(who, want) {
+            Decision::Granted => Ok(()),
+            Decision::Refused => Err(Errno::EACCES),
+            Decision::AskFileSystem | Decision::AskForAcl | Decision::AskForAttributes => Err(Errno::EAGAIN),
+        }
+    }
+
+    /// Itself, unless it is out of date: then `EAGAIN`.
+    pub(crate) fn if_known(self) -> Result<Snapshot, Errno> {
+        if self.word & flags::UNKNOWN == 0 { Ok(self) } else { Err(Errno::EAGAIN) }
+    }
+}

@@ -1,0 +1,172 @@
+//! Where names and nodes meet: a dentry gets its inode, or is told that there is none. The one file
+//! that writes both records.
+//!
+//! Invariant: once a dentry has an inode, it keeps it until it dies; so whoever has a pin on it may go on with that inode. A negative
+//! dentry may get one.
+
+use super::dcache::dentry::{VISITED, WORD, chain_of, everyone, flags, flags_of, set_inode_chain};
+use super::icache::body::StoredBody;
+use super::icache::hold::{NotGiven, PinnedInode};
+use super::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record, set_fields};
+use super::icache::pool::InodeHeld;
+use crate::Errno;
+use crate::attr::{AclState, Attributes, FileType};
+use crate::cache::Caches;
+use crate::memory::slot::{DentryId, InodeId};
+use crate::memory::{pin, seqcount};
+use crate::node::{Freshness, Node};
+use crate::permission::{Access, everyone_may};
+use crate::sync::Ordering;
+
+impl Caches {
+    /// Gives an inode to a dentry that has none: one in lookup, a negative one, or a new one. The pin on the inode passes to the
+    /// dentry, unless this fails.
+    pub(crate) fn instantiate<'a>(&self, id: DentryId, inode: PinnedInode<'a>, freshness: Freshness) -> Result<(), NotGiven<'a>> {
+        let record = self.inodes.record(inode.id());
+        let held = self.lock_inode(inode.id());
+        let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
+        let Some(permission) = self.take_alias(record, kind, id, &held) else {
+            drop(held);
+            return Err(NotGiven::AliasElsewhere(inode));
+        };
+        self.set_inode(id, inode.into_id(), flags_of(kind) | permission | revalidate(freshness));
+        Ok(())
+    }
+
+    /// A cached inode for a node that was handed out once more, which is forgotten.
+    pub(crate) fn give_found<'a>(&'a self, id: DentryId, found: PinnedInode<'a>, node: &Node) -> Result<(), NotGiven<'a>> {
+        self.owner.forget(self.superblock_of(found.id()), node.key);
+        let kind = inode::kind_of(self.inodes.record(found.id())[WORD].load(Ordering::Relaxed));
+        if kind != node.attributes.kind {
+            return Err(Errno::ESTALE.into());
+        }
+        self.instantiate(id, found, node.freshness)
+    }
+
+    /// The same with an inode that is new, whose lock is held and whose alias the dentry is already.
+    pub(crate) fn give_new(&self, id: DentryId, inode: InodeId, freshness: Freshness, _held: &InodeHeld<'_>) {
+        let record = self.inodes.record(inode);
+        let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
+        let permission = if kind == FileType::Symlink { 0 } else { permission_flags(record) };
+        self.set_inode(id, inode, flags_of(kind) | permission | revalidate(freshness));
+    }
+
+    /// Says that there is nothing behind the name, for as long as the file system says: it was asked before any lock but a directory's was taken.
+    pub(crate) fn make_negative(&self, id: DentryId, absence: Freshness) {
+        self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate(absence));
+    }
+
+    /// Whether the name has to be asked about, as the file system says now.
+    pub(crate) fn set_freshness(&self, id: DentryId, freshness: Freshness) {
+        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let kept = writing.flags() & !flags::REVALIDATE;
+        writing.end(kept | revalidate(freshness));
+    }
+
+    fn set_inode(&self, id: DentryId, inode: InodeId, of_inode: u64) {
+        let line = self.dentries.line(id);
+        // Alone: what has no inode, or is about to lose it under the inode's lock, has no permission flags for others to write.
+        let writing = seqcount::write_alone(&line[WORD]);
+        let (was_absent, is_absent) = (writing.flags() & flags::NEGATIVE != 0, of_inode & flags::NEGATIVE != 0);
+        let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
+        set_inode_chain(line, inode, chain_of(line));
+        line[VISITED].store(0, Ordering::Relaxed);
+        writing.end(kept | of_inode);
+        if was_absent != is_absent {
+            self.uses.turned(id, is_absent);
+        }
+    }
+
+    /// Makes `id` a dentry of this inode; returns the flags of permission that it may bear, or `None` for a directory that has another
+    /// dentry. The inode's lock is held.
+    fn take_alias(&self, record: &Record, kind: FileType, id: DentryId, held: &InodeHeld<'_>) -> Option<u64> {
+        let links_aux = record[LINKS_AUX].load(Ordering::Relaxed);
+        let alias = inode::aux_of(links_aux);
+        debug_assert!(kind == FileType::Symlink || alias != id.0, "a dentry without an inode is no alias");
+        match (kind, alias) {
+            (FileType::Symlink, _) => return Some(0),
+            (_, 0) => self.set_alias(record, id.0),
+            // Dying, and about to leave.
+            (_, other) if other != MANY && pin::read(self.dentries.life(DentryId(other))).is_none() => {
+                self.set_alias(record, id.0)
+            }
+            (FileType::Directory, _) => return None,
+            (_, MANY) => return Some(0),
+            (_, other) => {
+                // Whose permission bits nobody would keep up from here on.
+                self.set_alias(record, MANY);
+                self.set_permission_flags(DentryId(other), 0, held);
+                return Some(0);
+            }
+        }
+        Some(permission_flags(record))
+    }
+
+    fn set_alias(&self, record: &Record, alias: u32) {
+        let writing = seqcount::write_alone(&record[inode::WORD]);
+        let links = (record[LINKS_AUX].load(Ordering::Relaxed) >> 32) as u32;
+        inode::set_links(record, links, alias);
+        let flags = writing.flags();
+        writing.end(flags);
+    }
+
+    /// Ends being a dentry of the inode whose lock is held: after that, no change of mode writes to the dentry.
+    pub(crate) fn leave_alias(&self, record: &Record, id: DentryId, _held: &InodeHeld<'_>) {
+        let is_link = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed)) == FileType::Symlink;
+        if !is_link && inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) == id.0 {
+            self.set_alias(record, 0);
+        }
+    }
+
+    /// Sets what everyone may do, in a dentry that is the alias of the inode whose lock is held.
+    pub(crate) fn set_permission_flags(&self, id: DentryId, permission: u64, _held: &InodeHeld<'_>) {
+        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let flags = writing.flags() & !flags::EVERYONE | permission;
+        writing.end(flags);
+    }
+}
+
+/// Stores what a node's inode holds besides its key; returns the flags. The alias of what is new is `dentry`, which is about to get it.
+pub(crate) fn filled(
+    record: &Record,
+    node: &Node,
+    attributes: &Attributes,
+    body: Option<StoredBody<'_>>,
+    dentry: DentryId,
+) -> u64 {
+    let (body_flag, length) = match (&node.link_body, &body) {
+        (Some(text), Some(_)) => (inode::flags::BODY, text.len()),
+        (Some(_), None) => (inode::flags::BODY_LEFT_OUT, 0),
+        (None, _) => (0, 0),
+    };
+    let aux = match attributes.kind {
+        FileType::Symlink => body.map_or(0, StoredBody::into_chain),
+        _ => dentry.0,
+    };
+    set_fields(record, attributes, length);
+    inode::set_links(record, attributes.nlink, aux);
+    inode::word_of(attributes, node.rule) | body_flag
+}
+
+/// The flag that says whether a name has to be asked about.
+fn revalidate(freshness: Freshness) -> u64 {
+    if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 }
+}
+
+/// What everyone may do with a node, as flags of its dentry: nothing where it takes a look at the ACL, or the file system's
+/// own check.
+pub(crate) fn permission_flags(record: &Record) -> u64 {
+    let word = record[inode::WORD].load(Ordering::Relaxed);
+    if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {
+        return 0;
+    }
+    let mut may = everyone_may(inode::mode_of(word));
+    if inode::is_immutable(record[MIXED].load(Ordering::Relaxed)) {
+        may -= Access::WRITE;
+    }
+    if word & inode::flags::OWN_RULE != 0 {
+        let promised = word & inode::flags::GENERIC_SEARCH != 0 && inode::kind_of(word) == FileType::Directory;
+        may &= if promised { Access::EXECUTE } else { Access::empty() };
+    }
+    everyone(may)
+}

@@ -1,0 +1,102 @@
+//! Rules that hold for every operation of a context, and contexts that cannot get out.
+
+use super::{At, Context};
+use crate::Errno;
+use crate::abi::{AtFlags, Resolve};
+use crate::handle::Handle;
+use crate::permission::Access;
+
+/// # Rules for every operation
+///
+/// `RESOLVE_*` of `openat2(2)` for more than opening: a context carries them, so they hold for all
+/// its operations, for its [`cached`](Self::cached) ones, and for those that a ring or a future
+/// carries out for it. They are checked before an operation has an effect.
+impl Context {
+    /// Returns the same context with other rules for its paths, in place of those it had. `EINVAL`
+    /// for `BENEATH` together with `IN_ROOT`, and for unknown bits.
+    /// [`OpenHow::resolve`](crate::OpenHow::resolve) adds to them for one open.
+    ///
+    /// With `BENEATH` or `IN_ROOT`, each path stays below the place where it starts: the working
+    /// directory, or the handle that is given with it. With `CACHED`, what the caches do not know,
+    /// and every operation that changes something, is `EAGAIN`.
+    ///
+    /// ```
+    /// use pathwalk::{Access, Credentials, Errno, Resolve, Vfs};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.mkdir("/srv", 0o755)?;
+    /// # fs.file("/secret", 0o644)?;
+    /// # fs.symlink("/srv/out", "../secret")?;
+    /// let mut context = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// context.chdir("/srv")?;
+    /// assert_eq!(context.access("out", Access::READ), Ok(()));
+    /// let beneath = context.with_resolve(Resolve::BENEATH)?;
+    /// assert_eq!(beneath.access("out", Access::READ), Err(Errno::EXDEV));
+    /// assert_eq!(beneath.mkdir(pathwalk::At::Cwd, "../new", 0o755), Err(Errno::EXDEV));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_resolve(mut self, resolve: Resolve) -> Result<Context, Errno> {
+        if !resolve.is_valid() {
+            return Err(Errno::EINVAL);
+        }
+        self.asker.rules = self.asker.rules.with_resolve(resolve);
+        Ok(self)
+    }
+
+    /// Returns the same caller, confined to a directory: its root and working directory, out of
+    /// which no operation leads.
+    ///
+    /// What a sandbox uses. It is more than [`chroot`](Self::chroot): `..` and links end at the
+    /// root, as there; but also a handle, or a working directory, on a place that is not below the
+    /// root is of no use (`EXDEV`), and a directory that is moved out from under a walk takes the
+    /// walk nowhere (`EAGAIN` where `..` led out: try again; `EXDEV` at the end). There is no way
+    /// back: the rules of [`with_resolve`](Self::with_resolve) are added to this, and
+    /// [`chroot`](Self::chroot) goes further down.
+    ///
+    /// A handle or open file that leads out must not be given to the one that is confined: what is
+    /// open is open. `EBADF` for a handle of another `Vfs`, `ENOTDIR` for what is no directory,
+    /// `EXDEV` for a context that is confined already and a directory out of its root. Cost: that
+    /// of a clone; of each walk a few loads, and of one that starts at a handle or a working
+    /// directory one for each directory above.
+    ///
+    /// ```
+    /// use pathwalk::{Access, At, AtFlags, Credentials, Errno, Vfs};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.mkdir("/jail", 0o755)?;
+    /// # fs.file("/etc", 0o644)?;
+    /// # fs.symlink("/jail/out", "/../../etc")?;
+    /// let host = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let jail = host.confined(&host.lookup("/jail")?)?;
+    /// assert_eq!(jail.access("/out", Access::READ), Err(Errno::ENOENT), "there is no /etc in it");
+    /// let outside = host.lookup("/etc")?;
+    /// assert_eq!(jail.fstatat(At::Handle(&outside), "", AtFlags::EMPTY_PATH), Err(Errno::EXDEV));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn confined(&self, directory: &Handle) -> Result<Context, Errno> {
+        let at = self.lookupat(directory.into(), ".", AtFlags::empty())?;
+        let mut context = Context { root: at.clone(), cwd: at, asker: self.asker.clone() };
+        (context.asker.root, context.asker.cwd) = (context.root.dentry(), context.cwd.dentry());
+        context.asker.rules = context.asker.rules.confined();
+        Ok(context)
+    }
+
+    /// Returns the rules for its paths.
+    pub fn resolve(&self) -> Resolve {
+        self.asker.rules.resolve()
+    }
+
+    /// Returns what [`access`](Self::access) does: out of the way of contexts without rules.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn access_by_rules(&self, path: &[u8], want: Access) -> Result<(), Errno> {
+        self.faccessat(At::Cwd, path, want, AtFlags::empty())
+    }
+
+    pub(super) fn asks_caches_only(&self) -> bool {
+        self.asker.rules.resolve().contains(Resolve::CACHED)
+    }
+
+    /// `EAGAIN` for an operation that changes something, where the caches alone are to be asked.
+    pub(super) fn may_change(&self) -> Result<(), Errno> {
+        if self.asks_caches_only() { Err(Errno::EAGAIN) } else { Ok(()) }
+    }
+}

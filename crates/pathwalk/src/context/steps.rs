@@ -1,0 +1,57 @@
+//! The lookup of a path, step by step, with handles.
+
+use std::cell::RefCell;
+
+use super::{At, Context};
+use crate::Errno;
+use crate::abi::AtFlags;
+use crate::cache::Pinned;
+use crate::handle::Handle;
+use crate::ops;
+use crate::walk::steps::{self, Listener};
+
+/// A lookup, step by step. Made by [`Context::steps`](crate::Context::steps).
+#[derive(Clone, Debug)]
+pub struct Steps {
+    /// In the order in which they were taken. None if the path is refused before any, as one that
+    /// is too long.
+    pub steps: Vec<Step>,
+    /// What the lookup comes to.
+    pub answer: Result<Handle, Errno>,
+}
+
+/// One step of a walk.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// In how many links' bodies it is taken, one within the other: 0 is the path itself.
+    pub depth: usize,
+    /// What it is.
+    pub what: What,
+}
+
+/// What a step is.
+pub type What = steps::What<Handle>;
+
+/// Writes down what a walk tells.
+struct Told<'a> {
+    context: &'a Context,
+    steps: RefCell<Vec<Step>>,
+}
+
+impl Listener for Told<'_> {
+    fn step(&self, depth: usize, what: steps::What<Pinned<'_>>) {
+        let what = what.map(|place| Handle::from_pinned(self.context.vfs(), place));
+        self.steps.borrow_mut().push(Step { depth, what });
+    }
+
+    fn begin_anew(&self) {
+        self.steps.borrow_mut().clear();
+    }
+}
+
+pub(super) fn steps(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags) -> Steps {
+    let told = Told { context, steps: RefCell::default() };
+    let found = ops::steps::steps(&context.asker, at.begin(context), path, flags, &told);
+    let answer = found.map(|found| Handle::from_pinned(context.vfs(), found));
+    Steps { steps: told.steps.into_inner(), answer }
+}

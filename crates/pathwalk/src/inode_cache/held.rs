@@ -1,0 +1,247 @@
+//! What the calls of the family give out: inodes that are held, new, pending, or not yet in the table.
+//!
+//! Each is given back when dropped. A [`NewInode`] that is dropped has failed: it leaves the table, and who waits for it looks again.
+//!
+//! What it does not do: it finds nothing; see [`family`](super::family).
+
+use super::cache::InodeCache;
+use crate::Errno;
+use crate::attr::Attributes;
+use crate::cache::icache::inode::{self, INODE_WORDS, WORD, flags, set_fields};
+use crate::cache::icache::pool::Bucket;
+use crate::memory::slot::InodeId;
+use crate::memory::{pin, seqcount};
+use crate::node::{NodeKey, PermissionRule};
+use crate::sync::Ordering;
+
+/// A count of an inode, given back when dropped.
+struct Pin<'a> {
+    cache: &'a InodeCache,
+    id: InodeId,
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        self.cache.iput(self.id);
+    }
+}
+
+impl std::fmt::Debug for Pin<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "key {:#x} in slot {}", self.cache.key(self.id).0, self.id.0 - 1)
+    }
+}
+
+/// An inode that is filled, and held: it is not evicted before this is dropped. Afterwards it stays cached until its slot is needed;
+/// one whose link count is 0 goes with its last holder.
+#[derive(Debug)]
+pub struct InodeRef<'a>(Pin<'a>);
+
+/// An inode that is in the table and not filled: whoever looks for it waits.
+///
+/// It is to be [unlocked](Self::unlock). Dropped instead, be it by a panic, it has failed: it leaves the table, and those who wait look
+/// again, so that one of them makes the next. The owner is told of it when the last of them has looked away. Source: Linux's
+/// `unlock_new_inode` and `iget_failed`.
+#[derive(Debug)]
+#[must_use = "dropping a new inode takes it out of the cache"]
+pub struct NewInode<'a>(Option<Pin<'a>>);
+
+/// An inode that was not filled yet when it was found, held.
+#[derive(Debug)]
+pub struct PendingInode<'a>(Pin<'a>);
+
+/// A slot that holds no inode: to be inserted, given back when dropped. Source: Linux's `new_inode`.
+#[derive(Debug)]
+pub struct UnhashedInode<'a> {
+    cache: &'a InodeCache,
+    id: InodeId,
+}
+
+impl<'a> InodeRef<'a> {
+    pub(super) fn new(cache: &'a InodeCache, id: InodeId) -> Self {
+        InodeRef(Pin { cache, id })
+    }
+
+    /// The key, or the hash that was given for it.
+    pub fn key(&self) -> NodeKey {
+        self.0.cache.key(self.0.id)
+    }
+
+    /// A number below the capacity that is this inode's for as long as it is held, or cached: where the owner keeps what is his of it.
+    pub fn slot(&self) -> u32 {
+        self.0.id.0 - 1
+    }
+
+    /// The attributes that were last set, all as of one instant. Cost: 16 loads; the stripe's lock if they change meanwhile.
+    pub fn attributes(&self) -> Attributes {
+        self.0.cache.attributes(self.0.id)
+    }
+
+    /// Sets the attributes; who reads them sees the old or the new. What the cache keeps is what [`Vfs`](crate::Vfs) keeps: nanoseconds below 10^9,
+    /// devices' numbers of 12 and 20 bits, larger ones cut to that. Takes the stripe's lock for a few stores.
+    pub fn set_attributes(&self, attributes: &Attributes) {
+        self.0.cache.fill(self.0.id, attributes);
+    }
+}
+
+impl Clone for InodeRef<'_> {
+    fn clone(&self) -> Self {
+        pin::pin_again(self.0.cache.inodes.life(self.0.id));
+        InodeRef::new(self.0.cache, self.0.id)
+    }
+}
+
+impl<'a> NewInode<'a> {
+    fn pin(&self) -> &Pin<'a> {
+        self.0.as_ref().expect("it is taken only by what consumes it")
+    }
+
+    /// The key, or the hash that was given for it.
+    pub fn key(&self) -> NodeKey {
+        self.pin().cache.key(self.pin().id)
+    }
+
+    /// See [`InodeRef::slot`].
+    pub fn slot(&self) -> u32 {
+        self.pin().id.0 - 1
+    }
+
+    /// Fills it, and wakes who waits for it: they see the attributes, and all that this thread did before. Takes the stripe's lock
+    /// for a few stores. Source: Linux's `unlock_new_inode`.
+    pub fn unlock(mut self, attributes: &Attributes) -> InodeRef<'a> {
+        let pin = self.0.take().expect("it is taken only by what consumes it");
+        pin.cache.fill(pin.id, attributes);
+        InodeRef(pin)
+    }
+}
+
+impl Drop for NewInode<'_> {
+    fn drop(&mut self) {
+        if let Some(pin) = &self.0 {
+            pin.cache.fail(pin.id);
+        }
+    }
+}
+
+impl<'a> PendingInode<'a> {
+    pub(super) fn new(cache: &'a InodeCache, id: InodeId) -> Self {
+        PendingInode(Pin { cache, id })
+    }
+
+    /// The key, or the hash that was given for it.
+    pub fn key(&self) -> NodeKey {
+        self.0.cache.key(self.0.id)
+    }
+
+    /// See [`InodeRef::slot`].
+    pub fn slot(&self) -> u32 {
+        self.0.id.0 - 1
+    }
+
+    /// Sleeps until it is filled; `None` if it failed. Source: Linux's `wait_on_inode`.
+    pub fn wait(self) -> Option<InodeRef<'a>> {
+        let cache = self.0.cache;
+        cache.wait_until_filled(self.0.id).then_some(InodeRef(self.0))
+    }
+}
+
+impl<'a> UnhashedInode<'a> {
+    /// See [`InodeRef::slot`]. It stays the same when it is inserted.
+    pub fn slot(&self) -> u32 {
+        self.id.0 - 1
+    }
+
+    pub(super) fn is_of(&self, cache: &InodeCache) -> bool {
+        std::ptr::eq(self.cache, cache)
+    }
+
+    /// Puts it into the table, in which no inode that lives has its key. The bucket is the key's.
+    pub(super) fn insert(self, key: NodeKey, hash: u64, state: u64, held: &Bucket<'_>) -> NewInode<'a> {
+        let (cache, id) = (self.cache, self.id);
+        std::mem::forget(self);
+        let fill = |record: &inode::Record| {
+            inode::set_links(record, 0, 0);
+            state
+        };
+        cache.inodes.insert(id, key, hash, held, fill);
+        NewInode(Some(Pin { cache, id }))
+    }
+}
+
+impl Drop for UnhashedInode<'_> {
+    fn drop(&mut self) {
+        self.cache.inodes.give(self.id);
+    }
+}
+
+impl InodeCache {
+    /// A slot for an inode to be inserted; see [`inode_insert5`](Self::inode_insert5) and [`insert_inode_locked`](Self::insert_inode_locked).
+    ///
+    /// If all are taken, one that nobody holds is evicted. `ENFILE` if there is none: all are held, or on their way out in other threads,
+    /// whose eviction is not waited for. Source: Linux's `new_inode`.
+    pub fn new_inode(&self) -> Result<UnhashedInode<'_>, Errno> {
+        self.take_slot().map(|id| UnhashedInode { cache: self, id })
+    }
+
+    /// The key of an inode that the caller holds.
+    fn key(&self, id: InodeId) -> NodeKey {
+        inode::key_of(self.inodes.record(id))
+    }
+
+    fn attributes(&self, id: InodeId) -> Attributes {
+        let record = self.inodes.record(id);
+        let read = || std::array::from_fn::<_, INODE_WORDS, _>(|at| record[at].load(Ordering::Relaxed));
+        let word = seqcount::sample(&record[WORD]);
+        let words = read();
+        if word & seqcount::ODD == 0 && seqcount::unchanged(&record[WORD], word) {
+            return inode::attributes_of(&words);
+        }
+        let _held = self.inodes.lock(self.hash(self.key(id)));
+        inode::attributes_of(&read())
+    }
+
+    /// Stores attributes of an inode that the caller holds; it is new no more.
+    fn fill(&self, id: InodeId, attributes: &Attributes) {
+        let record = self.inodes.record(id);
+        let attributes = inode::normalised(*attributes);
+        let hash = self.hash(inode::key_of(record));
+        let held = self.inodes.lock(hash);
+        let writing = seqcount::write_alone(&record[WORD]);
+        let was_new = writing.flags() & flags::NEW != 0;
+        set_fields(record, &attributes, 0);
+        writing.end(inode::word_of(&attributes, PermissionRule::Generic));
+        if was_new {
+            self.wake(hash, &held);
+        }
+    }
+
+    /// Takes an inode that was not filled out of the table.
+    fn fail(&self, id: InodeId) {
+        let record = self.inodes.record(id);
+        let hash = self.hash(inode::key_of(record));
+        let held = self.inodes.lock_bucket(hash);
+        let writing = seqcount::write_alone(&record[WORD]);
+        self.inodes.table().remove(hash, id.0);
+        writing.end(flags::UNHASHED);
+        self.wake(hash, held.stripe());
+    }
+
+    /// Takes over a count of an inode that was found with this word; waits until it is filled. `None` if it failed.
+    pub(super) fn once_filled(&self, id: InodeId, word: u64) -> Option<InodeRef<'_>> {
+        let found = InodeRef::new(self, id);
+        self.visit(id);
+        (word & flags::NEW == 0 || self.wait_until_filled(id)).then_some(found)
+    }
+
+    /// Sleeps until an inode that the caller holds is filled; false if it failed.
+    fn wait_until_filled(&self, id: InodeId) -> bool {
+        let record = self.inodes.record(id);
+        let hash = self.hash(inode::key_of(record));
+        let mut held = self.inodes.lock(hash);
+        // Under the lock nobody writes the word, and what was done before it was written is seen.
+        while record[WORD].load(Ordering::Relaxed) & flags::NEW != 0 {
+            held = self.sleep(held, hash);
+        }
+        record[WORD].load(Ordering::Relaxed) & flags::UNHASHED == 0
+    }
+}

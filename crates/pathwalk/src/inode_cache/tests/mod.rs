@@ -1,0 +1,99 @@
+//! Each row of the table in [`family`](super::family), what is evicted and when, and who sleeps.
+
+mod creating;
+mod eviction;
+mod rows;
+mod wide;
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{Scope, ScopedJoinHandle};
+use std::time::Duration;
+
+use super::cache::{InodeCache, InodeOwner};
+use super::family::Iget;
+use super::held::{InodeRef, NewInode};
+use crate::Errno;
+use crate::attr::{Attributes, FileType};
+use crate::node::NodeKey;
+
+const K: NodeKey = NodeKey(7);
+const OTHER: NodeKey = NodeKey(8);
+
+/// What the owner was told: key, slot, size.
+type Told = (NodeKey, u32, Option<u64>);
+
+/// Notes what it is told.
+#[derive(Default)]
+struct Owner(Mutex<Vec<Told>>);
+
+impl InodeOwner for Owner {
+    fn evicted(&self, key: NodeKey, slot: u32, attributes: Option<&Attributes>) {
+        self.0.lock().unwrap().push((key, slot, attributes.map(|of| of.size)));
+    }
+}
+
+impl Owner {
+    fn told(&self) -> Vec<Told> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+fn cache(capacity: u32) -> InodeCache {
+    InodeCache::new(capacity, ()).unwrap()
+}
+
+fn noted(capacity: u32) -> (Arc<Owner>, InodeCache) {
+    let owner = Arc::new(Owner::default());
+    (owner.clone(), InodeCache::new(capacity, owner).unwrap())
+}
+
+fn sized(size: u64) -> Attributes {
+    Attributes { size, ..Attributes::new(FileType::Regular, 0o600) }
+}
+
+fn new<'a>(got: Result<Iget<'a>, Errno>) -> NewInode<'a> {
+    match got {
+        Ok(Iget::New(new)) => new,
+        other => panic!("not new: {other:?}"),
+    }
+}
+
+fn cached<'a>(got: Result<Iget<'a>, Errno>) -> InodeRef<'a> {
+    match got {
+        Ok(Iget::Cached(inode)) => inode,
+        other => panic!("not cached: {other:?}"),
+    }
+}
+
+/// A filled one.
+fn filled(cache: &InodeCache, key: NodeKey, size: u64) -> InodeRef<'_> {
+    new(cache.iget_locked(key)).unlock(&sized(size))
+}
+
+/// A thread that is expected to sleep.
+struct Sleeper<'a, T> {
+    thread: ScopedJoinHandle<'a, ()>,
+    answer: Receiver<T>,
+}
+
+/// Lets `call` run beside. It sleeps, so it has not answered a while after it began: if the machine is slow, it is believed.
+fn asleep<'a, 'b, T: Send + 'a>(scope: &'a Scope<'a, 'b>, call: impl FnOnce() -> T + Send + 'a) -> Sleeper<'a, T> {
+    let (tell, answer) = channel();
+    let (begin, begun) = channel();
+    let thread = scope.spawn(move || {
+        begin.send(()).unwrap();
+        tell.send(call()).unwrap();
+    });
+    begun.recv().unwrap();
+    assert!(answer.recv_timeout(Duration::from_millis(20)).is_err(), "it did not wait");
+    Sleeper { thread, answer }
+}
+
+impl<T> Sleeper<'_, T> {
+    fn answer(self) -> T {
+        let answer = self.answer.recv().unwrap();
+        self.thread.join().unwrap();
+        answer
+    }
+}

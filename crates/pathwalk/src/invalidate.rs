@@ -1,0 +1,55 @@
+//! What the owner of a file system tells a `Vfs`: something changed that did not pass through it.
+
+use crate::Errno;
+use crate::attr::Attributes;
+use crate::cache::dcache::dentry::flags;
+use crate::handle::Handle;
+use crate::text::Name;
+use crate::vfs::Vfs;
+
+impl Vfs {
+    /// Drops what is cached of `name` in `dir` and everything below, because the file system
+    /// changed by itself; the next lookup asks it. Waits for lookups in `dir` that are under way.
+    /// `EBADF` if `dir` is of another `Vfs`, `ENOTDIR` if it is no directory.
+    pub fn invalidate(&self, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
+        self.directory(dir)?;
+        self.world().caches().invalidate_name(dir.dentry(), name.bytes());
+        Ok(())
+    }
+
+    /// Drops everything cached below `dir`, not what is known of `dir` itself. Errors as
+    /// [`invalidate`](Self::invalidate).
+    ///
+    /// Handles stay what they are, and find their places again when their names are looked up. The
+    /// file system is asked for the attributes of what is held when they are next needed. Cost: a
+    /// list of what is below. Not to be called by the file system itself.
+    pub fn invalidate_subtree(&self, dir: &Handle) -> Result<(), Errno> {
+        self.directory(dir)?;
+        self.world().caches().invalidate_below(dir.dentry());
+        Ok(())
+    }
+
+    /// Asks the file system for the attributes of a node anew, because they changed by themselves;
+    /// not for a link's body. Its errors are returned; `EBADF` for a handle of another `Vfs`,
+    /// `ESTALE` if the node has another type by now.
+    pub fn refresh(&self, node: &Handle) -> Result<Attributes, Errno> {
+        self.own(node)?;
+        let world = self.world();
+        world.trees.refresh(world.caches().dentries.inode(node.dentry()))
+    }
+
+    /// Whether a handle is on a place of this `Vfs`.
+    pub fn owns(&self, handle: &Handle) -> bool {
+        handle.vfs().is(self)
+    }
+
+    fn own(&self, handle: &Handle) -> Result<(), Errno> {
+        if self.owns(handle) { Ok(()) } else { Err(Errno::EBADF) }
+    }
+
+    fn directory(&self, handle: &Handle) -> Result<(), Errno> {
+        self.own(handle)?;
+        let is_directory = self.world().caches().dentries.word(handle.dentry()) & flags::DIRECTORY != 0;
+        if is_directory { Ok(()) } else { Err(Errno::ENOTDIR) }
+    }
+}

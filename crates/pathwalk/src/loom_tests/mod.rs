@@ -1,0 +1,53 @@
+//! Models of the primitives: loom tries interleavings, and every value that a weakly ordered load may return.
+//!
+//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test -p pathwalk --release --lib loom_`. The models with two threads also end
+//! without the bound.
+//!
+//! loom compares an access with the last one of its object only: a thread's own load before its compare-and-swap hides an earlier load
+//! of another thread. So each model is run once for each thread that may come first.
+//!
+//! What they do not do: they know nothing of dentries and inodes as a whole; see `scenarios` for those.
+
+mod bed;
+mod dir_lock;
+mod free_list;
+mod icache;
+mod mark;
+mod parked;
+mod pin;
+mod seqcount;
+mod side;
+mod slot;
+mod table;
+
+use crate::sync::{Arc, AtomicU64};
+
+/// Runs `threads` beside each other on what `setup` makes, then `check` on what they returned.
+fn race<S, R, const N: usize>(setup: fn() -> S, threads: [fn(&S) -> R; N], check: fn(&S, [R; N]))
+where
+    S: Send + Sync + 'static,
+    R: Send + 'static,
+{
+    for first in 0..N {
+        loom::model(move || {
+            let shared = Arc::new(setup());
+            let mut returned = [(); N].map(|()| None);
+            let order = (0..N).map(|at| (at + first) % N);
+            let running: Vec<_> = order
+                .map(|which| {
+                    let shared = shared.clone();
+                    (which, loom::thread::spawn(move || threads[which](&shared)))
+                })
+                .collect();
+            for (which, thread) in running {
+                returned[which] = Some(thread.join().unwrap());
+            }
+            check(&shared, returned.map(|one| one.unwrap()));
+        });
+    }
+}
+
+/// Zeroed words.
+fn words<const N: usize>() -> [AtomicU64; N] {
+    std::array::from_fn(|_| AtomicU64::new(0))
+}

@@ -1,0 +1,53 @@
+//! Several file systems in one cache, whose nodes have the same keys.
+
+use std::sync::Arc;
+
+use super::explore;
+use super::fs::{ROOT, TestFs};
+use super::world::{DIRECTORY, FILE, World};
+use crate::cache::Pinned;
+use crate::{AtFlags, Errno, Handle};
+
+/// Enters another file system; returns it, and a handle on its root.
+fn enter(world: &World, fill: impl FnOnce(&TestFs)) -> (Arc<TestFs>, Handle) {
+    let fs = Arc::new(TestFs::new());
+    fill(&fs);
+    let trees = &world.vfs.world().trees;
+    let root = trees.enter(fs.clone()).ok().expect("a directory is its root");
+    (fs, Handle::from_pinned(&world.vfs, Pinned::new(&trees.caches, root)))
+}
+
+fn mode(world: &World, root: &Handle, path: &str) -> Result<u16, Errno> {
+    world.user().fstatat(root.into(), path, AtFlags::empty()).map(|attributes| attributes.mode)
+}
+
+/// `/d` is searchable by everyone in the one, and by its owner alone in the other: each has key 2.
+#[test]
+fn equal_keys_are_two_nodes() {
+    explore(|hash| {
+        let world = World::new(hash, |fs| _ = fs.plain(ROOT, "d", DIRECTORY));
+        let (other, root) = enter(&world, |fs| {
+            let d = fs.add(ROOT, "d", DIRECTORY.0, 0o700);
+            fs.plain(d, "f", FILE);
+        });
+        let second = root.clone();
+        let walker = world.spawn(move |world| {
+            assert_eq!(mode(world, &second, "d"), Ok(0o700));
+            assert_eq!(mode(world, &second, "d/f"), Err(Errno::EACCES));
+            world.evict(1);
+        });
+        assert_eq!(mode(&world, &world.root(), "d"), Ok(0o755));
+        assert_eq!(mode(&world, &world.root(), "d/f"), Err(Errno::ENOENT));
+        world.evict(1);
+        walker.join().unwrap();
+        assert_eq!((mode(&world, &root, "d"), mode(&world, &world.root(), "d")), (Ok(0o700), Ok(0o755)));
+        assert_eq!((other.asked("x"), world.fs.asked("x")), (0, 0));
+        assert_eq!(mode(&world, &root, "x"), Err(Errno::ENOENT));
+        assert_eq!((other.asked("x"), world.fs.asked("x")), (1, 0), "each is asked for its own names");
+        drop(root);
+        world.evict(20);
+        assert_eq!(world.vfs.stats().dentries.used, 1);
+        assert_eq!(other.held(), [], "what it handed out was forgotten, and by it");
+        world.end();
+    });
+}

@@ -1,0 +1,293 @@
+//! Changes of names: the caches' side of create, link, unlink and rename.
+//!
+//! Names here are single components in pinned directories, and permission is not asked for: that is the business of the operations that
+//! take paths. Each change holds its directories' locks exclusively over the file system's call and over the change of the cache that
+//! follows, so that no lookup comes between. What the cache needs is reserved before the file system is called: a change that was made
+//! cannot fail to be cached.
+
+use super::Trees;
+use super::entry::{Locked, LockedBoth};
+use crate::Errno;
+use crate::cache::Pinned;
+use crate::cache::dcache::children::NameIs;
+use crate::cache::dcache::dentry::flags;
+use crate::cache::icache::hold::{NotGiven, PinnedInode};
+use crate::cache::icache::inode::{LINKS_AUX, WORD, flags as inode_flags, key_of};
+use crate::fs_api::Directory;
+use crate::memory::slot::{DentryId, InodeId};
+use crate::memory::{dir_lock, pin, seqcount};
+use crate::node::{Freshness, NewKind, NewNode, RenameFlags};
+use crate::sync::Ordering;
+use crate::text::Name;
+
+/// What came of making a node under a name.
+pub(crate) enum Made<'a> {
+    /// It was made.
+    New(Pinned<'a>),
+    /// The name was taken, by this.
+    There(Pinned<'a>),
+}
+
+impl Trees {
+    /// Makes the node that `new` says, if nothing has the name; `new` is asked once that is certain. `ENOENT` in a removed directory.
+    pub(crate) fn make<'n>(
+        &self,
+        dir: DentryId,
+        name: &[u8],
+        new: impl FnOnce() -> Result<NewNode<'n>, Errno>,
+    ) -> Result<Made<'_>, Errno> {
+        self.caches.inodes.fetch_next();
+        let Locked { names: _names, name, entry } = self.lock_name(dir, name)?;
+        if !self.is_absent(&entry) {
+            return Ok(Made::There(entry));
+        }
+        let new = new()?;
+        let superblock = self.superblock_at(dir);
+        let absence_lasts = superblock.absence_lasts();
+        let reserved = self.caches.reserve_inode()?;
+        let node = self.caches.with_room(|| superblock.fs.create(&Directory::new(&self.caches, dir), name, &new))?;
+        self.caches.mark_stale(self.caches.dentries.inode(dir));
+        if new.kind == NewKind::Directory && absence_lasts {
+            self.caches.begin_complete(entry.id());
+        }
+        match self.iget(&superblock, entry.id(), &node, reserved, None) {
+            Ok(()) => Ok(Made::New(entry)),
+            Err(why) => Err(self.unknown(dir, &entry, why)),
+        }
+    }
+
+    /// Gives a node another name. `check` is asked once it is certain that nothing has the name.
+    pub(crate) fn link(
+        &self,
+        node: DentryId,
+        dir: DentryId,
+        name: &[u8],
+        check: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let Locked { names: _names, name, entry } = self.lock_name(dir, name)?;
+        if !self.is_absent(&entry) {
+            return Err(Errno::EEXIST);
+        }
+        let (inode, superblock) = (self.caches.dentries.inode(node), self.superblock_at(dir));
+        // Whoever takes its last name away comes before or after: it does not come back.
+        let _changing = self.caches.inodes.changing(inode);
+        check()?;
+        let key = key_of(self.caches.inodes.record(inode));
+        let linked = self.caches.with_room(|| superblock.fs.link(key, &Directory::new(&self.caches, dir), name))?;
+        superblock.fs.forget(linked.key);
+        self.caches.mark_stale(inode);
+        self.caches.mark_stale(self.caches.dentries.inode(dir));
+        let given = self.caches.instantiate(entry.id(), PinnedInode::again(&self.caches, inode), linked.freshness);
+        given.map_err(|why| self.unknown(dir, &entry, why))
+    }
+
+    /// The file system made a name for what it cannot be the name of: nothing is known of the name any more. `EIO` if it is a second one of a
+    /// directory.
+    fn unknown(&self, dir: DentryId, entry: &Pinned<'_>, why: NotGiven<'_>) -> Errno {
+        self.caches.unhash(dir, entry.id(), NameIs::Unknown, &self.caches.dentries.children_lock(dir));
+        why.or(Errno::EIO)
+    }
+
+    /// Takes a name away, if `check` allows it of what has it. `ENOENT` if it is not there; a directory's file system says `ENOTEMPTY`.
+    pub(crate) fn unlink(
+        &self,
+        dir: DentryId,
+        name: &[u8],
+        check: impl FnOnce(&Pinned<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let Locked { names: _names, name, entry: victim } = self.lock_name(dir, name)?;
+        if self.is_absent(&victim) {
+            return Err(Errno::ENOENT);
+        }
+        check(&victim)?;
+        let is_directory = self.caches.dentries.word(victim.id()) & flags::DIRECTORY != 0;
+        // Nothing is looked up in a directory while it goes.
+        let below = is_directory.then(|| dir_lock::exclusive(self.caches.dentries.lock(victim.id())));
+        let inode = self.caches.dentries.inode(victim.id());
+        let _changing = self.caches.inodes.changing(inode);
+        let superblock = self.superblock_at(dir);
+        let absence = superblock.fs.absence();
+        superblock.fs.unlink(&Directory::new(&self.caches, dir), name, key_of(self.caches.inodes.record(inode)))?;
+        self.caches.mark_stale(self.caches.dentries.inode(dir));
+        if is_directory {
+            self.caches.drop_children(victim.id());
+        }
+        if self.turn_negative(&victim, absence) {
+            return Ok(());
+        }
+        self.remove(dir, &victim);
+        // The lock lies in the slot that is given back.
+        drop(below);
+        self.caches.discard(victim.into_id());
+        self.leave_absence(dir, name, absence);
+        Ok(())
+    }
+
+    /// Moves `from` to `to`. `check` is asked with both entries, the target's perhaps negative, before anything else is looked at but
+    /// `RENAME_NOREPLACE` and `RENAME_EXCHANGE`; `EINVAL` for a directory into itself, `ENOTEMPTY` over one of its own ancestors.
+    pub(crate) fn rename(
+        &self,
+        from: (DentryId, &[u8]),
+        to: (DentryId, &[u8]),
+        how: RenameFlags,
+        trailing: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
+        check: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        if how.contains(RenameFlags::EXCHANGE | RenameFlags::NOREPLACE) {
+            return Err(Errno::EINVAL);
+        }
+        let (from_dir, to_dir) = (from.0, to.0);
+        let LockedBoth { moves, names: _names, from, source, to, target } = self.lock_names(from, to)?;
+        let present = !self.is_absent(&target);
+        if present && how.contains(RenameFlags::NOREPLACE) {
+            return Err(Errno::EEXIST);
+        }
+        if !present && how.contains(RenameFlags::EXCHANGE) {
+            return Err(Errno::ENOENT);
+        }
+        trailing(&source, &target)?;
+        if let Some(moves) = &moves {
+            if self.caches.is_above(source.id(), to_dir, moves) {
+                return Err(Errno::EINVAL);
+            }
+            if self.caches.is_above(target.id(), from_dir, moves) {
+                return Err(if how.contains(RenameFlags::EXCHANGE) { Errno::EINVAL } else { Errno::ENOTEMPTY });
+            }
+        }
+        if present && self.caches.dentries.inode(source.id()) == self.caches.dentries.inode(target.id()) {
+            return Ok(());
+        }
+        check(&source, &target)?;
+        self.rename_locked((&source, (from_dir, from)), (&target, (to_dir, to)), how)?;
+        if self.caches.dentries.word(target.id()) & flags::UNHASHED != 0 {
+            self.caches.discard(target.into_id());
+        }
+        Ok(())
+    }
+
+    /// Makes a regular file that has no name, in the file system of `dir`: unhashed, pinned. Whether it may get a name is told by `REMOVED`.
+    pub(crate) fn make_unnamed(&self, dir: DentryId, new: &NewNode<'_>) -> Result<Pinned<'_>, Errno> {
+        let superblock = self.superblock_at(dir);
+        let reserved = self.caches.reserve_inode()?;
+        let entry = Pinned::new(&self.caches, self.caches.new_dentry(dir, b"", flags::IN_LOOKUP)?);
+        let node = self.caches.with_room(|| superblock.fs.create_unnamed(&Directory::new(&self.caches, dir), new))?;
+        self.iget(&superblock, entry.id(), &node, reserved, None).map_err(|why| why.or(Errno::EIO))?;
+        Ok(entry)
+    }
+}
+
+impl Trees {
+    /// The part of a rename under all locks.
+    fn rename_locked(
+        &self,
+        (source, from): (&Pinned<'_>, (DentryId, Name<'_>)),
+        (target, to): (&Pinned<'_>, (DentryId, Name<'_>)),
+        how: RenameFlags,
+    ) -> Result<(), Errno> {
+        let (from_dir, to_dir) = (from.0, to.0);
+        let new_name = self.caches.new_name(to.1.bytes())?;
+        let old_name = self.caches.new_name(from.1.bytes())?;
+        let target_word = self.caches.dentries.word(target.id());
+        let exchange = how.contains(RenameFlags::EXCHANGE);
+        // Nothing is looked up in a directory while it is replaced.
+        let replaced = target_word & flags::DIRECTORY != 0 && !exchange;
+        let below = replaced.then(|| dir_lock::exclusive(self.caches.dentries.lock(target.id())));
+        let loses_name = target_word & flags::NEGATIVE == 0 && !exchange;
+        let _changing = loses_name.then(|| self.caches.inodes.changing(self.caches.dentries.inode(target.id())));
+        let dirs = (Directory::new(&self.caches, from_dir), Directory::new(&self.caches, to_dir));
+        // The file system is asked for nothing when it has made the change.
+        let superblock = self.superblock_at(from_dir);
+        let lasts = superblock.fs.absence();
+        self.caches.with_room(|| superblock.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
+        let (source_inode, target_inode) = (self.caches.dentries.inode(source.id()), self.caches.dentries.inode(target.id()));
+        // What is absent there becomes what is absent here; unless somebody holds it, who may not have looked yet at whether it is.
+        let life = self.caches.dentries.life(target.id());
+        let absence = target_word & flags::NEGATIVE != 0 && pin::kill_held(life);
+        if exchange || absence {
+            self.caches.exchange_dentries(source.id(), new_name, target.id(), old_name);
+            if absence {
+                pin::revive(life);
+            }
+        } else {
+            drop(old_name);
+            self.remove(to_dir, target);
+            self.caches.move_dentry(source.id(), to_dir, new_name);
+            // One that finds the directory replaced finds what replaced it.
+            drop(below);
+            self.leave_absence(from_dir, from.1, lasts);
+        }
+        // A target that was replaced was marked when it was removed.
+        let exchanged = if exchange { target_inode } else { InodeId::NONE };
+        let second = if from_dir == to_dir { InodeId::NONE } else { self.caches.dentries.inode(to_dir) };
+        let touched = [source_inode, exchanged, self.caches.dentries.inode(from_dir), second];
+        touched.into_iter().filter(|inode| *inode != InodeId::NONE).for_each(|inode| self.caches.mark_stale(inode));
+        Ok(())
+    }
+
+    /// Makes the entry of a name that is gone negative where it is, if the caller has the only pin on it; if it is a directory, nothing is cached in
+    /// it. The directory's lock is held exclusively. False if somebody else holds it: then he keeps it, and its inode.
+    ///
+    /// The entry dies and lives again, in its place in the table and in the list. Nobody relies on a pin on what is listed meanwhile: whoever does
+    /// holds the directory's lock. A walk that sampled it finds it dead, or its count moved.
+    fn turn_negative(&self, entry: &Pinned<'_>, absence: Freshness) -> bool {
+        let life = self.caches.dentries.life(entry.id());
+        if absence == Freshness::AskEachTime || !pin::kill_held(life) {
+            return false;
+        }
+        let inode = self.caches.dentries.inode(entry.id());
+        // While it is there: whoever just looks up another name of it has an answer that may be old.
+        if !self.had_one_name(inode) {
+            self.caches.mark_stale(inode);
+        }
+        let others = self.caches.part(entry.id(), inode, || {
+            self.caches.make_negative(entry.id(), absence);
+            pin::revive(life);
+        });
+        // They have it by another name, or by an entry that was dropped.
+        if let Some(inode) = others {
+            self.caches.mark_stale(inode.id());
+        }
+        true
+    }
+
+    /// Whether a name that was just taken away was the only one of an inode that the caller has a pin on: then nobody can find it any more, but who has
+    /// it. Whoever gives it a name meanwhile marks it afterwards.
+    fn had_one_name(&self, id: InodeId) -> bool {
+        let record = self.caches.inodes.record(id);
+        let word = seqcount::sample(&record[WORD]);
+        let links = record[LINKS_AUX].load(Ordering::Relaxed) >> 32;
+        let is_known = word & (seqcount::ODD | inode_flags::STALE | inode_flags::UNKNOWN) == 0;
+        is_known && links == 1 && seqcount::unchanged(&record[WORD], word)
+    }
+
+    /// Takes the entry of a name that is gone, or a negative one that is in the way, out of the table. Whoever has a pin on it keeps it,
+    /// and its inode.
+    fn remove(&self, dir: DentryId, entry: &Pinned<'_>) {
+        self.caches.unhash(dir, entry.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
+        let word = self.caches.dentries.word(entry.id());
+        if word & flags::NEGATIVE != 0 {
+            return;
+        }
+        self.mark_removed(entry.id());
+        if word & flags::DIRECTORY != 0 {
+            self.caches.drop_children(entry.id());
+        }
+        self.caches.mark_stale(self.caches.dentries.inode(entry.id()));
+    }
+
+    pub(crate) fn mark_removed(&self, id: DentryId) {
+        self.caches.change_flags(id, |flags| flags | flags::REMOVED);
+    }
+
+    /// Puts a negative entry where a name was taken away: it is likely to be asked for again. Without room, it is left out. The directory's lock
+    /// is held exclusively, so nothing else has the name.
+    fn leave_absence(&self, dir: DentryId, name: Name<'_>, absence: Freshness) {
+        if absence == Freshness::AskEachTime {
+            return;
+        }
+        if let Ok(id) = self.caches.new_dentry(dir, name.bytes(), flags::NEGATIVE) {
+            self.caches.hash_in(dir, id, &self.caches.dentries.children_lock(dir));
+            self.caches.dentries.unpin(id);
+        }
+    }
+}

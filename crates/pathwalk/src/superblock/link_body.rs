@@ -1,0 +1,60 @@
+//! The body of a link: from the cache, or from the file system.
+
+use super::Trees;
+use crate::Errno;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry;
+use crate::cache::icache::inode::{self, flags};
+use crate::fs_api::Directory;
+use crate::limits::LINK_MAX;
+use crate::memory::dir_lock;
+use crate::memory::slot::DentryId;
+use crate::node::NodeKey;
+use crate::sync::Ordering;
+use crate::text::Name;
+
+impl Trees {
+    /// The body of a link that the caller has a pin on, from the cache or the file system.
+    pub(crate) fn link_body(&self, link: DentryId) -> Result<Vec<u8>, Errno> {
+        let id = self.caches.dentries.inode(link);
+        let record = self.caches.inodes.record(id);
+        let word = record[inode::WORD].load(Ordering::Relaxed);
+        if word & flags::BODY != 0 {
+            return Ok(self.caches.copy_body(id));
+        }
+        let key = inode::key_of(record);
+        let body = if word & flags::BODY_LEFT_OUT != 0 {
+            self.look_up_body(link, key)?
+        } else {
+            self.superblock(id).fs.read_link(key)?
+        };
+        let fits = body.len() <= LINK_MAX && !body.contains(&0);
+        if fits { Ok(body.into_vec()) } else { Err(Errno::EIO) }
+    }
+
+    /// The body that came with a node when its name was looked up, and found no room: the name is looked up again. If it does not lead
+    /// here any more, the file system is asked as of a link that came without one.
+    fn look_up_body(&self, link: DentryId, key: NodeKey) -> Result<Box<[u8]>, Errno> {
+        let superblock = self.superblock_at(link);
+        loop {
+            let dir = Pinned::new(&self.caches, self.caches.pin_parent(link));
+            let _names = dir_lock::shared(self.caches.dentries.lock(dir.id()));
+            if self.caches.dentries.parent(link) != dir.id() {
+                continue;
+            }
+            if self.caches.dentries.word(link) & dentry::flags::UNHASHED != 0 {
+                return superblock.fs.read_link(key);
+            }
+            let name = self.caches.name_of(self.caches.dentries.line(link));
+            superblock.looked_up();
+            let Some(node) = superblock.fs.lookup(&Directory::new(&self.caches, dir.id()), Name::new(&name)?)? else {
+                return superblock.fs.read_link(key);
+            };
+            superblock.fs.forget(node.key);
+            return match node.link_body {
+                Some(body) if node.key == key => Ok(body),
+                _ => superblock.fs.read_link(key),
+            };
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Who may do what, where the caches do not say: the file system is asked.
+
+use super::Trees;
+use crate::Errno;
+use crate::attr::AclState;
+use crate::cache::icache::inode::{self, flags};
+use crate::cache::icache::snapshot::{Decision, Snapshot};
+use crate::memory::slot::InodeId;
+use crate::node::NodeKey;
+use crate::permission::{Access, Subject};
+
+impl Trees {
+    /// What an inode that the caller has a pin on says about permission, asking the file system if that is not known any more.
+    pub(crate) fn known_snapshot(&self, id: InodeId) -> Result<Snapshot, Errno> {
+        loop {
+            let snapshot = Snapshot::of_pinned(&self.caches, id);
+            if snapshot.word & flags::UNKNOWN == 0 {
+                return Ok(snapshot);
+            }
+            self.refresh(id)?;
+        }
+    }
+
+    /// Whether `who` may do `want` with an inode that the caller has a pin on, asking the file system if need be. `EACCES` if not.
+    pub(crate) fn may(&self, id: InodeId, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        loop {
+            match Snapshot::of_pinned(&self.caches, id).decide(who, want) {
+                Decision::Granted => return Ok(()),
+                Decision::Refused => return Err(Errno::EACCES),
+                Decision::AskFileSystem => return self.superblock(id).fs.permission(self.key(id), who, want),
+                Decision::AskForAcl => self.ask_for_acl(id)?,
+                Decision::AskForAttributes => _ = self.refresh(id)?,
+            }
+        }
+    }
+
+    fn ask_for_acl(&self, id: InodeId) -> Result<(), Errno> {
+        let version = self.caches.versions.of(id);
+        let found = match self.superblock(id).fs.acl(self.key(id))? {
+            AclState::Present => AclState::Present,
+            AclState::Absent | AclState::Unknown => AclState::Absent,
+        };
+        self.caches.set_acl_state(id, found, version);
+        Ok(())
+    }
+
+    fn key(&self, id: InodeId) -> NodeKey {
+        inode::key_of(self.caches.inodes.record(id))
+    }
+}

@@ -1,0 +1,164 @@
+//! A name that is not cached, or not to be trusted: the file system is asked, once, however many wait.
+//!
+//! The question is asked with the directory's lock held shared, so that the directory cannot change between the answer and its being
+//! cached; `ENOENT` comes of the answer, never of the miss.
+
+use super::Trees;
+use crate::Errno;
+use crate::cache::Pinned;
+use crate::cache::dcache::children::NameIs;
+use crate::cache::dcache::dentry::flags;
+use crate::cache::dcache::in_lookup::Missing;
+use crate::cache::icache::hold::{NotGiven, PinnedInode};
+use crate::cache::icache::inode::{self, LINKS_AUX, MANY};
+use crate::fs_api::Directory;
+use crate::limits::NAME_MAX;
+use crate::memory::slot::DentryId;
+use crate::memory::{dir_lock, pin};
+use crate::node::{Node, Validity};
+use crate::sync::Ordering;
+use crate::text::Name;
+
+/// Which cached entries are used without asking.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trust {
+    /// All but those that their file system wants to be asked about.
+    Cache,
+    /// None: something turned out to be stale.
+    AskAlways,
+}
+
+impl Trees {
+    /// The child of this name, present or negative. The caller has a pin on the directory.
+    pub(crate) fn child(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Pinned<'_>, Errno> {
+        if trust == Trust::AskAlways && self.absence_lasts(dir) {
+            self.caches.no_longer_complete(dir);
+        }
+        // What was just looked up is not asked about again.
+        let mut is_news = false;
+        loop {
+            // What was only listed is there, but nothing is known of it.
+            let found = self.caches.find_pinned(dir, name).map(|id| Pinned::new(&self.caches, id));
+            let Some(found) = found.filter(|found| self.caches.dentries.word(found.id()) & flags::LISTED == 0) else {
+                if let Some(answer) = self.look_up(dir, name, trust)? {
+                    return Ok(answer);
+                }
+                is_news = true;
+                continue;
+            };
+            self.caches.wait_for_answer(found.id());
+            let word = self.caches.dentries.word(found.id());
+            if word & (flags::UNHASHED | flags::LISTED) != 0 {
+                // Its lookup failed, or it was dropped: look again.
+                continue;
+            }
+            let is_trusted = is_news || trust == Trust::Cache && word & flags::REVALIDATE == 0;
+            if is_trusted || self.still_valid(dir, name, found.id(), trust)? {
+                return Ok(found);
+            }
+            self.caches.invalidate_entry(dir, found);
+        }
+    }
+
+    /// Asks the file system about an entry; where nothing is trusted, also whether its node is still there.
+    fn still_valid(&self, dir: DentryId, name: &[u8], id: DentryId, trust: Trust) -> Result<bool, Errno> {
+        let _names = dir_lock::shared(self.caches.dentries.lock(dir));
+        let inode = self.caches.dentries.inode(id);
+        let key = (self.caches.dentries.word(id) & flags::NEGATIVE == 0).then(|| inode::key_of(self.caches.inodes.record(inode)));
+        let validity = self.superblock_at(dir).fs.revalidate(&Directory::new(&self.caches, dir), Name::new(name)?, key)?;
+        let gone = || key.is_some() && trust == Trust::AskAlways && self.refresh(inode) == Err(Errno::ESTALE);
+        Ok(validity == Validity::Valid && !gone())
+    }
+
+    /// Asks the file system for a name that is not cached. `None`: look into the cache again.
+    fn look_up(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Option<Pinned<'_>>, Errno> {
+        let names = dir_lock::shared(self.caches.dentries.lock(dir));
+        if self.caches.dentries.word(dir) & flags::REMOVED != 0 {
+            return Err(Errno::ENOENT);
+        }
+        if name.len() > NAME_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        if trust == Trust::Cache && self.asked_for_all(dir) {
+            return Ok(None);
+        }
+        let superblock = self.superblock_at(dir);
+        let asking = match self.caches.begin_lookup(dir, name, superblock.fs.absence())? {
+            Missing::Found(other) => {
+                drop(names);
+                drop(Pinned::new(&self.caches, other));
+                return Ok(None);
+            }
+            Missing::Absent(entry) => return Ok(Some(Pinned::new(&self.caches, entry))),
+            Missing::Ask(asking) => asking,
+        };
+        let reserved = self.caches.reserve_inode()?;
+        let asked = self.caches.versions.ask();
+        superblock.looked_up();
+        match superblock.fs.lookup(&Directory::new(&self.caches, dir), Name::new(name)?)? {
+            None => {
+                self.caches.make_negative(asking.dentry(), superblock.fs.absence());
+                return Ok(Some(Pinned::new(&self.caches, asking.answered())));
+            }
+            Some(node) => match self.iget(&superblock, asking.dentry(), &node, reserved, Some(asked)) {
+                Ok(()) => {}
+                Err(NotGiven::Failed(errno)) => return Err(errno),
+                Err(NotGiven::AliasElsewhere(inode)) => {
+                    drop(asking);
+                    drop(names);
+                    return self.splice(dir, name, &node, &inode).map(|()| None);
+                }
+            },
+        }
+        let found = Pinned::new(&self.caches, asking.answered());
+        self.asked_for_one(dir, trust);
+        Ok(Some(found))
+    }
+
+    /// A directory turned up under another name than it is cached by: it was moved behind our back, or its old name was dropped while it was
+    /// pinned. Its dentry, with all below it, moves here. `ELOOP` if that would put it below itself.
+    fn splice(&self, dir: DentryId, name: &[u8], node: &Node, inode: &PinnedInode<'_>) -> Result<(), Errno> {
+        let moves = self.caches.moves.lock();
+        let Some(alias) = self.pin_alias(inode) else { return Ok(()) };
+        if self.caches.is_above(alias.id(), dir, &moves) {
+            return Err(Errno::ELOOP);
+        }
+        let new_name = self.caches.new_name(name)?;
+        // Pinned, since its lock lies in its slot and the move gives back the pin of its child.
+        let old_parent = Pinned::new(&self.caches, self.caches.pin_parent(alias.id()));
+        let _names = self.caches.lock_both(old_parent.id(), dir, Some(&moves));
+        let there = self.caches.find_exact(dir, name).map(|id| Pinned::new(&self.caches, id));
+        // A name that was only listed has an entry that nobody has answered for.
+        let is_answered = |there: &Pinned<'_>| self.caches.dentries.word(there.id()) & flags::LISTED == 0;
+        if self.caches.dentries.word(dir) & flags::REMOVED != 0 || there.as_ref().is_some_and(is_answered) {
+            return Ok(());
+        }
+        // Under the lock, the answer may be another.
+        let superblock = self.superblock_at(dir);
+        let again = superblock.fs.lookup(&Directory::new(&self.caches, dir), Name::new(name)?)?;
+        let Some(again) = again else { return Ok(()) };
+        superblock.fs.forget(again.key);
+        if again.key == node.key {
+            if let Some(listed) = there {
+                self.caches.unhash(dir, listed.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
+                self.caches.discard(listed.into_id());
+            }
+            self.caches.move_dentry(alias.id(), dir, new_name);
+            self.caches.set_freshness(alias.id(), again.freshness);
+        }
+        Ok(())
+    }
+
+    /// The one dentry of a directory's inode, pinned, unless it is dying.
+    fn pin_alias(&self, inode: &PinnedInode<'_>) -> Option<Pinned<'_>> {
+        let inode = inode.id();
+        let _held = self.caches.lock_inode(inode);
+        let alias = inode::aux_of(self.caches.inodes.record(inode)[LINKS_AUX].load(Ordering::Relaxed));
+        if alias == 0 || alias == MANY {
+            return None;
+        }
+        let id = DentryId(alias);
+        let life = self.caches.dentries.life(id);
+        pin::read(life).filter(|of| pin::pin(life, *of)).map(|_| Pinned::new(&self.caches, id))
+    }
+}

@@ -1,0 +1,162 @@
+//! When many names of a directory were asked for one by one, the rest is asked for at once.
+//!
+//! Who asked for a quarter of a directory's names is likely to ask for most of them: a backup, `git status`, a search. One question for all costs a
+//! file system less than one each (one opened directory and not a hundred paths; one range of keys and not a hundred). So the engine counts how many
+//! names of a directory had to be asked for and were there, and offers to take the others when those were `FIRST`, twice as many and so on, if the
+//! directory has at most `FOR_EACH` times as many. What that costs is in proportion to what was paid before, also where nobody wants the rest.
+//!
+//! Where it paid, it is likely to pay next door: a directory of which nothing is cached yet is asked for as a whole at once if the one that was
+//! entered before it, beside it, is complete, and at least half of a sample of its names was hit. That looks at the marks that hits leave anyhow.
+//!
+//! Invariants: it runs under the directory's lock, shared, as a lookup does, so that what was told is true when it is entered; it never takes the place
+//! of what is cached, and never says that a name is absent. It cannot fail the lookup that it goes with.
+//!
+//! What it does not do: parts of a directory that has more than [`MOST`] names, or more than a share of the cache has room for.
+
+use arrayvec::ArrayVec;
+
+use super::Trees;
+use super::asked_for::{MOST, most};
+use super::miss::Trust;
+use crate::Errno;
+use crate::cache::Pinned;
+use crate::cache::dcache::complete::{self, Listing};
+use crate::cache::dcache::dentry::{VISITED, flags};
+use crate::cache::dcache::watch::Known;
+use crate::cache::icache::versions::Asked;
+use crate::fs_api::{Directory, Siblings, TakesSiblings};
+use crate::memory::slot::DentryId;
+use crate::node::Node;
+use crate::sync::Ordering;
+use crate::text::Name;
+
+/// How many children of a directory are looked at to find out whether it paid to ask for them.
+const SAMPLE: usize = 16;
+/// How many times as many names as the directory before it a directory may have.
+const THAN_ELDER: usize = 2;
+/// Children that are looked through one by one are fewer than these.
+const FEW: usize = 32;
+
+/// What takes the names that a file system tells of a directory as a whole, on which the caller has a pin.
+struct Taking<'a> {
+    trees: &'a Trees,
+    dir: DentryId,
+    most: usize,
+    /// Read before the file system was asked for any of them.
+    asked: Asked,
+    /// What may make the directory complete; none where that is of no use, or something was left out.
+    listing: Option<Listing>,
+    room: Room,
+    /// Children that were cached at the beginning, if they were few.
+    few: Option<ArrayVec<DentryId, FEW>>,
+}
+
+/// Whether the cache takes more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    ForMore,
+    Used,
+}
+
+impl TakesSiblings for Taking<'_> {
+    fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Returns whether a name is not cached, or only listed. May say so of one that is.
+    fn wants(&self, name: Name<'_>) -> bool {
+        if self.room == Room::Used {
+            return false;
+        }
+        let caches = &self.trees.caches;
+        let word = match &self.few {
+            Some(few) => few.iter().find_map(|id| caches.word_if_named(*id, self.dir, name.bytes())),
+            None => caches.probe(self.dir, name.bytes()).map(|(_, word)| word),
+        };
+        word.is_none_or(|word| word & flags::LISTED != 0)
+    }
+
+    fn give(&mut self, found: &[(Name<'_>, Node)]) {
+        if let Err(errno) = self.trees.enter_many(self.dir, self.asked, found) {
+            self.listing = None;
+            if errno == Errno::ENFILE {
+                self.room = Room::Used;
+            }
+        }
+    }
+
+    fn note(&mut self, name: Name<'_>) {
+        let (caches, dir) = (&self.trees.caches, self.dir);
+        self.listing.take_if(|listing| !caches.note_name(dir, listing, name));
+    }
+
+    fn are_all(&mut self) {
+        if let Some(listing) = self.listing.take() {
+            self.trees.caches.end_listing(self.dir, &listing);
+        }
+    }
+}
+
+impl Trees {
+    /// A name of the directory was asked for, and is there. The caller holds the directory's lock shared.
+    pub(crate) fn asked_for_one(&self, dir: DentryId, trust: Trust) {
+        let Some(asked_for) = &self.asked_for else { return };
+        let most = most(asked_for.count(dir)).filter(|_| trust == Trust::Cache);
+        if let Some(most) = most {
+            self.ask_for_siblings(dir, most);
+        }
+    }
+
+    /// A name of the directory is about to be asked for. Whether all of them were instead: because nothing is known of any yet, and that paid in the
+    /// directory before this one. The caller holds the directory's lock shared.
+    pub(crate) fn asked_for_all(&self, dir: DentryId) -> bool {
+        let Some(asked_for) = &self.asked_for else { return false };
+        if self.caches.dentries.first_child(dir).load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        asked_for.forget(dir);
+        let Some(elder) = self.names_of_elder(dir) else { return false };
+        self.ask_for_siblings(dir, MOST.min(elder * THAN_ELDER));
+        self.caches.dentries.first_child(dir).load(Ordering::Relaxed) != 0
+    }
+
+    /// How many names the directory has that was entered before this one, beside it, if all of them are cached and many were hit.
+    fn names_of_elder(&self, dir: DentryId) -> Option<usize> {
+        let elder = self.elder(dir)?;
+        let held = self.caches.dentries.children_lock(elder.id());
+        if self.caches.known(elder.id(), &held) != Known::All {
+            return None;
+        }
+        let children = || self.caches.children(elder.id(), &held);
+        let hits =
+            children().take(SAMPLE).filter(|id| self.caches.dentries.line(*id)[VISITED].load(Ordering::Relaxed) != 0).count();
+        (hits * 2 >= SAMPLE).then(|| children().take(MOST).count())
+    }
+
+    fn elder(&self, dir: DentryId) -> Option<Pinned<'_>> {
+        let parent = self.caches.dentries.parent(dir);
+        let _held = self.caches.dentries.children_lock(parent);
+        // Moved meanwhile, or dropped: nothing keeps its link true.
+        if self.caches.dentries.parent(dir) != parent || self.caches.dentries.word(dir) & flags::UNHASHED != 0 {
+            return None;
+        }
+        let next = DentryId((self.caches.dentries.siblings(dir).load(Ordering::Relaxed) >> 32) as u32);
+        let is_directory = next != DentryId::NONE && self.caches.dentries.word(next) & flags::DIRECTORY != 0;
+        is_directory.then(|| self.caches.try_pin_listed(next)).flatten().map(|id| Pinned::new(&self.caches, id))
+    }
+
+    #[cold]
+    fn ask_for_siblings(&self, dir: DentryId, most: usize) {
+        let most = most.min(complete::share(self.caches.dentries.free().capacity()) as usize);
+        let listing = self.absence_lasts(dir).then(|| self.caches.begin_listing(dir)).flatten();
+        let few = {
+            let held = self.caches.dentries.children_lock(dir);
+            let few: ArrayVec<DentryId, FEW> = self.caches.children(dir, &held).take(FEW).collect();
+            (!few.is_full()).then_some(few)
+        };
+        let asked = self.caches.versions.ask();
+        let mut taking = Taking { trees: self, dir, most, asked, listing, room: Room::ForMore, few };
+        // Whoever asks for one of them will be told what is wrong.
+        _ = self.superblock_at(dir).fs.lookup_siblings(&Directory::new(&self.caches, dir), &mut Siblings::new(&mut taking));
+    }
+}

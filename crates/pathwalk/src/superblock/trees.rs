@@ -1,0 +1,74 @@
+//! The caches and the file systems behind them.
+
+use std::sync::Arc;
+
+use super::AskedFor;
+use super::superblocks::{SuperblockRef, Superblocks};
+use crate::Errno;
+use crate::attr::FileType;
+use crate::cache::Caches;
+use crate::fs_api::FileSystem;
+use crate::memory::slot::{DentryId, InodeId};
+use crate::node::{Freshness, Node};
+
+/// The caches, and whom to ask for what is not in them. Nothing of it is replaced after
+/// construction.
+pub(crate) struct Trees {
+    /// Dropped first: it tells the file systems of each node.
+    pub(crate) caches: Caches,
+    pub(crate) superblocks: Arc<Superblocks>,
+    /// None: no names are asked for that were not looked up.
+    pub(crate) asked_for: Option<AskedFor>,
+}
+
+/// Why a file system has no root.
+pub(crate) enum NoRoot {
+    Failed(Errno),
+    NotADirectory,
+}
+
+impl From<Errno> for NoRoot {
+    fn from(errno: Errno) -> Self {
+        NoRoot::Failed(errno)
+    }
+}
+
+impl Trees {
+    /// Returns the superblock of an inode that the caller has a pin on.
+    pub(crate) fn superblock(&self, inode: InodeId) -> SuperblockRef {
+        self.superblocks.get(self.caches.superblock_of(inode))
+    }
+
+    /// Returns the superblock of a dentry that the caller has a pin on, and that is not negative.
+    pub(crate) fn superblock_at(&self, dentry: DentryId) -> SuperblockRef {
+        self.superblock(self.caches.dentries.inode(dentry))
+    }
+
+    /// Returns whether absences in a directory hold until its file system, or a change, says
+    /// otherwise.
+    pub(crate) fn absence_lasts(&self, dir: DentryId) -> bool {
+        self.superblock_at(dir).absence_lasts()
+    }
+
+    /// Takes a file system in and makes its root's dentry: pinned, its own parent, in no list and
+    /// no table. `ENFILE` if the budget is used up, `ENOSPC` if there are too many file systems.
+    pub(crate) fn enter(&self, fs: Arc<dyn FileSystem>) -> Result<DentryId, NoRoot> {
+        let node = fs.root()?;
+        if node.attributes.kind != FileType::Directory {
+            fs.forget(node.key);
+            return Err(NoRoot::NotADirectory);
+        }
+        let key = node.key;
+        self.make_root(fs.clone(), node).inspect_err(|_| fs.forget(key)).map_err(NoRoot::Failed)
+    }
+
+    fn make_root(&self, fs: Arc<dyn FileSystem>, node: Node) -> Result<DentryId, Errno> {
+        let reserved = self.caches.reserve_inode()?;
+        let superblock = self.superblocks.enter(fs)?;
+        let root = self.caches.new_root().inspect_err(|_| self.superblocks.leave(superblock.id))?;
+        let stable = Node { freshness: Freshness::Stable, ..node };
+        let given = self.iget(&superblock, root, &stable, reserved, None);
+        debug_assert!(given.is_ok(), "no other inode of the superblock is cached");
+        Ok(root)
+    }
+}

@@ -1,0 +1,37 @@
+//! One component of a path, validated.
+
+use super::swar::has_nul_or_slash;
+use crate::Errno;
+use crate::limits::NAME_MAX;
+
+/// A component as a file system gets to see it: 1 to 255 bytes, no slash, no NUL, neither `.` nor `..`.
+///
+/// Any other bytes are allowed; a name is not text.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name<'a>(&'a [u8]);
+
+impl<'a> Name<'a> {
+    /// Checks `bytes` and takes them as a name.
+    ///
+    /// `ENOENT` if empty, `ENAMETOOLONG` over 255 bytes, `EINVAL` for a slash, a NUL, `.` or `..`.
+    pub fn new(bytes: &'a [u8]) -> Result<Name<'a>, Errno> {
+        match bytes {
+            [] => Err(Errno::ENOENT),
+            b"." | b".." => Err(Errno::EINVAL),
+            _ if bytes.len() > NAME_MAX => Err(Errno::ENAMETOOLONG),
+            _ if has_nul_or_slash(bytes) => Err(Errno::EINVAL),
+            _ => Ok(Name(bytes)),
+        }
+    }
+
+    /// The bytes.
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+}
+
+impl std::fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}

@@ -1,0 +1,151 @@
+//! `cargo xtask rooms`: holds the engine to one direction of dependency.
+//!
+//! The engine's files belong to rooms, which stand in an order; a file imports from its own room
+//! and from those below it. `docs/design.md` says why the order is this one.
+//!
+//! # What always holds
+//!
+//! - Each file belongs to one room. A new one that belongs to none is reported.
+//! - A name is followed through its re-exports to the file that defines it.
+//! - What a file defines no type for, it adds no methods to: `impl T` stands in the room of `T`. Else
+//!   a call of a method would hide what a `use` line shows.
+//!
+//! # What it does not do
+//!
+//! It looks at no tests, and at no paths within the arguments of macros.
+
+mod circles;
+mod sources;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use sources::{Import, Sources};
+
+/// The rooms, the lowest first: a name, and the modules in it with all that is below them.
+const ROOMS: [(&str, &[&str]); 11] = [
+    ("values", &["attr", "config", "errno", "limits", "stats", "sync"]),
+    ("words", &["abi", "node", "permission", "text"]),
+    ("memory", &["memory"]),
+    ("cache", &["cache"]),
+    ("inode_cache", &["inode_cache"]),
+    ("fs_api", &["fs_api"]),
+    ("superblock", &["superblock"]),
+    ("mount", &["mount"]),
+    ("walk", &["walk"]),
+    ("ops", &["ops"]),
+    ("face", &["builder", "context", "file", "handle", "internals", "invalidate", "vfs"]),
+];
+
+/// Where the engine is.
+const ENGINE: &str = "crates/pathwalk/src";
+
+/// The longest circle of imports that two files of a room may make.
+const LONGEST_CIRCLE: usize = 2;
+
+/// What the command line asks for.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Args {
+    /// The sources to look at.
+    #[arg(long, default_value = ENGINE)]
+    sources: PathBuf,
+    /// Print each import from one room to another.
+    #[arg(long)]
+    list: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let sources = Sources::read(&args.sources)?;
+    let faults = faults(&sources);
+    if args.list {
+        list(&sources);
+    }
+    for fault in &faults {
+        println!("{fault}");
+    }
+    let (files, imports) = (sources.files.len(), sources.imports.len());
+    let verdict = if faults.is_empty() { "none points up".into() } else { format!("{} faults", faults.len()) };
+    println!("{} rooms, {files} files, {imports} imports: {verdict}", ROOMS.len());
+    Ok(ExitCode::from(u8::from(!faults.is_empty())))
+}
+
+/// The place of a module's room in the order, and its name.
+fn room_of(module: &str) -> Option<(usize, &'static str)> {
+    let top = module.split("::").next().unwrap_or(module);
+    ROOMS.iter().enumerate().find(|(_, (_, tops))| tops.contains(&top)).map(|(at, (name, _))| (at, *name))
+}
+
+/// All that is against the rules, as sentences.
+fn faults(sources: &Sources) -> Vec<String> {
+    let mut faults = Vec::new();
+    for module in sources.files.iter().filter(|module| room_of(module).is_none()) {
+        faults.push(format!("{module}: belongs to no room; add it to ROOMS in {}", file!()));
+    }
+    for Import { from, to, name } in &sources.imports {
+        if let (Some(own), Some(other)) = (room_of(from), room_of(to))
+            && own.0 < other.0
+        {
+            faults.push(format!("{from} (room {}) imports {to}::{name} from the room above, {}", own.1, other.1));
+        }
+    }
+    for Import { from, to, name } in &sources.methods {
+        if room_of(from) != room_of(to) {
+            faults.push(format!("{from} adds methods to {name}, which {to} defines: they belong to its room"));
+        }
+    }
+    for circle in circles::of(&sources.files, &sources.imports, LONGEST_CIRCLE) {
+        faults.push(format!("a circle of imports: {}", circle.join(", ")));
+    }
+    faults
+}
+
+fn list(sources: &Sources) {
+    for Import { from, to, name } in &sources.imports {
+        let (Some(own), Some(other)) = (room_of(from), room_of(to)) else { continue };
+        if own != other {
+            println!("{:12} {from} → {to}::{name}", own.1);
+        }
+    }
+}
+
+/// Holds for the engine as it is, from the workspace's root or a crate's.
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn engine() -> Sources {
+        Sources::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(ENGINE)).expect("the engine's sources")
+    }
+
+    #[test]
+    fn no_import_of_the_engine_points_up() {
+        assert_eq!(faults(&engine()), [] as [String; 0]);
+    }
+
+    #[test]
+    fn an_upward_import_is_a_fault() {
+        let mut sources = engine();
+        sources.imports.push(Import { from: "memory::pin".into(), to: "walk".into(), name: "Env".into() });
+        assert!(faults(&sources)[0].starts_with("memory::pin (room memory) imports walk::Env from the room above"));
+    }
+
+    #[test]
+    fn methods_of_a_lower_type_are_a_fault() {
+        let mut sources = engine();
+        sources.methods.push(Import { from: "walk::fast".into(), to: "cache::caches".into(), name: "Caches".into() });
+        assert_eq!(faults(&sources).len(), 1);
+    }
+
+    #[test]
+    fn a_circle_of_three_files_is_a_fault() {
+        let mut sources = engine();
+        for (from, to) in [("ops::open", "ops::link"), ("ops::link", "ops::set"), ("ops::set", "ops::open")] {
+            sources.imports.push(Import { from: from.into(), to: to.into(), name: "x".into() });
+        }
+        assert!(faults(&sources).iter().any(|fault| fault.starts_with("a circle of imports: ops::link, ops::open, ops::set")));
+    }
+}
