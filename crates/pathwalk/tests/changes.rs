@@ -272,3 +272,38 @@ fn room_is_found_where_removed_nodes_are_idle() {
         drop(held);
     }
 }
+
+#[test]
+fn room_is_found_where_a_removed_directory_was_held_by_what_was_removed_in_it() {
+    let vfs = Vfs::builder().budget(1 << 20).build(MemFs::with(Options::default().max_nodes(4))).unwrap();
+    let context = root(&vfs);
+    for _ in 0..20 {
+        context.mkdir(CWD, "/d", 0o700).unwrap();
+        context.mknod(CWD, "/d/f", NewKind::Regular, 0o600).unwrap();
+        context.link(CWD, "/d/f", CWD, "/g", LinkFlags::empty()).unwrap();
+        let held = context.lookup("/d/f").unwrap();
+        context.unlink(CWD, "/d/f").unwrap();
+        context.mknod(CWD, "/x", NewKind::Regular, 0o600).unwrap();
+        context.rmdir(CWD, "/d").unwrap();
+        drop(held);
+        // What the handle held has a name still. The directory above it is what makes room.
+        context.mknod(CWD, "/y", NewKind::Regular, 0o600).unwrap();
+        for path in ["/g", "/x", "/y"] {
+            context.unlink(CWD, path).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_without_a_name_that_found_no_room_holds_no_directory() {
+    let vfs = Vfs::builder().budget(1 << 20).build(MemFs::with(Options::default().max_nodes(2))).unwrap();
+    let context = root(&vfs);
+    for _ in 0..20 {
+        context.mkdir(CWD, "/d", 0o700).unwrap();
+        let no_room = context.open(CWD, "/d", &OpenHow { flags: RW | OpenFlags::TMPFILE, mode: 0o600, ..OpenHow::default() });
+        assert_eq!(no_room.err(), Some(Errno::ENOSPC));
+        context.rmdir(CWD, "/d").unwrap();
+        context.mknod(CWD, "/f", NewKind::Regular, 0o600).unwrap();
+        context.unlink(CWD, "/f").unwrap();
+    }
+}

@@ -170,9 +170,18 @@ impl Trees {
         let superblock = self.superblock_at(dir);
         let reserved = self.caches.reserve_inode()?;
         let entry = Pinned::new(&self.caches, self.caches.new_dentry(dir, b"", flags::IN_LOOKUP)?);
-        let node = self.caches.with_room(|| superblock.fs.create_unnamed(&Directory::new(&self.caches, dir), new))?;
-        self.iget(&superblock, entry.id(), &node, reserved, None).map_err(|why| why.or(Errno::EIO))?;
-        Ok(entry)
+        let made = self
+            .caches
+            .with_room(|| superblock.fs.create_unnamed(&Directory::new(&self.caches, dir), new))
+            .and_then(|node| self.iget(&superblock, entry.id(), &node, reserved, None).map_err(|why| why.or(Errno::EIO)));
+        match made {
+            Ok(_) => Ok(entry),
+            Err(errno) => {
+                // What has no node would pin the directory, even beyond its removal.
+                self.caches.discard(entry.into_id());
+                Err(errno)
+            }
+        }
     }
 }
 

@@ -168,7 +168,11 @@ impl Trees {
             self.caches.counters.known_absent();
         } else {
             drop(held);
-            self.ask_for(dir, name, &entry)?;
+            if let Err(why) = self.ask_for(dir, name, &entry) {
+                // It would pin the directory, even beyond its removal.
+                self.caches.discard(entry.into_id());
+                return Err(why);
+            }
             held = self.caches.dentries.children_lock(dir);
         }
         self.caches.hash_in(dir, entry.id(), &held);

@@ -79,13 +79,21 @@ impl Caches {
         }
     }
 
-    /// Evicts what is out of the table and idle. False if there was nothing.
+    /// Evicts what is out of the table and idle, and the directories that nothing else pinned. Returns false if there was nothing.
     fn collect_removed(&self) -> bool {
         let mut found = false;
         for slot in 0..self.dentries.free().touched() {
-            let id = DentryId(slot);
-            let is_out = pin::is_idle(self.dentries.life(id)) && self.dentries.word(id) & flags::UNHASHED != 0;
-            found |= is_out && self.try_evict(id);
+            let mut id = DentryId(slot);
+            loop {
+                // Read first, since the slot is given away. A guess is enough for what is tried.
+                let parent = self.dentries.parent(id);
+                let is_out = pin::is_idle(self.dentries.life(id)) && self.dentries.word(id) & flags::UNHASHED != 0;
+                if !is_out || !self.try_evict(id) {
+                    break;
+                }
+                found = true;
+                id = parent;
+            }
         }
         found
     }
