@@ -1,8 +1,12 @@
 //! Flags of operations, each set a type of its own.
 
+mod mounts;
+
 use bitflags::bitflags;
 
 use crate::attr::Timestamp;
+
+pub use mounts::{MountAttributes, MountFlags, MoveFlags, Propagation, Recursion, UmountFlags};
 
 bitflags! {
     /// How the path of an operation is taken. Source: the `AT_*` flags of `fstatat(2)`, `faccessat(2)`.

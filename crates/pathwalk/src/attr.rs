@@ -282,12 +282,15 @@ bitflags! {
         const BASIC_STATS = 0x7ff;
         /// Creation.
         const BTIME = 0x800;
+        /// `STATX_MNT_ID_UNIQUE`: the mount's number.
+        const MNT_ID = 0x4000;
     }
 }
 
 impl StatxMask {
     /// What the cache always knows.
-    pub(crate) const KEPT: StatxMask = StatxMask::TYPE.union(StatxMask::MODE).union(StatxMask::UID).union(StatxMask::GID);
+    pub(crate) const KEPT: StatxMask =
+        StatxMask::TYPE.union(StatxMask::MODE).union(StatxMask::UID).union(StatxMask::GID).union(StatxMask::MNT_ID);
 }
 
 /// Attributes, and which of them are to be believed. Source: `struct statx` in `statx(2)`.
@@ -295,16 +298,30 @@ impl StatxMask {
 pub struct Statx {
     /// These are up to date: at least those that were wanted, but for the time of birth where the file system keeps none.
     pub mask: StatxMask,
-    /// The attributes.
+    /// The attributes. Among the flags is [`MOUNT_ROOT`](StatxFlags::MOUNT_ROOT) for the root of a mount.
     pub attributes: Attributes,
+    /// The number of the mount through which it was seen, as
+    /// [`mountinfo`](crate::Context::mountinfo) has it; no other mount ever has it.
+    pub mount_id: u64,
 }
 
 impl Statx {
-    pub(crate) fn new(attributes: Attributes, wanted: StatxMask) -> Statx {
+    pub(crate) fn new(mut attributes: Attributes, wanted: StatxMask, seen: Seen) -> Statx {
+        attributes.flags.set(StatxFlags::MOUNT_ROOT, seen.is_root);
+        attributes.flags_mask |= StatxFlags::MOUNT_ROOT;
         let known = if StatxMask::KEPT.contains(wanted) { StatxMask::KEPT } else { StatxMask::all() };
         let unborn = if attributes.btime.is_some() { StatxMask::empty() } else { StatxMask::BTIME };
-        Statx { mask: known - unborn, attributes }
+        Statx { mask: known - unborn, attributes, mount_id: seen.mount }
     }
+}
+
+/// How a node was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seen {
+    /// The number of the mount.
+    pub(crate) mount: u64,
+    /// Whether it is the mount's root.
+    pub(crate) is_root: bool,
 }
 
 #[cfg(test)]

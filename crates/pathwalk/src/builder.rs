@@ -13,8 +13,8 @@ use crate::cache::icache::versions::Versions;
 use crate::cache::reclaim::uses::Uses;
 use crate::fs_api::FileSystem;
 use crate::memory::side::Side;
-use crate::mount::{HardlinkProtection, MountFlags, SymlinkProtection, World};
-use crate::permission::Access;
+use crate::abi::MountFlags;
+use crate::mount::{HardlinkProtection, MountRecords, SymlinkProtection, World};
 use crate::superblock::superblocks::Superblocks;
 use crate::superblock::trees::NoRoot;
 use crate::superblock::{AskedFor, Trees};
@@ -127,9 +127,6 @@ impl VfsBuilder {
         }
         let split = Split::of(self.budget);
         let seed = self.seed.map_or_else(random_seed, |seed| seed.0);
-        let mut asks_mount = Access::empty();
-        asks_mount.set(Access::WRITE, self.mount.contains(MountFlags::READ_ONLY));
-        asks_mount.set(Access::EXECUTE, self.mount.contains(MountFlags::NOEXEC));
         let superblocks = std::sync::Arc::new(Superblocks::new());
         let caches = Caches {
             dentries: Dentries::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
@@ -148,19 +145,14 @@ impl VfsBuilder {
         };
         let asked_for = (self.asking == Asking::ForSiblings).then(AskedFor::new);
         let trees = Trees { caches, superblocks, asked_for };
-        let root = trees.enter(std::sync::Arc::new(fs)).map_err(|why| match why {
+        let mounts = MountRecords::new(split.dentries.min(MountRecords::MOST), seed).ok_or(BuildError::OutOfMemory)?;
+        let (symlinks, hardlinks, budget) = (self.symlinks, self.hardlinks, self.budget);
+        let mut world = World::new(trees, mounts, symlinks, hardlinks, budget);
+        world.mount_root(std::sync::Arc::new(fs), self.mount).map_err(|why| match why {
             NoRoot::Failed(errno) => BuildError::Root(errno),
             NoRoot::NotADirectory => BuildError::RootNotADirectory,
         })?;
-        Ok(Vfs(Arc::new(World {
-            trees,
-            root,
-            mount: self.mount,
-            asks_mount,
-            symlinks: self.symlinks,
-            hardlinks: self.hardlinks,
-            budget: self.budget,
-        })))
+        Ok(Vfs(Arc::new(world)))
     }
 }
 

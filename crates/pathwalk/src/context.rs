@@ -6,6 +6,7 @@
 
 mod cached;
 mod change;
+mod mounts;
 mod scope;
 mod steps;
 
@@ -15,8 +16,9 @@ use std::path::{Path, PathBuf};
 
 use crate::abi::AtFlags;
 use crate::attr::{Attributes, Statx, StatxMask};
-use crate::cache::Pinned;
 use crate::handle::Handle;
+use crate::mount::PinnedPlace;
+use crate::mounts::Namespace;
 use crate::permission::{Access, Credentials};
 use crate::vfs::Vfs;
 use crate::walk::asker::{Asker, Begin, Rules};
@@ -113,21 +115,24 @@ pub struct Context {
     asker: Asker,
     root: Handle,
     cwd: Handle,
+    /// Keeps its namespace, if that is not the first.
+    namespace: Option<Namespace>,
 }
 
 impl Vfs {
     /// Returns a context at the root, with these rights.
     pub fn context(&self, credentials: Credentials) -> Context {
-        let root = Handle::from_pinned(self, Pinned::again(self.world().caches(), self.world().root));
-        let (world, at) = (self.0.clone(), root.dentry());
-        let asker = Asker { world, root: at, cwd: at, credentials, umask: UMASK, rules: Rules::default() };
-        Context { asker, cwd: root.clone(), root }
+        let root = Handle::from_pinned(self, PinnedPlace::again(self.world(), self.world().root));
+        let (world, at) = (self.0.clone(), root.place());
+        let namespace = world.namespace;
+        let asker = Asker { world, root: at, cwd: at, namespace, credentials, umask: UMASK, rules: Rules::default() };
+        Context { asker, cwd: root.clone(), root, namespace: None }
     }
 }
 
 impl std::fmt::Debug for Context {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Context { asker, root, cwd } = self;
+        let Context { asker, root, cwd, .. } = self;
         let mut fields = f.debug_struct("Context");
         fields.field("root", root).field("cwd", cwd).field("credentials", &asker.credentials);
         fields.field("umask", &format_args!("{:03o}", asker.umask)).field("rules", &asker.rules).finish()
@@ -139,7 +144,7 @@ impl At<'_> {
     fn begin(self, context: &Context) -> Begin {
         match self {
             At::Cwd => Begin::Cwd,
-            At::Handle(handle) if handle.vfs().is(context.vfs()) => Begin::At(handle.dentry()),
+            At::Handle(handle) if handle.vfs().is(context.vfs()) => Begin::At(handle.place()),
             At::Handle(_) => Begin::Elsewhere,
         }
     }
@@ -272,7 +277,7 @@ impl Context {
     /// Changes the working directory. `ENOTDIR` if it is none, `EACCES` if it may not be searched. Source: `chdir(2)`.
     pub fn chdir<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
         self.cwd = self.searchable_directory(path.path_bytes())?;
-        self.asker.cwd = self.cwd.dentry();
+        self.asker.cwd = self.cwd.place();
         Ok(())
     }
 
@@ -284,7 +289,7 @@ impl Context {
     /// under it. [`confined`](Self::confined) is for that.
     pub fn chroot<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
         self.root = self.searchable_directory(path.path_bytes())?;
-        self.asker.root = self.root.dentry();
+        self.asker.root = self.root.place();
         Ok(())
     }
 

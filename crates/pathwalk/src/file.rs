@@ -13,6 +13,7 @@ use crate::cache::dcache::complete::{Listed, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
+use crate::mount::MountWriter;
 use crate::ops::open::Opened;
 use crate::permission::{Credentials, Subject};
 use crate::superblock::write::Times;
@@ -34,6 +35,8 @@ pub struct File {
     /// None: it is a place only, as by `O_PATH`. Dropped before the handle, which may forget the node and let go of the file system.
     file: Option<Box<dyn OpenFile>>,
     handle: Handle,
+    /// Whether its mount counts it as a writer.
+    writes: bool,
     flags: OpenFlags,
     credentials: Credentials,
     /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.
@@ -71,9 +74,10 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 impl File {
     /// Takes over what was opened in this `Vfs`.
     pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials) -> File {
-        let Opened { file, node } = opened;
+        let Opened { file, node, writer } = opened;
+        let writes = writer.map(MountWriter::into_id).is_some();
         let handle = Handle::of_file(vfs, node);
-        File { handle, file, flags, credentials, position: Mutex::default() }
+        File { handle, file, writes, flags, credentials, position: Mutex::default() }
     }
 
     /// The place that it is on: a starting point for operations with an empty path, as `fstat` and `fchmod` are made of.
@@ -298,6 +302,14 @@ fn at_once_mut(buffer: &mut [u8]) -> &mut [u8] {
 fn within_range(offset: u64, length: usize) -> Result<(), Errno> {
     let end = offset.checked_add(length as u64);
     if end.is_some_and(|end| end <= OFFSET_MAX) { Ok(()) } else { Err(Errno::EINVAL) }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.writes {
+            self.handle.world().mounts.end_writing(self.handle.place().mount());
+        }
+    }
 }
 
 impl std::fmt::Debug for File {

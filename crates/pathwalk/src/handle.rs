@@ -6,7 +6,7 @@ use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::{Record, WORD, key_of, kind_of};
 use crate::memory::slot::{DentryId, InodeId};
-use crate::mount::World;
+use crate::mount::{MountPin, PinnedPlace, Place, World};
 use crate::node::NodeKey;
 use crate::sync::Ordering;
 use crate::vfs::Vfs;
@@ -18,7 +18,7 @@ use crate::vfs::Vfs;
 /// it, which tells the file system of every node.)
 pub struct Handle {
     vfs: Vfs,
-    dentry: DentryId,
+    place: Place,
     when_dropped: WhenDropped,
 }
 
@@ -33,18 +33,29 @@ enum WhenDropped {
 
 impl Handle {
     /// Takes over a pin of a dentry of this `Vfs`.
-    pub(crate) fn from_pinned(vfs: &Vfs, pinned: Pinned<'_>) -> Handle {
-        Handle { vfs: vfs.clone(), dentry: pinned.into_id(), when_dropped: WhenDropped::Leave }
+    pub(crate) fn from_pinned(vfs: &Vfs, pinned: PinnedPlace<'_>) -> Handle {
+        Handle { vfs: vfs.clone(), place: pinned.into_place(), when_dropped: WhenDropped::Leave }
     }
 
     /// The same of a file that is open: when it is closed and has no name any more, what it takes is freed.
-    pub(crate) fn of_file(vfs: &Vfs, pinned: Pinned<'_>) -> Handle {
-        Handle { vfs: vfs.clone(), dentry: pinned.into_id(), when_dropped: WhenDropped::Collect }
+    pub(crate) fn of_file(vfs: &Vfs, pinned: PinnedPlace<'_>) -> Handle {
+        Handle { vfs: vfs.clone(), place: pinned.into_place(), when_dropped: WhenDropped::Collect }
+    }
+
+    /// Returns a handle on what was found from here, in the same mount.
+    pub(crate) fn beside(&self, node: Pinned<'_>) -> Handle {
+        let mount = MountPin::again(self.world(), self.place.mount());
+        Handle::from_pinned(&self.vfs, PinnedPlace { node, mount })
     }
 
     #[inline(always)]
     pub(crate) fn dentry(&self) -> DentryId {
-        self.dentry
+        self.place.dentry()
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Place {
+        self.place
     }
 
     #[inline(always)]
@@ -72,7 +83,7 @@ impl Handle {
     /// a directory above, was removed. Another moment, another answer: for messages, not for
     /// decisions. What was invalidated while it was held keeps the path that it had.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
-        self.world().caches().path_of(self.dentry)
+        self.world().path_of(self.place)
     }
 
     pub(crate) fn world(&self) -> &World {
@@ -80,7 +91,7 @@ impl Handle {
     }
 
     pub(crate) fn inode(&self) -> InodeId {
-        self.world().caches().dentries.inode(self.dentry)
+        self.world().caches().dentries.inode(self.dentry())
     }
 
     fn record(&self) -> &Record {
@@ -90,19 +101,21 @@ impl Handle {
 
 impl Clone for Handle {
     fn clone(&self) -> Self {
-        self.world().caches().dentries.pin_again(self.dentry);
-        Handle { vfs: self.vfs.clone(), dentry: self.dentry, when_dropped: WhenDropped::Leave }
+        PinnedPlace::again(self.world(), self.place).into_place();
+        Handle { vfs: self.vfs.clone(), place: self.place, when_dropped: WhenDropped::Leave }
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let caches = self.vfs.world().caches();
-        caches.dentries.unpin(self.dentry);
-        // The slot may be anybody's by now: this is a guess.
-        if self.when_dropped == WhenDropped::Collect && caches.dentries.word(self.dentry) & flags::UNHASHED != 0 {
-            caches.try_evict(self.dentry);
+        let (world, dentry) = (self.vfs.world(), self.dentry());
+        let caches = world.caches();
+        caches.dentries.unpin(dentry);
+        // The slot may be another dentry's by now: this is a guess.
+        if self.when_dropped == WhenDropped::Collect && caches.dentries.word(dentry) & flags::UNHASHED != 0 {
+            caches.try_evict(dentry);
         }
+        world.unpin_mount(self.place.mount());
     }
 }
 

@@ -34,7 +34,7 @@ pub fn memory_ranges(vfs: &Vfs) -> Vec<(usize, usize)> {
     let caches = vfs.world().caches();
     let superblocks = caches.superblocks.as_ptr_range();
     let others = vec![caches.side.range(), (superblocks.start.addr(), superblocks.end.addr())];
-    [caches.dentries.ranges(), caches.inodes.ranges(), others].concat()
+    [caches.dentries.ranges(), caches.inodes.ranges(), vfs.world().mounts.ranges(), others].concat()
 }
 
 /// How the inode of a key is looked for from now on, before the lock of its bucket is taken to insert it. Lookups that are under way may go on
@@ -86,7 +86,7 @@ pub fn evict(vfs: &Vfs, n: usize) -> usize {
 /// Makes a node: asks for no permission.
 pub fn create(dir: &Handle, name: Name<'_>, new: &NewNode<'_>) -> Result<Handle, Errno> {
     match dir.world().trees.make(dir.dentry(), name.bytes(), || Ok(*new))? {
-        Made::New(node) => Ok(Handle::from_pinned(dir.vfs(), node)),
+        Made::New(node) => Ok(dir.beside(node)),
         Made::There(_) => Err(Errno::EEXIST),
     }
 }
@@ -99,14 +99,14 @@ pub fn link(node: &Handle, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
 
 /// Takes a name away: asks for no permission; a directory must be empty (`ENOTEMPTY`).
 pub fn unlink(dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
-    dir.world().trees.unlink(dir.dentry(), name.bytes(), |_| Ok(()))
+    dir.world().trees.unlink(dir.dentry(), name.bytes(), |_| Ok(())).map(drop)
 }
 
 /// Renames: asks for no permission.
 pub fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: RenameFlags) -> Result<(), Errno> {
     same(from.0, to.0)?;
     let (old, new) = ((from.0.dentry(), from.1.bytes()), (to.0.dentry(), to.1.bytes()));
-    from.0.world().trees.rename(old, new, how, |_, _| Ok(()), |_, _| Ok(()))
+    from.0.world().trees.rename(old, new, how, |_, _| Ok(()), |_, _| Ok(())).map(drop)
 }
 
 /// Sets attributes: asks for no permission.

@@ -36,6 +36,7 @@ mod context;
 mod file;
 mod handle;
 mod invalidate;
+mod mounts;
 mod vfs;
 
 #[cfg(all(test, loom))]
@@ -43,7 +44,9 @@ mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod scenarios;
 
-pub use abi::{AtFlags, LinkFlags, OpenFlags, OpenHow, Resolve, SetTime};
+pub use abi::{
+    AtFlags, LinkFlags, MountAttributes, MountFlags, MoveFlags, OpenFlags, OpenHow, Propagation, Recursion, Resolve, SetTime, UmountFlags,
+};
 pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
 pub use cache::icache::probe::{InodeMatch, InodeState, InodeView};
@@ -55,7 +58,7 @@ pub use handle::Handle;
 pub use inode_cache::cache::{InodeCache, InodeOwner};
 pub use inode_cache::family::{Iget, InodeLookup, NotInserted};
 pub use inode_cache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
-pub use mount::MountFlags;
+pub use mounts::{DetachedTree, MountInfo};
 pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity};
 pub use permission::{Access, Capabilities, Credentials};
 pub use stats::{HandOver, Pool, Stats};

@@ -17,12 +17,22 @@ pub enum HandOver {
     Attributes = 4,
     /// Something changed underneath: the walk starts over.
     Changed = 5,
+    /// Mounts came or went just now where the walk crosses to one; or what is mounted on the place
+    /// where the walk begins is not to be crossed to.
+    Mount = 6,
 }
 
 impl HandOver {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [HandOver; 6] =
-        [HandOver::Miss, HandOver::Revalidate, HandOver::Permission, HandOver::LinkBody, HandOver::Attributes, HandOver::Changed];
+    pub const ALL: [HandOver; 7] = [
+        HandOver::Miss,
+        HandOver::Revalidate,
+        HandOver::Permission,
+        HandOver::LinkBody,
+        HandOver::Attributes,
+        HandOver::Changed,
+        HandOver::Mount,
+    ];
 
     /// A short name for tables.
     pub const fn name(self) -> &'static str {
@@ -33,6 +43,7 @@ impl HandOver {
             HandOver::LinkBody => "link body",
             HandOver::Attributes => "attributes",
             HandOver::Changed => "changed",
+            HandOver::Mount => "mount",
         }
     }
 }
@@ -57,6 +68,8 @@ pub struct Pool {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
+    /// Mounts, in all namespaces, those included that are in use though they are unmounted.
+    pub mounts: u64,
     /// Hand-overs by reason, in the order of [`HandOver::ALL`].
     pub hand_overs: [u64; HandOver::ALL.len()],
     /// `lookup` calls to the file system.

@@ -73,8 +73,8 @@ impl Context {
     /// ```
     pub fn confined(&self, directory: &Handle) -> Result<Context, Errno> {
         let at = self.lookupat(directory.into(), ".", AtFlags::empty())?;
-        let mut context = Context { root: at.clone(), cwd: at, asker: self.asker.clone() };
-        (context.asker.root, context.asker.cwd) = (context.root.dentry(), context.cwd.dentry());
+        let mut context = Context { root: at.clone(), cwd: at, asker: self.asker.clone(), namespace: self.namespace.clone() };
+        (context.asker.root, context.asker.cwd) = (context.root.place(), context.cwd.place());
         context.asker.rules = context.asker.rules.confined();
         Ok(context)
     }

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use super::{At, Context};
 use crate::Errno;
 use crate::abi::AtFlags;
-use crate::cache::Pinned;
 use crate::handle::Handle;
+use crate::mount::PinnedPlace;
 use crate::ops;
 use crate::walk::steps::{self, Listener};
 
@@ -39,7 +39,7 @@ struct Told<'a> {
 }
 
 impl Listener for Told<'_> {
-    fn step(&self, depth: usize, what: steps::What<Pinned<'_>>) {
+    fn step(&self, depth: usize, what: steps::What<PinnedPlace<'_>>) {
         let what = what.map(|place| Handle::from_pinned(self.context.vfs(), place));
         self.steps.borrow_mut().push(Step { depth, what });
     }

@@ -29,7 +29,8 @@ impl<'a> Directory<'a> {
     /// `ENOENT` once it was removed. The path is of some instant during the call; a directory above may be renamed at any time. Cost:
     /// one allocation and one a component.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
-        self.caches.path_of(self.dentry)
+        let path = self.caches.path_below(self.dentry, DentryId::NONE)?;
+        Ok(if path.is_empty() { b"/".to_vec() } else { path })
     }
 }
 

@@ -113,6 +113,13 @@ pub trait FileSystem: Send + Sync {
         let _ = node;
     }
 
+    /// Puts all that was written on stable storage. Called when nothing of it is mounted any more,
+    /// before its nodes are forgotten and it is dropped. Default: there is nothing to do. Source:
+    /// `sync_fs` of Linux.
+    fn sync(&self) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// Bytes of memory that this file system holds, so that the `Vfs`'s own budget can be told from yours.
     fn memory(&self) -> u64 {
         0
@@ -215,6 +222,9 @@ macro_rules! by_pointer {
             }
             fn forget(&self, node: NodeKey) {
                 (**self).forget(node);
+            }
+            fn sync(&self) -> Result<(), Errno> {
+                (**self).sync()
             }
             fn memory(&self) -> u64 {
                 (**self).memory()

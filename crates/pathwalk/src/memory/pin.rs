@@ -80,6 +80,11 @@ pub(crate) fn unpin(life: &AtomicU64) -> Unpinned {
     Unpinned(before)
 }
 
+/// Returns how many counts are held, as of just now.
+pub(crate) fn counts(life: &AtomicU64) -> u64 {
+    life.load(Ordering::Relaxed) & COUNT
+}
+
 /// Returns whether it lives and a count is held: worth parking.
 pub(crate) fn is_held(life: &AtomicU64) -> bool {
     let now = life.load(Ordering::Relaxed);

@@ -85,6 +85,13 @@ pub(crate) fn write_alone(word: &AtomicU64) -> Writing<'_> {
     Writing { word, before }
 }
 
+/// Goes on with a write that its writer left.
+pub(crate) fn resume(word: &AtomicU64) -> Writing<'_> {
+    let left = word.load(Ordering::Relaxed);
+    debug_assert_ne!(left & ODD, 0, "no write was left");
+    Writing { word, before: left & !ODD }
+}
+
 fn pause(tries: &mut u32) {
     *tries += 1;
     if *tries < SPINS && !cfg!(any(loom, shuttle)) { spin_loop() } else { yield_now() }
@@ -94,6 +101,12 @@ impl Writing<'_> {
     /// The flags before.
     pub(crate) fn flags(&self) -> u64 {
         self.before & FLAGS
+    }
+
+    /// Leaves the record as one that is being written, with these flags, to be [resumed](resume).
+    pub(crate) fn leave(self, flags: u64) {
+        debug_assert_eq!(flags & !FLAGS, 0);
+        self.word.store(self.before & !FLAGS | flags | ODD, Ordering::Relaxed);
     }
 
     /// Ends the write with these flags.

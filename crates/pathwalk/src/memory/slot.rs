@@ -18,6 +18,14 @@ impl InodeId {
     pub(crate) const NONE: InodeId = InodeId(0);
 }
 
+/// A mount's slot; 0 is none.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct MountId(pub(crate) u32);
+
+impl MountId {
+    pub(crate) const NONE: MountId = MountId(0);
+}
+
 /// A superblock's number; each number is one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct SuperblockId(pub(crate) u16);

@@ -1,22 +1,26 @@
-//! How a file system is attached: the mount's own switches.
+//! How trees are attached: mounts, and the places that are seen through them.
 //!
-//! There is one mount, at the root. What it does not do yet: mount points below it, namespaces, id maps.
+//! - [`place`]: a mount and a dentry; [`pinned`]: pins on both;
+//! - [`records`]: what walks read of mounts, without a lock;
+//! - [`changing`]: how they are written;
+//! - [`tree`]: what is mounted where, in which namespace, and what follows what, under one lock;
+//! - [`ground`]: what the tree stands on, and its changes;
+//! - [`climb`]: the way up from a place, through the mounts above;
+//! - [`path`]: the names on that way;
+//! - [`world`]: all parts of a `Vfs`.
 
+mod changing;
+mod climb;
+mod ground;
+mod path;
+mod pinned;
+mod place;
+mod records;
+mod tree;
 mod world;
 
-use bitflags::bitflags;
-
+pub(crate) use pinned::{MountPin, MountWriter, PinnedPlace};
+pub(crate) use place::Place;
+pub(crate) use records::{Cover, MountRecords, Standing};
+pub(crate) use tree::{Attributes, Caller, NamespaceId, Setting, TreeInfo};
 pub(crate) use world::{HardlinkProtection, SymlinkProtection, World};
-
-bitflags! {
-    /// Switches of a mount, whatever its file system says. Source: `mount(8)`.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub struct MountFlags: u32 {
-        /// Writing is `EROFS`.
-        const READ_ONLY = 1;
-        /// Executing a regular file is `EACCES`.
-        const NOEXEC = 2;
-        /// Following a link is `ELOOP`; reading its body is not.
-        const NOSYMFOLLOW = 4;
-    }
-}

@@ -1,23 +1,26 @@
 //! The world of a `Vfs`: its trees, how they are attached, and the switches that hold for all of
 //! them.
 //!
-//! Composition, no behaviour.
+//! Composition, no behaviour; what is done with it is in the other files of this room, and above.
 
-use super::MountFlags;
+use super::place::Place;
+use super::records::MountRecords;
+use super::tree::{NamespaceId, Tree};
 use crate::cache::Caches;
-use crate::memory::slot::DentryId;
-use crate::permission::Access;
+use crate::sync::Mutex;
 use crate::superblock::Trees;
 
 /// All that a `Vfs` is, shared by its handles. Nothing of it is replaced after construction.
 pub(crate) struct World {
     pub(crate) trees: Trees,
-    /// The root's dentry, pinned for as long as this lives; its own parent.
-    pub(crate) root: DentryId,
-    /// The mount's switches. Linux: `mnt_flags`.
-    pub(crate) mount: MountFlags,
-    /// What everyone may do and still has to ask the mount for.
-    pub(crate) asks_mount: Access,
+    /// Mounts as walks read them.
+    pub(crate) mounts: MountRecords,
+    /// Mounts as they are changed. Linux: what `namespace_sem` protects.
+    pub(crate) tree: Mutex<Tree>,
+    /// Where contexts start: pinned for as long as this lives.
+    pub(crate) root: Place,
+    /// The namespace that they start in, which lives as long as this.
+    pub(crate) namespace: NamespaceId,
     /// Linux: `sysctl_protected_symlinks`.
     pub(crate) symlinks: SymlinkProtection,
     /// Linux: `sysctl_protected_hardlinks`.
@@ -41,6 +44,19 @@ pub(crate) enum HardlinkProtection {
 }
 
 impl World {
+    /// Returns a world without a root.
+    pub(crate) fn new(
+        trees: Trees,
+        mounts: MountRecords,
+        symlinks: SymlinkProtection,
+        hardlinks: HardlinkProtection,
+        budget: u64,
+    ) -> World {
+        let tree = Mutex::new(Tree::new(Tree::LIMIT));
+        let (root, namespace) = (Place::NONE, NamespaceId::NONE);
+        World { trees, mounts, tree, root, namespace, symlinks, hardlinks, budget }
+    }
+
     #[inline(always)]
     pub(crate) fn caches(&self) -> &Caches {
         &self.trees.caches
@@ -52,5 +68,14 @@ impl World {
 
     pub(crate) fn protects_hardlinks(&self) -> bool {
         self.hardlinks == HardlinkProtection::On
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // What is mounted still is put on stable storage, as where it is unmounted. An error is lost.
+        for superblock in self.trees.superblocks.all() {
+            _ = superblock.fs.sync();
+        }
     }
 }

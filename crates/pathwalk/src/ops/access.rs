@@ -7,13 +7,12 @@ use super::{Target, answer, follow, target};
 use crate::Errno;
 use crate::abi::AtFlags;
 use crate::attr::FileType;
-use crate::cache::Pinned;
 use crate::cache::dcache::dentry::everyone;
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
 use crate::config::{Config, Shipped, Unruled};
-use crate::mount::MountFlags;
-use crate::mount::World;
+use crate::abi::MountFlags;
+use crate::mount::{PinnedPlace};
 use crate::permission::{Access, Subject};
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
@@ -30,26 +29,25 @@ pub(crate) fn access(asker: &Asker, path: &[u8], want: Access) -> Result<(), Err
 /// The same in a variant of the walk.
 #[inline(always)]
 pub(crate) fn access_with<C: Config>(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
-    match fast_from_cwd::<C>(asker, path, want) {
-        Ok(()) => Ok(()),
-        Err(Stopped::Errno(errno)) => Err(errno),
-        Err(stopped) => slow_from_cwd(asker, path, want, stopped),
-    }
+    from_cwd::<C>(asker, path, want)
 }
 
 #[inline(never)]
-fn fast_from_cwd<'a, C: Config>(asker: &'a Asker, path: &'a [u8], want: Access) -> Result<(), Stopped<'a>> {
+fn from_cwd<C: Config>(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
     let env = Env::new(asker, Whose::Real);
-    let from = start::at_cwd(&env, path).map_err(Stopped::Errno)?;
-    fast::<C>(&env, path, env.cursor(from), Follow::Links, want)
+    let from = start::at_cwd(&env, path)?;
+    match fast::<C>(&env, path, env.begin(from), Follow::Links, want) {
+        Ok(()) => Ok(()),
+        Err(Stopped::Errno(errno)) => Err(errno),
+        Err(stopped) => slow_from_cwd(&env, path, want, stopped),
+    }
 }
 
 #[cold]
 #[inline(never)]
-fn slow_from_cwd<'a>(asker: &'a Asker, path: &'a [u8], want: Access, stopped: Stopped<'a>) -> Result<(), Errno> {
-    let env = Env::new(asker, Whose::Real);
-    let from = start::at_cwd(&env, path)?;
-    answer(&env, path, from, Follow::Links, Err(stopped), |found| check(&env, &found, want))
+fn slow_from_cwd<'a>(env: &Env<'a>, path: &'a [u8], want: Access, stopped: Stopped<'a>) -> Result<(), Errno> {
+    let from = start::at_cwd(env, path)?;
+    answer(env, path, from, Follow::Links, Err(stopped), |found| check(env, &found, want))
 }
 
 pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
@@ -59,8 +57,8 @@ pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, fla
     match target(&env, at, path, flags, AtFlags::all())? {
         Target::Start(start) => check(&env, &start, want),
         Target::Path(from) => {
-            let fast = fast::<Shipped>(&env, path, from, follow, want);
-            answer(&env, path, from.dentry(), follow, fast, |found| check(&env, &found, want))
+            let fast = fast::<Shipped>(&env, path, env.begin(from), follow, want);
+            answer(&env, path, from, follow, fast, |found| check(&env, &found, want))
         }
     }
 }
@@ -78,7 +76,7 @@ pub(super) fn fast<'a, C: Config>(
 
 #[inline(always)]
 pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
-    let granted = cur.has(everyone(want), everyone(want)) && !env.world.asks_mount.intersects(want);
+    let granted = cur.has(everyone(want), everyone(want)) && !env.world.mounts.some_ask(want);
     if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
 }
 
@@ -88,36 +86,38 @@ pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result
 fn closer<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     let Some(snapshot) = may::snapshot(env, cur) else { return hand_over(HandOver::Changed) };
-    if let Err(errno) = forbidden(env.world, &snapshot, want) {
+    let Some(of_mount) = env.mount_flags() else { return hand_over(HandOver::Changed) };
+    if let Err(errno) = forbidden(of_mount, &snapshot, want) {
         return Err(Stopped::Errno(errno));
     }
     match snapshot.decide(&env.who(), want) {
         _ if want.is_empty() => Ok(()),
-        Decision::Granted => writable_mount(env.world, &snapshot, want).map_err(Stopped::Errno),
+        Decision::Granted => writable_mount(of_mount, &snapshot, want).map_err(Stopped::Errno),
         Decision::Refused => Err(Stopped::Errno(Errno::EACCES)),
         Decision::AskFileSystem | Decision::AskForAcl | Decision::AskForAttributes => hand_over(HandOver::Permission),
     }
 }
 
 /// The same at the end of a locked walk.
-fn check(env: &Env<'_>, found: &Pinned<'_>, want: Access) -> Result<(), Errno> {
+fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Errno> {
     let id = env.caches().dentries.inode(found.id());
     let snapshot = Snapshot::of_pinned(env.caches(), id);
-    forbidden(env.world, &snapshot, want)?;
+    let of_mount = env.world.mounts.flags(found.mount.id());
+    forbidden(of_mount, &snapshot, want)?;
     if !want.is_empty() {
         let who: Subject<'_> = env.who();
         env.trees().may(id, &who, want)?;
     }
-    writable_mount(env.world, &snapshot, want)
+    writable_mount(of_mount, &snapshot, want)
 }
 
-fn forbidden(world: &World, node: &Snapshot, want: Access) -> Result<(), Errno> {
+fn forbidden(of_mount: MountFlags, node: &Snapshot, want: Access) -> Result<(), Errno> {
     // Bits that mean nothing can be had by `Access::from_bits_retain`; nobody is granted them, so they end here.
     if !Access::all().contains(want) {
         return Err(Errno::EINVAL);
     }
     let is_file = inode::kind_of(node.word) == FileType::Regular;
-    if is_file && want.contains(Access::EXECUTE) && world.mount.contains(MountFlags::NOEXEC) {
+    if is_file && want.contains(Access::EXECUTE) && of_mount.contains(MountFlags::NOEXEC) {
         return Err(Errno::EACCES);
     }
     if want.contains(Access::WRITE) && node.is_immutable() {
@@ -126,7 +126,7 @@ fn forbidden(world: &World, node: &Snapshot, want: Access) -> Result<(), Errno> 
     Ok(())
 }
 
-fn writable_mount(world: &World, node: &Snapshot, want: Access) -> Result<(), Errno> {
+fn writable_mount(of_mount: MountFlags, node: &Snapshot, want: Access) -> Result<(), Errno> {
     let needed = want.contains(Access::WRITE) && !inode::kind_of(node.word).is_special();
-    if needed && world.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
+    if needed && of_mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
 }

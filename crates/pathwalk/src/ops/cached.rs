@@ -6,10 +6,9 @@ use super::{access, follow, lookup, readlink, stat};
 use crate::Errno;
 use crate::abi::AtFlags;
 use crate::attr::{Statx, StatxMask};
-use crate::cache::Pinned;
-use crate::cache::icache::inode::flags;
 use crate::config::Shipped;
 use crate::memory::seqcount::ODD;
+use crate::mount::PinnedPlace;
 use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::Begin;
@@ -31,7 +30,7 @@ fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], how: AtFlags, allowed: AtFl
     if path.is_empty() && !how.contains(AtFlags::EMPTY_PATH) {
         return Err(Errno::ENOENT.into());
     }
-    let cur = env.cursor(start::at_once(env, at, path)?);
+    let cur = env.begin(start::at_once(env, at, path)?);
     if !path.is_empty() {
         Ok(Target::Path(cur))
     } else if cur.is(ODD) {
@@ -47,12 +46,10 @@ pub(crate) fn statx<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: AtFlags, 
     if !StatxMask::all().contains(mask) {
         return Err(Errno::EINVAL.into());
     }
-    let out_of_date = if StatxMask::KEPT.contains(mask) { flags::UNKNOWN } else { flags::STALE };
-    let attributes = match target(env, at, path, how, OF_STAT)? {
-        Target::Start(cur) => stat::at_end(env, cur, out_of_date)?,
-        Target::Path(from) => stat::fast(env, path, from, follow(how), out_of_date)?,
-    };
-    Ok(Statx::new(attributes, mask))
+    match target(env, at, path, how, OF_STAT)? {
+        Target::Start(cur) => stat::statx_at_end(env, cur, mask),
+        Target::Path(from) => stat::statx_fast(env, path, from, follow(how), mask),
+    }
 }
 
 pub(crate) fn access<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], want: Access, how: AtFlags) -> Result<(), Stopped<'a>> {
@@ -72,9 +69,9 @@ pub(crate) fn readlink<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], buffer: &mu
     }
 }
 
-pub(crate) fn lookup<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: AtFlags) -> Result<Pinned<'a>, Stopped<'a>> {
+pub(crate) fn lookup<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: AtFlags) -> Result<PinnedPlace<'a>, Stopped<'a>> {
     match target(env, at, path, how, OF_STAT)? {
-        Target::Start(cur) => Ok(Pinned::again(env.caches(), cur.dentry())),
+        Target::Start(cur) => Ok(PinnedPlace::again(env.world, env.place(cur.dentry()))),
         Target::Path(from) => lookup::fast(env, path, from, follow(how)),
     }
 }

@@ -10,11 +10,11 @@ use super::parent::{Last, Parent, parent};
 use crate::Errno;
 use crate::abi::{AtFlags, LinkFlags};
 use crate::attr::FileType;
-use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::limits::PATH_MAX;
 use crate::memory::slot::DentryId;
+use crate::mount::PinnedPlace;
 use crate::permission::{Access, Capabilities, GROUP_EXECUTE, SGID, SUID};
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::{Env, Whose};
@@ -27,7 +27,10 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
     let inode = env.caches().dentries.inode(node.id());
     env.trees().link(node.id(), dir.id(), name, || {
         let of_node = env.trees().known_snapshot(inode)?;
-        may_take_name(&env, ending, FileType::Regular)?;
+        may_take_name(&env, dir.mount(), ending, FileType::Regular)?;
+        if node.mount.id() != dir.mount() {
+            return Err(Errno::EXDEV);
+        }
         protected(&env, node.id(), &of_node)?;
         may_create(&env, dir.id())?;
         if of_node.is_append_only() || of_node.is_immutable() || of_node.kind() == FileType::Directory {
@@ -47,7 +50,7 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
 }
 
 /// What is to get another name.
-fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Result<Pinned<'a>, Errno> {
+fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Result<PinnedPlace<'a>, Errno> {
     if !LinkFlags::all().contains(how) {
         return Err(Errno::EINVAL);
     }

@@ -6,7 +6,7 @@ use crate::abi::AtFlags;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::config::Shipped;
-use crate::memory::slot::DentryId;
+use crate::mount::{MountPin, PinnedPlace, Place};
 use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
@@ -14,40 +14,42 @@ use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Cursor, Env, Follow, Whose};
 
-pub(crate) fn lookupat<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<Pinned<'a>, Errno> {
+pub(crate) fn lookupat<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<PinnedPlace<'a>, Errno> {
     pinned_at(&Env::of(asker, Whose::Effective, at), at, path, flags)
 }
 
 /// What a path leads to, pinned; with the flags of an operation that takes no others.
-pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<Pinned<'a>, Errno> {
+pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<PinnedPlace<'a>, Errno> {
     match target(env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
         Target::Start(start) => Ok(start),
-        Target::Path(from) => pinned(env, path, from.dentry(), follow(flags)),
+        Target::Path(from) => pinned(env, path, from, follow(flags)),
     }
 }
 
 /// What a path leads to from a starting point, pinned.
-pub(crate) fn pinned<'a>(env: &Env<'a>, path: &'a [u8], from: DentryId, follow: Follow) -> Result<Pinned<'a>, Errno> {
-    let fast = fast(env, path, env.cursor(from), follow);
+pub(crate) fn pinned<'a>(env: &Env<'a>, path: &'a [u8], from: Place, follow: Follow) -> Result<PinnedPlace<'a>, Errno> {
+    let fast = fast(env, path, env.begin(from), follow);
     answer(env, path, from, follow, fast, Ok)
 }
 
-pub(crate) fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<Pinned<'a>, Stopped<'a>> {
+pub(crate) fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<PinnedPlace<'a>, Stopped<'a>> {
     to_end::<Shipped, _>(env, path, from, follow, Ok).and_then(|cur| at_end(env, cur))
 }
 
 /// Pins what a walk arrived at.
-pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>) -> Result<Pinned<'a>, Stopped<'a>> {
+pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>) -> Result<PinnedPlace<'a>, Stopped<'a>> {
+    let changed = || Stopped::HandOver(Resume::FromStart(HandOver::Changed));
     let id = cur.dentry();
+    let mount = MountPin::sampled(env.world, env.standing()).ok_or_else(changed)?;
     if env.caches().dentries.pin_sampled(id, cur.word) {
-        Ok(Pinned::new(env.caches(), id))
+        Ok(PinnedPlace { node: Pinned::new(env.caches(), id), mount })
     } else {
-        Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)))
+        Err(changed())
     }
 }
 
 /// Returns a directory that the asker may search.
-pub(crate) fn searchable_directory<'a>(asker: &'a Asker, path: &'a [u8]) -> Result<Pinned<'a>, Errno> {
+pub(crate) fn searchable_directory<'a>(asker: &'a Asker, path: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
     let env = Env::of(asker, Whose::Effective, Begin::Cwd);
     let dir = pinned_at(&env, Begin::Cwd, path, AtFlags::empty())?;
     if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {

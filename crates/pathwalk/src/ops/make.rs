@@ -7,6 +7,7 @@ use super::may_change::{may_create, new_node, writable};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
 use crate::attr::{Device, FileType};
+use crate::memory::slot::MountId;
 use crate::node::NewKind;
 use crate::permission::Capabilities;
 use crate::superblock::change::Made;
@@ -19,7 +20,7 @@ pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mod
     let Parent { dir, last, ending } = parent(&env, at, path)?;
     let Last::Name(name) = last else { return Err(Errno::EEXIST) };
     let made = env.trees().make(dir.id(), name, || {
-        may_take_name(&env, ending, kind.file_type())?;
+        may_take_name(&env, dir.mount(), ending, kind.file_type())?;
         let of_dir = may_create(&env, dir.id())?;
         // The character device 0:0 is a whiteout, which gives no rights.
         let is_device = match kind {
@@ -39,11 +40,11 @@ pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mod
 }
 
 /// What forbids a name that nobody has, whoever asks.
-pub(crate) fn may_take_name(env: &Env<'_>, ending: Ending, kind: FileType) -> Result<(), Errno> {
+pub(crate) fn may_take_name(env: &Env<'_>, mount: MountId, ending: Ending, kind: FileType) -> Result<(), Errno> {
     if ending == Ending::Slash && kind != FileType::Directory {
         return Err(Errno::ENOENT);
     }
-    writable(env.world)
+    writable(env, mount)
 }
 
 pub(crate) fn symlink(asker: &Asker, body: &[u8], at: Begin, path: &[u8]) -> Result<(), Errno> {

@@ -7,9 +7,8 @@ use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
-use crate::memory::slot::DentryId;
-use crate::mount::MountFlags;
-use crate::mount::World;
+use crate::memory::slot::{DentryId, MountId};
+use crate::abi::MountFlags;
 use crate::node::{NewKind, NewNode};
 use crate::permission::{Access, Capabilities, GROUP_EXECUTE, NO_ID, SGID, Subject, in_group_or_capable};
 use crate::walk::Env;
@@ -24,9 +23,9 @@ pub(crate) enum Victim {
     Other,
 }
 
-/// `EROFS` on a read-only mount.
-pub(crate) fn writable(world: &World) -> Result<(), Errno> {
-    if world.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
+/// `EROFS` on a read-only mount, on which the caller has a pin.
+pub(crate) fn writable(env: &Env<'_>, mount: MountId) -> Result<(), Errno> {
+    if env.world.mounts.flags(mount).contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
 }
 
 /// Whether the asker may write to a node, its mount aside: `EPERM` if it is immutable, else by its mode.

@@ -6,6 +6,7 @@ pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod make;
 mod may_change;
+pub(crate) mod mounts;
 pub(crate) mod open;
 mod parent;
 pub(crate) mod readlink;
@@ -17,20 +18,19 @@ pub(crate) mod steps;
 
 use crate::Errno;
 use crate::abi::AtFlags;
-use crate::cache::Pinned;
-use crate::memory::slot::DentryId;
+use crate::mount::{PinnedPlace, Place};
 use crate::walk::asker::Begin;
 use crate::walk::hand_over;
 use crate::walk::locked::Walker;
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Cursor, Env, Follow, start};
+use crate::walk::{Env, Follow, start};
 
 /// What an operation is asked about.
 pub(crate) enum Target<'a> {
     /// What the path leads to from here.
-    Path(Cursor<'a>),
+    Path(Place),
     /// This itself: the path is empty.
-    Start(Pinned<'a>),
+    Start(PinnedPlace<'a>),
 }
 
 /// Checks what there is to check before a walk.
@@ -42,7 +42,7 @@ fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], flags: AtFlags, allowed: At
         return Err(Errno::ENOENT);
     }
     let start = start::at(env, at, path)?;
-    Ok(if path.is_empty() { Target::Start(Pinned::again(env.caches(), start)) } else { Target::Path(env.cursor(start)) })
+    Ok(if path.is_empty() { Target::Start(PinnedPlace::again(env.world, start)) } else { Target::Path(start) })
 }
 
 fn follow(flags: AtFlags) -> Follow {
@@ -54,10 +54,10 @@ fn follow(flags: AtFlags) -> Follow {
 fn answer<'a, T>(
     env: &Env<'a>,
     path: &'a [u8],
-    start: DentryId,
+    start: Place,
     follow: Follow,
     fast: Result<T, Stopped<'a>>,
-    finish: impl Fn(Pinned<'a>) -> Result<T, Errno>,
+    finish: impl Fn(PinnedPlace<'a>) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     match fast {
         Ok(answer) => Ok(answer),
@@ -71,10 +71,10 @@ fn answer<'a, T>(
 fn slow<'a, T>(
     env: &Env<'a>,
     path: &'a [u8],
-    start: DentryId,
+    start: Place,
     follow: Follow,
     resume: &Resume<'a>,
-    finish: impl Fn(Pinned<'a>) -> Result<T, Errno>,
+    finish: impl Fn(PinnedPlace<'a>) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     if path.contains(&0) {
         return Err(Errno::EINVAL);

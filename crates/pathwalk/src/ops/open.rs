@@ -20,8 +20,9 @@ use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::key_of;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::fs_api::{OpenFile, OpenFor};
-use crate::memory::slot::{DentryId, InodeId};
-use crate::mount::MountFlags;
+use crate::memory::slot::{InodeId, MountId};
+use crate::abi::MountFlags;
+use crate::mount::{MountPin, MountWriter, PinnedPlace, Place};
 use crate::node::NewKind;
 use crate::permission::Access;
 use crate::superblock::change::Made;
@@ -29,13 +30,15 @@ use crate::superblock::write::Times;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::locked::{LastOf, Walker};
 use crate::walk::verdict::{Ending, Stopped};
-use crate::walk::{Env, Follow, Whose, start};
+use crate::walk::{Env, Follow, Whose, cross, start};
 
 /// A node that was opened.
 pub(crate) struct Opened<'a> {
     /// None: it is a place only, as by `O_PATH`. Dropped before the pin.
     pub(crate) file: Option<Box<dyn OpenFile>>,
-    pub(crate) node: Pinned<'a>,
+    pub(crate) node: PinnedPlace<'a>,
+    /// Counts as a writer of its mount for as long as it is open.
+    pub(crate) writer: Option<MountWriter<'a>>,
 }
 
 /// Whether the node came with this open: then its mode says nothing about what may be done through it.
@@ -109,19 +112,19 @@ pub(crate) fn cached<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow
 }
 
 /// What the lock-free walk finds.
-fn lookup_fast<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: OpenFlags) -> Result<Pinned<'a>, Stopped<'a>> {
+fn lookup_fast<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: OpenFlags) -> Result<PinnedPlace<'a>, Stopped<'a>> {
     let from = start::at_once(env, at, path)?;
     let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
-    lookup::fast(env, path, env.cursor(from), follow)
+    lookup::fast(env, path, env.begin(from), follow)
 }
 
 /// Makes a file without a name in the directory that the path leads to.
-fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Pinned<'a>, Errno> {
+fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<PinnedPlace<'a>, Errno> {
     let dir = lookup::pinned_at(env, at, path, nofollow(how.flags))?;
     if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
         return Err(Errno::ENOTDIR);
     }
-    writable(env.world)?;
+    writable(env, dir.mount.id())?;
     let of_dir = may_create(env, dir.id())?;
     let new = new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode);
     let node = env.trees().make_unnamed(dir.id(), &new)?;
@@ -129,11 +132,11 @@ fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Resul
         // It shall never get a name.
         env.trees().mark_removed(node.id());
     }
-    Ok(node)
+    Ok(dir.with(node))
 }
 
 /// What has the last name, or is made under it.
-fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(PinnedPlace<'a>, Came), Errno> {
     if !how.flags.contains(OpenFlags::EXCLUSIVE)
         && path.last() != Some(&b'/')
         && let Ok(node) = lookup_fast(env, at, path, how.flags)
@@ -143,28 +146,28 @@ fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result
     }
     let Parent { dir, last, ending } = parent(env, at, path)?;
     let Last::Name(name) = last else { return Err(taken_by_directory(how)) };
-    match create_in(env, dir.id(), name, ending, how)? {
+    match create_in(env, dir.place(), name, ending, how)? {
         (link, Came::Found) if follows(env, &link, how.flags) => create_through_links(env, at, path, how),
         found => Ok(found),
     }
 }
 
 /// The same where a link has the last name, perhaps one that leads to nothing: what it leads to is made.
-fn create_through_links<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+fn create_through_links<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(PinnedPlace<'a>, Came), Errno> {
     let mut walker = Walker::start(env, path, start::at(env, at, path)?, Follow::Links);
     loop {
         let LastOf::Name(name, ending) = walker.up_to_last()? else { return Err(taken_by_directory(how)) };
         if matches!(&*name, b"." | b"..") {
             return Err(taken_by_directory(how));
         }
-        match create_in(env, walker.dir(), &name, ending, how)? {
+        match create_in(env, walker.dir().place(), &name, ending, how)? {
             (link, Came::Found) if follows(env, &link, how.flags) => walker.through(link)?,
             found => return Ok(found),
         }
     }
 }
 
-fn follows(env: &Env<'_>, node: &Pinned<'_>, flags: OpenFlags) -> bool {
+fn follows(env: &Env<'_>, node: &PinnedPlace<'_>, flags: OpenFlags) -> bool {
     let stays = flags.intersects(OpenFlags::EXCLUSIVE | OpenFlags::NOFOLLOW);
     env.caches().dentries.word(node.id()) & flags::LINK != 0 && !stays
 }
@@ -174,25 +177,35 @@ fn taken_by_directory(how: &OpenHow) -> Errno {
     if how.flags.contains(OpenFlags::EXCLUSIVE) { Errno::EEXIST } else { Errno::EISDIR }
 }
 
-fn create_in<'a>(env: &Env<'a>, dir: DentryId, name: &[u8], ending: Ending, how: &OpenHow) -> Result<(Pinned<'a>, Came), Errno> {
+fn create_in<'a>(
+    env: &Env<'a>,
+    dir: Place,
+    name: &[u8],
+    ending: Ending,
+    how: &OpenHow,
+) -> Result<(PinnedPlace<'a>, Came), Errno> {
     if ending == Ending::Slash {
         return Err(Errno::EISDIR);
     }
-    let made = env.trees().make(dir, name, || {
-        may_take_name(env, ending, FileType::Regular)?;
-        let of_dir = may_create(env, dir)?;
+    let made = env.trees().make(dir.dentry(), name, || {
+        may_take_name(env, dir.mount(), ending, FileType::Regular)?;
+        let of_dir = may_create(env, dir.dentry())?;
         Ok(new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode))
     })?;
-    match made {
-        Made::New(node) => Ok((node, Came::Made)),
-        Made::There(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => Err(Errno::EEXIST),
-        Made::There(link) if follows(env, &link, how.flags) => Ok((link, Came::Found)),
-        Made::There(node) => found(env, node).map(|node| (node, Came::Found)),
+    let place = |node| PinnedPlace { node, mount: MountPin::again(env.world, dir.mount()) };
+    let mut there = match made {
+        Made::New(node) => return Ok((place(node), Came::Made)),
+        Made::There(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => return Err(Errno::EEXIST),
+        Made::There(node) => place(node),
+    };
+    while let Some(root) = cross::next_down(env, &there)? {
+        there = root;
     }
+    if follows(env, &there, how.flags) { Ok((there, Came::Found)) } else { found(env, there).map(|node| (node, Came::Found)) }
 }
 
 /// A node that was to be made unless it was there: no directory is, and nothing that somebody may have put there to be written to.
-fn found<'a>(env: &Env<'a>, node: Pinned<'a>) -> Result<Pinned<'a>, Errno> {
+fn found<'a>(env: &Env<'a>, node: PinnedPlace<'a>) -> Result<PinnedPlace<'a>, Errno> {
     let of = env.trees().known_snapshot(env.caches().dentries.inode(node.id()))?;
     match of.kind() {
         FileType::Directory => Err(Errno::EISDIR),
@@ -208,19 +221,21 @@ fn found<'a>(env: &Env<'a>, node: Pinned<'a>) -> Result<Pinned<'a>, Errno> {
 }
 
 /// Opens a node, if it may be opened so.
-fn opened<'a>(env: &Env<'a>, node: Pinned<'a>, flags: OpenFlags, came: Came, asks: Asks) -> Result<Opened<'a>, Errno> {
+fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came, asks: Asks) -> Result<Opened<'a>, Errno> {
     let is_directory = env.caches().dentries.word(node.id()) & flags::DIRECTORY != 0;
     if flags.contains(OpenFlags::DIRECTORY) && !flags.contains(OpenFlags::TMPFILE) && !is_directory {
         return Err(Errno::ENOTDIR);
     }
     let inode = env.caches().dentries.inode(node.id());
     if flags.contains(OpenFlags::PATH) {
-        return Ok(Opened { file: None, node });
+        return Ok(Opened { file: None, node, writer: None });
     }
     let kind = match came {
         Came::Made => FileType::Regular,
-        Came::Found => may_open(env, inode, flags, asks)?,
+        Came::Found => may_open(env, node.mount.id(), inode, flags, asks)?,
     };
+    let writes = flags.contains(OpenFlags::WRITE) && kind == FileType::Regular;
+    let writer = writes.then(|| MountWriter::of(&node.mount).ok_or(Errno::EROFS)).transpose()?;
     let mut what_for = OpenFor::empty();
     what_for.set(OpenFor::READ, flags.contains(OpenFlags::READ));
     what_for.set(OpenFor::WRITE, flags.contains(OpenFlags::WRITE));
@@ -233,7 +248,7 @@ fn opened<'a>(env: &Env<'a>, node: Pinned<'a>, flags: OpenFlags, came: Came, ask
     if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
         env.trees().resize(node.id(), &env.who(), 0, Times::Always)?;
     }
-    Ok(Opened { file: Some(file), node })
+    Ok(Opened { file: Some(file), node, writer })
 }
 
 fn wanted(flags: OpenFlags) -> Access {
@@ -244,16 +259,16 @@ fn wanted(flags: OpenFlags) -> Access {
 }
 
 /// Whether what is there may be opened so, and what it is.
-fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags, asks: Asks) -> Result<FileType, Errno> {
+fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, asks: Asks) -> Result<FileType, Errno> {
     let want = wanted(flags);
-    let read_only = env.world.mount.contains(MountFlags::READ_ONLY);
+    let of_mount = env.world.mounts.flags(mount);
     let of = match asks {
         Asks::FileSystem => env.trees().known_snapshot(inode)?,
         Asks::Nobody => Snapshot::of_pinned(env.caches(), inode).if_known()?,
     };
     let kind = of.kind();
     match kind {
-        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env.world)?,
+        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env, mount)?,
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Directory if want.contains(Access::WRITE) => return Err(Errno::EISDIR),
         _ => {}
@@ -270,7 +285,7 @@ fn may_open(env: &Env<'_>, inode: InodeId, flags: OpenFlags, asks: Asks) -> Resu
         return Err(Errno::EPERM);
     }
     match kind {
-        FileType::Regular if read_only && want.contains(Access::WRITE) => Err(Errno::EROFS),
+        FileType::Regular if of_mount.contains(MountFlags::READ_ONLY) && want.contains(Access::WRITE) => Err(Errno::EROFS),
         FileType::Regular | FileType::Directory => Ok(kind),
         _ => Err(Errno::ENXIO),
     }

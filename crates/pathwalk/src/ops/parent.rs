@@ -5,9 +5,9 @@
 
 use super::lookup;
 use crate::Errno;
-use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
-use crate::memory::slot::DentryId;
+use crate::memory::slot::{DentryId, MountId};
+use crate::mount::{PinnedPlace, Place};
 use crate::permission::Access;
 use crate::text::swar::last_slash;
 use crate::walk::asker::Begin;
@@ -30,16 +30,24 @@ pub(crate) enum Last<'a> {
 /// A directory that stays for as long as the operation.
 pub(crate) enum Dir<'a> {
     /// The starting point, which the context or a handle has a pin on.
-    Lent(DentryId),
+    Lent(Place),
     /// What the walk arrived at.
-    Pinned(Pinned<'a>),
+    Pinned(PinnedPlace<'a>),
 }
 
-impl Dir<'_> {
+impl<'a> Dir<'a> {
     pub(crate) fn id(&self) -> DentryId {
+        self.place().dentry()
+    }
+
+    pub(crate) fn mount(&self) -> MountId {
+        self.place().mount()
+    }
+
+    pub(crate) fn place(&self) -> Place {
         match self {
-            Dir::Lent(id) => *id,
-            Dir::Pinned(pinned) => pinned.id(),
+            Dir::Lent(place) => *place,
+            Dir::Pinned(pinned) => pinned.place(),
         }
     }
 }

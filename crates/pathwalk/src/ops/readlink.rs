@@ -28,16 +28,16 @@ pub(crate) fn readlinkat_with<C: Config>(asker: &Asker, at: Begin, path: &[u8], 
     }
     let env = Env::of(asker, Whose::Effective, at);
     let from = match target(&env, at, path, AtFlags::EMPTY_PATH, AtFlags::EMPTY_PATH)? {
-        Target::Start(start) => return body(&env, &start, buffer, Errno::ENOENT),
+        Target::Start(start) => return body(&env, &start.node, buffer, Errno::ENOENT),
         Target::Path(from) => from,
     };
-    let fast = fast::<C>(&env, path, from, buffer);
+    let fast = fast::<C>(&env, path, env.begin(from), buffer);
     // The closure of a locked walk may run twice and cannot hold the buffer meanwhile.
     let link = match fast {
         Ok(length) => return Ok(length),
-        Err(stopped) => answer(&env, path, from.dentry(), Follow::Not, Err(stopped), Ok)?,
+        Err(stopped) => answer(&env, path, from, Follow::Not, Err(stopped), Ok)?,
     };
-    body(&env, &link, buffer, Errno::EINVAL)
+    body(&env, &link.node, buffer, Errno::EINVAL)
 }
 
 #[inline(always)]

@@ -1,8 +1,9 @@
-//! `unlink(2)`, `rmdir(2)`: names are taken away.
+//! `unlink(2)`, `rmdir(2)`: names are taken away, and what is mounted on them in other namespaces.
 
 use super::may_change::{Victim, may_delete, writable};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
+use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::verdict::Ending;
@@ -12,14 +13,17 @@ pub(crate) fn unlink(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno>
     let env = Env::of(asker, Whose::Effective, at);
     let Parent { dir, last, ending } = parent(&env, at, path)?;
     let Last::Name(name) = last else { return Err(Errno::EISDIR) };
-    writable(env.world)?;
-    env.trees().unlink(dir.id(), name, |victim| {
+    writable(&env, dir.mount())?;
+    let removed = env.trees().unlink(dir.id(), name, |victim| {
         if ending == Ending::Slash {
             let is_directory = env.caches().dentries.word(victim.id()) & flags::DIRECTORY != 0;
             return Err(if is_directory { Errno::EISDIR } else { Errno::ENOTDIR });
         }
-        may_delete(&env, dir.id(), victim, Victim::Other)
-    })
+        may_delete(&env, dir.id(), victim, Victim::Other)?;
+        not_covered(&env, victim)
+    })?;
+    uncover(&env, removed);
+    Ok(())
 }
 
 pub(crate) fn rmdir(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno> {
@@ -31,6 +35,27 @@ pub(crate) fn rmdir(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno> 
         Last::DotDot => return Err(Errno::ENOTEMPTY),
         Last::Root => return Err(Errno::EBUSY),
     };
-    writable(env.world)?;
-    env.trees().unlink(dir.id(), name, |victim| may_delete(&env, dir.id(), victim, Victim::Directory))
+    writable(&env, dir.mount())?;
+    let removed = env.trees().unlink(dir.id(), name, |victim| {
+        may_delete(&env, dir.id(), victim, Victim::Directory)?;
+        not_covered(&env, victim)
+    })?;
+    uncover(&env, removed);
+    Ok(())
+}
+
+/// `EBUSY` for what something is mounted on in the asker's namespace. Linux: `is_local_mountpoint`.
+pub(super) fn not_covered(env: &Env<'_>, entry: &Pinned<'_>) -> Result<(), Errno> {
+    let is_covered = env.caches().dentries.word(entry.id()) & flags::MOUNTED != 0
+        && env.world.is_mounted_in(entry.id(), env.asker.namespace);
+    if is_covered { Err(Errno::EBUSY) } else { Ok(()) }
+}
+
+/// Unmounts, in all namespaces, what is mounted on something that was removed. Linux:
+/// `detach_mounts`.
+pub(super) fn uncover(env: &Env<'_>, removed: Option<Pinned<'_>>) {
+    if let Some(point) = removed {
+        env.world.change(|change| change.detach_at(point.id()));
+        env.caches().discard(point.into_id());
+    }
 }

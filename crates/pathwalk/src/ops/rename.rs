@@ -2,6 +2,7 @@
 
 use super::may_change::{Victim, may_create, may_delete, may_write, writable};
 use super::parent::{Last, parent};
+use super::remove::{not_covered, uncover};
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
@@ -24,11 +25,14 @@ pub(crate) fn rename(
     let env = Env::of(asker, Whose::Effective, from);
     let from = parent(&env, from, old)?;
     let to = parent(&Env::of(asker, Whose::Effective, to), to, new)?;
+    if from.dir.mount() != to.dir.mount() {
+        return Err(Errno::EXDEV);
+    }
     let Last::Name(old) = from.last else { return Err(Errno::EBUSY) };
     let Last::Name(new) = to.last else {
         return Err(if how.contains(RenameFlags::NOREPLACE) { Errno::EEXIST } else { Errno::EBUSY });
     };
-    writable(env.world)?;
+    writable(&env, from.dir.mount())?;
 
     let is_directory = |entry: &Pinned<'_>| env.caches().dentries.word(entry.id()) & flags::DIRECTORY != 0;
     let trailing = |source: &Pinned<'_>, target: &Pinned<'_>| {
@@ -53,7 +57,10 @@ pub(crate) fn rename(
                 may_write(&env, entry.id(), Access::WRITE)?;
             }
         }
-        Ok(())
+        not_covered(&env, source)?;
+        not_covered(&env, target)
     };
-    env.trees().rename((from.dir.id(), old), (to.dir.id(), new), how, trailing, check)
+    let replaced = env.trees().rename((from.dir.id(), old), (to.dir.id(), new), how, trailing, check)?;
+    uncover(&env, replaced);
+    Ok(())
 }

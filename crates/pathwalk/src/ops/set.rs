@@ -10,7 +10,7 @@ use crate::Errno;
 use crate::abi::{AtFlags, SetTime};
 use crate::attr::{FileType, Timestamp};
 use crate::cache::icache::snapshot::Snapshot;
-use crate::memory::slot::DentryId;
+use crate::mount::PinnedPlace;
 use crate::node::SetAttributes;
 use crate::permission::{Access, Capabilities, NO_ID, SGID, Subject, in_group_or_capable, without_privileges};
 use crate::superblock::write::Times;
@@ -20,7 +20,7 @@ use crate::walk::{Env, Whose};
 pub(crate) fn chmod(asker: &Asker, at: Begin, path: &[u8], mode: u16, how: AtFlags) -> Result<(), Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = lookup::pinned_at(&env, at, path, how)?;
-    change(&env, node.id(), |of, who| {
+    change(&env, &node, |of, who| {
         unchangeable(of)?;
         if of.kind() == FileType::Symlink {
             return Err(Errno::EOPNOTSUPP);
@@ -41,7 +41,7 @@ pub(crate) fn chown(
 ) -> Result<(), Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = lookup::pinned_at(&env, at, path, how)?;
-    change(&env, node.id(), |of, who| {
+    change(&env, &node, |of, who| {
         if [uid, gid].contains(&Some(NO_ID)) {
             return Err(Errno::EINVAL);
         }
@@ -77,7 +77,7 @@ pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Resu
     }
     // Linux asks for the right to write first, and of the mount after it.
     let of = may_write(&env, node.id(), Access::WRITE)?;
-    writable(env.world)?;
+    writable(&env, node.mount.id())?;
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
@@ -102,7 +102,7 @@ pub(crate) fn set_times(
         return Err(Errno::EINVAL);
     }
     let touch = (atime, mtime) == (SetTime::Now, SetTime::Now);
-    change(&env, node.id(), |of, who| {
+    change(&env, &node, |of, who| {
         if touch {
             if of.is_immutable() {
                 return Err(Errno::EPERM);
@@ -122,12 +122,12 @@ pub(crate) fn set_times(
 /// Sets what `what` says of a node, unless its mount is read-only.
 fn change(
     env: &Env<'_>,
-    node: DentryId,
+    node: &PinnedPlace<'_>,
     what: impl FnOnce(&Snapshot, &Subject<'_>) -> Result<SetAttributes, Errno>,
 ) -> Result<(), Errno> {
-    writable(env.world)?;
-    let id = env.caches().dentries.inode(node);
-    let _changing = env.trees().changing(node);
+    writable(env, node.mount.id())?;
+    let id = env.caches().dentries.inode(node.id());
+    let _changing = env.trees().changing(node.id());
     let set = what(&env.trees().known_snapshot(id)?, &env.who())?;
     env.trees().set_attributes(id, &set).map(drop)
 }

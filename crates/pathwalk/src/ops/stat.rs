@@ -11,6 +11,7 @@ use crate::cache::icache::inode::{WORD, attributes_of, flags};
 use crate::cache::icache::snapshot::words;
 use crate::config::Shipped;
 use crate::fs_api::StatFs;
+use crate::mount::PinnedPlace;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::last::to_end;
@@ -18,46 +19,64 @@ use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Cursor, Env, Follow, Whose};
 
 pub(crate) fn fstatat(asker: &Asker, at: Begin, path: &[u8], how: AtFlags) -> Result<Attributes, Errno> {
+    let slow = |env: &Env<'_>, found: &PinnedPlace<'_>| env.trees().stat(env.caches().dentries.inode(found.id()));
+    stat_with(asker, at, path, how, |env, cur| at_end(env, cur, flags::STALE), slow)
+}
+
+pub(crate) fn statx(asker: &Asker, at: Begin, path: &[u8], how: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
+    if !StatxMask::all().contains(mask) {
+        return Err(Errno::EINVAL);
+    }
+    let kept = StatxMask::KEPT.contains(mask);
+    let slow = |env: &Env<'_>, found: &PinnedPlace<'_>| {
+        let inode = env.caches().dentries.inode(found.id());
+        let attributes = if kept { env.trees().kept_attributes(inode) } else { env.trees().stat(inode) };
+        Ok(Statx::new(attributes?, mask, env.world.seen(found.place())))
+    };
+    stat_with(asker, at, path, how, |env, cur| statx_at_end(env, cur, mask), slow)
+}
+
+/// What a path leads to: by `fast` at the end of a fast walk, else by `slow`.
+#[inline(always)]
+fn stat_with<'a, T>(
+    asker: &'a Asker,
+    at: Begin,
+    path: &'a [u8],
+    how: AtFlags,
+    fast: impl Fn(&Env<'a>, Cursor<'a>) -> Result<T, Stopped<'a>>,
+    slow: impl Fn(&Env<'a>, &PinnedPlace<'a>) -> Result<T, Errno>,
+) -> Result<T, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let follow = follow(how);
     match target(&env, at, path, how, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
-        Target::Start(start) => env.trees().stat(env.caches().dentries.inode(start.id())),
+        Target::Start(start) => slow(&env, &start),
         Target::Path(from) => {
-            let fast = fast(&env, path, from, follow, flags::STALE);
+            let found = to_end::<Shipped, _>(&env, path, env.begin(from), follow, Ok).and_then(|cur| fast(&env, cur));
             let is_first = Cell::new(true);
-            answer(&env, path, from.dentry(), follow, fast, |found| {
-                let attributes = env.trees().stat(env.caches().dentries.inode(found.id()))?;
+            answer(&env, path, from, follow, found, |found| {
+                let answer = slow(&env, &found)?;
                 // Its name was taken away before they were read, so that the path never led to what they say: looked up once more.
                 let is_there = env.caches().dentries.word(found.id()) & dentry::flags::UNHASHED == 0;
-                if is_there || !is_first.replace(false) { Ok(attributes) } else { Err(Errno::ESTALE) }
+                if is_there || !is_first.replace(false) { Ok(answer) } else { Err(Errno::ESTALE) }
             })
         }
     }
 }
 
-pub(crate) fn statx(asker: &Asker, at: Begin, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-    if !StatxMask::all().contains(mask) {
-        return Err(Errno::EINVAL);
-    }
-    let attributes = if StatxMask::KEPT.contains(mask) {
-        let env = Env::of(asker, Whose::Effective, at);
-        let node = super::lookup::pinned_at(&env, at, path, flags)?;
-        env.trees().kept_attributes(env.caches().dentries.inode(node.id()))?
-    } else {
-        fstatat(asker, at, path, flags)?
-    };
-    Ok(Statx::new(attributes, mask))
+/// The same of a walk that no other goes on for.
+pub(super) fn statx_fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
+    to_end::<Shipped, _>(env, path, from, follow, Ok).and_then(|cur| statx_at_end(env, cur, mask))
 }
 
-#[inline(always)]
-pub(super) fn fast<'a>(
-    env: &Env<'a>,
-    path: &'a [u8],
-    from: Cursor<'a>,
-    follow: Follow,
-    out_of_date: u64,
-) -> Result<Attributes, Stopped<'a>> {
-    to_end::<Shipped, _>(env, path, from, follow, Ok).and_then(|cur| at_end(env, cur, out_of_date))
+/// The attributes of what a walk arrived at, and how it was seen.
+pub(super) fn statx_at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
+    let out_of_date = if StatxMask::KEPT.contains(mask) { flags::UNKNOWN } else { flags::STALE };
+    let attributes = at_end(env, cur, out_of_date)?;
+    let seen = env.world.seen(env.place(cur.dentry()));
+    if !env.world.mounts.is_still(env.standing()) {
+        return Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)));
+    }
+    Ok(Statx::new(attributes, mask, seen))
 }
 
 /// The attributes of what a walk arrived at; not if the inode has any of the flags `out_of_date`.

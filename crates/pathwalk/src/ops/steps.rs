@@ -3,7 +3,7 @@
 use super::{Target, follow, target};
 use crate::Errno;
 use crate::abi::AtFlags;
-use crate::cache::Pinned;
+use crate::mount::PinnedPlace;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::locked::Walker;
 use crate::walk::steps::{Listener, Teller, What};
@@ -16,18 +16,18 @@ pub(crate) fn steps<'a>(
     path: &'a [u8],
     flags: AtFlags,
     listener: &'a dyn Listener,
-) -> Result<Pinned<'a>, Errno> {
+) -> Result<PinnedPlace<'a>, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let teller = Teller::to(listener);
     let start = match target(&env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
-        Target::Path(from) => Pinned::again(env.caches(), from.dentry()),
+        Target::Path(from) => PinnedPlace::again(env.world, from),
         // The path is empty: it ends where it starts, be that a link.
         Target::Start(start) => {
             teller.tell(0, || What::Start(start.clone()));
             return Ok(start);
         }
     };
-    let walker = || Walker::start(&env, path, start.id(), follow(flags)).telling(teller);
+    let walker = || Walker::start(&env, path, start.place(), follow(flags)).telling(teller);
     walker().run().or_else(|errno| {
         if errno != Errno::ESTALE {
             return Err(errno);

@@ -23,6 +23,8 @@ bitflags! {
         const FSETID = 16;
         /// `CAP_MKNOD`: make device nodes.
         const MKNOD = 32;
+        /// `CAP_SYS_ADMIN`: mount and unmount.
+        const SYS_ADMIN = 64;
     }
 }
 

@@ -88,13 +88,14 @@ impl Trees {
         why.or(Errno::EIO)
     }
 
-    /// Takes a name away, if `check` allows it of what has it. `ENOENT` if it is not there; a directory's file system says `ENOTEMPTY`.
+    /// Takes a name away, if `check` allows it of what has it; returns that if something is mounted on it. `ENOENT` if it is not there; a directory's
+    /// file system says `ENOTEMPTY`.
     pub(crate) fn unlink(
         &self,
         dir: DentryId,
         name: &[u8],
         check: impl FnOnce(&Pinned<'_>) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
+    ) -> Result<Option<Pinned<'_>>, Errno> {
         let Locked { names: _names, name, entry: victim } = self.lock_name(dir, name)?;
         if self.is_absent(&victim) {
             return Err(Errno::ENOENT);
@@ -113,18 +114,19 @@ impl Trees {
             self.caches.drop_children(victim.id());
         }
         if self.turn_negative(&victim, absence) {
-            return Ok(());
+            return Ok(None);
         }
         self.remove(dir, &victim);
         // The lock lies in the slot that is given back.
         drop(below);
-        self.caches.discard(victim.into_id());
+        let covered = self.discard_unless_covered(victim);
         self.leave_absence(dir, name, absence);
-        Ok(())
+        Ok(covered)
     }
 
     /// Moves `from` to `to`. `check` is asked with both entries, the target's perhaps negative, before anything else is looked at but
-    /// `RENAME_NOREPLACE` and `RENAME_EXCHANGE`; `EINVAL` for a directory into itself, `ENOTEMPTY` over one of its own ancestors.
+    /// `RENAME_NOREPLACE` and `RENAME_EXCHANGE`; `EINVAL` for a directory into itself, `ENOTEMPTY` over one of its own ancestors. Returns what was
+    /// replaced if something is mounted on it.
     pub(crate) fn rename(
         &self,
         from: (DentryId, &[u8]),
@@ -132,7 +134,7 @@ impl Trees {
         how: RenameFlags,
         trailing: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
         check: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
+    ) -> Result<Option<Pinned<'_>>, Errno> {
         if how.contains(RenameFlags::EXCHANGE | RenameFlags::NOREPLACE) {
             return Err(Errno::EINVAL);
         }
@@ -155,14 +157,22 @@ impl Trees {
             }
         }
         if present && self.caches.dentries.inode(source.id()) == self.caches.dentries.inode(target.id()) {
-            return Ok(());
+            return Ok(None);
         }
         check(&source, &target)?;
         self.rename_locked((&source, (from_dir, from)), (&target, (to_dir, to)), how)?;
-        if self.caches.dentries.word(target.id()) & flags::UNHASHED != 0 {
-            self.caches.discard(target.into_id());
+        let is_out = self.caches.dentries.word(target.id()) & flags::UNHASHED != 0;
+        Ok(if is_out { self.discard_unless_covered(target) } else { None })
+    }
+
+    /// Gives back what was removed; returns it instead if something is mounted on it.
+    fn discard_unless_covered<'a>(&'a self, removed: Pinned<'a>) -> Option<Pinned<'a>> {
+        // A thread that mounts something on it sets the flag, and sees that it was removed; or this sees the flag.
+        if self.caches.dentries.word(removed.id()) & flags::MOUNTED != 0 {
+            return Some(removed);
         }
-        Ok(())
+        self.caches.discard(removed.into_id());
+        None
     }
 
     /// Makes a regular file that has no name, in the file system of `dir`: unhashed, pinned. Whether it may get a name is told by `REMOVED`.

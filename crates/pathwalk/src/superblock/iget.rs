@@ -65,6 +65,7 @@ impl Trees {
                     self.caches.set_superblock(inode, superblock.id);
                     filled(record, node, &attributes, body, id) | stale
                 };
+                superblock.came();
                 self.caches.inodes.insert(inode, node.key, hash, &held, fill);
                 self.caches.give_new(id, inode, node.freshness, held.stripe());
                 return Ok(());

@@ -7,6 +7,7 @@
 //! - [`iget`]: a node that was handed out gets its inode;
 //! - [`attributes`], [`may`], [`link_body`]: what a node is, who may do what with it, where a link leads;
 //! - [`entry`], [`change`]: names are made, moved and taken away; [`mod@write`]: what writing does to attributes.
+//! - [`shut_down`]: a file system is let go of.
 //!
 //! What always holds: a question is asked under the lock of the directory that it is about, and
 //! under none of an inode or of children; its answer is kept only if nothing changed meanwhile that
@@ -21,6 +22,7 @@ mod link_body;
 mod many;
 mod may;
 pub(crate) mod miss;
+mod shut_down;
 pub(crate) mod siblings;
 #[expect(clippy::module_inception, reason = "the room bears the name of what it is about")]
 pub(crate) mod superblock;

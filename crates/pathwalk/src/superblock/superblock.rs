@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use crate::fs_api::FileSystem;
 use crate::memory::alone::{self, Alone, SHARES, apart};
-use crate::memory::slot::SuperblockId;
+use crate::memory::slot::{DentryId, SuperblockId};
 use crate::node::Freshness;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// A file system whose nodes are in the caches. Linux: `struct super_block`.
 pub(crate) struct Superblock {
     pub(crate) id: SuperblockId,
     pub(crate) fs: Arc<dyn FileSystem>,
+    /// The root's dentry, pinned until it is shut down: 0 before it is made. Written once, before
+    /// another thread can know of it; `Relaxed`. Linux: `s_root`.
+    root: AtomicU32,
+    /// Mounts of it. The last to go shuts it down. Linux: `s_active`.
+    mounts: AtomicU32,
     /// What the threads counted, each in a share of its own.
     shares: Box<[Alone<Share>]>,
 }
@@ -21,11 +26,51 @@ pub(crate) struct Superblock {
 struct Share {
     lookups: AtomicU64,
     siblings: AtomicU64,
+    /// Inodes that were made.
+    came: AtomicU64,
+    /// Inodes that were freed, their nodes forgotten. Release, paired with the Acquire of the one
+    /// that shuts it down: that sees the file system told of each.
+    left: AtomicU64,
 }
 
 impl Superblock {
     pub(super) fn new(id: SuperblockId, fs: Arc<dyn FileSystem>) -> Superblock {
-        Superblock { id, fs, shares: apart(SHARES, Share::default) }
+        let (root, mounts) = (AtomicU32::new(0), AtomicU32::new(0));
+        Superblock { id, fs, root, mounts, shares: apart(SHARES, Share::default) }
+    }
+
+    pub(crate) fn root(&self) -> DentryId {
+        DentryId(self.root.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn set_root(&self, root: DentryId) {
+        self.root.store(root.0, Ordering::Relaxed);
+    }
+
+    /// Counts a mount; another is held, or it is the first.
+    pub(crate) fn mounted(&self) {
+        self.mounts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a mount no longer. Returns whether it was the last: then the caller shuts it down.
+    pub(crate) fn unmounted(&self) -> bool {
+        self.mounts.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Counts an inode that is made.
+    pub(super) fn came(&self) {
+        self.mine().came.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an inode that was freed.
+    pub(super) fn left(&self) {
+        self.mine().left.fetch_add(1, Ordering::Release);
+    }
+
+    /// Returns whether no inode of it is left, where none is made any more.
+    pub(super) fn is_empty(&self) -> bool {
+        let left: u64 = self.shares.iter().map(|share| share.left.load(Ordering::Acquire)).sum();
+        left == self.sum(|share| &share.came)
     }
 
     /// Returns whether its absences hold until it, or a change, says otherwise.

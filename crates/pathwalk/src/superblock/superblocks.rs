@@ -3,8 +3,6 @@
 //! What always holds: a superblock is in the table for as long as an inode of it is cached. So a
 //! caller with a pin on an inode finds its superblock, without a lock and without a store to shared
 //! memory.
-//!
-//! What it does not do yet: a superblock that was entered stays until the `Vfs` goes.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -101,5 +99,9 @@ impl Numbers {
 impl NodeOwner for Arc<Superblocks> {
     fn forget(&self, superblock: SuperblockId, key: NodeKey) {
         self.get(superblock).fs.forget(key);
+    }
+
+    fn freed(&self, superblock: SuperblockId) {
+        self.get(superblock).left();
     }
 }

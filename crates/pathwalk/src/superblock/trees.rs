@@ -51,8 +51,9 @@ impl Trees {
     }
 
     /// Takes a file system in and makes its root's dentry: pinned, its own parent, in no list and
-    /// no table. `ENFILE` if the budget is used up, `ENOSPC` if there are too many file systems.
-    pub(crate) fn enter(&self, fs: Arc<dyn FileSystem>) -> Result<DentryId, NoRoot> {
+    /// no table. The caller mounts it, or shuts it down. `ENFILE` if the budget is used up, `ENOSPC`
+    /// if there are too many file systems.
+    pub(crate) fn enter(&self, fs: Arc<dyn FileSystem>) -> Result<SuperblockRef, NoRoot> {
         let node = fs.root()?;
         if node.attributes.kind != FileType::Directory {
             fs.forget(node.key);
@@ -62,13 +63,14 @@ impl Trees {
         self.make_root(fs.clone(), node).inspect_err(|_| fs.forget(key)).map_err(NoRoot::Failed)
     }
 
-    fn make_root(&self, fs: Arc<dyn FileSystem>, node: Node) -> Result<DentryId, Errno> {
+    fn make_root(&self, fs: Arc<dyn FileSystem>, node: Node) -> Result<SuperblockRef, Errno> {
         let reserved = self.caches.reserve_inode()?;
         let superblock = self.superblocks.enter(fs)?;
         let root = self.caches.new_root().inspect_err(|_| self.superblocks.leave(superblock.id))?;
         let stable = Node { freshness: Freshness::Stable, ..node };
         let given = self.iget(&superblock, root, &stable, reserved, None);
         debug_assert!(given.is_ok(), "no other inode of the superblock is cached");
-        Ok(root)
+        superblock.set_root(root);
+        Ok(superblock)
     }
 }

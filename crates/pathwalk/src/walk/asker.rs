@@ -1,8 +1,7 @@
 //! The one that asks: where its walks start, and its rights.
 
 use crate::abi::Resolve;
-use crate::memory::slot::DentryId;
-use crate::mount::World;
+use crate::mount::{NamespaceId, Place, World};
 use crate::permission::Credentials;
 use crate::sync::Arc;
 
@@ -13,9 +12,11 @@ use crate::sync::Arc;
 pub(crate) struct Asker {
     pub(crate) world: Arc<World>,
     /// Where absolute paths start, and `..` ends.
-    pub(crate) root: DentryId,
+    pub(crate) root: Place,
     /// Where relative paths start.
-    pub(crate) cwd: DentryId,
+    pub(crate) cwd: Place,
+    /// The mounts that it sees. Linux: `mnt_namespace`.
+    pub(crate) namespace: NamespaceId,
     pub(crate) credentials: Credentials,
     pub(crate) umask: u16,
     /// What its walks must not leave.
@@ -27,8 +28,8 @@ pub(crate) struct Asker {
 pub(crate) enum Begin {
     /// In the asker's working directory.
     Cwd,
-    /// At a dentry that the caller has a pin on.
-    At(DentryId),
+    /// At a place that the caller has a pin on.
+    At(Place),
     /// At a place that is not of this world: `EBADF`.
     Elsewhere,
 }

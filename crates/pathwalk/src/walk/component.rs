@@ -47,6 +47,17 @@ pub(crate) trait Text: Copy {
     /// Whether it begins with a slash.
     fn is_absolute(self) -> bool;
 
+    /// Returns whether a walk of it has left the place where it began, when it comes to a position
+    /// between two components: whether a component other than `.` is before that.
+    #[inline(never)]
+    fn moves_before(self, pos: usize) -> bool {
+        let byte = |at: usize| self.word(self.from(at), 0) as u8;
+        let is_dot = |at: usize| {
+            byte(at) == b'.' && (at == 0 || byte(at - 1) == b'/') && (at + 1 == pos || byte(at + 1) == b'/')
+        };
+        (0..pos).any(|at| byte(at) != b'/' && !is_dot(at))
+    }
+
     /// Whether a slash ends it.
     fn ends_in_slash(self) -> bool {
         self.len() > 0 && self.word(self.from(self.len() - 1), 0) as u8 == b'/'

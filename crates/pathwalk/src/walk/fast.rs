@@ -13,7 +13,7 @@
 
 use super::component::{self, Component, Text, last_word_of};
 use super::verdict::usable;
-use super::{Cursor, Env, Stop, dotdot, may, scope, validated};
+use super::{Cursor, Env, Stop, cross, dotdot, may, scope, validated};
 use crate::Errno;
 use crate::cache::Caches;
 use crate::cache::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
@@ -29,12 +29,14 @@ use crate::stats::HandOver;
 use crate::sync::Ordering;
 
 /// Flags that keep a walk from passing through a dentry without a further look.
-pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
+pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP | flags::MOUNTED;
 
 /// Why a walk did not get to the end of a text.
 pub(crate) enum Broken<'a> {
     /// It is at a link with a component behind it, which starts at this position.
     Link(Cursor<'a>, usize),
+    /// It goes on here, at this position: it came to another mount, or stays at its root.
+    Elsewhere(Cursor<'a>, usize),
     Stop(Stop<'a>),
 }
 
@@ -60,13 +62,16 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
         let dots = component.may_be_special() && !component.is_name();
         if !dots || component.length != 0 {
             if !plainly_searchable::<C>(env, cur)
-                && let Some(why) = look_closer(env, cur, text.pos(rest), move || text.has_nul(rest))
+                && let Some(why) = look_closer(env, cur, text, rest)
             {
                 return broken(why);
             }
             let to = if dots {
                 if component.is_dot_dot() {
-                    let to = dotdot::up::<C>(env, cur);
+                    if dotdot::is_at_top::<C>(env, cur) {
+                        return broken(up_from_top(env, cur, text, rest, component.length));
+                    }
+                    let to = dotdot::up(env, cur);
                     if C::RULES
                         && let Some(scope) = &env.scope
                         && let Some(stop) = scope::refused_up(env, scope, cur, to)
@@ -214,22 +219,40 @@ fn may_search(env: &Env<'_>, cur: Cursor<'_>) -> Option<Decision> {
     may::snapshot(env, cur).map(|snapshot| snapshot.decide(&env.who(), Access::EXECUTE))
 }
 
-/// What keeps a walk from passing through a dentry that it does not plainly pass through. `pos` is where it wants to go on.
+/// What keeps a walk from passing through a dentry that it does not plainly pass through. `rest` is what it wants to walk next.
 #[cold]
 #[inline(never)]
-fn look_closer<'a>(env: &Env<'a>, cur: Cursor<'a>, pos: usize, nul_ahead: impl Fn() -> bool) -> Option<Broken<'a>> {
-    let stop = match usable(cur, pos) {
-        Ok(()) if cur.is(flags::LINK) => return Some(Broken::Link(cur, pos)),
-        Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
-        Ok(()) => match may_search(env, cur) {
-            None => Stop::CHANGED,
-            Some(Decision::Granted) => return None,
-            Some(Decision::Refused) => validated(cur, Errno::EACCES),
-            Some(_) => Stop::At(HandOver::Permission, cur, pos),
+fn look_closer<'a, T: Text>(env: &Env<'a>, cur: Cursor<'a>, text: T, rest: T::Rest) -> Option<Broken<'a>> {
+    let pos = text.pos(rest);
+    let there = if cur.is(flags::MOUNTED) { cross::down(env, cur, pos, || text.moves_before(pos)) } else { Ok(cur) };
+    let stop = match there {
+        Ok(there) if there.dentry() != cur.dentry() => return Some(Broken::Elsewhere(there, pos)),
+        Ok(_) => match usable(cur, pos) {
+            Ok(()) if cur.is(flags::LINK) => return Some(Broken::Link(cur, pos)),
+            Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
+            Ok(()) => match may_search(env, cur) {
+                None => Stop::CHANGED,
+                Some(Decision::Granted) => return None,
+                Some(Decision::Refused) => validated(cur, Errno::EACCES),
+                Some(_) => Stop::At(HandOver::Permission, cur, pos),
+            },
+            Err(stop) => stop,
         },
         Err(stop) => stop,
     };
     // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
     let errno = matches!(stop, Stop::Errno(_));
-    Some(Broken::Stop(if errno && nul_ahead() { Stop::Errno(Errno::EINVAL) } else { stop }))
+    Some(Broken::Stop(if errno && text.has_nul(rest) { Stop::Errno(Errno::EINVAL) } else { stop }))
+}
+
+/// Where a walk goes on behind a `..` at the top of a mount, or at its own root.
+#[cold]
+#[inline(never)]
+fn up_from_top<'a, T: Text>(env: &Env<'a>, cur: Cursor<'a>, text: T, rest: T::Rest, length: usize) -> Broken<'a> {
+    let pos = text.behind(rest, length).map_or(text.len(), |behind| text.pos(behind));
+    match dotdot::up_from_top(env, cur) {
+        Ok(_) if !cur.unchanged() || !text.still_there() => Broken::Stop(Stop::CHANGED),
+        Ok(to) => Broken::Elsewhere(to, pos),
+        Err(stop) => Broken::Stop(stop),
+    }
 }

@@ -8,14 +8,15 @@ use super::locked::{Text, Walker};
 use super::verdict::{Entered, Kept, Resume};
 use super::{Env, Follow};
 use crate::abi::Resolve;
+use crate::memory::seqcount;
 use crate::cache::Pinned;
 use crate::cache::icache::inode::WORD;
-use crate::memory::seqcount;
-use crate::memory::slot::{DentryId, InodeId};
+use crate::memory::slot::InodeId;
+use crate::mount::{MountPin, PinnedPlace, Place};
 use crate::stats::HandOver;
 
 /// The locked walk that takes over; from `start`, which somebody has a pin on, where the place cannot be kept.
-pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: DentryId, resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
+pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: Place, resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
     let (reason, kept) = match resume {
         Resume::FromStart(reason) => (*reason, None),
         Resume::Awaited(_) => (HandOver::Miss, None),
@@ -31,7 +32,8 @@ pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: DentryId, resume:
 fn keep<'a>(env: &Env<'a>, path: &'a [u8], kept: &Kept<'a>, follow: Follow) -> Option<Walker<'a>> {
     let Kept { dir, trail, .. } = kept;
     let id = dir.dentry();
-    let pinned = env.caches().dentries.pin_sampled(id, dir.word).then(|| Pinned::new(env.caches(), id))?;
+    let node = env.caches().dentries.pin_sampled(id, dir.word).then(|| Pinned::new(env.caches(), id))?;
+    let pinned = PinnedPlace { node, mount: MountPin::sampled(env.world, env.standing())? };
     let texts = trail.left().iter().chain([&trail.current]);
     let texts = texts.map(|entered| text(env, path, entered)).collect::<Option<_>>()?;
     Some(Walker::resume(env, pinned, texts, trail.links, follow))

@@ -9,15 +9,14 @@ use super::scope::Look;
 use super::steps::{Teller, What, Why};
 use super::symlink::is_protected;
 use super::verdict::Ending;
-use super::{Env, Follow};
+use super::{Env, Follow, cross};
 use crate::Errno;
 use crate::abi::Resolve;
-use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::limits::MAX_LINKS;
-use crate::memory::slot::DentryId;
-use crate::mount::MountFlags;
+use crate::abi::MountFlags;
+use crate::mount::{PinnedPlace, Place, Standing};
 use crate::permission::Access;
 use crate::superblock::miss::Trust;
 
@@ -67,9 +66,9 @@ pub(crate) struct Walker<'a> {
     /// Outermost first; the last is the current one.
     texts: Vec<Text<'a>>,
     links: usize,
-    cur: Pinned<'a>,
+    cur: PinnedPlace<'a>,
     /// The directory in which `cur` was found.
-    dir: Pinned<'a>,
+    dir: PinnedPlace<'a>,
     follow: Follow,
     trust: Trust,
     /// Whether the root was looked up: see [`Scope::knows_root`](super::scope::Scope::knows_root).
@@ -79,15 +78,15 @@ pub(crate) struct Walker<'a> {
 
 impl<'a> Walker<'a> {
     /// From the beginning; somebody has a pin on `start`.
-    pub(crate) fn start(env: &Env<'a>, path: &'a [u8], start: DentryId, follow: Follow) -> Self {
-        Walker::resume(env, Pinned::again(env.caches(), start), vec![Text::new(path.into(), 0, Ending::Nothing)], 0, follow)
+    pub(crate) fn start(env: &Env<'a>, path: &'a [u8], start: Place, follow: Follow) -> Self {
+        Walker::resume(env, PinnedPlace::again(env.world, start), vec![Text::new(path.into(), 0, Ending::Nothing)], 0, follow)
     }
 
     /// From a place that the fast walk got to.
-    pub(crate) fn resume(env: &Env<'a>, cur: Pinned<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
+    pub(crate) fn resume(env: &Env<'a>, cur: PinnedPlace<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
         let dir = cur.clone();
         let knows_root = env.scope.is_none_or(|scope| texts.first().is_none_or(|path| scope.knows_root(&path.bytes)));
-        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, knows_root, teller: Teller::SILENT }
+        Walker { env: env.clone(), texts, links, cur, dir, follow, trust: Trust::Cache, knows_root, teller: Teller::SILENT }
     }
 
     /// The same, asking about every entry on the way whether it still holds.
@@ -103,7 +102,7 @@ impl<'a> Walker<'a> {
         self
     }
 
-    fn tell(&self, what: impl FnOnce(&Self) -> What<Pinned<'a>>) {
+    fn tell(&self, what: impl FnOnce(&Self) -> What<PinnedPlace<'a>>) {
         self.teller.tell(self.texts.last().map_or(0, |text| text.depth), || what(self));
     }
 
@@ -115,7 +114,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks to the end of everything. What is returned is there, and is a directory where it has to be.
-    pub(crate) fn run(mut self) -> Result<Pinned<'a>, Errno> {
+    pub(crate) fn run(mut self) -> Result<PinnedPlace<'a>, Errno> {
         loop {
             let text = self.texts.last().expect("a walk has a text until it ends");
             let (component, ending) = (text.peek(), text.ending());
@@ -159,12 +158,12 @@ impl<'a> Walker<'a> {
     }
 
     /// The directory that the walk is in.
-    pub(crate) fn dir(&self) -> DentryId {
-        self.cur.id()
+    pub(crate) fn dir(&self) -> &PinnedPlace<'a> {
+        &self.cur
     }
 
     /// Goes on through a link that was found as the last component.
-    pub(crate) fn through(&mut self, link: Pinned<'a>) -> Result<(), Errno> {
+    pub(crate) fn through(&mut self, link: PinnedPlace<'a>) -> Result<(), Errno> {
         self.dir = std::mem::replace(&mut self.cur, link);
         self.enter(true)
     }
@@ -179,7 +178,7 @@ impl<'a> Walker<'a> {
         may.map_err(|errno| self.refused(errno, Why::Search, name))
     }
 
-    fn arrive(self, ending: Ending) -> Result<Pinned<'a>, Errno> {
+    fn arrive(self, ending: Ending) -> Result<PinnedPlace<'a>, Errno> {
         if ending == Ending::Slash && !self.cur_is(flags::DIRECTORY) {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, b""));
         }
@@ -190,7 +189,7 @@ impl<'a> Walker<'a> {
     /// Whether the walk is where it may end.
     fn within(&self) -> Result<(), Errno> {
         let Some(scope) = &self.env.scope else { return Ok(()) };
-        let may = scope.holds(self.cur.id(), Look::AtLast(self.env.caches()));
+        let may = scope.holds(pinned(&self.cur), Look::AtLast(self.env.world));
         may.map_err(|refused| self.refused(refused.errno(), Why::Scope, b""))
     }
 
@@ -208,17 +207,19 @@ impl<'a> Walker<'a> {
         match name {
             b"." => self.tell(|_| What::Dot),
             b".." => {
-                let from = self.cur.id();
-                if from != self.env.root() {
-                    self.cur = Pinned::new(caches, caches.pin_parent(self.cur.id()));
+                let from = self.cur.place();
+                if let Some(above) = self.env.world.above(&self.cur, self.env.root()) {
+                    self.go_to_mount(&above, b"..")?;
+                    self.cur = above;
                     self.dir = self.cur.clone();
                 }
                 if let Some(scope) = &self.env.scope {
-                    let may = scope.after_dot_dot(from, self.cur.id(), Look::AtLast(caches));
+                    let may = scope.after_dot_dot(from, pinned(&self.cur), Look::AtLast(self.env.world));
                     may.map_err(|refused| self.refused(refused.errno(), Why::Scope, b".."))?;
                     self.knows_root = true;
                 }
                 self.tell(|walker| What::Up(walker.cur.clone()));
+                self.cross(b"..")?;
             }
             name => {
                 let child = self
@@ -232,14 +233,38 @@ impl<'a> Walker<'a> {
                     if is_absent {
                         What::Absent { name, dir: walker.cur.clone() }
                     } else {
-                        What::Name { name, node: child.clone() }
+                        What::Name { name, node: walker.cur.with(child.clone()) }
                     }
                 });
                 if is_absent {
                     return Err(Errno::ENOENT);
                 }
+                let child = self.cur.with(child);
                 self.dir = std::mem::replace(&mut self.cur, child);
+                let name = Box::<[u8]>::from(name);
+                self.cross(&name)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Goes on to the root of what is mounted where the walk came to by this name.
+    fn cross(&mut self, name: &[u8]) -> Result<(), Errno> {
+        while let Some(root) =
+            cross::next_down(&self.env, &self.cur).map_err(|errno| self.refused(errno, Why::Scope, name))?
+        {
+            self.tell(|_| What::Mount(root.clone()));
+            self.dir = root.clone();
+            self.cur = root;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the walk may go to a place; `EXDEV` in another mount, where that is forbidden.
+    fn go_to_mount(&self, to: &PinnedPlace<'_>, name: &[u8]) -> Result<(), Errno> {
+        let forbids = self.env.scope.is_some_and(|scope| scope.has(Resolve::NO_XDEV));
+        if forbids && to.mount.id() != self.cur.mount.id() {
+            return Err(self.refused(Errno::EXDEV, Why::Scope, name));
         }
         Ok(())
     }
@@ -247,11 +272,12 @@ impl<'a> Walker<'a> {
     /// Enters the link at which the walk is; `is_last`: nothing stands behind it in any text.
     fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
         let (world, caches) = (self.env.world, self.env.caches());
+        let of_mount = world.mounts.flags(self.cur.mount.id());
         if self.links == MAX_LINKS {
             return Err(self.refused(Errno::ELOOP, Why::TooManyLinks, b""));
         }
         self.links += 1;
-        let snapshot = |of: &Pinned<'_>| Snapshot::of_pinned(caches, caches.dentries.inode(of.id()));
+        let snapshot = |of: &PinnedPlace<'_>| Snapshot::of_pinned(caches, caches.dentries.inode(of.id()));
         if is_last
             && self.follow != Follow::OnTheWay
             && world.protects_symlinks()
@@ -260,7 +286,7 @@ impl<'a> Walker<'a> {
             return Err(self.refused(Errno::EACCES, Why::ProtectedLink, b""));
         }
         let forbids = |flag| self.env.scope.is_some_and(|scope| scope.has(flag));
-        if forbids(Resolve::NO_SYMLINKS) || world.mount.contains(MountFlags::NOSYMFOLLOW) {
+        if forbids(Resolve::NO_SYMLINKS) || of_mount.contains(MountFlags::NOSYMFOLLOW) {
             return Err(self.refused(Errno::ELOOP, Why::NoLinks, b""));
         }
         let body = self.env.trees().link_body(self.cur.id()).map_err(|errno| self.refused(errno, Why::Body, b""))?;
@@ -268,7 +294,12 @@ impl<'a> Walker<'a> {
         if body.first() == Some(&b'/') && (forbids(Resolve::BENEATH) || to_unknown) {
             return Err(self.refused(Errno::EXDEV, Why::Scope, b""));
         }
-        let from = if body.first() == Some(&b'/') { Pinned::again(caches, self.env.root()) } else { self.dir.clone() };
+        let is_absolute = body.first() == Some(&b'/');
+        let from = if is_absolute { PinnedPlace::again(world, self.env.root()) } else { self.dir.clone() };
+        // Linux: `nd_jump_root`.
+        if is_absolute {
+            self.go_to_mount(&from, b"")?;
+        }
         self.tell(|_| What::Link { body: (&body[..]).into(), from: from.clone() });
         let depth = self.texts.last().map_or(0, |text| text.depth) + 1;
         // A text that is over is not gone back to; what stood behind it stands behind the body.
@@ -280,4 +311,9 @@ impl<'a> Walker<'a> {
         self.cur = from;
         Ok(())
     }
+}
+
+/// Returns a place and that it is pinned.
+fn pinned(place: &PinnedPlace<'_>) -> (Place, Standing) {
+    (place.place(), Standing::pinned(place.mount.id()))
 }

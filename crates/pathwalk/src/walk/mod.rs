@@ -17,6 +17,7 @@
 
 pub(crate) mod asker;
 pub(crate) mod component;
+pub(crate) mod cross;
 pub(crate) mod dotdot;
 pub(crate) mod fast;
 pub(crate) mod hand_over;
@@ -30,6 +31,8 @@ pub(crate) mod steps;
 pub(crate) mod symlink;
 pub(crate) mod verdict;
 
+use std::cell::Cell;
+
 use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::Caches;
@@ -38,7 +41,8 @@ use crate::memory::lines::Line;
 use crate::memory::seqcount;
 use crate::memory::slot::DentryId;
 use crate::memory::table::TableView;
-use crate::mount::World;
+use crate::abi::MountFlags;
+use crate::mount::{Place, Standing, World};
 use crate::permission::Subject;
 use crate::stats::HandOver;
 use crate::superblock::Trees;
@@ -64,7 +68,7 @@ pub(crate) enum Follow {
 }
 
 /// What a walk looks at all the time, gathered once: behind the `Vfs` it would be loaded again after every acquire.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Env<'a> {
     pub(crate) world: &'a World,
     pub(crate) asker: &'a Asker,
@@ -74,6 +78,10 @@ pub(crate) struct Env<'a> {
     pub(crate) whose: Whose,
     /// What the walk must not leave; none for most.
     pub(crate) scope: Option<Scope>,
+    /// Where the walk began, or jumped to last: pinned by the asker or the caller.
+    start: Cell<Place>,
+    /// The mount that it came to from there; none: the mount of its start.
+    crossed: Cell<Option<Standing>>,
 }
 
 impl<'a> Env<'a> {
@@ -82,7 +90,8 @@ impl<'a> Env<'a> {
         let world = &*asker.world;
         let caches = world.caches();
         let (hot, table, keys) = (caches.dentries.hot(), caches.dentries.table(), caches.hash);
-        Env { world, asker, hot, table, keys, whose, scope: None }
+        let (start, crossed) = (Cell::new(Place::NONE), Cell::new(None));
+        Env { world, asker, hot, table, keys, whose, scope: None, start, crossed }
     }
 
     /// Returns the same for a walk that begins there, by the asker's rules.
@@ -106,11 +115,45 @@ impl<'a> Env<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn root(&self) -> DentryId {
+    pub(crate) fn root(&self) -> Place {
         match &self.scope {
             None => self.asker.root,
             Some(scope) => scope.root(self.asker.root),
         }
+    }
+
+    /// Returns the mount in which the walk is.
+    pub(crate) fn standing(&self) -> Standing {
+        self.crossed.get().unwrap_or_else(|| Standing::pinned(self.start.get().mount()))
+    }
+
+    /// Returns the place of a dentry that the walk is at.
+    pub(crate) fn place(&self, at: DentryId) -> Place {
+        Place::new(self.standing().mount, at)
+    }
+
+    /// Notes that the walk is in another mount.
+    pub(crate) fn stand_in(&self, mount: Standing) {
+        self.crossed.set(Some(mount));
+    }
+
+    /// Returns the switches of the mount in which the walk is; none if it changed meanwhile.
+    pub(crate) fn mount_flags(&self) -> Option<MountFlags> {
+        self.world.mounts.flags_at(self.standing())
+    }
+
+    /// Returns where a walk stands that begins at a place on which there is a pin.
+    #[inline(always)]
+    pub(crate) fn begin(&self, at: Place) -> Cursor<'a> {
+        self.start.set(at);
+        self.cursor(at.dentry())
+    }
+
+    /// The same of a walk that began already.
+    #[inline(always)]
+    pub(crate) fn jump(&self, to: Place) -> Cursor<'a> {
+        self.crossed.set(None);
+        self.begin(to)
     }
 
     pub(crate) fn who(&self) -> Subject<'a> {
@@ -120,7 +163,7 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Where a walk stands that begins at a dentry.
+    /// Returns a dentry of the mount in which the walk is, sampled.
     #[inline(always)]
     pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
         let line = &self.hot[dentry.0 as usize];

@@ -3,8 +3,8 @@
 //!
 //! A walk in a scope has a directory as its root that it must not get above. Going down leads
 //! nowhere else, unless a directory on the way is moved out; `..` leads up, unless the walk is at
-//! its root. So the count of moves is sampled at the beginning. If it is another after a `..`, or
-//! at the end, the way up from there is looked at, as of one instant. If the root is not on it, the
+//! its root. So the counts of moves and of mounts are sampled at the beginning. If one is another
+//! after a `..`, or at the end, the way up from there is looked at, as of one instant. If the root is not on it, the
 //! walk was led out: after a `..`, that is `EAGAIN`, and at the end, `EXDEV`.
 //!
 //! Linux does not look at the way after a `..`: it says `EAGAIN` wherever anything was renamed
@@ -20,19 +20,18 @@ use super::asker::{Asker, Begin};
 use super::{Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::abi::Resolve;
-use crate::cache::Caches;
-use crate::memory::slot::DentryId;
+use crate::mount::{Place, Standing, World};
 
 /// The scope of one walk.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope {
     resolve: Resolve,
     /// The directory that the walk must not leave, if there is one.
-    top: Option<DentryId>,
+    top: Option<Place>,
     /// The root of an asker that is confined to it.
-    confined: Option<DentryId>,
-    /// The count of moves before the walk; none if one was under way.
-    began: Option<u64>,
+    confined: Option<Place>,
+    /// The counts of moves and of mounts before the walk; none if one was under way.
+    began: Option<(u64, u64)>,
 }
 
 impl Scope {
@@ -45,16 +44,16 @@ impl Scope {
         }
         let start = match at {
             Begin::Cwd => asker.cwd,
-            Begin::At(dentry) => dentry,
-            Begin::Elsewhere => DentryId::NONE,
+            Begin::At(place) => place,
+            Begin::Elsewhere => Place::NONE,
         };
         let confined = asker.rules.is_confined().then_some(asker.root);
         let top = if resolve.intersects(Resolve::SCOPED) { Some(start) } else { confined };
-        Some(Scope { resolve, top, confined, began: asker.world.caches().moves.still() })
+        Some(Scope { resolve, top, confined, began: asker.world.still() })
     }
 
     /// Returns the root of its walk: where absolute links begin, and `..` ends.
-    pub(super) fn root(&self, of_asker: DentryId) -> DentryId {
+    pub(super) fn root(&self, of_asker: Place) -> Place {
         self.top.unwrap_or(of_asker)
     }
 
@@ -71,34 +70,34 @@ impl Scope {
 
     /// Returns whether a walk may begin at this place, which it was given. `EXDEV` if it is out of
     /// what the asker is confined to.
-    pub(super) fn admits(&self, start: DentryId, look: Look<'_>) -> Result<(), Refused> {
-        self.confined.map_or(Ok(()), |root| look.below(start, root, Errno::EXDEV))
+    pub(super) fn admits(&self, start: Place, look: Look<'_>) -> Result<(), Refused> {
+        self.confined.map_or(Ok(()), |root| look.below(Standing::pinned(start.mount()), start, root, Errno::EXDEV))
     }
 
-    /// Returns whether a walk may go on that `..` led from one dentry to another, just now. `EXDEV`
-    /// at the top, with `BENEATH`; `EAGAIN` if it led out, since a directory was moved.
-    pub(super) fn after_dot_dot(&self, from: DentryId, to: DentryId, look: Look<'_>) -> Result<(), Refused> {
-        if self.has(Resolve::BENEATH) && self.top == Some(from) {
+    /// Returns whether a walk may go on that `..` led from one place to another, just now. `EXDEV`
+    /// where it ends, with `BENEATH`; `EAGAIN` if it led out, since something was moved.
+    pub(super) fn after_dot_dot(&self, from: Place, (to, in_mount): (Place, Standing), look: Look<'_>) -> Result<(), Refused> {
+        if self.has(Resolve::BENEATH) && from == to {
             return Err(Refused::With(Errno::EXDEV));
         }
         match self.top {
-            Some(top) if !self.nothing_moved(look.caches()) => look.below(to, top, Errno::EAGAIN),
+            Some(top) if !self.nothing_moved(look.world()) => look.below(in_mount, to, top, Errno::EAGAIN),
             _ => Ok(()),
         }
     }
 
     /// Returns whether a walk may end at a place. `EXDEV` if that is not below the top any more.
-    pub(super) fn holds(&self, place: DentryId, look: Look<'_>) -> Result<(), Refused> {
+    pub(super) fn holds(&self, (place, in_mount): (Place, Standing), look: Look<'_>) -> Result<(), Refused> {
         match self.top {
-            Some(top) if !self.nothing_moved(look.caches()) => {
-                look.below(place, top, Errno::EXDEV).and_then(|()| self.admits(top, look))
+            Some(top) if !self.nothing_moved(look.world()) => {
+                look.below(in_mount, place, top, Errno::EXDEV).and_then(|()| self.admits(top, look))
             }
             _ => Ok(()),
         }
     }
 
-    fn nothing_moved(&self, caches: &Caches) -> bool {
-        self.began.is_some_and(|began| !caches.moves.moved_since(began))
+    fn nothing_moved(&self, world: &World) -> bool {
+        self.began.is_some_and(|began| world.is_as_it_was(began))
     }
 }
 
@@ -106,16 +105,16 @@ impl Scope {
 #[derive(Clone, Copy)]
 pub(super) enum Look<'a> {
     /// Without a lock: of a place that it samples.
-    Once(&'a Caches),
-    /// Behind any move of a directory that is under way: of a place that is pinned.
-    AtLast(&'a Caches),
+    Once(&'a World),
+    /// Behind any move of a directory or mount that is under way: of a place that is pinned.
+    AtLast(&'a World),
 }
 
 /// Why a walk in a scope does not go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
     With(Errno),
-    /// A move of a directory is in the way: a walk that may wait can tell.
+    /// A move is in the way: a walk that may wait can tell.
     NotNow,
 }
 
@@ -130,34 +129,45 @@ impl Refused {
 }
 
 impl<'a> Look<'a> {
-    fn caches(self) -> &'a Caches {
+    fn world(self) -> &'a World {
         match self {
-            Look::Once(caches) | Look::AtLast(caches) => caches,
+            Look::Once(world) | Look::AtLast(world) => world,
         }
     }
 
-    fn below(self, place: DentryId, top: DentryId, otherwise: Errno) -> Result<(), Refused> {
+    fn below(self, in_mount: Standing, place: Place, top: Place, otherwise: Errno) -> Result<(), Refused> {
         let is_below = match self {
-            Look::Once(caches) => caches.is_below(place, top).ok_or(Refused::NotNow)?,
-            Look::AtLast(caches) => caches.is_below_at_last(place, top),
+            Look::Once(world) => world.is_below(in_mount, place.dentry(), top).ok_or(Refused::NotNow)?,
+            Look::AtLast(world) => world.is_below_at_last(place, top),
         };
         if is_below { Ok(()) } else { Err(Refused::With(otherwise)) }
     }
 }
 
-/// Returns why a walk must not go on where `..` led it.
+/// Returns why a walk must not go on where `..` led it, within a mount.
 #[cold]
 #[inline(never)]
 pub(super) fn refused_up<'a>(env: &Env<'a>, scope: &Scope, from: Cursor<'a>, to: Cursor<'a>) -> Option<Stop<'a>> {
-    let may = scope.after_dot_dot(from.dentry(), to.dentry(), Look::Once(env.caches()));
-    may.err().map(|refused| stop(from, refused))
+    refused_between(env, scope, (env.place(from.dentry()), from), to)
+}
+
+/// Returns why a walk must not go on where `..` led it, from another place.
+pub(super) fn refused_between<'a>(
+    env: &Env<'a>,
+    scope: &Scope,
+    (before, from): (Place, Cursor<'a>),
+    to: Cursor<'a>,
+) -> Option<Stop<'a>> {
+    let after = (env.place(to.dentry()), env.standing());
+    scope.after_dot_dot(before, after, Look::Once(env.world)).err().map(|refused| stop(from, refused))
 }
 
 /// Returns why a walk must not end at a cursor.
 #[cold]
 #[inline(never)]
 pub(super) fn refused_end<'a>(env: &Env<'a>, scope: &Scope, at: Cursor<'a>) -> Option<Stop<'a>> {
-    scope.holds(at.dentry(), Look::Once(env.caches())).err().map(|refused| stop(at, refused))
+    let place = (env.place(at.dentry()), env.standing());
+    scope.holds(place, Look::Once(env.world)).err().map(|refused| stop(at, refused))
 }
 
 fn stop(cur: Cursor<'_>, refused: Refused) -> Stop<'_> {

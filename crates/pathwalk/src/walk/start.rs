@@ -8,14 +8,14 @@ use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::dcache::dentry::flags;
 use crate::limits::PATH_MAX;
-use crate::memory::slot::DentryId;
+use crate::mount::Place;
 
 /// Where a walk starts that was given no starting point, and what there is to refuse before a walk.
 ///
 /// Not a cursor: within a `Result`, its word would be taken apart and put together again at every
 /// step of the walk.
 #[inline(always)]
-pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<DentryId, Errno> {
+pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<Place, Errno> {
     if path.len() > PATH_MAX {
         return Err(Errno::ENAMETOOLONG);
     }
@@ -28,16 +28,16 @@ pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<DentryId, Errno> {
 
 /// The same from a starting point; an empty path is refused by the caller, if it is to be. May wait
 /// for a move of a directory.
-pub(crate) fn at(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<DentryId, Errno> {
-    within(env, at, path, Look::AtLast(env.caches())).map_err(Refused::errno)
+pub(crate) fn at(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<Place, Errno> {
+    within(env, at, path, Look::AtLast(env.world)).map_err(Refused::errno)
 }
 
 /// The same without waiting: `EAGAIN` where it may have to.
-pub(crate) fn at_once(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<DentryId, Errno> {
-    within(env, at, path, Look::Once(env.caches())).map_err(Refused::errno)
+pub(crate) fn at_once(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<Place, Errno> {
+    within(env, at, path, Look::Once(env.world)).map_err(Refused::errno)
 }
 
-fn within(env: &Env<'_>, at: Begin, path: &[u8], look: Look<'_>) -> Result<DentryId, Refused> {
+fn within(env: &Env<'_>, at: Begin, path: &[u8], look: Look<'_>) -> Result<Place, Refused> {
     if path.len() > PATH_MAX {
         return Err(Refused::With(Errno::ENAMETOOLONG));
     }
@@ -58,12 +58,12 @@ fn within(env: &Env<'_>, at: Begin, path: &[u8], look: Look<'_>) -> Result<Dentr
 }
 
 /// The starting point that was given.
-fn given(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<DentryId, Errno> {
+fn given(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<Place, Errno> {
     match at {
         Begin::Cwd => Ok(env.asker.cwd),
         Begin::Elsewhere => Err(Errno::EBADF),
-        Begin::At(dentry) if path.is_empty() => Ok(dentry),
-        Begin::At(dentry) if env.caches().dentries.word(dentry) & flags::DIRECTORY == 0 => Err(Errno::ENOTDIR),
-        Begin::At(dentry) => Ok(dentry),
+        Begin::At(place) if path.is_empty() => Ok(place),
+        Begin::At(place) if env.caches().dentries.word(place.dentry()) & flags::DIRECTORY == 0 => Err(Errno::ENOTDIR),
+        Begin::At(place) => Ok(place),
     }
 }

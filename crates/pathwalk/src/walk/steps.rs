@@ -7,7 +7,7 @@
 //! his credentials.
 
 use crate::Errno;
-use crate::cache::Pinned;
+use crate::mount::PinnedPlace;
 
 /// What a step is; `P` is what stands for a place.
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub enum What<P> {
         /// What has it; a link is itself here.
         node: P,
     },
+    /// Something is mounted where the walk came to: it goes on at the root of that.
+    Mount(P),
     /// The node before is a link, and it is followed.
     Link {
         /// Where it leads.
@@ -85,6 +87,7 @@ impl<P> What<P> {
             What::Start(place) => What::Start(of(place)),
             What::Dot => What::Dot,
             What::Up(place) => What::Up(of(place)),
+            What::Mount(root) => What::Mount(of(root)),
             What::Name { name, node } => What::Name { name, node: of(node) },
             What::Link { body, from } => What::Link { body, from: of(from) },
             What::Absent { name, dir } => What::Absent { name, dir: of(dir) },
@@ -96,7 +99,7 @@ impl<P> What<P> {
 /// The one that is told the steps of a walk.
 pub(crate) trait Listener {
     /// A step was taken, in so many links' bodies, one within the other.
-    fn step(&self, depth: usize, what: What<Pinned<'_>>);
+    fn step(&self, depth: usize, what: What<PinnedPlace<'_>>);
 
     /// The walk begins anew: what was told so far is no part of it.
     fn begin_anew(&self);
@@ -115,7 +118,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Tells a step; `what` is asked only if there is a listener.
-    pub(crate) fn tell<'p>(self, depth: usize, what: impl FnOnce() -> What<Pinned<'p>>) {
+    pub(crate) fn tell<'p>(self, depth: usize, what: impl FnOnce() -> What<PinnedPlace<'p>>) {
         if let Some(listener) = self.0 {
             listener.step(depth, what());
         }

@@ -14,7 +14,7 @@ use super::fast::{Broken, segment};
 use super::link_body::Body;
 use super::scope::Scope;
 use super::verdict::{Ending, Entered, Rest, Stopped, Trail, arrive, usable};
-use super::{Cursor, Env, Follow, Stop, may, validated};
+use super::{Cursor, Env, Follow, Stop, cross, may, validated};
 use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, inode_of, parent_of};
@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
-use crate::mount::MountFlags;
+use crate::abi::MountFlags;
 use crate::stats::HandOver;
 
 /// What forbids a link to be followed, in the order in which Linux asks.
@@ -42,8 +42,8 @@ fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, i
             return Some(validated(link, Errno::EACCES));
         }
     }
-    let no_links =
-        env.scope.is_some_and(|scope| scope.has(Resolve::NO_SYMLINKS)) || env.world.mount.contains(MountFlags::NOSYMFOLLOW);
+    let Some(of_mount) = env.mount_flags() else { return Some(Stop::CHANGED) };
+    let no_links = env.scope.is_some_and(|scope| scope.has(Resolve::NO_SYMLINKS)) || of_mount.contains(MountFlags::NOSYMFOLLOW);
     no_links.then(|| validated(link, Errno::ELOOP))
 }
 
@@ -57,8 +57,9 @@ pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bo
 /// What forbids a link to lead to the root.
 #[cold]
 #[inline(never)]
-fn refused_absolute<'a>(link: Cursor<'a>, path: Path<'_>, scope: &Scope) -> Option<Stop<'a>> {
-    if scope.has(Resolve::BENEATH) {
+fn refused_absolute<'a>(env: &Env<'a>, link: Cursor<'a>, path: Path<'_>, scope: &Scope) -> Option<Stop<'a>> {
+    let to_another = scope.has(Resolve::NO_XDEV) && env.standing().mount != env.root().mount();
+    if scope.has(Resolve::BENEATH) || to_another {
         return Some(validated(link, Errno::EXDEV));
     }
     // Whether there was a `..` before, the locked walk knows.
@@ -85,18 +86,34 @@ pub(crate) fn through<'a, C: Config>(
     })
 }
 
+/// Returns the root of what is mounted on the end of a text.
+#[cold]
+#[inline(never)]
+fn arrived<'a>(env: &Env<'a>, cur: Cursor<'a>, length: usize, text: &Entered) -> Result<Cursor<'a>, Stop<'a>> {
+    let body = Body::of(env, text.inode, text.word);
+    // In the path, the link's own name is before.
+    if text.inode != InodeId::NONE && !(&body).moves_before(length) {
+        // A body that leads to where it starts: what is mounted there is not crossed to. The locked walk tells them apart.
+        return Err(Stop::FromStart(HandOver::Mount));
+    }
+    cross::down(env, cur, length, || true)
+}
+
 /// How far a walk got in a text.
+#[derive(PartialEq, Eq)]
 enum Way {
     ToEnd,
     /// To a link with a component behind it.
     ToLink,
+    /// To another mount, where it goes on.
+    Elsewhere,
     Stopped,
 }
 
 /// What a walk of a text came to. Cells and not a sum type, for the reason that `segment` gives.
 struct Reached<'a> {
     cur: Cell<Cursor<'a>>,
-    /// For [`Way::ToLink`]: where the next component starts.
+    /// For [`Way::ToLink`] and [`Way::Elsewhere`]: where the next component starts.
     after: Cell<usize>,
     /// For [`Way::Stopped`].
     stop: Cell<Stop<'a>>,
@@ -115,12 +132,21 @@ impl<'a> Reached<'a> {
                 self.after.set(after);
                 Way::ToLink
             }
+            Broken::Elsewhere(there, pos) => {
+                self.cur.set(there);
+                self.after.set(pos);
+                Way::Elsewhere
+            }
             Broken::Stop(stop) => {
                 self.stop.set(stop);
                 Way::Stopped
             }
         };
-        (segment::<C, _, _>(env, text, self.cur.get(), rest, end, broken), text.len(), Ending::of(text))
+        let mut way = segment::<C, _, _>(env, text, self.cur.get(), rest, end, broken);
+        while way == Way::Elsewhere {
+            way = segment::<C, _, _>(env, text, self.cur.get(), text.from(self.after.get()), end, broken);
+        }
+        (way, text.len(), Ending::of(text))
     }
 }
 
@@ -139,7 +165,7 @@ impl Trail {
             let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty() && follow != Follow::OnTheWay;
             if (self.links == MAX_LINKS
                 || is_last && env.world.protects_symlinks()
-                || !env.world.mount.is_empty()
+                || env.world.mounts.some_follow_none()
                 || C::RULES && env.scope.is_some())
                 && let Some(stop) = refused(env, link, dir, self.links, is_last)
             {
@@ -158,14 +184,14 @@ impl Trail {
             if C::RULES
                 && is_absolute
                 && let Some(scope) = &env.scope
-                && let Some(stop) = refused_absolute(link, path, scope)
+                && let Some(stop) = refused_absolute(env, link, path, scope)
             {
                 return Err(stop);
             }
             // It has no children that would keep it.
             link.mark();
             self.enter(inode, word, rest);
-            let from = if is_absolute { env.cursor(if C::RULES { env.root() } else { env.asker.root }) } else { dir };
+            let from = if is_absolute { env.jump(if C::RULES { env.root() } else { env.asker.root }) } else { dir };
             let reached = Reached { cur: Cell::new(from), after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
             let mut walked = reached.walk::<C, _>(env, &body, (&body).beginning());
             (link, rest) = loop {
@@ -174,10 +200,11 @@ impl Trail {
                 match way {
                     Way::Stopped => return Err(reached.stop.get()),
                     Way::ToLink => break (cur, Rest::At(reached.after.get())),
-                    Way::ToEnd => {}
+                    Way::ToEnd | Way::Elsewhere => {}
                 }
                 let ending = self.current.behind.or(ending);
                 usable(cur, length)?;
+                let cur = if cur.is(flags::MOUNTED) { arrived(env, cur, length, &self.current)? } else { cur };
                 let stays = self.left.is_empty() && follow == Follow::Not && ending == Ending::Nothing;
                 if cur.is(flags::LINK) && !stays {
                     break (cur, Rest::Over(ending));

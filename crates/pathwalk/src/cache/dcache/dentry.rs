@@ -59,6 +59,11 @@ pub(crate) mod flags {
     /// Removed: a directory that takes no more names, or a file without this one.
     pub(crate) const REMOVED: u64 = 1 << 10;
 
+    /// Something is mounted on it, in whatever mount it is seen through. Linux: `DCACHE_MOUNTED`.
+    pub(crate) const MOUNTED: u64 = 1 << 12;
+    /// It is the root of a mount, or was: `..` may lead to where that is mounted.
+    pub(crate) const ROOTED: u64 = 1 << 13;
+
     /// What depends on the inode.
     pub(crate) const OF_INODE: u64 = DIRECTORY | LINK | NEGATIVE | EVERYONE | REVALIDATE;
 }

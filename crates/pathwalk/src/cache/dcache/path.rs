@@ -1,4 +1,4 @@
-//! The path of a dentry: names from it up to the root.
+//! The path of a dentry: names from it up to a directory above.
 //!
 //! As Linux's `d_path`: at first without a lock, and if a directory was moved meanwhile, once more
 //! with all moves of directories stopped. So the second try ends, however many threads rename.
@@ -19,18 +19,19 @@ use crate::memory::{pin, seqcount};
 const NAMES_A_LOOK: usize = 256;
 
 impl Caches {
-    /// Returns the path of a dentry that the caller has a pin on, from the root of the `Vfs`.
-    /// `ENOENT` if it, or a directory above, was removed.
-    pub(crate) fn path_of(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
-        if self.is_root(id) {
-            return Ok(b"/".to_vec());
+    /// Returns the names that lead from `top` to a dentry on which the caller has a pin, a slash
+    /// before each: none for `top` itself, and from the root of the file system if the dentry is
+    /// not below `top`. `ENOENT` if it, or a directory above, was removed.
+    pub(crate) fn path_below(&self, id: DentryId, top: DentryId) -> Result<Vec<u8>, Errno> {
+        if id == top || self.is_root(id) {
+            return Ok(Vec::new());
         }
-        if let Some(path) = self.path_beside_moves(id) {
+        if let Some(path) = self.path_beside_moves(id, top) {
             return path;
         }
         let _still = self.moves.stop();
         loop {
-            if let Some(path) = self.path_without_moves(id) {
+            if let Some(path) = self.path_without_moves(id, top) {
                 return path;
             }
         }
@@ -47,39 +48,38 @@ impl Caches {
     }
 
     /// Returns the path, or `None` if the way up changed meanwhile.
-    fn path_beside_moves(&self, id: DentryId) -> Option<Result<Vec<u8>, Errno>> {
+    fn path_beside_moves(&self, id: DentryId, top: DentryId) -> Option<Result<Vec<u8>, Errno>> {
         let (before, word) = (self.moves.still()?, self.dentries.word(id));
         // The dentry's own name, or that it has been removed; and those of the directories above.
         let changed = || self.moves.moved_since(before) || !seqcount::unchanged(&self.dentries.line(id)[WORD], word);
-        let path = self.names_up(id, changed);
+        let path = self.names_up(id, top, changed);
         (!changed()).then_some(path)
     }
 
     /// Returns the path, while directories stay where they are; or `None` if the dentry, which is
     /// no directory, was moved and the directory where it was is gone.
-    fn path_without_moves(&self, id: DentryId) -> Option<Result<Vec<u8>, Errno>> {
+    fn path_without_moves(&self, id: DentryId, top: DentryId) -> Option<Result<Vec<u8>, Errno>> {
         let line = self.dentries.line(id);
         let word = self.dentries.word(id);
         let unchanged = || seqcount::unchanged(&line[WORD], word);
         if word & flags::DIRECTORY != 0 {
-            return Some(self.names_up(id, || false));
+            return Some(self.names_up(id, top, || false));
         }
         let own = self.own_name(id);
         let above = Pinned::new(self, self.pin_parent(id));
         if !unchanged() {
             return None;
         }
-        let path = own.and_then(|own| Ok([self.names_up(above.id(), || false)?, own].concat()));
+        let path = own.and_then(|own| Ok([self.names_up(above.id(), top, || false)?, own].concat()));
         // A directory is removed only once nothing is left in it: then the dentry is elsewhere.
         (path.is_ok() || unchanged()).then_some(path)
     }
 
-    /// Returns the names from the root down to a dentry, a slash before each, none for the root
-    /// itself; the caller sees to it that they belong together. It ends early where that is known
-    /// not to be so.
-    fn names_up(&self, id: DentryId, changed: impl Fn() -> bool) -> Result<Vec<u8>, Errno> {
+    /// Returns the names from `top`, or the root, down to a dentry, a slash before each; the caller
+    /// sees to it that they belong together. It ends early where that is known not to be so.
+    fn names_up(&self, id: DentryId, top: DentryId, changed: impl Fn() -> bool) -> Result<Vec<u8>, Errno> {
         let (mut names, mut at) = (Vec::new(), id);
-        while !self.is_root(at) {
+        while at != top && !self.is_root(at) {
             names.push(self.own_name(at)?);
             let parent = self.dentries.parent(at);
             // Torn by a move, or about to be.

@@ -208,6 +208,7 @@ impl Caches {
         self.side.release(body);
         self.inodes.give(id);
         self.owner.forget(superblock, key);
+        self.owner.freed(superblock);
     }
 
     /// Tells the file system of every node that is still held: the `Vfs` is going.

@@ -80,7 +80,7 @@ impl Caches {
     }
 
     /// Evicts what is out of the table and idle, and the directories that nothing else pinned. Returns false if there was nothing.
-    fn collect_removed(&self) -> bool {
+    pub(crate) fn collect_removed(&self) -> bool {
         let mut found = false;
         for slot in 0..self.dentries.free().touched() {
             let mut id = DentryId(slot);

@@ -1,0 +1,89 @@
+//! Carries out the same operations on two systems and compares what they say.
+
+use super::op::{Kind, Op, Random, Spot};
+use super::system::{Failure, Line, System, normalize};
+
+/// How long a sequence of operations is: long enough that peers and slaves of several generations
+/// come about, and short enough that the mounts stay few.
+const LENGTH: usize = 120;
+
+/// How long every tenth sequence is.
+const LONG: usize = 500;
+
+/// What was compared.
+#[derive(Default, Debug)]
+pub(crate) struct Tally {
+    pub(crate) compared: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) most_mounts: usize,
+    /// How often operations of each name succeeded and failed.
+    pub(crate) by_name: std::collections::BTreeMap<String, (u64, u64)>,
+}
+
+/// Carries out one sequence. Returns the story of the first difference.
+pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn System, tally: &mut Tally) -> Result<(), String> {
+    let mut random = Random::new(seed);
+    let mut story = vec![format!("seed {seed}")];
+    let mut dead = 0;
+    for step in 0..if seed.is_multiple_of(10) { LONG } else { LENGTH } {
+        let op = random.op();
+        let op = if step == 0 && seed % 2 == 1 { share_all() } else { op };
+        let expected = leader.run(&op);
+        if expected == Err(Failure::Skipped) {
+            continue;
+        }
+        tally.compared += 1;
+        let found = follower.run(&op);
+        story.push(format!("{op:?}: {expected:?}"));
+        let (ours, theirs) = (lines(leader), lines(follower));
+        if expected != found || ours != theirs {
+            story.push(format!("leader {expected:?}, follower {found:?}"));
+            story.push(difference(&ours, &theirs));
+            return Err(story.join("\n"));
+        }
+        // The caller's root was unmounted, and nothing much succeeds any more.
+        dead = if ours.is_empty() { dead + 1 } else { 0 };
+        if dead == 15 {
+            break;
+        }
+        random.set_points(ours.iter().map(|line| line.point.clone()));
+        count(tally, &op, expected.is_ok(), ours.len());
+    }
+    Ok(())
+}
+
+/// What half of the sequences begin with, as distributions do.
+fn share_all() -> Op {
+    Op::Propagation { at: Spot::Path("/".into()), kind: Kind::Shared, recursive: true }
+}
+
+fn lines(system: &mut dyn System) -> Vec<Line> {
+    let mut lines = system.mountinfo();
+    normalize(&mut lines);
+    lines
+}
+
+fn difference(ours: &[Line], theirs: &[Line]) -> String {
+    let side = |name: &str, lines: &[Line], others: &[Line]| {
+        let mark = |(index, line): (usize, &Line)| {
+            let mark = if others.get(index) == Some(line) { ' ' } else { '!' };
+            format!("{mark} {line:?}")
+        };
+        let lines: Vec<String> = lines.iter().enumerate().map(mark).collect();
+        format!("{name}\n{}", lines.join("\n"))
+    };
+    [side("leader", ours, theirs), side("follower", theirs, ours)].join("\n")
+}
+
+fn count(tally: &mut Tally, op: &Op, succeeded: bool, mounts: usize) {
+    tally.most_mounts = tally.most_mounts.max(mounts);
+    let name = format!("{op:?}");
+    let name: String = name.chars().take_while(|letter| letter.is_alphanumeric()).collect();
+    let counts = tally.by_name.entry(name).or_default();
+    if succeeded {
+        tally.succeeded += 1;
+        counts.0 += 1;
+    } else {
+        counts.1 += 1;
+    }
+}

@@ -1,0 +1,293 @@
+//! The kernel as a system of mounts: system calls in a thread that has a namespace of its own.
+//!
+//! Nothing here changes the mounts of other processes: the thread leaves their namespace, makes its
+//! copy private, and has a file system of its own for a root.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{Error, Read};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use super::op::{Kind, Op, SLOTS, Spot, Umount};
+use super::system::{Failure, Line, System};
+
+const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
+const MOVE_MOUNT_T_EMPTY_PATH: libc::c_uint = 0x40;
+const MOVE_MOUNT_BENEATH: libc::c_uint = 0x200;
+const OPEN_TREE_CLONE: libc::c_uint = 1;
+const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
+const AT_RECURSIVE: libc::c_uint = 0x8000;
+const DIRECTORIES: [&str; 6] = ["a", "b", "a/a", "a/b", "b/a", "b/b"];
+
+/// The kernel, as one thread sees it.
+pub(crate) struct Kernel {
+    proc: OwnedFd,
+    /// The namespace that the thread came from.
+    base: OwnedFd,
+    held: [Option<OwnedFd>; SLOTS],
+    namespaces: [Option<OwnedFd>; SLOTS],
+}
+
+fn check(result: i64) -> Result<i64, Failure> {
+    if result >= 0 {
+        return Ok(result);
+    }
+    Err(Failure::Errno(Error::last_os_error().raw_os_error().unwrap_or(0)))
+}
+
+fn text(path: &str) -> CString {
+    CString::new(path).expect("a path without NUL")
+}
+
+macro_rules! call {
+    ($($call:tt)*) => {
+        // SAFETY: all pointers are to NUL-terminated strings or structures that outlive the call.
+        check(i64::from(unsafe { libc::$($call)* }))
+    };
+}
+
+fn owned(fd: i64) -> OwnedFd {
+    // SAFETY: the number was just returned by a call that opens it, and is owned nowhere else.
+    unsafe { OwnedFd::from_raw_fd(fd as RawFd) }
+}
+
+fn open(path: &str, flags: i32) -> Result<OwnedFd, Failure> {
+    Ok(owned(call!(open(text(path).as_ptr(), flags | libc::O_CLOEXEC))?))
+}
+
+/// Makes a file system that is mounted nowhere.
+fn new_file_system(filled: bool) -> Result<OwnedFd, Failure> {
+    let none = std::ptr::null::<libc::c_char>();
+    let context = owned(call!(syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), 1))?);
+    let (fd, create) = (context.as_raw_fd(), FSCONFIG_CMD_CREATE);
+    call!(syscall(libc::SYS_fsconfig, fd, create, none, none, 0))?;
+    let mount = owned(call!(syscall(libc::SYS_fsmount, fd, 1, 0))?);
+    if filled {
+        for directory in DIRECTORIES {
+            call!(mkdirat(mount.as_raw_fd(), text(directory).as_ptr(), 0o755))?;
+        }
+        call!(mknodat(mount.as_raw_fd(), c"f".as_ptr(), libc::S_IFREG | 0o644, 0))?;
+    }
+    Ok(mount)
+}
+
+impl Kernel {
+    /// Puts the calling thread into a namespace of its own; the error says why that is impossible.
+    /// `place` is a directory that exists, on which a file system is mounted for a moment.
+    pub(crate) fn new(place: &str) -> Result<Kernel, Failure> {
+        let base = open("/proc/thread-self/ns/mnt", libc::O_RDONLY)?;
+        call!(unshare(libc::CLONE_NEWNS))?;
+        let mut kernel = Kernel {
+            proc: open("/proc", libc::O_PATH | libc::O_DIRECTORY)?,
+            base,
+            held: [const { None }; SLOTS],
+            namespaces: [const { None }; SLOTS],
+        };
+        kernel.mount(std::ptr::null(), "/", libc::MS_REC | libc::MS_PRIVATE)?;
+        let root = new_file_system(true)?;
+        kernel.move_fd(&root, libc::AT_FDCWD, place, 0)?;
+        call!(chdir(text(place).as_ptr()))?;
+        call!(syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()))?;
+        call!(umount2(c".".as_ptr(), libc::MNT_DETACH))?;
+        call!(chdir(c"/".as_ptr()))?;
+        kernel.namespaces[0] = Some(kernel.own_namespace()?);
+        Ok(kernel)
+    }
+
+    fn own_namespace(&self) -> Result<OwnedFd, Failure> {
+        let path = c"thread-self/ns/mnt".as_ptr();
+        Ok(owned(call!(openat(self.proc.as_raw_fd(), path, libc::O_RDONLY | libc::O_CLOEXEC))?))
+    }
+
+    fn mount(&self, kind: *const libc::c_char, at: &str, flags: libc::c_ulong) -> Result<i64, Failure> {
+        call!(mount(c"none".as_ptr(), text(at).as_ptr(), kind, flags, std::ptr::null()))
+    }
+
+    fn move_fd(&self, from: &OwnedFd, to: RawFd, path: &str, flags: u32) -> Result<i64, Failure> {
+        let flags = flags | MOVE_MOUNT_F_EMPTY_PATH;
+        let (from, empty, path) = (from.as_raw_fd(), c"".as_ptr(), text(path));
+        call!(syscall(libc::SYS_move_mount, from, empty, to, path.as_ptr(), flags))
+    }
+
+    /// Returns a descriptor and a path that together name the spot.
+    fn at(&self, spot: &Spot) -> Result<(RawFd, String), Failure> {
+        match spot {
+            Spot::Path(path) => Ok((libc::AT_FDCWD, path.clone())),
+            Spot::Held(slot) => Ok((self.held(*slot)?, String::new())),
+        }
+    }
+
+    fn held(&self, slot: usize) -> Result<RawFd, Failure> {
+        self.held[slot].as_ref().map(AsRawFd::as_raw_fd).ok_or(Failure::Skipped)
+    }
+
+    /// Returns a path that names the spot, from the working directory if need be.
+    fn enter(&self, spot: &Spot) -> Result<String, Failure> {
+        match spot {
+            Spot::Path(path) => Ok(path.clone()),
+            Spot::Held(slot) => {
+                call!(fchdir(self.held(*slot)?))?;
+                Ok(".".into())
+            }
+        }
+    }
+
+    fn open_spot(&self, spot: &Spot, flags: u32) -> Result<OwnedFd, Failure> {
+        let (fd, path) = self.at(spot)?;
+        let empty = if path.is_empty() { libc::AT_EMPTY_PATH as u32 } else { 0 };
+        let path = text(&path);
+        Ok(owned(call!(syscall(libc::SYS_open_tree, fd, path.as_ptr(), flags | empty))?))
+    }
+
+    fn move_mount(&self, from: &Spot, to: &Spot, flags: u32) -> Result<i64, Failure> {
+        let ((from, from_path), (to, to_path)) = (self.at(from)?, self.at(to)?);
+        let mut flags = flags;
+        flags |= if from_path.is_empty() { MOVE_MOUNT_F_EMPTY_PATH } else { 0 };
+        flags |= if to_path.is_empty() { MOVE_MOUNT_T_EMPTY_PATH } else { 0 };
+        let (from_path, to_path) = (text(&from_path), text(&to_path));
+        let paths = (from_path.as_ptr(), to_path.as_ptr());
+        call!(syscall(libc::SYS_move_mount, from, paths.0, to, paths.1, flags))
+    }
+
+    fn mount_new(&self, at: &Spot) -> Result<i64, Failure> {
+        let (to, path) = self.at(at)?;
+        let flags = if path.is_empty() { MOVE_MOUNT_T_EMPTY_PATH } else { 0 };
+        let mount = new_file_system(true)?;
+        self.move_fd(&mount, to, &path, flags)
+    }
+
+    fn bind(&self, from: &Spot, to: &Spot, recursive: bool) -> Result<i64, Failure> {
+        // The source may need the working directory, too, so it is named by a descriptor of /proc.
+        let flags = libc::MS_BIND | if recursive { libc::MS_REC } else { 0 };
+        match (from, to) {
+            (Spot::Held(_), Spot::Held(_)) => Err(Failure::Skipped),
+            _ => {
+                let held = if matches!(from, Spot::Held(_)) { from } else { to };
+                self.enter(held)?;
+                let name = |spot: &Spot| match spot {
+                    Spot::Path(path) => text(path),
+                    Spot::Held(_) => text("."),
+                };
+                let (from, to) = (name(from), name(to));
+                let none = std::ptr::null();
+                call!(mount(from.as_ptr(), to.as_ptr(), none, flags, none.cast()))
+            }
+        }
+    }
+
+    fn umount(&self, at: &Spot, way: Umount) -> Result<i64, Failure> {
+        let path = text(&self.enter(at)?);
+        let umount = |flags: i32| call!(umount2(path.as_ptr(), flags));
+        match way {
+            Umount::Plain => umount(0),
+            Umount::Detach => umount(libc::MNT_DETACH),
+            Umount::Expire => {
+                drop(open(&path.to_string_lossy(), libc::O_PATH)?);
+                match umount(libc::MNT_EXPIRE) {
+                    Err(Failure::Errno(libc::EAGAIN)) => umount(libc::MNT_EXPIRE),
+                    result => result,
+                }
+            }
+        }
+    }
+
+    fn set_propagation(&self, at: &Spot, kind: Kind, recursive: bool) -> Result<i64, Failure> {
+        let flags = match kind {
+            Kind::Private => libc::MS_PRIVATE,
+            Kind::Shared => libc::MS_SHARED,
+            Kind::Slave => libc::MS_SLAVE,
+            Kind::Unbindable => libc::MS_UNBINDABLE,
+        };
+        let path = self.enter(at)?;
+        self.mount(std::ptr::null(), &path, flags | if recursive { libc::MS_REC } else { 0 })
+    }
+
+    fn set_attributes(&self, at: &Spot, set: u32, clear: u32, recursive: bool) -> Result<i64, Failure> {
+        // READ_ONLY, NOEXEC, NOSYMFOLLOW, NOSUID.
+        let bits = |flags: u32| -> u64 {
+            let all = [(1, 1), (2, 8), (4, 0x20_0000), (8, 2)];
+            all.iter().filter(|(ours, _)| flags & ours != 0).map(|(_, theirs)| theirs).sum()
+        };
+        let attributes: [u64; 4] = [bits(set), bits(clear), 0, 0];
+        let (fd, path) = self.at(at)?;
+        let empty = if path.is_empty() { libc::AT_EMPTY_PATH as u32 } else { 0 };
+        let flags = empty | if recursive { AT_RECURSIVE } else { 0 };
+        let path = text(&path);
+        let (path, size) = (path.as_ptr(), size_of_val(&attributes));
+        call!(syscall(libc::SYS_mount_setattr, fd, path, flags, attributes.as_ptr(), size))
+    }
+
+    fn set_namespace(&mut self, op: &Op) -> Result<i64, Failure> {
+        match *op {
+            Op::Unshare(slot) => {
+                call!(unshare(libc::CLONE_NEWNS))?;
+                self.namespaces[slot] = Some(self.own_namespace()?);
+            }
+            Op::Enter(slot) => {
+                let namespace = self.namespaces[slot].as_ref().ok_or(Failure::Skipped)?;
+                call!(setns(namespace.as_raw_fd(), libc::CLONE_NEWNS))?;
+            }
+            Op::Drop(slot) => self.namespaces[slot] = None,
+            _ => return Err(Failure::Skipped),
+        }
+        Ok(0)
+    }
+
+    fn call(&mut self, op: &Op) -> Result<i64, Failure> {
+        match op {
+            Op::MountEmpty(at) => self.mount(c"tmpfs".as_ptr(), &self.enter(at)?, 0),
+            Op::Mount(at) => self.mount_new(at),
+            Op::Bind { from, to, recursive } => self.bind(from, to, *recursive),
+            Op::Move { from, to, beneath } => self.move_mount(from, to, if *beneath { MOVE_MOUNT_BENEATH } else { 0 }),
+            Op::Clone { from, slot, recursive } => {
+                let flags = OPEN_TREE_CLONE | if *recursive { AT_RECURSIVE } else { 0 };
+                let tree = self.open_spot(from, flags)?;
+                self.held[*slot] = Some(tree);
+                Ok(0)
+            }
+            Op::Hold { from, slot } => {
+                let file = open(from, libc::O_PATH)?;
+                self.held[*slot] = Some(file);
+                Ok(0)
+            }
+            Op::Close(slot) => {
+                self.held[*slot] = None;
+                Ok(0)
+            }
+            Op::Umount(at, way) => self.umount(at, *way),
+            Op::Propagation { at, kind, recursive } => self.set_propagation(at, *kind, *recursive),
+            Op::Attributes { at, set, clear, recursive } => self.set_attributes(at, *set, *clear, *recursive),
+            Op::Pivot { new, old } => {
+                let (new, old) = (text(&self.enter(new)?), text(old));
+                call!(syscall(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()))
+            }
+            Op::Chroot(path) => call!(chroot(text(path).as_ptr())),
+            Op::Mkdir(path) => call!(mkdir(text(path).as_ptr(), 0o755)),
+            Op::Rmdir(path) => call!(rmdir(text(path).as_ptr())),
+            Op::Unshare(_) | Op::Enter(_) | Op::Drop(_) => self.set_namespace(op),
+        }
+    }
+}
+
+impl System for Kernel {
+    fn run(&mut self, op: &Op) -> Result<(), Failure> {
+        let result = self.call(op);
+        call!(chdir(c"/".as_ptr()))?;
+        result.map(|_| ())
+    }
+
+    fn mountinfo(&mut self) -> Vec<Line> {
+        let path = c"thread-self/mountinfo".as_ptr();
+        let fd = call!(openat(self.proc.as_raw_fd(), path, libc::O_RDONLY | libc::O_CLOEXEC));
+        let mut text = String::new();
+        let mut file = File::from(owned(fd.expect("mountinfo")));
+        file.read_to_string(&mut text).expect("mountinfo");
+        text.lines().map(Line::parse).collect()
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        let _ = call!(setns(self.base.as_raw_fd(), libc::CLONE_NEWNS));
+    }
+}

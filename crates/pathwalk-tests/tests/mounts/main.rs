@@ -1,0 +1,64 @@
+//! Mounts as the kernel has them: a system that mounts is compared with `mount(2)` and the like.
+//!
+//! [`compare::sequence`] carries out random operations on two systems and compares each result and
+//! the whole of `mountinfo` after it. The first leads: it looks at each operation before the kernel
+//! does, and skips what would leave the directories that the comparison is about.
+
+mod kernel;
+mod op;
+mod system;
+
+// The library's tests of its tree of mounts use this from here.
+#[expect(dead_code, reason = "no public system of mounts leads yet")]
+mod compare;
+
+use kernel::Kernel;
+use op::{Kind, Op, Spot, Umount};
+use system::{Failure, Line, System, normalize};
+
+fn path(path: &str) -> Spot {
+    Spot::Path(path.into())
+}
+
+fn lines(kernel: &mut Kernel) -> Vec<Line> {
+    let mut lines = kernel.mountinfo();
+    normalize(&mut lines);
+    lines
+}
+
+/// Runs a test in a namespace of its own, or says why there is none.
+fn in_namespace(test: impl FnOnce(&mut Kernel) + Send + 'static) {
+    let place = tempfile::tempdir().unwrap();
+    let name = place.path().to_str().unwrap().to_string();
+    let thread = std::thread::spawn(move || match Kernel::new(&name) {
+        Ok(mut kernel) => test(&mut kernel),
+        Err(failure) => println!("skipped: no namespace of mounts, {failure:?}"),
+    });
+    thread.join().unwrap();
+}
+
+#[test]
+fn a_mount_propagates_to_a_peer_and_leaves_with_the_original() {
+    in_namespace(|kernel| {
+        kernel.run(&Op::Mount(path("/a"))).unwrap();
+        let shared = Op::Propagation { at: path("/a"), kind: Kind::Shared, recursive: false };
+        kernel.run(&shared).unwrap();
+        let bind = Op::Bind { from: path("/a"), to: path("/b"), recursive: false };
+        kernel.run(&bind).unwrap();
+        kernel.run(&Op::Mount(path("/a/b"))).unwrap();
+        let points: Vec<String> = lines(kernel).into_iter().map(|line| line.point).collect();
+        assert_eq!(points, ["/", "/a", "/b", "/a/b", "/b/b"]);
+        kernel.run(&Op::Umount(path("/b/b"), Umount::Plain)).unwrap();
+        assert_eq!(lines(kernel).len(), 3);
+    });
+}
+
+#[test]
+fn what_is_not_held_open_is_skipped() {
+    in_namespace(|kernel| {
+        assert_eq!(kernel.run(&Op::Mount(Spot::Held(0))), Err(Failure::Skipped));
+        kernel.run(&Op::Hold { from: "/a".into(), slot: 0 }).unwrap();
+        assert_eq!(kernel.run(&Op::Mount(Spot::Held(0))), Ok(()));
+        assert_eq!(lines(kernel)[1].point, "/a");
+    });
+}

@@ -1,0 +1,193 @@
+//! Random operations on mounts.
+//!
+//! An operation names directories by paths from the caller's root, or by what the caller holds
+//! open, so that it can name what is covered or detached. All randomness comes from a seed.
+
+/// A directory or file: by its path, or by the number of an open file descriptor.
+#[derive(Clone, Debug)]
+pub(crate) enum Spot {
+    Path(String),
+    Held(usize),
+}
+
+/// What a mount gets from others and gives to them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Private,
+    Shared,
+    Slave,
+    Unbindable,
+}
+
+/// How to unmount.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Umount {
+    Plain,
+    Detach,
+    /// Twice with `MNT_EXPIRE`; the result is the second if the first is `EAGAIN`.
+    Expire,
+}
+
+/// An operation of the caller.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// `mount(2)` of a new and empty file system.
+    MountEmpty(Spot),
+    /// `fsmount(2)` of a new file system with directories, and `move_mount(2)`.
+    Mount(Spot),
+    Bind {
+        from: Spot,
+        to: Spot,
+        recursive: bool,
+    },
+    Move {
+        from: Spot,
+        to: Spot,
+        beneath: bool,
+    },
+    /// `open_tree(2)` with `OPEN_TREE_CLONE`, held as this number.
+    Clone {
+        from: Spot,
+        slot: usize,
+        recursive: bool,
+    },
+    /// `open(2)` with `O_PATH`, held as this number.
+    Hold {
+        from: String,
+        slot: usize,
+    },
+    Close(usize),
+    Umount(Spot, Umount),
+    Propagation {
+        at: Spot,
+        kind: Kind,
+        recursive: bool,
+    },
+    /// `mount_setattr(2)` with these of `READ_ONLY` 1, `NOEXEC` 2, `NOSYMFOLLOW` 4, `NOSUID` 8.
+    Attributes {
+        at: Spot,
+        set: u32,
+        clear: u32,
+        recursive: bool,
+    },
+    Pivot {
+        new: Spot,
+        old: String,
+    },
+    Chroot(String),
+    Mkdir(String),
+    Rmdir(String),
+    /// `unshare(2)` with `CLONE_NEWNS`; the new namespace gets this number.
+    Unshare(usize),
+    /// `setns(2)` into the namespace with this number.
+    Enter(usize),
+    /// Closes the namespace with this number.
+    Drop(usize),
+}
+
+/// How many open files and namespaces there are at most.
+pub(crate) const SLOTS: usize = 4;
+
+/// A source of random numbers.
+pub(crate) struct Random {
+    state: u64,
+    /// Where there are mounts, so that operations find some.
+    points: Vec<String>,
+}
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, points: Vec::new() }
+    }
+
+    /// Tells where there are mounts now.
+    pub(crate) fn set_points(&mut self, points: impl Iterator<Item = String>) {
+        self.points = points.filter(|path| !path.ends_with("deleted")).collect();
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        ((self.state >> 32) as usize) % end
+    }
+
+    fn coin(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    fn path(&mut self) -> String {
+        if self.below(3) == 0 && !self.points.is_empty() {
+            let index = self.below(self.points.len());
+            return self.points[index].clone();
+        }
+        let mut path = String::new();
+        for _ in 0..[0, 1, 1, 1, 2, 2, 3][self.below(7)] {
+            path.push_str(["/a", "/b"][self.below(2)]);
+        }
+        match (path.is_empty(), self.below(40)) {
+            (_, 0) => path + "/f",
+            (true, _) => "/".into(),
+            (false, _) => path,
+        }
+    }
+
+    fn spot(&mut self) -> Spot {
+        if self.below(5) == 0 { Spot::Held(self.below(SLOTS)) } else { Spot::Path(self.path()) }
+    }
+
+    /// A random operation.
+    pub(crate) fn op(&mut self) -> Op {
+        match self.below(100) {
+            0..4 => Op::MountEmpty(self.spot()),
+            4..18 => Op::Mount(self.spot()),
+            18..31 => Op::Bind { from: self.spot(), to: self.spot(), recursive: self.coin() },
+            31 => self.bind_file(),
+            32..44 => Op::Move { from: self.spot(), to: self.spot(), beneath: self.below(3) == 0 },
+            44..62 => {
+                let kind = [Kind::Private, Kind::Shared, Kind::Slave, Kind::Unbindable];
+                let kind = kind[[0, 1, 1, 1, 1, 2, 2, 3][self.below(8)]];
+                Op::Propagation { at: self.spot(), kind, recursive: self.coin() }
+            }
+            62..75 => {
+                let way = [Umount::Plain, Umount::Detach, Umount::Plain, Umount::Expire];
+                Op::Umount(self.spot(), way[self.below(4)])
+            }
+            _ => self.rarer_op(),
+        }
+    }
+
+    fn bind_file(&mut self) -> Op {
+        let (from, to) = (Spot::Path(self.path() + "/f"), Spot::Path(self.path() + "/f"));
+        Op::Bind { from, to, recursive: self.coin() }
+    }
+
+    /// A pivot, which most often has one place below the other as it must.
+    fn pivot(&mut self) -> Op {
+        let new = self.path();
+        let old = if self.below(3) == 0 { self.path() } else { new.clone() + &self.path() };
+        let new = if self.below(4) == 0 { self.spot() } else { Spot::Path(new) };
+        Op::Pivot { new, old }
+    }
+
+    fn rarer_op(&mut self) -> Op {
+        let slot = self.below(SLOTS);
+        match self.below(25) {
+            0..4 => Op::Clone { from: self.spot(), slot, recursive: self.coin() },
+            4..7 => Op::Hold { from: self.path(), slot },
+            7..10 => Op::Close(slot),
+            10..12 => {
+                let (set, clear) = (self.below(16) as u32, self.below(16) as u32);
+                Op::Attributes { at: self.spot(), set, clear, recursive: self.coin() }
+            }
+            12..15 => self.pivot(),
+            15 => Op::Chroot(self.path()),
+            16..18 => Op::Mkdir(self.path()),
+            18..20 => Op::Rmdir(self.path()),
+            20..22 => Op::Unshare(slot),
+            22..24 => Op::Enter(slot),
+            _ => Op::Drop(slot),
+        }
+    }
+}

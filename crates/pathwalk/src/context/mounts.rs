@@ -1,0 +1,170 @@
+//! Mounting and unmounting, in the terms of `mount(2)` and its newer kin.
+
+use std::sync::Arc;
+
+use super::{AsPath, At, Context};
+use crate::Errno;
+use crate::abi::{AtFlags, MountAttributes, MountFlags, MoveFlags, Recursion, UmountFlags};
+use crate::fs_api::FileSystem;
+use crate::handle::Handle;
+use crate::mounts::{DetachedTree, MountInfo, Namespace};
+use crate::ops::mounts;
+
+/// # Mounts
+///
+/// Several file systems, and parts of them, seen as one tree. What is mounted is seen by all
+/// contexts in the same namespace; [`unshare`](Self::unshare) gives a context one of its own. All
+/// takes `CAP_SYS_ADMIN` (`EPERM`). Mounting, moving and unmounting change the tree one at a time;
+/// walks cross mounts without a lock, and wait only where what they cross to is being changed.
+///
+/// | errno | when |
+/// |---|---|
+/// | `EPERM` | `CAP_SYS_ADMIN` is missing |
+/// | `EINVAL` | the place is in no mount of the namespace; what is to be mounted, moved or unmounted is no root of one that may be |
+/// | `ENOENT` | the place was removed |
+/// | `ENOTDIR` | a directory is mounted on what is none, or the other way round |
+/// | `ENOSPC` | a namespace would get more than 100,000 mounts |
+/// | `ENFILE` | the budget is used up by what is pinned: a mount pins two entries |
+///
+/// ```
+/// use pathwalk::{At, Access, Credentials, Errno, MountFlags, Vfs};
+/// # let (host, scratch) = (pathwalk_memfs::MemFs::new(), pathwalk_memfs::MemFs::new());
+/// # host.mkdir("/tmp", 0o755)?;
+/// # scratch.file("/note", 0o644)?;
+/// let root = Vfs::builder().build(host)?.context(Credentials::root());
+/// root.mount(scratch, At::Cwd, "/tmp", MountFlags::NOEXEC)?;
+/// assert_eq!(root.access("/tmp/note", Access::READ), Ok(()));
+/// root.umount(At::Cwd, "/tmp", pathwalk::UmountFlags::empty())?;
+/// assert_eq!(root.access("/tmp/note", Access::READ), Err(Errno::ENOENT));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl Context {
+    /// Mounts a file system on what `path` leads to. It is dropped when nothing of it is mounted any
+    /// more: [`sync`](FileSystem::sync) is called, and each of its nodes is forgotten. Errors also
+    /// of its [`root`](FileSystem::root). Source: `mount(2)`, `fsmount(2)`.
+    pub fn mount<P: AsPath + ?Sized>(
+        &self,
+        fs: impl FileSystem + 'static,
+        at: At<'_>,
+        path: &P,
+        flags: MountFlags,
+    ) -> Result<(), Errno> {
+        self.may_change()?;
+        mounts::mount(&self.asker, at.begin(self), path.path_bytes(), Arc::new(fs), flags)
+    }
+
+    /// Makes a mount of a file system that is nowhere yet, to be [moved](Self::move_mount) or used
+    /// through its handle. Source: `fsmount(2)`.
+    pub fn new_tree(&self, fs: impl FileSystem + 'static, flags: MountFlags) -> Result<DetachedTree, Errno> {
+        self.may_change()?;
+        let root = mounts::new_tree(&self.asker, Arc::new(fs), flags)?;
+        Ok(DetachedTree::new(Handle::from_pinned(self.vfs(), root)))
+    }
+
+    /// Copies the mount of what `path` leads to, from there on, as one that is nowhere yet;
+    /// `RECURSIVE` with all that is mounted below, but what is unbindable. `EINVAL` for an unbindable
+    /// mount. Source: `open_tree(2)` with `OPEN_TREE_CLONE`.
+    pub fn open_tree<P: AsPath + ?Sized>(
+        &self,
+        at: At<'_>,
+        path: &P,
+        flags: AtFlags,
+        how: Recursion,
+    ) -> Result<DetachedTree, Errno> {
+        self.may_change()?;
+        let root = mounts::open_tree(&self.asker, at.begin(self), path.path_bytes(), flags, how)?;
+        Ok(DetachedTree::new(Handle::from_pinned(self.vfs(), root)))
+    }
+
+    /// Mounts what `old` leads to on what `new` leads to as well: a copy of its mount from there on,
+    /// with those below if `RECURSIVE`. It is a peer of the original, where that is shared. Source:
+    /// `mount(2)` with `MS_BIND`.
+    pub fn bind<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+        &self,
+        from: At<'_>,
+        old: &P,
+        to: At<'_>,
+        new: &Q,
+        how: Recursion,
+    ) -> Result<(), Errno> {
+        self.may_change()?;
+        mounts::bind(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
+    }
+
+    /// Moves the mount whose root `old` leads to, with all below it, to what `new` leads to; also
+    /// one of a [`DetachedTree`], by its handle and an empty path. `ELOOP` below itself; `EINVAL` if
+    /// the mount above it is shared. Source: `move_mount(2)`.
+    pub fn move_mount<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+        &self,
+        from: At<'_>,
+        old: &P,
+        to: At<'_>,
+        new: &Q,
+        how: MoveFlags,
+    ) -> Result<(), Errno> {
+        self.may_change()?;
+        mounts::move_mount(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
+    }
+
+    /// Unmounts the mount whose root `path` leads to. `EBUSY` while something is mounted below it,
+    /// or while a context, handle or open file is on it, unless by `DETACH`; `EAGAIN` for the first
+    /// try with `EXPIRE`; `EINVAL` for what is no root of a mount, and for the namespace's own. A
+    /// file system of which this was the last mount is let go of. Source: `umount2(2)`.
+    pub fn umount<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: UmountFlags) -> Result<(), Errno> {
+        self.may_change()?;
+        mounts::umount(&self.asker, at.begin(self), path.path_bytes(), flags)
+    }
+
+    /// Changes the mount whose root `path` leads to, and with `RECURSIVE` all below it: all or none.
+    /// `EBUSY` if it would become read-only and files are open to be written to. Source:
+    /// `mount_setattr(2)`.
+    pub fn mount_setattr<P: AsPath + ?Sized>(
+        &self,
+        at: At<'_>,
+        path: &P,
+        flags: AtFlags,
+        attributes: &MountAttributes,
+        how: Recursion,
+    ) -> Result<(), Errno> {
+        self.may_change()?;
+        mounts::set_attributes(&self.asker, at.begin(self), path.path_bytes(), flags, attributes, how)
+    }
+
+    /// Makes the mount at `new_root` the root, and puts the one that was on `put_old`. This context
+    /// is moved along, if it was at the old root; others are not: they are to be asked to. `EBUSY`,
+    /// `EINVAL` as on Linux. Source: `pivot_root(2)`.
+    pub fn pivot_root<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&mut self, new_root: &P, put_old: &Q) -> Result<(), Errno> {
+        self.may_change()?;
+        let new = mounts::pivot_root(&self.asker, new_root.path_bytes(), put_old.path_bytes())?;
+        let new = Handle::from_pinned(&self.vfs().clone(), new);
+        let old = self.root.place();
+        if self.cwd.place() == old {
+            self.cwd = new.clone();
+            self.asker.cwd = new.place();
+        }
+        self.asker.root = new.place();
+        self.root = new;
+        Ok(())
+    }
+
+    /// Gives this context a namespace of its own: a copy of all mounts of the one that it was in. It
+    /// ends with its last context, which unmounts all in it. `EPERM`; `EINVAL` where the namespace is
+    /// no more; `ENOSPC`. Cost: as many mounts as there are. Source: `unshare(2)` with `CLONE_NEWNS`.
+    pub fn unshare(&mut self) -> Result<(), Errno> {
+        self.may_change()?;
+        let (id, root, cwd) = mounts::unshare(&self.asker)?;
+        let vfs = self.vfs().clone();
+        let namespace = Namespace::new(&vfs, id);
+        (self.root, self.cwd) = (Handle::from_pinned(&vfs, root), Handle::from_pinned(&vfs, cwd));
+        (self.asker.root, self.asker.cwd, self.asker.namespace) = (self.root.place(), self.cwd.place(), id);
+        self.namespace = Some(namespace);
+        Ok(())
+    }
+
+    /// Returns the mounts of this context's namespace that are below its root, in the order in which
+    /// they were made. Cost: as many as there are, and the tree is locked. Source:
+    /// `proc_pid_mountinfo(5)`.
+    pub fn mountinfo(&self) -> Vec<MountInfo> {
+        MountInfo::all(&self.asker)
+    }
+}

@@ -1,0 +1,120 @@
+//! A change of the records of mounts, under the lock of the tree.
+//!
+//! What always holds: the records that a change touches stay odd until its end, and the count of
+//! changes with them. So no walk sees half of a change: it meets what was before, or waits.
+
+use std::cell::RefCell;
+
+use super::place::Place;
+use super::records::{AT, MountRecords, NUMBER, ROOT, WORD, flags, to_word};
+use crate::abi::MountFlags;
+use crate::memory::seqcount::{self, ODD, Writing};
+use crate::memory::slot::{DentryId, MountId, SuperblockId};
+use crate::sync::Ordering;
+
+/// A change under way, until dropped.
+pub(super) struct Changing<'a> {
+    records: &'a MountRecords,
+    /// Those that it touches, each once.
+    opened: RefCell<Vec<MountId>>,
+}
+
+impl<'a> Changing<'a> {
+    /// Begins a change. The tree's lock is held.
+    pub(super) fn begin(records: &'a MountRecords) -> Changing<'a> {
+        records.begin_change();
+        Changing { records, opened: RefCell::default() }
+    }
+
+    fn open(&self, mount: MountId) -> Writing<'_> {
+        const OURS: u64 = ODD | flags::CHANGING;
+        let word = &self.records.line(mount)[WORD];
+        if word.load(Ordering::Relaxed) & OURS == OURS {
+            return seqcount::resume(word);
+        }
+        self.opened.borrow_mut().push(mount);
+        seqcount::write(word)
+    }
+
+    fn alter(&self, mount: MountId, change: impl FnOnce(u64) -> u64) {
+        let writing = self.open(mount);
+        let flags = change(writing.flags()) | flags::CHANGING;
+        writing.leave(flags);
+    }
+
+    /// Fills a slot of the caller's: pinned once, at no place yet.
+    pub(super) fn fill(&self, mount: MountId, root: DentryId, superblock: SuperblockId, flags: MountFlags) {
+        self.records.note(flags);
+        self.alter(mount, |_| {
+            let line = self.records.line(mount);
+            line[AT].store(Place::NONE.bits(), Ordering::Relaxed);
+            line[ROOT].store(u64::from(root.0) << 32 | u64::from(superblock.0), Ordering::Relaxed);
+            to_word(flags)
+        });
+        self.records.begin_life(mount, flags);
+    }
+
+    /// Stores the number by which users know a mount.
+    pub(super) fn set_number(&self, mount: MountId, number: u64) {
+        self.alter(mount, |flags| {
+            self.records.line(mount)[NUMBER].store(number, Ordering::Relaxed);
+            flags
+        });
+    }
+
+    /// Makes a mount cover a place, on which nothing else is mounted.
+    pub(super) fn show(&self, mount: MountId, at: Place) {
+        self.alter(mount, |flags| {
+            self.records.line(mount)[AT].store(at.bits(), Ordering::Relaxed);
+            self.records.enter(mount, at);
+            flags | flags::SHOWN
+        });
+    }
+
+    /// Makes a mount cover its place no more; returns which that was.
+    pub(super) fn hide(&self, mount: MountId) -> Place {
+        let at = Place::from_bits(self.records.line(mount)[AT].load(Ordering::Relaxed));
+        self.alter(mount, |flags| {
+            self.records.leave(mount, at);
+            self.records.line(mount)[AT].store(Place::NONE.bits(), Ordering::Relaxed);
+            flags & !(flags::SHOWN | flags::EXPIRES)
+        });
+        at
+    }
+
+    /// Gives a mount other switches. Writers are refused already where there shall be none.
+    pub(super) fn set_flags(&self, mount: MountId, to: MountFlags) {
+        self.records.note(to);
+        self.alter(mount, |flags| flags & !flags::OF_USER | to_word(to));
+        if !to.contains(MountFlags::READ_ONLY) {
+            self.records.refuse_writers(mount, false);
+        }
+    }
+
+    /// Lets a mount expire with the next request, unless it is used before; returns whether this is
+    /// that request.
+    pub(super) fn expire(&self, mount: MountId) -> bool {
+        let mut before = 0;
+        self.alter(mount, |flags| {
+            before = flags;
+            flags | flags::EXPIRES
+        });
+        before & flags::EXPIRES != 0
+    }
+
+    /// Notes that the tree keeps a mount that is in no namespace.
+    pub(super) fn linger(&self, mount: MountId) {
+        self.alter(mount, |flags| flags | flags::LINGERS);
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        for mount in self.opened.take() {
+            let writing = seqcount::resume(&self.records.line(mount)[WORD]);
+            let flags = writing.flags() & !flags::CHANGING;
+            writing.end(flags);
+        }
+        self.records.end_change();
+    }
+}

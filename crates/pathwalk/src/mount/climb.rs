@@ -1,0 +1,129 @@
+//! Up and down across mounts, for callers that have pins or may take locks; and whether a place is
+//! below another one.
+//!
+//! What always holds: a mount keeps the one that it is mounted in and the dentry that it covers, so
+//! with the tree locked, the way up from a mount that is pinned holds still.
+//!
+//! Source: `choose_mountpoint`, `lookup_mnt` and `is_path_reachable` of Linux.
+
+use super::pinned::{MountPin, PinnedPlace};
+use super::place::Place;
+use super::records::{Cover, Standing};
+use super::tree::NamespaceId;
+use super::world::World;
+use crate::attr::Seen;
+use crate::cache::Pinned;
+use crate::memory::slot::DentryId;
+
+impl World {
+    /// Returns the root of what is mounted on a place, if anything is. Waits for changes of the
+    /// tree that are under way.
+    pub(crate) fn mounted_on<'a>(&'a self, place: &PinnedPlace<'_>) -> Option<PinnedPlace<'a>> {
+        match self.mounts.cover(place.place()) {
+            Cover::Nothing => return None,
+            Cover::Mount(mount, root) => {
+                if let Some(found) = self.root_of(mount, root) {
+                    return Some(found);
+                }
+            }
+            Cover::NotNow => {}
+        }
+        let _still = self.tree.lock();
+        match self.mounts.cover_in_still_tree(place.place()) {
+            Some((mount, root)) => {
+                let mount = MountPin::again(self, mount);
+                Some(PinnedPlace { node: Pinned::again(self.caches(), root), mount })
+            }
+            None => None,
+        }
+    }
+
+    /// Returns the root of a mount that was sampled, pinned, if it is there still.
+    fn root_of(&self, mount: Standing, root: DentryId) -> Option<PinnedPlace<'_>> {
+        let mount = MountPin::sampled(self, mount)?;
+        Some(PinnedPlace { node: Pinned::again(self.caches(), root), mount })
+    }
+
+    /// Returns the place that `..` leads to, not above `root`; none where it stays.
+    pub(crate) fn above<'a>(&'a self, of: &PinnedPlace<'_>, root: Place) -> Option<PinnedPlace<'a>> {
+        let caches = self.caches();
+        let here = of.place();
+        if here == root {
+            return None;
+        }
+        if self.mounts.root(here.mount()) != here.dentry() {
+            let node = Pinned::new(caches, caches.pin_parent(here.dentry()));
+            return Some(PinnedPlace { node, mount: MountPin::again(self, here.mount()) });
+        }
+        let covered = {
+            let _still = self.tree.lock();
+            let mut at = here;
+            loop {
+                at = self.covered_in_still_tree(at)?;
+                if at == root {
+                    return None;
+                }
+                if self.mounts.root(at.mount()) != at.dentry() {
+                    break PinnedPlace::again(self, at);
+                }
+            }
+        };
+        Some(covered.with(Pinned::new(caches, caches.pin_parent(covered.id()))))
+    }
+
+    /// Returns what the mount of a place covers. The tree is locked, and the mount pinned or above
+    /// one that is.
+    fn covered_in_still_tree(&self, at: Place) -> Option<Place> {
+        let above = self.mounts.covered(Standing::pinned(at.mount())).ok().flatten();
+        above.map(|(mount, dentry)| Place::new(mount.mount, dentry))
+    }
+
+    /// Returns how a place is seen, on which the caller has a pin.
+    pub(crate) fn seen(&self, place: Place) -> Seen {
+        let mount = place.mount();
+        Seen { mount: self.mounts.number(mount), is_root: self.mounts.root(mount) == place.dentry() }
+    }
+
+    /// Returns whether something is mounted on a dentry in this namespace.
+    pub(crate) fn is_mounted_in(&self, point: DentryId, namespace: NamespaceId) -> bool {
+        self.tree.lock().is_mounted_in(point, namespace)
+    }
+
+    /// Returns the counts of moves and of mounts, or `None` while one is under way.
+    pub(crate) fn still(&self) -> Option<(u64, u64)> {
+        Some((self.caches().moves.still()?, self.mounts.settled()?))
+    }
+
+    /// Returns whether neither directories nor mounts were moved since the counts were these.
+    pub(crate) fn is_as_it_was(&self, (moves, mounts): (u64, u64)) -> bool {
+        !self.caches().moves.moved_since(moves) && !self.mounts.changed_since(mounts)
+    }
+
+    /// Returns whether `top` is this place or above it, as of one instant; none if a move is in the
+    /// way. Takes no lock. The caller sees afterwards that the dentry is the same.
+    pub(crate) fn is_below(&self, mut mount: Standing, mut dentry: DentryId, top: Place) -> Option<bool> {
+        let before = self.still()?;
+        while mount.mount != top.mount() {
+            let Some(covered) = self.mounts.covered(mount).ok()? else {
+                return self.is_as_it_was(before).then_some(false);
+            };
+            (mount, dentry) = covered;
+        }
+        let is_below = self.caches().is_below(dentry, top.dentry())?;
+        self.is_as_it_was(before).then_some(is_below)
+    }
+
+    /// Returns the same, after any move that is in the way. The caller has a pin on the place.
+    pub(crate) fn is_below_at_last(&self, place: Place, top: Place) -> bool {
+        if let Some(is_below) = self.is_below(Standing::pinned(place.mount()), place.dentry(), top) {
+            return is_below;
+        }
+        let _still = self.tree.lock();
+        let mut at = place;
+        while at.mount() != top.mount() {
+            let Some(covered) = self.covered_in_still_tree(at) else { return false };
+            at = covered;
+        }
+        self.caches().is_below_at_last(at.dentry(), top.dentry())
+    }
+}

@@ -1,0 +1,254 @@
+//! The ground that the tree of mounts stands on: records, dentries and superblocks; and changes of
+//! the tree, one after the other.
+//!
+//! What always holds: a change is seen as a whole. A walk that meets a place whose mount is about to
+//! change waits for the end of the change, or finds what was there before it (see
+//! [`records`](super::records)). What blocks, as a file system that is shut down, comes after the
+//! tree is unlocked.
+
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
+use super::changing::Changing;
+use super::place::Place;
+use super::records::Left;
+use super::tree::{Attributes, Change, Ground, Tree};
+use super::world::World;
+use crate::abi::MountFlags;
+use crate::Errno;
+use crate::cache::dcache::dentry::flags;
+use crate::fs_api::FileSystem;
+use crate::memory::slot::{DentryId, MountId, SuperblockId};
+use crate::superblock::trees::NoRoot;
+
+/// One change of the tree, and what is to be done behind it.
+pub(crate) struct Work<'a> {
+    world: &'a World,
+    /// Begun when it first changes something.
+    changing: OnceCell<Changing<'a>>,
+    /// Mounts that it made.
+    made: RefCell<Vec<MountId>>,
+    /// Dentries that were covered, or were to be: each with a pin.
+    uncovered: RefCell<Vec<DentryId>>,
+    /// Dentries that were removed while something was mounted on them.
+    late: RefCell<Vec<DentryId>>,
+    /// Mounts that ended.
+    ended: RefCell<Vec<MountId>>,
+}
+
+impl World {
+    /// Changes the tree. Blocks while another thread changes it, and while a file system is shut
+    /// down of which nothing is mounted any more.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Change<'_, Work<'_>>) -> T) -> T {
+        let mut tree = self.tree.lock();
+        let work = Work::begin(self);
+        let result = change(&mut tree.on(&work));
+        let behind = work.end(&mut tree);
+        drop(tree);
+        behind.finish(self);
+        result
+    }
+
+    /// Mounts a file system as the root of the first namespace.
+    pub(crate) fn mount_root(&mut self, fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<(), NoRoot> {
+        let superblock = self.trees.enter(fs)?;
+        let (id, root) = (superblock.id, superblock.root());
+        drop(superblock);
+        let (namespace, mount) = self.change(|change| change.new_namespace(id, root, Attributes::new(flags)))?;
+        self.mounts.pin_again(mount);
+        self.caches().dentries.pin_again(root);
+        (self.root, self.namespace) = (Place::new(mount, root), namespace);
+        Ok(())
+    }
+
+    /// Takes a file system in, to be mounted by `mount`; it is shut down if that fails.
+    pub(crate) fn with_superblock<T>(
+        &self,
+        fs: Arc<dyn FileSystem>,
+        mount: impl FnOnce(SuperblockId, DentryId) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let superblock = self.trees.enter(fs).map_err(|why| match why {
+            NoRoot::Failed(errno) => errno,
+            NoRoot::NotADirectory => Errno::ENOTDIR,
+        })?;
+        let (id, root) = (superblock.id, superblock.root());
+        drop(superblock);
+        let mounted = mount(id, root);
+        if mounted.is_err() {
+            self.trees.shut_down(id);
+        }
+        mounted
+    }
+
+    /// Gives a pin of a mount back. If it was the last, the mount ends, and with the last mount of a
+    /// file system that is shut down: then it blocks.
+    pub(crate) fn unpin_mount(&self, mount: MountId) {
+        match self.mounts.unpin(mount) {
+            Left::Others => {}
+            Left::Nothing => {
+                if self.mounts.end_idle(mount) {
+                    self.bury(mount);
+                }
+            }
+            Left::Tree => self.change(|change| change.collect(mount)),
+        }
+    }
+
+    /// Gives back what a mount held that has ended.
+    fn bury(&self, mount: MountId) {
+        let (root, superblock) = (self.mounts.root(mount), self.mounts.superblock(mount));
+        self.mounts.give(mount);
+        self.give_back(root);
+        let was_last = self.trees.superblocks.get(superblock).unmounted();
+        if was_last {
+            self.trees.shut_down(superblock);
+        }
+    }
+
+    /// Gives back a pin of a dentry, which may be of what was removed.
+    fn give_back(&self, dentry: DentryId) {
+        let is_out = self.caches().dentries.word(dentry) & flags::UNHASHED != 0 && !self.caches().is_root(dentry);
+        self.caches().dentries.unpin(dentry);
+        if is_out {
+            self.caches().try_evict(dentry);
+        }
+    }
+}
+
+impl<'a> Work<'a> {
+    fn begin(world: &'a World) -> Work<'a> {
+        Work {
+            world,
+            changing: OnceCell::new(),
+            made: RefCell::default(),
+            uncovered: RefCell::default(),
+            late: RefCell::default(),
+            ended: RefCell::default(),
+        }
+    }
+
+    pub(super) fn world(&self) -> &'a World {
+        self.world
+    }
+
+    fn changing(&self) -> &Changing<'a> {
+        self.changing.get_or_init(|| Changing::begin(&self.world.mounts))
+    }
+
+    /// Ends the change; the tree is locked still.
+    fn end(self, tree: &mut Tree) -> Behind {
+        for point in self.late.take() {
+            tree.on(&self).detach_at(point);
+        }
+        for mount in self.made.take() {
+            if let Some(number) = tree.number(mount) {
+                self.changing().set_number(mount, number);
+            }
+        }
+        let uncovered = self.uncovered.take();
+        for &point in &uncovered {
+            if !tree.is_mounted_on(point) {
+                self.world.caches().change_flags(point, |flags| flags & !flags::MOUNTED);
+            }
+        }
+        Behind { uncovered, ended: self.ended.take() }
+    }
+}
+
+/// What is to be done behind a change, with nothing locked.
+struct Behind {
+    uncovered: Vec<DentryId>,
+    ended: Vec<MountId>,
+}
+
+impl Behind {
+    fn finish(self, world: &World) {
+        self.uncovered.into_iter().for_each(|point| world.give_back(point));
+        self.ended.into_iter().for_each(|mount| world.bury(mount));
+    }
+}
+
+impl Ground for Work<'_> {
+    fn new_mount(&self, superblock: SuperblockId, root: DentryId, attributes: &Attributes) -> Result<MountId, Errno> {
+        let caches = self.world.caches();
+        let mount = self.world.mounts.take().ok_or(Errno::ENOSPC)?;
+        caches.dentries.pin_again(root);
+        caches.change_flags(root, |flags| flags | flags::ROOTED);
+        self.world.trees.superblocks.get(superblock).mounted();
+        self.changing().fill(mount, root, superblock, attributes.flags);
+        self.made.borrow_mut().push(mount);
+        Ok(mount)
+    }
+
+    fn show(&self, mount: MountId, parent: MountId, point: DentryId) {
+        let caches = self.world.caches();
+        caches.dentries.pin_again(point);
+        caches.change_flags(point, |flags| {
+            if flags & flags::REMOVED != 0 {
+                self.late.borrow_mut().push(point);
+            }
+            flags | flags::MOUNTED
+        });
+        self.changing().show(mount, Place::new(parent, point));
+    }
+
+    fn hide(&self, mount: MountId) {
+        let at = self.changing().hide(mount);
+        self.uncovered.borrow_mut().push(at.dentry());
+    }
+
+    fn set(&self, mount: MountId, attributes: &Attributes) {
+        self.changing().set_flags(mount, attributes.flags);
+    }
+
+    fn bar_writers(&self, mount: MountId) -> bool {
+        self.world.mounts.refuse_writers(mount, true)
+    }
+
+    fn admit_writers(&self, mount: MountId) {
+        self.world.mounts.refuse_writers(mount, false);
+    }
+
+    fn is_busy(&self, mount: MountId) -> bool {
+        self.world.mounts.is_busy(mount)
+    }
+
+    fn close(&self, mount: MountId) -> bool {
+        let closed = self.world.mounts.end_held(mount);
+        if closed {
+            self.ended.borrow_mut().push(mount);
+        }
+        closed
+    }
+
+    fn release(&self, mount: MountId) {
+        if self.world.mounts.unpin(mount) == Left::Nothing && self.world.mounts.end_idle(mount) {
+            self.ended.borrow_mut().push(mount);
+        }
+    }
+
+    fn expire(&self, mount: MountId) -> bool {
+        self.changing().expire(mount)
+    }
+
+    fn linger(&self, mount: MountId) {
+        self.changing().linger(mount);
+    }
+
+    fn root(&self, mount: MountId) -> DentryId {
+        self.world.mounts.root(mount)
+    }
+
+    fn is_below(&self, dentry: DentryId, top: DentryId) -> bool {
+        self.world.caches().is_below_at_last(dentry, top)
+    }
+
+    fn is_directory(&self, dentry: DentryId) -> bool {
+        self.world.caches().dentries.word(dentry) & flags::DIRECTORY != 0
+    }
+
+    fn is_removed(&self, dentry: DentryId) -> bool {
+        let caches = self.world.caches();
+        caches.dentries.word(dentry) & flags::REMOVED != 0 || caches.is_unnamed(dentry)
+    }
+}

@@ -1,0 +1,66 @@
+//! The path of a place: names from it up to a root, through the mounts between.
+//!
+//! As Linux's `d_path`. The tree is locked meanwhile, so the mounts stay where they are.
+//!
+//! What it does not do: what is within one mount is true at one instant; of several mounts, each at
+//! one of its own.
+
+use super::ground::Work;
+use super::place::Place;
+use super::records::Standing;
+use super::tree::{Change, NamespaceId, TreeInfo};
+use super::world::World;
+use crate::Errno;
+use crate::memory::slot::DentryId;
+
+impl World {
+    /// Returns the path of a place that the caller has a pin on, from the root of the first
+    /// namespace, or of the mounts that it is in. `ENOENT` if it, or a directory above, was removed.
+    pub(crate) fn path_of(&self, at: Place) -> Result<Vec<u8>, Errno> {
+        let alone = at.mount() == self.root.mount();
+        let _still = (!alone).then(|| self.tree.lock());
+        self.path_in_still_tree(at, self.root)
+    }
+
+    /// Returns the same up to any root. The tree is locked, unless it is in the root's own mount.
+    fn path_in_still_tree(&self, at: Place, root: Place) -> Result<Vec<u8>, Errno> {
+        let (mut at, mut parts) = (at, Vec::new());
+        loop {
+            let is_last = at.mount() == root.mount();
+            let top = if is_last { root.dentry() } else { self.mounts.root(at.mount()) };
+            parts.push(self.caches().path_below(at.dentry(), top)?);
+            match self.mounts.covered(Standing::pinned(at.mount())) {
+                Ok(Some((mount, dentry))) if !is_last => at = Place::new(mount.mount, dentry),
+                _ => break,
+            }
+        }
+        parts.reverse();
+        let path = parts.concat();
+        Ok(if path.is_empty() { b"/".to_vec() } else { path })
+    }
+}
+
+impl Change<'_, Work<'_>> {
+    /// Returns the mounts of a namespace below a root: each with the path of its root within its
+    /// file system, and that of the place that it covers.
+    pub(crate) fn listed(&mut self, namespace: NamespaceId, root: Place) -> Vec<(TreeInfo, Vec<u8>, Vec<u8>)> {
+        let (tree, work) = self.parts();
+        let world = work.world();
+        let all = tree.mountinfo(work, namespace, root);
+        let paths = |info: TreeInfo| {
+            let within = world.caches().path_below(info.root, DentryId::NONE);
+            let own_root = if info.mount == root.mount() { root } else { Place::new(info.mount, info.root) };
+            let at = world.path_in_still_tree(own_root, root);
+            (info, or_removed(within), or_removed(at))
+        };
+        all.into_iter().map(paths).collect()
+    }
+}
+
+fn or_removed(path: Result<Vec<u8>, Errno>) -> Vec<u8> {
+    match path {
+        Ok(path) if path.is_empty() => b"/".to_vec(),
+        Ok(path) => path,
+        Err(_) => b"//deleted".to_vec(),
+    }
+}

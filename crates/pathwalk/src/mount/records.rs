@@ -1,0 +1,427 @@
+//! Mounts as walks read them: slots that keep their type, found by the place that they cover.
+//!
+//! A record is a line of eight words:
+//!
+//! | word | bits | what |
+//! |---|---|---|
+//! | 0 | 32, 32 | sequence count; flags |
+//! | 1 | 32, 32 | where it is mounted: the mount above, and the dentry that it covers |
+//! | 2 | 32, 32 | its root's dentry; its superblock |
+//! | 3 | 64 | the number that users see, which no other mount ever gets |
+//!
+//! Elsewhere: life (see `memory/pin.rs`); how many files are open to be written to through it, and
+//! whether it refuses such (Linux: `mnt_writers` and `MNT_WRITE_HOLD`).
+//!
+//! What always holds: all words but the life and the writers are written with the tree of mounts
+//! locked and the record's count odd. A dentry on which something is mounted, in whatever mount,
+//! has the flag `MOUNTED`, until the end of the change that takes it away; one that is the root of a
+//! mount, or was, has `ROOTED`. While the tree changes, the count of changes is odd: so a reader that
+//! found nothing knows whether to believe it, and sees no tree that is half changed.
+//!
+//! Pairs: the table's and the sequence counts' (see there). `changes`: a reader's Acquire load
+//! before its search with the Release store at the end of a change; its Acquire fence before it
+//! looks again with the Release fence at the beginning of a change.
+//!
+//! What it does not do: it knows no tree, no namespace and no propagation.
+
+use super::place::Place;
+use crate::abi::MountFlags;
+use crate::memory::free_list::FreeList;
+use crate::memory::lines::{Line, Records};
+use crate::memory::slot::{DentryId, MountId, SuperblockId};
+use crate::memory::table::Table;
+use crate::memory::{pin, seqcount};
+use crate::permission::Access;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, zeroed};
+use crate::text::hash::fold;
+
+/// Flags in word 0 of a mount; bit 0 is the count's. From bit 1 on, those that users set.
+pub(super) mod flags {
+    pub(in crate::mount) const OF_USER_SHIFT: u32 = 1;
+    pub(in crate::mount) const OF_USER: u64 = 0xffff << OF_USER_SHIFT;
+    /// It covers a place.
+    pub(in crate::mount) const SHOWN: u64 = 1 << 20;
+    /// It goes with the next request to let it expire, unless it is used before.
+    pub(in crate::mount) const EXPIRES: u64 = 1 << 21;
+    /// It is in no namespace, and the tree keeps it for those that are mounted in it.
+    pub(in crate::mount) const LINGERS: u64 = 1 << 22;
+    /// A change of the tree is at it; set only while the count is odd.
+    pub(in crate::mount) const CHANGING: u64 = 1 << 23;
+}
+
+pub(super) const WORD: usize = 0;
+pub(super) const AT: usize = 1;
+pub(super) const ROOT: usize = 2;
+pub(super) const NUMBER: usize = 3;
+
+const LIFE: usize = 0;
+const WRITERS: usize = 1;
+
+/// In the count of writers: it takes none.
+const REFUSES: u64 = 1 << 63;
+
+/// See the module.
+pub(crate) struct MountRecords {
+    hot: Records<8>,
+    cold: Box<[[AtomicU64; 2]]>,
+    /// From a covered place to the mount on it. Linux: `mount_hashtable`.
+    table: Table,
+    /// The key of its hash.
+    key: u64,
+    /// A sequence count of the changes of the tree. Linux: `mount_lock`.
+    changes: AtomicU64,
+    free: FreeList,
+    /// What some mount may ask although the dentry grants it to everyone: bits of [`Access`]; and
+    /// above them, whether some mount follows no links. Bits are never taken back, so `Relaxed`:
+    /// a thread that sets flags of a mount sets them first.
+    some: AtomicU32,
+}
+
+/// In `some`: a mount follows no links.
+const NO_LINKS: u32 = 1 << 8;
+
+/// A mount that a reader stands in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) mount: MountId,
+    /// The record's word when the reader came to it; 0: the reader, or its asker, has a pin on it.
+    pub(crate) word: u64,
+}
+
+impl Standing {
+    /// Returns that of a reader that has a pin on a mount.
+    pub(crate) const fn pinned(mount: MountId) -> Standing {
+        Standing { mount, word: 0 }
+    }
+}
+
+/// What is left of a mount when a pin was given back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Left {
+    Others,
+    /// The pin of the tree, which keeps a mount that is in no namespace for those that are mounted
+    /// in it.
+    Tree,
+    /// None: the mount is in no tree.
+    Nothing,
+}
+
+/// What is mounted on a place.
+pub(crate) enum Cover {
+    /// This mount, whose root is this dentry; to be rechecked.
+    Mount(Standing, DentryId),
+    Nothing,
+    /// Mounts come or go just now, or this one may expire: a reader that may wait can tell.
+    NotNow,
+}
+
+impl MountRecords {
+    /// The most mounts that there may be at once, in all namespaces: more than twice what Linux
+    /// allows in one.
+    pub(crate) const MOST: u32 = 1 << 18;
+
+    /// Returns room for so many mounts, which takes no memory until there are some.
+    pub(crate) fn new(capacity: u32, seed: u64) -> Option<MountRecords> {
+        let slots = capacity as usize + 1;
+        Some(MountRecords {
+            hot: Records::new(slots)?,
+            cold: zeroed(slots)?,
+            table: Table::new(capacity)?,
+            key: fold(seed ^ 0x1319_8a2e_0370_7344, 0x9e37_79b9_7f4a_7c15) | 1,
+            changes: AtomicU64::new(0),
+            free: FreeList::new(capacity),
+            some: AtomicU32::new(0),
+        })
+    }
+
+    pub(crate) fn ranges(&self) -> Vec<(usize, usize)> {
+        let cold = self.cold.as_ptr_range();
+        vec![self.hot.range(), self.table.range(), (cold.start.addr(), cold.end.addr())]
+    }
+
+    pub(super) fn line(&self, mount: MountId) -> &Line {
+        self.hot.at(mount.0)
+    }
+
+    fn life(&self, mount: MountId) -> &AtomicU64 {
+        &self.cold[mount.0 as usize][LIFE]
+    }
+
+    fn writers(&self, mount: MountId) -> &AtomicU64 {
+        &self.cold[mount.0 as usize][WRITERS]
+    }
+
+    fn hash(&self, place: Place) -> u64 {
+        fold(place.bits() ^ self.key, self.key)
+    }
+
+    // What walks ask.
+
+    /// Returns what is mounted on a place, in whose mount the reader stands. Takes no lock.
+    pub(crate) fn cover(&self, place: Place) -> Cover {
+        let before = self.changes.load(Ordering::Acquire);
+        let found = self.table.view().find(self.hash(place), |slot| {
+            let line = self.hot.all().get(slot as usize)?;
+            let word = seqcount::sample(&line[WORD]);
+            let is_it = word & (seqcount::ODD | flags::SHOWN) == flags::SHOWN && line[AT].load(Ordering::Relaxed) == place.bits();
+            let root = DentryId((line[ROOT].load(Ordering::Relaxed) >> 32) as u32);
+            is_it.then_some((Standing { mount: MountId(slot), word }, root))
+        });
+        match found {
+            Some((mount, _)) if mount.word & flags::EXPIRES != 0 || !self.is_still(mount) => Cover::NotNow,
+            Some((mount, root)) => Cover::Mount(mount, root),
+            None => {
+                fence(Ordering::Acquire);
+                let same = before & 1 == 0 && self.changes.load(Ordering::Relaxed) == before;
+                if same { Cover::Nothing } else { Cover::NotNow }
+            }
+        }
+    }
+
+    /// Returns the same while the tree is locked: exact.
+    pub(super) fn cover_in_still_tree(&self, place: Place) -> Option<(MountId, DentryId)> {
+        self.table.view().find(self.hash(place), |slot| {
+            let line = self.line(MountId(slot));
+            // A flag may be set of one that comes to be of use again: waited for.
+            let word = seqcount::sample_even(&line[WORD]);
+            let is_it = word & flags::SHOWN != 0 && line[AT].load(Ordering::Relaxed) == place.bits();
+            is_it.then(|| (MountId(slot), self.root(MountId(slot))))
+        })
+    }
+
+    /// Returns whether the reader still stands in the mount that it came to.
+    #[inline(always)]
+    pub(crate) fn is_still(&self, standing: Standing) -> bool {
+        standing.word == 0 || seqcount::unchanged(&self.line(standing.mount)[WORD], standing.word)
+    }
+
+    /// Returns the place that a mount covers, as one to stand in, or `None` if it covers none. An
+    /// error: it changes just now, or did since the reader came to it.
+    pub(crate) fn covered(&self, standing: Standing) -> Result<Option<(Standing, DentryId)>, Changed> {
+        let line = self.line(standing.mount);
+        let word = seqcount::sample(&line[WORD]);
+        if word & seqcount::ODD != 0 || standing.word != 0 && standing.word != word {
+            return Err(Changed);
+        }
+        if word & flags::SHOWN == 0 {
+            // While the tree changes, one that is moved is at no place.
+            fence(Ordering::Acquire);
+            let is_so = self.settled().is_some() && seqcount::unchanged(&line[WORD], word);
+            return if is_so { Ok(None) } else { Err(Changed) };
+        }
+        let at = Place::from_bits(line[AT].load(Ordering::Relaxed));
+        let above = Standing { mount: at.mount(), word: seqcount::sample(&self.line(at.mount())[WORD]) };
+        // A mount keeps the one that it is mounted in: at this instant, that is the sampled one.
+        if above.word & seqcount::ODD != 0 || !seqcount::unchanged(&line[WORD], word) {
+            return Err(Changed);
+        }
+        Ok(Some((above, at.dentry())))
+    }
+
+    /// Returns the root of a mount, to be believed if the reader still stands in it.
+    pub(crate) fn root(&self, mount: MountId) -> DentryId {
+        DentryId((self.line(mount)[ROOT].load(Ordering::Relaxed) >> 32) as u32)
+    }
+
+    /// Returns the switches of a mount, or `None` if it changed since the reader came to it.
+    pub(crate) fn flags_at(&self, standing: Standing) -> Option<MountFlags> {
+        let word = seqcount::sample(&self.line(standing.mount)[WORD]);
+        self.is_still(standing).then(|| flags_of(word))
+    }
+
+    /// Returns the switches of a mount that the caller has a pin on.
+    pub(crate) fn flags(&self, mount: MountId) -> MountFlags {
+        flags_of(seqcount::sample(&self.line(mount)[WORD]))
+    }
+
+    /// Returns the superblock of a mount that the caller has a pin on.
+    pub(crate) fn superblock(&self, mount: MountId) -> SuperblockId {
+        SuperblockId(self.line(mount)[ROOT].load(Ordering::Relaxed) as u16)
+    }
+
+    /// Returns the number of a mount that users see.
+    pub(crate) fn number(&self, mount: MountId) -> u64 {
+        self.line(mount)[NUMBER].load(Ordering::Relaxed)
+    }
+
+    /// Returns whether some mount may have to be asked for this, whatever a dentry grants to
+    /// everyone.
+    #[inline(always)]
+    pub(crate) fn some_ask(&self, want: Access) -> bool {
+        self.some.load(Ordering::Relaxed) & u32::from(want.bits()) != 0
+    }
+
+    /// Returns whether some mount may follow no links.
+    #[inline(always)]
+    pub(crate) fn some_follow_none(&self) -> bool {
+        self.some.load(Ordering::Relaxed) & NO_LINKS != 0
+    }
+
+    /// Returns the count of changes, or `None` if there is one under way.
+    pub(crate) fn settled(&self) -> Option<u64> {
+        Some(self.changes.load(Ordering::Acquire)).filter(|count| count.is_multiple_of(2))
+    }
+
+    /// Returns whether mounts came, went or moved since the count was this.
+    pub(crate) fn changed_since(&self, then: u64) -> bool {
+        fence(Ordering::Acquire);
+        self.changes.load(Ordering::Relaxed) != then
+    }
+
+    // Pins.
+
+    /// Takes another pin of a mount of which the caller knows that it is pinned.
+    pub(crate) fn pin_again(&self, mount: MountId) {
+        pin::pin_again(self.life(mount));
+    }
+
+    /// Pins the mount that a reader stands in. False: it is none, or another by now. Else the caller
+    /// has a pin, and looks whether the mount is what it was.
+    pub(crate) fn pin_sampled(&self, standing: Standing) -> bool {
+        if standing.word == 0 {
+            self.pin_again(standing.mount);
+            return true;
+        }
+        let life = self.life(standing.mount);
+        let Some(of) = pin::read(life) else { return false };
+        // Unchanged after `of` was read: it is this mount's life.
+        self.is_still(standing) && pin::pin(life, of)
+    }
+
+    /// Gives a pin back; returns what is left.
+    pub(crate) fn unpin(&self, mount: MountId) -> Left {
+        let word = &self.line(mount)[WORD];
+        let seldom = word.load(Ordering::Relaxed) & (flags::EXPIRES | flags::LINGERS | flags::CHANGING);
+        // Where the tree is at it, it is used no later than that.
+        if seldom & (flags::EXPIRES | flags::CHANGING) == flags::EXPIRES {
+            self.change_flags(mount, |flags| flags & !flags::EXPIRES);
+        }
+        match pin::unpin(self.life(mount)) {
+            unpinned if unpinned.was_last() => Left::Nothing,
+            // Where it begins to linger just now, the thread that lets it looks itself.
+            _ if seldom & flags::LINGERS != 0 && !self.is_busy(mount) => Left::Tree,
+            _ => Left::Others,
+        }
+    }
+
+    fn change_flags(&self, mount: MountId, change: impl FnOnce(u64) -> u64) {
+        let writing = seqcount::write(&self.line(mount)[WORD]);
+        let flags = change(writing.flags());
+        writing.end(flags);
+    }
+
+    /// Returns whether another than the tree holds it. A guess.
+    pub(crate) fn is_busy(&self, mount: MountId) -> bool {
+        pin::counts(self.life(mount)) > 1
+    }
+
+    /// Ends a mount that only the caller has a pin on; false if another does.
+    pub(crate) fn end_held(&self, mount: MountId) -> bool {
+        pin::kill_held(self.life(mount))
+    }
+
+    /// Ends a mount that has no pin; false if it has, or another thread ended it.
+    pub(crate) fn end_idle(&self, mount: MountId) -> bool {
+        pin::kill(self.life(mount))
+    }
+
+    // Files that are open to be written to.
+
+    /// Counts a file that is open to be written to. False: the mount takes none.
+    pub(crate) fn begin_writing(&self, mount: MountId) -> bool {
+        let one_more = |count: u64| (count & REFUSES == 0).then_some(count + 1);
+        self.writers(mount).fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
+    }
+
+    /// Counts such a file no longer.
+    pub(crate) fn end_writing(&self, mount: MountId) {
+        self.writers(mount).fetch_sub(1, Ordering::Release);
+    }
+
+    /// Refuses writers from now on, or takes them again. False if there are some.
+    pub(crate) fn refuse_writers(&self, mount: MountId, refuse: bool) -> bool {
+        let to = if refuse { REFUSES } else { 0 };
+        let alone = |count: u64| (count & !REFUSES == 0 || !refuse).then_some(to | count & !REFUSES);
+        self.writers(mount).fetch_update(Ordering::AcqRel, Ordering::Relaxed, alone).is_ok()
+    }
+
+    // Changes, and slots.
+
+    /// Begins a change of the tree, whose lock is held.
+    pub(super) fn begin_change(&self) {
+        let odd = self.changes.load(Ordering::Relaxed).wrapping_add(1);
+        self.changes.store(odd, Ordering::Relaxed);
+        fence(Ordering::Release);
+    }
+
+    /// Ends it.
+    pub(super) fn end_change(&self) {
+        self.changes.store(self.changes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+    }
+
+    /// Lets a place be found to be covered by a mount.
+    pub(super) fn enter(&self, mount: MountId, at: Place) {
+        self.table.view().put(self.hash(at), mount.0);
+    }
+
+    /// Lets it be found no more.
+    pub(super) fn leave(&self, mount: MountId, at: Place) {
+        self.table.view().remove(self.hash(at), mount.0);
+    }
+
+    /// Begins the life of a mount, whose slot is filled, with one pin.
+    pub(super) fn begin_life(&self, mount: MountId, flags: MountFlags) {
+        let writers = if flags.contains(MountFlags::READ_ONLY) { REFUSES } else { 0 };
+        self.writers(mount).store(writers, Ordering::Relaxed);
+        pin::revive(self.life(mount));
+    }
+
+    /// Remembers what mounts may ask from now on.
+    pub(super) fn note(&self, flags: MountFlags) {
+        let mut some = 0;
+        if flags.contains(MountFlags::READ_ONLY) {
+            some |= u32::from(Access::WRITE.bits());
+        }
+        if flags.contains(MountFlags::NOEXEC) {
+            some |= u32::from(Access::EXECUTE.bits());
+        }
+        if flags.contains(MountFlags::NOSYMFOLLOW) {
+            some |= NO_LINKS;
+        }
+        self.some.fetch_or(some, Ordering::Relaxed);
+    }
+
+    /// Returns an unused slot, if there is one.
+    pub(super) fn take(&self) -> Option<MountId> {
+        self.free.take(|slot| self.life_link(slot)).map(MountId)
+    }
+
+    /// Gives a slot back, whose mount has ended.
+    pub(super) fn give(&self, mount: MountId) {
+        let writing = seqcount::write(&self.line(mount)[WORD]);
+        writing.end(0);
+        self.free.give(mount.0, |slot| self.life_link(slot));
+    }
+
+    /// Returns the word that links free slots: writers are counted of mounts alone.
+    fn life_link(&self, slot: u32) -> &AtomicU64 {
+        self.writers(MountId(slot))
+    }
+
+    /// Returns how many mounts there are.
+    pub(crate) fn used(&self) -> u32 {
+        self.free.used(|slot| self.life_link(slot))
+    }
+}
+
+/// A mount changed, or does just now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Changed;
+
+fn flags_of(word: u64) -> MountFlags {
+    MountFlags::from_bits_truncate(((word & flags::OF_USER) >> flags::OF_USER_SHIFT) as u32)
+}
+
+pub(super) fn to_word(flags: MountFlags) -> u64 {
+    u64::from(flags.bits()) << flags::OF_USER_SHIFT
+}

@@ -1,0 +1,83 @@
+//! What users see of the mounts. Source: `proc_pid_mountinfo(5)`.
+//!
+//! Paths are left to the caller, who has the dentries.
+
+use super::links::some;
+use super::node::State;
+use super::{Ground, NamespaceId, Place, Tree};
+use crate::abi::MountFlags;
+use crate::memory::slot::{DentryId, MountId, SuperblockId};
+
+/// A mount as its users see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TreeInfo {
+    /// The number, never used again. Linux: `mnt_id_unique`.
+    pub(crate) number: u64,
+    /// The parent's number; its own for the namespace's root.
+    pub(crate) parent_number: u64,
+    pub(crate) mount: MountId,
+    /// The parent; the mount itself for the namespace's root.
+    pub(crate) parent: MountId,
+    pub(crate) superblock: SuperblockId,
+    pub(crate) root: DentryId,
+    /// The dentry in the parent that it is mounted on; `NONE` for the namespace's root.
+    pub(crate) point: DentryId,
+    pub(crate) flags: MountFlags,
+    pub(crate) is_mapped: bool,
+    /// The peer group, if the mount is shared.
+    pub(crate) shared: Option<u32>,
+    /// The peer group of the master, if the mount is a slave.
+    pub(crate) master: Option<u32>,
+    /// The nearest group below the asker's root that propagates to the mount, if that is not the
+    /// master's.
+    pub(crate) propagate_from: Option<u32>,
+    pub(crate) unbindable: bool,
+}
+
+impl Tree {
+    /// Returns the mounts of a namespace that are below a root directory, in the order of their
+    /// numbers. Linux: `show_mountinfo`.
+    pub(crate) fn mountinfo<G: Ground>(&self, ground: &G, namespace: NamespaceId, root: Place) -> Vec<TreeInfo> {
+        let Some(namespace) = self.namespaces.get(&namespace) else { return Vec::new() };
+        let visible = |mount: &&MountId| self.is_mount_reachable(ground, **mount, root);
+        let mounts = namespace.mounts.values().filter(visible);
+        mounts.map(|&mount| self.info(ground, mount, root)).collect()
+    }
+
+    fn is_mount_reachable<G: Ground>(&self, ground: &G, mount: MountId, root: Place) -> bool {
+        self.is_reachable(ground, Place::new(mount, self.nodes[mount].root), root)
+    }
+
+    fn info<G: Ground>(&self, ground: &G, mount: MountId, root: Place) -> TreeInfo {
+        let node = &self.nodes[mount];
+        let parent = some(node.parent).unwrap_or(mount);
+        let master = some(node.master).map(|master| self.nodes[master].group);
+        let dominating = some(node.master).and_then(|_| self.dominating(ground, mount, root));
+        TreeInfo {
+            number: node.number,
+            parent_number: self.nodes[parent].number,
+            mount,
+            parent,
+            superblock: node.superblock,
+            root: node.root,
+            point: node.point,
+            flags: node.attributes.flags,
+            is_mapped: node.attributes.idmap.is_some(),
+            shared: self.is_shared(mount).then_some(node.group),
+            master,
+            propagate_from: dominating.filter(|&group| Some(group) != master),
+            unbindable: node.is(State::UNBINDABLE),
+        }
+    }
+
+    /// Returns the nearest group with a mount in the same namespace below the root, going from
+    /// master to master. Linux: `get_dominating_id`.
+    fn dominating<G: Ground>(&self, ground: &G, mount: MountId, root: Place) -> Option<u32> {
+        let namespace = self.nodes[mount].namespace;
+        let visible = |peer: MountId| self.nodes[peer].namespace == namespace && self.is_mount_reachable(ground, peer, root);
+        let next = |&master: &MountId| some(self.nodes[master].master);
+        let mut masters = std::iter::successors(next(&mount), next);
+        let seen = masters.find(|&master| self.peers(master).any(visible))?;
+        Some(self.nodes[seen].group)
+    }
+}

@@ -1,0 +1,265 @@
+//! A ground of directories in memory, which checks what the tree tells it.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::super::{Attributes, Ground};
+use crate::Errno;
+use crate::memory::slot::{DentryId, MountId, SuperblockId};
+
+/// A file or directory.
+struct Dentry {
+    name: String,
+    parent: DentryId,
+    is_directory: bool,
+    is_removed: bool,
+    children: HashMap<String, DentryId>,
+}
+
+/// A mount's slot.
+struct Slot {
+    root: DentryId,
+    holds: usize,
+    is_the_trees: bool,
+    shown: Option<(MountId, DentryId)>,
+}
+
+#[derive(Default)]
+struct State {
+    dentries: Vec<Dentry>,
+    superblocks: u16,
+    slots: HashMap<MountId, Slot>,
+    free: Vec<MountId>,
+    last: u32,
+    limit: Option<usize>,
+    writers: Vec<MountId>,
+    barred: Vec<MountId>,
+}
+
+/// Directories, and slots of mounts.
+#[derive(Default)]
+pub(crate) struct Toy(RefCell<State>);
+
+impl Toy {
+    /// Makes a file system and returns its root.
+    pub(super) fn file_system(&self) -> (SuperblockId, DentryId) {
+        let mut state = self.0.borrow_mut();
+        state.superblocks += 1;
+        let number = SuperblockId(state.superblocks);
+        (number, add(&mut state, "", DentryId::NONE, true))
+    }
+
+    /// Makes a file system with the directories of the comparison.
+    pub(super) fn filled(&self) -> (SuperblockId, DentryId) {
+        let (number, root) = self.file_system();
+        for name in ["a", "b"] {
+            let directory = self.make(root, name, true).unwrap();
+            self.make(directory, "a", true).unwrap();
+            self.make(directory, "b", true).unwrap();
+        }
+        self.make(root, "f", false).unwrap();
+        (number, root)
+    }
+
+    /// Makes a file or directory.
+    pub(super) fn make(&self, parent: DentryId, name: &str, is_directory: bool) -> Option<DentryId> {
+        let mut state = self.0.borrow_mut();
+        if at(&state, parent).children.contains_key(name) || at(&state, parent).is_removed {
+            return None;
+        }
+        let new = add(&mut state, name, parent, is_directory);
+        state.dentries[parent.0 as usize - 1].children.insert(name.into(), new);
+        Some(new)
+    }
+
+    /// Removes a file or directory.
+    pub(super) fn remove(&self, dentry: DentryId) {
+        let mut state = self.0.borrow_mut();
+        let (parent, name) = (at(&state, dentry).parent, at(&state, dentry).name.clone());
+        state.dentries[dentry.0 as usize - 1].is_removed = true;
+        state.dentries[parent.0 as usize - 1].children.remove(&name);
+    }
+
+    pub(super) fn child(&self, parent: DentryId, name: &str) -> Option<DentryId> {
+        at(&self.0.borrow(), parent).children.get(name).copied()
+    }
+
+    pub(super) fn parent(&self, dentry: DentryId) -> DentryId {
+        at(&self.0.borrow(), dentry).parent
+    }
+
+    pub(super) fn is_empty(&self, dentry: DentryId) -> bool {
+        at(&self.0.borrow(), dentry).children.is_empty()
+    }
+
+    /// Returns the path below `top`, "" for itself.
+    pub(super) fn path(&self, dentry: DentryId, top: DentryId) -> String {
+        let state = self.0.borrow();
+        let (mut dentry, mut path) = (dentry, String::new());
+        while dentry != top {
+            path = format!("/{}{path}", at(&state, dentry).name);
+            dentry = at(&state, dentry).parent;
+        }
+        path
+    }
+
+    /// Returns the path in the file system.
+    pub(super) fn path_in_file_system(&self, dentry: DentryId) -> String {
+        let mut top = dentry;
+        while self.parent(top) != DentryId::NONE {
+            top = self.parent(top);
+        }
+        let path = self.path(dentry, top);
+        let end = if at(&self.0.borrow(), dentry).is_removed { "//deleted" } else { "" };
+        if path.is_empty() { "/".into() } else { path + end }
+    }
+
+    pub(super) fn hold(&self, mount: MountId) {
+        self.0.borrow_mut().slots.get_mut(&mount).expect("a mount").holds += 1;
+    }
+
+    /// Gives a hold back; the caller tells the tree, which may have kept the mount.
+    pub(super) fn unhold(&self, mount: MountId) {
+        let mut state = self.0.borrow_mut();
+        let slot = state.slots.get_mut(&mount).expect("a mount");
+        slot.holds -= 1;
+        if slot.holds == 0 && !slot.is_the_trees {
+            free(&mut state, mount);
+        }
+    }
+
+    pub(super) fn set_limit(&self, limit: usize) {
+        self.0.borrow_mut().limit = Some(limit);
+    }
+
+    /// Lets a writer into a mount.
+    pub(super) fn write(&self, mount: MountId) {
+        self.0.borrow_mut().writers.push(mount);
+    }
+
+    pub(super) fn barred(&self) -> usize {
+        self.0.borrow().barred.len()
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.0.borrow().slots.len()
+    }
+
+    pub(super) fn shown(&self, mount: MountId) -> Option<(MountId, DentryId)> {
+        self.0.borrow().slots.get(&mount)?.shown
+    }
+}
+
+fn at(state: &State, dentry: DentryId) -> &Dentry {
+    &state.dentries[dentry.0 as usize - 1]
+}
+
+fn add(state: &mut State, name: &str, parent: DentryId, is_directory: bool) -> DentryId {
+    let (name, children) = (name.to_string(), HashMap::new());
+    state.dentries.push(Dentry { name, parent, is_directory, is_removed: false, children });
+    DentryId(state.dentries.len() as u32)
+}
+
+fn free(state: &mut State, mount: MountId) {
+    let slot = state.slots.remove(&mount).expect("a mount");
+    assert_eq!((slot.holds, slot.shown), (0, None));
+    state.free.push(mount);
+}
+
+impl Ground for Toy {
+    fn new_mount(&self, _: SuperblockId, root: DentryId, _: &Attributes) -> Result<MountId, Errno> {
+        let mut state = self.0.borrow_mut();
+        if state.limit.is_some_and(|limit| state.slots.len() >= limit) {
+            return Err(Errno::ENOSPC);
+        }
+        let id = state.free.pop().unwrap_or_else(|| {
+            state.last += 1;
+            MountId(state.last)
+        });
+        state.slots.insert(id, Slot { root, holds: 0, is_the_trees: true, shown: None });
+        Ok(id)
+    }
+
+    fn show(&self, mount: MountId, parent: MountId, point: DentryId) {
+        let mut state = self.0.borrow_mut();
+        let slot = state.slots.get_mut(&mount).expect("a mount");
+        assert_eq!(slot.shown.replace((parent, point)), None);
+    }
+
+    fn hide(&self, mount: MountId) {
+        let mut state = self.0.borrow_mut();
+        let slot = state.slots.get_mut(&mount).expect("a mount");
+        assert!(slot.shown.take().is_some());
+        if !slot.is_the_trees {
+            free(&mut state, mount);
+        }
+    }
+
+    fn set(&self, mount: MountId, _: &Attributes) {
+        self.0.borrow_mut().barred.retain(|&other| other != mount);
+    }
+
+    fn bar_writers(&self, mount: MountId) -> bool {
+        let mut state = self.0.borrow_mut();
+        let free = !state.writers.contains(&mount);
+        if free {
+            state.barred.push(mount);
+        }
+        free
+    }
+
+    fn admit_writers(&self, mount: MountId) {
+        self.set(mount, &Attributes::default());
+    }
+
+    fn is_busy(&self, mount: MountId) -> bool {
+        self.0.borrow().slots[&mount].holds > 0
+    }
+
+    fn close(&self, mount: MountId) -> bool {
+        let mut state = self.0.borrow_mut();
+        let slot = state.slots.get_mut(&mount).expect("a mount");
+        if slot.holds > 0 {
+            return false;
+        }
+        slot.is_the_trees = false;
+        if slot.shown.is_none() {
+            free(&mut state, mount);
+        }
+        true
+    }
+
+    fn release(&self, mount: MountId) {
+        let mut state = self.0.borrow_mut();
+        let slot = state.slots.get_mut(&mount).expect("a mount");
+        assert!(slot.is_the_trees);
+        slot.is_the_trees = false;
+        if slot.holds == 0 {
+            free(&mut state, mount);
+        }
+    }
+
+    fn linger(&self, mount: MountId) {
+        assert!(self.is_busy(mount));
+    }
+
+    fn root(&self, mount: MountId) -> DentryId {
+        self.0.borrow().slots[&mount].root
+    }
+
+    fn is_below(&self, dentry: DentryId, top: DentryId) -> bool {
+        let mut at = dentry;
+        while at != top && at != DentryId::NONE {
+            at = self.parent(at);
+        }
+        at == top
+    }
+
+    fn is_directory(&self, dentry: DentryId) -> bool {
+        at(&self.0.borrow(), dentry).is_directory
+    }
+
+    fn is_removed(&self, dentry: DentryId) -> bool {
+        at(&self.0.borrow(), dentry).is_removed
+    }
+}

@@ -1,0 +1,111 @@
+//! Mounts as users hold and see them: trees that are nowhere yet, namespaces, and the list of mounts.
+
+use crate::abi::MountFlags;
+use crate::handle::Handle;
+use crate::mount::{NamespaceId, TreeInfo};
+use crate::sync::Arc;
+use crate::vfs::Vfs;
+use crate::walk::asker::Asker;
+
+/// Mounts that are nowhere yet. Made by [`Context::new_tree`](crate::Context::new_tree) and
+/// [`Context::open_tree`](crate::Context::open_tree).
+///
+/// It is used through its [`handle`](Self::handle), and can be
+/// [moved](crate::Context::move_mount) somewhere. Where it was not, its mounts are unmounted when it
+/// is dropped; that may block, as [`Context::umount`](crate::Context::umount) does.
+#[derive(Debug)]
+pub struct DetachedTree {
+    handle: Handle,
+}
+
+impl DetachedTree {
+    pub(crate) fn new(handle: Handle) -> DetachedTree {
+        DetachedTree { handle }
+    }
+
+    /// Returns the root of its topmost mount.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for DetachedTree {
+    fn drop(&mut self) {
+        self.handle.world().change(|change| change.dissolve(self.handle.place().mount()));
+    }
+}
+
+/// A namespace that ends with the last context in it.
+#[derive(Clone)]
+pub(crate) struct Namespace {
+    _held: Arc<Held>,
+}
+
+struct Held {
+    vfs: Vfs,
+    id: NamespaceId,
+}
+
+impl Namespace {
+    pub(crate) fn new(vfs: &Vfs, id: NamespaceId) -> Namespace {
+        Namespace { _held: Arc::new(Held { vfs: vfs.clone(), id }) }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.vfs.world().change(|change| change.drop_namespace(self.id));
+    }
+}
+
+/// A mount, as it is listed. Source: `proc_pid_mountinfo(5)`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MountInfo {
+    /// Its number, which no other mount ever has.
+    pub id: u64,
+    /// The number of the mount that it is mounted in; its own, of a namespace's root.
+    pub parent: u64,
+    /// The number of its file system in this `Vfs`. It may be another's when that is gone.
+    pub file_system: u16,
+    /// The path of its root within the file system.
+    pub root: Vec<u8>,
+    /// The path of the place that it covers, from the root of the context that asks.
+    pub mount_point: Vec<u8>,
+    /// Its switches.
+    pub flags: MountFlags,
+    /// Whether owners are mapped.
+    pub is_mapped: bool,
+    /// The group of peers that it gives to and gets from: `shared:N`.
+    pub shared: Option<u32>,
+    /// The group of peers that it gets from: `master:N`.
+    pub master: Option<u32>,
+    /// The nearest such group that has a mount below the root: `propagate_from:N`.
+    pub propagate_from: Option<u32>,
+    /// Whether it cannot be bound: `unbindable`.
+    pub unbindable: bool,
+}
+
+impl MountInfo {
+    pub(crate) fn all(asker: &Asker) -> Vec<MountInfo> {
+        let world = &asker.world;
+        let listed = world.change(|change| change.listed(asker.namespace, asker.root));
+        listed.into_iter().map(|(info, root, point)| MountInfo::new(info, root, point)).collect()
+    }
+
+    fn new(info: TreeInfo, root: Vec<u8>, mount_point: Vec<u8>) -> MountInfo {
+        MountInfo {
+            id: info.number,
+            parent: info.parent_number,
+            file_system: info.superblock.0,
+            root,
+            mount_point,
+            flags: info.flags,
+            is_mapped: info.is_mapped,
+            shared: info.shared,
+            master: info.master,
+            propagate_from: info.propagate_from,
+            unbindable: info.unbindable,
+        }
+    }
+}

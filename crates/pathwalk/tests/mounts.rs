@@ -1,0 +1,177 @@
+//! Mounts: what they cover, what crosses them, and what becomes of them.
+
+use pathwalk::{
+    Access, At, AtFlags, Context, Credentials, Errno, MountFlags, MoveFlags, OpenFlags, OpenHow, Recursion, RenameFlags, Resolve,
+    UmountFlags, Vfs,
+};
+use pathwalk_memfs::MemFs;
+
+const CWD: At<'static> = At::Cwd;
+const NOTHING: UmountFlags = UmountFlags::empty();
+
+/// A file system with these names: directories end in a slash.
+fn tree(names: &[&str]) -> MemFs {
+    let fs = MemFs::new();
+    for name in names {
+        match name.strip_suffix('/') {
+            Some(dir) => fs.mkdir(dir, 0o755).map(drop),
+            None => fs.file(name, 0o644).map(drop),
+        }
+        .unwrap();
+    }
+    fs
+}
+
+fn root(names: &[&str]) -> Context {
+    Vfs::builder().budget(1 << 20).build(tree(names)).unwrap().context(Credentials::root())
+}
+
+fn exists(context: &Context, path: &str) -> Result<(), Errno> {
+    let cold = context.access(path, Access::empty());
+    assert_eq!(context.access(path, Access::empty()), cold, "cold and warm: {path}");
+    cold
+}
+
+#[test]
+fn a_mount_covers_a_directory_until_it_is_unmounted() {
+    let context = root(&["/d/", "/d/below"]);
+    exists(&context, "/d/below").unwrap();
+    context.mount(tree(&["/on", "/e/", "/e/f"]), CWD, "/d", MountFlags::empty()).unwrap();
+    assert_eq!(exists(&context, "/d/on"), Ok(()));
+    assert_eq!(exists(&context, "/d/e/f"), Ok(()));
+    assert_eq!(exists(&context, "/d/below"), Err(Errno::ENOENT));
+    assert_eq!(exists(&context, "/d/e/../../d/on"), Ok(()));
+    assert_eq!(exists(&context, "/d/../d/../d/on"), Ok(()));
+    context.umount(CWD, "/d", NOTHING).unwrap();
+    assert_eq!(exists(&context, "/d/below"), Ok(()));
+    assert_eq!(exists(&context, "/d/on"), Err(Errno::ENOENT));
+    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EINVAL));
+}
+
+#[test]
+fn mounts_are_stacked_and_nested() {
+    let context = root(&["/d/"]);
+    for at in 0..5 {
+        let name = format!("/level{at}");
+        context.mount(tree(&[&name, "/n/"]), CWD, "/d", MountFlags::empty()).unwrap();
+        assert_eq!(exists(&context, &format!("/d{name}")), Ok(()));
+    }
+    let mut path = "/d".to_owned();
+    for _ in 0..5 {
+        path += "/n";
+        context.mount(tree(&["/n/", "/f"]), CWD, &path, MountFlags::empty()).unwrap();
+    }
+    assert_eq!(exists(&context, &(path.clone() + "/f")), Ok(()));
+    assert_eq!(exists(&context, &(path.clone() + "/../../../../../level4")), Ok(()));
+    assert_eq!(context.mountinfo().len(), 11);
+    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EBUSY), "with mounts below");
+    context.umount(CWD, "/d", UmountFlags::DETACH).unwrap();
+    assert_eq!(exists(&context, "/d/level3"), Ok(()));
+    assert_eq!(context.mountinfo().len(), 5);
+}
+
+#[test]
+fn a_bind_shows_a_directory_twice() {
+    let context = root(&["/a/", "/a/b/", "/a/b/f", "/x/"]);
+    context.bind(CWD, "/a/b", CWD, "/x", Recursion::Alone).unwrap();
+    assert_eq!(exists(&context, "/x/f"), Ok(()));
+    assert_eq!(exists(&context, "/x/../a/b/f"), Ok(()), "`..` leads to where it is mounted");
+    let handle = context.lookup("/x/f").unwrap();
+    assert_eq!(handle.path().unwrap(), b"/x/f");
+    assert_eq!(context.lookup("/a/b/f").unwrap().path().unwrap(), b"/a/b/f");
+    assert_eq!(context.rename(CWD, "/x/f", CWD, "/a/b/g", RenameFlags::empty()), Err(Errno::EXDEV));
+    assert_eq!(context.link(CWD, "/x/f", CWD, "/a/b/g", pathwalk::LinkFlags::empty()), Err(Errno::EXDEV));
+    assert_eq!(context.umount(CWD, "/x", NOTHING), Err(Errno::EBUSY), "a handle is on it");
+    drop(handle);
+    context.umount(CWD, "/x", NOTHING).unwrap();
+}
+
+#[test]
+fn switches_are_the_mounts_own() {
+    let context = root(&["/a/", "/a/f", "/x/"]);
+    context.bind(CWD, "/a", CWD, "/x", Recursion::Alone).unwrap();
+    let read_only = pathwalk::MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    context.mount_setattr(CWD, "/x", AtFlags::empty(), &read_only, Recursion::Alone).unwrap();
+    assert_eq!(context.access("/a/f", Access::WRITE), Ok(()));
+    assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
+    assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
+    assert_eq!(context.unlink(CWD, "/x/f"), Err(Errno::EROFS));
+    assert_eq!(context.mkdir(CWD, "/x/d", 0o755), Err(Errno::EROFS));
+    context.mkdir(CWD, "/a/d", 0o755).unwrap();
+    assert_eq!(context.open(CWD, "/x/f", &OpenHow::from(OpenFlags::WRITE)).err(), Some(Errno::EROFS));
+}
+
+#[test]
+fn a_mount_point_is_busy_where_it_is_seen() {
+    let context = root(&["/d/", "/e/", "/f"]);
+    context.mount(tree(&[]), CWD, "/d", MountFlags::empty()).unwrap();
+    assert_eq!(context.rmdir(CWD, "/d"), Err(Errno::EBUSY));
+    assert_eq!(context.rename(CWD, "/d", CWD, "/g", RenameFlags::empty()), Err(Errno::EBUSY));
+    assert_eq!(context.rename(CWD, "/e", CWD, "/d", RenameFlags::empty()), Err(Errno::EBUSY));
+    context.bind(CWD, "/f", CWD, "/f", Recursion::Alone).unwrap();
+    assert_eq!(context.unlink(CWD, "/f"), Err(Errno::EBUSY));
+    let mut other = context.clone();
+    other.unshare().unwrap();
+    context.umount(CWD, "/d", NOTHING).unwrap();
+    context.umount(CWD, "/f", NOTHING).unwrap();
+    assert_eq!(other.mountinfo().len(), 3);
+    context.rmdir(CWD, "/d").unwrap();
+    context.unlink(CWD, "/f").unwrap();
+    assert_eq!(other.mountinfo().len(), 1, "what was removed elsewhere is unmounted");
+}
+
+#[test]
+fn lazily_unmounted_is_what_is_in_use_until_it_is_not() {
+    let context = root(&["/d/"]);
+    let fs = tree(&["/e/", "/e/f"]);
+    context.mount(fs.clone(), CWD, "/d", MountFlags::empty()).unwrap();
+    let mut inside = context.clone();
+    inside.chdir("/d/e").unwrap();
+    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EBUSY));
+    context.umount(CWD, "/d", UmountFlags::DETACH).unwrap();
+    assert_eq!(exists(&context, "/d/e"), Err(Errno::ENOENT));
+    assert_eq!(exists(&inside, "f"), Ok(()));
+    assert_eq!(exists(&inside, "../../../e/f"), Ok(()), "`..` ends at the root of the mount");
+    drop(inside);
+}
+
+#[test]
+fn no_crossing_where_that_is_forbidden() {
+    let context = root(&["/d/", "/e/"]);
+    context.mount(tree(&["/f"]), CWD, "/d", MountFlags::empty()).unwrap();
+    let within = context.clone().with_resolve(Resolve::NO_XDEV).unwrap();
+    assert_eq!(exists(&within, "/d/f"), Err(Errno::EXDEV));
+    assert_eq!(exists(&within, "/e"), Ok(()));
+    assert_eq!(exists(&within, "/d"), Err(Errno::EXDEV));
+    let mut inside = context.clone();
+    inside.chdir("/d").unwrap();
+    let inside = inside.with_resolve(Resolve::NO_XDEV).unwrap();
+    assert_eq!(exists(&inside, "f"), Ok(()));
+    assert_eq!(exists(&inside, "../e"), Err(Errno::EXDEV));
+}
+
+#[test]
+fn a_covered_place_is_still_where_one_stands() {
+    let mut context = root(&["/d/", "/d/below", "/d/e/"]);
+    context.chdir("/d").unwrap();
+    context.mount(tree(&["/on"]), CWD, "/d", MountFlags::empty()).unwrap();
+    assert_eq!(exists(&context, "below"), Ok(()));
+    assert_eq!(exists(&context, "./below"), Ok(()));
+    assert_eq!(exists(&context, "./././below"), Ok(()));
+    assert_eq!(exists(&context, "e/../on"), Ok(()), "`..` arrives, and crosses");
+    assert_eq!(exists(&context, "../d/on"), Ok(()));
+    assert_eq!(exists(&context, "on"), Err(Errno::ENOENT));
+}
+
+#[test]
+fn trees_are_moved() {
+    let context = root(&["/a/", "/b/"]);
+    let detached = context.new_tree(tree(&["/f"]), MountFlags::empty()).unwrap();
+    assert_eq!(context.faccessat(At::Handle(detached.handle()), "f", Access::empty(), AtFlags::empty()), Ok(()));
+    context.move_mount(At::Handle(detached.handle()), "", CWD, "/a", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    drop(detached);
+    assert_eq!(exists(&context, "/a/f"), Ok(()));
+    context.move_mount(CWD, "/a", CWD, "/b", MoveFlags::empty()).unwrap();
+    assert_eq!((exists(&context, "/a/f"), exists(&context, "/b/f")), (Err(Errno::ENOENT), Ok(())));
+    assert_eq!(context.lookup("/b/f").unwrap().path().unwrap(), b"/b/f");
+}
