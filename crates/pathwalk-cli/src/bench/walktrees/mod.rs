@@ -11,7 +11,7 @@ use anyhow::bail;
 use clap::{Args as ClapArgs, ValueEnum, value_parser};
 use pathwalk_bench::walktrees::held::{Holding, Waits, hold};
 use pathwalk_bench::walktrees::trees::{Trees, make as make_trees};
-use pathwalk_bench::walktrees::{Ask, Plan, Probe, Report, Room, Shape, Which, Who, run as walk};
+use pathwalk_bench::walktrees::{Ask, Plan, Probe, Report, Room, Shape, Subject, Which, Who, run as walk};
 
 use crate::output;
 use parse::{bytes, trees};
@@ -45,7 +45,7 @@ Examples:
   pathwalk bench walktrees --fs host:/var/tmp/trees --make --files 100
                                                                  200,000 real files, made first, beside the kernel;
                                                                  with --one-by-one, each a question of its own
-  pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 5 --hold 10
+  pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 15 --hold 10
                                                                  what a lock before the first look costs, and what it costs if
                                                                  its holder sleeps
   pathwalk bench walktrees --json | jq '.runs[0].bytes_per_cached_file'
@@ -63,7 +63,10 @@ What the figures say:
   held             in no sample, some hundred a second, were more slots in use than there are, or was more memory resident than the
                    budget allows (what the file system says it holds is not part of the budget)
 
-With --hold MS, threads also probe for one inode that is cached, every half millisecond, while another takes the lock of its bucket again
+With several first probes no tree is walked: for each of them the threads get the inodes of their files by key from an inode cache alone,
+the engine's without names, which asks no file system. A first pass fills them, each a miss; a repeated one finds them.
+
+With --hold MS, threads also get one inode that is cached, every half millisecond, while another takes the lock of its bucket again
 and again and sleeps with it for MS milliseconds. A wait counts for all probes that would have begun during it, too; \"during\" are the probes
 that began and ended while the lock was held.";
 
@@ -95,7 +98,7 @@ pub(crate) struct WalktreesArgs {
     /// Have pathwalk ask the file system for nothing but the names that are looked up, never for a directory as a whole
     #[arg(long)]
     one_by_one: bool,
-    /// How the inode cache is probed before any lock is taken; several take turns
+    /// How the inode cache is probed first; several take turns, on inode caches alone
     #[arg(long, value_name = "PROBE", value_delimiter = ',', default_value = "lockfree")]
     probe: Vec<ProbeArg>,
     /// How often all take their turns, each with empty caches [default: 3 beside the kernel, else 1]
@@ -139,27 +142,59 @@ impl WalktreesArgs {
             (None, None) => Room::All,
         };
         let usual = if self.fs == Trees::Synth { 1 } else { ROUNDS_WITH_KERNEL };
-        let probes: Vec<_> = self.probe.iter().map(|probe| Probe::from(*probe)).collect();
-        if let Some(probe) = twice(&probes) {
-            bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
-        }
+        let subject = self.subject()?;
         if let Some(threads) = twice(&self.threads) {
             bail!("{threads} threads are asked for twice: name each number once, --rounds repeats them all");
         }
-        let ask = if self.one_by_one { Ask::OneByOne } else { Ask::ForSiblings };
         let plan = |threads: &u32| {
             let shape = Shape::new(*threads, self.dirs, self.files)?;
             let rounds = self.rounds.unwrap_or(usual);
-            Ok(Plan { shape, room, trees: self.fs.clone(), ask, probes: probes.clone(), rounds })
+            Ok(Plan { shape, room, subject: subject.clone(), rounds })
         };
         self.threads.iter().map(plan).collect()
+    }
+
+    fn probes(&self) -> Vec<Probe> {
+        self.probe.iter().copied().map(Probe::from).collect()
+    }
+
+    /// Returns trees for the one probe that ships, nodes for several.
+    fn subject(&self) -> anyhow::Result<Subject> {
+        let probes = self.probes();
+        if let Some(probe) = twice(&probes) {
+            bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
+        }
+        if let [only] = probes[..] {
+            if only != Probe::LockFree {
+                bail!(
+                    "trees are walked through the engine, which probes without a lock: name \"{}\" beside \"lockfree\", \
+                     to compare them on inode caches alone",
+                    only.name()
+                );
+            }
+            let ask = if self.one_by_one { Ask::OneByOne } else { Ask::ForSiblings };
+            return Ok(Subject::Trees { trees: self.fs.clone(), ask });
+        }
+        let of_walks = [
+            ("--fs host:DIR", self.fs != Trees::Synth),
+            ("--make", self.make),
+            ("--one-by-one", self.one_by_one),
+            ("--budget", self.budget.is_some()),
+        ];
+        if let Some((option, _)) = of_walks.iter().find(|(_, given)| *given) {
+            bail!(
+                "several first probes are compared on inode caches alone, which ask no file system and have room for \
+                 --entries inodes: leave out {option}, or all probes but \"lockfree\""
+            );
+        }
+        Ok(Subject::Nodes(probes))
     }
 
     /// The walks' numbers of threads, probes and rounds.
     fn holding(&self, plans: &[Plan]) -> Option<Holding> {
         let (hold, plan) = (Duration::from_millis(self.hold?), plans.first()?);
-        let (probes, rounds) = (plan.probes.clone(), plan.rounds);
-        Some(Holding { threads: self.threads.clone(), probes, hold, holds: HOLDS, rounds })
+        let (threads, probes) = (self.threads.clone(), self.probes());
+        Some(Holding { threads, probes, hold, holds: HOLDS, rounds: plan.rounds })
     }
 }
 
@@ -213,7 +248,7 @@ fn hold_all(holding: Holding) -> anyhow::Result<(Holding, Vec<Waits>)> {
 }
 
 fn make(plan: &Plan) -> anyhow::Result<()> {
-    let Trees::Host(dir) = &plan.trees else {
+    let Subject::Trees { trees: Trees::Host(dir), .. } = &plan.subject else {
         bail!("--make makes files, and computed trees have none: say where with --fs host:DIR");
     };
     let bar = output::progress(plan.shape.files(), "making files", "files");
@@ -223,10 +258,7 @@ fn make(plan: &Plan) -> anyhow::Result<()> {
 }
 
 fn doing(who: Who, which: Which) -> String {
-    match who {
-        Who::Kernel => format!("{}, {}", who.name(), which.name()),
-        Who::Pathwalk(probe) => format!("{} {}, {}", who.name(), probe.name(), which.name()),
-    }
+    format!("{}, {}", show::named(who), which.name())
 }
 
 #[cfg(test)]
@@ -257,7 +289,7 @@ mod tests {
         let plans = args.plans().unwrap();
         assert!(plans.iter().map(|plan| plan.shape.threads()).eq([1, 2, 20]));
         let probes = vec![Probe::Locked, Probe::LockFree];
-        assert!(plans.iter().all(|plan| plan.probes == probes && plan.rounds == 4));
+        assert!(plans.iter().all(|plan| plan.subject == Subject::Nodes(probes.clone()) && plan.rounds == 4));
         let expected = Holding { threads: vec![1, 2, 20], probes, hold: Duration::from_millis(7), holds: HOLDS, rounds: 4 };
         assert_eq!(args.holding(&plans), Some(expected));
         assert_eq!(parsed(&[]).unwrap().holding(&plans), None);
@@ -267,11 +299,14 @@ mod tests {
     fn what_is_asked_for_is_planned() {
         let plan = planned(&[]);
         assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(20, 100, 1000).unwrap(), Room::All, 1));
-        assert_eq!((plan.trees, plan.probes), (Trees::Synth, vec![Probe::LockFree]));
-        let line = "--threads 2 --dirs 3 --files 4 --entries 5 --probe global,lockfree --fs host:/a:b";
+        assert_eq!(plan.subject, Subject::Trees { trees: Trees::Synth, ask: Ask::ForSiblings });
+        let line = "--threads 2 --dirs 3 --files 4 --entries 5 --probe lockfree --one-by-one --fs host:/a:b";
         let plan = planned(&line.split(' ').collect::<Vec<_>>());
         assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(2, 3, 4).unwrap(), Room::Entries(5), 3));
-        assert_eq!((plan.trees, plan.probes), (Trees::Host("/a:b".into()), vec![Probe::Global, Probe::LockFree]));
+        assert_eq!(plan.subject, Subject::Trees { trees: Trees::Host("/a:b".into()), ask: Ask::OneByOne });
+        let plan = planned(&["--entries", "5", "--probe", "global,lockfree"]);
+        let probes = vec![Probe::Global, Probe::LockFree];
+        assert_eq!((plan.subject, plan.room, plan.rounds), (Subject::Nodes(probes), Room::Entries(5), 1));
         for (text, bytes) in [("12345", 12345), ("64K", 64 << 10), ("3M", 3 << 20), ("4G", 4 << 30), ("1T", 1 << 40)] {
             assert_eq!(planned(&["--budget", text]).room, Room::Bytes(bytes), "{text}");
         }
@@ -305,6 +340,11 @@ mod tests {
         let refused = |args: &[&str]| run(&parsed(args).unwrap()).unwrap_err().to_string();
         assert!(refused(&["--make"]).contains("--fs host:DIR"));
         assert!(refused(&["--probe", "global,global"]).contains("\"global\" is asked for twice"));
+        assert!(refused(&["--probe", "locked"]).contains("name \"locked\" beside \"lockfree\""));
+        for of_walks in [&["--fs", "host:/a"][..], &["--make"], &["--one-by-one"], &["--budget", "1G"]] {
+            let line = [of_walks, &["--probe", "lockfree,locked"]].concat();
+            assert!(refused(&line).contains(&format!("leave out {}", of_walks[0])), "{line:?}");
+        }
         assert!(refused(&["--threads", "2,1,2"]).contains("2 threads are asked for twice"));
         assert!(refused(&["--budget", "1K"]).contains("1024 bytes"));
         let most = ["--threads", "1024", "--dirs", "100000000", "--files", "100000000", "--probe", "lockfree"];
