@@ -109,7 +109,7 @@ impl InodeCache {
 }
 
 impl<P: FirstProbe> InodeCache<P> {
-    /// Returns the same with any first probe.
+    /// Returns a cache with any first probe; see [`new`](InodeCache::new).
     pub(crate) fn probed(capacity: u32, owner: impl InodeOwner + 'static) -> Result<Self, Errno> {
         use std::hash::{BuildHasher, RandomState};
         // Random, so that nobody can choose keys that collide.
