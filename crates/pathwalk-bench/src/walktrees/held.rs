@@ -1,8 +1,9 @@
 //! Probes of a bucket whose lock is held by a thread that sleeps: again and again, as if it were
 //! descheduled at the worst moment.
 //!
-//! A few threads get one inode of an inode cache, where it is cached, once in [`PAUSE`] each, while another takes the lock of its bucket, sleeps, and lets go of it for as
-//! long. What a probe under a lock waits for is then the sleeper; a probe without one does not notice.
+//! A few threads get one inode of an inode cache, where it is cached, once in [`PAUSE`] each. Another
+//! takes the lock of its bucket, sleeps, and lets go of it for as long. What a probe under a lock
+//! waits for is then the sleeper; a probe without one does not notice.
 //!
 //! A thread that waits does not ask meanwhile. So that the quiet times do not outvote the waits, each wait counts for all probes that would have
 //! begun during it too, with what was left of it (Tene's correction for coordinated omission, as HdrHistogram has it).
