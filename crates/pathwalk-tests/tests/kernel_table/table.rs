@@ -196,7 +196,7 @@ impl Table<'_> {
                 let expected = self.comparable(kernel.ask(ask, at_fd, &c_path));
                 found.questions += 1;
                 for engine in &mut engines {
-                    internals::evict(self.vfs, usize::MAX);
+                    internals::evict_all(self.vfs);
                     let [cold, warm] = [Warmth::Cold, Warmth::Warm].map(|warmth| self.ask(engine, ask, at, path, warmth));
                     if let Some(fault) = found.fault(engine.kind, start, &expected, [&cold, &warm]) {
                         let question = describe(asker, start, path, ask);
