@@ -21,7 +21,8 @@ use pathwalk::{
 use pathwalk_ring::Pool;
 
 use crate::program::Settings;
-pub use tally::{Tally, told};
+pub use tally::Tally;
+pub(crate) use tally::told;
 
 /// How many faces there are.
 const FACES: usize = 4;
@@ -102,7 +103,8 @@ pub trait Face: Send {
     /// Returns the context, for what changes the process itself.
     fn context_mut(&mut self) -> &mut Context;
 
-    /// Resolves the paths of what only looks by these rules from here on.
+    /// Resolves the paths of `lookupat`, `statx`, `fstatat`, `faccessat` and `readlinkat` by these rules
+    /// from here on. `EINVAL` for rules that make no sense, from here or from each operation.
     fn set_rules(&mut self, rules: Resolve) -> Result<(), Errno> {
         let context = self.context().clone().with_resolve(rules)?;
         *self.context_mut() = context;

@@ -64,7 +64,7 @@ impl Kind {
 }
 
 /// Tells how often answers were there at once, by face; one line each. `None` if no face was asked.
-pub fn told() -> Option<String> {
+pub(crate) fn told() -> Option<String> {
     let line = |kind: Kind| {
         let Tally { asked, answered, asked_again, answered_again } = kind.tally();
         let again = match asked_again {
