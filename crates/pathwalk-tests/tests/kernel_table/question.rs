@@ -104,6 +104,9 @@ pub(crate) fn resolved() -> Vec<Ask> {
     rules.into_iter().flat_map(|rules| follow.map(|flags| Ask::Resolved(rules, flags))).collect()
 }
 
+/// How often the kernel is asked what it could not answer because of a change elsewhere.
+const TRIES: usize = 1000;
+
 /// The kernel's side: a thread whose root is the place.
 pub(crate) struct Kernel {
     /// `/proc/self/fd`, opened before the thread's root was changed; `None` where paths are not compared.
@@ -132,9 +135,13 @@ impl Kernel {
         let nofollow = if flags.contains(AtFlags::SYMLINK_NOFOLLOW) { libc::O_NOFOLLOW } else { 0 };
         // `struct open_how`: flags, mode, resolve.
         let how = [(libc::O_PATH | libc::O_CLOEXEC | nofollow) as u64, 0, resolve.bits().into()];
-        // SAFETY: `path` ends in a NUL and outlives the call, as does `how`, which is as long as it is said to be.
-        let fd = unsafe { libc::syscall(libc::SYS_openat2, at, path.as_ptr(), how.as_ptr(), size_of_val(&how)) };
-        let fd = checked(fd)? as RawFd;
+        let open = || {
+            // SAFETY: `path` ends in a NUL and outlives the call, as does `how`, which is as long as it is said to be.
+            checked(unsafe { libc::syscall(libc::SYS_openat2, at, path.as_ptr(), how.as_ptr(), size_of_val(&how)) })
+        };
+        // A scoped walk over a `..` is `EAGAIN` if anything on the machine is renamed or mounted meanwhile.
+        let opened = std::iter::repeat_with(open).take(TRIES).find(|opened| *opened != Err(Errno::EAGAIN));
+        let fd = opened.unwrap_or(Err(Errno::EAGAIN))? as RawFd;
         // SAFETY: the descriptor was just opened and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let seen = stat(fd.as_raw_fd(), c"", libc::AT_EMPTY_PATH as u32)?;

@@ -10,7 +10,7 @@
 use std::ffi::CString;
 use std::fmt::Write as _;
 
-use pathwalk::{At, Errno, Vfs, internals};
+use pathwalk::{At, Errno, Resolve, Vfs, internals};
 use pathwalk_tests::told;
 use xtask::face::Kind;
 
@@ -67,17 +67,15 @@ struct Found {
 
 impl Found {
     /// Counts the answers of a face; returns what is wrong with them.
-    fn fault(&mut self, kind: Kind, start: &Start, expected: &Answer, [cold, warm]: [&Answered; 2]) -> Option<String> {
+    fn fault(&mut self, kind: Kind, is_kept: bool, expected: &Answer, [cold, warm]: [&Answered; 2]) -> Option<String> {
         let counts = &mut self.at_once[kind as usize];
         counts[0] += u64::from(cold.is_at_once);
         counts[1] += u64::from(warm.is_at_once);
         if cold.answer != *expected || warm.answer != *expected {
             return Some(format!("cold {:?}, warm {:?}", cold.answer, warm.answer));
         }
-        // No name is too long until a file system says so, and of a removed directory no absence is kept.
-        let knows = self.caches == Caches::Know && *expected != Answer::Refused(Errno::ENAMETOOLONG) && !start.is_removed();
         // Of what is asked of a ring, part is for a worker in any case.
-        let late = knows && !warm.is_at_once && kind != Kind::Ring;
+        let late = is_kept && !warm.is_at_once && kind != Kind::Ring;
         late.then(|| "the caches do not answer what was answered just before".to_owned())
     }
 
@@ -131,11 +129,12 @@ impl Table<'_> {
             let c_path = CString::new(path.as_slice()).expect("paths of the table have no NUL");
             for ask in asks.iter().copied() {
                 let expected = self.comparable(stand.kernel.ask(ask, stand.fd, &c_path));
+                let is_kept = found.caches == Caches::Know && is_kept(start, ask, path, &expected);
                 found.questions += 1;
                 for engine in &mut stand.engines {
                     internals::evict_all(self.vfs);
                     let [cold, warm] = [Warmth::Cold, Warmth::Warm].map(|warmth| self.ask(engine, ask, at, path, warmth));
-                    if let Some(fault) = found.fault(engine.kind, start, &expected, [&cold, &warm]) {
+                    if let Some(fault) = found.fault(engine.kind, is_kept, &expected, [&cold, &warm]) {
                         let question = describe(asker, start, path, ask);
                         found.faults.push(format!("{question}: kernel {expected:?}, {}: {fault}", engine.kind.name()));
                     }
@@ -160,6 +159,15 @@ impl Table<'_> {
             Filesystem::Host => answer.without_directory_links(),
         }
     }
+}
+
+/// Returns whether the caches keep all that an answer follows from.
+///
+/// No name is too long until a file system says so. Of a removed directory no absence is kept. With
+/// `NO_XDEV` the locked walk alone knows whether there was a `..` before an absolute link.
+fn is_kept(start: &Start, ask: Ask, path: &[u8], answer: &Answer) -> bool {
+    let by_locked_walk = matches!(ask, Ask::Resolved(Resolve::NO_XDEV, _)) && !path.starts_with(b"/");
+    !by_locked_walk && !start.is_removed() && *answer != Answer::Refused(Errno::ENAMETOOLONG)
 }
 
 fn describe(asker: &Asker, start: &Start, path: &[u8], ask: Ask) -> String {
