@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::census::Census;
 use crate::compare::{Mismatch, class, first_mismatch};
-use crate::engine::{Engine, face};
+use crate::engine::Engine;
+use crate::face;
 use crate::generate::{self, Files, rounds};
 use crate::kernel::{Kernel, Supervised, supervise};
 use crate::model::ModelInterpreter;

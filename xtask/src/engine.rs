@@ -4,7 +4,6 @@
 mod administer;
 mod convert;
 mod data;
-pub(crate) mod face;
 mod forget;
 mod late;
 mod tree;
@@ -23,6 +22,7 @@ use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
 use crate::cast::{self, Actor};
 use crate::composite::all_parts;
+use crate::face::{Company, Face, Kind};
 use crate::op::Op;
 use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcript, directory_of};
 use crate::program::{Act, Program, Settings, Step};
@@ -30,7 +30,6 @@ use crate::times::tick;
 use crate::words::{Owner, Place};
 use convert::{new_kind, node};
 use data::{Descriptor, Descriptors, data};
-use face::{Company, Face};
 use late::Late;
 
 /// Bytes for the caches: plenty, and few.
@@ -148,7 +147,7 @@ impl Process {
     fn new(vfs: &Vfs, actor: Actor, settings: Settings, company: Company) -> Process {
         let all_seeing = actor.credentials().with_capabilities(Capabilities::all());
         Process {
-            face: face::face(settings, company, vfs.context(actor.credentials())),
+            face: Kind::of(settings).face(vfs.context(actor.credentials()), company),
             looking: vfs.context(all_seeing.clone()),
             all_seeing,
             own: actor.credentials(),

@@ -16,7 +16,7 @@ use fastrand::Rng;
 use pathwalk::{AtFlags, MountFlags, OpenFlags};
 
 use crate::cast::{self, Actor};
-use crate::engine::face::Kind;
+use crate::face::Kind;
 use crate::op::Op;
 use crate::program::{Program, Settings, Step};
 use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};

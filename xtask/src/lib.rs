@@ -9,7 +9,7 @@
 //!
 //! `words`, `op`, `composite`, `program` and `cast` are the language of programs; `outcome` is what
 //! comes of one, `listing` what of a listing in parts. `kernel`, `engine` and `model` carry
-//! programs out; `generate` draws them; `times` and `watch` say what of them is looked at and how;
+//! programs out, the engine asked through a `face`; `generate` draws them; `times` and `watch` say what of them is looked at and how;
 //! `compare` and `shrink` find what differs; `census` counts what was drawn and which rules it met;
 //! `threads` looks for an order in what threads did at once.
 
@@ -19,6 +19,7 @@ mod compare;
 mod composite;
 mod differential;
 mod engine;
+pub mod face;
 mod generate;
 mod kernel;
 mod listing;

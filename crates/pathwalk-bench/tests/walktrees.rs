@@ -1,7 +1,7 @@
 //! The budget, watched while it is used up. The only test of its process, since resident memory is the process's.
 
 use pathwalk_bench::walktrees::trees::Trees;
-use pathwalk_bench::walktrees::{Ask, Plan, Probe, Room, run};
+use pathwalk_bench::walktrees::{Ask, Plan, Room, Subject, run};
 use pathwalk_synthfs::Shape;
 
 #[test]
@@ -10,9 +10,7 @@ fn the_budget_holds_while_eight_threads_evict() {
     let plan = Plan {
         shape: Shape::new(8, 20, 500).unwrap(),
         room: Room::Entries(ENTRIES),
-        trees: Trees::Synth,
-        ask: Ask::default(),
-        probes: vec![Probe::LockFree],
+        subject: Subject::Trees { trees: Trees::Synth, ask: Ask::default() },
         rounds: 1,
     };
     let report = run(&plan, &mut |_, _, _| ()).unwrap();

@@ -7,7 +7,7 @@ mod skip;
 pub mod tree;
 
 pub use lease::Lease;
-pub use skip::{SKIPPED, skipped};
+pub use skip::{SKIPPED, TOLD, skipped, told};
 
 /// The example in the project's README, as a test.
 #[cfg(doctest)]

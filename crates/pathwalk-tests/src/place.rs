@@ -20,7 +20,7 @@ use rustix::fs::FlockOperation;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount};
 use rustix::thread::UnshareFlags;
 
-use crate::{SKIPPED, skipped};
+use crate::{SKIPPED, TOLD, skipped};
 
 /// Set in the child: which namespace it is in, and the directory that is its own.
 const KIND: &str = "PATHWALK_TABLE_NAMESPACE";
@@ -125,6 +125,9 @@ fn judge(test: &str, output: &Output) {
     let errors = String::from_utf8_lossy(&output.stderr);
     for line in errors.lines().filter_map(|line| line.strip_prefix(SKIPPED)) {
         skipped(test, line);
+    }
+    for line in errors.lines().filter_map(|line| line.strip_prefix(TOLD)) {
+        println!("{test}: {line}");
     }
     assert!(output.status.success(), "{test} failed in its child:\n{}\n{errors}", String::from_utf8_lossy(&output.stdout));
 }

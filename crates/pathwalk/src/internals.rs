@@ -1,22 +1,15 @@
 //! Hidden: what benches and proofs need and users do not. Covered by no promise.
 
-use std::time::Duration;
-
-pub use crate::cache::icache::probe::FirstProbe;
+pub use crate::cache::icache::first::{FirstProbe, Global, LockFree, Locked};
 pub use crate::config::{Config, SearchCheck, Shipped};
 
 use crate::attr::Attributes;
-use crate::cache::icache::probe::Found;
 use crate::cache::reclaim::Short;
-use crate::memory::slot::SuperblockId;
 use crate::node::{NewNode, NodeKey, RenameFlags, SetAttributes};
 use crate::superblock::change::Made;
 use crate::text::Name;
 use crate::walk::asker::Begin;
-use crate::{Access, Context, Errno, Handle, InodeCache, Vfs, ops};
-
-/// The file system that a `Vfs` is built with.
-const FIRST: SuperblockId = SuperblockId(0);
+use crate::{Access, Context, Errno, Handle, InodeCache, InodeOwner, Vfs, ops};
 
 /// `Context::access` through a variant of the walk, of a context without rules.
 #[inline]
@@ -37,50 +30,27 @@ pub fn memory_ranges(vfs: &Vfs) -> Vec<(usize, usize)> {
     [caches.dentries.ranges(), caches.inodes.ranges(), vfs.world().mounts.ranges(), others].concat()
 }
 
-/// How the inode of a key is looked for from now on, before the lock of its bucket is taken to insert it. Lookups that are under way may go on
-/// as before.
-pub fn set_first_probe(vfs: &Vfs, probe: FirstProbe) {
-    vfs.world().caches().inodes.set_first_probe(probe);
+/// Returns an inode cache with a first probe of this kind; see [`InodeCache::new`].
+pub fn inode_cache<P: FirstProbe>(capacity: u32, owner: impl InodeOwner + 'static) -> Result<InodeCache<P>, Errno> {
+    InodeCache::probed(capacity, owner)
 }
 
-/// The same in a cache of inodes alone; for the calls whose contract is a first probe without a lock, and the one lock for all of them.
-pub fn set_first_probe_of(cache: &InodeCache, probe: FirstProbe) {
-    cache.inodes().set_first_probe(probe);
-}
-
-/// The first probe alone: whether the inode of a key is cached.
-pub fn probe_inode(vfs: &Vfs, key: NodeKey) -> bool {
-    let caches = vfs.world().caches();
-    match caches.inodes.find_first(caches.key_hash(FIRST, key), key, |_| true) {
-        Found::Pinned(id, _) => {
-            caches.iput(id);
-            true
-        }
-        Found::Creating | Found::Going | Found::Absent => false,
-    }
-}
-
-/// Holds the lock of a key's bucket, whichever that is with the first probe that was chosen, and sleeps.
-pub fn hold_bucket(vfs: &Vfs, key: NodeKey, duration: Duration) {
-    with_bucket_held(vfs, key, || std::thread::sleep(duration));
-}
-
-/// Holds the lock of a key's bucket while `then` runs, which must not ask this `Vfs` for anything that takes it.
-pub fn with_bucket_held<T>(vfs: &Vfs, key: NodeKey, then: impl FnOnce() -> T) -> T {
-    let caches = vfs.world().caches();
-    let _held = caches.inodes.lock_bucket(caches.key_hash(FIRST, key));
-    then()
-}
-
-/// The same in a cache of inodes alone.
-pub fn hold_bucket_of(cache: &InodeCache, key: NodeKey, duration: Duration) {
+/// Holds the lock of a key's bucket while `then` runs, which must not ask this cache for anything
+/// that takes it.
+pub fn with_bucket_held<P: FirstProbe, T>(cache: &InodeCache<P>, key: NodeKey, then: impl FnOnce() -> T) -> T {
     let _held = cache.bucket(key);
-    std::thread::sleep(duration);
+    then()
 }
 
 /// Evicts up to `n` dentries that nobody pins; returns how many.
 pub fn evict(vfs: &Vfs, n: usize) -> usize {
     (0..n).take_while(|_| vfs.world().caches().evict_one(Short::Dentries)).count()
+}
+
+/// Evicts every dentry that is not pinned, at the cost of a few looks at each.
+pub fn evict_all(vfs: &Vfs) {
+    // A directory can go when all that is cached of it has gone.
+    while vfs.world().caches().evict_any(Short::Dentries, u32::MAX) {}
 }
 
 /// Makes a node: asks for no permission.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use pathwalk::{At, Errno, File, SyncWhat};
 
-use super::face::{self, Face};
 use super::{Process, done};
 use crate::cast::Actor;
+use crate::face::{self, Face};
 use crate::op::Op;
 use crate::outcome::{self, Answer};
 use crate::words::{SLOTS, Slot, Whence};

@@ -6,7 +6,8 @@ use pathwalk::{At, AtFlags, Credentials, Errno, File, FileType, OpenFlags, Vfs};
 
 use super::convert::node;
 use super::data::listing;
-use super::face;
+
+use crate::face;
 use crate::outcome::{Answer, Contents, END, Leaf};
 
 /// The whole tree, by paths from its root.

@@ -14,7 +14,7 @@ use fastrand::Rng;
 use pathwalk::{Access, AtFlags, LinkFlags, OpenFlags, RenameFlags};
 
 use crate::cast::{self, Actor};
-use crate::engine::face::Kind as Face;
+use crate::face::Kind as Face;
 use crate::op::Op;
 use crate::program::{Settings, Step};
 use crate::words::{Body, Kind, Mode, Place, SLOTS, Slot, Text, Whence};

@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug, thiserror::Error)]
 #[error("\"{}\": {errno}", path.escape_ascii())]
 pub(crate) struct Failure {
-    path: Vec<u8>,
-    errno: Errno,
+    pub(crate) path: Vec<u8>,
+    pub(crate) errno: Errno,
 }
 
 /// Files that one thread has done, on a line of its own.
@@ -46,22 +46,36 @@ pub(crate) struct Walk<A> {
 impl<A: Fn(&Paths) -> Result<u64, Errno> + Send + Sync> Work for Walk<A> {
     #[inline(never)]
     fn walk(&self, thread: u32, done: &Done) -> Result<u64, Failure> {
-        let (directories, files) = (self.shape.directories_each(), self.shape.files_each());
         let mut paths = Paths::new(thread);
-        let mut sum = 0;
-        for directory in 0..directories {
-            paths.enter(directory);
-            for _ in 0..files {
-                let answer = (self.ask)(&paths);
-                let ino = answer.map_err(|errno| Failure { path: paths.absolute().into(), errno })?;
-                sum = folded(sum, ino);
-                paths.advance();
+        fold_files(self.shape, done, |directory, file| {
+            if file == 0 {
+                paths.enter(directory)
+            } else {
+                paths.advance()
             }
-            // The only writer.
-            done.0.store(u64::from(directory + 1) * u64::from(files), Relaxed);
-        }
-        Ok(sum)
+            (self.ask)(&paths).map_err(|errno| Failure { path: paths.absolute().into(), errno })
+        })
     }
+}
+
+/// Asks for each file of a thread, by the numbers of its directory and of itself, and notes how many
+/// are done. Returns all inode numbers folded in order.
+#[inline(always)]
+pub(crate) fn fold_files(
+    shape: Shape,
+    done: &Done,
+    mut ask: impl FnMut(u32, u32) -> Result<u64, Failure>,
+) -> Result<u64, Failure> {
+    let (directories, files) = (shape.directories_each(), shape.files_each());
+    let mut sum = 0;
+    for directory in 0..directories {
+        for file in 0..files {
+            sum = folded(sum, ask(directory, file)?);
+        }
+        // The only writer.
+        done.0.store(u64::from(directory + 1) * u64::from(files), Relaxed);
+    }
+    Ok(sum)
 }
 
 /// Adds one more inode number to a checksum that depends on their order.

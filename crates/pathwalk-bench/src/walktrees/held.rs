@@ -1,7 +1,9 @@
-//! Probes of a bucket whose lock somebody holds who sleeps: again and again, as if he were descheduled at the worst moment.
+//! Probes of a bucket whose lock is held by a thread that sleeps: again and again, as if it were
+//! descheduled at the worst moment.
 //!
-//! A few threads probe for one inode, which is cached, once in [`PAUSE`] each, while another takes the lock of its bucket, sleeps, and lets go of it for as
-//! long. What a probe under a lock waits for is then the sleeper; a probe without one does not notice.
+//! A few threads get one inode of an inode cache, where it is cached, once in [`PAUSE`] each. Another
+//! takes the lock of its bucket, sleeps, and lets go of it for as long. What a probe under a lock
+//! waits for is then the sleeper; a probe without one does not notice.
 //!
 //! A thread that waits does not ask meanwhile. So that the quiet times do not outvote the waits, each wait counts for all probes that would have
 //! begun during it too, with what was left of it (Tene's correction for coordinated omission, as HdrHistogram has it).
@@ -11,17 +13,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use pathwalk::{NodeKey, Vfs, internals};
-use pathwalk_synthfs::{Place, Shape, SynthFs};
+use pathwalk::internals::{self, FirstProbe, Global, LockFree, Locked};
+use pathwalk::{InodeCache, NodeKey};
 
 use super::Probe;
-use crate::machine::{self, Doing, SetUpError};
+use super::nodes::{empty, get};
+use crate::machine::SetUpError;
 
 /// How long each thread rests between two probes.
 pub const PAUSE: Duration = Duration::from_micros(500);
 
 /// Waits are told to so many digits.
 const DIGITS: u8 = 3;
+
+/// The key of the inode, and its number.
+const KEY: NodeKey = NodeKey(7);
+const NUMBER: u64 = 7;
 
 /// What is measured.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,16 +77,19 @@ pub struct Waits {
 
 /// Measures. `progress` is told how many of [`Holding::turns`] are over.
 ///
-/// Blocks for at least `2 × hold × holds` each turn. Errors: a `Vfs` that cannot be built. Panics where a thread cannot be started.
+/// Blocks for at least `2 × hold × holds` each turn. Errors: a cache that cannot be had. Panics where a thread cannot be started.
 pub fn hold(plan: &Holding, progress: &mut dyn FnMut(u64)) -> Result<Vec<Waits>, SetUpError> {
-    let (vfs, key) = cached_file()?;
     let mut waits = Vec::new();
     for round in 0..plan.rounds {
         for threads in plan.threads.iter().copied() {
             for step in 0..plan.probes.len() {
                 let probe = plan.probes[(round as usize + step) % plan.probes.len()];
-                internals::set_first_probe(&vfs, probe.into());
-                waits.push(turn(plan, &vfs, key, Turn { probe, threads, round }));
+                let of = Turn { probe, threads, round };
+                waits.push(match probe {
+                    Probe::LockFree => turn(plan, &with_one::<LockFree>()?, of),
+                    Probe::Locked => turn(plan, &with_one::<Locked>()?, of),
+                    Probe::Global => turn(plan, &with_one::<Global>()?, of),
+                });
                 progress(waits.len() as u64);
             }
         }
@@ -87,13 +97,16 @@ pub fn hold(plan: &Holding, progress: &mut dyn FnMut(u64)) -> Result<Vec<Waits>,
     Ok(waits)
 }
 
-/// A file that stays cached: there is room for it.
-fn cached_file() -> Result<(Vfs, NodeKey), SetUpError> {
-    let shape = Shape::new(1, 1, 1).doing(|| "choosing a file to probe for".into())?;
-    let vfs = Vfs::builder().budget(Vfs::budget_for(1000)).build(SynthFs::new(shape)).doing(|| "building a Vfs".into())?;
-    let context = vfs.context(machine::credentials()?);
-    context.stat("/t0/d0/f0").doing(|| "asking for a file, so that it is cached".into())?;
-    Ok((vfs, Place::File(0, 0, 0).key()))
+/// Returns a cache in which there is the inode.
+fn with_one<P: FirstProbe>() -> Result<InodeCache<P>, SetUpError> {
+    let cache = empty(1000)?;
+    assert!(finds(&cache), "there is room for it");
+    Ok(cache)
+}
+
+/// Gets the inode, which is filled if it is not there; whether it has its number.
+fn finds<P: FirstProbe>(cache: &InodeCache<P>) -> bool {
+    get(cache, KEY, || NUMBER) == Ok(NUMBER)
 }
 
 impl Holding {
@@ -139,13 +152,13 @@ impl Seen {
     }
 }
 
-fn turn(plan: &Holding, vfs: &Vfs, key: NodeKey, of: Turn) -> Waits {
+fn turn<P: FirstProbe>(plan: &Holding, cache: &InodeCache<P>, of: Turn) -> Waits {
     let (held, over) = (Held::default(), AtomicBool::new(false));
     let mut seen = Seen::nothing();
     thread::scope(|scope| {
-        let probers: Vec<_> = (0..of.threads).map(|_| scope.spawn(|| probe(vfs, key, &held, &over))).collect();
+        let probers: Vec<_> = (0..of.threads).map(|_| scope.spawn(|| probe(cache, &held, &over))).collect();
         for _ in 0..plan.holds {
-            internals::with_bucket_held(vfs, key, || held.asleep(plan.hold));
+            internals::with_bucket_held(cache, KEY, || held.asleep(plan.hold));
             thread::sleep(plan.hold);
         }
         over.store(true, SeqCst);
@@ -164,11 +177,11 @@ fn turn(plan: &Holding, vfs: &Vfs, key: NodeKey, of: Turn) -> Waits {
 }
 
 /// Probes until it is over, at least once: a busy machine may start the thread late.
-fn probe(vfs: &Vfs, key: NodeKey, held: &Held, over: &AtomicBool) -> Seen {
+fn probe<P: FirstProbe>(cache: &InodeCache<P>, held: &Held, over: &AtomicBool) -> Seen {
     let mut seen = Seen::nothing();
     loop {
         let (hold, start) = (held.now(), Instant::now());
-        assert!(internals::probe_inode(vfs, key), "what has a dentry is cached");
+        assert!(finds(cache), "there is room for it");
         let took = start.elapsed().as_nanos() as u64;
         seen.during += u64::from(hold.is_some() && hold == held.now());
         seen.probes += 1;
@@ -186,35 +199,31 @@ mod tests {
 
     use super::*;
 
-    fn vfs(probe: Probe) -> (Vfs, NodeKey) {
-        let (vfs, key) = cached_file().unwrap();
-        internals::set_first_probe(&vfs, probe.into());
-        (vfs, key)
-    }
-
     #[test]
     fn a_probe_without_a_lock_ends_while_the_lock_is_held() {
-        let (vfs, key) = vfs(Probe::LockFree);
-        let found = internals::with_bucket_held(&vfs, key, || {
-            thread::scope(|scope| scope.spawn(|| internals::probe_inode(&vfs, key)).join().unwrap())
-        });
+        let cache = &with_one::<LockFree>().unwrap();
+        let found =
+            internals::with_bucket_held(cache, KEY, || thread::scope(|scope| scope.spawn(|| finds(cache)).join().unwrap()));
         assert!(found);
+    }
+
+    fn ends_when_it_is_released<P: FirstProbe>() {
+        let cache = &with_one::<P>().unwrap();
+        let (done, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            internals::with_bucket_held(cache, KEY, || {
+                scope.spawn(move || done.send(finds(cache)).unwrap());
+                let while_held = ended.recv_timeout(Duration::from_millis(50));
+                assert_eq!(while_held, Err(mpsc::RecvTimeoutError::Timeout));
+            });
+            assert_eq!(ended.recv(), Ok(true));
+        });
     }
 
     #[test]
     fn a_probe_under_the_lock_ends_when_it_is_released() {
-        for probe in [Probe::Locked, Probe::Global] {
-            let (vfs, key) = vfs(probe);
-            let (done, ended) = mpsc::channel();
-            thread::scope(|scope| {
-                internals::with_bucket_held(&vfs, key, || {
-                    scope.spawn(|| done.send(internals::probe_inode(&vfs, key)).unwrap());
-                    let while_held = ended.recv_timeout(Duration::from_millis(50));
-                    assert_eq!(while_held, Err(mpsc::RecvTimeoutError::Timeout), "{}", probe.name());
-                });
-                assert_eq!(ended.recv(), Ok(true), "{}", probe.name());
-            });
-        }
+        ends_when_it_is_released::<Locked>();
+        ends_when_it_is_released::<Global>();
     }
 
     #[test]

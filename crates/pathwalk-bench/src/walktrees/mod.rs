@@ -5,7 +5,9 @@
 //!
 //! - `paths`: the paths, written without formatting; `crew`: the threads; `meter`: processors and memory;
 //! - [`trees`]: computed ones, or real files, which the kernel's `stat(2)` then walks as well;
-//! - [`held`]: beside all that, probes of one bucket whose lock is held by somebody who sleeps.
+//! - `nodes`: in place of trees, their nodes by key in inode caches alone, which differ in how they
+//!   are probed first;
+//! - [`held`]: beside all that, probes of one bucket whose lock is held by a thread that sleeps.
 //!
 //! Every answer is checked: the inode numbers of a pass, folded in order, are those of the tree, or those that the kernel gave.
 //!
@@ -14,6 +16,7 @@
 mod crew;
 pub mod held;
 mod meter;
+mod nodes;
 mod paths;
 mod report;
 mod run;
@@ -27,8 +30,8 @@ pub use report::{Pass, Report, Run, Served, Which, Who};
 pub use run::run;
 
 use pathwalk::Vfs;
-use pathwalk::internals::FirstProbe;
 
+use crate::machine::{Doing, SetUpError};
 use trees::Trees;
 
 /// How the inode cache is probed first, before any lock.
@@ -53,7 +56,7 @@ impl Probe {
     }
 }
 
-/// Names for which there is room in any case.
+/// Names for which there is room in any case: there is a least budget.
 const LEAST_ROOM: u64 = 1000;
 
 /// What pathwalk asks a file system for.
@@ -77,28 +80,41 @@ pub enum Room {
     Entries(u64),
 }
 
-/// What is to be walked, and how.
+/// What the threads ask.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// The engine, and the kernel if it can, for every file by path.
+    Trees {
+        /// What is walked.
+        trees: Trees,
+        /// Whether pathwalk asks for files beside those that are looked up.
+        ask: Ask,
+    },
+    /// Inode caches alone, for the inode of every file by key: one cache for each first probe.
+    Nodes(Vec<Probe>),
+}
+
+/// What is to be asked for, and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Threads, directories of each, files in each of those; none of them 0.
     pub shape: Shape,
-    /// How large the caches are.
+    /// How large the caches are; not in bytes for [`Subject::Nodes`].
     pub room: Room,
-    /// What is walked.
-    pub trees: Trees,
-    /// Whether pathwalk asks for files beside those that are looked up.
-    pub ask: Ask,
-    /// The engine's variants that take part.
-    pub probes: Vec<Probe>,
+    /// What is asked.
+    pub subject: Subject,
     /// How often all of them take their turns, each with empty caches.
     pub rounds: u32,
 }
 
 impl Plan {
-    /// Who takes part: the kernel first, where there are files for it.
+    /// Returns all that take part: the kernel first, where there are files for it.
     pub fn contestants(&self) -> Vec<Who> {
-        let kernel = matches!(self.trees, Trees::Host(_)).then_some(Who::Kernel);
-        kernel.into_iter().chain(self.probes.iter().copied().map(Who::Pathwalk)).collect()
+        match &self.subject {
+            Subject::Trees { trees: Trees::Synth, .. } => vec![Who::Pathwalk],
+            Subject::Trees { trees: Trees::Host(_), .. } => vec![Who::Kernel, Who::Pathwalk],
+            Subject::Nodes(probes) => probes.iter().copied().map(Who::Inodes).collect(),
+        }
     }
 
     /// How many files are asked for in all rounds.
@@ -107,23 +123,29 @@ impl Plan {
         passes.saturating_mul(self.shape.files())
     }
 
-    /// The budget in bytes.
+    /// Returns the budget of a `Vfs` in bytes.
     pub(crate) fn budget(&self) -> u64 {
         match self.room {
-            // Each thread reserves an inode before it asks; and there is a least budget.
-            Room::All => Vfs::budget_for(self.shape.nodes().saturating_add(self.shape.threads().into()).max(LEAST_ROOM)),
+            Room::All => Vfs::budget_for(self.all(self.shape.nodes()).max(LEAST_ROOM)),
             Room::Bytes(bytes) => bytes,
             Room::Entries(entries) => Vfs::budget_for(entries),
         }
     }
-}
 
-impl From<Probe> for FirstProbe {
-    fn from(probe: Probe) -> FirstProbe {
-        match probe {
-            Probe::LockFree => FirstProbe::LockFree,
-            Probe::Locked => FirstProbe::Locked,
-            Probe::Global => FirstProbe::Global,
+    /// Returns for how many inodes there is room in an inode cache alone.
+    pub(crate) fn inodes(&self) -> Result<u64, SetUpError> {
+        match self.room {
+            Room::All => Ok(self.all(self.shape.files())),
+            Room::Bytes(_) => {
+                let refused: Result<_, &str> = Err("an inode cache alone has room for a number of inodes, not of bytes");
+                refused.doing(|| "choosing the room".into())
+            }
+            Room::Entries(entries) => Ok(entries),
         }
+    }
+
+    /// Returns the room for so many: each thread reserves an inode before it asks.
+    fn all(&self, nodes: u64) -> u64 {
+        nodes.saturating_add(self.shape.threads().into())
     }
 }

@@ -5,13 +5,15 @@ use pathwalk::{HandOver, Stats};
 use super::{Memory, Probe, Used};
 use crate::rounds::Quartiles;
 
-/// Who walks.
+/// Who is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     /// The kernel, by `stat(2)`.
     Kernel,
-    /// The engine, with this first probe.
-    Pathwalk(Probe),
+    /// The engine.
+    Pathwalk,
+    /// An inode cache alone, with this first probe.
+    Inodes(Probe),
 }
 
 impl Who {
@@ -19,7 +21,17 @@ impl Who {
     pub const fn name(self) -> &'static str {
         match self {
             Who::Kernel => "stat(2)",
-            Who::Pathwalk(_) => "pathwalk",
+            Who::Pathwalk => "pathwalk",
+            Who::Inodes(_) => "inode cache",
+        }
+    }
+
+    /// Returns how inodes are looked for first; `None` of the kernel.
+    pub const fn probe(self) -> Option<Probe> {
+        match self {
+            Who::Kernel => None,
+            Who::Pathwalk => Some(Probe::LockFree),
+            Who::Inodes(probe) => Some(probe),
         }
     }
 }
@@ -87,7 +99,7 @@ pub struct Pass {
     pub files: u64,
     /// What the process used meanwhile.
     pub used: Used,
-    /// How the engine answered; nothing of the kernel.
+    /// How the engine answered; nothing of others.
     pub served: Option<Served>,
 }
 
@@ -109,7 +121,7 @@ pub struct Run {
     pub first: Pass,
     /// Right behind it.
     pub repeated: Pass,
-    /// Of the engine's caches.
+    /// Of the engine's caches; nothing of others.
     pub memory: Option<Memory>,
 }
 

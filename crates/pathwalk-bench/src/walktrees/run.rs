@@ -1,16 +1,18 @@
 //! The run: contestants take turns, each with empty caches, a first pass and a repeated one.
 
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
-use pathwalk::{AtFlags, Context, Credentials, Vfs, internals};
+use pathwalk::{AtFlags, Context, Credentials, Vfs};
 use pathwalk_synthfs::{Place, Shape};
 
 use super::crew::{Crew, Walk, Work, folded};
 use super::meter::{Growth, Resident};
+use super::nodes::nodes;
 use super::paths::Paths;
 use super::trees::{self, Trees};
-use super::{Ask, Memory, Pass, Plan, Probe, Report, Run, Served, Used, Which, Who};
+use super::{Ask, Memory, Pass, Plan, Report, Run, Served, Subject, Used, Which, Who};
 use crate::kernel;
 use crate::machine::{self, Doing, SetUpError};
 
@@ -21,23 +23,23 @@ const WARM_UP_BUDGET: u64 = 4 << 20;
 
 /// Walks as planned. `progress` is told some hundred times a second who walks, and how many of [`Plan::lookups`] are done.
 ///
-/// Blocks until all is walked. Errors: no files to walk, trees that are not there, a budget that cannot be had, a file that cannot be asked for, an answer that
-/// is wrong.
+/// Blocks until all is walked. Errors: no files to walk, trees that are not there, a budget that
+/// cannot be had, room in bytes for inode caches alone, a file that cannot be asked for, an answer
+/// that is wrong.
 pub fn run(plan: &Plan, progress: &mut dyn FnMut(Who, Which, u64)) -> Result<Report, SetUpError> {
     if plan.shape.files() == 0 {
         let none: Result<_, &str> = Err("there are none: threads, directories and files are at least 1 each");
         return none.doing(|| "choosing files to walk".into());
     }
-    if let Trees::Host(dir) = &plan.trees {
-        trees::check(dir, plan.shape)?;
-    }
-    let expected = match plan.trees {
-        Trees::Synth => Some(checksum(plan.shape)),
-        Trees::Host(_) => None,
+    let expected = match &plan.subject {
+        Subject::Trees { trees: Trees::Host(dir), .. } => {
+            trees::check(dir, plan.shape)?;
+            None
+        }
+        Subject::Trees { trees: Trees::Synth, .. } | Subject::Nodes(_) => Some(checksum(plan.shape)),
     };
     let mut bench = Bench {
         plan,
-        budget: plan.budget(),
         who: machine::credentials()?,
         crew: Crew::new(plan.shape.threads())?,
         resident: Resident::new()?,
@@ -47,8 +49,10 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Who, Which, u64)) -> Result<Rep
         progress,
         report: Report::default(),
     };
-    bench.warm_up()?;
-    bench.growth = Some(Growth::from(bench.resident.bytes()));
+    if let Subject::Trees { trees, ask } = &plan.subject {
+        bench.warm_up(trees, *ask)?;
+        bench.growth = Some(Growth::from(bench.resident.bytes()));
+    }
     let contestants = plan.contestants();
     for round in 0..plan.rounds {
         for step in 0..contestants.len() {
@@ -71,7 +75,6 @@ fn checksum(shape: Shape) -> u64 {
 
 struct Bench<'a> {
     plan: &'a Plan,
-    budget: u64,
     who: Credentials,
     crew: Crew,
     resident: Resident,
@@ -93,11 +96,11 @@ struct Watched<'a> {
 
 impl Bench<'_> {
     /// A pass over few files: afterwards stacks, allocators and the program itself are resident, and do not count as the caches' growth.
-    fn warm_up(&self) -> Result<(), SetUpError> {
+    fn warm_up(&self, trees: &Trees, ask: Ask) -> Result<(), SetUpError> {
         let shape = self.plan.shape;
         let few = shape.files_each().min(WARM_UP_FILES);
         let few = Shape::new(shape.threads(), 1, few).doing(|| "choosing files to warm up with".into())?;
-        let context = self.context(Probe::LockFree, WARM_UP_BUDGET)?;
+        let context = self.context(trees, ask, WARM_UP_BUDGET)?;
         let mut memory = Memory::default();
         let look = &mut |_| memory.look(context.vfs(), self.resident.bytes());
         self.crew.pass(&ours(&context, few), look).doing(|| "asking pathwalk for a file, to warm up".into())?;
@@ -105,41 +108,51 @@ impl Bench<'_> {
     }
 
     /// The engine over the trees, its caches empty.
-    fn context(&self, probe: Probe, budget: u64) -> Result<Context, SetUpError> {
-        let (fs, flags) = self.plan.trees.open(self.plan.shape)?;
+    fn context(&self, trees: &Trees, ask: Ask, budget: u64) -> Result<Context, SetUpError> {
+        let (fs, flags) = trees.open(self.plan.shape)?;
         let mut builder = Vfs::builder().budget(budget).mount_flags(flags);
-        if self.plan.ask == Ask::OneByOne {
+        if ask == Ask::OneByOne {
             builder = builder.one_by_one();
         }
         let vfs = builder.build(fs).doing(|| format!("building a Vfs of {budget} bytes"))?;
-        internals::set_first_probe(&vfs, probe.into());
         Ok(vfs.context(self.who.clone()))
     }
 
     /// Both passes of one contestant.
     fn turn(&mut self, who: Who, round: u32) -> Result<Run, SetUpError> {
-        match who {
-            Who::Kernel => self.kernels_turn(round),
-            Who::Pathwalk(probe) => self.our_turn(probe, round),
+        match (who, &self.plan.subject) {
+            (Who::Kernel, Subject::Trees { trees: Trees::Host(dir), .. }) => self.kernels_turn(dir, round),
+            (Who::Pathwalk, Subject::Trees { trees, ask }) => self.our_turn(trees, *ask, round),
+            (Who::Inodes(probe), Subject::Nodes(_)) => {
+                let work = nodes(probe, self.plan.shape, self.plan.inodes()?)?;
+                self.passes(who, round, &work)
+            }
+            _ => unreachable!("a plan has no other contestants"),
         }
     }
 
-    fn kernels_turn(&mut self, round: u32) -> Result<Run, SetUpError> {
-        let Trees::Host(dir) = &self.plan.trees else { unreachable!("the kernel takes part only over files of the host") };
+    fn kernels_turn(&mut self, dir: &Path, round: u32) -> Result<Run, SetUpError> {
         let root = trees::descriptor(dir)?;
         let ask =
             move |paths: &Paths| kernel::fstatat(root.as_fd(), paths.relative(), AtFlags::empty()).map(|found| found.st_ino);
         let work: Arc<dyn Work> = Arc::new(Walk { shape: self.plan.shape, ask });
         self.cool_down();
-        let mut pass = |which| self.pass(Who::Kernel, which, &work, None);
-        let (first, repeated) = (pass(Which::First)?, pass(Which::Repeated)?);
-        Ok(Run { who: Who::Kernel, round, first, repeated, memory: None })
+        self.passes(Who::Kernel, round, &work)
     }
 
-    fn our_turn(&mut self, probe: Probe, round: u32) -> Result<Run, SetUpError> {
-        let who = Who::Pathwalk(probe);
-        self.cool_down();
-        let context = self.context(probe, self.budget)?;
+    /// Makes both passes without a look at what answers.
+    fn passes(&mut self, who: Who, round: u32, work: &Arc<dyn Work>) -> Result<Run, SetUpError> {
+        let mut pass = |which| self.pass(who, which, work, None);
+        let (first, repeated) = (pass(Which::First)?, pass(Which::Repeated)?);
+        Ok(Run { who, round, first, repeated, memory: None })
+    }
+
+    fn our_turn(&mut self, trees: &Trees, ask: Ask, round: u32) -> Result<Run, SetUpError> {
+        let who = Who::Pathwalk;
+        if *trees != Trees::Synth {
+            self.cool_down();
+        }
+        let context = self.context(trees, ask, self.plan.budget())?;
         let work = ours(&context, self.plan.shape);
         let mut memory = Memory { growth: self.growth.take(), ..Memory::default() };
         let mut pass = |which| {
@@ -176,9 +189,6 @@ impl Bench<'_> {
 
     /// Before a first pass over files: the kernel's caches are emptied, or there is a note that they could not be.
     fn cool_down(&mut self) {
-        if self.plan.trees == Trees::Synth {
-            return;
-        }
         if let Err(error) = trees::drop_kernel_caches() {
             let note = format!(
                 "the kernel's caches were warm in first passes, its own and pathwalk's: writing \"/proc/sys/vm/drop_caches\", which takes root: {error}"

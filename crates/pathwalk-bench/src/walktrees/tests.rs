@@ -6,19 +6,19 @@ use pathwalk::HandOver;
 use pathwalk_synthfs::Shape;
 
 use super::trees::{Trees, make};
-use super::{Ask, Plan, Probe, Report, Room, Run, Which, Who, run};
+use super::{Ask, Plan, Probe, Report, Room, Run, Subject, Which, Who, run};
 
-const OURS: Who = Who::Pathwalk(Probe::LockFree);
+const OURS: Who = Who::Pathwalk;
 
 fn plan(shape: (u32, u32, u32), room: Room, trees: Trees) -> Plan {
-    Plan {
-        shape: Shape::new(shape.0, shape.1, shape.2).unwrap(),
-        room,
-        trees,
-        ask: Ask::ForSiblings,
-        probes: vec![Probe::LockFree],
-        rounds: 1,
-    }
+    let subject = Subject::Trees { trees, ask: Ask::ForSiblings };
+    Plan { shape: Shape::new(shape.0, shape.1, shape.2).unwrap(), room, subject, rounds: 1 }
+}
+
+/// Returns a plan for inode caches alone.
+fn compared(room: Room, probes: &[Probe], rounds: u32) -> Plan {
+    let subject = Subject::Nodes(probes.to_vec());
+    Plan { shape: Shape::new(3, 4, 50).unwrap(), room, subject, rounds }
 }
 
 fn walked(plan: &Plan) -> Report {
@@ -69,12 +69,26 @@ fn with_room_for_all_the_second_pass_asks_nobody() {
 
 #[test]
 fn all_first_probes_find_the_same() {
-    let probes = vec![Probe::LockFree, Probe::Locked, Probe::Global];
-    let report = walked(&Plan { probes: probes.clone(), rounds: 2, ..plan((3, 4, 50), Room::All, Trees::Synth) });
-    let of = |round: u32| report.runs.iter().filter(move |run| run.round == round).map(|run| run.who);
-    assert!(of(0).eq(probes.iter().copied().map(Who::Pathwalk)), "{report:?}");
-    assert!(of(1).eq([Probe::Locked, Probe::Global, Probe::LockFree].map(Who::Pathwalk)), "{report:?}");
-    assert!(report.runs.iter().all(|run| run.repeated.served.unwrap().lock_free == 600));
+    let probes = [Probe::LockFree, Probe::Locked, Probe::Global];
+    // With room for 100 of the 600, most are evicted before they are asked for again.
+    for room in [Room::All, Room::Entries(100)] {
+        let report = walked(&compared(room, &probes, 2));
+        let of = |round: u32| report.runs.iter().filter(move |run| run.round == round).map(|run| run.who);
+        assert!(of(0).eq(probes.map(Who::Inodes)), "{report:?}");
+        assert!(of(1).eq([Probe::Locked, Probe::Global, Probe::LockFree].map(Who::Inodes)), "{report:?}");
+        report.runs.iter().for_each(check_times);
+        assert!(report.runs.iter().all(|run| run.first.files == 600 && run.memory.is_none()));
+        let [first, last] = [Probe::LockFree, Probe::Global].map(Who::Inodes);
+        assert!(report.ratio(last, first, Which::First).unwrap().median > 0.0);
+    }
+}
+
+#[test]
+fn room_that_an_inode_cache_cannot_have_is_refused() {
+    let refused = |room| refused(&compared(room, &[Probe::Locked], 1));
+    assert!(refused(Room::Bytes(1 << 20)).contains("not of bytes"));
+    assert!(refused(Room::Entries(1 << 31)).contains("room for 2147483648 inodes"));
+    assert!(refused(Room::Entries(0)).contains("room for 0 inodes"));
 }
 
 #[test]
@@ -101,15 +115,16 @@ fn the_kernel_walks_beside_it_and_turns_change() {
         assert!(report.ratio(OURS, Who::Kernel, which).unwrap().median > 0.0);
         assert_eq!(report.ratio(Who::Kernel, Who::Kernel, which).unwrap().median, 1.0);
     }
-    assert!(report.ratio(OURS, Who::Pathwalk(Probe::Global), Which::First).is_none());
+    assert!(report.ratio(OURS, Who::Inodes(Probe::Global), Which::First).is_none());
     assert!(report.notes.len() <= 1, "at most that the caches could not be dropped");
 }
 
 #[test]
 fn directories_are_asked_for_as_a_whole_unless_one_by_one() {
     let dir = tempfile::tempdir().unwrap();
-    let around = plan((2, 3, 20), Room::All, made(dir.path(), (2, 3, 20)));
-    let one_by_one = Plan { ask: Ask::OneByOne, ..around.clone() };
+    let trees = made(dir.path(), (2, 3, 20));
+    let around = plan((2, 3, 20), Room::All, trees.clone());
+    let one_by_one = Plan { subject: Subject::Trees { trees, ask: Ask::OneByOne }, ..around.clone() };
     let first = |plan: &Plan| walked(plan).runs.iter().find_map(|run| run.first.served).expect("ours");
     let (around, one_by_one) = (first(&around), first(&one_by_one));
     assert_eq!((one_by_one.fs_lookups, one_by_one.siblings), (128, 0));

@@ -1,9 +1,9 @@
-//! One question, asked of the kernel and of the engine, with answers that can be compared.
+//! One question, asked of the kernel, with answers that can be compared.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use pathwalk::{Access, At, AtFlags, Attributes, Context, Errno, FileType, Handle, Resolve, StatxMask};
+use pathwalk::{Access, AtFlags, Attributes, Errno, FileType, Resolve};
 
 /// What is asked about a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +104,9 @@ pub(crate) fn resolved() -> Vec<Ask> {
     rules.into_iter().flat_map(|rules| follow.map(|flags| Ask::Resolved(rules, flags))).collect()
 }
 
+/// How often the kernel is asked what it could not answer because of a change elsewhere.
+const TRIES: usize = 1000;
+
 /// The kernel's side: a thread whose root is the place.
 pub(crate) struct Kernel {
     /// `/proc/self/fd`, opened before the thread's root was changed; `None` where paths are not compared.
@@ -132,9 +135,13 @@ impl Kernel {
         let nofollow = if flags.contains(AtFlags::SYMLINK_NOFOLLOW) { libc::O_NOFOLLOW } else { 0 };
         // `struct open_how`: flags, mode, resolve.
         let how = [(libc::O_PATH | libc::O_CLOEXEC | nofollow) as u64, 0, resolve.bits().into()];
-        // SAFETY: `path` ends in a NUL and outlives the call, as does `how`, which is as long as it is said to be.
-        let fd = unsafe { libc::syscall(libc::SYS_openat2, at, path.as_ptr(), how.as_ptr(), size_of_val(&how)) };
-        let fd = checked(fd)? as RawFd;
+        let open = || {
+            // SAFETY: `path` ends in a NUL and outlives the call, as does `how`, which is as long as it is said to be.
+            checked(unsafe { libc::syscall(libc::SYS_openat2, at, path.as_ptr(), how.as_ptr(), size_of_val(&how)) })
+        };
+        // A scoped walk over a `..` is `EAGAIN` if anything on the machine is renamed or mounted meanwhile.
+        let opened = std::iter::repeat_with(open).take(TRIES).find(|opened| *opened != Err(Errno::EAGAIN));
+        let fd = opened.unwrap_or(Err(Errno::EAGAIN))? as RawFd;
         // SAFETY: the descriptor was just opened and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let seen = stat(fd.as_raw_fd(), c"", libc::AT_EMPTY_PATH as u32)?;
@@ -176,103 +183,6 @@ fn seen(kind: FileType, mode: u16, nlink: u32, (uid, gid): (u32, u32), size: u64
 impl From<Attributes> for Seen {
     fn from(it: Attributes) -> Seen {
         seen(it.kind, it.mode, it.nlink, (it.uid, it.gid), it.size)
-    }
-}
-
-/// The engine's side.
-pub(crate) struct Engine {
-    pub(crate) context: Context,
-    /// Starting point; `None` is the working directory.
-    pub(crate) start: Option<Handle>,
-    /// Whether paths of handles are compared.
-    pub(crate) paths: bool,
-}
-
-impl Engine {
-    /// Asks the engine, by the plain operation where there is neither flag nor starting point.
-    pub(crate) fn ask(&self, ask: Ask, path: &[u8]) -> Answer {
-        let context = &self.context;
-        let at = self.start.as_ref().map_or(At::Cwd, At::Handle);
-        let plain = self.start.is_none();
-        let nofollow = AtFlags::SYMLINK_NOFOLLOW;
-        let answer = match ask {
-            Ask::Access(want, flags) if plain && flags.is_empty() => context.access(path, want).map(|()| Answer::Granted),
-            Ask::Access(want, flags) => context.faccessat(at, path, want, flags).map(|()| Answer::Granted),
-            Ask::Stat(flags) if plain && flags.is_empty() => context.stat(path).map(|it| Answer::Attributes(it.into())),
-            Ask::Stat(flags) if plain && flags == nofollow => context.lstat(path).map(|it| Answer::Attributes(it.into())),
-            Ask::Stat(flags) => context.fstatat(at, path, flags).map(|it| Answer::Attributes(it.into())),
-            Ask::Readlink(size) => self.readlink(at, path, size).map(Answer::Body),
-            Ask::Lookup(flags) => self.lookup(at, path, flags),
-            Ask::Resolved(resolve, flags) => self.by_rules(resolve).and_then(|engine| engine.resolved(at, path, flags)),
-        };
-        let answer = answer.unwrap_or_else(Answer::Refused);
-        let cached = self.ask_caches(ask, at, path);
-        assert!(
-            cached == answer || cached == Answer::Refused(Errno::EAGAIN),
-            "{ask:?}: {answer:?}, from the caches alone {cached:?}"
-        );
-        answer
-    }
-
-    /// The same of the caches alone, which may not know.
-    fn ask_caches(&self, ask: Ask, at: At<'_>, path: &[u8]) -> Answer {
-        let cached = self.context.cached();
-        let all = StatxMask::BASIC_STATS;
-        let answer = match ask {
-            Ask::Access(want, flags) => cached.access(at, path, want, flags).map(|()| Answer::Granted),
-            Ask::Stat(flags) => cached.statx(at, path, flags, all).map(|it| Answer::Attributes(it.attributes.into())),
-            Ask::Readlink(size) => {
-                let mut buffer = vec![0; size];
-                cached.readlink(at, path, &mut buffer).map(|length| Answer::Body(buffer[..length].into()))
-            }
-            Ask::Lookup(flags) => cached.lookup(at, path, flags).and_then(|handle| self.place(&handle)),
-            Ask::Resolved(resolve, flags) => self
-                .by_rules(resolve)
-                .and_then(|engine| engine.context.cached().lookup(at, path, flags).and_then(|handle| self.place(&handle))),
-        };
-        answer.unwrap_or_else(Answer::Refused)
-    }
-
-    fn readlink(&self, at: At<'_>, path: &[u8], size: usize) -> Result<Vec<u8>, Errno> {
-        let mut buffer = vec![0xee; size];
-        let len = self.context.readlinkat(at, path, &mut buffer)?;
-        assert!(buffer[len..].iter().all(|byte| *byte == 0xee), "readlink wrote behind what it says it wrote");
-        buffer.truncate(len);
-        Ok(buffer)
-    }
-
-    /// The same with rules for its paths.
-    fn by_rules(&self, resolve: Resolve) -> Result<Engine, Errno> {
-        let context = self.context.clone().with_resolve(resolve)?;
-        Ok(Engine { context, start: self.start.clone(), paths: self.paths })
-    }
-
-    /// What the rules say of a lookup they have to say of every operation.
-    fn resolved(&self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Answer, Errno> {
-        let answer = self.lookup(at, path, flags);
-        let stat = self.context.fstatat(at, path, flags).map(Seen::from);
-        let found = answer.as_ref().map(|answer| match answer {
-            Answer::Place(seen, _) => *seen,
-            _ => unreachable!("a lookup leads to a place"),
-        });
-        assert_eq!(stat, found.map_err(|errno| *errno), "stat of \"{}\"", path.escape_ascii());
-        let access = self.context.faccessat(at, path, Access::empty(), flags);
-        assert_eq!(access, found.map(drop).map_err(|errno| *errno), "access to \"{}\"", path.escape_ascii());
-        answer
-    }
-
-    /// The walk that is told step by step has to end where the others do.
-    fn lookup(&self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Answer, Errno> {
-        let answer = self.context.lookupat(at, path, flags).and_then(|handle| self.place(&handle));
-        let told = self.context.steps(at, path, flags).answer.and_then(|handle| self.place(&handle));
-        assert_eq!(told, answer, "told and silent walk of \"{}\"", path.escape_ascii());
-        answer
-    }
-
-    fn place(&self, handle: &Handle) -> Result<Answer, Errno> {
-        let attributes = handle.attributes()?;
-        assert_eq!(attributes.kind, handle.kind());
-        Ok(Answer::Place(attributes.into(), if self.paths { handle.path().ok() } else { None }))
     }
 }
 

@@ -16,6 +16,7 @@
 use crate::Errno;
 use crate::attr::Attributes;
 use crate::cache::budget::MOST;
+use crate::cache::icache::first::{FirstProbe, LockFree};
 use crate::cache::icache::pool::{Bucket, InodeHeld, Inodes, LOCKS, hash_of, stripe_of};
 use crate::node::NodeKey;
 use crate::sync::{AtomicU32, AtomicU64, Condvar, zeroed};
@@ -85,8 +86,8 @@ impl<T: InodeOwner + ?Sized> InodeOwner for std::sync::Arc<T> {
 /// assert!(cache.ilookup(NodeKey(7)).is_some(), "nobody holds it, but it stays");
 /// # Ok::<(), pathwalk::Errno>(())
 /// ```
-pub struct InodeCache {
-    pub(super) inodes: Inodes,
+pub struct InodeCache<P: FirstProbe = LockFree> {
+    pub(crate) inodes: Inodes<P>,
     /// One for each stripe of locks.
     sleepers: Box<[Condvar]>,
     /// A bit for each slot: found since the hand passed.
@@ -103,12 +104,19 @@ impl InodeCache {
     ///
     /// `EINVAL` for a capacity outside of that; `ENOMEM` if the address space cannot be had. Memory is used as slots are first used.
     pub fn new(capacity: u32, owner: impl InodeOwner + 'static) -> Result<InodeCache, Errno> {
+        Self::probed(capacity, owner)
+    }
+}
+
+impl<P: FirstProbe> InodeCache<P> {
+    /// Returns a cache with any first probe; see [`new`](InodeCache::new).
+    pub(crate) fn probed(capacity: u32, owner: impl InodeOwner + 'static) -> Result<Self, Errno> {
         use std::hash::{BuildHasher, RandomState};
         // Random, so that nobody can choose keys that collide.
         Self::with_seed(capacity, owner, RandomState::new().hash_one(0))
     }
 
-    pub(crate) fn with_seed(capacity: u32, owner: impl InodeOwner + 'static, seed: u64) -> Result<InodeCache, Errno> {
+    pub(crate) fn with_seed(capacity: u32, owner: impl InodeOwner + 'static, seed: u64) -> Result<Self, Errno> {
         if capacity == 0 || u64::from(capacity) > MOST {
             return Err(Errno::EINVAL);
         }
@@ -146,17 +154,13 @@ impl InodeCache {
         self.sleepers[stripe_of(hash)].notify_all();
     }
 
-    pub(crate) fn inodes(&self) -> &Inodes {
-        &self.inodes
-    }
-
     /// The lock of a key's bucket.
-    pub(crate) fn bucket(&self, key: NodeKey) -> Bucket<'_> {
+    pub(crate) fn bucket(&self, key: NodeKey) -> Bucket<'_, P> {
         self.inodes.lock_bucket(self.hash(key))
     }
 }
 
-impl std::fmt::Debug for InodeCache {
+impl<P: FirstProbe> std::fmt::Debug for InodeCache<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "InodeCache({} of {} inodes)", self.used(), self.capacity())
     }

@@ -7,6 +7,7 @@
 
 use super::cache::InodeCache;
 use crate::Errno;
+use crate::cache::icache::first::FirstProbe;
 use crate::cache::icache::inode::{self, INODE_WORDS, LINKS_AUX, Record, WORD, flags};
 use crate::memory::slot::InodeId;
 use crate::memory::{pin, seqcount};
@@ -22,13 +23,13 @@ pub(super) enum Which {
 }
 
 /// An inode that was killed: gone when dropped, also by a panic of the owner.
-struct Going<'a> {
-    cache: &'a InodeCache,
+struct Going<'a, P: FirstProbe> {
+    cache: &'a InodeCache<P>,
     id: InodeId,
     hash: u64,
 }
 
-impl Drop for Going<'_> {
+impl<P: FirstProbe> Drop for Going<'_, P> {
     fn drop(&mut self) {
         let held = self.cache.inodes.lock_bucket(self.hash);
         self.cache.inodes.unhash(self.id, self.hash, &held);
@@ -38,7 +39,7 @@ impl Drop for Going<'_> {
     }
 }
 
-impl InodeCache {
+impl<P: FirstProbe> InodeCache<P> {
     /// Evicts inodes that nobody holds, up to `count`; returns how many. The owner is told of each.
     pub fn shrink(&self, count: u32) -> u32 {
         (0..count).take_while(|_| self.evict_one()).count() as u32
@@ -128,7 +129,7 @@ fn is_unwanted(record: &Record, word: u64) -> bool {
     word & flags::UNHASHED != 0 || links == 0
 }
 
-impl Drop for InodeCache {
+impl<P: FirstProbe> Drop for InodeCache<P> {
     /// Evicts all: nobody holds any, since what holds one borrows the cache.
     fn drop(&mut self) {
         for slot in 1..self.inodes.free().touched() {

@@ -18,45 +18,46 @@
 use super::cache::InodeCache;
 use super::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
 use crate::Errno;
+use crate::cache::icache::first::{FirstProbe, LockFree};
 use crate::cache::icache::inode::flags;
 use crate::cache::icache::pool::Bucket;
-use crate::cache::icache::probe::{Found, InodeMatch, InodeState, InodeView, Locked};
+use crate::cache::icache::probe::{Found, InodeMatch, InodeState, InodeView};
 use crate::memory::slot::InodeId;
 use crate::node::NodeKey;
 
 /// What a call that makes inodes gives.
 #[derive(Debug)]
-pub enum Iget<'a> {
+pub enum Iget<'a, P: FirstProbe = LockFree> {
     /// It was there.
-    Cached(InodeRef<'a>),
+    Cached(InodeRef<'a, P>),
     /// It was not, and is to be filled.
-    New(NewInode<'a>),
+    New(NewInode<'a, P>),
 }
 
 /// What a call that does not wait gives.
 #[derive(Debug)]
-pub enum InodeLookup<'a> {
+pub enum InodeLookup<'a, P: FirstProbe = LockFree> {
     /// It is filled.
-    Cached(InodeRef<'a>),
+    Cached(InodeRef<'a, P>),
     /// It was not filled yet.
-    New(PendingInode<'a>),
+    New(PendingInode<'a, P>),
 }
 
 /// Why an inode was not inserted; and the inode, for another try.
 #[derive(Debug)]
-pub struct NotInserted<'a> {
+pub struct NotInserted<'a, P: FirstProbe = LockFree> {
     /// The reason.
     pub errno: Errno,
     /// The inode, in no table.
-    pub inode: UnhashedInode<'a>,
+    pub inode: UnhashedInode<'a, P>,
 }
 
 /// What an exact search ends in.
-enum Search<'a> {
-    Cached(InodeRef<'a>),
+enum Search<'a, P: FirstProbe> {
+    Cached(InodeRef<'a, P>),
     Creating,
     /// None, and none comes as long as this is held.
-    Absent(Bucket<'a>),
+    Absent(Bucket<'a, P>),
 }
 
 /// What becomes of an inode that is being evicted.
@@ -75,7 +76,7 @@ fn key_for(hash: u64) -> NodeKey {
     NodeKey(hash.into())
 }
 
-impl InodeCache {
+impl<P: FirstProbe> InodeCache<P> {
     /// The inode of a key: the cached one, or a new one for the caller to fill. A hit takes no lock; a miss takes its bucket's.
     ///
     /// Sleeps while the inode is new, or being evicted; if it failed, looks again.
@@ -84,7 +85,7 @@ impl InodeCache {
     ///
     /// `ENFILE` if a slot is needed and there is none (see [`new_inode`](Self::new_inode)); `ESTALE` if the inode is one that
     /// [`insert_inode_locked`](Self::insert_inode_locked) put there and that is not unlocked yet. Source: Linux's `iget_locked`.
-    pub fn iget_locked(&self, key: NodeKey) -> Result<Iget<'_>, Errno> {
+    pub fn iget_locked(&self, key: NodeKey) -> Result<Iget<'_, P>, Errno> {
         let found = self.inodes.find_first(self.hash(key), key, any);
         self.get(found, key, any, |_| Ok(()))
     }
@@ -100,9 +101,9 @@ impl InodeCache {
         hash: u64,
         test: impl Fn(InodeView) -> bool,
         set: impl FnOnce(u32) -> Result<(), Errno>,
-    ) -> Result<Iget<'_>, Errno> {
+    ) -> Result<Iget<'_, P>, Errno> {
         let key = key_for(hash);
-        let found = self.inodes.find::<Locked>(self.hash(key), key, &test);
+        let found = self.inodes.find_locked(self.hash(key), key, &test);
         self.get(found, key, test, set)
     }
 
@@ -114,7 +115,7 @@ impl InodeCache {
         hash: u64,
         test: impl Fn(InodeView) -> bool,
         set: impl FnOnce(u32) -> Result<(), Errno>,
-    ) -> Result<Iget<'_>, Errno> {
+    ) -> Result<Iget<'_, P>, Errno> {
         let key = key_for(hash);
         let found = self.inodes.find_first(self.hash(key), key, &test);
         self.get(found, key, test, set)
@@ -122,7 +123,7 @@ impl InodeCache {
 
     /// The inode of a key, if it is cached. Takes no lock, unless it has to sleep because the inode is new, or being evicted.
     /// `None` also for one that is being created. Source: Linux's `ilookup`.
-    pub fn ilookup(&self, key: NodeKey) -> Option<InodeRef<'_>> {
+    pub fn ilookup(&self, key: NodeKey) -> Option<InodeRef<'_, P>> {
         match self.inodes.find_first(self.hash(key), key, any) {
             Found::Pinned(id, word) => self.once_filled(id, word).or_else(|| self.search(key, any, Freeing::Awaited).cached()),
             Found::Going => self.search(key, any, Freeing::Awaited).cached(),
@@ -132,13 +133,13 @@ impl InodeCache {
 
     /// Of the inodes with this hash the one that passes `test` (see [`iget5_locked`](Self::iget5_locked)), if it is cached. Takes the
     /// bucket's lock; sleeps as [`ilookup`](Self::ilookup). Source: Linux's `ilookup5`.
-    pub fn ilookup5(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeRef<'_>> {
+    pub fn ilookup5(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeRef<'_, P>> {
         self.search(key_for(hash), test, Freeing::Awaited).cached()
     }
 
     /// The same, but reports an inode that is new, without waiting for it. Does sleep while it is being evicted. Source: Linux's
     /// `ilookup5_nowait`.
-    pub fn ilookup5_nowait(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeLookup<'_>> {
+    pub fn ilookup5_nowait(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeLookup<'_, P>> {
         let key = key_for(hash);
         let hash = self.hash(key);
         loop {
@@ -154,7 +155,11 @@ impl InodeCache {
     /// Shows `matches` each inode with this hash, in any state, until it takes one or stops. Takes the bucket's lock, under which it calls
     /// `matches` (see [`iget5_locked`](Self::iget5_locked)); never sleeps. One that is being evicted cannot be taken: then there is none.
     /// Source: Linux's `find_inode_nowait`.
-    pub fn find_inode_nowait(&self, hash: u64, matches: impl Fn(InodeView, InodeState) -> InodeMatch) -> Option<InodeLookup<'_>> {
+    pub fn find_inode_nowait(
+        &self,
+        hash: u64,
+        matches: impl Fn(InodeView, InodeState) -> InodeMatch,
+    ) -> Option<InodeLookup<'_, P>> {
         let key = key_for(hash);
         let held = self.inodes.lock_bucket(self.hash(key));
         let taken = self.inodes.find_matching(self.hash(key), key, matches, &held);
@@ -171,11 +176,11 @@ impl InodeCache {
     /// `inode_insert5`.
     pub fn inode_insert5<'a>(
         &'a self,
-        inode: UnhashedInode<'a>,
+        inode: UnhashedInode<'a, P>,
         hash: u64,
         test: impl Fn(InodeView) -> bool,
         set: impl FnOnce(u32) -> Result<(), Errno>,
-    ) -> Result<Iget<'a>, NotInserted<'a>> {
+    ) -> Result<Iget<'a, P>, NotInserted<'a, P>> {
         if !inode.is_of(self) {
             return Err(NotInserted { errno: Errno::EINVAL, inode });
         }
@@ -199,7 +204,11 @@ impl InodeCache {
     /// # Errors
     ///
     /// `EBUSY` if there is one, also after it was waited for; `EINVAL` for an inode of another cache. Source: Linux's `insert_inode_locked`.
-    pub fn insert_inode_locked<'a>(&'a self, inode: UnhashedInode<'a>, key: NodeKey) -> Result<NewInode<'a>, NotInserted<'a>> {
+    pub fn insert_inode_locked<'a>(
+        &'a self,
+        inode: UnhashedInode<'a, P>,
+        key: NodeKey,
+    ) -> Result<NewInode<'a, P>, NotInserted<'a, P>> {
         if !inode.is_of(self) {
             return Err(NotInserted { errno: Errno::EINVAL, inode });
         }
@@ -216,7 +225,7 @@ impl InodeCache {
         key: NodeKey,
         test: impl Fn(InodeView) -> bool,
         set: impl FnOnce(u32) -> Result<(), Errno>,
-    ) -> Result<Iget<'_>, Errno> {
+    ) -> Result<Iget<'_, P>, Errno> {
         match first {
             Found::Pinned(id, word) => {
                 if let Some(inode) = self.once_filled(id, word) {
@@ -238,7 +247,7 @@ impl InodeCache {
     }
 
     /// Looks under the lock of the bucket; waits for what is new, and as long as that fails or goes, looks again.
-    fn search(&self, key: NodeKey, test: impl Fn(InodeView) -> bool, freeing: Freeing) -> Search<'_> {
+    fn search(&self, key: NodeKey, test: impl Fn(InodeView) -> bool, freeing: Freeing) -> Search<'_, P> {
         let hash = self.hash(key);
         loop {
             let held = self.inodes.lock_bucket(hash);
@@ -258,7 +267,7 @@ impl InodeCache {
     }
 
     /// Takes over a count of an inode that was found with this word under its lock.
-    fn as_it_is(&self, id: InodeId, word: u64) -> InodeLookup<'_> {
+    fn as_it_is(&self, id: InodeId, word: u64) -> InodeLookup<'_, P> {
         self.visit(id);
         match word & flags::NEW {
             0 => InodeLookup::Cached(InodeRef::new(self, id)),
@@ -267,8 +276,8 @@ impl InodeCache {
     }
 }
 
-impl<'a> Search<'a> {
-    fn cached(self) -> Option<InodeRef<'a>> {
+impl<'a, P: FirstProbe> Search<'a, P> {
+    fn cached(self) -> Option<InodeRef<'a, P>> {
         match self {
             Search::Cached(inode) => Some(inode),
             Search::Creating | Search::Absent(_) => None,

@@ -7,6 +7,7 @@
 use super::cache::InodeCache;
 use crate::Errno;
 use crate::attr::Attributes;
+use crate::cache::icache::first::{FirstProbe, LockFree};
 use crate::cache::icache::inode::{self, INODE_WORDS, WORD, flags, set_fields};
 use crate::cache::icache::pool::Bucket;
 use crate::memory::slot::InodeId;
@@ -15,18 +16,18 @@ use crate::node::{NodeKey, PermissionRule};
 use crate::sync::Ordering;
 
 /// A count of an inode, given back when dropped.
-struct Pin<'a> {
-    cache: &'a InodeCache,
+struct Pin<'a, P: FirstProbe> {
+    cache: &'a InodeCache<P>,
     id: InodeId,
 }
 
-impl Drop for Pin<'_> {
+impl<P: FirstProbe> Drop for Pin<'_, P> {
     fn drop(&mut self) {
         self.cache.iput(self.id);
     }
 }
 
-impl std::fmt::Debug for Pin<'_> {
+impl<P: FirstProbe> std::fmt::Debug for Pin<'_, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "key {:#x} in slot {}", self.cache.key(self.id).0, self.id.0 - 1)
     }
@@ -35,7 +36,7 @@ impl std::fmt::Debug for Pin<'_> {
 /// An inode that is filled, and held: it is not evicted before this is dropped. Afterwards it stays cached until its slot is needed;
 /// one whose link count is 0 goes with its last holder.
 #[derive(Debug)]
-pub struct InodeRef<'a>(Pin<'a>);
+pub struct InodeRef<'a, P: FirstProbe = LockFree>(Pin<'a, P>);
 
 /// An inode that is in the table and not filled: whoever looks for it waits.
 ///
@@ -44,21 +45,21 @@ pub struct InodeRef<'a>(Pin<'a>);
 /// `unlock_new_inode` and `iget_failed`.
 #[derive(Debug)]
 #[must_use = "dropping a new inode takes it out of the cache"]
-pub struct NewInode<'a>(Option<Pin<'a>>);
+pub struct NewInode<'a, P: FirstProbe = LockFree>(Option<Pin<'a, P>>);
 
 /// An inode that was not filled yet when it was found, held.
 #[derive(Debug)]
-pub struct PendingInode<'a>(Pin<'a>);
+pub struct PendingInode<'a, P: FirstProbe = LockFree>(Pin<'a, P>);
 
 /// A slot that holds no inode: to be inserted, given back when dropped. Source: Linux's `new_inode`.
 #[derive(Debug)]
-pub struct UnhashedInode<'a> {
-    cache: &'a InodeCache,
+pub struct UnhashedInode<'a, P: FirstProbe = LockFree> {
+    cache: &'a InodeCache<P>,
     id: InodeId,
 }
 
-impl<'a> InodeRef<'a> {
-    pub(super) fn new(cache: &'a InodeCache, id: InodeId) -> Self {
+impl<'a, P: FirstProbe> InodeRef<'a, P> {
+    pub(super) fn new(cache: &'a InodeCache<P>, id: InodeId) -> Self {
         InodeRef(Pin { cache, id })
     }
 
@@ -84,15 +85,15 @@ impl<'a> InodeRef<'a> {
     }
 }
 
-impl Clone for InodeRef<'_> {
+impl<P: FirstProbe> Clone for InodeRef<'_, P> {
     fn clone(&self) -> Self {
         pin::pin_again(self.0.cache.inodes.life(self.0.id));
         InodeRef::new(self.0.cache, self.0.id)
     }
 }
 
-impl<'a> NewInode<'a> {
-    fn pin(&self) -> &Pin<'a> {
+impl<'a, P: FirstProbe> NewInode<'a, P> {
+    fn pin(&self) -> &Pin<'a, P> {
         self.0.as_ref().expect("it is taken only by what consumes it")
     }
 
@@ -108,14 +109,14 @@ impl<'a> NewInode<'a> {
 
     /// Fills it, and wakes who waits for it: they see the attributes, and all that this thread did before. Takes the stripe's lock
     /// for a few stores. Source: Linux's `unlock_new_inode`.
-    pub fn unlock(mut self, attributes: &Attributes) -> InodeRef<'a> {
+    pub fn unlock(mut self, attributes: &Attributes) -> InodeRef<'a, P> {
         let pin = self.0.take().expect("it is taken only by what consumes it");
         pin.cache.fill(pin.id, attributes);
         InodeRef(pin)
     }
 }
 
-impl Drop for NewInode<'_> {
+impl<P: FirstProbe> Drop for NewInode<'_, P> {
     fn drop(&mut self) {
         if let Some(pin) = &self.0 {
             pin.cache.fail(pin.id);
@@ -123,8 +124,8 @@ impl Drop for NewInode<'_> {
     }
 }
 
-impl<'a> PendingInode<'a> {
-    pub(super) fn new(cache: &'a InodeCache, id: InodeId) -> Self {
+impl<'a, P: FirstProbe> PendingInode<'a, P> {
+    pub(super) fn new(cache: &'a InodeCache<P>, id: InodeId) -> Self {
         PendingInode(Pin { cache, id })
     }
 
@@ -139,24 +140,24 @@ impl<'a> PendingInode<'a> {
     }
 
     /// Sleeps until it is filled; `None` if it failed. Source: Linux's `wait_on_inode`.
-    pub fn wait(self) -> Option<InodeRef<'a>> {
+    pub fn wait(self) -> Option<InodeRef<'a, P>> {
         let cache = self.0.cache;
         cache.wait_until_filled(self.0.id).then_some(InodeRef(self.0))
     }
 }
 
-impl<'a> UnhashedInode<'a> {
+impl<'a, P: FirstProbe> UnhashedInode<'a, P> {
     /// See [`InodeRef::slot`]. It stays the same when it is inserted.
     pub fn slot(&self) -> u32 {
         self.id.0 - 1
     }
 
-    pub(super) fn is_of(&self, cache: &InodeCache) -> bool {
+    pub(super) fn is_of(&self, cache: &InodeCache<P>) -> bool {
         std::ptr::eq(self.cache, cache)
     }
 
     /// Puts it into the table, in which no inode that lives has its key. The bucket is the key's.
-    pub(super) fn insert(self, key: NodeKey, hash: u64, state: u64, held: &Bucket<'_>) -> NewInode<'a> {
+    pub(super) fn insert(self, key: NodeKey, hash: u64, state: u64, held: &Bucket<'_, P>) -> NewInode<'a, P> {
         let (cache, id) = (self.cache, self.id);
         std::mem::forget(self);
         let fill = |record: &inode::Record| {
@@ -168,18 +169,18 @@ impl<'a> UnhashedInode<'a> {
     }
 }
 
-impl Drop for UnhashedInode<'_> {
+impl<P: FirstProbe> Drop for UnhashedInode<'_, P> {
     fn drop(&mut self) {
         self.cache.inodes.give(self.id);
     }
 }
 
-impl InodeCache {
+impl<P: FirstProbe> InodeCache<P> {
     /// A slot for an inode to be inserted; see [`inode_insert5`](Self::inode_insert5) and [`insert_inode_locked`](Self::insert_inode_locked).
     ///
     /// If all are taken, one that nobody holds is evicted. `ENFILE` if there is none: all are held, or on their way out in other threads,
     /// whose eviction is not waited for. Source: Linux's `new_inode`.
-    pub fn new_inode(&self) -> Result<UnhashedInode<'_>, Errno> {
+    pub fn new_inode(&self) -> Result<UnhashedInode<'_, P>, Errno> {
         self.take_slot().map(|id| UnhashedInode { cache: self, id })
     }
 
@@ -227,7 +228,7 @@ impl InodeCache {
     }
 
     /// Takes over a count of an inode that was found with this word; waits until it is filled. `None` if it failed.
-    pub(super) fn once_filled(&self, id: InodeId, word: u64) -> Option<InodeRef<'_>> {
+    pub(super) fn once_filled(&self, id: InodeId, word: u64) -> Option<InodeRef<'_, P>> {
         let found = InodeRef::new(self, id);
         self.visit(id);
         (word & flags::NEW == 0 || self.wait_until_filled(id)).then_some(found)

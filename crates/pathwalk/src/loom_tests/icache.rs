@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::race;
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
-use crate::cache::icache::probe::{Found, LockFree};
+use crate::cache::icache::probe::Found;
 use crate::inode_cache::cache::{InodeCache, InodeOwner};
 use crate::inode_cache::family::Iget;
 use crate::memory::pin;
@@ -157,7 +157,7 @@ fn a_test_beside_another_owner_of_the_slot() {
     const NEXT: u64 = 6;
     const SLOT: InodeId = InodeId(1);
     let replace: fn(&World) -> Got = |world| {
-        let (inodes, hash) = (world.cache.inodes(), world.cache.hash(K));
+        let (inodes, hash) = (&world.cache.inodes, world.cache.hash(K));
         if !pin::kill(inodes.life(SLOT)) {
             return Got::NoSlot;
         }
@@ -169,8 +169,8 @@ fn a_test_beside_another_owner_of_the_slot() {
         Got::New
     };
     let probe: fn(&World) -> Got = |world| {
-        let (inodes, of_slot) = (world.cache.inodes(), &world.owner.of_slot);
-        let Found::Pinned(id, _) = inodes.find::<LockFree>(world.cache.hash(K), K, |_| of_slot.load(Relaxed) == OLD) else {
+        let (inodes, of_slot) = (&world.cache.inodes, &world.owner.of_slot);
+        let Found::Pinned(id, _) = inodes.find_lock_free(world.cache.hash(K), K, |_| of_slot.load(Relaxed) == OLD) else {
             return Got::None;
         };
         assert_eq!(of_slot.load(Relaxed), OLD);

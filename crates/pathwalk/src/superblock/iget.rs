@@ -1,8 +1,7 @@
 //! A node that was handed out gets its inode: the one of its key, or a new one.
 //!
-//! The first probe takes no lock, unless a measurement chose otherwise (see
-//! `cache/icache/probe.rs`). A miss takes the lock of the key's bucket, probes again, exactly, and
-//! inserts. An inode is filled before it is in the table, so no thread waits for one.
+//! The first probe takes no lock. A miss takes the lock of the key's bucket, probes again, exactly,
+//! and inserts. An inode is filled before it is in the table, so no thread waits for one.
 
 use super::Trees;
 use super::superblock::Superblock;

@@ -3,6 +3,8 @@
 mod parse;
 mod probes;
 mod show;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use anyhow::bail;
 use clap::{Args as ClapArgs, ValueEnum, value_parser};
 use pathwalk_bench::walktrees::held::{Holding, Waits, hold};
 use pathwalk_bench::walktrees::trees::{Trees, make as make_trees};
-use pathwalk_bench::walktrees::{Ask, Plan, Probe, Report, Room, Shape, Which, Who, run as walk};
+use pathwalk_bench::walktrees::{Ask, Plan, Probe, Report, Room, Shape, Subject, Which, Who, run as walk};
 
 use crate::output;
 use parse::{bytes, trees};
@@ -45,7 +47,7 @@ Examples:
   pathwalk bench walktrees --fs host:/var/tmp/trees --make --files 100
                                                                  200,000 real files, made first, beside the kernel;
                                                                  with --one-by-one, each a question of its own
-  pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 5 --hold 10
+  pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 15 --hold 10
                                                                  what a lock before the first look costs, and what it costs if
                                                                  its holder sleeps
   pathwalk bench walktrees --json | jq '.runs[0].bytes_per_cached_file'
@@ -63,7 +65,10 @@ What the figures say:
   held             in no sample, some hundred a second, were more slots in use than there are, or was more memory resident than the
                    budget allows (what the file system says it holds is not part of the budget)
 
-With --hold MS, threads also probe for one inode that is cached, every half millisecond, while another takes the lock of its bucket again
+With several first probes no tree is walked: for each of them the threads get the inodes of their files by key from an inode cache alone,
+the engine's without names, which asks no file system. A first pass fills them, each a miss; a repeated one finds them.
+
+With --hold MS, threads also get one inode that is cached, every half millisecond, while another takes the lock of its bucket again
 and again and sleeps with it for MS milliseconds. A wait counts for all probes that would have begun during it, too; \"during\" are the probes
 that began and ended while the lock was held.";
 
@@ -95,7 +100,7 @@ pub(crate) struct WalktreesArgs {
     /// Have pathwalk ask the file system for nothing but the names that are looked up, never for a directory as a whole
     #[arg(long)]
     one_by_one: bool,
-    /// How the inode cache is probed before any lock is taken; several take turns
+    /// How the inode cache is probed first; several take turns, on inode caches alone
     #[arg(long, value_name = "PROBE", value_delimiter = ',', default_value = "lockfree")]
     probe: Vec<ProbeArg>,
     /// How often all take their turns, each with empty caches [default: 3 beside the kernel, else 1]
@@ -139,27 +144,59 @@ impl WalktreesArgs {
             (None, None) => Room::All,
         };
         let usual = if self.fs == Trees::Synth { 1 } else { ROUNDS_WITH_KERNEL };
-        let probes: Vec<_> = self.probe.iter().map(|probe| Probe::from(*probe)).collect();
-        if let Some(probe) = twice(&probes) {
-            bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
-        }
+        let subject = self.subject()?;
         if let Some(threads) = twice(&self.threads) {
             bail!("{threads} threads are asked for twice: name each number once, --rounds repeats them all");
         }
-        let ask = if self.one_by_one { Ask::OneByOne } else { Ask::ForSiblings };
         let plan = |threads: &u32| {
             let shape = Shape::new(*threads, self.dirs, self.files)?;
             let rounds = self.rounds.unwrap_or(usual);
-            Ok(Plan { shape, room, trees: self.fs.clone(), ask, probes: probes.clone(), rounds })
+            Ok(Plan { shape, room, subject: subject.clone(), rounds })
         };
         self.threads.iter().map(plan).collect()
+    }
+
+    fn probes(&self) -> Vec<Probe> {
+        self.probe.iter().copied().map(Probe::from).collect()
+    }
+
+    /// Returns trees for the one probe that ships, nodes for several.
+    fn subject(&self) -> anyhow::Result<Subject> {
+        let probes = self.probes();
+        if let Some(probe) = twice(&probes) {
+            bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
+        }
+        if let [only] = probes[..] {
+            if only != Probe::LockFree {
+                bail!(
+                    "trees are walked through the engine, which probes without a lock: name \"{}\" beside \"lockfree\", \
+                     to compare them on inode caches alone",
+                    only.name()
+                );
+            }
+            let ask = if self.one_by_one { Ask::OneByOne } else { Ask::ForSiblings };
+            return Ok(Subject::Trees { trees: self.fs.clone(), ask });
+        }
+        let of_walks = [
+            ("--fs host:DIR", self.fs != Trees::Synth),
+            ("--make", self.make),
+            ("--one-by-one", self.one_by_one),
+            ("--budget", self.budget.is_some()),
+        ];
+        if let Some((option, _)) = of_walks.iter().find(|(_, given)| *given) {
+            bail!(
+                "several first probes are compared on inode caches alone, which ask no file system and have room for \
+                 --entries inodes: leave out {option}, or all probes but \"lockfree\""
+            );
+        }
+        Ok(Subject::Nodes(probes))
     }
 
     /// The walks' numbers of threads, probes and rounds.
     fn holding(&self, plans: &[Plan]) -> Option<Holding> {
         let (hold, plan) = (Duration::from_millis(self.hold?), plans.first()?);
-        let (probes, rounds) = (plan.probes.clone(), plan.rounds);
-        Some(Holding { threads: self.threads.clone(), probes, hold, holds: HOLDS, rounds })
+        let (threads, probes) = (self.threads.clone(), self.probes());
+        Some(Holding { threads, probes, hold, holds: HOLDS, rounds: plan.rounds })
     }
 }
 
@@ -213,7 +250,7 @@ fn hold_all(holding: Holding) -> anyhow::Result<(Holding, Vec<Waits>)> {
 }
 
 fn make(plan: &Plan) -> anyhow::Result<()> {
-    let Trees::Host(dir) = &plan.trees else {
+    let Subject::Trees { trees: Trees::Host(dir), .. } = &plan.subject else {
         bail!("--make makes files, and computed trees have none: say where with --fs host:DIR");
     };
     let bar = output::progress(plan.shape.files(), "making files", "files");
@@ -223,91 +260,5 @@ fn make(plan: &Plan) -> anyhow::Result<()> {
 }
 
 fn doing(who: Who, which: Which) -> String {
-    match who {
-        Who::Kernel => format!("{}, {}", who.name(), which.name()),
-        Who::Pathwalk(probe) => format!("{} {}, {}", who.name(), probe.name(), which.name()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use crate::args::{Args, BenchArgs, Command};
-    use crate::bench::Own;
-
-    fn parsed(args: &[&str]) -> Result<WalktreesArgs, String> {
-        let line = ["pathwalk", "bench", "walktrees"].iter().chain(args);
-        match Args::try_parse_from(line).map_err(|error| error.to_string())?.command {
-            Command::Bench(BenchArgs { own: Some(Own::Walktrees(args)), .. }) => Ok(args),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn planned(args: &[&str]) -> Plan {
-        let mut plans = parsed(args).unwrap().plans().unwrap();
-        assert_eq!(plans.len(), 1);
-        plans.remove(0)
-    }
-
-    #[test]
-    fn several_numbers_of_threads_are_several_walks() {
-        let args = parsed(&["--threads", "1,2,20", "--probe", "locked,lockfree", "--rounds", "4", "--hold", "7"]).unwrap();
-        let plans = args.plans().unwrap();
-        assert!(plans.iter().map(|plan| plan.shape.threads()).eq([1, 2, 20]));
-        let probes = vec![Probe::Locked, Probe::LockFree];
-        assert!(plans.iter().all(|plan| plan.probes == probes && plan.rounds == 4));
-        let expected = Holding { threads: vec![1, 2, 20], probes, hold: Duration::from_millis(7), holds: HOLDS, rounds: 4 };
-        assert_eq!(args.holding(&plans), Some(expected));
-        assert_eq!(parsed(&[]).unwrap().holding(&plans), None);
-    }
-
-    #[test]
-    fn what_is_asked_for_is_planned() {
-        let plan = planned(&[]);
-        assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(20, 100, 1000).unwrap(), Room::All, 1));
-        assert_eq!((plan.trees, plan.probes), (Trees::Synth, vec![Probe::LockFree]));
-        let line = "--threads 2 --dirs 3 --files 4 --entries 5 --probe global,lockfree --fs host:/a:b";
-        let plan = planned(&line.split(' ').collect::<Vec<_>>());
-        assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(2, 3, 4).unwrap(), Room::Entries(5), 3));
-        assert_eq!((plan.trees, plan.probes), (Trees::Host("/a:b".into()), vec![Probe::Global, Probe::LockFree]));
-        for (text, bytes) in [("12345", 12345), ("64K", 64 << 10), ("3M", 3 << 20), ("4G", 4 << 30), ("1T", 1 << 40)] {
-            assert_eq!(planned(&["--budget", text]).room, Room::Bytes(bytes), "{text}");
-        }
-    }
-
-    #[test]
-    fn bad_arguments_are_refused() {
-        let cases: [(&[&str], &str); 17] = [
-            (&["--threads", "1,0"], "threads"),
-            (&["--hold", "0"], "hold"),
-            (&["--threads", "0"], "threads"),
-            (&["--threads", "1025"], "threads"),
-            (&["--dirs", "-1"], "-1"),
-            (&["--files", "many"], "files"),
-            (&["--budget", "4X"], "unknown unit \"X\""),
-            (&["--budget", "G"], "budget"),
-            (&["--budget", ""], "budget"),
-            (&["--budget", "4é"], "unknown unit"),
-            (&["--budget", "99999999999T"], "more than 64 bits"),
-            (&["--budget", "1G", "--entries", "5"], "cannot be used with"),
-            (&["--entries", "0"], "entries"),
-            (&["--entries", "2147483648"], "entries"),
-            (&["--fs", "ext4"], "there are synth and host:DIR"),
-            (&["--fs", "host:"], "there are synth and host:DIR"),
-            (&["--probe", "quick"], "possible values: lockfree, locked, global"),
-        ];
-        for (args, says) in cases {
-            let error = parsed(args).expect_err("bad arguments");
-            assert!(error.contains(says), "{args:?}: {error}");
-        }
-        let refused = |args: &[&str]| run(&parsed(args).unwrap()).unwrap_err().to_string();
-        assert!(refused(&["--make"]).contains("--fs host:DIR"));
-        assert!(refused(&["--probe", "global,global"]).contains("\"global\" is asked for twice"));
-        assert!(refused(&["--threads", "2,1,2"]).contains("2 threads are asked for twice"));
-        assert!(refused(&["--budget", "1K"]).contains("1024 bytes"));
-        let most = ["--threads", "1024", "--dirs", "100000000", "--files", "100000000", "--probe", "lockfree"];
-        assert!(parsed(&most).unwrap().plans().is_ok(), "10 million million million can still be numbered");
-    }
+    format!("{}, {}", show::named(who), which.name())
 }

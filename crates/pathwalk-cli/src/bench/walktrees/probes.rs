@@ -1,8 +1,9 @@
-//! What is compared: the first probes side by side, and what they wait for while the holder of a bucket's lock sleeps; behind the walks themselves.
+//! What is compared: the first probes side by side, and what they wait for while the holder of a
+//! bucket's lock sleeps; behind the passes themselves.
 
 use pathwalk_bench::rounds::Quartiles;
 use pathwalk_bench::walktrees::held::{Holding, Waits};
-use pathwalk_bench::walktrees::{Plan, Probe, Report, Which, Who};
+use pathwalk_bench::walktrees::{Plan, Probe, Report, Subject, Which, Who};
 use serde_json::{Value, json};
 
 use super::show;
@@ -19,13 +20,13 @@ pub(super) struct Outcome {
 pub(super) fn text(outcome: &Outcome) -> String {
     let walks: Vec<_> = outcome.walked.iter().map(|(plan, report)| show::text(plan, report)).collect();
     let mut text = walks.join("\n");
-    if outcome.walked.iter().any(|(plan, _)| plan.probes.len() > 1) {
+    if outcome.walked.iter().any(|(plan, _)| !compared_of(plan).is_empty()) {
         text += &format!("\nFirst probes side by side, medians (and quartiles) of files a second\n{}\n", side_by_side(outcome));
     }
     if let Some((holding, waits)) = &outcome.held {
         let hold = holding.hold.as_millis();
         text += &format!(
-            "\nProbes of a bucket whose lock is held by somebody who sleeps {hold} ms, again and again\n{}\n",
+            "\nProbes of a bucket whose lock is held by a thread that sleeps {hold} ms, again and again\n{}\n",
             held(holding, waits)
         );
     }
@@ -36,7 +37,7 @@ fn side_by_side(outcome: &Outcome) -> comfy_table::Table {
     let header = ["threads", "probe", "first", "", "against the first", "repeated", "", "against the first"];
     let mut rows = table(&header, &[1]);
     for (plan, report) in &outcome.walked {
-        for probe in &plan.probes {
+        for probe in compared_of(plan) {
             let cells = Which::BOTH.map(|which| {
                 let (rate, ratio) = compared(plan, report, *probe, which)?;
                 Some([number(rate.median), format!("({})", spread(rate)), format!("{:.3}", ratio.median)])
@@ -49,9 +50,17 @@ fn side_by_side(outcome: &Outcome) -> comfy_table::Table {
     rows
 }
 
+/// Returns the first probes that a plan compares.
+fn compared_of(plan: &Plan) -> &[Probe] {
+    match &plan.subject {
+        Subject::Trees { .. } => &[],
+        Subject::Nodes(probes) => probes,
+    }
+}
+
 /// Files a second, and how many times those of the probe that was named first.
 fn compared(plan: &Plan, report: &Report, probe: Probe, which: Which) -> Option<(Quartiles, Quartiles)> {
-    let [who, first] = [probe, *plan.probes.first()?].map(Who::Pathwalk);
+    let [who, first] = [probe, *compared_of(plan).first()?].map(Who::Inodes);
     Some((report.rate(who, which)?, report.ratio(who, first, which)?))
 }
 
@@ -76,8 +85,9 @@ fn held(holding: &Holding, waits: &[Waits]) -> comfy_table::Table {
 pub(super) fn json(outcome: &Outcome) -> Value {
     let walk = |(plan, report): &(Plan, Report)| {
         let mut value = show::json(plan, report);
-        if plan.probes.len() > 1 {
-            value["probes"] = plan.probes.iter().filter_map(|probe| probe_json(plan, report, *probe)).collect();
+        let probes = compared_of(plan);
+        if !probes.is_empty() {
+            value["probes"] = probes.iter().filter_map(|probe| probe_json(plan, report, *probe)).collect();
         }
         value
     };
@@ -136,11 +146,10 @@ mod tests {
 
     use super::*;
 
-    fn outcome(threads: &[u32], probes: &[Probe], held: Option<Holding>) -> Outcome {
+    fn outcome(threads: &[u32], subject: &Subject, held: Option<Holding>) -> Outcome {
         let walked = threads.iter().map(|threads| {
             let shape = Shape::new(*threads, 2, 20).unwrap();
-            let plan =
-                Plan { shape, room: Room::All, trees: Trees::Synth, ask: Ask::default(), probes: probes.to_vec(), rounds: 2 };
+            let plan = Plan { shape, room: Room::All, subject: subject.clone(), rounds: 2 };
             let report = run(&plan, &mut |_, _, _| ()).unwrap();
             (plan, report)
         });
@@ -153,7 +162,8 @@ mod tests {
 
     #[test]
     fn one_walk_alone_stands_alone() {
-        let outcome = outcome(&[2], &[Probe::LockFree], None);
+        let trees = Subject::Trees { trees: Trees::Synth, ask: Ask::default() };
+        let outcome = outcome(&[2], &trees, None);
         let value = json(&outcome);
         assert_eq!(
             (&value["name"], &value["threads"], value["runs"].as_array().unwrap().len()),
@@ -167,12 +177,14 @@ mod tests {
     fn probes_stand_side_by_side() {
         let probes = [Probe::LockFree, Probe::Global];
         let holding = Holding { threads: vec![1], probes: probes.to_vec(), hold: Duration::from_millis(2), holds: 2, rounds: 1 };
-        let outcome = outcome(&[1, 3], &probes, Some(holding));
+        let outcome = outcome(&[1, 3], &Subject::Nodes(probes.to_vec()), Some(holding));
         let value = json(&outcome);
         assert_eq!((&value["by_threads"][0]["threads"], &value["by_threads"][1]["threads"]), (&1.into(), &3.into()));
         let [first, second] = [0, 1].map(|at| &value["by_threads"][1]["probes"][at]);
         assert_eq!((&first["probe"], &second["probe"]), (&"lockfree".into(), &"global".into()));
         assert_eq!(first["first"]["against_first"], 1.0);
+        let (walk, run) = (&value["by_threads"][1], &value["by_threads"][1]["runs"][1]);
+        assert_eq!((&run["who"], &run["probe"], &walk["fs"]), (&"inode cache".into(), &"global".into(), &Value::Null));
         assert!(second["repeated"]["files_per_second"].as_f64() > Some(0.0) && second["first"]["against_first"].is_f64());
         let turns = value["held"]["turns"].as_array().unwrap();
         assert_eq!((turns.len(), &turns[1]["probe"], &value["held"]["holds"]), (2, &"global".into(), &2.into()));
@@ -180,7 +192,16 @@ mod tests {
             assert!(turns[0][key].is_u64(), "{key}: {value:#}");
         }
         let text = text(&outcome);
-        for word in ["1 threads", "3 threads", "side by side", "who sleeps 2 ms", "99.9 %", "during"] {
+        for word in [
+            "1 threads",
+            "3 threads",
+            "side by side",
+            "a thread that sleeps 2 ms",
+            "in inode caches alone",
+            "inode cache, global, round 2",
+            "99.9 %",
+            "during",
+        ] {
             assert!(text.contains(word), "{word}:\n{text}");
         }
     }

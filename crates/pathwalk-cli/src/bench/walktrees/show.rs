@@ -1,8 +1,9 @@
 //! What came out, as tables and as JSON.
 
 use pathwalk::HandOver;
+use pathwalk_bench::rounds::Quartiles;
 use pathwalk_bench::walktrees::trees::Trees;
-use pathwalk_bench::walktrees::{Ask, Memory, Pass, Plan, Probe, Report, Run, Served, Which, Who};
+use pathwalk_bench::walktrees::{Ask, Memory, Pass, Plan, Probe, Report, Run, Served, Subject, Which, Who};
 use serde_json::{Map, Value, json};
 
 use crate::output::{grouped, number, rounded, spread, spread_json, table};
@@ -11,9 +12,13 @@ use crate::output::{grouped, number, rounded, spread, spread_json, table};
 pub(super) fn text(plan: &Plan, report: &Report) -> String {
     let shape = plan.shape;
     let (threads, dirs, files) = (shape.threads(), shape.directories_each(), shape.files_each());
-    let title = format!("walktrees: {threads} threads × {dirs} directories × {files} files, {}", trees(&plan.trees));
+    let of = match &plan.subject {
+        Subject::Trees { trees: from, .. } => trees(from),
+        Subject::Nodes(_) => "in inode caches alone".into(),
+    };
+    let title = format!("walktrees: {threads} threads × {dirs} directories × {files} files, {of}");
     let notes: String = report.notes.iter().map(|note| format!("Note: {note}.\n")).collect();
-    format!("{title}\n{}\n\n{}\n{}{notes}", passes(plan, report), memory(plan, report), ratios(plan, report))
+    format!("{title}\n{}\n{}{}{notes}", passes(plan, report), memory(plan, report), ratios(report))
 }
 
 fn trees(trees: &Trees) -> String {
@@ -23,12 +28,17 @@ fn trees(trees: &Trees) -> String {
     }
 }
 
+/// Returns a name that tells all contestants of a plan apart.
+pub(super) fn named(who: Who) -> String {
+    match who {
+        Who::Kernel | Who::Pathwalk => who.name().to_owned(),
+        Who::Inodes(probe) => format!("{}, {}", who.name(), probe.name()),
+    }
+}
+
 /// Who ran, and in which round if there are several.
 fn name(plan: &Plan, run: &Run) -> String {
-    let who = match run.who {
-        Who::Kernel => run.who.name().to_owned(),
-        Who::Pathwalk(probe) => format!("{}, {}", run.who.name(), probe.name()),
-    };
+    let who = named(run.who);
     if plan.rounds > 1 { format!("{who}, round {}", run.round + 1) } else { who }
 }
 
@@ -71,7 +81,8 @@ fn counts(served: &Served) -> [u64; 6] {
     [served.lock_free, handed_over, served.fs_lookups, served.siblings, served.waits, served.evictions]
 }
 
-fn memory(plan: &Plan, report: &Report) -> comfy_table::Table {
+/// Returns a table of what was measured of memory; nothing where that was not.
+fn memory(plan: &Plan, report: &Report) -> String {
     let header = ["", "budget, MiB", "room for", "names", "inodes", "grown by, MiB", "peak, MiB", "bytes a file", "held"];
     let mut rows = table(&header, &[8]);
     let mib = |bytes: u64| number(bytes as f64 / f64::from(1 << 20));
@@ -83,47 +94,50 @@ fn memory(plan: &Plan, report: &Report) -> comfy_table::Table {
         let a_file = of.bytes_per_cached_file().map(|bytes| format!("{bytes:.1}")).unwrap_or_default();
         rows.add_row([name(plan, run), mib(of.budget), room, names, inodes, now, peak, a_file, held]);
     }
-    rows
+    if rows.is_empty() { String::new() } else { format!("\n{rows}\n") }
 }
 
 fn not_held(of: &Memory) -> String {
     format!("no: too many slots in {}, too many bytes in {} of {} samples", of.over_slots, of.over_bytes, of.looks)
 }
 
-fn ratios(plan: &Plan, report: &Report) -> String {
-    let line = |probe: &Probe| {
-        let of = |which| report.ratio(Who::Pathwalk(*probe), Who::Kernel, which);
-        let (first, repeated) = (of(Which::First)?, of(Which::Repeated)?);
-        let [first, repeated] = [first, repeated].map(|ratio| format!("{} ({})", number(ratio.median), spread(ratio)));
-        Some(format!("files a second, {} over stat(2): first {first}, repeated {repeated}\n", probe.name()))
-    };
-    let lines: String = plan.probes.iter().filter_map(line).collect();
-    if lines.is_empty() { lines } else { format!("\n{lines}") }
+/// Returns how many times as many files a second the engine did as the kernel, by pass.
+fn over_kernel(report: &Report) -> Option<[Quartiles; 2]> {
+    let of = |which| report.ratio(Who::Pathwalk, Who::Kernel, which);
+    Some([of(Which::First)?, of(Which::Repeated)?])
+}
+
+fn ratios(report: &Report) -> String {
+    let Some(ratios) = over_kernel(report) else { return String::new() };
+    let [first, repeated] = ratios.map(|ratio| format!("{} ({})", number(ratio.median), spread(ratio)));
+    format!("\nfiles a second, pathwalk over stat(2): first {first}, repeated {repeated}\n")
 }
 
 /// The same for machines. Sizes are in bytes, times in seconds; rounds count from 1. What was not measured is null.
 pub(super) fn json(plan: &Plan, report: &Report) -> Value {
-    let ratio = |probe: &Probe| {
-        let of = |which| report.ratio(Who::Pathwalk(*probe), Who::Kernel, which);
-        let (first, repeated) = (of(Which::First)?, of(Which::Repeated)?);
-        Some(json!({
-            "probe": probe.name(),
+    let ratio = |[first, repeated]: [Quartiles; 2]| {
+        json!({
+            "probe": Who::Pathwalk.probe().map(Probe::name),
             "first": rounded(first.median),
             "first_quartiles": spread_json(first),
             "repeated": rounded(repeated.median),
             "repeated_quartiles": spread_json(repeated),
-        }))
+        })
+    };
+    let (fs, one_by_one) = match &plan.subject {
+        Subject::Trees { trees: from, ask } => (Some(trees(from)), Some(*ask == Ask::OneByOne)),
+        Subject::Nodes(_) => (None, None),
     };
     json!({
         "name": "walktrees",
         "threads": plan.shape.threads(),
         "dirs": plan.shape.directories_each(),
         "files": plan.shape.files_each(),
-        "fs": trees(&plan.trees),
-        "one_by_one": plan.ask == Ask::OneByOne,
+        "fs": fs,
+        "one_by_one": one_by_one,
         "rounds": plan.rounds,
         "runs": report.runs.iter().map(run_json).collect::<Vec<_>>(),
-        "ratios": plan.probes.iter().filter_map(ratio).collect::<Vec<_>>(),
+        "ratios": over_kernel(report).map(ratio).into_iter().collect::<Vec<_>>(),
         "notes": report.notes,
     })
 }
@@ -135,7 +149,7 @@ fn run_json(run: &Run) -> Value {
         "first": pass_json(&run.first),
         "repeated": pass_json(&run.repeated),
     });
-    if let Who::Pathwalk(probe) = run.who {
+    if let Some(probe) = run.who.probe() {
         value["probe"] = probe.name().into();
     }
     if let (Some(memory), Some(fields)) = (&run.memory, value.as_object_mut()) {
@@ -195,7 +209,8 @@ mod tests {
 
     fn walked(trees: Trees, rounds: u32) -> (Plan, Report) {
         let shape = Shape::new(2, 3, 40).unwrap();
-        let plan = Plan { shape, room: Room::Entries(500), trees, ask: Ask::default(), probes: vec![Probe::LockFree], rounds };
+        let subject = Subject::Trees { trees, ask: Ask::default() };
+        let plan = Plan { shape, room: Room::Entries(500), subject, rounds };
         let report = run(&plan, &mut |_, _, _| ()).unwrap();
         (plan, report)
     }
@@ -239,9 +254,7 @@ mod tests {
         let ratio = &value["ratios"][0];
         assert!(ratio["first"].is_f64() && ratio["repeated_quartiles"][1].is_f64(), "{ratio:#}");
         let text = text(&plan, &report);
-        for word in
-            ["stat(2), round 1", "pathwalk, lockfree, round 2", "repeated", "lockfree over stat(2): first", "bytes a file"]
-        {
+        for word in ["stat(2), round 1", "pathwalk, round 2", "repeated", "pathwalk over stat(2): first", "bytes a file"] {
             assert!(text.contains(word), "{word}:\n{text}");
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! - [`inode`]: the record of a node and its fields;
 //! - [`pool`]: slots, table and locks;
-//! - [`probe`]: finding a key in the table, without a lock or under one;
+//! - [`probe`]: finding a key in the table, without a lock or under one; [`first`]: which of the two
+//!   comes first;
 //! - [`hold`]: pins on inodes, and what becomes of one that is held by none;
 //! - [`snapshot`]: an inode's words as of one instant, and what they say about permission;
 //! - [`versions`]: whether an answer is older than a change; [`store`]: an answer is kept, or marked as old;
@@ -12,6 +13,7 @@
 //! words change only under its lock, the stripe of its key, which also protects the table's entries of that stripe.
 
 pub(crate) mod body;
+pub(crate) mod first;
 pub(crate) mod hold;
 pub(crate) mod inode;
 pub(crate) mod pool;

@@ -5,8 +5,8 @@
 //!
 //! What it does not do: it does not know what keys mean, nor who holds an inode for how long.
 
+use super::first::{FirstProbe, LockFree};
 use super::inode::{INODE_WORDS, LIFE, LINKS_AUX, Record, WORD, flags, set_key};
-use super::probe::FirstProbe;
 use crate::memory::alone::{Alone, apart};
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::Records;
@@ -14,30 +14,28 @@ use crate::memory::slot::InodeId;
 use crate::memory::table::{Table, TableView};
 use crate::memory::{pin, seqcount};
 use crate::node::NodeKey;
-use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, stripes, wait};
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, stripes, wait};
 use crate::text::hash::fold;
 
 /// Stripes of inode locks.
 pub(crate) const LOCKS: usize = stripes(256);
 
 /// The pool of inodes and the table that finds them.
-pub(crate) struct Inodes {
+pub(crate) struct Inodes<P: FirstProbe = LockFree> {
     records: Records<INODE_WORDS>,
     free: FreeList,
     table: Table,
     locks: Box<[Alone<Mutex<()>>]>,
     /// Held while somebody looks at a node's attributes in order to set them, gives it a name, or takes one away.
     changing: Box<[Mutex<()>]>,
-    /// A [`FirstProbe`]; Relaxed, since either is right at any time.
-    first_probe: AtomicU32,
-    /// The one lock of [`FirstProbe::Global`].
-    all: Mutex<()>,
+    /// What has the lock beside those of buckets, if there is one.
+    first: P,
 }
 
 /// The right to change the table's entries of a key, and the words of its inodes.
-pub(crate) struct Bucket<'a> {
+pub(crate) struct Bucket<'a, P: FirstProbe = LockFree> {
     stripe: InodeHeld<'a>,
-    _all: Option<MutexGuard<'a, ()>>,
+    _first: P::Held<'a>,
 }
 
 /// The lock of the inodes of some keys, held until dropped. Linux: `i_lock`, and the hash bucket's lock.
@@ -56,28 +54,27 @@ pub(crate) struct ChangingHeld<'a> {
     guard: MutexGuard<'a, ()>,
 }
 
-impl<'a> Bucket<'a> {
+impl<'a, P: FirstProbe> Bucket<'a, P> {
     /// The lock of the inode, for who writes to it.
     pub(crate) fn stripe(&self) -> &InodeHeld<'a> {
         &self.stripe
     }
 
-    /// The same alone, to sleep on: under the one lock, nobody else would get on.
+    /// Returns the same alone, to sleep on: under a lock for all, no other thread would get on.
     pub(crate) fn into_stripe(self) -> InodeHeld<'a> {
         self.stripe
     }
 }
 
-impl Inodes {
-    pub(crate) fn new(capacity: u32) -> Option<Inodes> {
+impl<P: FirstProbe> Inodes<P> {
+    pub(crate) fn new(capacity: u32) -> Option<Self> {
         Some(Inodes {
             records: Records::new(capacity as usize + 1)?,
             free: FreeList::new(capacity),
             table: Table::new(capacity)?,
             locks: apart(LOCKS, || Mutex::new(())),
             changing: (0..LOCKS).map(|_| Mutex::new(())).collect(),
-            first_probe: AtomicU32::new(FirstProbe::LockFree as u32),
-            all: Mutex::new(()),
+            first: P::default(),
         })
     }
 
@@ -88,18 +85,6 @@ impl Inodes {
 
     pub(crate) fn table(&self) -> TableView<'_> {
         self.table.view()
-    }
-
-    pub(crate) fn first_probe(&self) -> FirstProbe {
-        match self.first_probe.load(Ordering::Relaxed) {
-            probe if probe == FirstProbe::Locked as u32 => FirstProbe::Locked,
-            probe if probe == FirstProbe::Global as u32 => FirstProbe::Global,
-            _ => FirstProbe::LockFree,
-        }
-    }
-
-    pub(crate) fn set_first_probe(&self, probe: FirstProbe) {
-        self.first_probe.store(probe as u32, Ordering::Relaxed);
     }
 
     /// The lock for changes of an inode's attributes and number of names; taken before its other one.
@@ -113,9 +98,9 @@ impl Inodes {
     }
 
     /// The same for who looks in the table or changes it.
-    pub(crate) fn lock_bucket(&self, hash: u64) -> Bucket<'_> {
-        let all = (self.first_probe() == FirstProbe::Global).then(|| self.all.lock());
-        Bucket { stripe: self.lock(hash), _all: all }
+    pub(crate) fn lock_bucket(&self, hash: u64) -> Bucket<'_, P> {
+        let first = self.first.lock();
+        Bucket { stripe: self.lock(hash), _first: first }
     }
 
     pub(crate) fn life(&self, id: InodeId) -> &AtomicU64 {
@@ -171,7 +156,7 @@ impl Inodes {
 
     /// Brings a slot of the caller's to life, with one count, and shows it in the table. `fill` stores its words and returns the
     /// flags. The bucket is the key's, and the caller knows that no inode that lives has the key.
-    pub(crate) fn insert(&self, id: InodeId, key: NodeKey, hash: u64, _held: &Bucket<'_>, fill: impl FnOnce(&Record) -> u64) {
+    pub(crate) fn insert(&self, id: InodeId, key: NodeKey, hash: u64, _held: &Bucket<'_, P>, fill: impl FnOnce(&Record) -> u64) {
         let record = self.record(id);
         // Before anything is read of the record: a page that is read before it is written costs two faults. The word is the free list's yet.
         record[LINKS_AUX].store(0, Ordering::Relaxed);
@@ -186,7 +171,7 @@ impl Inodes {
     /// Takes an inode that was killed out of the table, if it is there yet; its slot can then be given back. The bucket is its key's.
     ///
     /// It leaves the table with its count odd, or before: nobody believes it any more when another of its key is put.
-    pub(crate) fn unhash(&self, id: InodeId, hash: u64, _held: &Bucket<'_>) {
+    pub(crate) fn unhash(&self, id: InodeId, hash: u64, _held: &Bucket<'_, P>) {
         let record = self.record(id);
         let writing = seqcount::write_alone(&record[WORD]);
         if writing.flags() & flags::UNHASHED == 0 {
@@ -228,7 +213,7 @@ mod tests {
     #[cfg(not(miri))]
     fn neighbours_share_no_lock() {
         use std::collections::HashSet;
-        let inodes = Inodes::new(2000).unwrap();
+        let inodes = Inodes::<LockFree>::new(2000).unwrap();
         let address = |guard: &MutexGuard<'_, ()>| std::ptr::from_ref(MutexGuard::mutex(guard)).addr();
         for first in [1, 1000] {
             let all = first..first + LOCKS as u32;

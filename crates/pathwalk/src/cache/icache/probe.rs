@@ -14,49 +14,12 @@
 
 use std::cell::Cell;
 
+use super::first::FirstProbe;
 use super::inode::{self, WORD, flags};
 use super::pool::{Bucket, Inodes};
 use crate::memory::slot::InodeId;
 use crate::memory::{pin, seqcount};
 use crate::node::NodeKey;
-
-/// How an inode is looked for first, before the lock of its bucket is taken to insert it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u32)]
-pub enum FirstProbe {
-    /// Without a lock, as Linux since 6.11 (`iget_locked`, `iget5_locked_rcu`).
-    #[default]
-    LockFree,
-    /// Under the lock of the bucket, one of 256.
-    Locked,
-    /// Under one lock, which every probe, insertion and removal takes: as Linux's `inode_hash_lock`.
-    Global,
-}
-
-/// The ways to look first, as types: each is a search of its own.
-pub(crate) trait Probe {
-    /// Looks for the inode of a key that passes the test.
-    fn probe(inodes: &Inodes, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found;
-}
-
-/// See [`FirstProbe::LockFree`].
-pub(crate) struct LockFree;
-
-/// See [`FirstProbe::Locked`]; also [`FirstProbe::Global`], where the bucket's lock is one for all.
-pub(crate) struct Locked;
-
-impl Probe for LockFree {
-    fn probe(inodes: &Inodes, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
-        inodes.search(hash, |id| inodes.look(id, seqcount::sample(&inodes.record(id)[WORD]), key, &test))
-    }
-}
-
-impl Probe for Locked {
-    fn probe(inodes: &Inodes, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
-        let held = inodes.lock_bucket(hash);
-        inodes.find_held(hash, key, test, &held)
-    }
-}
 
 /// An inode as a test sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,22 +92,24 @@ enum Seen {
     Moving,
 }
 
-impl Inodes {
-    /// Looks for an inode in the way that `P` says.
-    pub(crate) fn find<P: Probe>(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
-        P::probe(self, hash, key, test)
+impl<P: FirstProbe> Inodes<P> {
+    /// Looks for the inode of a key that passes the test, in the way that `P` says.
+    pub(crate) fn find_first(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
+        if P::LOCKED { self.find_locked(hash, key, test) } else { self.find_lock_free(hash, key, test) }
     }
 
-    /// The same in the way that was chosen.
-    pub(crate) fn find_first(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
-        match self.first_probe() {
-            FirstProbe::LockFree => self.find::<LockFree>(hash, key, test),
-            FirstProbe::Locked | FirstProbe::Global => self.find::<Locked>(hash, key, test),
-        }
+    /// Looks for it without a lock.
+    pub(crate) fn find_lock_free(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
+        self.search(hash, |id| self.look(id, seqcount::sample(&self.record(id)[WORD]), key, &test))
+    }
+
+    /// Looks for it under the lock of its bucket.
+    pub(crate) fn find_locked(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
+        self.find_held(hash, key, test, &self.lock_bucket(hash))
     }
 
     /// The same for who has the lock of the bucket already.
-    pub(crate) fn find_held(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool, _held: &Bucket<'_>) -> Found {
+    pub(crate) fn find_held(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool, _held: &Bucket<'_, P>) -> Found {
         self.search(hash, |id| {
             loop {
                 let word = seqcount::sample_even(&self.record(id)[WORD]);
@@ -162,7 +127,7 @@ impl Inodes {
         hash: u64,
         key: NodeKey,
         matches: impl Fn(InodeView, InodeState) -> InodeMatch,
-        _held: &Bucket<'_>,
+        _held: &Bucket<'_, P>,
     ) -> Option<(InodeId, u64)> {
         // Not `find`, which may look at one twice.
         let ended = self.table().search(hash, |slot| {

@@ -95,7 +95,7 @@ impl Caches {
     }
 
     /// Whatever can go, if nothing that should. It looks at every slot itself: of a hand, others may have taken the pieces that matter.
-    fn evict_any(&self, short: Short, piece: u32) -> bool {
+    pub(crate) fn evict_any(&self, short: Short, piece: u32) -> bool {
         let mut evicted = 0;
         let rounds = self.uses.round(self.dentries.free().touched());
         let slots = rounds.into_iter().flat_map(|range| self.dentries.parked().others_in(range));

@@ -160,6 +160,7 @@ fn an_owner_that_panics_leaves_nothing_behind() {
 
 /// Marks are told apart, also where there are more than a word of them.
 #[test]
+#[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn of_many_those_that_were_found_stay() {
     let cache = cache(130);
     (1..=130).for_each(|key| drop(filled(&cache, NodeKey(key), 0)));

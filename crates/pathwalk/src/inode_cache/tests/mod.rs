@@ -15,6 +15,7 @@ use super::family::Iget;
 use super::held::{InodeRef, NewInode};
 use crate::Errno;
 use crate::attr::{Attributes, FileType};
+use crate::cache::icache::first::FirstProbe;
 use crate::node::NodeKey;
 
 const K: NodeKey = NodeKey(7);
@@ -52,14 +53,14 @@ fn sized(size: u64) -> Attributes {
     Attributes { size, ..Attributes::new(FileType::Regular, 0o600) }
 }
 
-fn new<'a>(got: Result<Iget<'a>, Errno>) -> NewInode<'a> {
+fn new<P: FirstProbe>(got: Result<Iget<'_, P>, Errno>) -> NewInode<'_, P> {
     match got {
         Ok(Iget::New(new)) => new,
         other => panic!("not new: {other:?}"),
     }
 }
 
-fn cached<'a>(got: Result<Iget<'a>, Errno>) -> InodeRef<'a> {
+fn cached<P: FirstProbe>(got: Result<Iget<'_, P>, Errno>) -> InodeRef<'_, P> {
     match got {
         Ok(Iget::Cached(inode)) => inode,
         other => panic!("not cached: {other:?}"),
@@ -67,7 +68,7 @@ fn cached<'a>(got: Result<Iget<'a>, Errno>) -> InodeRef<'a> {
 }
 
 /// A filled one.
-fn filled(cache: &InodeCache, key: NodeKey, size: u64) -> InodeRef<'_> {
+fn filled<P: FirstProbe>(cache: &InodeCache<P>, key: NodeKey, size: u64) -> InodeRef<'_, P> {
     new(cache.iget_locked(key)).unlock(&sized(size))
 }
 

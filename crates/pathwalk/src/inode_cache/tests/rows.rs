@@ -3,7 +3,8 @@
 use std::thread;
 
 use super::*;
-use crate::cache::icache::probe::{FirstProbe, InodeMatch, InodeState};
+use crate::cache::icache::first::{Global, LockFree, Locked};
+use crate::cache::icache::probe::{InodeMatch, InodeState};
 use crate::inode_cache::family::InodeLookup;
 use crate::inode_cache::held::PendingInode;
 
@@ -159,39 +160,56 @@ fn a_match_sees_every_state_and_never_waits() {
     assert_eq!(see(), [(K, made.slot(), InodeState::Creating)]);
 }
 
-/// A hit needs no lock where the contract says so, and does where a measurement chose otherwise.
-#[test]
-fn a_lock_free_hit_does_not_wait_for_the_holder_of_the_bucket() {
-    let cache = cache(4);
+/// Returns a cache of four slots, in which there is one inode.
+fn with_one<P: FirstProbe>() -> InodeCache<P> {
+    let cache = InodeCache::probed(4, ()).unwrap();
     drop(filled(&cache, K, 5));
-    let hits: [fn(&InodeCache) -> bool; 3] = [
+    cache
+}
+
+/// Returns the calls whose first probe takes no lock by contract; whether they hit.
+fn hits<P: FirstProbe>() -> [fn(&InodeCache<P>) -> bool; 3] {
+    [
         |cache| cache.ilookup(K).is_some(),
         |cache| matches!(cache.iget_locked(K), Ok(Iget::Cached(_))),
         |cache| matches!(cache.iget5_locked_rcu(7, |_| true, |_| Ok(())), Ok(Iget::Cached(_))),
-    ];
-    let held = cache.bucket(K);
-    for hit in hits {
+    ]
+}
+
+#[test]
+fn a_lock_free_hit_does_not_wait_for_the_holder_of_the_bucket() {
+    let cache = with_one::<LockFree>();
+    let _held = cache.bucket(K);
+    for hit in hits() {
         assert!(hit(&cache));
         assert!(cache.ilookup(OTHER).is_none());
     }
-    drop(held);
-    for probe in [FirstProbe::Locked, FirstProbe::Global] {
-        cache.inodes().set_first_probe(probe);
-        for hit in hits {
-            let held = cache.bucket(K);
-            thread::scope(|scope| {
-                let other = asleep(scope, || hit(&cache));
-                drop(held);
-                assert!(other.answer());
-            });
-        }
+}
+
+/// Checks that hits, and what else is given, wait for the holder of K's bucket.
+fn sleeps<P: FirstProbe>(more: &[fn(&InodeCache<P>) -> bool]) {
+    let cache = with_one::<P>();
+    for call in hits().iter().chain(more) {
+        let held = cache.bucket(K);
+        thread::scope(|scope| {
+            let other = asleep(scope, || call(&cache));
+            drop(held);
+            assert!(other.answer());
+        });
     }
-    let held = cache.bucket(K);
-    thread::scope(|scope| {
-        let stranger = asleep(scope, || cache.ilookup(OTHER).is_none());
-        drop(held);
-        assert!(stranger.answer(), "the one lock is everybody's");
-    });
+}
+
+#[test]
+fn measuring_variants_wait_for_the_holder_of_their_lock() {
+    sleeps::<Locked>(&[]);
+    // All keys have the one lock.
+    sleeps::<Global>(&[|cache| cache.ilookup(OTHER).is_none()]);
+}
+
+#[test]
+fn what_ships_has_no_lock_beside_those_of_buckets() {
+    assert_eq!((size_of::<LockFree>(), size_of::<Locked>()), (0, 0));
+    assert!(size_of::<Global>() > 0);
 }
 
 #[test]

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, File, LinkFlags, OpenHow, RenameFlags, Resolve, Statx, StatxMask, SyncWhat,
+    Access, At, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx, StatxMask,
+    SyncWhat,
 };
 use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Removal, Ring, Value};
 
-use super::{Face, Kind, Knew, Listed, POOL, at_odds};
+use super::tally::Knew;
+use super::{Face, Kind, Listed, POOL, at_odds};
 
 /// Entries of a directory that are asked for at once.
 const BATCH: usize = 3;
@@ -21,6 +23,8 @@ pub(super) struct ByRing {
     context: Context,
     /// Made when it is needed; of the context as it was then.
     ring: Option<Ring>,
+    /// Rules that entries add to those of the context.
+    rules: Resolve,
     /// Operations so far: the next one's number, from which its way follows.
     count: u64,
 }
@@ -30,7 +34,7 @@ type Beside = (u64, Result<(), Errno>);
 
 impl ByRing {
     pub(super) fn new(context: Context) -> ByRing {
-        ByRing { context, ring: None, count: 0 }
+        ByRing { context, ring: None, rules: Resolve::empty(), count: 0 }
     }
 
     /// Carries one operation out, in one of several ways.
@@ -130,26 +134,34 @@ impl Face for ByRing {
         &mut self.context
     }
 
+    fn set_rules(&mut self, rules: Resolve) -> Result<(), Errno> {
+        self.rules = rules;
+        Ok(())
+    }
+
+    fn lookupat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
+        value!(self.perform(Op::Lookup { place: Place::new(at, path), flags, resolve: self.rules }), Handle)
+    }
+
     fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {
         value!(self.perform(Op::Openat2 { place: Place::new(at, path), how: *how }), File)
     }
 
     fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        let op = Op::Statx { place: Place::new(at, path), flags, mask, resolve: Resolve::empty() };
+        let op = Op::Statx { place: Place::new(at, path), flags, mask, resolve: self.rules };
         value!(self.perform(op), Statx)
     }
 
     /// By attributes, or by a handle.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
-        if self.count.is_multiple_of(2) {
+        if !self.count.is_multiple_of(3) {
             return self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes);
         }
-        let op = Op::Lookup { place: Place::new(at, path), flags, resolve: Resolve::empty() };
-        value!(self.perform(op), Handle)?.attributes()
+        self.lookupat(at, path, flags)?.attributes()
     }
 
     fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
-        self.done(Op::Access { place: Place::new(at, path), want, flags, resolve: Resolve::empty() })
+        self.done(Op::Access { place: Place::new(at, path), want, flags, resolve: self.rules })
     }
 
     /// The ring gives the whole body, and has no buffer that could be empty.
@@ -157,7 +169,7 @@ impl Face for ByRing {
         if buffer.is_empty() {
             return self.context.readlinkat(at, path, buffer);
         }
-        let body = value!(self.perform(Op::Readlink { place: Place::new(at, path), resolve: Resolve::empty() }), Link)?;
+        let body = value!(self.perform(Op::Readlink { place: Place::new(at, path), resolve: self.rules }), Link)?;
         let length = body.len().min(buffer.len());
         buffer[..length].copy_from_slice(&body[..length]);
         Ok(length)

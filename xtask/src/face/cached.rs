@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use pathwalk::{Access, At, AtFlags, Cached, Context, Errno, File, OpenHow, Statx, StatxMask};
+use pathwalk::{Access, At, AtFlags, Cached, Context, Errno, File, Handle, OpenHow, Statx, StatxMask};
 
-use super::{Company, Face, Kind, Knew, at_odds};
+use super::tally::Knew;
+use super::{Company, Face, Kind, at_odds};
 
 pub(super) struct Caches {
     context: Context,
@@ -56,6 +57,11 @@ impl Face for Caches {
 
     fn context_mut(&mut self) -> &mut Context {
         &mut self.context
+    }
+
+    fn lookupat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
+        let same = |left: &Handle, right: &Handle| left.key() == right.key() && left.path() == right.path();
+        self.either(|cached| cached.lookup(at, path, flags), |context| context.lookupat(at, path, flags), same)
     }
 
     fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {

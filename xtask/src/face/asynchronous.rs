@@ -6,12 +6,13 @@ use std::task::{Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, File, LinkFlags, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat,
+    Access, At, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat,
 };
 use pathwalk_ring::{AsyncContext, Offset, Place, Removal};
 
 use super::ring::copied;
-use super::{Face, Kind, Knew, Listed, POOL};
+use super::tally::Knew;
+use super::{Face, Kind, Listed, POOL};
 
 /// Entries of a directory that are asked for at once.
 const BATCH: usize = 2;
@@ -68,6 +69,10 @@ impl Face for ByFuture {
         &mut self.context
     }
 
+    fn lookupat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
+        wait(self.face().lookup(Place::new(at, path), flags))
+    }
+
     fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {
         wait(self.face().open(Place::new(at, path), *how))
     }
@@ -81,7 +86,7 @@ impl Face for ByFuture {
         if flags.is_empty() {
             return wait(self.face().stat(Place::new(at, path)));
         }
-        wait(self.face().lookup(Place::new(at, path), flags))?.attributes()
+        self.lookupat(at, path, flags)?.attributes()
     }
 
     fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {

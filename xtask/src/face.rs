@@ -1,31 +1,35 @@
 //! The ways in which the engine can be asked: by a [`Context`], by its caches alone, by a ring, and
 //! by futures.
 //!
-//! A face carries out single operations; the interpreter above is the same for all. What a face has
+//! A face carries out single operations; what asks through it is the same for all. What a face has
 //! no way for, the [`Context`] does. An answer must not depend on the face that gave it.
 
 mod asynchronous;
 mod cached;
+mod plain;
 mod ring;
+mod tally;
 
 use std::ops::{ControlFlow, Deref};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use fastrand::Rng;
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, File, FileType, LinkFlags, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat,
+    Access, At, AtFlags, Attributes, Context, Errno, File, FileType, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx,
+    StatxMask, SyncWhat,
 };
 use pathwalk_ring::Pool;
 
 use crate::program::Settings;
+pub use tally::Tally;
+pub(crate) use tally::told;
 
 /// How many faces there are.
 const FACES: usize = 4;
 
 /// A face, by its name.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// A context.
     Engine,
     /// The caches alone; where they do not know, a context.
@@ -37,7 +41,18 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; FACES] = [Kind::Engine, Kind::Cached, Kind::Ring, Kind::Async];
+    /// All faces.
+    pub const ALL: [Kind; FACES] = [Kind::Engine, Kind::Cached, Kind::Ring, Kind::Async];
+
+    /// Returns a face of this kind over a context.
+    pub fn face(self, context: Context, company: Company) -> Box<dyn Face> {
+        match self {
+            Kind::Engine => Box::new(plain::Plain(context)),
+            Kind::Cached => Box::new(cached::Caches::new(context, company)),
+            Kind::Ring => Box::new(ring::ByRing::new(context)),
+            Kind::Async => Box::new(asynchronous::ByFuture::new(context)),
+        }
+    }
 
     /// How a program says so.
     pub(crate) fn settings(self) -> Settings {
@@ -50,7 +65,7 @@ impl Kind {
     }
 
     /// What a program says. Of several the first counts.
-    fn of(settings: Settings) -> Kind {
+    pub(crate) fn of(settings: Settings) -> Kind {
         let asked = Kind::ALL.into_iter().skip(1).find(|kind| settings.contains(kind.settings()));
         asked.unwrap_or(Kind::Engine)
     }
@@ -59,90 +74,124 @@ impl Kind {
         Kind::ALL[rng.usize(..FACES)]
     }
 
-    fn name(self) -> &'static str {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
         ["engine", "cached", "ring", "async"][self as usize]
     }
 }
 
 /// Whether other threads use the same `Vfs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Company {
+pub enum Company {
+    /// None does.
     Alone,
+    /// Some may.
     Others,
 }
 
 /// What is listed of one name: the name, its type and inode number.
-pub(crate) type Listed = (Vec<u8>, FileType, u64);
+pub type Listed = (Vec<u8>, FileType, u64);
 
 /// One process's way to ask.
 ///
-/// Operations that no face has are reached through the face as a [`Context`].
-pub(crate) trait Face: Send {
+/// Each operation is that of its namesake in [`Context`] or [`File`]. Operations that no face has
+/// are reached through the face as a [`Context`].
+pub trait Face: Send {
+    /// Returns the context that asks.
     fn context(&self) -> &Context;
 
-    /// For what changes the process itself.
+    /// Returns the context, for what changes the process itself.
     fn context_mut(&mut self) -> &mut Context;
 
+    /// Resolves the paths of `lookupat`, `statx`, `fstatat`, `faccessat` and `readlinkat` by these rules
+    /// from here on. `EINVAL` for rules that make no sense, from here or from each operation.
+    fn set_rules(&mut self, rules: Resolve) -> Result<(), Errno> {
+        let context = self.context().clone().with_resolve(rules)?;
+        *self.context_mut() = context;
+        Ok(())
+    }
+
+    /// Returns a handle on what a path leads to.
+    fn lookupat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
+        self.context().lookupat(at, path, flags)
+    }
+
+    /// Opens a file.
     fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {
         self.context().open(at, path, how).map(Arc::new)
     }
 
+    /// Returns the attributes that are wanted.
     fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
         self.context().statx(at, path, flags, mask)
     }
 
+    /// Returns all attributes that `stat(2)` gives.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
         self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes)
     }
 
+    /// Checks whether something may be accessed so.
     fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
         self.context().faccessat(at, path, want, flags)
     }
 
+    /// Reads the body of a link; returns how long it is.
     fn readlinkat(&mut self, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
         self.context().readlinkat(at, path, buffer)
     }
 
+    /// Makes a directory.
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
         self.context().mkdir(at, path, mode)
     }
 
+    /// Makes a symbolic link.
     fn symlink(&mut self, body: &[u8], at: At<'_>, path: &[u8]) -> Result<(), Errno> {
         self.context().symlink(body, at, path)
     }
 
+    /// Gives a node one more name.
     fn link(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: LinkFlags) -> Result<(), Errno> {
         self.context().link(from, old, to, new, flags)
     }
 
+    /// Takes a name away.
     fn unlink(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
         self.context().unlink(at, path)
     }
 
+    /// Takes an empty directory away.
     fn rmdir(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
         self.context().rmdir(at, path)
     }
 
+    /// Gives a node another name.
     fn rename(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: RenameFlags) -> Result<(), Errno> {
         self.context().rename(from, old, to, new, flags)
     }
 
+    /// Reads at the position.
     fn read(&mut self, file: &Arc<File>, buffer: &mut [u8]) -> Result<usize, Errno> {
         file.read(buffer)
     }
 
+    /// Reads at an offset.
     fn read_at(&mut self, file: &Arc<File>, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         file.read_at(buffer, offset)
     }
 
+    /// Writes at the position.
     fn write(&mut self, file: &Arc<File>, data: &[u8]) -> Result<usize, Errno> {
         file.write(data)
     }
 
+    /// Writes at an offset.
     fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
         file.write_at(data, offset)
     }
 
+    /// Puts a file on stable storage.
     fn sync(&mut self, file: &Arc<File>, what: SyncWhat) -> Result<(), Errno> {
         file.sync(what)
     }
@@ -152,6 +201,7 @@ pub(crate) trait Face: Send {
         list(file, each)
     }
 
+    /// Closes a file that no other has.
     fn close(&mut self, file: Arc<File>) -> Result<(), Errno> {
         drop(file);
         Ok(())
@@ -168,34 +218,11 @@ impl Deref for dyn Face {
 }
 
 /// Lists without a face.
-pub(super) fn list(file: &File, each: &mut dyn FnMut(Listed)) -> Result<(), Errno> {
+pub(crate) fn list(file: &File, each: &mut dyn FnMut(Listed)) -> Result<(), Errno> {
     file.read_dir(|entry| {
         each((entry.name.to_vec(), entry.kind, entry.ino));
         ControlFlow::Continue(())
     })
-}
-
-/// The context itself.
-struct Plain(Context);
-
-impl Face for Plain {
-    fn context(&self) -> &Context {
-        &self.0
-    }
-
-    fn context_mut(&mut self) -> &mut Context {
-        &mut self.0
-    }
-}
-
-/// The face that the settings ask for.
-pub(super) fn face(settings: Settings, company: Company, context: Context) -> Box<dyn Face> {
-    match Kind::of(settings) {
-        Kind::Engine => Box::new(Plain(context)),
-        Kind::Cached => Box::new(cached::Caches::new(context, company)),
-        Kind::Ring => Box::new(ring::ByRing::new(context)),
-        Kind::Async => Box::new(asynchronous::ByFuture::new(context)),
-    }
 }
 
 /// The workers of all rings and futures.
@@ -205,64 +232,6 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::builder().workers(2).build(
 /// no oracle answers so.
 fn at_odds() -> Errno {
     Errno::from_raw(4000)
-}
-
-/// How often a face was asked, and how often its answer was there at once. Each is a count of its
-/// own: no partner.
-struct Tally {
-    asked: AtomicU64,
-    answered: AtomicU64,
-    /// Of those that were asked again after a context had answered.
-    asked_again: AtomicU64,
-    answered_again: AtomicU64,
-}
-
-static TALLIES: [Tally; FACES] = [const { Tally::new() }; FACES];
-
-impl Tally {
-    const fn new() -> Tally {
-        let [asked, answered, asked_again, answered_again] = [const { AtomicU64::new(0) }; 4];
-        Tally { asked, answered, asked_again, answered_again }
-    }
-}
-
-/// Whether an answer was there at once.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Knew {
-    Yes,
-    No,
-}
-
-impl Kind {
-    fn count(self, knew: Knew) {
-        let Tally { asked, answered, .. } = &TALLIES[self as usize];
-        asked.fetch_add(1, Ordering::Relaxed);
-        answered.fetch_add(u64::from(knew == Knew::Yes), Ordering::Relaxed);
-    }
-
-    fn count_again(self, knew: Knew) {
-        let Tally { asked_again, answered_again, .. } = &TALLIES[self as usize];
-        asked_again.fetch_add(1, Ordering::Relaxed);
-        answered_again.fetch_add(u64::from(knew == Knew::Yes), Ordering::Relaxed);
-    }
-}
-
-/// How often answers were there at once, by face; one line each. `None` if no face was asked.
-pub(crate) fn told() -> Option<String> {
-    let line = |kind: Kind| {
-        let [asked, answered, asked_again, answered_again] = {
-            let Tally { asked, answered, asked_again, answered_again } = &TALLIES[kind as usize];
-            [asked, answered, asked_again, answered_again].map(|count| count.load(Ordering::Relaxed))
-        };
-        let again = match asked_again {
-            0 => String::new(),
-            _ => format!(", of the others {answered_again} of {asked_again} after a context's answer"),
-        };
-        let what = if kind == Kind::Cached { "answered by the caches" } else { "ready at once" };
-        (asked > 0).then(|| format!("{}: {answered} of {asked} {what}{again}", kind.name()))
-    };
-    let lines: Vec<String> = Kind::ALL.into_iter().filter_map(line).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -294,15 +263,14 @@ mod tests {
 
     #[test]
     fn the_caches_answer_what_was_just_answered() {
-        let count = |which: &AtomicU64| which.load(Ordering::Relaxed);
         for seed in 0..40 {
             let program = by(Kind::Cached, &generate::program(seed, 200, Files::Short));
             let slow = Settings::ASK_NAMES | Settings::ASK_ABSENCE | Settings::OWN_RULE | Settings::FORGETFUL;
             let program = Program { settings: program.settings - slow, ..program };
             Engine.run(&program).expect("the caches carry it out");
         }
-        let Tally { asked, answered, asked_again, answered_again } = &TALLIES[Kind::Cached as usize];
-        assert!(count(answered) * 4 > count(asked), "{:?}", told());
-        assert!(count(answered_again) * 4 > count(asked_again), "{:?}", told());
+        let Tally { asked, answered, asked_again, answered_again } = Kind::Cached.tally();
+        assert!(answered * 4 > asked, "{:?}", told());
+        assert!(answered_again * 4 > asked_again, "{:?}", told());
     }
 }
