@@ -115,7 +115,7 @@ pub struct Context {
     asker: Asker,
     root: Handle,
     cwd: Handle,
-    /// Keeps its namespace, if that is not the first.
+    /// Keeps its namespace; none: the first, which needs no keeping.
     namespace: Option<Namespace>,
 }
 
@@ -276,7 +276,15 @@ impl Context {
 
     /// Changes the working directory. `ENOTDIR` if it is none, `EACCES` if it may not be searched. Source: `chdir(2)`.
     pub fn chdir<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
-        self.cwd = self.searchable_directory(path.path_bytes())?;
+        self.cwd = self.searchable_directory(At::Cwd, path.path_bytes())?;
+        self.asker.cwd = self.cwd.place();
+        Ok(())
+    }
+
+    /// The same to a directory that a handle is on. `EBADF` if it is of another `Vfs`. Source:
+    /// `fchdir(2)`.
+    pub fn fchdir(&mut self, directory: &Handle) -> Result<(), Errno> {
+        self.cwd = self.searchable_directory(At::Handle(directory), b".")?;
         self.asker.cwd = self.cwd.place();
         Ok(())
     }
@@ -288,13 +296,13 @@ impl Context {
     /// directory or at a handle, goes where it likes, and so does one whose directory is moved out from
     /// under it. [`confined`](Self::confined) is for that.
     pub fn chroot<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
-        self.root = self.searchable_directory(path.path_bytes())?;
+        self.root = self.searchable_directory(At::Cwd, path.path_bytes())?;
         self.asker.root = self.root.place();
         Ok(())
     }
 
-    fn searchable_directory(&self, path: &[u8]) -> Result<Handle, Errno> {
-        let dir = ops::lookup::searchable_directory(&self.asker, path)?;
+    fn searchable_directory(&self, at: At<'_>, path: &[u8]) -> Result<Handle, Errno> {
+        let dir = ops::lookup::searchable_directory(&self.asker, at.begin(self), path)?;
         Ok(Handle::from_pinned(self.vfs(), dir))
     }
 }

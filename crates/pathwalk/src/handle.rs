@@ -115,6 +115,7 @@ impl Drop for Handle {
         if self.when_dropped == WhenDropped::Collect && caches.dentries.word(dentry) & flags::UNHASHED != 0 {
             caches.try_evict(dentry);
         }
+        world.mounts.used(self.place.mount());
         world.unpin_mount(self.place.mount());
     }
 }

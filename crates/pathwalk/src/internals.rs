@@ -5,6 +5,7 @@ pub use crate::config::{Config, SearchCheck, Shipped};
 
 use crate::attr::Attributes;
 use crate::cache::reclaim::Short;
+use crate::mount::PinnedPlace;
 use crate::node::{NewNode, NodeKey, RenameFlags, SetAttributes};
 use crate::superblock::change::Made;
 use crate::text::Name;
@@ -51,6 +52,12 @@ pub fn evict(vfs: &Vfs, n: usize) -> usize {
 pub fn evict_all(vfs: &Vfs) {
     // A directory can go when all that is cached of it has gone.
     while vfs.world().caches().evict_any(Short::Dentries, u32::MAX) {}
+}
+
+/// The root of the topmost mount on a place; itself where there is none.
+pub fn topmost(handle: &Handle) -> Handle {
+    let world = handle.world();
+    Handle::from_pinned(handle.vfs(), world.topmost(PinnedPlace::again(world, handle.place())))
 }
 
 /// Makes a node: asks for no permission.

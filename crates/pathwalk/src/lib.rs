@@ -58,7 +58,7 @@ pub use handle::Handle;
 pub use inode_cache::cache::{InodeCache, InodeOwner};
 pub use inode_cache::family::{Iget, InodeLookup, NotInserted};
 pub use inode_cache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
-pub use mounts::{DetachedTree, MountInfo};
+pub use mounts::{DetachedTree, MountInfo, Namespace};
 pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity};
 pub use permission::{Access, Capabilities, Credentials};
 pub use stats::{HandOver, Pool, Stats};

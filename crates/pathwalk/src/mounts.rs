@@ -35,20 +35,52 @@ impl Drop for DetachedTree {
     }
 }
 
-/// A namespace that ends with the last context in it.
-#[derive(Clone)]
-pub(crate) struct Namespace {
-    _held: Arc<Held>,
+/// A namespace of mounts. Made by [`Context::namespace`](crate::Context::namespace).
+///
+/// It ends with the last context in it and the last of these, which unmounts all in it; that may
+/// block, as [`Context::umount`](crate::Context::umount) does. The first one of a [`Vfs`] lives as long
+/// as that. Source: `mount_namespaces(7)`.
+#[derive(Clone, Debug)]
+pub struct Namespace(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
+    First(Vfs),
+    Other(Arc<Held>),
 }
 
+#[derive(Debug)]
 struct Held {
     vfs: Vfs,
     id: NamespaceId,
 }
 
 impl Namespace {
+    pub(crate) fn first(vfs: &Vfs) -> Namespace {
+        Namespace(Kind::First(vfs.clone()))
+    }
+
+    /// Takes over a namespace of this `Vfs`, to be ended.
     pub(crate) fn new(vfs: &Vfs, id: NamespaceId) -> Namespace {
-        Namespace { _held: Arc::new(Held { vfs: vfs.clone(), id }) }
+        Namespace(Kind::Other(Arc::new(Held { vfs: vfs.clone(), id })))
+    }
+
+    pub(crate) fn vfs(&self) -> &Vfs {
+        match &self.0 {
+            Kind::First(vfs) => vfs,
+            Kind::Other(held) => &held.vfs,
+        }
+    }
+
+    pub(crate) fn id(&self) -> NamespaceId {
+        match &self.0 {
+            Kind::First(vfs) => vfs.world().namespace,
+            Kind::Other(held) => held.id,
+        }
+    }
+
+    pub(crate) fn is_first(&self) -> bool {
+        matches!(self.0, Kind::First(_))
     }
 }
 

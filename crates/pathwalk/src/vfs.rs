@@ -45,7 +45,7 @@ impl Vfs {
         stats.inodes = pool(caches.inodes.free().capacity(), caches.inodes.used(), INODE_BYTES, caches.inodes.table_bytes());
         stats.side = pool(caches.side.free().capacity(), caches.side.used(), 64, 0);
         stats.budget = world.budget;
-        stats.mounts = world.mounts.used().into();
+        stats.mounts = world.mounts.count().into();
         for superblock in world.trees.superblocks.all() {
             stats.fs_lookups += superblock.lookups();
             stats.siblings += superblock.siblings();

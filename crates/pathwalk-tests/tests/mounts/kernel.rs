@@ -9,7 +9,7 @@ use std::io::{Error, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
-use super::system::{Failure, Line, System};
+use super::system::{DIRECTORIES, Failure, Line, System};
 
 const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 const MOVE_MOUNT_T_EMPTY_PATH: libc::c_uint = 0x40;
@@ -17,7 +17,6 @@ const MOVE_MOUNT_BENEATH: libc::c_uint = 0x200;
 const OPEN_TREE_CLONE: libc::c_uint = 1;
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
 const AT_RECURSIVE: libc::c_uint = 0x8000;
-const DIRECTORIES: [&str; 6] = ["a", "b", "a/a", "a/b", "b/a", "b/b"];
 
 /// The kernel, as one thread sees it.
 pub(crate) struct Kernel {

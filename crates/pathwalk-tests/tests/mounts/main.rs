@@ -4,14 +4,16 @@
 //! the whole of `mountinfo` after it. The first leads: it looks at each operation before the kernel
 //! does, and skips what would leave the directories that the comparison is about.
 
+mod compare;
+mod engine;
 mod kernel;
 mod op;
 mod system;
 
-// The library's tests of its tree of mounts use this from here.
-#[expect(dead_code, reason = "no public system of mounts leads yet")]
-mod compare;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use compare::Tally;
+use engine::Engine;
 use kernel::Kernel;
 use op::{Kind, Op, Spot, Umount};
 use system::{Failure, Line, System, normalize};
@@ -61,4 +63,37 @@ fn what_is_not_held_open_is_skipped() {
         assert_eq!(kernel.run(&Op::Mount(Spot::Held(0))), Ok(()));
         assert_eq!(lines(kernel)[1].point, "/a");
     });
+}
+
+/// Operations that are compared, unless `PATHWALK_MOUNT_OPS` says how many.
+const OPS: u64 = 3_000;
+
+/// A number from the environment.
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+}
+
+/// `PATHWALK_MOUNT_SEED` begins with another seed than that of the clock.
+#[test]
+fn the_engine_mounts_as_the_kernel_does() {
+    let place = tempfile::tempdir().unwrap();
+    let name = place.path().to_str().unwrap().to_string();
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_millis() as u64);
+    let (first, ops) = (setting("PATHWALK_MOUNT_SEED").unwrap_or_else(clock), setting("PATHWALK_MOUNT_OPS").unwrap_or(OPS));
+    let thread = std::thread::spawn(move || {
+        let mut tally = Tally::default();
+        let mut seed = first;
+        while tally.compared < ops {
+            let mut kernel = match Kernel::new(&name) {
+                Ok(kernel) => kernel,
+                Err(failure) => return println!("skipped: no namespace of mounts, {failure:?}"),
+            };
+            if let Err(story) = compare::sequence(seed, &mut Engine::new(), &mut kernel, &mut tally) {
+                panic!("{story}");
+            }
+            seed += 1;
+        }
+        println!("seeds {first} to {seed}: {tally:#?}");
+    });
+    thread.join().unwrap();
 }

@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use super::op::Op;
 
+/// What a file system with directories has.
+pub(crate) const DIRECTORIES: [&str; 6] = ["a", "b", "a/a", "a/b", "b/a", "b/b"];
+
 /// Why an operation did not succeed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Failure {

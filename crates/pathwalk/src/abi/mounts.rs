@@ -43,6 +43,8 @@ bitflags! {
     pub struct MoveFlags: u32 {
         /// `MOVE_MOUNT_F_EMPTY_PATH`: an empty path means the starting point itself, of what is moved.
         const FROM_EMPTY_PATH = 1;
+        /// `MOVE_MOUNT_T_EMPTY_PATH`: the same, of where it is moved to.
+        const TO_EMPTY_PATH = 4;
         /// `MOVE_MOUNT_BENEATH`: beneath what is mounted there, so that it is seen when that is
         /// unmounted.
         const BENEATH = 2;

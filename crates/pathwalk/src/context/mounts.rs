@@ -92,7 +92,7 @@ impl Context {
     }
 
     /// Moves the mount whose root `old` leads to, with all below it, to what `new` leads to; also
-    /// one of a [`DetachedTree`], by its handle and an empty path. `ELOOP` below itself; `EINVAL` if
+    /// one of a [`DetachedTree`], by its handle and an empty path. Links at the end are not followed. `ELOOP` below itself; `EINVAL` if
     /// the mount above it is shared. Source: `move_mount(2)`.
     pub fn move_mount<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
         &self,
@@ -154,11 +154,34 @@ impl Context {
         self.may_change()?;
         let (id, root, cwd) = mounts::unshare(&self.asker)?;
         let vfs = self.vfs().clone();
-        let namespace = Namespace::new(&vfs, id);
-        (self.root, self.cwd) = (Handle::from_pinned(&vfs, root), Handle::from_pinned(&vfs, cwd));
-        (self.asker.root, self.asker.cwd, self.asker.namespace) = (self.root.place(), self.cwd.place(), id);
-        self.namespace = Some(namespace);
+        let (root, cwd) = (Handle::from_pinned(&vfs, root), Handle::from_pinned(&vfs, cwd));
+        self.go_to(Namespace::new(&vfs, id), root, cwd);
         Ok(())
+    }
+
+    /// Returns the namespace that it is in.
+    pub fn namespace(&self) -> Namespace {
+        self.namespace.clone().unwrap_or_else(|| Namespace::first(self.vfs()))
+    }
+
+    /// Enters a namespace: root and working directory become what is seen at its root. `EPERM`;
+    /// `EINVAL` if it is of another `Vfs`, or nothing is mounted in it any more. Source: `setns(2)`.
+    pub fn setns(&mut self, namespace: &Namespace) -> Result<(), Errno> {
+        self.may_change()?;
+        if !namespace.vfs().is(self.vfs()) {
+            return Err(Errno::EINVAL);
+        }
+        let vfs = self.vfs().clone();
+        let root = Handle::from_pinned(&vfs, mounts::root_of(&self.asker, namespace.id())?);
+        self.go_to(namespace.clone(), root.clone(), root);
+        Ok(())
+    }
+
+    fn go_to(&mut self, namespace: Namespace, root: Handle, cwd: Handle) {
+        (self.asker.root, self.asker.cwd, self.asker.namespace) = (root.place(), cwd.place(), namespace.id());
+        // What it was at is given back before the namespace that it was in.
+        (self.root, self.cwd) = (root, cwd);
+        self.namespace = (!namespace.is_first()).then_some(namespace);
     }
 
     /// Returns the mounts of this context's namespace that are below its root, in the order in which

@@ -22,7 +22,7 @@ impl World {
         match self.mounts.cover(place.place()) {
             Cover::Nothing => return None,
             Cover::Mount(mount, root) => {
-                if let Some(found) = self.root_of(mount, root) {
+                if let Some(found) = self.root_of_sampled(mount, root) {
                     return Some(found);
                 }
             }
@@ -38,8 +38,23 @@ impl World {
         }
     }
 
+    /// Returns the root of the topmost mount on a place; itself where there is none.
+    pub(crate) fn topmost<'a>(&'a self, mut at: PinnedPlace<'a>) -> PinnedPlace<'a> {
+        while let Some(root) = self.mounted_on(&at) {
+            at = root;
+        }
+        at
+    }
+
+    /// Returns the root of a namespace, if anything is mounted in it.
+    pub(crate) fn root_of(&self, namespace: NamespaceId) -> Option<PinnedPlace<'_>> {
+        let tree = self.tree.lock();
+        let mount = tree.root_of(namespace)?;
+        Some(PinnedPlace::again(self, Place::new(mount, self.mounts.root(mount))))
+    }
+
     /// Returns the root of a mount that was sampled, pinned, if it is there still.
-    fn root_of(&self, mount: Standing, root: DentryId) -> Option<PinnedPlace<'_>> {
+    fn root_of_sampled(&self, mount: Standing, root: DentryId) -> Option<PinnedPlace<'_>> {
         let mount = MountPin::sampled(self, mount)?;
         Some(PinnedPlace { node: Pinned::again(self.caches(), root), mount })
     }

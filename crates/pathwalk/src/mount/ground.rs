@@ -72,12 +72,20 @@ impl World {
             NoRoot::NotADirectory => Errno::ENOTDIR,
         })?;
         let (id, root) = (superblock.id, superblock.root());
+        // As a mount would, so that one that is made in vain does not take it along.
+        superblock.mounted();
         drop(superblock);
         let mounted = mount(id, root);
-        if mounted.is_err() {
-            self.trees.shut_down(id);
-        }
+        self.leave(id);
         mounted
+    }
+
+    /// Counts a mount of a file system no longer; of the last, it is shut down.
+    fn leave(&self, superblock: SuperblockId) {
+        let was_last = self.trees.superblocks.get(superblock).unmounted();
+        if was_last {
+            self.trees.shut_down(superblock);
+        }
     }
 
     /// Gives a pin of a mount back. If it was the last, the mount ends, and with the last mount of a
@@ -99,10 +107,7 @@ impl World {
         let (root, superblock) = (self.mounts.root(mount), self.mounts.superblock(mount));
         self.mounts.give(mount);
         self.give_back(root);
-        let was_last = self.trees.superblocks.get(superblock).unmounted();
-        if was_last {
-            self.trees.shut_down(superblock);
-        }
+        self.leave(superblock);
     }
 
     /// Gives back a pin of a dentry, which may be of what was removed.

@@ -48,19 +48,12 @@ impl Change<'_, Work<'_>> {
         let world = work.world();
         let all = tree.mountinfo(work, namespace, root);
         let paths = |info: TreeInfo| {
-            let within = world.caches().path_below(info.root, DentryId::NONE);
+            let within = world.caches().path_even_removed(info.root, DentryId::NONE);
             let own_root = if info.mount == root.mount() { root } else { Place::new(info.mount, info.root) };
             let at = world.path_in_still_tree(own_root, root);
-            (info, or_removed(within), or_removed(at))
+            let or_root = |path: Vec<u8>| if path.is_empty() { b"/".to_vec() } else { path };
+            (info, or_root(within), at.map_or_else(|_| b"//deleted".to_vec(), or_root))
         };
         all.into_iter().map(paths).collect()
-    }
-}
-
-fn or_removed(path: Result<Vec<u8>, Errno>) -> Vec<u8> {
-    match path {
-        Ok(path) if path.is_empty() => b"/".to_vec(),
-        Ok(path) => path,
-        Err(_) => b"//deleted".to_vec(),
     }
 }

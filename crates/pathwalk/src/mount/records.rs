@@ -89,6 +89,11 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
+    /// Returns whether the mount was about to expire.
+    pub(crate) fn expires(self) -> bool {
+        self.word & flags::EXPIRES != 0
+    }
+
     /// Returns that of a reader that has a pin on a mount.
     pub(crate) const fn pinned(mount: MountId) -> Standing {
         Standing { mount, word: 0 }
@@ -111,7 +116,7 @@ pub(crate) enum Cover {
     /// This mount, whose root is this dentry; to be rechecked.
     Mount(Standing, DentryId),
     Nothing,
-    /// Mounts come or go just now, or this one may expire: a reader that may wait can tell.
+    /// Mounts come or go just now: a reader that may wait can tell.
     NotNow,
 }
 
@@ -168,7 +173,7 @@ impl MountRecords {
             is_it.then_some((Standing { mount: MountId(slot), word }, root))
         });
         match found {
-            Some((mount, _)) if mount.word & flags::EXPIRES != 0 || !self.is_still(mount) => Cover::NotNow,
+            Some((mount, _)) if !self.is_still(mount) => Cover::NotNow,
             Some((mount, root)) => Cover::Mount(mount, root),
             None => {
                 fence(Ordering::Acquire);
@@ -290,24 +295,25 @@ impl MountRecords {
 
     /// Gives a pin back; returns what is left.
     pub(crate) fn unpin(&self, mount: MountId) -> Left {
-        let word = &self.line(mount)[WORD];
-        let seldom = word.load(Ordering::Relaxed) & (flags::EXPIRES | flags::LINGERS | flags::CHANGING);
-        // Where the tree is at it, it is used no later than that.
-        if seldom & (flags::EXPIRES | flags::CHANGING) == flags::EXPIRES {
-            self.change_flags(mount, |flags| flags & !flags::EXPIRES);
-        }
+        let lingers = self.line(mount)[WORD].load(Ordering::Relaxed) & flags::LINGERS != 0;
         match pin::unpin(self.life(mount)) {
             unpinned if unpinned.was_last() => Left::Nothing,
             // Where it begins to linger just now, the thread that lets it looks itself.
-            _ if seldom & flags::LINGERS != 0 && !self.is_busy(mount) => Left::Tree,
+            _ if lingers && !self.is_busy(mount) => Left::Tree,
             _ => Left::Others,
         }
     }
 
-    fn change_flags(&self, mount: MountId, change: impl FnOnce(u64) -> u64) {
-        let writing = seqcount::write(&self.line(mount)[WORD]);
-        let flags = change(writing.flags());
-        writing.end(flags);
+    /// Notes that a mount is used, which is pinned or was just seen: it does not expire. Linux:
+    /// `mnt_expiry_mark`.
+    pub(crate) fn used(&self, mount: MountId) {
+        let word = &self.line(mount)[WORD];
+        // Where the tree is at it, it is used no later than that.
+        if word.load(Ordering::Relaxed) & (flags::EXPIRES | flags::CHANGING) == flags::EXPIRES {
+            let writing = seqcount::write(word);
+            let flags = writing.flags() & !flags::EXPIRES;
+            writing.end(flags);
+        }
     }
 
     /// Returns whether another than the tree holds it. A guess.
@@ -409,7 +415,7 @@ impl MountRecords {
     }
 
     /// Returns how many mounts there are.
-    pub(crate) fn used(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.free.used(|slot| self.life_link(slot))
     }
 }

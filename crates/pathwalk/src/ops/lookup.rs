@@ -49,9 +49,9 @@ pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>) -> Result<PinnedPlace<'
 }
 
 /// Returns a directory that the asker may search.
-pub(crate) fn searchable_directory<'a>(asker: &'a Asker, path: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
-    let env = Env::of(asker, Whose::Effective, Begin::Cwd);
-    let dir = pinned_at(&env, Begin::Cwd, path, AtFlags::empty())?;
+pub(crate) fn searchable_directory<'a>(asker: &'a Asker, at: Begin, path: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
+    let env = Env::of(asker, Whose::Effective, at);
+    let dir = pinned_at(&env, at, path, AtFlags::empty())?;
     if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
         return Err(Errno::ENOTDIR);
     }

@@ -86,7 +86,9 @@ pub(crate) fn move_mount(asker: &Asker, from: (Begin, &[u8]), to: (Begin, &[u8])
     let mut of_source = AtFlags::SYMLINK_NOFOLLOW;
     of_source.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::FROM_EMPTY_PATH));
     let from = find(asker, from, of_source)?;
-    let to = find(asker, to, AtFlags::SYMLINK_NOFOLLOW)?;
+    let mut of_target = AtFlags::SYMLINK_NOFOLLOW;
+    of_target.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::TO_EMPTY_PATH));
+    let to = find(asker, to, of_target)?;
     asker.world.change(|change| {
         if how.contains(MoveFlags::BENEATH) {
             change.move_beneath(&caller(asker), from.place(), to.place())
@@ -102,9 +104,11 @@ pub(crate) fn umount(asker: &Asker, at: Begin, path: &[u8], flags: UmountFlags) 
     }
     let mut how = AtFlags::empty();
     how.set(AtFlags::SYMLINK_NOFOLLOW, flags.contains(UmountFlags::NOFOLLOW));
-    let found = find(asker, (at, path), how)?;
-    may_mount(asker)?;
     let world = &*asker.world;
+    // Linux: `LOOKUP_MOUNTPOINT`.
+    let env = Env::looking_only(asker, Whose::Effective, at);
+    let found = world.topmost(lookup::pinned_at(&env, at, path, how)?);
+    may_mount(asker)?;
     let (place, number) = (found.place(), world.mounts.number(found.mount.id()));
     // The pin would keep it busy. Without one, the slot may be another mount's by then.
     drop(found);
@@ -124,6 +128,10 @@ pub(crate) fn set_attributes(
     to: &MountAttributes,
     recursion: Recursion,
 ) -> Result<(), Errno> {
+    if *to == MountAttributes::default() {
+        // Linux does not even look at the path.
+        return Ok(());
+    }
     may_mount(asker)?;
     let found = find(asker, (at, path), how)?;
     let is_recursive = recursion == Recursion::Recursive;
@@ -137,10 +145,17 @@ pub(crate) fn set_attributes(
 /// Returns the new root.
 pub(crate) fn pivot_root<'a>(asker: &'a Asker, new_root: &'a [u8], put_old: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
     may_mount(asker)?;
-    let directory = |path| lookup::searchable_directory(asker, path);
+    let directory = |path| lookup::searchable_directory(asker, Begin::Cwd, path);
     let (new_root, put_old) = (directory(new_root)?, directory(put_old)?);
     asker.world.change(|change| change.pivot_root(&caller(asker), new_root.place(), put_old.place()))?;
     Ok(new_root)
+}
+
+/// Returns what is seen at the root of a namespace. `EINVAL` if nothing is mounted in it.
+pub(crate) fn root_of(asker: &Asker, namespace: NamespaceId) -> Result<PinnedPlace<'_>, Errno> {
+    may_mount(asker)?;
+    let world = &*asker.world;
+    Ok(world.topmost(world.root_of(namespace).ok_or(Errno::EINVAL)?))
 }
 
 /// Returns a new namespace, and the asker's root and working directory in it.

@@ -28,7 +28,7 @@ fn caches(world: &World) -> &Caches {
 
 /// The root's dentry.
 fn top(world: &World) -> DentryId {
-    world.vfs.world().root
+    world.vfs.world().root.dentry()
 }
 
 fn inode(world: &World, node: &Handle) -> InodeId {

@@ -82,7 +82,7 @@ fn an_absence_that_somebody_holds_stays_one() {
     let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "old", FILE));
     assert_eq!(world.exists("/gone"), Err(Errno::ENOENT));
     let caches = world.vfs.world().caches();
-    let held = Pinned::new(caches, caches.find_pinned(world.vfs.world().root, b"gone").unwrap());
+    let held = Pinned::new(caches, caches.find_pinned(world.vfs.world().root.dentry(), b"gone").unwrap());
     let root = world.root();
     internals::rename((&root, part("old")), (&root, part("gone")), RenameFlags::empty()).unwrap();
     drop((world.create(&root, "old").unwrap(), root));
@@ -97,7 +97,7 @@ fn a_directory_is_dropped_again_and_again() {
     let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "d", DIRECTORY));
     let (root, held) = (world.root(), world.handle("/d"));
     let attempts = Cell::new(0);
-    let locked = world.vfs.world().trees.lock_name_beside(world.vfs.world().root, b"d", || {
+    let locked = world.vfs.world().trees.lock_name_beside(world.vfs.world().root.dentry(), b"d", || {
         attempts.set(attempts.get() + 1);
         if attempts.get() <= 20 {
             world.vfs.invalidate(&root, part("d")).unwrap();

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::world::{DIRECTORY, FILE, World};
-use crate::cache::Pinned;
-use crate::{AtFlags, Errno, Handle};
+use crate::{AtFlags, Credentials, DetachedTree, Errno, Handle, MountFlags};
 
-/// Enters another file system; returns it, and a handle on its root.
-fn enter(world: &World, fill: impl FnOnce(&TestFs)) -> (Arc<TestFs>, Handle) {
+/// Enters another file system, which is mounted nowhere; returns it, and its mount.
+fn enter(world: &World, fill: impl FnOnce(&TestFs)) -> (Arc<TestFs>, DetachedTree) {
     let fs = Arc::new(TestFs::new());
     fill(&fs);
-    let trees = &world.vfs.world().trees;
-    let root = trees.enter(fs.clone()).ok().expect("a directory is its root");
-    (fs, Handle::from_pinned(&world.vfs, Pinned::new(&trees.caches, root)))
+    let root = world.vfs.context(Credentials::root());
+    let tree = root.new_tree(fs.clone(), MountFlags::empty()).expect("a directory is its root");
+    (fs, tree)
 }
 
 fn mode(world: &World, root: &Handle, path: &str) -> Result<u16, Errno> {
@@ -26,10 +25,11 @@ fn mode(world: &World, root: &Handle, path: &str) -> Result<u16, Errno> {
 fn equal_keys_are_two_nodes() {
     explore(|hash| {
         let world = World::new(hash, |fs| _ = fs.plain(ROOT, "d", DIRECTORY));
-        let (other, root) = enter(&world, |fs| {
+        let (other, tree) = enter(&world, |fs| {
             let d = fs.add(ROOT, "d", DIRECTORY.0, 0o700);
             fs.plain(d, "f", FILE);
         });
+        let root = tree.handle().clone();
         let second = root.clone();
         let walker = world.spawn(move |world| {
             assert_eq!(mode(world, &second, "d"), Ok(0o700));
@@ -44,7 +44,7 @@ fn equal_keys_are_two_nodes() {
         assert_eq!((other.asked("x"), world.fs.asked("x")), (0, 0));
         assert_eq!(mode(&world, &root, "x"), Err(Errno::ENOENT));
         assert_eq!((other.asked("x"), world.fs.asked("x")), (1, 0), "each is asked for its own names");
-        drop(root);
+        drop((root, tree));
         world.evict(20);
         assert_eq!(world.vfs.stats().dentries.used, 1);
         assert_eq!(other.held(), [], "what it handed out was forgotten, and by it");

@@ -43,6 +43,10 @@ pub(super) fn down<'a>(env: &Env<'a>, from: Cursor<'a>, pos: usize, moved: impl 
             return Err(Stop::FromStart(HandOver::Mount));
         }
         refused(env, cur)?;
+        if mount.expires() && !env.looks_only() {
+            mounts.used(mount.mount);
+            return Err(Stop::FromStart(HandOver::Mount));
+        }
         env.stand_in(mount);
         cur = to;
     }
@@ -95,6 +99,11 @@ pub(crate) fn next_down<'a>(env: &Env<'a>, at: &PinnedPlace<'_>) -> Result<Optio
         return Ok(None);
     }
     let root = env.world.mounted_on(at);
+    if let Some(root) = &root
+        && !env.looks_only()
+    {
+        env.world.mounts.used(root.mount.id());
+    }
     let forbids = root.is_some() && env.scope.is_some_and(|scope| scope.has(Resolve::NO_XDEV));
     if forbids { Err(Errno::EXDEV) } else { Ok(root) }
 }

@@ -104,6 +104,11 @@ impl<'a> Env<'a> {
         Env { scope: Scope::of(asker, at, more), ..Env::new(asker, whose) }
     }
 
+    /// Returns the same for a walk that is no use of the mounts on its way.
+    pub(crate) fn looking_only(asker: &'a Asker, whose: Whose, at: Begin) -> Env<'a> {
+        Env { scope: Some(Scope::looking_only(asker, at)), ..Env::new(asker, whose) }
+    }
+
     #[inline(always)]
     pub(crate) fn trees(&self) -> &'a Trees {
         &self.world.trees
@@ -130,6 +135,11 @@ impl<'a> Env<'a> {
     /// Returns the place of a dentry that the walk is at.
     pub(crate) fn place(&self, at: DentryId) -> Place {
         Place::new(self.standing().mount, at)
+    }
+
+    /// Returns whether the walk is no use of the mounts on its way: they may expire.
+    pub(crate) fn looks_only(&self) -> bool {
+        self.scope.is_some_and(|scope| scope.looks_only())
     }
 
     /// Notes that the walk is in another mount.

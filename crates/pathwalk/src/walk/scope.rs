@@ -32,6 +32,8 @@ pub(crate) struct Scope {
     confined: Option<Place>,
     /// The counts of moves and of mounts before the walk; none if one was under way.
     began: Option<(u64, u64)>,
+    /// Whether the walk is no use of the mounts on its way.
+    looks_only: bool,
 }
 
 impl Scope {
@@ -49,7 +51,17 @@ impl Scope {
         };
         let confined = asker.rules.is_confined().then_some(asker.root);
         let top = if resolve.intersects(Resolve::SCOPED) { Some(start) } else { confined };
-        Some(Scope { resolve, top, confined, began: asker.world.still() })
+        Some(Scope { resolve, top, confined, began: asker.world.still(), looks_only: false })
+    }
+
+    /// Returns the same of a walk that is no use of the mounts on its way: to unmount one.
+    pub(crate) fn looking_only(asker: &Asker, at: Begin) -> Scope {
+        let none = Scope { resolve: Resolve::empty(), top: None, confined: None, began: None, looks_only: true };
+        Scope { looks_only: true, ..Scope::of(asker, at, Resolve::empty()).unwrap_or(none) }
+    }
+
+    pub(super) fn looks_only(&self) -> bool {
+        self.looks_only
     }
 
     /// Returns the root of its walk: where absolute links begin, and `..` ends.

@@ -37,6 +37,22 @@ impl Caches {
         }
     }
 
+    /// Returns the same of what may have been removed: by the names that it had, and with `//deleted`
+    /// behind them if it was removed itself. Linux: `dentry_path`.
+    pub(crate) fn path_even_removed(&self, id: DentryId, top: DentryId) -> Vec<u8> {
+        let _still = self.moves.stop();
+        let (mut names, mut at) = (Vec::new(), id);
+        while at != top && !self.is_root(at) {
+            names.push([&b"/"[..], &self.name_of(self.dentries.line(at))].concat());
+            at = self.dentries.parent(at);
+        }
+        names.reverse();
+        if self.dentries.word(id) & flags::REMOVED != 0 {
+            names.push(b"//deleted".to_vec());
+        }
+        names.concat()
+    }
+
     /// Returns whether it is the root of a file system: its own parent.
     pub(crate) fn is_root(&self, id: DentryId) -> bool {
         id != DentryId::NONE && self.dentries.parent(id) == id

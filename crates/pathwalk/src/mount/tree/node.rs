@@ -20,8 +20,6 @@ bitflags! {
         const UNBINDABLE = 2;
         /// Is unmounted, or will be at the end of this operation.
         const UNMOUNTED = 4;
-        /// Was asked to expire and was not used since.
-        const EXPIRING = 8;
         /// May be unmounted with another mount. Only during an operation.
         const CANDIDATE = 16;
         /// Was seen already. Only during an operation.
@@ -113,11 +111,6 @@ impl Nodes {
     /// Returns the node of a mount that may be the tree's no longer.
     pub(super) fn get(&self, id: MountId) -> Option<&Node> {
         self.slots.get(id.0 as usize)?.as_ref()
-    }
-
-    /// Returns the node to be changed of a mount that may be the tree's no longer.
-    pub(super) fn get_mut(&mut self, id: MountId) -> Option<&mut Node> {
-        self.slots.get_mut(id.0 as usize)?.as_mut()
     }
 
     /// Adds a node with the number of a free slot.

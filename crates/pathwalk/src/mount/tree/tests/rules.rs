@@ -1,7 +1,8 @@
 //! Tests of single rules.
 
+use crate::abi::{MountFlags, Propagation, UmountFlags};
 use super::super::{
-    Attributes, Caller, Ground as _, MountFlags, MountInfo, NamespaceId, Place, Propagation, Setting, Tree, UmountFlags,
+    Attributes, Caller, Ground as _, NamespaceId, Place, Setting, Tree, TreeInfo,
 };
 use super::toy::Toy;
 use crate::Errno;
@@ -31,7 +32,7 @@ impl World {
     }
 
     fn top(&self) -> MountId {
-        self.caller.root.mount
+        self.caller.root.mount()
     }
 
     fn mount(&mut self, at: Place) -> Result<MountId, Errno> {
@@ -67,7 +68,7 @@ impl World {
         Place::new(mount, self.ground.root(mount))
     }
 
-    fn infos(&self) -> Vec<MountInfo> {
+    fn infos(&self) -> Vec<TreeInfo> {
         self.tree.mountinfo(&self.ground, self.caller.namespace, self.caller.root)
     }
 }
@@ -150,7 +151,7 @@ fn a_mount_expires_when_it_was_not_used_between_two_tries() {
     let mut world = World::new(Tree::LIMIT);
     let mount = world.mount(world.at(world.top(), "a")).unwrap();
     assert_eq!(world.umount(mount, UmountFlags::EXPIRE), Err(Errno::EAGAIN));
-    world.tree.used(mount);
+    world.ground.used(mount);
     assert_eq!(world.umount(mount, UmountFlags::EXPIRE), Err(Errno::EAGAIN));
     assert_eq!(world.umount(mount, UmountFlags::EXPIRE), Ok(()));
     let both = UmountFlags::EXPIRE | UmountFlags::DETACH;
@@ -183,7 +184,7 @@ fn a_detached_tree_is_attached_once_or_dissolved() {
     let (a, b) = (world.at(world.top(), "a"), world.at(world.top(), "b"));
     let mut change = world.tree.on(&world.ground);
     let (_, mount) = change.clone_tree(&world.caller, b, true).unwrap();
-    let from = Place::new(mount, b.dentry);
+    let from = Place::new(mount, b.dentry());
     change.move_mount(&world.caller, from, a).unwrap();
     change.dissolve(mount);
     assert!(world.tree.is_in(mount, world.caller.namespace));
@@ -201,9 +202,9 @@ fn a_tree_detached_from_another_namespace_is_not_the_callers() {
     let mut change = world.tree.on(&world.ground);
     let (_, mount) = change.clone_tree(&world.caller, b, true).unwrap();
     let (other, copies) = change.clone_namespace(world.caller.namespace).unwrap();
-    let there = Caller { namespace: other, root: Place { mount: copies[&a.mount], ..world.caller.root } };
-    let from = Place::new(mount, b.dentry);
-    let to = Place::new(there.root.mount, a.dentry);
+    let there = Caller { namespace: other, root: Place::new(copies[&a.mount()], world.caller.root.dentry()) };
+    let from = Place::new(mount, b.dentry());
+    let to = Place::new(there.root.mount(), a.dentry());
     assert_eq!(change.bind(&there, from, to, true), Err(Errno::EINVAL));
     assert_eq!(change.move_mount(&there, from, to), Ok(()));
     assert_eq!(change.move_mount(&there, world.caller.root, to), Err(Errno::EINVAL));

@@ -1,7 +1,7 @@
 //! A ground of directories in memory, which checks what the tree tells it.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::super::{Attributes, Ground};
 use crate::Errno;
@@ -9,7 +9,6 @@ use crate::memory::slot::{DentryId, MountId, SuperblockId};
 
 /// A file or directory.
 struct Dentry {
-    name: String,
     parent: DentryId,
     is_directory: bool,
     is_removed: bool,
@@ -34,6 +33,7 @@ struct State {
     limit: Option<usize>,
     writers: Vec<MountId>,
     barred: Vec<MountId>,
+    expiring: HashSet<MountId>,
 }
 
 /// Directories, and slots of mounts.
@@ -41,12 +41,17 @@ struct State {
 pub(crate) struct Toy(RefCell<State>);
 
 impl Toy {
+    /// Notes that a mount is used.
+    pub(super) fn used(&self, mount: MountId) {
+        self.0.borrow_mut().expiring.remove(&mount);
+    }
+
     /// Makes a file system and returns its root.
     pub(super) fn file_system(&self) -> (SuperblockId, DentryId) {
         let mut state = self.0.borrow_mut();
         state.superblocks += 1;
         let number = SuperblockId(state.superblocks);
-        (number, add(&mut state, "", DentryId::NONE, true))
+        (number, add(&mut state, DentryId::NONE, true))
     }
 
     /// Makes a file system with the directories of the comparison.
@@ -67,17 +72,9 @@ impl Toy {
         if at(&state, parent).children.contains_key(name) || at(&state, parent).is_removed {
             return None;
         }
-        let new = add(&mut state, name, parent, is_directory);
+        let new = add(&mut state, parent, is_directory);
         state.dentries[parent.0 as usize - 1].children.insert(name.into(), new);
         Some(new)
-    }
-
-    /// Removes a file or directory.
-    pub(super) fn remove(&self, dentry: DentryId) {
-        let mut state = self.0.borrow_mut();
-        let (parent, name) = (at(&state, dentry).parent, at(&state, dentry).name.clone());
-        state.dentries[dentry.0 as usize - 1].is_removed = true;
-        state.dentries[parent.0 as usize - 1].children.remove(&name);
     }
 
     pub(super) fn child(&self, parent: DentryId, name: &str) -> Option<DentryId> {
@@ -86,32 +83,6 @@ impl Toy {
 
     pub(super) fn parent(&self, dentry: DentryId) -> DentryId {
         at(&self.0.borrow(), dentry).parent
-    }
-
-    pub(super) fn is_empty(&self, dentry: DentryId) -> bool {
-        at(&self.0.borrow(), dentry).children.is_empty()
-    }
-
-    /// Returns the path below `top`, "" for itself.
-    pub(super) fn path(&self, dentry: DentryId, top: DentryId) -> String {
-        let state = self.0.borrow();
-        let (mut dentry, mut path) = (dentry, String::new());
-        while dentry != top {
-            path = format!("/{}{path}", at(&state, dentry).name);
-            dentry = at(&state, dentry).parent;
-        }
-        path
-    }
-
-    /// Returns the path in the file system.
-    pub(super) fn path_in_file_system(&self, dentry: DentryId) -> String {
-        let mut top = dentry;
-        while self.parent(top) != DentryId::NONE {
-            top = self.parent(top);
-        }
-        let path = self.path(dentry, top);
-        let end = if at(&self.0.borrow(), dentry).is_removed { "//deleted" } else { "" };
-        if path.is_empty() { "/".into() } else { path + end }
     }
 
     pub(super) fn hold(&self, mount: MountId) {
@@ -154,9 +125,9 @@ fn at(state: &State, dentry: DentryId) -> &Dentry {
     &state.dentries[dentry.0 as usize - 1]
 }
 
-fn add(state: &mut State, name: &str, parent: DentryId, is_directory: bool) -> DentryId {
-    let (name, children) = (name.to_string(), HashMap::new());
-    state.dentries.push(Dentry { name, parent, is_directory, is_removed: false, children });
+fn add(state: &mut State, parent: DentryId, is_directory: bool) -> DentryId {
+    let children = HashMap::new();
+    state.dentries.push(Dentry { parent, is_directory, is_removed: false, children });
     DentryId(state.dentries.len() as u32)
 }
 
@@ -237,6 +208,10 @@ impl Ground for Toy {
         if slot.holds == 0 {
             free(&mut state, mount);
         }
+    }
+
+    fn expire(&self, mount: MountId) -> bool {
+        !self.0.borrow_mut().expiring.insert(mount)
     }
 
     fn linger(&self, mount: MountId) {
