@@ -1,6 +1,6 @@
 //! `..`: up, but never above the root that the walk is confined to.
 
-use super::{Cursor, Env, Stop, cross, scope};
+use super::{Cursor, Env, FoundIn, Stop, cross, scope};
 use crate::cache::dcache::dentry::{flags, parent_of};
 use crate::config::Config;
 
@@ -14,8 +14,8 @@ pub(crate) fn is_at_top<C: Config>(env: &Env<'_>, from: Cursor<'_>) -> bool {
 
 /// Returns the directory above, sampled. The caller rechecks the child afterwards: until then, this may be anything.
 #[inline(always)]
-pub(crate) fn up<'a>(env: &Env<'a>, from: Cursor<'a>) -> Cursor<'a> {
-    env.cursor(parent_of(from.line))
+pub(crate) fn up<'a>(found_in: &FoundIn<'a>, from: Cursor<'a>) -> Cursor<'a> {
+    found_in.cursor(parent_of(from.line))
 }
 
 /// Returns where `..` leads at such a top, sampled; or why the walk must not go on there. The caller

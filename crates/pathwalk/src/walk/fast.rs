@@ -13,7 +13,7 @@
 
 use super::component::{self, Component, Text, last_word_of};
 use super::verdict::usable;
-use super::{Cursor, Env, Stop, cross, dotdot, may, scope, validated};
+use super::{Cursor, Env, FoundIn, Stop, cross, dotdot, may, scope, validated};
 use crate::Errno;
 use crate::cache::Caches;
 use crate::cache::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
@@ -54,8 +54,9 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
     broken: impl FnOnce(Broken<'a>) -> R,
 ) -> R {
     let (mut cur, mut rest) = (from, rest);
+    let found_in = env.found_in;
     loop {
-        let component = next::<C, T>(env, text, rest);
+        let component = next::<C, T>(&found_in, text, rest);
         if !text.still_there() {
             return broken(Broken::Stop(Stop::CHANGED));
         }
@@ -71,7 +72,7 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
                     if dotdot::is_at_top::<C>(env, cur) {
                         return broken(up_from_top(env, cur, text, rest, component.length));
                     }
-                    let to = dotdot::up(env, cur);
+                    let to = dotdot::up(&found_in, cur);
                     if C::RULES
                         && let Some(scope) = &env.scope
                         && let Some(stop) = scope::refused_up(env, scope, cur, to)
@@ -82,7 +83,7 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
                 } else {
                     cur
                 }
-            } else if let Some(child) = child::<C, T>(env, cur, text, rest, component) {
+            } else if let Some(child) = child::<C, T>(env, &found_in, cur, text, rest, component) {
                 child
             } else {
                 return broken(Broken::Stop(Stop::At(HandOver::Miss, cur, text.pos(rest))));
@@ -101,18 +102,19 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
 }
 
 #[inline(always)]
-fn next<C: Config, T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
+fn next<C: Config, T: Text>(found_in: &FoundIn<'_>, text: T, rest: T::Rest) -> Component {
     #[inline(never)]
-    fn called<T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
-        component::next(text, rest, &env.keys)
+    fn called<T: Text>(found_in: &FoundIn<'_>, text: T, rest: T::Rest) -> Component {
+        component::next(text, rest, &found_in.keys)
     }
-    if C::INLINE_STEP { component::next(text, rest, &env.keys) } else { called(env, text, rest) }
+    if C::INLINE_STEP { component::next(text, rest, &found_in.keys) } else { called(found_in, text, rest) }
 }
 
 /// The child of this name, sampled; its name was read after the sample and is to be rechecked, after the parent.
 #[inline(always)]
 fn child<'a, C: Config, T: Text>(
     env: &Env<'a>,
+    found_in: &FoundIn<'a>,
     parent: Cursor<'a>,
     text: T,
     rest: T::Rest,
@@ -120,20 +122,27 @@ fn child<'a, C: Config, T: Text>(
 ) -> Option<Cursor<'a>> {
     #[inline(never)]
     fn called<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
-        inlined(env, parent, text, rest, name)
+        inlined(env, &env.found_in, parent, text, rest, name)
     }
     #[inline(always)]
-    fn inlined<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
+    fn inlined<'a, T: Text>(
+        env: &Env<'a>,
+        found_in: &FoundIn<'a>,
+        parent: Cursor<'a>,
+        text: T,
+        rest: T::Rest,
+        name: Component,
+    ) -> Option<Cursor<'a>> {
         let parent = parent.dentry();
-        let hash = env.keys.in_directory(name.hash, parent.0);
-        if let Some(slot) = env.table.likely(hash)
-            && let Some(child) = candidate(env, slot, parent, text, rest, name)
+        let hash = found_in.keys.in_directory(name.hash, parent.0);
+        if let Some(slot) = found_in.table.likely(hash)
+            && let Some(child) = candidate(env, found_in, slot, parent, text, rest, name)
         {
             return Some(child);
         }
         unlikely(env, parent, text, rest)
     }
-    if C::INLINE_STEP { inlined(env, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
+    if C::INLINE_STEP { inlined(env, found_in, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
 }
 
 /// The child, if its entry is not in its own place of the table. The name is split again, so that the likely case need not keep all of it
@@ -141,9 +150,10 @@ fn child<'a, C: Config, T: Text>(
 #[cold]
 #[inline(never)]
 fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest) -> Option<Cursor<'a>> {
-    let name = component::next(text, rest, &env.keys);
-    let hash = env.keys.in_directory(name.hash, parent.0);
-    let found = env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name));
+    let found_in = &env.found_in;
+    let name = component::next(text, rest, &found_in.keys);
+    let hash = found_in.keys.in_directory(name.hash, parent.0);
+    let found = found_in.table.search(hash, |slot| candidate(env, found_in, slot, parent, text, rest, name));
     if found.is_none() {
         // What is not there is about to be made: then this is read, too. Here it is waited for together with the table's line, and not after it.
         std::hint::black_box(env.caches().uses.peek(hash));
@@ -155,13 +165,14 @@ fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest
 #[inline(always)]
 fn candidate<'a, T: Text>(
     env: &Env<'a>,
+    found_in: &FoundIn<'a>,
     slot: u32,
     parent: DentryId,
     text: T,
     rest: T::Rest,
     name: Component,
 ) -> Option<Cursor<'a>> {
-    let line = env.hot.get(slot as usize)?;
+    let line = found_in.hot.get(slot as usize)?;
     let word = seqcount::sample(&line[WORD]);
     let same = has_parent_and_length(line, parent, name.length)
         && line[NAME].load(Ordering::Relaxed) == name.first

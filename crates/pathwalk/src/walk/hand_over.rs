@@ -59,7 +59,7 @@ pub(crate) fn missing(env: &Env<'_>, path: &[u8], resume: &Resume<'_>) -> Option
         Resume::At(kept) if kept.reason != HandOver::Miss => None,
         Resume::At(kept) => {
             let text = text(env, path, &kept.trail.current)?;
-            Some(env.keys.in_directory(env.keys.name(text.next()?), kept.dir.dentry().0))
+            Some(env.found_in.keys.in_directory(env.found_in.keys.name(text.next()?), kept.dir.dentry().0))
         }
     }
 }

@@ -67,14 +67,32 @@ pub(crate) enum Follow {
     OnTheWay,
 }
 
+/// What a walk finds names in.
+///
+/// A walk takes it once, as values of its own: what lies beside cells would be loaded again after
+/// each call.
+#[derive(Clone, Copy)]
+pub(crate) struct FoundIn<'a> {
+    pub(crate) hot: &'a [Line],
+    pub(crate) table: TableView<'a>,
+    pub(crate) keys: NameHash,
+}
+
+impl<'a> FoundIn<'a> {
+    /// Returns a dentry, sampled.
+    #[inline(always)]
+    pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
+        let line = &self.hot[dentry.0 as usize];
+        Cursor::new(dentry.0, line, seqcount::sample(&line[WORD]))
+    }
+}
+
 /// What a walk looks at all the time, gathered once: behind the `Vfs` it would be loaded again after every acquire.
 #[derive(Clone)]
 pub(crate) struct Env<'a> {
     pub(crate) world: &'a World,
     pub(crate) asker: &'a Asker,
-    pub(crate) hot: &'a [Line],
-    pub(crate) table: TableView<'a>,
-    pub(crate) keys: NameHash,
+    pub(crate) found_in: FoundIn<'a>,
     pub(crate) whose: Whose,
     /// What the walk must not leave; none for most.
     pub(crate) scope: Option<Scope>,
@@ -89,9 +107,9 @@ impl<'a> Env<'a> {
     pub(crate) fn new(asker: &'a Asker, whose: Whose) -> Env<'a> {
         let world = &*asker.world;
         let caches = world.caches();
-        let (hot, table, keys) = (caches.dentries.hot(), caches.dentries.table(), caches.hash);
+        let found_in = FoundIn { hot: caches.dentries.hot(), table: caches.dentries.table(), keys: caches.hash };
         let (start, crossed) = (Cell::new(Place::NONE), Cell::new(None));
-        Env { world, asker, hot, table, keys, whose, scope: None, start, crossed }
+        Env { world, asker, found_in, whose, scope: None, start, crossed }
     }
 
     /// Returns the same for a walk that begins there, by the asker's rules.
@@ -176,8 +194,7 @@ impl<'a> Env<'a> {
     /// Returns a dentry of the mount in which the walk is, sampled.
     #[inline(always)]
     pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
-        let line = &self.hot[dentry.0 as usize];
-        Cursor::new(dentry.0, line, seqcount::sample(&line[WORD]))
+        self.found_in.cursor(dentry)
     }
 }
 
