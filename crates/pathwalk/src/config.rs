@@ -1,5 +1,7 @@
 //! Variants of the walk, chosen at compile time, so that what ships carries no switch.
 
+use std::marker::PhantomData;
+
 /// How the fast walk decides whether a directory may be searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchCheck {
@@ -21,6 +23,8 @@ pub trait Config: 'static {
     const CACHED_LENGTH: bool;
     /// Whether there may be rules that the walk keeps to. Without them, its asker must have none.
     const RULES: bool = false;
+    /// Whether nothing that the walk would cross to is mounted on what it begins at.
+    const UNCOVERED: bool = false;
 }
 
 /// What ships.
@@ -31,6 +35,17 @@ impl Config for Shipped {
     const SEARCH: SearchCheck = SearchCheck::Bit;
     const CACHED_LENGTH: bool = true;
     const RULES: bool = true;
+}
+
+/// A variant whose walk begins at what is mounted on elsewhere only.
+pub(crate) struct Uncovered<C>(PhantomData<C>);
+
+impl<C: Config> Config for Uncovered<C> {
+    const INLINE_STEP: bool = C::INLINE_STEP;
+    const SEARCH: SearchCheck = C::SEARCH;
+    const CACHED_LENGTH: bool = C::CACHED_LENGTH;
+    const RULES: bool = C::RULES;
+    const UNCOVERED: bool = true;
 }
 
 /// What ships, for an asker without rules.

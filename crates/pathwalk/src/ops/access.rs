@@ -18,7 +18,7 @@ use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Cursor, Env, Follow, Whose, may, start};
+use crate::walk::{Arrived, Env, Follow, Whose, may, start};
 
 /// Of an asker without rules: the whole hit path is one call, of the fast walk.
 #[inline(always)]
@@ -35,8 +35,8 @@ pub(crate) fn access_with<C: Config>(asker: &Asker, path: &[u8], want: Access) -
 #[inline(never)]
 fn from_cwd<C: Config>(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
     let env = Env::new(asker, Whose::Real);
-    let from = start::at_cwd(&env, path)?;
-    match fast::<C>(&env, path, env.begin(from), Follow::Links, want) {
+    let env = env.from(start::at_cwd(&env, path)?);
+    match fast::<C>(&env, path, Follow::Links, want) {
         Ok(()) => Ok(()),
         Err(Stopped::Errno(errno)) => Err(errno),
         Err(stopped) => slow_from_cwd(&env, path, want, stopped),
@@ -46,8 +46,7 @@ fn from_cwd<C: Config>(asker: &Asker, path: &[u8], want: Access) -> Result<(), E
 #[cold]
 #[inline(never)]
 fn slow_from_cwd<'a>(env: &Env<'a>, path: &'a [u8], want: Access, stopped: Stopped<'a>) -> Result<(), Errno> {
-    let from = start::at_cwd(env, path)?;
-    answer(env, path, from, Follow::Links, Err(stopped), |found| check(env, &found, want))
+    answer(env, path, Follow::Links, Err(stopped), |found| check(env, &found, want))
 }
 
 pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
@@ -57,8 +56,9 @@ pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, fla
     match target(&env, at, path, flags, AtFlags::all())? {
         Target::Start(start) => check(&env, &start, want),
         Target::Path(from) => {
-            let fast = fast::<Shipped>(&env, path, env.begin(from), follow, want);
-            answer(&env, path, from, follow, fast, |found| check(&env, &found, want))
+            let env = env.from(from);
+            let fast = fast::<Shipped>(&env, path, follow, want);
+            answer(&env, path, follow, fast, |found| check(&env, &found, want))
         }
     }
 }
@@ -67,26 +67,26 @@ pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, fla
 pub(super) fn fast<'a, C: Config>(
     env: &Env<'a>,
     path: &'a [u8],
-    from: Cursor<'a>,
     follow: Follow,
     want: Access,
 ) -> Result<(), Stopped<'a>> {
-    to_end::<C, _>(env, path, from, follow, |cur| at_end(env, cur, want))
+    to_end::<C, _>(env, path, follow, |at| at_end(env, at, want))
 }
 
 #[inline(always)]
-pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
+pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>, want: Access) -> Result<(), Stopped<'a>> {
+    let cur = at.cur;
     let granted = cur.has(everyone(want), everyone(want)) && !env.world.mounts.some_ask(want);
-    if granted && cur.unchanged() { Ok(()) } else { closer(env, cur, want) }
+    if granted && cur.unchanged() { Ok(()) } else { closer(env, at, want) }
 }
 
 /// Where it is not granted to everyone: the inode is looked at.
 #[cold]
 #[inline(never)]
-fn closer<'a>(env: &Env<'a>, cur: Cursor<'a>, want: Access) -> Result<(), Stopped<'a>> {
+fn closer<'a>(env: &Env<'a>, at: Arrived<'a>, want: Access) -> Result<(), Stopped<'a>> {
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
-    let Some(snapshot) = may::snapshot(env, cur) else { return hand_over(HandOver::Changed) };
-    let Some(of_mount) = env.mount_flags() else { return hand_over(HandOver::Changed) };
+    let Some(snapshot) = may::snapshot(env, at.cur) else { return hand_over(HandOver::Changed) };
+    let Some(of_mount) = env.world.mounts.flags_at(at.mount) else { return hand_over(HandOver::Changed) };
     if let Err(errno) = forbidden(of_mount, &snapshot, want) {
         return Err(Stopped::Errno(errno));
     }

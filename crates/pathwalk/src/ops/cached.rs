@@ -13,14 +13,14 @@ use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::Begin;
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Cursor, Env, start};
+use crate::walk::{Arrived, Env, start};
 
 /// What an operation is asked about; nothing is pinned.
 enum Target<'a> {
     /// What the path leads to from here.
-    Path(Cursor<'a>),
+    Path(Env<'a>),
     /// This itself, on which the asker has a pin: the path is empty.
-    Start(Cursor<'a>),
+    Start(Arrived<'a>),
 }
 
 fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], how: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Stopped<'a>> {
@@ -30,13 +30,14 @@ fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], how: AtFlags, allowed: AtFl
     if path.is_empty() && !how.contains(AtFlags::EMPTY_PATH) {
         return Err(Errno::ENOENT.into());
     }
-    let cur = env.begin(start::at_once(env, at, path)?);
+    let env = env.from(start::at_once(env, at, path)?);
+    let cur = env.begin();
     if !path.is_empty() {
-        Ok(Target::Path(cur))
+        Ok(Target::Path(env))
     } else if cur.is(ODD) {
         Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)))
     } else {
-        Ok(Target::Start(cur))
+        Ok(Target::Start(Arrived { cur, mount: env.first_mount() }))
     }
 }
 
@@ -47,15 +48,15 @@ pub(crate) fn statx<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: AtFlags, 
         return Err(Errno::EINVAL.into());
     }
     match target(env, at, path, how, OF_STAT)? {
-        Target::Start(cur) => stat::statx_at_end(env, cur, mask),
-        Target::Path(from) => stat::statx_fast(env, path, from, follow(how), mask),
+        Target::Start(at) => stat::statx_at_end(env, at, mask),
+        Target::Path(env) => stat::statx_fast(&env, path, follow(how), mask),
     }
 }
 
 pub(crate) fn access<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], want: Access, how: AtFlags) -> Result<(), Stopped<'a>> {
     match target(env, at, path, how, AtFlags::all())? {
-        Target::Start(cur) => access::at_end(env, cur, want),
-        Target::Path(from) => access::fast::<Shipped>(env, path, from, follow(how), want),
+        Target::Start(at) => access::at_end(env, at, want),
+        Target::Path(env) => access::fast::<Shipped>(&env, path, follow(how), want),
     }
 }
 
@@ -64,14 +65,14 @@ pub(crate) fn readlink<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], buffer: &mu
         return Err(Errno::EINVAL.into());
     }
     match target(env, at, path, AtFlags::EMPTY_PATH, AtFlags::EMPTY_PATH)? {
-        Target::Start(cur) => readlink::at_end::<Shipped>(env, cur, buffer, Errno::ENOENT),
-        Target::Path(from) => readlink::fast::<Shipped>(env, path, from, buffer),
+        Target::Start(at) => readlink::at_end::<Shipped>(env, at.cur, buffer, Errno::ENOENT),
+        Target::Path(env) => readlink::fast::<Shipped>(&env, path, buffer),
     }
 }
 
 pub(crate) fn lookup<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: AtFlags) -> Result<PinnedPlace<'a>, Stopped<'a>> {
     match target(env, at, path, how, OF_STAT)? {
-        Target::Start(cur) => Ok(PinnedPlace::again(env.world, env.place(cur.dentry()))),
-        Target::Path(from) => lookup::fast(env, path, from, follow(how)),
+        Target::Start(at) => Ok(PinnedPlace::again(env.world, at.place())),
+        Target::Path(env) => lookup::fast(&env, path, follow(how)),
     }
 }

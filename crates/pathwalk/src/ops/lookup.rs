@@ -12,7 +12,7 @@ use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Cursor, Env, Follow, Whose};
+use crate::walk::{Arrived, Env, Follow, Whose};
 
 pub(crate) fn lookupat<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<PinnedPlace<'a>, Errno> {
     pinned_at(&Env::of(asker, Whose::Effective, at), at, path, flags)
@@ -28,20 +28,21 @@ pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: AtF
 
 /// What a path leads to from a starting point, pinned.
 pub(crate) fn pinned<'a>(env: &Env<'a>, path: &'a [u8], from: Place, follow: Follow) -> Result<PinnedPlace<'a>, Errno> {
-    let fast = fast(env, path, env.begin(from), follow);
-    answer(env, path, from, follow, fast, Ok)
+    let env = env.from(from);
+    let fast = fast(&env, path, follow);
+    answer(&env, path, follow, fast, Ok)
 }
 
-pub(crate) fn fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow) -> Result<PinnedPlace<'a>, Stopped<'a>> {
-    to_end::<Shipped, _>(env, path, from, follow, Ok).and_then(|cur| at_end(env, cur))
+pub(crate) fn fast<'a>(env: &Env<'a>, path: &'a [u8], follow: Follow) -> Result<PinnedPlace<'a>, Stopped<'a>> {
+    to_end::<Shipped, _>(env, path, follow, Ok).and_then(|at| at_end(env, at))
 }
 
 /// Pins what a walk arrived at.
-pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>) -> Result<PinnedPlace<'a>, Stopped<'a>> {
+pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>) -> Result<PinnedPlace<'a>, Stopped<'a>> {
     let changed = || Stopped::HandOver(Resume::FromStart(HandOver::Changed));
-    let id = cur.dentry();
-    let mount = MountPin::sampled(env.world, env.standing()).ok_or_else(changed)?;
-    if env.caches().dentries.pin_sampled(id, cur.word) {
+    let id = at.cur.dentry();
+    let mount = MountPin::sampled(env.world, at.mount).ok_or_else(changed)?;
+    if env.caches().dentries.pin_sampled(id, at.cur.word) {
         Ok(PinnedPlace { node: Pinned::new(env.caches(), id), mount })
     } else {
         Err(changed())

@@ -54,7 +54,6 @@ fn follow(flags: AtFlags) -> Follow {
 fn answer<'a, T>(
     env: &Env<'a>,
     path: &'a [u8],
-    start: Place,
     follow: Follow,
     fast: Result<T, Stopped<'a>>,
     finish: impl Fn(PinnedPlace<'a>) -> Result<T, Errno>,
@@ -62,7 +61,7 @@ fn answer<'a, T>(
     match fast {
         Ok(answer) => Ok(answer),
         Err(Stopped::Errno(errno)) => Err(errno),
-        Err(Stopped::HandOver(resume)) => slow(env, path, start, follow, &resume, finish),
+        Err(Stopped::HandOver(resume)) => slow(env, path, follow, &resume, finish),
     }
 }
 
@@ -71,7 +70,6 @@ fn answer<'a, T>(
 fn slow<'a, T>(
     env: &Env<'a>,
     path: &'a [u8],
-    start: Place,
     follow: Follow,
     resume: &Resume<'a>,
     finish: impl Fn(PinnedPlace<'a>) -> Result<T, Errno>,
@@ -79,9 +77,9 @@ fn slow<'a, T>(
     if path.contains(&0) {
         return Err(Errno::EINVAL);
     }
-    match hand_over::walker(env, path, start, resume, follow).run().and_then(&finish) {
+    match hand_over::walker(env, path, resume, follow).run().and_then(&finish) {
         // Once more, asking about every entry on the way.
-        Err(Errno::ESTALE) => Walker::start(env, path, start, follow).distrusting().run().and_then(&finish),
+        Err(Errno::ESTALE) => Walker::start(env, path, env.start, follow).distrusting().run().and_then(&finish),
         answer => answer,
     }
 }

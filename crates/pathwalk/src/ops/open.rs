@@ -115,7 +115,7 @@ pub(crate) fn cached<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow
 fn lookup_fast<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: OpenFlags) -> Result<PinnedPlace<'a>, Stopped<'a>> {
     let from = start::at_once(env, at, path)?;
     let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
-    lookup::fast(env, path, env.begin(from), follow)
+    lookup::fast(&env.from(from), path, follow)
 }
 
 /// Makes a file without a name in the directory that the path leads to.

@@ -31,11 +31,12 @@ pub(crate) fn readlinkat_with<C: Config>(asker: &Asker, at: Begin, path: &[u8], 
         Target::Start(start) => return body(&env, &start.node, buffer, Errno::ENOENT),
         Target::Path(from) => from,
     };
-    let fast = fast::<C>(&env, path, env.begin(from), buffer);
+    let env = env.from(from);
+    let fast = fast::<C>(&env, path, buffer);
     // The closure of a locked walk may run twice and cannot hold the buffer meanwhile.
     let link = match fast {
         Ok(length) => return Ok(length),
-        Err(stopped) => answer(&env, path, from, Follow::Not, Err(stopped), Ok)?,
+        Err(stopped) => answer(&env, path, Follow::Not, Err(stopped), Ok)?,
     };
     body(&env, &link.node, buffer, Errno::EINVAL)
 }
@@ -44,10 +45,9 @@ pub(crate) fn readlinkat_with<C: Config>(asker: &Asker, at: Begin, path: &[u8], 
 pub(super) fn fast<'a, C: Config>(
     env: &Env<'a>,
     path: &'a [u8],
-    from: Cursor<'a>,
     buffer: &mut [u8],
 ) -> Result<usize, Stopped<'a>> {
-    to_end::<C, _>(env, path, from, Follow::Not, Ok).and_then(|cur| at_end::<C>(env, cur, buffer, Errno::EINVAL))
+    to_end::<C, _>(env, path, Follow::Not, Ok).and_then(|at| at_end::<C>(env, at.cur, buffer, Errno::EINVAL))
 }
 
 /// Copies the body of what a walk arrived at; `not_a_link` if it is none.

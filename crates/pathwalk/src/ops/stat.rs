@@ -16,11 +16,11 @@ use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Cursor, Env, Follow, Whose};
+use crate::walk::{Arrived, Cursor, Env, Follow, Whose};
 
 pub(crate) fn fstatat(asker: &Asker, at: Begin, path: &[u8], how: AtFlags) -> Result<Attributes, Errno> {
     let slow = |env: &Env<'_>, found: &PinnedPlace<'_>| env.trees().stat(env.caches().dentries.inode(found.id()));
-    stat_with(asker, at, path, how, |env, cur| at_end(env, cur, flags::STALE), slow)
+    stat_with(asker, at, path, how, |env, at| at_end(env, at.cur, flags::STALE), slow)
 }
 
 pub(crate) fn statx(asker: &Asker, at: Begin, path: &[u8], how: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
@@ -33,7 +33,7 @@ pub(crate) fn statx(asker: &Asker, at: Begin, path: &[u8], how: AtFlags, mask: S
         let attributes = if kept { env.trees().kept_attributes(inode) } else { env.trees().stat(inode) };
         Ok(Statx::new(attributes?, mask, env.world.seen(found.place())))
     };
-    stat_with(asker, at, path, how, |env, cur| statx_at_end(env, cur, mask), slow)
+    stat_with(asker, at, path, how, |env, at| statx_at_end(env, at, mask), slow)
 }
 
 /// What a path leads to: by `fast` at the end of a fast walk, else by `slow`.
@@ -43,7 +43,7 @@ fn stat_with<'a, T>(
     at: Begin,
     path: &'a [u8],
     how: AtFlags,
-    fast: impl Fn(&Env<'a>, Cursor<'a>) -> Result<T, Stopped<'a>>,
+    fast: impl Fn(&Env<'a>, Arrived<'a>) -> Result<T, Stopped<'a>>,
     slow: impl Fn(&Env<'a>, &PinnedPlace<'a>) -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
@@ -51,9 +51,10 @@ fn stat_with<'a, T>(
     match target(&env, at, path, how, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
         Target::Start(start) => slow(&env, &start),
         Target::Path(from) => {
-            let found = to_end::<Shipped, _>(&env, path, env.begin(from), follow, Ok).and_then(|cur| fast(&env, cur));
+            let env = env.from(from);
+            let found = to_end::<Shipped, _>(&env, path, follow, Ok).and_then(|at| fast(&env, at));
             let is_first = Cell::new(true);
-            answer(&env, path, from, follow, found, |found| {
+            answer(&env, path, follow, found, |found| {
                 let answer = slow(&env, &found)?;
                 // Its name was taken away before they were read, so that the path never led to what they say: looked up once more.
                 let is_there = env.caches().dentries.word(found.id()) & dentry::flags::UNHASHED == 0;
@@ -64,16 +65,16 @@ fn stat_with<'a, T>(
 }
 
 /// The same of a walk that no other goes on for.
-pub(super) fn statx_fast<'a>(env: &Env<'a>, path: &'a [u8], from: Cursor<'a>, follow: Follow, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
-    to_end::<Shipped, _>(env, path, from, follow, Ok).and_then(|cur| statx_at_end(env, cur, mask))
+pub(super) fn statx_fast<'a>(env: &Env<'a>, path: &'a [u8], follow: Follow, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
+    to_end::<Shipped, _>(env, path, follow, Ok).and_then(|at| statx_at_end(env, at, mask))
 }
 
 /// The attributes of what a walk arrived at, and how it was seen.
-pub(super) fn statx_at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
+pub(super) fn statx_at_end<'a>(env: &Env<'a>, at: Arrived<'a>, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
     let out_of_date = if StatxMask::KEPT.contains(mask) { flags::UNKNOWN } else { flags::STALE };
-    let attributes = at_end(env, cur, out_of_date)?;
-    let seen = env.world.seen(env.place(cur.dentry()));
-    if !env.world.mounts.is_still(env.standing()) {
+    let attributes = at_end(env, at.cur, out_of_date)?;
+    let seen = env.world.seen(at.place());
+    if !env.world.mounts.is_still(at.mount) {
         return Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)));
     }
     Ok(Statx::new(attributes, mask, seen))

@@ -10,87 +10,68 @@
 //! Source: `__follow_mount_rcu` and `follow_dotdot_rcu` of Linux.
 
 use super::verdict::usable;
-use super::{Cursor, Env, Stop, validated};
+use super::{Arrived, Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, parent_of};
 use crate::memory::seqcount::ODD;
-use crate::memory::slot::DentryId;
-use crate::mount::{Cover, PinnedPlace, Place, Standing};
+use crate::mount::{Cover, PinnedPlace, Place};
 use crate::stats::HandOver;
 
-/// Returns the root of what is mounted on a cursor, in the mount in which the walk is; itself where
-/// nothing is, or where the walk has not moved.
-#[cold]
-#[inline(never)]
-pub(super) fn down<'a>(env: &Env<'a>, from: Cursor<'a>, pos: usize, moved: impl Fn() -> bool) -> Result<Cursor<'a>, Stop<'a>> {
-    if !moved() {
-        return Ok(from);
-    }
-    let mut cur = from;
-    while cur.is(flags::MOUNTED) {
-        usable(cur, pos)?;
-        let here = env.standing();
-        let (mount, root) = match env.world.mounts.cover(env.place(cur.dentry())) {
-            Cover::Nothing if env.world.mounts.is_still(here) => return Ok(cur),
+/// Returns the root of what is mounted on what a walk came to by a name or `..`, and what is mounted
+/// on that; itself where nothing is, in the mount in which the walk is.
+pub(super) fn down<'a>(env: &Env<'a>, from: Arrived<'a>, pos: usize) -> Result<Arrived<'a>, Stop<'a>> {
+    let (mounts, mut at) = (&env.world.mounts, from);
+    while at.cur.is(flags::MOUNTED) {
+        usable(at.cur, pos)?;
+        let (mount, root) = match mounts.cover(at.place()) {
+            Cover::Nothing if mounts.is_still(at.mount) => return Ok(at),
             Cover::Nothing | Cover::NotNow => return Err(Stop::FromStart(HandOver::Mount)),
             Cover::Mount(mount, root) => (mount, root),
         };
         let to = env.cursor(root);
         // Hand over hand: the root while it is mounted, there, where the walk is.
-        let mounts = &env.world.mounts;
-        if to.is(ODD) || !mounts.is_still(mount) || !mounts.is_still(here) || !cur.unchanged() {
+        if to.is(ODD) || !mounts.is_still(mount) || !mounts.is_still(at.mount) || !at.cur.unchanged() {
             return Err(Stop::FromStart(HandOver::Mount));
         }
-        refused(env, cur)?;
+        refused(env, at.cur)?;
         if mount.expires() && !env.looks_only() {
             mounts.used(mount.mount);
             return Err(Stop::FromStart(HandOver::Mount));
         }
-        env.stand_in(mount);
-        cur = to;
+        at = Arrived { cur: to, mount };
     }
-    Ok(cur)
+    Ok(at)
 }
 
-/// Returns where `..` leads from a dentry that is the root of a mount, or of the asker, or was.
-#[cold]
-#[inline(never)]
-pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Cursor<'a>, root: Place) -> Result<Cursor<'a>, Stop<'a>> {
-    let (mut here, mut at) = (env.standing(), from.dentry());
+/// Returns where `..` leads from a dentry that is the root of a mount, or of the asker, or was. The
+/// caller rechecks the child.
+pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Arrived<'a>, root: Place) -> Result<Arrived<'a>, Stop<'a>> {
+    let mounts = &env.world.mounts;
+    let (mut here, mut at) = (from.mount, from.cur.dentry());
     loop {
         // Where it ends at the root, the walk stays where it was, be that mounted on the root.
-        if root.dentry() == at && root.mount() == here.mount {
+        if root == Place::new(here.mount, at) {
             return Ok(from);
         }
-        if env.world.mounts.root(here.mount) != at {
+        if mounts.root(here.mount) != at {
             break;
         }
-        match env.world.mounts.covered(here) {
+        match mounts.covered(here) {
             Ok(None) => return Ok(from),
             Ok(Some((above, covered))) => (here, at) = (above, covered),
             Err(_) => return Err(Stop::FromStart(HandOver::Mount)),
         }
     }
-    let cur = if at == from.dentry() { from } else { env.cursor(at) };
-    let to = parent_of(cur.line);
-    if !cur.unchanged() {
-        return Err(Stop::CHANGED);
-    }
-    arrive(env, from, here, to)
-}
-
-/// Returns a dentry in a mount, sampled, as where the walk is now.
-fn arrive<'a>(env: &Env<'a>, from: Cursor<'a>, here: Standing, at: DentryId) -> Result<Cursor<'a>, Stop<'a>> {
-    let to = env.cursor(at);
-    if !env.world.mounts.is_still(here) {
+    let cur = if at == from.cur.dentry() { from.cur } else { env.cursor(at) };
+    let to = env.cursor(parent_of(cur.line));
+    if !cur.unchanged() || !mounts.is_still(here) {
         return Err(Stop::FromStart(HandOver::Mount));
     }
-    if here.mount != env.standing().mount {
-        refused(env, from)?;
-        env.stand_in(here);
+    if here.mount != from.mount.mount {
+        refused(env, from.cur)?;
     }
-    Ok(to)
+    Ok(Arrived { cur: to, mount: here })
 }
 
 /// Returns the root of what is mounted on a place, if anything is: of a walk that has pins.

@@ -13,7 +13,7 @@
 
 use super::component::{self, Component, Text, last_word_of};
 use super::verdict::usable;
-use super::{Cursor, Env, FoundIn, Stop, cross, dotdot, may, scope, validated};
+use super::{Cursor, Env, Stop, dotdot, may, validated};
 use crate::Errno;
 use crate::cache::Caches;
 use crate::cache::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
@@ -35,8 +35,10 @@ pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::R
 pub(crate) enum Broken<'a> {
     /// It is at a link with a component behind it, which starts at this position.
     Link(Cursor<'a>, usize),
-    /// It goes on here, at this position: it came to another mount, or stays at its root.
-    Elsewhere(Cursor<'a>, usize),
+    /// It came to what something is mounted on, in whatever mount, and wants to go on at this position.
+    Covered(Cursor<'a>, usize),
+    /// It is at a `..` that may lead to another mount, or that its scope asks about; this position is behind that.
+    Top(Cursor<'a>, usize),
     Stop(Stop<'a>),
 }
 
@@ -54,36 +56,30 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
     broken: impl FnOnce(Broken<'a>) -> R,
 ) -> R {
     let (mut cur, mut rest) = (from, rest);
-    let found_in = env.found_in;
+    let mut is_covered_elsewhere = C::UNCOVERED;
     loop {
-        let component = next::<C, T>(&found_in, text, rest);
+        let component = next::<C, T>(env, text, rest);
         if !text.still_there() {
             return broken(Broken::Stop(Stop::CHANGED));
         }
         let dots = component.may_be_special() && !component.is_name();
         if !dots || component.length != 0 {
             if !plainly_searchable::<C>(env, cur)
-                && let Some(why) = look_closer(env, cur, text, rest)
+                && let Some(why) = look_closer(env, cur, text, rest, C::UNCOVERED && is_covered_elsewhere)
             {
                 return broken(why);
             }
+            is_covered_elsewhere = false;
             let to = if dots {
                 if component.is_dot_dot() {
                     if dotdot::is_at_top::<C>(env, cur) {
-                        return broken(up_from_top(env, cur, text, rest, component.length));
+                        return broken(Broken::Top(cur, behind(text, rest, component.length)));
                     }
-                    let to = dotdot::up(&found_in, cur);
-                    if C::RULES
-                        && let Some(scope) = &env.scope
-                        && let Some(stop) = scope::refused_up(env, scope, cur, to)
-                    {
-                        return broken(Broken::Stop(stop));
-                    }
-                    to
+                    dotdot::up(env, cur)
                 } else {
                     cur
                 }
-            } else if let Some(child) = child::<C, T>(env, &found_in, cur, text, rest, component) {
+            } else if let Some(child) = child::<C, T>(env, cur, text, rest, component) {
                 child
             } else {
                 return broken(Broken::Stop(Stop::At(HandOver::Miss, cur, text.pos(rest))));
@@ -102,19 +98,18 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
 }
 
 #[inline(always)]
-fn next<C: Config, T: Text>(found_in: &FoundIn<'_>, text: T, rest: T::Rest) -> Component {
+fn next<C: Config, T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
     #[inline(never)]
-    fn called<T: Text>(found_in: &FoundIn<'_>, text: T, rest: T::Rest) -> Component {
-        component::next(text, rest, &found_in.keys)
+    fn called<T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component {
+        component::next(text, rest, &env.keys)
     }
-    if C::INLINE_STEP { component::next(text, rest, &found_in.keys) } else { called(found_in, text, rest) }
+    if C::INLINE_STEP { component::next(text, rest, &env.keys) } else { called(env, text, rest) }
 }
 
 /// The child of this name, sampled; its name was read after the sample and is to be rechecked, after the parent.
 #[inline(always)]
 fn child<'a, C: Config, T: Text>(
     env: &Env<'a>,
-    found_in: &FoundIn<'a>,
     parent: Cursor<'a>,
     text: T,
     rest: T::Rest,
@@ -122,27 +117,20 @@ fn child<'a, C: Config, T: Text>(
 ) -> Option<Cursor<'a>> {
     #[inline(never)]
     fn called<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
-        inlined(env, &env.found_in, parent, text, rest, name)
+        inlined(env, parent, text, rest, name)
     }
     #[inline(always)]
-    fn inlined<'a, T: Text>(
-        env: &Env<'a>,
-        found_in: &FoundIn<'a>,
-        parent: Cursor<'a>,
-        text: T,
-        rest: T::Rest,
-        name: Component,
-    ) -> Option<Cursor<'a>> {
+    fn inlined<'a, T: Text>(env: &Env<'a>, parent: Cursor<'a>, text: T, rest: T::Rest, name: Component) -> Option<Cursor<'a>> {
         let parent = parent.dentry();
-        let hash = found_in.keys.in_directory(name.hash, parent.0);
-        if let Some(slot) = found_in.table.likely(hash)
-            && let Some(child) = candidate(env, found_in, slot, parent, text, rest, name)
+        let hash = env.keys.in_directory(name.hash, parent.0);
+        if let Some(slot) = env.table.likely(hash)
+            && let Some(child) = candidate(env, slot, parent, text, rest, name)
         {
             return Some(child);
         }
         unlikely(env, parent, text, rest)
     }
-    if C::INLINE_STEP { inlined(env, found_in, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
+    if C::INLINE_STEP { inlined(env, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
 }
 
 /// The child, if its entry is not in its own place of the table. The name is split again, so that the likely case need not keep all of it
@@ -150,10 +138,9 @@ fn child<'a, C: Config, T: Text>(
 #[cold]
 #[inline(never)]
 fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest) -> Option<Cursor<'a>> {
-    let found_in = &env.found_in;
-    let name = component::next(text, rest, &found_in.keys);
-    let hash = found_in.keys.in_directory(name.hash, parent.0);
-    let found = found_in.table.search(hash, |slot| candidate(env, found_in, slot, parent, text, rest, name));
+    let name = component::next(text, rest, &env.keys);
+    let hash = env.keys.in_directory(name.hash, parent.0);
+    let found = env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name));
     if found.is_none() {
         // What is not there is about to be made: then this is read, too. Here it is waited for together with the table's line, and not after it.
         std::hint::black_box(env.caches().uses.peek(hash));
@@ -165,14 +152,13 @@ fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest
 #[inline(always)]
 fn candidate<'a, T: Text>(
     env: &Env<'a>,
-    found_in: &FoundIn<'a>,
     slot: u32,
     parent: DentryId,
     text: T,
     rest: T::Rest,
     name: Component,
 ) -> Option<Cursor<'a>> {
-    let line = found_in.hot.get(slot as usize)?;
+    let line = env.hot.get(slot as usize)?;
     let word = seqcount::sample(&line[WORD]);
     let same = has_parent_and_length(line, parent, name.length)
         && line[NAME].load(Ordering::Relaxed) == name.first
@@ -233,21 +219,25 @@ fn may_search(env: &Env<'_>, cur: Cursor<'_>) -> Option<Decision> {
 /// What keeps a walk from passing through a dentry that it does not plainly pass through. `rest` is what it wants to walk next.
 #[cold]
 #[inline(never)]
-fn look_closer<'a, T: Text>(env: &Env<'a>, cur: Cursor<'a>, text: T, rest: T::Rest) -> Option<Broken<'a>> {
+fn look_closer<'a, T: Text>(
+    env: &Env<'a>,
+    cur: Cursor<'a>,
+    text: T,
+    rest: T::Rest,
+    is_covered_elsewhere: bool,
+) -> Option<Broken<'a>> {
     let pos = text.pos(rest);
-    let there = if cur.is(flags::MOUNTED) { cross::down(env, cur, pos, || text.moves_before(pos)) } else { Ok(cur) };
-    let stop = match there {
-        Ok(there) if there.dentry() != cur.dentry() => return Some(Broken::Elsewhere(there, pos)),
-        Ok(_) => match usable(cur, pos) {
-            Ok(()) if cur.is(flags::LINK) => return Some(Broken::Link(cur, pos)),
-            Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
-            Ok(()) => match may_search(env, cur) {
-                None => Stop::CHANGED,
-                Some(Decision::Granted) => return None,
-                Some(Decision::Refused) => validated(cur, Errno::EACCES),
-                Some(_) => Stop::At(HandOver::Permission, cur, pos),
-            },
-            Err(stop) => stop,
+    let stop = match usable(cur, pos) {
+        Ok(()) if cur.is(flags::MOUNTED) && !is_covered_elsewhere && text.moves_before(pos) => {
+            return Some(Broken::Covered(cur, pos));
+        }
+        Ok(()) if cur.is(flags::LINK) => return Some(Broken::Link(cur, pos)),
+        Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
+        Ok(()) => match may_search(env, cur) {
+            None => Stop::CHANGED,
+            Some(Decision::Granted) => return None,
+            Some(Decision::Refused) => validated(cur, Errno::EACCES),
+            Some(_) => Stop::At(HandOver::Permission, cur, pos),
         },
         Err(stop) => stop,
     };
@@ -256,14 +246,9 @@ fn look_closer<'a, T: Text>(env: &Env<'a>, cur: Cursor<'a>, text: T, rest: T::Re
     Some(Broken::Stop(if errno && text.has_nul(rest) { Stop::Errno(Errno::EINVAL) } else { stop }))
 }
 
-/// Where a walk goes on behind a `..` at the top of a mount, or at its own root.
+/// The position behind a component, or the end.
 #[cold]
 #[inline(never)]
-fn up_from_top<'a, T: Text>(env: &Env<'a>, cur: Cursor<'a>, text: T, rest: T::Rest, length: usize) -> Broken<'a> {
-    let pos = text.behind(rest, length).map_or(text.len(), |behind| text.pos(behind));
-    match dotdot::up_from_top(env, cur) {
-        Ok(_) if !cur.unchanged() || !text.still_there() => Broken::Stop(Stop::CHANGED),
-        Ok(to) => Broken::Elsewhere(to, pos),
-        Err(stop) => Broken::Stop(stop),
-    }
+fn behind<T: Text>(text: T, rest: T::Rest, length: usize) -> usize {
+    text.behind(rest, length).map_or(text.len(), |behind| text.pos(behind))
 }

@@ -12,11 +12,11 @@ use crate::memory::seqcount;
 use crate::cache::Pinned;
 use crate::cache::icache::inode::WORD;
 use crate::memory::slot::InodeId;
-use crate::mount::{MountPin, PinnedPlace, Place};
+use crate::mount::{MountPin, PinnedPlace};
 use crate::stats::HandOver;
 
-/// The locked walk that takes over; from `start`, which somebody has a pin on, where the place cannot be kept.
-pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: Place, resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
+/// The locked walk that takes over; from where it began, where the place cannot be kept.
+pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
     let (reason, kept) = match resume {
         Resume::FromStart(reason) => (*reason, None),
         Resume::Awaited(_) => (HandOver::Miss, None),
@@ -25,15 +25,15 @@ pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], start: Place, resume: &R
         Resume::At(kept) => (kept.reason, keep(env, path, kept, follow)),
     };
     env.caches().counters.hand_over(reason);
-    kept.unwrap_or_else(|| Walker::start(env, path, start, follow))
+    kept.unwrap_or_else(|| Walker::start(env, path, env.start, follow))
 }
 
 /// Pins where the fast walk is; `None` if it is not what it was.
 fn keep<'a>(env: &Env<'a>, path: &'a [u8], kept: &Kept<'a>, follow: Follow) -> Option<Walker<'a>> {
     let Kept { dir, trail, .. } = kept;
-    let id = dir.dentry();
-    let node = env.caches().dentries.pin_sampled(id, dir.word).then(|| Pinned::new(env.caches(), id))?;
-    let pinned = PinnedPlace { node, mount: MountPin::sampled(env.world, env.standing())? };
+    let id = dir.cur.dentry();
+    let node = env.caches().dentries.pin_sampled(id, dir.cur.word).then(|| Pinned::new(env.caches(), id))?;
+    let pinned = PinnedPlace { node, mount: MountPin::sampled(env.world, dir.mount)? };
     let texts = trail.left().iter().chain([&trail.current]);
     let texts = texts.map(|entered| text(env, path, entered)).collect::<Option<_>>()?;
     Some(Walker::resume(env, pinned, texts, trail.links, follow))
@@ -59,7 +59,7 @@ pub(crate) fn missing(env: &Env<'_>, path: &[u8], resume: &Resume<'_>) -> Option
         Resume::At(kept) if kept.reason != HandOver::Miss => None,
         Resume::At(kept) => {
             let text = text(env, path, &kept.trail.current)?;
-            Some(env.found_in.keys.in_directory(env.found_in.keys.name(text.next()?), kept.dir.dentry().0))
+            Some(env.keys.in_directory(env.keys.name(text.next()?), kept.dir.cur.dentry().0))
         }
     }
 }

@@ -86,7 +86,7 @@ impl<'a> Walker<'a> {
     pub(crate) fn resume(env: &Env<'a>, cur: PinnedPlace<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
         let dir = cur.clone();
         let knows_root = env.scope.is_none_or(|scope| texts.first().is_none_or(|path| scope.knows_root(&path.bytes)));
-        Walker { env: env.clone(), texts, links, cur, dir, follow, trust: Trust::Cache, knows_root, teller: Teller::SILENT }
+        Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, knows_root, teller: Teller::SILENT }
     }
 
     /// The same, asking about every entry on the way whether it still holds.

@@ -31,8 +31,6 @@ pub(crate) mod steps;
 pub(crate) mod symlink;
 pub(crate) mod verdict;
 
-use std::cell::Cell;
-
 use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::Caches;
@@ -41,7 +39,6 @@ use crate::memory::lines::Line;
 use crate::memory::seqcount;
 use crate::memory::slot::DentryId;
 use crate::memory::table::TableView;
-use crate::abi::MountFlags;
 use crate::mount::{Place, Standing, World};
 use crate::permission::Subject;
 use crate::stats::HandOver;
@@ -67,39 +64,19 @@ pub(crate) enum Follow {
     OnTheWay,
 }
 
-/// What a walk finds names in.
-///
-/// A walk takes it once, as values of its own: what lies beside cells would be loaded again after
-/// each call.
-#[derive(Clone, Copy)]
-pub(crate) struct FoundIn<'a> {
-    pub(crate) hot: &'a [Line],
-    pub(crate) table: TableView<'a>,
-    pub(crate) keys: NameHash,
-}
-
-impl<'a> FoundIn<'a> {
-    /// Returns a dentry, sampled.
-    #[inline(always)]
-    pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
-        let line = &self.hot[dentry.0 as usize];
-        Cursor::new(dentry.0, line, seqcount::sample(&line[WORD]))
-    }
-}
-
 /// What a walk looks at all the time, gathered once: behind the `Vfs` it would be loaded again after every acquire.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     pub(crate) world: &'a World,
     pub(crate) asker: &'a Asker,
-    pub(crate) found_in: FoundIn<'a>,
+    pub(crate) hot: &'a [Line],
+    pub(crate) table: TableView<'a>,
+    pub(crate) keys: NameHash,
     pub(crate) whose: Whose,
     /// What the walk must not leave; none for most.
     pub(crate) scope: Option<Scope>,
-    /// Where the walk began, or jumped to last: pinned by the asker or the caller.
-    start: Cell<Place>,
-    /// The mount that it came to from there; none: the mount of its start.
-    crossed: Cell<Option<Standing>>,
+    /// Where the walk begins: pinned by the asker or the caller.
+    pub(crate) start: Place,
 }
 
 impl<'a> Env<'a> {
@@ -107,9 +84,8 @@ impl<'a> Env<'a> {
     pub(crate) fn new(asker: &'a Asker, whose: Whose) -> Env<'a> {
         let world = &*asker.world;
         let caches = world.caches();
-        let found_in = FoundIn { hot: caches.dentries.hot(), table: caches.dentries.table(), keys: caches.hash };
-        let (start, crossed) = (Cell::new(Place::NONE), Cell::new(None));
-        Env { world, asker, found_in, whose, scope: None, start, crossed }
+        let (hot, table, keys) = (caches.dentries.hot(), caches.dentries.table(), caches.hash);
+        Env { world, asker, hot, table, keys, whose, scope: None, start: Place::NONE }
     }
 
     /// Returns the same for a walk that begins there, by the asker's rules.
@@ -145,43 +121,27 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Returns the mount in which the walk is.
-    pub(crate) fn standing(&self) -> Standing {
-        self.crossed.get().unwrap_or_else(|| Standing::pinned(self.start.get().mount()))
-    }
-
-    /// Returns the place of a dentry that the walk is at.
-    pub(crate) fn place(&self, at: DentryId) -> Place {
-        Place::new(self.standing().mount, at)
-    }
-
     /// Returns whether the walk is no use of the mounts on its way: they may expire.
     pub(crate) fn looks_only(&self) -> bool {
         self.scope.is_some_and(|scope| scope.looks_only())
     }
 
-    /// Notes that the walk is in another mount.
-    pub(crate) fn stand_in(&self, mount: Standing) {
-        self.crossed.set(Some(mount));
-    }
-
-    /// Returns the switches of the mount in which the walk is; none if it changed meanwhile.
-    pub(crate) fn mount_flags(&self) -> Option<MountFlags> {
-        self.world.mounts.flags_at(self.standing())
-    }
-
-    /// Returns where a walk stands that begins at a place on which there is a pin.
+    /// Returns the mount in which the walk begins.
     #[inline(always)]
-    pub(crate) fn begin(&self, at: Place) -> Cursor<'a> {
-        self.start.set(at);
-        self.cursor(at.dentry())
+    pub(crate) fn first_mount(&self) -> Standing {
+        Standing::pinned(self.start.mount())
     }
 
-    /// The same of a walk that began already.
+    /// Returns the same for a walk that begins at a place on which there is a pin.
     #[inline(always)]
-    pub(crate) fn jump(&self, to: Place) -> Cursor<'a> {
-        self.crossed.set(None);
-        self.begin(to)
+    pub(crate) fn from(self, start: Place) -> Env<'a> {
+        Env { start, ..self }
+    }
+
+    /// Returns where its walk begins, sampled.
+    #[inline(always)]
+    pub(crate) fn begin(&self) -> Cursor<'a> {
+        self.cursor(self.start.dentry())
     }
 
     pub(crate) fn who(&self) -> Subject<'a> {
@@ -191,10 +151,11 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Returns a dentry of the mount in which the walk is, sampled.
+    /// Returns a dentry, sampled.
     #[inline(always)]
     pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
-        self.found_in.cursor(dentry)
+        let line = &self.hot[dentry.0 as usize];
+        Cursor::new(dentry.0, line, seqcount::sample(&line[WORD]))
     }
 }
 
@@ -246,6 +207,20 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub(crate) fn has(&self, mask: u64, set: u64) -> bool {
         self.word as u32 & mask as u32 == set as u32
+    }
+}
+
+/// What the fast walk arrived at.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrived<'a> {
+    pub(crate) cur: Cursor<'a>,
+    /// The mount through which it is seen.
+    pub(crate) mount: Standing,
+}
+
+impl Arrived<'_> {
+    pub(crate) fn place(&self) -> Place {
+        Place::new(self.mount.mount, self.cur.dentry())
     }
 }
 

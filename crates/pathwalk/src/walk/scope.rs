@@ -17,7 +17,7 @@
 //! between the check and the effect takes the effect along, as on Linux.
 
 use super::asker::{Asker, Begin};
-use super::{Cursor, Env, Stop, validated};
+use super::{Arrived, Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::abi::Resolve;
 use crate::mount::{Place, Standing, World};
@@ -156,30 +156,17 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Returns why a walk must not go on where `..` led it, within a mount.
-#[cold]
-#[inline(never)]
-pub(super) fn refused_up<'a>(env: &Env<'a>, scope: &Scope, from: Cursor<'a>, to: Cursor<'a>) -> Option<Stop<'a>> {
-    refused_between(env, scope, (env.place(from.dentry()), from), to)
+/// Returns why a walk must not go on where `..` led it.
+pub(super) fn refused_up<'a>(env: &Env<'a>, scope: &Scope, from: Arrived<'a>, to: Arrived<'a>) -> Option<Stop<'a>> {
+    let may = scope.after_dot_dot(from.place(), (to.place(), to.mount), Look::Once(env.world));
+    may.err().map(|refused| stop(from.cur, refused))
 }
 
-/// Returns why a walk must not go on where `..` led it, from another place.
-pub(super) fn refused_between<'a>(
-    env: &Env<'a>,
-    scope: &Scope,
-    (before, from): (Place, Cursor<'a>),
-    to: Cursor<'a>,
-) -> Option<Stop<'a>> {
-    let after = (env.place(to.dentry()), env.standing());
-    scope.after_dot_dot(before, after, Look::Once(env.world)).err().map(|refused| stop(from, refused))
-}
-
-/// Returns why a walk must not end at a cursor.
+/// Returns why a walk must not end where it arrived.
 #[cold]
 #[inline(never)]
-pub(super) fn refused_end<'a>(env: &Env<'a>, scope: &Scope, at: Cursor<'a>) -> Option<Stop<'a>> {
-    let place = (env.place(at.dentry()), env.standing());
-    scope.holds(place, Look::Once(env.world)).err().map(|refused| stop(at, refused))
+pub(super) fn refused_end<'a>(env: &Env<'a>, scope: &Scope, at: Arrived<'a>) -> Option<Stop<'a>> {
+    scope.holds((at.place(), at.mount), Look::Once(env.world)).err().map(|refused| stop(at.cur, refused))
 }
 
 fn stop(cur: Cursor<'_>, refused: Refused) -> Stop<'_> {

@@ -14,23 +14,25 @@ use super::fast::{Broken, segment};
 use super::link_body::Body;
 use super::scope::Scope;
 use super::verdict::{Ending, Entered, Rest, Stopped, Trail, arrive, usable};
-use super::{Cursor, Env, Follow, Stop, cross, may, validated};
+use super::{Arrived, Cursor, Env, Follow, Stop, cross, dotdot, may, validated};
 use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, inode_of, parent_of};
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::Snapshot;
-use crate::config::Config;
+use crate::config::{Config, Uncovered};
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
 use crate::abi::MountFlags;
+use crate::mount::Standing;
 use crate::stats::HandOver;
 
 /// What forbids a link to be followed, in the order in which Linux asks.
 #[cold]
 #[inline(never)]
-fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Option<Stop<'a>> {
+fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Option<Stop<'a>> {
+    let link = at.cur;
     if links == MAX_LINKS {
         return Some(validated(link, Errno::ELOOP));
     }
@@ -42,7 +44,7 @@ fn refused<'a>(env: &Env<'a>, link: Cursor<'a>, dir: Cursor<'a>, links: usize, i
             return Some(validated(link, Errno::EACCES));
         }
     }
-    let Some(of_mount) = env.mount_flags() else { return Some(Stop::CHANGED) };
+    let Some(of_mount) = env.world.mounts.flags_at(at.mount) else { return Some(Stop::CHANGED) };
     let no_links = env.scope.is_some_and(|scope| scope.has(Resolve::NO_SYMLINKS)) || of_mount.contains(MountFlags::NOSYMFOLLOW);
     no_links.then(|| validated(link, Errno::ELOOP))
 }
@@ -57,8 +59,9 @@ pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bo
 /// What forbids a link to lead to the root.
 #[cold]
 #[inline(never)]
-fn refused_absolute<'a>(env: &Env<'a>, link: Cursor<'a>, path: Path<'_>, scope: &Scope) -> Option<Stop<'a>> {
-    let to_another = scope.has(Resolve::NO_XDEV) && env.standing().mount != env.root().mount();
+fn refused_absolute<'a>(env: &Env<'a>, at: Arrived<'a>, path: Path<'_>, scope: &Scope) -> Option<Stop<'a>> {
+    let link = at.cur;
+    let to_another = scope.has(Resolve::NO_XDEV) && at.mount.mount != env.root().mount();
     if scope.has(Resolve::BENEATH) || to_another {
         return Some(validated(link, Errno::EXDEV));
     }
@@ -73,89 +76,117 @@ fn refused_absolute<'a>(env: &Env<'a>, link: Cursor<'a>, path: Path<'_>, scope: 
 pub(crate) fn through<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
-    link: Cursor<'a>,
+    link: Arrived<'a>,
     after: usize,
     follow: Follow,
-) -> Result<Cursor<'a>, Stopped<'a>> {
-    let mut trail = Trail::none();
+) -> Result<Arrived<'a>, Stopped<'a>> {
+    let (mut trail, mount) = (Trail::none(), Cell::new(link.mount));
     let first = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(path)) };
-    trail.follow::<C>(env, path, (link, first), follow).map_err(|stop| match stop {
+    let end = trail.follow::<C>(env, path, (link.cur, first), &mount, follow);
+    end.map(|cur| Arrived { cur, mount: mount.get() }).map_err(|stop| match stop {
         // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
         Stop::Errno(_) if path.has_nul(path.0) => Stopped::Errno(Errno::EINVAL),
-        other => trail.stopped(other),
+        other => trail.stopped(other, mount.get()),
     })
 }
 
 /// Returns the root of what is mounted on the end of a text.
 #[cold]
 #[inline(never)]
-fn arrived<'a>(env: &Env<'a>, cur: Cursor<'a>, length: usize, text: &Entered) -> Result<Cursor<'a>, Stop<'a>> {
+fn at_end_of_text<'a>(env: &Env<'a>, at: Arrived<'a>, length: usize, text: &Entered) -> Result<Arrived<'a>, Stop<'a>> {
     let body = Body::of(env, text.inode, text.word);
     // In the path, the link's own name is before.
     if text.inode != InodeId::NONE && !(&body).moves_before(length) {
         // A body that leads to where it starts: what is mounted there is not crossed to. The locked walk tells them apart.
         return Err(Stop::FromStart(HandOver::Mount));
     }
-    cross::down(env, cur, length, || true)
+    cross::down(env, at, length)
 }
 
 /// How far a walk got in a text.
-#[derive(PartialEq, Eq)]
 enum Way {
     ToEnd,
     /// To a link with a component behind it.
     ToLink,
-    /// To another mount, where it goes on.
-    Elsewhere,
+    /// To what may be covered.
+    Covered,
+    /// To a `..` that may lead to another mount.
+    Top,
     Stopped,
 }
 
 /// What a walk of a text came to. Cells and not a sum type, for the reason that `segment` gives.
-struct Reached<'a> {
+struct Reached<'a, 'm> {
     cur: Cell<Cursor<'a>>,
-    /// For [`Way::ToLink`] and [`Way::Elsewhere`]: where the next component starts.
+    /// In which it is.
+    mount: &'m Cell<Standing>,
+    /// Where the next component starts, but for the other two ways.
     after: Cell<usize>,
     /// For [`Way::Stopped`].
     stop: Cell<Stop<'a>>,
 }
 
-impl<'a> Reached<'a> {
+impl<'a> Reached<'a, '_> {
     #[inline(always)]
     fn walk<C: Config, T: Text>(&self, env: &Env<'a>, text: T, rest: T::Rest) -> (Way, usize, Ending) {
+        let way = self.segment::<C, T>(env, text, self.cur.get(), rest);
+        let way = if matches!(way, Way::Covered | Way::Top) { self.across::<C, T>(env, text, way) } else { way };
+        (way, text.len(), Ending::of(text))
+    }
+
+    #[inline(always)]
+    fn segment<C: Config, T: Text>(&self, env: &Env<'a>, text: T, from: Cursor<'a>, rest: T::Rest) -> Way {
         let end = |cur| {
             self.cur.set(cur);
             Way::ToEnd
         };
+        let go_on = |cur, pos, way| {
+            self.cur.set(cur);
+            self.after.set(pos);
+            way
+        };
         let broken = |why| match why {
-            Broken::Link(link, after) => {
-                self.cur.set(link);
-                self.after.set(after);
-                Way::ToLink
-            }
-            Broken::Elsewhere(there, pos) => {
-                self.cur.set(there);
-                self.after.set(pos);
-                Way::Elsewhere
-            }
+            Broken::Link(link, after) => go_on(link, after, Way::ToLink),
+            Broken::Covered(cur, pos) => go_on(cur, pos, Way::Covered),
+            Broken::Top(cur, pos) => go_on(cur, pos, Way::Top),
             Broken::Stop(stop) => {
                 self.stop.set(stop);
                 Way::Stopped
             }
         };
-        let mut way = segment::<C, _, _>(env, text, self.cur.get(), rest, end, broken);
-        while way == Way::Elsewhere {
-            way = segment::<C, _, _>(env, text, self.cur.get(), text.from(self.after.get()), end, broken);
+        segment::<C, _, _>(env, text, from, rest, end, broken)
+    }
+
+    /// Goes on where the walk may come to another mount.
+    #[cold]
+    #[inline(never)]
+    fn across<C: Config, T: Text>(&self, env: &Env<'a>, text: T, mut way: Way) -> Way {
+        while matches!(way, Way::Covered | Way::Top) {
+            let (at, pos) = (Arrived { cur: self.cur.get(), mount: self.mount.get() }, self.after.get());
+            let above = if matches!(way, Way::Top) { dotdot::up_from_top(env, at) } else { Ok(at) };
+            match above.and_then(|above| cross::down(env, above, pos)) {
+                Ok(Arrived { cur, mount }) => {
+                    self.mount.set(mount);
+                    way = self.segment::<Uncovered<C>, T>(env, text, cur, text.from(pos));
+                }
+                Err(stop) => {
+                    self.stop.set(stop);
+                    return Way::Stopped;
+                }
+            }
         }
-        (way, text.len(), Ending::of(text))
+        way
     }
 }
 
 impl Trail {
+    #[inline(always)]
     fn follow<'a, C: Config>(
         &mut self,
         env: &Env<'a>,
         path: Path<'a>,
         first: (Cursor<'a>, Rest),
+        mount: &Cell<Standing>,
         follow: Follow,
     ) -> Result<Cursor<'a>, Stop<'a>> {
         let (mut link, mut rest) = first;
@@ -167,7 +198,7 @@ impl Trail {
                 || is_last && env.world.protects_symlinks()
                 || env.world.mounts.some_follow_none()
                 || C::RULES && env.scope.is_some())
-                && let Some(stop) = refused(env, link, dir, self.links, is_last)
+                && let Some(stop) = refused(env, Arrived { cur: link, mount: mount.get() }, dir, self.links, is_last)
             {
                 return Err(stop);
             }
@@ -184,15 +215,21 @@ impl Trail {
             if C::RULES
                 && is_absolute
                 && let Some(scope) = &env.scope
-                && let Some(stop) = refused_absolute(env, link, path, scope)
+                && let Some(stop) = refused_absolute(env, Arrived { cur: link, mount: mount.get() }, path, scope)
             {
                 return Err(stop);
             }
             // It has no children that would keep it.
             link.mark();
             self.enter(inode, word, rest);
-            let from = if is_absolute { env.jump(if C::RULES { env.root() } else { env.asker.root }) } else { dir };
-            let reached = Reached { cur: Cell::new(from), after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
+            let from = if is_absolute {
+                let root = if C::RULES { env.root() } else { env.asker.root };
+                mount.set(Standing::pinned(root.mount()));
+                env.cursor(root.dentry())
+            } else {
+                dir
+            };
+            let reached = Reached { cur: Cell::new(from), mount, after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
             let mut walked = reached.walk::<C, _>(env, &body, (&body).beginning());
             (link, rest) = loop {
                 let (way, length, ending) = walked;
@@ -200,11 +237,18 @@ impl Trail {
                 match way {
                     Way::Stopped => return Err(reached.stop.get()),
                     Way::ToLink => break (cur, Rest::At(reached.after.get())),
-                    Way::ToEnd | Way::Elsewhere => {}
+                    Way::ToEnd | Way::Covered | Way::Top => {}
                 }
                 let ending = self.current.behind.or(ending);
                 usable(cur, length)?;
-                let cur = if cur.is(flags::MOUNTED) { arrived(env, cur, length, &self.current)? } else { cur };
+                let cur = if cur.is(flags::MOUNTED) {
+                    let at = at_end_of_text(env, Arrived { cur, mount: mount.get() }, length, &self.current)?;
+                    mount.set(at.mount);
+                    at.cur
+                } else {
+                    cur
+                };
+                reached.cur.set(cur);
                 let stays = self.left.is_empty() && follow == Follow::Not && ending == Ending::Nothing;
                 if cur.is(flags::LINK) && !stays {
                     break (cur, Rest::Over(ending));
@@ -218,7 +262,7 @@ impl Trail {
     }
 
     /// Walks on in a text that was left.
-    fn go_on<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, reached: &Reached<'a>) -> (Way, usize, Ending) {
+    fn go_on<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, reached: &Reached<'a, '_>) -> (Way, usize, Ending) {
         let Entered { inode, word, pos, .. } = self.current;
         if inode == InodeId::NONE {
             return reached.walk::<C, _>(env, path, path.from(pos));

@@ -6,12 +6,13 @@
 use arrayvec::ArrayVec;
 
 use super::component::Text;
-use super::{Cursor, Stop, validated};
+use super::{Arrived, Cursor, Stop, validated};
 use crate::Errno;
 use crate::cache::dcache::dentry::flags;
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount::ODD;
 use crate::memory::slot::{DentryId, InodeId};
+use crate::mount::Standing;
 use crate::stats::HandOver;
 
 /// Why there is no answer from the fast walk.
@@ -68,7 +69,7 @@ pub(crate) enum Resume<'a> {
 pub(crate) struct Kept<'a> {
     pub(crate) reason: HandOver,
     /// The last good directory.
-    pub(crate) dir: Cursor<'a>,
+    pub(crate) dir: Arrived<'a>,
     /// The texts; the current one's position is that of the next component.
     pub(crate) trail: Trail,
 }
@@ -111,13 +112,14 @@ impl Trail {
 
     /// A stop within the current text, made into one of the walk.
     #[cold]
-    pub(crate) fn stopped(mut self, stop: Stop<'_>) -> Stopped<'_> {
+    pub(crate) fn stopped(mut self, stop: Stop<'_>, mount: Standing) -> Stopped<'_> {
         match stop {
             Stop::Errno(errno) => Stopped::Errno(errno),
             Stop::FromStart(reason) => Stopped::HandOver(Resume::FromStart(reason)),
             Stop::Awaited(name) => Stopped::HandOver(Resume::Awaited(name)),
-            Stop::At(reason, dir, pos) => {
+            Stop::At(reason, cur, pos) => {
                 self.current.pos = pos;
+                let dir = Arrived { cur, mount };
                 Stopped::HandOver(Resume::At(Box::new(Kept { reason, dir, trail: self })))
             }
         }
