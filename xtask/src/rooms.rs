@@ -36,7 +36,7 @@ const ROOMS: [(&str, &[&str]); 11] = [
     ("mount", &["mount"]),
     ("walk", &["walk"]),
     ("ops", &["ops"]),
-    ("face", &["builder", "context", "file", "handle", "internals", "invalidate", "vfs"]),
+    ("face", &["builder", "context", "file", "handle", "internals", "invalidate", "mounts", "vfs"]),
 ];
 
 /// Where the engine is.

@@ -1,6 +1,7 @@
 //! How a `Vfs` is built: budget, mount, switches; and what can go wrong.
 
 use crate::Errno;
+use crate::abi::MountFlags;
 use crate::cache::Caches;
 use crate::cache::budget::Split;
 use crate::cache::counters::Counters;
@@ -13,7 +14,6 @@ use crate::cache::icache::versions::Versions;
 use crate::cache::reclaim::uses::Uses;
 use crate::fs_api::FileSystem;
 use crate::memory::side::Side;
-use crate::abi::MountFlags;
 use crate::mount::{HardlinkProtection, MountRecords, SymlinkProtection, World};
 use crate::superblock::superblocks::Superblocks;
 use crate::superblock::trees::NoRoot;

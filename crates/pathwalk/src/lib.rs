@@ -45,7 +45,8 @@ mod loom_tests;
 mod scenarios;
 
 pub use abi::{
-    AtFlags, LinkFlags, MountAttributes, MountFlags, MoveFlags, OpenFlags, OpenHow, Propagation, Recursion, Resolve, SetTime, UmountFlags,
+    AtFlags, LinkFlags, MountAttributes, MountFlags, MoveFlags, OpenFlags, OpenHow, Propagation, Recursion, Resolve, SetTime,
+    UmountFlags,
 };
 pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};

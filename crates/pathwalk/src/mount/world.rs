@@ -7,8 +7,8 @@ use super::place::Place;
 use super::records::MountRecords;
 use super::tree::{NamespaceId, Tree};
 use crate::cache::Caches;
-use crate::sync::Mutex;
 use crate::superblock::Trees;
+use crate::sync::Mutex;
 
 /// All that a `Vfs` is, shared by its handles. Nothing of it is replaced after construction.
 pub(crate) struct World {

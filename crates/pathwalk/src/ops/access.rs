@@ -6,13 +6,13 @@
 use super::{Target, answer, follow, target};
 use crate::Errno;
 use crate::abi::AtFlags;
+use crate::abi::MountFlags;
 use crate::attr::FileType;
 use crate::cache::dcache::dentry::everyone;
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
 use crate::config::{Config, Shipped, Unruled};
-use crate::abi::MountFlags;
-use crate::mount::{PinnedPlace};
+use crate::mount::PinnedPlace;
 use crate::permission::{Access, Subject};
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
@@ -64,12 +64,7 @@ pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, fla
 }
 
 #[inline(always)]
-pub(super) fn fast<'a, C: Config>(
-    env: &Env<'a>,
-    path: &'a [u8],
-    follow: Follow,
-    want: Access,
-) -> Result<(), Stopped<'a>> {
+pub(super) fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], follow: Follow, want: Access) -> Result<(), Stopped<'a>> {
     to_end::<C, _>(env, path, follow, |at| at_end(env, at, want))
 }
 

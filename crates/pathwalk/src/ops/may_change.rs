@@ -4,11 +4,11 @@
 //! held: what was found out about the name still holds.
 
 use crate::Errno;
+use crate::abi::MountFlags;
 use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
 use crate::memory::slot::{DentryId, MountId};
-use crate::abi::MountFlags;
 use crate::node::{NewKind, NewNode};
 use crate::permission::{Access, Capabilities, GROUP_EXECUTE, NO_ID, SGID, Subject, in_group_or_capable};
 use crate::walk::Env;

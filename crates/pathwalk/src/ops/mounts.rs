@@ -30,13 +30,7 @@ fn find<'a>(asker: &'a Asker, (at, path): (Begin, &'a [u8]), how: AtFlags) -> Re
     lookup::pinned_at(&Env::of(asker, Whose::Effective, at), at, path, how)
 }
 
-pub(crate) fn mount(
-    asker: &Asker,
-    at: Begin,
-    path: &[u8],
-    fs: Arc<dyn FileSystem>,
-    flags: MountFlags,
-) -> Result<(), Errno> {
+pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<(), Errno> {
     let at = find(asker, (at, path), AtFlags::empty())?;
     may_mount(asker)?;
     let world = &*asker.world;

@@ -42,11 +42,7 @@ pub(crate) fn readlinkat_with<C: Config>(asker: &Asker, at: Begin, path: &[u8], 
 }
 
 #[inline(always)]
-pub(super) fn fast<'a, C: Config>(
-    env: &Env<'a>,
-    path: &'a [u8],
-    buffer: &mut [u8],
-) -> Result<usize, Stopped<'a>> {
+pub(super) fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], buffer: &mut [u8]) -> Result<usize, Stopped<'a>> {
     to_end::<C, _>(env, path, Follow::Not, Ok).and_then(|at| at_end::<C>(env, at.cur, buffer, Errno::EINVAL))
 }
 

@@ -46,8 +46,8 @@ pub(crate) fn rmdir(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno> 
 
 /// `EBUSY` for what something is mounted on in the asker's namespace. Linux: `is_local_mountpoint`.
 pub(super) fn not_covered(env: &Env<'_>, entry: &Pinned<'_>) -> Result<(), Errno> {
-    let is_covered = env.caches().dentries.word(entry.id()) & flags::MOUNTED != 0
-        && env.world.is_mounted_in(entry.id(), env.asker.namespace);
+    let is_covered =
+        env.caches().dentries.word(entry.id()) & flags::MOUNTED != 0 && env.world.is_mounted_in(entry.id(), env.asker.namespace);
     if is_covered { Err(Errno::EBUSY) } else { Ok(()) }
 }
 

@@ -107,7 +107,11 @@ impl World {
         let stats = self.vfs.stats();
         assert_eq!((stats.dentries.used, stats.inodes.used, stats.side.used), (1, 1, 0), "only the root is left");
         assert_eq!(caches.dentries.first_child(top).load(Ordering::Relaxed) as u32, 0);
-        assert_eq!(caches.dentries.life(top).load(Ordering::Relaxed) as u32 & 0x7fff_ffff, 3, "pins of the root: of its superblock, its mount, and the world");
+        assert_eq!(
+            caches.dentries.life(top).load(Ordering::Relaxed) as u32 & 0x7fff_ffff,
+            3,
+            "pins of the root: of its superblock, its mount, and the world"
+        );
         for slot in 0..caches.dentries.free().touched() {
             assert_eq!(caches.dentries.lock(DentryId(slot)).load(Ordering::Relaxed), 0, "the lock of slot {slot}");
         }

@@ -52,9 +52,7 @@ pub(crate) trait Text: Copy {
     #[inline(never)]
     fn moves_before(self, pos: usize) -> bool {
         let byte = |at: usize| self.word(self.from(at), 0) as u8;
-        let is_dot = |at: usize| {
-            byte(at) == b'.' && (at == 0 || byte(at - 1) == b'/') && (at + 1 == pos || byte(at + 1) == b'/')
-        };
+        let is_dot = |at: usize| byte(at) == b'.' && (at == 0 || byte(at - 1) == b'/') && (at + 1 == pos || byte(at + 1) == b'/');
         (0..pos).any(|at| byte(at) != b'/' && !is_dot(at))
     }
 

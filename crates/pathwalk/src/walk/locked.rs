@@ -11,11 +11,11 @@ use super::symlink::is_protected;
 use super::verdict::Ending;
 use super::{Env, Follow, cross};
 use crate::Errno;
+use crate::abi::MountFlags;
 use crate::abi::Resolve;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::limits::MAX_LINKS;
-use crate::abi::MountFlags;
 use crate::mount::{PinnedPlace, Place, Standing};
 use crate::permission::Access;
 use crate::superblock::miss::Trust;
@@ -250,9 +250,7 @@ impl<'a> Walker<'a> {
 
     /// Goes on to the root of what is mounted where the walk came to by this name.
     fn cross(&mut self, name: &[u8]) -> Result<(), Errno> {
-        while let Some(root) =
-            cross::next_down(&self.env, &self.cur).map_err(|errno| self.refused(errno, Why::Scope, name))?
-        {
+        while let Some(root) = cross::next_down(&self.env, &self.cur).map_err(|errno| self.refused(errno, Why::Scope, name))? {
             self.tell(|_| What::Mount(root.clone()));
             self.dir = root.clone();
             self.cur = root;

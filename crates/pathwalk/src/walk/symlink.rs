@@ -16,6 +16,7 @@ use super::scope::Scope;
 use super::verdict::{Ending, Entered, Rest, Stopped, Trail, arrive, usable};
 use super::{Arrived, Cursor, Env, Follow, Stop, cross, dotdot, may, validated};
 use crate::Errno;
+use crate::abi::MountFlags;
 use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, inode_of, parent_of};
 use crate::cache::icache::inode;
@@ -24,7 +25,6 @@ use crate::config::{Config, Uncovered};
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
-use crate::abi::MountFlags;
 use crate::mount::Standing;
 use crate::stats::HandOver;
 

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::copy::{How, Selection};
-use super::links::some;
+use super::node::some;
 use super::{Attributes, Caller, Change, Ground, NamespaceId, Place, Tree};
 use crate::Errno;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
@@ -63,8 +63,11 @@ impl<G: Ground> Change<'_, G> {
     /// Attaches a tree that is in no namespace, or unmakes it. Linux: `graft_tree`.
     fn graft(&mut self, mount: MountId, place: Place) -> Result<MountId, Errno> {
         let is_directory = self.ground.is_directory(self.tree.nodes[mount].root);
-        let attached =
-            if self.ground.is_directory(place.dentry()) == is_directory { self.attach(mount, place) } else { Err(Errno::ENOTDIR) };
+        let attached = if self.ground.is_directory(place.dentry()) == is_directory {
+            self.attach(mount, place)
+        } else {
+            Err(Errno::ENOTDIR)
+        };
         if attached.is_err() {
             self.unmake(mount);
         }

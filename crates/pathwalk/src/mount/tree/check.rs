@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::links::some;
-use super::node::State;
+use super::node::{State, some};
 use super::{NamespaceId, Place, Tree};
 use crate::memory::slot::MountId;
 

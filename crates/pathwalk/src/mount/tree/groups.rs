@@ -4,7 +4,7 @@
 //! takes a whole peer group first, since the peers of a copy are copies for peers.
 
 use super::Tree;
-use super::links::some;
+use super::node::some;
 use crate::memory::slot::MountId;
 
 impl Tree {

@@ -5,7 +5,7 @@
 //! Outside an operation a mount is both or neither. A copy under way has a parent and a point
 //! already, and is neither listed nor placed.
 
-use super::node::State;
+use super::node::{State, some};
 use super::{Change, Ground, Place, Tree};
 use crate::memory::slot::{DentryId, MountId};
 
@@ -186,9 +186,4 @@ impl<G: Ground> Change<'_, G> {
         self.unlink(mount);
         self.link(mount, place);
     }
-}
-
-/// Returns the mount, if the link leads to one.
-pub(super) fn some(mount: MountId) -> Option<MountId> {
-    (mount != MountId::NONE).then_some(mount)
 }

@@ -17,9 +17,11 @@
 
 mod attach;
 mod attributes;
+mod caller;
 mod copy;
 mod detach;
 mod ground;
+mod group_numbers;
 mod groups;
 mod links;
 mod mountinfo;
@@ -40,32 +42,18 @@ pub(crate) mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::place::Place;
 use crate::Errno;
 use crate::abi::Propagation;
 use crate::memory::slot::{DentryId, MountId};
-use super::place::Place;
+use group_numbers::GroupNumbers;
 use node::Nodes;
-use peers::GroupNumbers;
 
 pub(crate) use attributes::Attributes;
+pub(crate) use caller::{Caller, NamespaceId};
 pub(crate) use ground::Ground;
 pub(crate) use mountinfo::TreeInfo;
 pub(crate) use settings::Setting;
-
-/// The number of a namespace, never used again; 0 is none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct NamespaceId(pub(crate) u64);
-
-impl NamespaceId {
-    pub(crate) const NONE: NamespaceId = NamespaceId(0);
-}
-
-/// The caller of an operation: its namespace, and its root directory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Caller {
-    pub(crate) namespace: NamespaceId,
-    pub(crate) root: Place,
-}
 
 /// A namespace of mounts, or the holder of a detached tree.
 struct Namespace {

@@ -2,8 +2,7 @@
 //!
 //! Paths are left to the caller, who has the dentries.
 
-use super::links::some;
-use super::node::State;
+use super::node::{State, some};
 use super::{Ground, NamespaceId, Place, Tree};
 use crate::abi::MountFlags;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};

@@ -1,7 +1,6 @@
 //! Moving a mount, with all below it, to another place.
 
-use super::links::some;
-use super::node::State;
+use super::node::{State, some};
 use super::{Caller, Change, Ground, NamespaceId, Place, Tree};
 use crate::Errno;
 use crate::memory::slot::{DentryId, MountId};

@@ -7,7 +7,8 @@ use std::ops::{Index, IndexMut};
 
 use bitflags::bitflags;
 
-use super::{Attributes, NamespaceId};
+use super::attributes::Attributes;
+use super::caller::NamespaceId;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 
 bitflags! {
@@ -148,4 +149,9 @@ impl IndexMut<MountId> for Nodes {
     fn index_mut(&mut self, id: MountId) -> &mut Node {
         self.slots[id.0 as usize].as_mut().expect("a mount of the tree")
     }
+}
+
+/// Returns the mount, if the link leads to one.
+pub(super) fn some(mount: MountId) -> Option<MountId> {
+    (mount != MountId::NONE).then_some(mount)
 }

@@ -6,36 +6,10 @@
 //!
 //! This only keeps the links. Which mount gets what is said elsewhere.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use super::links::some;
-use super::node::State;
-use super::{Tree};
+use super::Tree;
+use super::node::{State, some};
 use crate::abi::Propagation;
 use crate::memory::slot::MountId;
-
-/// The numbers of peer groups; the lowest free one is given out next. Linux: `mnt_group_ida`.
-#[derive(Default)]
-pub(super) struct GroupNumbers {
-    last: u32,
-    free: BinaryHeap<Reverse<u32>>,
-}
-
-impl GroupNumbers {
-    /// Returns a number that no group has.
-    pub(super) fn take(&mut self) -> u32 {
-        if let Some(Reverse(number)) = self.free.pop() {
-            return number;
-        }
-        self.last += 1;
-        self.last
-    }
-
-    fn give_back(&mut self, number: u32) {
-        self.free.push(Reverse(number));
-    }
-}
 
 impl Tree {
     /// Whether the two are in one peer group.

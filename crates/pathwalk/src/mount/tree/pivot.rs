@@ -1,6 +1,6 @@
 //! Exchanging the caller's root for another mount.
 
-use super::links::some;
+use super::node::some;
 use super::{Caller, Change, Ground, Place, Tree};
 use crate::Errno;
 use crate::memory::slot::MountId;

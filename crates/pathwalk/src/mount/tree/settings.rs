@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Caller, Change, Ground, Place, Tree};
 use crate::Errno;
-use crate::abi::Propagation;
 use crate::abi::MountFlags;
+use crate::abi::Propagation;
 use crate::memory::slot::MountId;
 
 /// Attributes to be changed. Source: `mount_setattr(2)`.

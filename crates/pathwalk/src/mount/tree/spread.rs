@@ -7,8 +7,7 @@
 //!
 //! There are no locked mounts here, so that nothing is spared for being revealed.
 
-use super::links::some;
-use super::node::State;
+use super::node::{State, some};
 use super::{Change, Ground, Place, Tree};
 use crate::memory::slot::MountId;
 

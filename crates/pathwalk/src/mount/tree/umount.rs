@@ -7,8 +7,7 @@
 
 use bitflags::bitflags;
 
-use super::links::some;
-use super::node::State;
+use super::node::{State, some};
 use super::{Caller, Change, Ground, NamespaceId, Place, Tree};
 use crate::Errno;
 use crate::abi::UmountFlags;

@@ -25,7 +25,7 @@ impl<G: Ground> Change<'_, G> {
         let mut below = mount;
         let place = loop {
             let place = self.tree.place_of(below);
-        let (parent, dentry) = (place.mount(), place.dentry());
+            let (parent, dentry) = (place.mount(), place.dentry());
             if !self.tree.nodes[parent].is(State::UNMOUNTED) {
                 break Place::new(parent, dentry);
             }

@@ -1,11 +1,9 @@
 //! Tests of single rules.
 
-use crate::abi::{MountFlags, Propagation, UmountFlags};
-use super::super::{
-    Attributes, Caller, Ground as _, NamespaceId, Place, Setting, Tree, TreeInfo,
-};
+use super::super::{Attributes, Caller, Ground as _, NamespaceId, Place, Setting, Tree, TreeInfo};
 use super::toy::Toy;
 use crate::Errno;
+use crate::abi::{MountFlags, Propagation, UmountFlags};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 
 /// A tree with one namespace, whose root mount has the directories `a` and `b`.
