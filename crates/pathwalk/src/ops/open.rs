@@ -160,7 +160,7 @@ fn create_through_links<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &Open
         if matches!(&*name, b"." | b"..") {
             return Err(taken_by_directory(how));
         }
-        match create_in(env, walker.dir().place(), &name, ending, how)? {
+        match create_in(env, walker.here().place(), &name, ending, how)? {
             (link, Came::Found) if follows(env, &link, how.flags) => walker.through(link)?,
             found => return Ok(found),
         }

@@ -158,7 +158,7 @@ impl<'a> Walker<'a> {
     }
 
     /// The directory that the walk is in.
-    pub(crate) fn dir(&self) -> &PinnedPlace<'a> {
+    pub(crate) fn here(&self) -> &PinnedPlace<'a> {
         &self.cur
     }
 

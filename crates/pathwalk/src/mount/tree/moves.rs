@@ -93,7 +93,6 @@ impl<G: Ground> Change<'_, G> {
 impl Tree {
     /// Whether a mount can go beneath another. Linux: `can_move_mount_beneath`.
     fn check_beneath(&self, caller: &Caller, mount: MountId, over: MountId, place: Place) -> Result<(), Errno> {
-        let place = place;
         let (parent, point) = (place.mount(), place.dentry());
         let refused = self.overmount(mount).is_some()
             || over == caller.root.mount()
