@@ -12,10 +12,13 @@ use std::error::Error;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pathwalk::{Access, Context, Credentials, Errno, Vfs, internals};
+use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Vfs, internals};
 use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::tree::gcc_tree;
+
+/// Paths that cross four mounts, down and up.
+const CROSSINGS: [&[u8]; 2] = [b"/m/m/m/m/f", b"/m/m/m/m/../../../../m/m/m/m/f"];
 
 /// A child that is not done by then hangs, which is a failure.
 const MOST_SECONDS: u32 = 60;
@@ -50,9 +53,18 @@ impl Warm {
     fn new(who: Credentials) -> Result<Warm, Box<dyn Error>> {
         let fs = MemFs::new();
         gcc_tree()?.lay_into(&fs)?;
+        fs.mkdir("/m", 0o755)?;
         let vfs = Vfs::builder().build(fs)?;
+        let root = vfs.context(Credentials::root());
+        for at in ["/m", "/m/m", "/m/m/m", "/m/m/m/m"] {
+            let on = MemFs::new();
+            on.mkdir("/m", 0o755)?;
+            on.file("/f", 0o644)?;
+            root.mount(on, At::Cwd, at, MountFlags::empty())?;
+        }
         let context = vfs.context(who);
-        let questions = Trace::gcc().questions().to_vec();
+        let mut questions = Trace::gcc().questions().to_vec();
+        questions.extend(CROSSINGS.map(|path| Question { line: 0, path: path.into(), want: Access::READ }));
         let ask = || questions.iter().map(|question| context.access(&question.path[..], question.want)).collect::<Vec<_>>();
         // The first pass fills the caches, and the second leaves the marks.
         let answers = ask();

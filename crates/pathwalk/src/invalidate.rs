@@ -2,6 +2,7 @@
 
 use crate::Errno;
 use crate::attr::Attributes;
+use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::handle::Handle;
 use crate::text::Name;
@@ -9,11 +10,12 @@ use crate::vfs::Vfs;
 
 impl Vfs {
     /// Drops what is cached of `name` in `dir` and everything below, because the file system
-    /// changed by itself; the next lookup asks it. Waits for lookups in `dir` that are under way.
+    /// changed by itself; the next lookup asks it. What is mounted there, or below, is unmounted
+    /// lazily. Waits for lookups in `dir` that are under way.
     /// `EBADF` if `dir` is of another `Vfs`, `ENOTDIR` if it is no directory.
     pub fn invalidate(&self, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
         self.directory(dir)?;
-        self.world().caches().invalidate_name(dir.dentry(), name.bytes());
+        self.unmount_all(self.world().caches().invalidate_name(dir.dentry(), name.bytes()));
         Ok(())
     }
 
@@ -25,7 +27,7 @@ impl Vfs {
     /// list of what is below. Not to be called by the file system itself.
     pub fn invalidate_subtree(&self, dir: &Handle) -> Result<(), Errno> {
         self.directory(dir)?;
-        self.world().caches().invalidate_below(dir.dentry());
+        self.unmount_all(self.world().caches().invalidate_below(dir.dentry()));
         Ok(())
     }
 
@@ -41,6 +43,15 @@ impl Vfs {
     /// Whether a handle is on a place of this `Vfs`.
     pub fn owns(&self, handle: &Handle) -> bool {
         handle.vfs().is(self)
+    }
+
+    /// Unmounts, in all namespaces, what is mounted on entries that were dropped. Linux:
+    /// `d_invalidate`.
+    fn unmount_all(&self, points: Vec<Pinned<'_>>) {
+        for point in points {
+            self.world().change(|change| change.detach_at(point.id()));
+            self.world().caches().discard(point.into_id());
+        }
     }
 
     fn own(&self, handle: &Handle) -> Result<(), Errno> {

@@ -175,3 +175,77 @@ fn trees_are_moved() {
     assert_eq!((exists(&context, "/a/f"), exists(&context, "/b/f")), (Err(Errno::ENOENT), Ok(())));
     assert_eq!(context.lookup("/b/f").unwrap().path().unwrap(), b"/b/f");
 }
+
+#[test]
+fn what_is_invalidated_is_unmounted() {
+    let context = root(&["/d/", "/d/e/"]);
+    let mounted = tree(&["/on"]);
+    context.mount(mounted, CWD, "/d/e", MountFlags::empty()).unwrap();
+    context.vfs().invalidate_subtree(context.root()).unwrap();
+    assert_eq!((context.mountinfo().len(), exists(&context, "/d/e/on")), (1, Err(Errno::ENOENT)));
+    assert_eq!(context.rmdir(CWD, "/d/e"), Ok(()), "nothing is left on it");
+}
+
+#[test]
+fn files_that_are_written_to_keep_a_mount_writable() {
+    let context = root(&["/d/", "/d/f"]);
+    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
+    let file = context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).unwrap();
+    let read_only = pathwalk::MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    let set = || context.mount_setattr(CWD, "/d", AtFlags::empty(), &read_only, Recursion::Alone);
+    assert_eq!(set(), Err(Errno::EBUSY));
+    drop(file);
+    assert_eq!(set(), Ok(()));
+    assert_eq!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).err(), Some(Errno::EROFS));
+    let again = pathwalk::MountAttributes { clear: MountFlags::READ_ONLY, ..Default::default() };
+    context.mount_setattr(CWD, "/d", AtFlags::empty(), &again, Recursion::Alone).unwrap();
+    assert!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).is_ok());
+}
+
+#[test]
+fn an_unused_mount_expires() {
+    let context = root(&["/d/"]);
+    context.mount(tree(&["/f"]), CWD, "/d", MountFlags::empty()).unwrap();
+    let expire = || context.umount(CWD, "/d", UmountFlags::EXPIRE);
+    assert_eq!(expire(), Err(Errno::EAGAIN));
+    exists(&context, "/d/f").unwrap();
+    assert_eq!(expire(), Err(Errno::EAGAIN), "it was used");
+    assert_eq!(expire(), Ok(()));
+    assert_eq!(context.umount(CWD, "/d", UmountFlags::EXPIRE | UmountFlags::DETACH), Err(Errno::EINVAL));
+}
+
+#[test]
+fn the_mount_is_told_by_its_number() {
+    let context = root(&["/d/", "/d/f"]);
+    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
+    let seen = |path: &str| {
+        let statx = context.statx(CWD, path, AtFlags::empty(), pathwalk::StatxMask::MNT_ID).unwrap();
+        (statx.mount_id, statx.attributes.flags.contains(pathwalk::StatxFlags::MOUNT_ROOT))
+    };
+    let listed = context.mountinfo();
+    assert_eq!((seen("/"), seen("/d"), seen("/d/f")), ((listed[0].id, true), (listed[1].id, true), (listed[1].id, false)));
+    assert_eq!((&listed[1].root[..], &listed[1].mount_point[..], listed[1].parent), (&b"/d"[..], &b"/d"[..], listed[0].id));
+}
+
+#[test]
+fn only_the_capable_mount() {
+    let context = root(&["/d/"]).with_credentials(Credentials::user(1000, 1000, &[]));
+    assert_eq!(context.mount(tree(&[]), CWD, "/d", MountFlags::empty()), Err(Errno::EPERM));
+    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EPERM));
+    assert_eq!(context.new_tree(tree(&[]), MountFlags::empty()).err(), Some(Errno::EPERM));
+    assert_eq!(context.clone().unshare(), Err(Errno::EPERM));
+}
+
+#[test]
+fn a_confined_context_stays_below_its_root_across_mounts() {
+    let context = root(&["/jail/", "/jail/d/", "/secret"]);
+    context.mount(tree(&["/e/", "/f"]), CWD, "/jail/d", MountFlags::empty()).unwrap();
+    let jail = context.confined(&context.lookup("/jail").unwrap()).unwrap();
+    assert_eq!((exists(&jail, "/d/f"), exists(&jail, "/d/e/../../../secret")), (Ok(()), Err(Errno::ENOENT)));
+    let inner = context.confined(&context.lookup("/jail/d").unwrap()).unwrap();
+    assert_eq!((exists(&inner, "/../f"), exists(&inner, "/../../secret")), (Ok(()), Err(Errno::ENOENT)));
+    let outside = context.lookup("/jail").unwrap();
+    assert_eq!(inner.fstatat(At::Handle(&outside), "", AtFlags::EMPTY_PATH), Err(Errno::EXDEV));
+    let within = context.lookup("/jail/d/e").unwrap();
+    assert!(jail.fstatat(At::Handle(&within), "", AtFlags::EMPTY_PATH).is_ok(), "below, through a mount");
+}

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use pathwalk::{Access, Context, Credentials, Errno, Vfs};
+use pathwalk::{Access, At, Context, Credentials, Errno, Recursion, Vfs};
 use pathwalk_bench::listing::Listing;
 use pathwalk_bench::machine::BUDGET;
 use pathwalk_bench::trace::{Question, Trace};
@@ -16,6 +16,9 @@ pub(crate) const PUBLIC_ACCESS: &str = "public_access";
 
 /// A path of six components, all cached, whose file may be read.
 const SIX_COMPONENTS: &[u8] = b"/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o";
+
+/// Directories on that path.
+const COVERED: [&str; 4] = ["/usr", "/usr/lib", "/usr/lib/gcc", "/usr/lib/gcc/x86_64-linux-gnu"];
 
 /// The hash's seed: where names lie in the table decides how many entries are looked at, so it is always the same.
 const SEED: u64 = 1;
@@ -30,31 +33,34 @@ pub(crate) enum Subject {
     SixComponents,
     /// The 205 lookups of a compiler.
     GccTrace,
+    /// The one path, where each of the first four directories is covered by itself.
+    FourCrossings,
     /// The one path by way of another function: that call has to be found out.
     Control,
 }
 
 impl Subject {
     /// Those with a budget.
-    pub(crate) const BUDGETED: [Subject; 2] = [Subject::SixComponents, Subject::GccTrace];
+    pub(crate) const BUDGETED: [Subject; 3] = [Subject::SixComponents, Subject::GccTrace, Subject::FourCrossings];
 
     /// As the budget has it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Subject::SixComponents => "six-components",
             Subject::GccTrace => "gcc-trace",
+            Subject::FourCrossings => "four-crossings",
             Subject::Control => "control",
         }
     }
 
     fn named(name: &str) -> Option<Subject> {
-        [Subject::SixComponents, Subject::GccTrace, Subject::Control].into_iter().find(|subject| subject.name() == name)
+        Subject::BUDGETED.into_iter().chain([Subject::Control]).find(|subject| subject.name() == name)
     }
 
     /// Passes of the shorter run.
     pub(crate) fn few(self) -> u64 {
         match self {
-            Subject::SixComponents | Subject::Control => 100,
+            Subject::SixComponents | Subject::FourCrossings | Subject::Control => 100,
             Subject::GccTrace => 3,
         }
     }
@@ -71,7 +77,9 @@ impl Subject {
 
     fn trace(self) -> Trace {
         match self {
-            Subject::SixComponents | Subject::Control => Trace::repeated(SIX_COMPONENTS, Access::READ, 1),
+            Subject::SixComponents | Subject::FourCrossings | Subject::Control => {
+                Trace::repeated(SIX_COMPONENTS, Access::READ, 1)
+            }
             Subject::GccTrace => Trace::gcc(),
         }
     }
@@ -79,14 +87,14 @@ impl Subject {
     /// How many of its lookups succeed.
     fn found(self) -> u64 {
         match self {
-            Subject::SixComponents | Subject::Control => 1,
+            Subject::SixComponents | Subject::FourCrossings | Subject::Control => 1,
             Subject::GccTrace => 87,
         }
     }
 
     fn access(self) -> fn(&Context, &[u8], Access) -> Result<(), Errno> {
         match self {
-            Subject::SixComponents | Subject::GccTrace => public_access,
+            Subject::SixComponents | Subject::GccTrace | Subject::FourCrossings => public_access,
             Subject::Control => not_quite_public_access,
         }
     }
@@ -97,6 +105,12 @@ pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     let subject = Subject::named(subject).ok_or("no such subject")?;
     let passes: u64 = passes.parse()?;
     let vfs = Vfs::builder().budget(BUDGET).seed(SEED).build(Listing::gcc())?;
+    if subject == Subject::FourCrossings {
+        let root = vfs.context(Credentials::root());
+        for directory in COVERED {
+            root.bind(At::Cwd, directory, At::Cwd, directory, Recursion::Alone)?;
+        }
+    }
     let context = vfs.context(Credentials::user(1000, 1000, &[]));
     let trace = subject.trace();
     for _ in 0..WARM_UP {

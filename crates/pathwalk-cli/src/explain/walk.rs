@@ -95,6 +95,14 @@ impl<'a> Teller<'a> {
                 let node = self.node(node);
                 self.came_to(depth, name, node);
             }
+            What::Mount(root) => {
+                // It has the path of what it covers.
+                if let Ok(path) = root.path() {
+                    self.known.remove(&path);
+                }
+                let node = self.node(root);
+                self.came_to(depth, b"(mounted on it)", node);
+            }
             What::Link { body, from } => return self.follows(depth, body, from),
             What::Absent { name, dir } => {
                 let dir = self.node(dir);

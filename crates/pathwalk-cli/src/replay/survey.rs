@@ -185,7 +185,7 @@ impl Surveyor<'_> {
 /// The node that a step is about.
 pub(crate) fn node(step: &Step) -> Option<&Handle> {
     match &step.what {
-        What::Start(node) | What::Up(node) | What::Name { node, .. } => Some(node),
+        What::Start(node) | What::Up(node) | What::Mount(node) | What::Name { node, .. } => Some(node),
         What::Absent { dir: node, .. } | What::Refused { node, .. } => Some(node),
         What::Link { from: node, .. } => Some(node),
         _ => None,

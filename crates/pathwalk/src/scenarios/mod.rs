@@ -25,6 +25,7 @@ mod inodes;
 mod invalidate;
 #[cfg(not(shuttle))]
 mod kept;
+mod mounts;
 mod moves;
 mod one_question;
 #[cfg(not(shuttle))]

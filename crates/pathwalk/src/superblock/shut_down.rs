@@ -18,7 +18,9 @@ impl Trees {
         let superblock = self.superblocks.get(id);
         let root = superblock.root();
         _ = superblock.fs.sync();
-        self.caches.invalidate_below(root);
+        let covered = self.caches.invalidate_below(root);
+        debug_assert!(covered.is_empty(), "nothing is mounted where nothing is seen");
+        drop(covered);
         self.caches.dentries.unpin(root);
         loop {
             // Another thread may be at it, or have done it: then this is another's slot, or unused.

@@ -12,21 +12,23 @@ use crate::memory::slot::{DentryId, InodeId};
 use crate::sync::Ordering;
 
 impl Caches {
-    /// Drops what is cached of `name` in `dir`, and everything below it.
-    pub(crate) fn invalidate_name(&self, dir: DentryId, name: &[u8]) {
+    /// Drops what is cached of `name` in `dir`, and everything below it. Returns that of it on which something is mounted.
+    pub(crate) fn invalidate_name(&self, dir: DentryId, name: &[u8]) -> Vec<Pinned<'_>> {
         let entry = {
             // Exclusively, and before looking: a lookup or a change that is under way would leave an old answer.
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
             self.no_longer_complete(dir);
-            let Some(entry) = self.find_exact(dir, name).map(|id| Pinned::new(self, id)) else { return };
+            let Some(entry) = self.find_exact(dir, name).map(|id| Pinned::new(self, id)) else { return Vec::new() };
             self.unhash(dir, entry.id(), NameIs::Unknown, &self.dentries.children_lock(dir));
             entry
         };
-        self.invalidate_below(entry.id());
-        self.let_go(entry);
+        let mut covered = self.invalidate_below(entry.id());
+        covered.extend(self.let_go(entry));
+        covered
     }
 
-    /// Drops an entry of a directory, and everything below it, unless it is not there any more.
+    /// Drops an entry of a directory, and everything below it, unless it is not there any more. What is mounted on it stays there, though no name leads
+    /// to it.
     pub(crate) fn invalidate_entry(&self, dir: DentryId, entry: Pinned<'_>) {
         {
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
@@ -40,8 +42,8 @@ impl Caches {
         self.let_go(entry);
     }
 
-    /// Drops everything cached below `top`, on which the caller has a pin.
-    pub(crate) fn invalidate_below(&self, top: DentryId) {
+    /// Drops everything cached below `top`, on which the caller has a pin. Returns that of it on which something is mounted.
+    pub(crate) fn invalidate_below(&self, top: DentryId) -> Vec<Pinned<'_>> {
         let mut below = Vec::new();
         self.unhash_children(top, &mut below);
         let mut at = 0;
@@ -50,9 +52,11 @@ impl Caches {
             at += 1;
         }
         // From the end: children before their parents, which they pin.
+        let mut covered = Vec::new();
         while let Some(entry) = below.pop() {
-            self.let_go(entry);
+            covered.extend(self.let_go(entry));
         }
+        covered
     }
 
     /// Unhashes all children of a directory and adds them to `out`.
@@ -83,12 +87,16 @@ impl Caches {
     }
 
     /// Evicts an entry that was dropped. Of its node nothing is known any more: somebody else may hold it, or be about to find it by its
-    /// key, and asks then.
-    fn let_go(&self, entry: Pinned<'_>) {
+    /// key, and asks then. Returns it instead if something is mounted on it.
+    fn let_go<'a>(&'a self, entry: Pinned<'a>) -> Option<Pinned<'a>> {
         let inode = self.dentries.inode(entry.id());
         if inode != InodeId::NONE {
             self.mark_unknown(inode);
         }
+        if self.dentries.word(entry.id()) & flags::MOUNTED != 0 {
+            return Some(entry);
+        }
         self.discard(entry.into_id());
+        None
     }
 }

@@ -1,0 +1,190 @@
+//! Walks beside mounts that come, go and move.
+
+use std::sync::Arc;
+
+use super::explore;
+use super::fs::{ROOT, TestFs};
+use super::thread::JoinHandle;
+use super::world::{DIRECTORY, FILE, World};
+use crate::{
+    Access, At, AtFlags, Context, Credentials, Errno, MountFlags, MoveFlags, OpenFlags, OpenHow, Recursion, UmountFlags,
+};
+
+const CWD: At<'static> = At::Cwd;
+const NONE: MountFlags = MountFlags::empty();
+
+/// `/a/p`, `/b/p`, and in `/a/p` the file `below`.
+fn fill(fs: &TestFs) {
+    let a = fs.plain(ROOT, "a", DIRECTORY);
+    let p = fs.plain(a, "p", DIRECTORY);
+    fs.plain(p, "below", FILE);
+    let b = fs.plain(ROOT, "b", DIRECTORY);
+    fs.plain(b, "p", DIRECTORY);
+}
+
+/// A file system with the file `on`.
+fn other() -> Arc<TestFs> {
+    let fs = Arc::new(TestFs::new());
+    fs.plain(ROOT, "on", FILE);
+    fs
+}
+
+fn admin(world: &World) -> Context {
+    world.vfs.context(Credentials::root())
+}
+
+fn beside(world: &World, act: impl FnOnce(&Context) + Send + 'static) -> JoinHandle<()> {
+    world.spawn(move |world| act(&admin(world)))
+}
+
+fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
+    context.access(path, Access::empty())
+}
+
+/// What is below is seen until what is mounted is seen, and never both or none.
+#[test]
+fn a_mount_beside_a_walk() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        is_there(&context, "/a/p/below").unwrap();
+        let mounted = fs.clone();
+        let mounter = beside(&world, move |context| context.mount(mounted, CWD, "/a/p", NONE).unwrap());
+        let (on, below) = (is_there(&context, "/a/p/on"), is_there(&context, "/a/p/below"));
+        assert!(on.is_err() || below == Err(Errno::ENOENT), "what was covered is seen after what covers it");
+        mounter.join().unwrap();
+        assert_eq!((is_there(&context, "/a/p/on"), is_there(&context, "/a/p/below")), (Ok(()), Err(Errno::ENOENT)));
+        context.umount(CWD, "/a/p", UmountFlags::empty()).unwrap();
+        assert_eq!(fs.held(), [], "it was forgotten with its last mount");
+        drop(context);
+        world.end();
+    });
+}
+
+/// What is held of it stays, and nothing else.
+#[test]
+fn an_unmount_beside_a_walk() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        is_there(&context, "/a/p/on").unwrap();
+        let unmounter = beside(&world, |context| {
+            let done = context.umount(CWD, "/a/p", UmountFlags::empty());
+            assert!(matches!(done, Ok(()) | Err(Errno::EBUSY)), "{done:?}");
+            if done.is_err() {
+                context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            }
+        });
+        let file = context.open(CWD, "/a/p/on", &OpenHow::from(OpenFlags::PATH));
+        assert!(matches!(file, Ok(_) | Err(Errno::ENOENT)), "{:?}", file.as_ref().err());
+        let below = is_there(&context, "/a/p/below");
+        assert!(matches!(below, Ok(()) | Err(Errno::ENOENT)));
+        unmounter.join().unwrap();
+        assert_eq!(is_there(&context, "/a/p/below"), Ok(()));
+        if let Ok(file) = &file {
+            assert_eq!(file.handle().attributes().map(|of| of.ino), Ok(2), "what is held is what it was");
+        }
+        drop(file);
+        assert_eq!(fs.held(), []);
+        drop(context);
+        world.end();
+    });
+}
+
+/// `..` from the root of a mount leads to one of the two places, and to nothing between.
+#[test]
+fn a_move_beside_a_way_up() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        let inside = context.lookup("/a/p").unwrap();
+        let parents = ["/a", "/b"].map(|path| context.stat(path).unwrap().ino);
+        let mover = beside(&world, |context| context.move_mount(CWD, "/a/p", CWD, "/b/p", MoveFlags::empty()).unwrap());
+        for _ in 0..2 {
+            let up = context.fstatat(At::Handle(&inside), "..", AtFlags::empty()).unwrap().ino;
+            assert!(parents.contains(&up), "{up}");
+            let two = context.fstatat(At::Handle(&inside), "../p/on", AtFlags::empty());
+            assert!(matches!(two, Ok(_) | Err(Errno::ENOENT)));
+        }
+        mover.join().unwrap();
+        assert_eq!(context.fstatat(At::Handle(&inside), "..", AtFlags::empty()).unwrap().ino, parents[1]);
+        drop(inside);
+        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
+        assert_eq!(fs.held(), []);
+        drop(context);
+        world.end();
+    });
+}
+
+/// A namespace ends while a walk in another one passes the same directories.
+#[test]
+fn a_namespace_goes_beside_a_walk() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        let mut second = admin(&world);
+        second.unshare().unwrap();
+        second.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        is_there(&context, "/a/p/below").unwrap();
+        let dropper = world.spawn(move |_| drop(second));
+        for _ in 0..2 {
+            assert_eq!(is_there(&context, "/a/p/below"), Ok(()), "it is covered in the other namespace only");
+        }
+        dropper.join().unwrap();
+        assert_eq!(fs.held(), []);
+        drop(context);
+        world.end();
+    });
+}
+
+/// A directory goes that something is being mounted on.
+#[test]
+fn a_mount_point_is_removed() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        let mounted = fs.clone();
+        let mounter = beside(&world, move |context| {
+            let mut apart = context.clone();
+            apart.unshare().unwrap();
+            let done = apart.mount(mounted, CWD, "/b/p", NONE);
+            assert!(matches!(done, Ok(()) | Err(Errno::ENOENT)), "{done:?}");
+        });
+        context.rmdir(CWD, "/b/p").unwrap();
+        mounter.join().unwrap();
+        assert_eq!(fs.held(), [], "with its mount point, or with its namespace");
+        assert_eq!(is_there(&context, "/b/p"), Err(Errno::ENOENT));
+        drop(context);
+        world.end();
+    });
+}
+
+/// Two that mount and unmount, in peers of each other.
+#[test]
+fn peers_mount_for_each_other() {
+    explore(|hash| {
+        let world = World::with_room(24, hash, fill);
+        let context = admin(&world);
+        context.bind(CWD, "/a", CWD, "/a", Recursion::Alone).unwrap();
+        let shared = crate::MountAttributes { propagation: Some(crate::Propagation::Shared), ..Default::default() };
+        context.mount_setattr(CWD, "/a", AtFlags::empty(), &shared, Recursion::Alone).unwrap();
+        context.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
+        let (one, two) = (other(), other());
+        let first = one.clone();
+        let mounter = beside(&world, move |context| {
+            context.mount(first, CWD, "/b/p", NONE).unwrap();
+        });
+        context.mount(two.clone(), CWD, "/a/p", NONE).unwrap();
+        mounter.join().unwrap();
+        assert_eq!(context.mountinfo().len(), 7);
+        assert_eq!((is_there(&context, "/a/p/on"), is_there(&context, "/b/p/on")), (Ok(()), Ok(())));
+        for path in ["/a/p", "/a/p", "/b", "/a"] {
+            context.umount(CWD, path, UmountFlags::DETACH).unwrap();
+        }
+        assert_eq!((one.held(), two.held()), (vec![], vec![]));
+        drop(context);
+        world.end();
+    });
+}
