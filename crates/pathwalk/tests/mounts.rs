@@ -248,4 +248,9 @@ fn a_confined_context_stays_below_its_root_across_mounts() {
     assert_eq!(inner.fstatat(At::Handle(&outside), "", AtFlags::EMPTY_PATH), Err(Errno::EXDEV));
     let within = context.lookup("/jail/d/e").unwrap();
     assert!(jail.fstatat(At::Handle(&within), "", AtFlags::EMPTY_PATH).is_ok(), "below, through a mount");
+    let mut inner = inner;
+    assert_eq!(inner.setns(&context.namespace()), Err(Errno::EPERM), "its root would be another");
+    inner.unshare().unwrap();
+    assert_eq!(exists(&inner, "/../../secret"), Err(Errno::ENOENT));
+    assert_eq!(inner.mountinfo().iter().map(|mount| &mount.mount_point[..]).collect::<Vec<_>>(), [b"/"]);
 }

@@ -164,10 +164,14 @@ impl Context {
         self.namespace.clone().unwrap_or_else(|| Namespace::first(self.vfs()))
     }
 
-    /// Enters a namespace: root and working directory become what is seen at its root. `EPERM`;
-    /// `EINVAL` if it is of another `Vfs`, or nothing is mounted in it any more. Source: `setns(2)`.
+    /// Enters a namespace: root and working directory become what is seen at its root. `EPERM`, also
+    /// for a [confined](Self::confined) context; `EINVAL` if it is of another `Vfs`, or nothing is
+    /// mounted in it any more. Source: `setns(2)`.
     pub fn setns(&mut self, namespace: &Namespace) -> Result<(), Errno> {
         self.may_change()?;
+        if self.asker.rules.is_confined() {
+            return Err(Errno::EPERM);
+        }
         if !namespace.vfs().is(self.vfs()) {
             return Err(Errno::EINVAL);
         }

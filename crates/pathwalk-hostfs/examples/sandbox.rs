@@ -1,0 +1,91 @@
+//! A sandbox: one tree of several file systems, and what four users may do in it.
+//!
+//! The root is in memory. On it are mounted a directory of the host, which cannot be written to, a
+//! scratch directory with limits of its own, where nothing can be executed, and a home. The contexts
+//! are confined to it: nothing leads out.
+//!
+//! Run it with `cargo run -p pathwalk-hostfs --example sandbox -- /usr/share`; without an argument
+//! it shows the current directory.
+
+use std::error::Error;
+use std::path::Path;
+
+use pathwalk::{Access, At, Context, Credentials, Errno, MountAttributes, MountFlags, OpenFlags, OpenHow, Recursion, Vfs};
+use pathwalk_hostfs::HostFs;
+use pathwalk_memfs::{MemFs, Options};
+
+/// Bytes that the scratch directory may hold.
+const SCRATCH: u64 = 1 << 20;
+
+const ALICE: u32 = 1000;
+
+/// Builds the namespace and returns a context of root's in it.
+fn namespace(host: &Path) -> Result<Context, Box<dyn Error>> {
+    let fs = MemFs::new();
+    for directory in ["/host", "/tmp", "/home"] {
+        fs.mkdir(directory, 0o755)?;
+    }
+    let mut root = Vfs::builder().build(fs)?.context(Credentials::root());
+    // A namespace of its own: it ends, and with it all mounts, when the last context in it goes.
+    root.unshare()?;
+
+    let host = HostFs::open(host)?;
+    let flags = host.mount_flags() | MountFlags::READ_ONLY | MountFlags::NODEV | MountFlags::NOSUID;
+    root.mount(host, At::Cwd, "/host", flags)?;
+
+    let scratch = MemFs::with(Options::default().max_bytes(SCRATCH));
+    root.mount(scratch, At::Cwd, "/tmp", MountFlags::NOEXEC | MountFlags::NODEV | MountFlags::NOSUID)?;
+    root.chmod(At::Cwd, "/tmp", 0o1777, Default::default())?;
+
+    root.mkdir(At::Cwd, "/home/alice", 0o700)?;
+    root.chown(At::Cwd, "/home/alice", Some(ALICE), Some(ALICE), Default::default())?;
+    // Her home is a mount, so that it can have switches of its own: no link in it is followed.
+    root.bind(At::Cwd, "/home/alice", At::Cwd, "/home/alice", Recursion::Alone)?;
+    let no_links = MountAttributes { set: MountFlags::NOSYMFOLLOW, ..MountAttributes::default() };
+    root.mount_setattr(At::Cwd, "/home/alice", Default::default(), &no_links, Recursion::Alone)?;
+    Ok(root)
+}
+
+/// What is tried, and how.
+type Try = (&'static str, fn(&Context) -> Result<(), Errno>);
+
+const TRIES: [Try; 7] = [
+    ("read /host", |context| context.access("/host", Access::READ)),
+    ("write to /host", |context| context.mkdir(At::Cwd, "/host/new", 0o755)),
+    ("make /tmp/note", |context| {
+        let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o755, ..OpenHow::default() };
+        context.open(At::Cwd, "/tmp/note", &how)?.write(b"what is here is gone with the namespace").map(drop)
+    }),
+    ("execute /tmp/note", |context| context.access("/tmp/note", Access::EXECUTE)),
+    ("list /home/alice", |context| context.access("/home/alice", Access::READ)),
+    ("leave by ..", |context| context.access("/../../../etc/passwd", Access::READ)),
+    ("unmount /host", |context| context.umount(At::Cwd, "/host", Default::default())),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let host = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
+    let root = namespace(Path::new(&host))?;
+    let top = root.root().clone();
+    let users = [
+        ("root", Credentials::root()),
+        ("root without rights", Credentials::root().with_capabilities(Default::default())),
+        ("alice", Credentials::user(ALICE, ALICE, &[])),
+        ("bob", Credentials::user(ALICE + 1, ALICE + 1, &[])),
+    ];
+    for mount in root.mountinfo() {
+        println!("{:<14} {:?}", String::from_utf8_lossy(&mount.mount_point), mount.flags);
+    }
+    print!("\n{:<20}", "");
+    users.iter().for_each(|(name, _)| print!("{name:<22}"));
+    println!();
+    for (what, attempt) in TRIES {
+        print!("{what:<20}");
+        for (_, who) in &users {
+            let context = root.confined(&top)?.with_credentials(who.clone());
+            let answer = attempt(&context).map_or_else(|errno| format!("{errno:?}"), |()| "yes".into());
+            print!("{answer:<22}");
+        }
+        println!();
+    }
+    Ok(())
+}
