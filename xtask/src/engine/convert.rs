@@ -1,6 +1,6 @@
 //! The engine's words for what programs and outcomes say.
 
-use pathwalk::{Attributes, NewKind};
+use pathwalk::{Attributes, NewKind, StatxFlags};
 
 use crate::outcome::Node;
 use crate::times::Time;
@@ -35,6 +35,7 @@ pub(super) fn node(of: &Attributes) -> Node {
         ctime: Time::of_ticks(of.ctime),
         btime: Time::of_ticks(of.btime.unwrap_or_default()),
         flags: of.flags,
-        flags_mask: of.flags_mask,
+        // Of the mount, which the model has none of.
+        flags_mask: of.flags_mask - StatxFlags::MOUNT_ROOT,
     }
 }
