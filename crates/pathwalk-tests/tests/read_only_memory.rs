@@ -70,7 +70,7 @@ impl Warm {
         let answers = ask();
         assert_eq!(ask(), answers);
         assert_eq!(answers.iter().filter(|answer| **answer == Err(Errno::ENOENT)).count(), 118);
-        let ranges = internals::memory_ranges(&vfs);
+        let ranges = [internals::memory_ranges(&vfs), internals::mount_ranges(&vfs)].concat();
         assert!(!ranges.is_empty() && ranges.iter().all(|(start, end)| start < end));
         Ok(Warm { context, questions, answers, ranges })
     }

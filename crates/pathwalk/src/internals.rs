@@ -28,7 +28,12 @@ pub fn memory_ranges(vfs: &Vfs) -> Vec<(usize, usize)> {
     let caches = vfs.world().caches();
     let superblocks = caches.superblocks.as_ptr_range();
     let others = vec![caches.side.range(), (superblocks.start.addr(), superblocks.end.addr())];
-    [caches.dentries.ranges(), caches.inodes.ranges(), vfs.world().mounts.ranges(), others].concat()
+    [caches.dentries.ranges(), caches.inodes.ranges(), others].concat()
+}
+
+/// The same of mounts, which are beside the budget.
+pub fn mount_ranges(vfs: &Vfs) -> Vec<(usize, usize)> {
+    vfs.world().mounts.ranges()
 }
 
 /// Returns an inode cache with a first probe of this kind; see [`InodeCache::new`].

@@ -34,8 +34,8 @@ pub(super) fn node(of: &Attributes) -> Node {
         mtime: Time::of_ticks(of.mtime),
         ctime: Time::of_ticks(of.ctime),
         btime: Time::of_ticks(of.btime.unwrap_or_default()),
-        flags: of.flags,
-        // Of the mount, which the model has none of.
+        // That it is a root is told of the mount, which the model has none of.
+        flags: of.flags - StatxFlags::MOUNT_ROOT,
         flags_mask: of.flags_mask - StatxFlags::MOUNT_ROOT,
     }
 }

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use pathwalk::{Access, At, Context, Credentials, Errno, Recursion, Vfs};
+use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, Vfs};
 use pathwalk_bench::listing::Listing;
 use pathwalk_bench::machine::BUDGET;
 use pathwalk_bench::trace::{Question, Trace};
@@ -18,7 +18,7 @@ pub(crate) const PUBLIC_ACCESS: &str = "public_access";
 const SIX_COMPONENTS: &[u8] = b"/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o";
 
 /// Directories on that path.
-const COVERED: [&str; 4] = ["/usr", "/usr/lib", "/usr/lib/gcc", "/usr/lib/gcc/x86_64-linux-gnu"];
+const COVERED: [&str; 4] = ["usr", "usr/lib", "usr/lib/gcc", "usr/lib/gcc/x86_64-linux-gnu"];
 
 /// The hash's seed: where names lie in the table decides how many entries are looked at, so it is always the same.
 const SEED: u64 = 1;
@@ -33,7 +33,7 @@ pub(crate) enum Subject {
     SixComponents,
     /// The 205 lookups of a compiler.
     GccTrace,
-    /// The one path, where each of the first four directories is covered by itself.
+    /// The one path, where each of the first four directories is covered by that of another file system.
     FourCrossings,
     /// The one path by way of another function: that call has to be found out.
     Control,
@@ -108,7 +108,8 @@ pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     if subject == Subject::FourCrossings {
         let root = vfs.context(Credentials::root());
         for directory in COVERED {
-            root.bind(At::Cwd, directory, At::Cwd, directory, Recursion::Alone)?;
+            let another = root.new_tree(Listing::gcc(), MountFlags::empty())?;
+            root.bind(At::Handle(another.handle()), directory, At::Cwd, &format!("/{directory}"), Recursion::Alone)?;
         }
     }
     let context = vfs.context(Credentials::user(1000, 1000, &[]));
