@@ -1,4 +1,5 @@
-//! Mounts as users hold and see them: trees that are nowhere yet, namespaces, and the list of mounts.
+//! Mounts as users hold and see them: trees that are nowhere yet, namespaces, and the list of
+//! mounts.
 
 use crate::abi::MountFlags;
 use crate::handle::Handle;
@@ -10,9 +11,9 @@ use crate::walk::asker::Asker;
 /// Mounts that are nowhere yet. Made by [`Context::new_tree`](crate::Context::new_tree) and
 /// [`Context::open_tree`](crate::Context::open_tree).
 ///
-/// It is used through its [`handle`](Self::handle), and can be
-/// [moved](crate::Context::move_mount) somewhere. Where it was not, its mounts are unmounted when it
-/// is dropped; that may block, as [`Context::umount`](crate::Context::umount) does.
+/// It is used through its [`handle`](Self::handle), and can be [moved](crate::Context::move_mount)
+/// somewhere. Where it was not, its mounts are unmounted when it is dropped; that may block, as
+/// [`Context::umount`](crate::Context::umount) does.
 #[derive(Debug)]
 pub struct DetachedTree {
     handle: Handle,
@@ -38,8 +39,8 @@ impl Drop for DetachedTree {
 /// A namespace of mounts. Made by [`Context::namespace`](crate::Context::namespace).
 ///
 /// It ends with the last context in it and the last of these, which unmounts all in it; that may
-/// block, as [`Context::umount`](crate::Context::umount) does. The first one of a [`Vfs`] lives as long
-/// as that. Source: `mount_namespaces(7)`.
+/// block, as [`Context::umount`](crate::Context::umount) does. The first one of a [`Vfs`] lives as
+/// long as that. Source: `mount_namespaces(7)`.
 #[derive(Clone, Debug)]
 pub struct Namespace(Kind);
 

@@ -41,7 +41,8 @@ bitflags! {
     /// How a mount is moved. Source: `move_mount(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct MoveFlags: u32 {
-        /// `MOVE_MOUNT_F_EMPTY_PATH`: an empty path means the starting point itself, of what is moved.
+        /// `MOVE_MOUNT_F_EMPTY_PATH`: an empty path means the starting point itself, of what is
+        /// moved.
         const FROM_EMPTY_PATH = 1;
         /// `MOVE_MOUNT_T_EMPTY_PATH`: the same, of where it is moved to.
         const TO_EMPTY_PATH = 4;

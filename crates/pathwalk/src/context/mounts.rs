@@ -39,9 +39,9 @@ use crate::ops::mounts;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Context {
-    /// Mounts a file system on what `path` leads to. It is dropped when nothing of it is mounted any
-    /// more: [`sync`](FileSystem::sync) is called, and each of its nodes is forgotten. Errors also
-    /// of its [`root`](FileSystem::root). Source: `mount(2)`, `fsmount(2)`.
+    /// Mounts a file system on what `path` leads to. It is dropped when nothing of it is mounted
+    /// any more: [`sync`](FileSystem::sync) is called, and each of its nodes is forgotten. Errors
+    /// also of its [`root`](FileSystem::root). Source: `mount(2)`, `fsmount(2)`.
     pub fn mount<P: AsPath + ?Sized>(
         &self,
         fs: impl FileSystem + 'static,
@@ -62,8 +62,8 @@ impl Context {
     }
 
     /// Copies the mount of what `path` leads to, from there on, as one that is nowhere yet;
-    /// `RECURSIVE` with all that is mounted below, but what is unbindable. `EINVAL` for an unbindable
-    /// mount. Source: `open_tree(2)` with `OPEN_TREE_CLONE`.
+    /// `RECURSIVE` with all that is mounted below, but what is unbindable. `EINVAL` for an
+    /// unbindable mount. Source: `open_tree(2)` with `OPEN_TREE_CLONE`.
     pub fn open_tree<P: AsPath + ?Sized>(
         &self,
         at: At<'_>,
@@ -76,9 +76,9 @@ impl Context {
         Ok(DetachedTree::new(Handle::from_pinned(self.vfs(), root)))
     }
 
-    /// Mounts what `old` leads to on what `new` leads to as well: a copy of its mount from there on,
-    /// with those below if `RECURSIVE`. It is a peer of the original, where that is shared. Source:
-    /// `mount(2)` with `MS_BIND`.
+    /// Mounts what `old` leads to on what `new` leads to as well: a copy of its mount from there
+    /// on, with those below if `RECURSIVE`. It is a peer of the original, where that is shared.
+    /// Source: `mount(2)` with `MS_BIND`.
     pub fn bind<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
         &self,
         from: At<'_>,
@@ -92,8 +92,9 @@ impl Context {
     }
 
     /// Moves the mount whose root `old` leads to, with all below it, to what `new` leads to; also
-    /// one of a [`DetachedTree`], by its handle and an empty path. Links at the end are not followed. `ELOOP` below itself; `EINVAL` if
-    /// the mount above it is shared. Source: `move_mount(2)`.
+    /// one of a [`DetachedTree`], by its handle and an empty path. Links at the end are not
+    /// followed. `ELOOP` below itself; `EINVAL` if the mount above it is shared. Source:
+    /// `move_mount(2)`.
     pub fn move_mount<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
         &self,
         from: At<'_>,
@@ -115,8 +116,8 @@ impl Context {
         mounts::umount(&self.asker, at.begin(self), path.path_bytes(), flags)
     }
 
-    /// Changes the mount whose root `path` leads to, and with `RECURSIVE` all below it: all or none.
-    /// `EBUSY` if it would become read-only and files are open to be written to. Source:
+    /// Changes the mount whose root `path` leads to, and with `RECURSIVE` all below it: all or
+    /// none. `EBUSY` if it would become read-only and files are open to be written to. Source:
     /// `mount_setattr(2)`.
     pub fn mount_setattr<P: AsPath + ?Sized>(
         &self,
@@ -147,9 +148,10 @@ impl Context {
         Ok(())
     }
 
-    /// Gives this context a namespace of its own: a copy of all mounts of the one that it was in. It
-    /// ends with its last context, which unmounts all in it. `EPERM`; `EINVAL` where the namespace is
-    /// no more; `ENOSPC`. Cost: as many mounts as there are. Source: `unshare(2)` with `CLONE_NEWNS`.
+    /// Gives this context a namespace of its own: a copy of all mounts of the one that it was in.
+    /// It ends with its last context, which unmounts all in it. `EPERM`; `EINVAL` where the
+    /// namespace is no more; `ENOSPC`. Cost: as many mounts as there are. Source: `unshare(2)` with
+    /// `CLONE_NEWNS`.
     pub fn unshare(&mut self) -> Result<(), Errno> {
         self.may_change()?;
         let (id, root, cwd) = mounts::unshare(&self.asker)?;
@@ -164,9 +166,9 @@ impl Context {
         self.namespace.clone().unwrap_or_else(|| Namespace::first(self.vfs()))
     }
 
-    /// Enters a namespace: root and working directory become what is seen at its root. `EPERM`, also
-    /// for a [confined](Self::confined) context; `EINVAL` if it is of another `Vfs`, or nothing is
-    /// mounted in it any more. Source: `setns(2)`.
+    /// Enters a namespace: root and working directory become what is seen at its root. `EPERM`,
+    /// also for a [confined](Self::confined) context; `EINVAL` if it is of another `Vfs`, or
+    /// nothing is mounted in it any more. Source: `setns(2)`.
     pub fn setns(&mut self, namespace: &Namespace) -> Result<(), Errno> {
         self.may_change()?;
         if self.asker.rules.is_confined() {
@@ -188,8 +190,8 @@ impl Context {
         self.namespace = (!namespace.is_first()).then_some(namespace);
     }
 
-    /// Returns the mounts of this context's namespace that are below its root, in the order in which
-    /// they were made. Cost: as many as there are, and the tree is locked. Source:
+    /// Returns the mounts of this context's namespace that are below its root, in the order in
+    /// which they were made. Cost: as many as there are, and the tree is locked. Source:
     /// `proc_pid_mountinfo(5)`.
     pub fn mountinfo(&self) -> Vec<MountInfo> {
         MountInfo::all(&self.asker)

@@ -1,8 +1,8 @@
 //! The ground that the tree of mounts stands on: records, dentries and superblocks; and changes of
 //! the tree, one after the other.
 //!
-//! What always holds: a change is seen as a whole. A walk that meets a place whose mount is about to
-//! change waits for the end of the change, or finds what was there before it (see
+//! What always holds: a change is seen as a whole. A walk that meets a place whose mount is about
+//! to change waits for the end of the change, or finds what was there before it (see
 //! [`records`](super::records)). What blocks, as a file system that is shut down, comes after the
 //! tree is unlocked.
 
@@ -10,8 +10,8 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use super::changing::Changing;
+use super::holders::Left;
 use super::place::Place;
-use super::records::Left;
 use super::tree::{Attributes, Change, Ground, Tree};
 use super::world::World;
 use crate::Errno;
@@ -88,8 +88,8 @@ impl World {
         }
     }
 
-    /// Gives a pin of a mount back. If it was the last, the mount ends, and with the last mount of a
-    /// file system that is shut down: then it blocks.
+    /// Gives a pin of a mount back. If it was the last, the mount ends, and with the last mount of
+    /// a file system that is shut down: then it blocks.
     pub(crate) fn unpin_mount(&self, mount: MountId) {
         match self.mounts.unpin(mount) {
             Left::Others => {}

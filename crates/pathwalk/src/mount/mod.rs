@@ -2,7 +2,7 @@
 //!
 //! - [`place`]: a mount and a dentry; [`pinned`]: pins on both;
 //! - [`records`]: what walks read of mounts, without a lock;
-//! - [`changing`]: how they are written;
+//! - [`holders`]: pins on them, and writers; [`changing`]: how they are written;
 //! - [`tree`]: what is mounted where, in which namespace, and what follows what, under one lock;
 //! - [`ground`]: what the tree stands on, and its changes;
 //! - [`climb`]: the way up from a place, through the mounts above;
@@ -12,6 +12,7 @@
 mod changing;
 mod climb;
 mod ground;
+mod holders;
 mod path;
 mod pinned;
 mod place;

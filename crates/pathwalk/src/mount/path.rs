@@ -15,7 +15,8 @@ use crate::memory::slot::DentryId;
 
 impl World {
     /// Returns the path of a place that the caller has a pin on, from the root of the first
-    /// namespace, or of the mounts that it is in. `ENOENT` if it, or a directory above, was removed.
+    /// namespace, or of the mounts that it is in. `ENOENT` if it, or a directory above, was
+    /// removed.
     pub(crate) fn path_of(&self, at: Place) -> Result<Vec<u8>, Errno> {
         let alone = at.mount() == self.root.mount();
         let _still = (!alone).then(|| self.tree.lock());

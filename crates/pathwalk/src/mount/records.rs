@@ -14,9 +14,9 @@
 //!
 //! What always holds: all words but the life and the writers are written with the tree of mounts
 //! locked and the record's count odd. A dentry on which something is mounted, in whatever mount,
-//! has the flag `MOUNTED`, until the end of the change that takes it away; one that is the root of a
-//! mount, or was, has `ROOTED`. While the tree changes, the count of changes is odd: so a reader that
-//! found nothing knows whether to believe it, and sees no tree that is half changed.
+//! has the flag `MOUNTED`, until the end of the change that takes it away; one that is the root of
+//! a mount, or was, has `ROOTED`. While the tree changes, the count of changes is odd: so a reader
+//! that found nothing knows whether to believe it, and sees no tree that is half changed.
 //!
 //! Pairs: the table's and the sequence counts' (see there). `changes`: a reader's Acquire load
 //! before its search with the Release store at the end of a change; its Acquire fence before it
@@ -28,9 +28,9 @@ use super::place::Place;
 use crate::abi::MountFlags;
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{Line, Records};
+use crate::memory::seqcount;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::memory::table::Table;
-use crate::memory::{pin, seqcount};
 use crate::permission::Access;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, zeroed};
 use crate::text::hash::fold;
@@ -56,9 +56,6 @@ pub(super) const NUMBER: usize = 3;
 
 const LIFE: usize = 0;
 const WRITERS: usize = 1;
-
-/// In the count of writers: it takes none.
-const REFUSES: u64 = 1 << 63;
 
 /// See the module.
 pub(crate) struct MountRecords {
@@ -100,17 +97,6 @@ impl Standing {
     }
 }
 
-/// What is left of a mount when a pin was given back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Left {
-    Others,
-    /// The pin of the tree, which keeps a mount that is in no namespace for those that are mounted
-    /// in it.
-    Tree,
-    /// None: the mount is in no tree.
-    Nothing,
-}
-
 /// What is mounted on a place.
 pub(crate) enum Cover {
     /// This mount, whose root is this dentry; to be rechecked.
@@ -148,11 +134,11 @@ impl MountRecords {
         self.hot.at(mount.0)
     }
 
-    fn life(&self, mount: MountId) -> &AtomicU64 {
+    pub(super) fn life(&self, mount: MountId) -> &AtomicU64 {
         &self.cold[mount.0 as usize][LIFE]
     }
 
-    fn writers(&self, mount: MountId) -> &AtomicU64 {
+    pub(super) fn writers(&self, mount: MountId) -> &AtomicU64 {
         &self.cold[mount.0 as usize][WRITERS]
     }
 
@@ -273,84 +259,6 @@ impl MountRecords {
         self.changes.load(Ordering::Relaxed) != then
     }
 
-    // Pins.
-
-    /// Takes another pin of a mount of which the caller knows that it is pinned.
-    pub(crate) fn pin_again(&self, mount: MountId) {
-        pin::pin_again(self.life(mount));
-    }
-
-    /// Pins the mount that a reader stands in. False: it is none, or another by now. Else the caller
-    /// has a pin, and looks whether the mount is what it was.
-    pub(crate) fn pin_sampled(&self, standing: Standing) -> bool {
-        if standing.word == 0 {
-            self.pin_again(standing.mount);
-            return true;
-        }
-        let life = self.life(standing.mount);
-        let Some(of) = pin::read(life) else { return false };
-        // Unchanged after `of` was read: it is this mount's life.
-        self.is_still(standing) && pin::pin(life, of)
-    }
-
-    /// Gives a pin back; returns what is left.
-    pub(crate) fn unpin(&self, mount: MountId) -> Left {
-        let lingers = self.line(mount)[WORD].load(Ordering::Relaxed) & flags::LINGERS != 0;
-        match pin::unpin(self.life(mount)) {
-            unpinned if unpinned.was_last() => Left::Nothing,
-            // Where it begins to linger just now, the thread that lets it looks itself.
-            _ if lingers && !self.is_busy(mount) => Left::Tree,
-            _ => Left::Others,
-        }
-    }
-
-    /// Notes that a mount is used, which is pinned or was just seen: it does not expire. Linux:
-    /// `mnt_expiry_mark`.
-    pub(crate) fn used(&self, mount: MountId) {
-        let word = &self.line(mount)[WORD];
-        // Where the tree is at it, it is used no later than that.
-        if word.load(Ordering::Relaxed) & (flags::EXPIRES | flags::CHANGING) == flags::EXPIRES {
-            let writing = seqcount::write(word);
-            let flags = writing.flags() & !flags::EXPIRES;
-            writing.end(flags);
-        }
-    }
-
-    /// Returns whether another than the tree holds it. A guess.
-    pub(crate) fn is_busy(&self, mount: MountId) -> bool {
-        pin::counts(self.life(mount)) > 1
-    }
-
-    /// Ends a mount that only the caller has a pin on; false if another does.
-    pub(crate) fn end_held(&self, mount: MountId) -> bool {
-        pin::kill_held(self.life(mount))
-    }
-
-    /// Ends a mount that has no pin; false if it has, or another thread ended it.
-    pub(crate) fn end_idle(&self, mount: MountId) -> bool {
-        pin::kill(self.life(mount))
-    }
-
-    // Files that are open to be written to.
-
-    /// Counts a file that is open to be written to. False: the mount takes none.
-    pub(crate) fn begin_writing(&self, mount: MountId) -> bool {
-        let one_more = |count: u64| (count & REFUSES == 0).then_some(count + 1);
-        self.writers(mount).fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
-    }
-
-    /// Counts such a file no longer.
-    pub(crate) fn end_writing(&self, mount: MountId) {
-        self.writers(mount).fetch_sub(1, Ordering::Release);
-    }
-
-    /// Refuses writers from now on, or takes them again. False if there are some.
-    pub(crate) fn refuse_writers(&self, mount: MountId, refuse: bool) -> bool {
-        let to = if refuse { REFUSES } else { 0 };
-        let alone = |count: u64| (count & !REFUSES == 0 || !refuse).then_some(to | count & !REFUSES);
-        self.writers(mount).fetch_update(Ordering::AcqRel, Ordering::Relaxed, alone).is_ok()
-    }
-
     // Changes, and slots.
 
     /// Begins a change of the tree, whose lock is held.
@@ -373,13 +281,6 @@ impl MountRecords {
     /// Lets it be found no more.
     pub(super) fn leave(&self, mount: MountId, at: Place) {
         self.table.view().remove(self.hash(at), mount.0);
-    }
-
-    /// Begins the life of a mount, whose slot is filled, with one pin.
-    pub(super) fn begin_life(&self, mount: MountId, flags: MountFlags) {
-        let writers = if flags.contains(MountFlags::READ_ONLY) { REFUSES } else { 0 };
-        self.writers(mount).store(writers, Ordering::Relaxed);
-        pin::revive(self.life(mount));
     }
 
     /// Remembers what mounts may ask from now on.

@@ -73,7 +73,8 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // What is mounted still is put on stable storage, as where it is unmounted. An error is lost.
+        // What is mounted still is put on stable storage, as where it is unmounted. An error is
+        // lost.
         for superblock in self.trees.superblocks.all() {
             _ = superblock.fs.sync();
         }

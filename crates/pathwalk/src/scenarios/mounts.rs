@@ -118,6 +118,28 @@ fn a_move_beside_a_way_up() {
     });
 }
 
+/// What was moved is at one of the two places: not at the first any more only once it is at the
+/// second.
+#[test]
+fn a_move_beside_walks_down() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        is_there(&context, "/a/p/on").unwrap();
+        is_there(&context, "/b/p").unwrap();
+        let mover = beside(&world, |context| context.move_mount(CWD, "/a/p", CWD, "/b/p", MoveFlags::empty()).unwrap());
+        if is_there(&context, "/a/p/on").is_err() {
+            assert_eq!(is_there(&context, "/b/p/on"), Ok(()), "it is nowhere");
+        }
+        mover.join().unwrap();
+        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
+        assert_eq!(fs.held(), []);
+        drop(context);
+        world.end();
+    });
+}
+
 /// A namespace ends while a walk in another one passes the same directories.
 #[test]
 fn a_namespace_goes_beside_a_walk() {

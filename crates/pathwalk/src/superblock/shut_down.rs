@@ -3,8 +3,8 @@
 //! Linux: `generic_shutdown_super`. Its data are put on stable storage, what is cached of it is
 //! evicted, each node is told to be forgotten, and the file system is dropped.
 //!
-//! What always holds: no mount of it is held, so nothing but an eviction that is under way has a pin
-//! on a dentry of it.
+//! What always holds: no mount of it is held, so nothing but an eviction that is under way has a
+//! pin on a dentry of it.
 
 use super::Trees;
 use crate::memory::slot::SuperblockId;

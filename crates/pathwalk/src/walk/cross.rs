@@ -18,8 +18,8 @@ use crate::memory::seqcount::ODD;
 use crate::mount::{Cover, PinnedPlace, Place};
 use crate::stats::HandOver;
 
-/// Returns the root of what is mounted on what a walk came to by a name or `..`, and what is mounted
-/// on that; itself where nothing is, in the mount in which the walk is.
+/// Returns the root of what is mounted on what a walk came to by a name or `..`, and what is
+/// mounted on that; itself where nothing is, in the mount in which the walk is.
 pub(super) fn down<'a>(env: &Env<'a>, from: Arrived<'a>, pos: usize) -> Result<Arrived<'a>, Stop<'a>> {
     let (mounts, mut at) = (&env.world.mounts, from);
     while at.cur.is(flags::MOUNTED) {

@@ -12,7 +12,8 @@ pub(crate) fn is_at_top<C: Config>(env: &Env<'_>, from: Cursor<'_>) -> bool {
     from.dentry() == root.dentry() || from.is(flags::ROOTED) || C::RULES && env.scope.is_some()
 }
 
-/// Returns the directory above, sampled. The caller rechecks the child afterwards: until then, this may be anything.
+/// Returns the directory above, sampled. The caller rechecks the child afterwards: until then, this
+/// may be anything.
 #[inline(always)]
 pub(crate) fn up<'a>(env: &Env<'a>, from: Cursor<'a>) -> Cursor<'a> {
     env.cursor(parent_of(from.line))

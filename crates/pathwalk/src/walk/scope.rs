@@ -4,8 +4,8 @@
 //! A walk in a scope has a directory as its root that it must not get above. Going down leads
 //! nowhere else, unless a directory on the way is moved out; `..` leads up, unless the walk is at
 //! its root. So the counts of moves and of mounts are sampled at the beginning. If one is another
-//! after a `..`, or at the end, the way up from there is looked at, as of one instant. If the root is not on it, the
-//! walk was led out: after a `..`, that is `EAGAIN`, and at the end, `EXDEV`.
+//! after a `..`, or at the end, the way up from there is looked at, as of one instant. If the root
+//! is not on it, the walk was led out: after a `..`, that is `EAGAIN`, and at the end, `EXDEV`.
 //!
 //! Linux does not look at the way after a `..`: it says `EAGAIN` wherever anything was renamed
 //! meanwhile.

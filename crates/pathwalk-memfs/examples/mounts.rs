@@ -1,0 +1,89 @@
+//! What many mounts cost: crossing one of them, making them, copying their namespace, unmounting them, and their memory.
+//!
+//! `cargo run --release -p pathwalk-memfs --example mounts`
+//!
+//! A line for each number of mounts in one namespace. Crossing: the median of rounds in turns, of a cached `access` of a path
+//! that crosses one mount, less that of the same path without. A mount's memory is how much the process grew.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use pathwalk::{Access, At, Context, Credentials, Recursion, UmountFlags, Vfs};
+use pathwalk_memfs::MemFs;
+
+const NUMBERS: [usize; 5] = [10, 1_000, 10_000, 50_000, 99_000];
+const ROUNDS: usize = 41;
+const LOOKUPS: u32 = 20_000;
+
+fn timed<T>(act: impl FnOnce() -> T) -> (T, Duration) {
+    let begin = Instant::now();
+    let done = act();
+    (done, begin.elapsed())
+}
+
+/// Returns the resident memory in bytes.
+fn resident() -> Result<usize, Box<dyn Error>> {
+    let statm = std::fs::read_to_string("/proc/self/statm")?;
+    let pages: usize = statm.split(' ').nth(1).ok_or("no second field")?.parse()?;
+    Ok(pages * 4096)
+}
+
+fn lookups(context: &Context, path: &str) -> Duration {
+    timed(|| (0..LOOKUPS).for_each(|_| assert!(black_box(context.access(black_box(path), Access::READ)).is_ok()))).1
+}
+
+/// Returns the medians of a lookup with a crossing and of one without, in nanoseconds.
+fn crossing(context: &Context) -> (f64, f64) {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        with.push(lookups(context, "/m/0/f"));
+        without.push(lookups(context, "/s/d/f"));
+    }
+    let median = |mut of: Vec<Duration>| {
+        of.sort();
+        of[ROUNDS / 2].as_nanos() as f64 / f64::from(LOOKUPS)
+    };
+    (median(with), median(without))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!(
+        "{:>7} {:>12} {:>10} {:>10} {:>10} {:>10} {:>9}",
+        "mounts", "crossing ns", "without", "mount us", "clone us", "unmount us", "bytes"
+    );
+    for number in NUMBERS {
+        let fs = MemFs::new();
+        fs.mkdir("/s", 0o755)?;
+        fs.mkdir("/s/d", 0o755)?;
+        fs.file("/s/d/f", 0o644)?;
+        fs.mkdir("/m", 0o755)?;
+        (0..number).try_for_each(|at| fs.mkdir(&format!("/m/{at}"), 0o755).map(drop))?;
+        let vfs = Vfs::builder().budget(Vfs::budget_for(2 * number as u64 + 1000)).build(fs)?;
+        let mut context = vfs.context(Credentials::root());
+        let paths: Vec<String> = (0..number).map(|at| format!("/m/{at}")).collect();
+        paths.iter().try_for_each(|path| context.access(path, Access::READ))?;
+        let before = resident()?;
+        let (made, mounting) =
+            timed(|| paths.iter().try_for_each(|path| context.bind(At::Cwd, "/s/d", At::Cwd, path, Recursion::Alone)));
+        made?;
+        let bytes = (resident()? - before) / number;
+        context.access("/s/d/f", Access::READ)?;
+        let (with, without) = crossing(&context);
+        let first = context.clone();
+        let (copied, cloning) = timed(|| context.unshare());
+        copied?;
+        drop(context);
+        let (gone, unmounting) = timed(|| paths.iter().try_for_each(|path| first.umount(At::Cwd, path, UmountFlags::empty())));
+        gone?;
+        let each = |all: Duration| all.as_nanos() as f64 / 1000.0 / number as f64;
+        println!(
+            "{number:>7} {:>12.1} {without:>10.1} {:>10.2} {:>10.2} {:>10.2} {bytes:>9}",
+            with - without,
+            each(mounting),
+            each(cloning),
+            each(unmounting)
+        );
+    }
+    Ok(())
+}
