@@ -90,7 +90,7 @@ impl World {
     /// one that is.
     fn covered_in_still_tree(&self, at: Place) -> Option<Place> {
         let above = self.mounts.covered(Standing::pinned(at.mount())).ok().flatten();
-        above.map(|(mount, dentry)| Place::new(mount.mount, dentry))
+        above.map(|covered| Place::new(covered.mount.mount, covered.dentry))
     }
 
     /// Returns how a place is seen, on which the caller has a pin.
@@ -122,7 +122,7 @@ impl World {
             let Some(covered) = self.mounts.covered(mount).ok()? else {
                 return self.is_as_it_was(before).then_some(false);
             };
-            (mount, dentry) = covered;
+            (mount, dentry) = (covered.mount, covered.dentry);
         }
         let is_below = self.caches().is_below(dentry, top.dentry())?;
         self.is_as_it_was(before).then_some(is_below)

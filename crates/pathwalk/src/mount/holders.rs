@@ -33,8 +33,8 @@ impl MountRecords {
         pin::pin_again(self.life(mount));
     }
 
-    /// Pins the mount that a reader stands in. False: it is none, or another by now. Else the
-    /// caller has a pin, and looks whether the mount is what it was.
+    /// Pins the mount that a reader stands in. False: it is none, or another by now. One that is
+    /// unmounted just then is held as one that is unmounted lazily.
     pub(crate) fn pin_sampled(&self, standing: Standing) -> bool {
         if standing.word == 0 {
             self.pin_again(standing.mount);

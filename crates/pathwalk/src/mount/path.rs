@@ -31,7 +31,7 @@ impl World {
             let top = if is_last { root.dentry() } else { self.mounts.root(at.mount()) };
             parts.push(self.caches().path_below(at.dentry(), top)?);
             match self.mounts.covered(Standing::pinned(at.mount())) {
-                Ok(Some((mount, dentry))) if !is_last => at = Place::new(mount.mount, dentry),
+                Ok(Some(covered)) if !is_last => at = Place::new(covered.mount.mount, covered.dentry),
                 _ => break,
             }
         }

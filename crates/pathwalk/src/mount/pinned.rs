@@ -30,9 +30,7 @@ impl<'a> MountPin<'a> {
 
     /// Takes a pin of a mount that was sampled; none if it is another by now.
     pub(crate) fn sampled(world: &'a World, standing: Standing) -> Option<MountPin<'a>> {
-        let pinned = world.mounts.pin_sampled(standing).then(|| MountPin::new(world, standing.mount));
-        // It may have been unmounted meanwhile: then no walk arrives there.
-        pinned.filter(|_| world.mounts.is_still(standing))
+        world.mounts.pin_sampled(standing).then(|| MountPin::new(world, standing.mount))
     }
 
     pub(crate) fn id(&self) -> MountId {

@@ -97,6 +97,14 @@ impl Standing {
     }
 }
 
+/// A place that is covered. The dentry is pinned for as long as the mount that covers it is
+/// [still](MountRecords::is_still) what it was.
+pub(crate) struct Covered {
+    pub(crate) by: Standing,
+    pub(crate) mount: Standing,
+    pub(crate) dentry: DentryId,
+}
+
 /// What is mounted on a place.
 pub(crate) enum Cover {
     /// This mount, whose root is this dentry; to be rechecked.
@@ -186,9 +194,9 @@ impl MountRecords {
         standing.word == 0 || seqcount::unchanged(&self.line(standing.mount)[WORD], standing.word)
     }
 
-    /// Returns the place that a mount covers, as one to stand in, or `None` if it covers none. An
-    /// error: it changes just now, or did since the reader came to it.
-    pub(crate) fn covered(&self, standing: Standing) -> Result<Option<(Standing, DentryId)>, Changed> {
+    /// Returns what a mount covers, or `None` if it covers nothing. An error: it changes just now,
+    /// or did since the reader came to it.
+    pub(crate) fn covered(&self, standing: Standing) -> Result<Option<Covered>, Changed> {
         let line = self.line(standing.mount);
         let word = seqcount::sample(&line[WORD]);
         if word & seqcount::ODD != 0 || standing.word != 0 && standing.word != word {
@@ -201,12 +209,13 @@ impl MountRecords {
             return if is_so { Ok(None) } else { Err(Changed) };
         }
         let at = Place::from_bits(line[AT].load(Ordering::Relaxed));
-        let above = Standing { mount: at.mount(), word: seqcount::sample(&self.line(at.mount())[WORD]) };
+        let mount = Standing { mount: at.mount(), word: seqcount::sample(&self.line(at.mount())[WORD]) };
         // A mount keeps the one that it is mounted in: at this instant, that is the sampled one.
-        if above.word & seqcount::ODD != 0 || !seqcount::unchanged(&line[WORD], word) {
+        if mount.word & seqcount::ODD != 0 || !seqcount::unchanged(&line[WORD], word) {
             return Err(Changed);
         }
-        Ok(Some((above, at.dentry())))
+        let by = Standing { mount: standing.mount, word };
+        Ok(Some(Covered { by, mount, dentry: at.dentry() }))
     }
 
     /// Returns the root of a mount, to be believed if the reader still stands in it.

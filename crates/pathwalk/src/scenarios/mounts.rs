@@ -118,6 +118,33 @@ fn a_move_beside_a_way_up() {
     });
 }
 
+/// The dentry that was covered is another by the time that `..` comes to it.
+#[test]
+fn a_lazy_unmount_beside_a_way_up() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        let inside = context.lookup("/a/p").unwrap();
+        let (above, own) = (context.stat("/a").unwrap().ino, inside.attributes().unwrap().ino);
+        let unmounter = beside(&world, |context| {
+            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            crate::internals::evict_all(context.vfs());
+            // Slots are used again, elsewhere.
+            for path in ["/b/p/x", "/b/p/y", "/b/x", "/a/p/below"] {
+                _ = is_there(context, path);
+            }
+        });
+        let up = context.fstatat(At::Handle(&inside), "..", AtFlags::empty()).map(|of| of.ino);
+        assert!(up == Ok(above) || up == Ok(own), "{up:?}");
+        unmounter.join().unwrap();
+        drop(inside);
+        assert_eq!(fs.held(), []);
+        drop(context);
+        world.end();
+    });
+}
+
 /// What was moved is at one of the two places: not at the first any more only once it is at the
 /// second.
 #[test]
@@ -167,18 +194,18 @@ fn a_mount_point_is_removed() {
     explore(|hash| {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
-        let mounted = fs.clone();
-        let mounter = beside(&world, move |context| {
-            let mut apart = context.clone();
-            apart.unshare().unwrap();
-            let done = apart.mount(mounted, CWD, "/b/p", NONE);
+        let mut apart = admin(&world);
+        apart.unshare().unwrap();
+        let (mounted, there) = (fs.clone(), apart.clone());
+        let mounter = beside(&world, move |_| {
+            let done = there.mount(mounted, CWD, "/b/p", NONE);
             assert!(matches!(done, Ok(()) | Err(Errno::ENOENT)), "{done:?}");
         });
         context.rmdir(CWD, "/b/p").unwrap();
         mounter.join().unwrap();
-        assert_eq!(fs.held(), [], "with its mount point, or with its namespace");
+        assert_eq!((apart.mountinfo().len(), fs.held()), (1, vec![]), "it went with its mount point");
         assert_eq!(is_there(&context, "/b/p"), Err(Errno::ENOENT));
-        drop(context);
+        drop((context, apart));
         world.end();
     });
 }

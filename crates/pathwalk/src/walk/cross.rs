@@ -49,6 +49,8 @@ pub(super) fn down<'a>(env: &Env<'a>, from: Arrived<'a>, pos: usize) -> Result<A
 pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Arrived<'a>, root: Place) -> Result<Arrived<'a>, Stop<'a>> {
     let mounts = &env.world.mounts;
     let (mut here, mut at) = (from.mount, from.cur.dentry());
+    // The mount that keeps the dentry where the way up is.
+    let mut by = from.mount;
     loop {
         // Where it ends at the root, the walk stays where it was, be that mounted on the root.
         if root == Place::new(here.mount, at) {
@@ -59,13 +61,15 @@ pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Arrived<'a>, root: Place) ->
         }
         match mounts.covered(here) {
             Ok(None) => return Ok(from),
-            Ok(Some((above, covered))) => (here, at) = (above, covered),
+            Ok(Some(covered)) => (by, here, at) = (covered.by, covered.mount, covered.dentry),
             Err(_) => return Err(Stop::FromStart(HandOver::Mount)),
         }
     }
     let cur = if at == from.cur.dentry() { from.cur } else { env.cursor(at) };
+    // Hand over hand, from the mount below to the dentry that it covers, and to the directory above.
+    let is_it = mounts.is_still(by);
     let to = env.cursor(parent_of(cur.line));
-    if !cur.unchanged() || !mounts.is_still(here) {
+    if !is_it || cur.is(ODD) || !cur.unchanged() || !mounts.is_still(here) {
         return Err(Stop::FromStart(HandOver::Mount));
     }
     if here.mount != from.mount.mount {
