@@ -203,6 +203,19 @@ fn files_that_are_written_to_keep_a_mount_writable() {
 }
 
 #[test]
+fn devices_are_closed_where_the_mount_says_so() {
+    let context = root(&["/d/"]);
+    let null = pathwalk::NewKind::CharDevice(pathwalk::Device { major: 1, minor: 3 });
+    context.mknod(CWD, "/d/null", null, 0o666).unwrap();
+    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
+    let open = || context.open(CWD, "/d/null", &OpenHow::from(OpenFlags::READ)).err();
+    assert_eq!(open(), Some(Errno::ENXIO));
+    let no_devices = pathwalk::MountAttributes { set: MountFlags::NODEV, ..Default::default() };
+    context.mount_setattr(CWD, "/d", AtFlags::empty(), &no_devices, Recursion::Alone).unwrap();
+    assert_eq!(open(), Some(Errno::EACCES));
+}
+
+#[test]
 fn an_unused_mount_expires() {
     let context = root(&["/d/"]);
     context.mount(tree(&["/f"]), CWD, "/d", MountFlags::empty()).unwrap();

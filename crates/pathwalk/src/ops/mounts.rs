@@ -40,7 +40,7 @@ pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSyste
     })
 }
 
-/// Returns the root of a mount in no namespace of users, and the number of the one that it is in.
+/// Returns the root of a mount that is nowhere yet. The caller dissolves it.
 pub(crate) fn new_tree(asker: &Asker, fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<PinnedPlace<'_>, Errno> {
     may_mount(asker)?;
     let world = &*asker.world;
@@ -50,6 +50,7 @@ pub(crate) fn new_tree(asker: &Asker, fs: Arc<dyn FileSystem>, flags: MountFlags
     })
 }
 
+/// Returns the same of a copy of what a path leads to.
 pub(crate) fn open_tree<'a>(
     asker: &'a Asker,
     at: Begin,

@@ -271,6 +271,7 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
         FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env, mount)?,
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Directory if want.contains(Access::WRITE) => return Err(Errno::EISDIR),
+        FileType::CharDevice | FileType::BlockDevice if of_mount.contains(MountFlags::NODEV) => return Err(Errno::EACCES),
         _ => {}
     }
     if want.contains(Access::WRITE) && of.is_immutable() {
