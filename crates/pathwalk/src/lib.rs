@@ -62,7 +62,7 @@ pub use inode_cache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
 pub use mounts::{DetachedTree, MountInfo, Namespace};
 pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity};
 pub use permission::{Access, Capabilities, Credentials};
-pub use stats::{HandOver, Pool, Stats};
+pub use stats::{FileSystemStats, HandOver, Pool, Stats};
 pub use text::Name;
 pub use vfs::Vfs;
 pub use walk::steps::Why;

@@ -61,6 +61,25 @@ pub struct Pool {
     pub table_bytes: u64,
 }
 
+/// What one file system of a `Vfs` was asked and holds. Of [`Vfs::file_systems`](crate::Vfs::file_systems).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct FileSystemStats {
+    /// Its number, as [`MountInfo::file_system`](crate::MountInfo::file_system) has it. It may be
+    /// another's when this one is gone.
+    pub file_system: u16,
+    /// Its mounts, in all namespaces, those included that are in use though they are unmounted.
+    pub mounts: u32,
+    /// Nodes of it that are cached.
+    pub nodes: u64,
+    /// `lookup` calls.
+    pub lookups: u64,
+    /// Names that it told unasked.
+    pub siblings: u64,
+    /// Bytes that it says it holds.
+    pub memory: u64,
+}
+
 /// A snapshot of the counters. They are read one after the other: sums may be off by what happened meanwhile.
 ///
 /// A hit is not counted: a counter in shared memory would cost more than the lookup. Count calls where you make them; those

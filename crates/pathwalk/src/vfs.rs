@@ -2,7 +2,7 @@
 
 use crate::cache::budget::{DENTRY_BYTES, INODE_BYTES, LEAST, MOST, Split};
 use crate::mount::World;
-use crate::stats::{Pool, Stats};
+use crate::stats::{FileSystemStats, Pool, Stats};
 use crate::sync::Arc;
 
 /// A virtual file system: one file system and the caches in front of it.
@@ -52,6 +52,12 @@ impl Vfs {
             stats.file_system += superblock.fs.memory();
         }
         stats
+    }
+
+    /// What each of its file systems was asked and holds. Cost: some loads for each, and what its
+    /// [`memory`](crate::FileSystem::memory) costs.
+    pub fn file_systems(&self) -> Vec<FileSystemStats> {
+        self.0.trees.superblocks.all().map(|superblock| superblock.stats()).collect()
     }
 
     #[inline(always)]

@@ -267,3 +267,20 @@ fn a_confined_context_stays_below_its_root_across_mounts() {
     assert_eq!(exists(&inner, "/../../secret"), Err(Errno::ENOENT));
     assert_eq!(inner.mountinfo().iter().map(|mount| &mount.mount_point[..]).collect::<Vec<_>>(), [b"/"]);
 }
+
+#[test]
+fn each_file_system_is_counted_alone_and_goes_with_its_last_mount() {
+    let context = root(&["/d/"]);
+    let vfs = context.vfs().clone();
+    context.mount(tree(&["/a", "/b"]), CWD, "/d", MountFlags::empty()).unwrap();
+    for path in ["/d/a", "/d/b", "/d/c"] {
+        _ = exists(&context, path);
+    }
+    let counted = |at: usize| vfs.file_systems()[at];
+    assert_eq!((counted(0).lookups, counted(1).lookups), (1, 3));
+    assert_eq!((counted(0).nodes, counted(1).nodes, counted(1).mounts), (2, 3, 1));
+    context.umount(CWD, "/d", NOTHING).unwrap();
+    assert_eq!((vfs.file_systems().len(), counted(0).nodes), (1, 2));
+    context.mount(tree(&[]), CWD, "/d", MountFlags::empty()).unwrap();
+    assert_eq!((counted(1).file_system, counted(1).lookups), (1, 0), "another, under the number that is free");
+}

@@ -6,6 +6,7 @@ use crate::fs_api::FileSystem;
 use crate::memory::alone::{self, Alone, SHARES, apart};
 use crate::memory::slot::{DentryId, SuperblockId};
 use crate::node::Freshness;
+use crate::stats::FileSystemStats;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// A file system whose nodes are in the caches. Linux: `struct super_block`.
@@ -94,6 +95,18 @@ impl Superblock {
     /// Counts names that were told unasked.
     pub(crate) fn told_siblings(&self, count: u64) {
         self.mine().siblings.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Returns what was counted of it, and what it holds. Each figure is of a moment of its own.
+    pub(crate) fn stats(&self) -> FileSystemStats {
+        FileSystemStats {
+            file_system: self.id.0,
+            mounts: self.mounts.load(Ordering::Relaxed),
+            nodes: self.sum(|share| &share.came).saturating_sub(self.sum(|share| &share.left)),
+            lookups: self.lookups(),
+            siblings: self.siblings(),
+            memory: self.fs.memory(),
+        }
     }
 
     /// Returns how many questions for names were asked.
