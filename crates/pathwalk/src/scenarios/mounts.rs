@@ -153,7 +153,9 @@ fn a_move_beside_walks_down() {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
         // Absences are cached, so that walks take few steps.
-        ["/a/p/on", "/b/p/on"].map(|path| assert_eq!(is_there(&context, path), Err(Errno::ENOENT)));
+        for path in ["/a/p/on", "/b/p/on"] {
+            assert_eq!(is_there(&context, path), Err(Errno::ENOENT));
+        }
         context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
         is_there(&context, "/a/p/on").unwrap();
         let mover = beside(&world, |context| context.move_mount(CWD, "/a/p", CWD, "/b/p", MoveFlags::empty()).unwrap());
