@@ -15,7 +15,8 @@ use crate::vfs::Vfs;
 ///
 /// It stays what it is when it is renamed or unlinked. Dropping one never blocks: it gives a count back, and what has become
 /// garbage is collected by whoever next needs the memory. (The last of all handles, contexts and clones of a `Vfs` takes the caches with
-/// it, which tells the file system of every node.)
+/// it, which tells the file system of every node; and the last of what is on a file system that is
+/// mounted nowhere any more lets go of that.)
 pub struct Handle {
     vfs: Vfs,
     place: Place,

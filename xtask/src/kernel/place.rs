@@ -109,6 +109,8 @@ pub(super) fn set_mount(flags: pathwalk::MountFlags) -> rustix::io::Result<()> {
         (pathwalk::MountFlags::READ_ONLY, MountFlags::RDONLY),
         (pathwalk::MountFlags::NOEXEC, MountFlags::NOEXEC),
         (pathwalk::MountFlags::NOSYMFOLLOW, MountFlags::NOSYMFOLLOW),
+        (pathwalk::MountFlags::NOSUID, MountFlags::NOSUID),
+        (pathwalk::MountFlags::NODEV, MountFlags::NODEV),
     ];
     let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
     mount_remount("/", set.fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union), "")
