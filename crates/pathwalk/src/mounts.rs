@@ -107,8 +107,6 @@ pub struct MountInfo {
     pub mount_point: Vec<u8>,
     /// Its switches.
     pub flags: MountFlags,
-    /// Whether owners are mapped.
-    pub is_mapped: bool,
     /// The group of peers that it gives to and gets from: `shared:N`.
     pub shared: Option<u32>,
     /// The group of peers that it gets from: `master:N`.
@@ -134,7 +132,6 @@ impl MountInfo {
             root,
             mount_point,
             flags: info.flags,
-            is_mapped: info.is_mapped,
             shared: info.shared,
             master: info.master,
             propagate_from: info.propagate_from,

@@ -3,7 +3,7 @@
 //! 1. [`asker`]: for whom; [`start`]: root, working directory or handle;
 //! 2. [`scope`]: what the walk must not leave;
 //! 3. [`component`]: the next name, split and hashed;
-//! 4. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`symlink`] through links ([`link_body`]),
+//! 4. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`cross`] to other mounts, [`symlink`] through links ([`link_body`]),
 //!    [`may`] where one bit does not say who may search;
 //! 5. [`last`]: what the walk arrived at; [`verdict`]: whether that will do, and how else a walk goes on;
 //! 6. [`hand_over`]: where the fast walk gave up, pinned, or from the start;

@@ -22,7 +22,6 @@ pub(crate) struct TreeInfo {
     /// The dentry in the parent that it is mounted on; `NONE` for the namespace's root.
     pub(crate) point: DentryId,
     pub(crate) flags: MountFlags,
-    pub(crate) is_mapped: bool,
     /// The peer group, if the mount is shared.
     pub(crate) shared: Option<u32>,
     /// The peer group of the master, if the mount is a slave.
@@ -61,7 +60,6 @@ impl Tree {
             root: node.root,
             point: node.point,
             flags: node.attributes.flags,
-            is_mapped: node.attributes.idmap.is_some(),
             shared: self.is_shared(mount).then_some(node.group),
             master,
             propagate_from: dominating.filter(|&group| Some(group) != master),

@@ -1,8 +1,5 @@
 //! Changing mounts where they are: their propagation and their attributes.
 
-use std::any::Any;
-use std::sync::Arc;
-
 use super::{Caller, Change, Ground, Place, Tree};
 use crate::Errno;
 use crate::abi::MountFlags;
@@ -15,14 +12,12 @@ pub(crate) struct Setting {
     pub(crate) set: MountFlags,
     /// What is cleared before anything is set.
     pub(crate) clear: MountFlags,
-    /// The mapping of owners, which a mount gets once and before it is attached.
-    pub(crate) idmap: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Setting {
     /// Whether this changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        self.set.is_empty() && self.clear.is_empty() && self.idmap.is_none()
+        self.set.is_empty() && self.clear.is_empty()
     }
 }
 
@@ -51,8 +46,7 @@ impl<G: Ground> Change<'_, G> {
     /// Linux: `mount_setattr(2)`. An empty setting succeeds everywhere.
     ///
     /// `EINVAL` if the place is no root of a mount that is in the caller's namespace or is the
-    /// root of a detached tree. `EPERM` for a mapping of owners if there is one already; `EINVAL`
-    /// if the mount is attached. `EBUSY` if a mount with writers would become read-only or mapped.
+    /// root of a detached tree. `EBUSY` if a mount with writers would become read-only.
     pub(crate) fn set_attributes(&mut self, caller: &Caller, at: Place, setting: &Setting, recursive: bool) -> Result<(), Errno> {
         if setting.is_empty() {
             return Ok(());
@@ -60,28 +54,24 @@ impl<G: Ground> Change<'_, G> {
         if !self.tree.is_root(at) {
             return Err(Errno::EINVAL);
         }
-        let detached = self.tree.is_detached_root(at.mount());
-        if !detached && !self.tree.is_in(at.mount(), caller.namespace) {
+        if !self.tree.is_detached_root(at.mount()) && !self.tree.is_in(at.mount(), caller.namespace) {
             return Err(Errno::EINVAL);
         }
         let mounts = self.tree.these(at.mount(), recursive);
-        self.bar_all(&mounts, setting, detached)?;
+        self.bar_all(&mounts, setting)?;
         for mount in mounts {
             let attributes = &mut self.tree.nodes[mount].attributes;
             attributes.flags = (attributes.flags - setting.clear) | setting.set;
-            if setting.idmap.is_some() {
-                attributes.idmap.clone_from(&setting.idmap);
-            }
             self.ground.set(mount, attributes);
         }
         Ok(())
     }
 
     /// Keeps writers out of all these mounts as far as is needed, or out of none.
-    fn bar_all(&self, mounts: &[MountId], setting: &Setting, detached: bool) -> Result<(), Errno> {
+    fn bar_all(&self, mounts: &[MountId], setting: &Setting) -> Result<(), Errno> {
         let mut barred = Vec::new();
         for &mount in mounts {
-            let result = self.bar(mount, setting, detached);
+            let result = self.bar(mount, setting);
             match result {
                 Ok(true) => barred.push(mount),
                 Ok(false) => {}
@@ -95,19 +85,11 @@ impl<G: Ground> Change<'_, G> {
     }
 
     /// Prepares one mount for a setting; returns whether writers were kept out.
-    fn bar(&self, mount: MountId, setting: &Setting, detached: bool) -> Result<bool, Errno> {
+    fn bar(&self, mount: MountId, setting: &Setting) -> Result<bool, Errno> {
         let attributes = &self.tree.nodes[mount].attributes;
-        if setting.idmap.is_some() {
-            if attributes.idmap.is_some() {
-                return Err(Errno::EPERM);
-            }
-            if !detached {
-                return Err(Errno::EINVAL);
-            }
-        }
         let read_only = MountFlags::READ_ONLY;
         let becomes = setting.set.contains(read_only) && !attributes.flags.contains(read_only);
-        if !becomes && setting.idmap.is_none() {
+        if !becomes {
             return Ok(false);
         }
         if self.ground.bar_writers(mount) { Ok(true) } else { Err(Errno::EBUSY) }

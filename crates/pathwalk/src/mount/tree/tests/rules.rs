@@ -226,28 +226,6 @@ fn attributes_change_for_all_mounts_or_for_none() {
 }
 
 #[test]
-fn owners_are_mapped_once_and_before_a_mount_is_attached() {
-    let mut world = World::new(Tree::LIMIT);
-    let setting = Setting { idmap: Some(std::sync::Arc::new(())), ..Setting::default() };
-    let a = world.at(world.top(), "a");
-    let mut change = world.tree.on(&world.ground);
-    let attached = change.set_attributes(&world.caller, world.caller.root, &setting, false);
-    assert_eq!(attached, Err(Errno::EINVAL));
-    let (_, mount) = change.clone_tree(&world.caller, a, false).unwrap();
-    let (superblock, root) = world.ground.filled();
-    let mut change = world.tree.on(&world.ground);
-    change.dissolve(mount);
-    let new = change.new_detached(superblock, root, Attributes::default()).unwrap().1;
-    let at = Place::new(new, root);
-    assert_eq!(change.set_attributes(&world.caller, at, &setting, false), Ok(()));
-    assert_eq!(change.set_attributes(&world.caller, at, &setting, false), Err(Errno::EPERM));
-    let at = world.at(world.top(), "a");
-    let from = world.root_place(new);
-    world.tree.on(&world.ground).move_mount(&world.caller, from, at).unwrap();
-    assert!(world.infos()[1].is_mapped);
-}
-
-#[test]
 fn a_node_is_small() {
     assert!(size_of::<super::super::node::Node>() <= 144, "{}", size_of::<super::super::node::Node>());
 }
