@@ -23,8 +23,9 @@ pub trait Config: 'static {
     const CACHED_LENGTH: bool;
     /// Whether there may be rules that the walk keeps to. Without them, its asker must have none.
     const RULES: bool = false;
-    /// Whether nothing that the walk would cross to is mounted on what it begins at.
-    const UNCOVERED: bool = false;
+    /// Whether the walk crosses to mounts within its loop. Otherwise it ends at the first, and one that does goes on. A
+    /// loop that may come to another mount takes some instructions more for each component.
+    const CROSSES: bool = false;
 }
 
 /// What ships.
@@ -35,20 +36,21 @@ impl Config for Shipped {
     const SEARCH: SearchCheck = SearchCheck::Bit;
     const CACHED_LENGTH: bool = true;
     const RULES: bool = true;
+    const CROSSES: bool = true;
 }
 
-/// A variant whose walk begins at what is mounted on elsewhere only.
-pub(crate) struct Uncovered<C>(PhantomData<C>);
+/// A variant whose walk crosses to mounts within its loop.
+pub(crate) struct Crossing<C>(PhantomData<C>);
 
-impl<C: Config> Config for Uncovered<C> {
+impl<C: Config> Config for Crossing<C> {
     const INLINE_STEP: bool = C::INLINE_STEP;
     const SEARCH: SearchCheck = C::SEARCH;
     const CACHED_LENGTH: bool = C::CACHED_LENGTH;
     const RULES: bool = C::RULES;
-    const UNCOVERED: bool = true;
+    const CROSSES: bool = true;
 }
 
-/// What ships, for an asker without rules.
+/// What ships, for an asker without rules, where nothing but the root is mounted.
 pub(crate) struct Unruled;
 
 impl Config for Unruled {

@@ -4,7 +4,7 @@
 //! Invariant: once a dentry has an inode, it keeps it until it dies; so whoever has a pin on it may go on with that inode. A negative
 //! dentry may get one.
 
-use super::dcache::dentry::{VISITED, WORD, chain_of, everyone, flags, flags_of, set_inode_chain};
+use super::dcache::dentry::{WORD, chain_of, everyone, flags, flags_of, forget_hit, set_inode_chain};
 use super::icache::body::StoredBody;
 use super::icache::hold::{NotGiven, PinnedInode};
 use super::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record, set_fields};
@@ -70,7 +70,7 @@ impl Caches {
         let (was_absent, is_absent) = (writing.flags() & flags::NEGATIVE != 0, of_inode & flags::NEGATIVE != 0);
         let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
         set_inode_chain(line, inode, chain_of(line));
-        line[VISITED].store(0, Ordering::Relaxed);
+        forget_hit(line);
         writing.end(kept | of_inode);
         if was_absent != is_absent {
             self.uses.turned(id, is_absent);

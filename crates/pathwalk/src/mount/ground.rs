@@ -16,7 +16,7 @@ use super::tree::{Attributes, Change, Ground, Tree};
 use super::world::World;
 use crate::Errno;
 use crate::abi::MountFlags;
-use crate::cache::dcache::dentry::flags;
+use crate::cache::dcache::dentry::{flags, guess_cover};
 use crate::fs_api::FileSystem;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::superblock::trees::NoRoot;
@@ -194,6 +194,7 @@ impl Ground for Work<'_> {
             }
             flags | flags::MOUNTED
         });
+        guess_cover(caches.dentries.line(point), mount);
         self.changing().show(mount, Place::new(parent, point));
     }
 

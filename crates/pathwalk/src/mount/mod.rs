@@ -2,6 +2,7 @@
 //!
 //! - [`place`]: a mount and a dentry; [`pinned`]: pins on both;
 //! - [`records`]: what walks read of mounts, without a lock;
+//! - [`view`]: the same within the loop of a walk;
 //! - [`holders`]: pins on them, and writers; [`changing`]: how they are written;
 //! - [`tree`]: what is mounted where, in which namespace, and what follows what, under one lock;
 //! - [`ground`]: what the tree stands on, and its changes;
@@ -18,10 +19,12 @@ mod pinned;
 mod place;
 mod records;
 mod tree;
+mod view;
 mod world;
 
 pub(crate) use pinned::{MountPin, MountWriter, PinnedPlace};
 pub(crate) use place::Place;
 pub(crate) use records::{Cover, MountRecords, Standing};
 pub(crate) use tree::{Attributes, Caller, NamespaceId, Setting, TreeInfo};
+pub(crate) use view::MountsView;
 pub(crate) use world::{HardlinkProtection, SymlinkProtection, World};

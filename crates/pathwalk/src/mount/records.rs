@@ -25,6 +25,7 @@
 //! What it does not do: it knows no tree, no namespace and no propagation.
 
 use super::place::Place;
+use super::view::MountsView;
 use crate::abi::MountFlags;
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{Line, Records};
@@ -69,13 +70,16 @@ pub(crate) struct MountRecords {
     changes: AtomicU64,
     free: FreeList,
     /// What some mount may ask although the dentry grants it to everyone: bits of [`Access`]; and
-    /// above them, whether some mount follows no links. Bits are never taken back, so `Relaxed`:
-    /// a thread that sets flags of a mount sets them first.
+    /// above them, whether some mount follows no links, and whether some covers a place. Bits are
+    /// never taken back, so `Relaxed`: a thread that sets flags of a mount sets them first.
+    /// `COVERS` is a guess.
     some: AtomicU32,
 }
 
 /// In `some`: a mount follows no links.
 const NO_LINKS: u32 = 1 << 8;
+/// In `some`: a mount covers a place, or did.
+const COVERS: u32 = 1 << 9;
 
 /// A mount that a reader stands in.
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +154,7 @@ impl MountRecords {
         &self.cold[mount.0 as usize][WRITERS]
     }
 
+    #[inline(always)]
     fn hash(&self, place: Place) -> u64 {
         fold(place.bits() ^ self.key, self.key)
     }
@@ -175,6 +180,20 @@ impl MountRecords {
                 if same { Cover::Nothing } else { Cover::NotNow }
             }
         }
+    }
+
+    /// Returns the records as a walk holds them.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> MountsView<'_> {
+        MountsView::new(self.hot.all())
+    }
+
+    /// Returns what seems to be mounted on a place, 0 if nothing does.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn probable_cover(&self, place: Place) -> MountId {
+        let is_at = |slot: u32| (self.line(MountId(slot))[AT].load(Ordering::Relaxed) == place.bits()).then_some(MountId(slot));
+        self.table.view().find(self.hash(place), is_at).unwrap_or(MountId::NONE)
     }
 
     /// Returns the same while the tree is locked: exact.
@@ -257,6 +276,12 @@ impl MountRecords {
         self.some.load(Ordering::Relaxed) & NO_LINKS != 0
     }
 
+    /// Returns whether a walk probably crosses to a mount. A guess.
+    #[inline(always)]
+    pub(crate) fn some_cover(&self) -> bool {
+        self.some.load(Ordering::Relaxed) & COVERS != 0
+    }
+
     /// Returns the count of changes, or `None` if there is one under way.
     pub(crate) fn settled(&self) -> Option<u64> {
         Some(self.changes.load(Ordering::Acquire)).filter(|count| count.is_multiple_of(2))
@@ -284,6 +309,7 @@ impl MountRecords {
 
     /// Lets a place be found to be covered by a mount.
     pub(super) fn enter(&self, mount: MountId, at: Place) {
+        self.some.fetch_or(COVERS, Ordering::Relaxed);
         self.table.view().put(self.hash(at), mount.0);
     }
 

@@ -11,8 +11,9 @@ use crate::attr::FileType;
 use crate::cache::dcache::dentry::everyone;
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
-use crate::config::{Config, Shipped, Unruled};
-use crate::mount::PinnedPlace;
+use crate::config::{Config, Crossing, Shipped, Unruled};
+use crate::memory::slot::DentryId;
+use crate::mount::{PinnedPlace, Standing};
 use crate::permission::{Access, Subject};
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
@@ -23,7 +24,11 @@ use crate::walk::{Arrived, Env, Follow, Whose, may, start};
 /// Of an asker without rules: the whole hit path is one call, of the fast walk.
 #[inline(always)]
 pub(crate) fn access(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
-    access_with::<Unruled>(asker, path, want)
+    if asker.world.mounts.some_cover() {
+        access_with::<Crossing<Unruled>>(asker, path, want)
+    } else {
+        access_with::<Unruled>(asker, path, want)
+    }
 }
 
 /// The same in a variant of the walk.
@@ -65,20 +70,21 @@ pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, fla
 
 #[inline(always)]
 pub(super) fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], follow: Follow, want: Access) -> Result<(), Stopped<'a>> {
-    to_end::<C, _>(env, path, follow, |at| at_end(env, at, want))
+    to_end::<C, _>(env, path, follow, move |at| at_end(env, at, want))
 }
 
 #[inline(always)]
 pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>, want: Access) -> Result<(), Stopped<'a>> {
     let cur = at.cur;
     let granted = cur.has(everyone(want), everyone(want)) && !env.world.mounts.some_ask(want);
-    if granted && cur.unchanged() { Ok(()) } else { closer(env, at, want) }
+    if granted && cur.unchanged() { Ok(()) } else { closer(env, cur.dentry(), cur.word, at.mount, want) }
 }
 
-/// Where it is not granted to everyone: the inode is looked at.
+/// Where it is not granted to everyone: the inode is looked at. It takes apart what the walk arrived at: that is in registers.
 #[cold]
 #[inline(never)]
-fn closer<'a>(env: &Env<'a>, at: Arrived<'a>, want: Access) -> Result<(), Stopped<'a>> {
+fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want: Access) -> Result<(), Stopped<'a>> {
+    let at = Arrived { cur: env.sampled(dentry, word), mount };
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     let Some(snapshot) = may::snapshot(env, at.cur) else { return hand_over(HandOver::Changed) };
     let Some(of_mount) = env.world.mounts.flags_at(at.mount) else { return hand_over(HandOver::Changed) };

@@ -31,13 +31,13 @@ fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], how: AtFlags, allowed: AtFl
         return Err(Errno::ENOENT.into());
     }
     let env = env.from(start::at_once(env, at, path)?);
-    let cur = env.begin();
+    let at = env.begin();
     if !path.is_empty() {
         Ok(Target::Path(env))
-    } else if cur.is(ODD) {
+    } else if at.cur.is(ODD) {
         Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)))
     } else {
-        Ok(Target::Start(Arrived { cur, mount: env.first_mount() }))
+        Ok(Target::Start(at))
     }
 }
 

@@ -21,7 +21,7 @@ use super::miss::Trust;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::complete::{self, Listing};
-use crate::cache::dcache::dentry::{VISITED, flags};
+use crate::cache::dcache::dentry::{flags, was_hit};
 use crate::cache::dcache::watch::Known;
 use crate::cache::icache::versions::Asked;
 use crate::fs_api::{Directory, Siblings, TakesSiblings};
@@ -128,8 +128,7 @@ impl Trees {
             return None;
         }
         let children = || self.caches.children(elder.id(), &held);
-        let hits =
-            children().take(SAMPLE).filter(|id| self.caches.dentries.line(*id)[VISITED].load(Ordering::Relaxed) != 0).count();
+        let hits = children().take(SAMPLE).filter(|id| was_hit(self.caches.dentries.line(*id))).count();
         (hits * 2 >= SAMPLE).then(|| children().take(MOST).count())
     }
 

@@ -9,14 +9,34 @@
 //!
 //! Source: `__follow_mount_rcu` and `follow_dotdot_rcu` of Linux.
 
+use super::fast::OBSTACLES;
 use super::verdict::usable;
 use super::{Arrived, Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::abi::Resolve;
-use crate::cache::dcache::dentry::{flags, parent_of};
+use crate::cache::dcache::dentry::{flags, guessed_cover, parent_of};
+use crate::config::Config;
 use crate::memory::seqcount::ODD;
-use crate::mount::{Cover, PinnedPlace, Place};
+use crate::mount::{Cover, MountsView, PinnedPlace, Place};
 use crate::stats::HandOver;
+
+/// Returns the root of what is mounted on what a walk came to by a name or `..`, and what is
+/// mounted on that; none where more has to be looked at, as [`down`] does.
+#[inline(always)]
+pub(super) fn plainly_down<'a, C: Config>(env: &Env<'a>, mounts: MountsView<'a>, from: Arrived<'a>) -> Option<Arrived<'a>> {
+    if from.cur.is(OBSTACLES) || C::RULES && env.scope.is_some_and(|scope| scope.asks_at_mounts()) {
+        return None;
+    }
+    let place = from.place();
+    let (mount, root) = match mounts.covers(guessed_cover(from.cur.line), place) {
+        Some(found) => found,
+        None => mounts.covers(env.world.mounts.probable_cover(place).0.into(), place)?,
+    };
+    let to = env.cursor(root);
+    // Hand over hand: the root while it is mounted, there, where the walk is.
+    let is_so = !to.is(ODD | flags::MOUNTED) && mount.is_still() && mounts.is_still(from.mount) && from.cur.unchanged();
+    is_so.then_some(Arrived { cur: to, mount: mount.standing })
+}
 
 /// Returns the root of what is mounted on what a walk came to by a name or `..`, and what is
 /// mounted on that; itself where nothing is, in the mount in which the walk is.

@@ -13,7 +13,7 @@
 
 use super::component::{self, Component, Text, last_word_of};
 use super::verdict::usable;
-use super::{Cursor, Env, Stop, dotdot, may, validated};
+use super::{Arrived, Cursor, Env, Stop, cross, dotdot, may, validated};
 use crate::Errno;
 use crate::cache::Caches;
 use crate::cache::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
@@ -24,21 +24,27 @@ use crate::memory::lines::Line;
 use crate::memory::seqcount::{self, ODD};
 use crate::memory::side::ChainReader;
 use crate::memory::slot::DentryId;
+use crate::mount::MountsView;
 use crate::permission::{Access, everyone_may};
 use crate::stats::HandOver;
 use crate::sync::Ordering;
 
 /// Flags that keep a walk from passing through a dentry without a further look.
-pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP | flags::MOUNTED;
+pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
+
+/// The same of a walk in a variant: one that crosses has crossed already.
+pub(crate) const fn obstacles<C: Config>() -> u64 {
+    if C::CROSSES { OBSTACLES } else { OBSTACLES | flags::MOUNTED }
+}
 
 /// Why a walk did not get to the end of a text.
 pub(crate) enum Broken<'a> {
     /// It is at a link with a component behind it, which starts at this position.
-    Link(Cursor<'a>, usize),
+    Link(Arrived<'a>, usize),
     /// It came to what something is mounted on, in whatever mount, and wants to go on at this position.
-    Covered(Cursor<'a>, usize),
+    Covered(Arrived<'a>, usize),
     /// It is at a `..` that may lead to another mount, or that its scope asks about; this position is behind that.
-    Top(Cursor<'a>, usize),
+    Top(Arrived<'a>, usize),
     Stop(Stop<'a>),
 }
 
@@ -50,13 +56,13 @@ pub(crate) enum Broken<'a> {
 pub(crate) fn segment<'a, C: Config, T: Text, R>(
     env: &Env<'a>,
     text: T,
-    from: Cursor<'a>,
+    from: Arrived<'a>,
     rest: T::Rest,
-    end: impl FnOnce(Cursor<'a>) -> R,
+    end: impl FnOnce(Arrived<'a>) -> R,
     broken: impl FnOnce(Broken<'a>) -> R,
 ) -> R {
-    let (mut cur, mut rest) = (from, rest);
-    let mut is_covered_elsewhere = C::UNCOVERED;
+    let (Arrived { mut cur, mut mount }, mut rest) = (from, rest);
+    let mounts = if C::CROSSES { env.world.mounts.view() } else { MountsView::NONE };
     loop {
         let component = next::<C, T>(env, text, rest);
         if !text.still_there() {
@@ -65,34 +71,37 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
         let dots = component.may_be_special() && !component.is_name();
         if !dots || component.length != 0 {
             if !plainly_searchable::<C>(env, cur)
-                && let Some(why) = look_closer(env, cur, text, rest, C::UNCOVERED && is_covered_elsewhere)
+                && let Some(why) = look_closer::<C, T>(env, Arrived { cur, mount }, text, rest)
             {
                 return broken(why);
             }
-            is_covered_elsewhere = false;
-            let to = if dots {
-                if component.is_dot_dot() {
+            if !dots || component.is_dot_dot() {
+                let to = if dots {
                     if dotdot::is_at_top::<C>(env, cur) {
-                        return broken(Broken::Top(cur, behind(text, rest, component.length)));
+                        return broken(Broken::Top(Arrived { cur, mount }, behind(text, rest, component.length)));
                     }
                     dotdot::up(env, cur)
+                } else if let Some(child) = child::<C, T>(env, cur, text, rest, component) {
+                    child
                 } else {
-                    cur
+                    return broken(Broken::Stop(Stop::At(HandOver::Miss, Arrived { cur, mount }, text.pos(rest))));
+                };
+                // After the sample of where it leads, hand over hand; and a name of several words was read again to be compared.
+                if !cur.unchanged() || !text.still_there() {
+                    return broken(Broken::Stop(Stop::CHANGED));
                 }
-            } else if let Some(child) = child::<C, T>(env, cur, text, rest, component) {
-                child
-            } else {
-                return broken(Broken::Stop(Stop::At(HandOver::Miss, cur, text.pos(rest))));
-            };
-            // After the sample of where it leads, hand over hand; and a name of several words was read again to be compared.
-            if !cur.unchanged() || !text.still_there() {
-                return broken(Broken::Stop(Stop::CHANGED));
+                cur = to;
+                if C::CROSSES && cur.is(flags::MOUNTED) {
+                    match cross::plainly_down::<C>(env, mounts, Arrived { cur, mount }) {
+                        Some(down) => Arrived { cur, mount } = down,
+                        None => return broken(Broken::Covered(Arrived { cur, mount }, behind(text, rest, component.length))),
+                    }
+                }
             }
-            cur = to;
         }
         match text.behind(rest, component.length) {
             Some(behind) => rest = behind,
-            None => return end(cur),
+            None => return end(Arrived { cur, mount }),
         }
     }
 }
@@ -195,9 +204,9 @@ fn same_long<T: Text>(caches: &Caches, line: &Line, text: T, rest: T::Rest, leng
 #[inline(always)]
 fn plainly_searchable<C: Config>(env: &Env<'_>, cur: Cursor<'_>) -> bool {
     const EVERYONE: u64 = flags::DIRECTORY | flags::EVERYONE_SEARCH;
-    let directory = || cur.has(OBSTACLES | flags::DIRECTORY, flags::DIRECTORY);
+    let directory = || cur.has(obstacles::<C>() | flags::DIRECTORY, flags::DIRECTORY);
     match C::SEARCH {
-        SearchCheck::Bit => cur.has(OBSTACLES | EVERYONE, EVERYONE),
+        SearchCheck::Bit => cur.has(obstacles::<C>() | EVERYONE, EVERYONE),
         SearchCheck::Mode => directory() && mode_lets_everyone_search(env, cur),
         SearchCheck::Full => directory() && may_search(env, cur) == Some(Decision::Granted),
     }
@@ -219,25 +228,19 @@ fn may_search(env: &Env<'_>, cur: Cursor<'_>) -> Option<Decision> {
 /// What keeps a walk from passing through a dentry that it does not plainly pass through. `rest` is what it wants to walk next.
 #[cold]
 #[inline(never)]
-fn look_closer<'a, T: Text>(
-    env: &Env<'a>,
-    cur: Cursor<'a>,
-    text: T,
-    rest: T::Rest,
-    is_covered_elsewhere: bool,
-) -> Option<Broken<'a>> {
-    let pos = text.pos(rest);
+fn look_closer<'a, C: Config, T: Text>(env: &Env<'a>, at: Arrived<'a>, text: T, rest: T::Rest) -> Option<Broken<'a>> {
+    let (cur, pos) = (at.cur, text.pos(rest));
     let stop = match usable(cur, pos) {
-        Ok(()) if cur.is(flags::MOUNTED) && !is_covered_elsewhere && text.moves_before(pos) => {
-            return Some(Broken::Covered(cur, pos));
+        Ok(()) if !C::CROSSES && cur.is(flags::MOUNTED) && text.moves_before(pos) => {
+            return Some(Broken::Covered(at, pos));
         }
-        Ok(()) if cur.is(flags::LINK) => return Some(Broken::Link(cur, pos)),
+        Ok(()) if cur.is(flags::LINK) => return Some(Broken::Link(at, pos)),
         Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
         Ok(()) => match may_search(env, cur) {
             None => Stop::CHANGED,
             Some(Decision::Granted) => return None,
             Some(Decision::Refused) => validated(cur, Errno::EACCES),
-            Some(_) => Stop::At(HandOver::Permission, cur, pos),
+            Some(_) => Stop::At(HandOver::Permission, at, pos),
         },
         Err(stop) => stop,
     };

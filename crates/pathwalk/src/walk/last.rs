@@ -1,13 +1,14 @@
 //! What a walk arrived at, and whether that will do.
 
 use super::component::{Path, Text};
-use super::fast::{Broken, OBSTACLES, segment};
+use super::fast::{Broken, obstacles, segment};
 use super::symlink;
 use super::verdict::{Ending, Stopped, Trail, arrive, usable};
-use super::{Arrived, Cursor, Env, Follow, Stop, cross, dotdot, scope};
+use super::{Arrived, Env, Follow, cross, dotdot, scope, Stop};
 use crate::Errno;
 use crate::cache::dcache::dentry::flags;
-use crate::config::{Config, Uncovered};
+use crate::config::{Config, Crossing};
+use crate::memory::slot::DentryId;
 use crate::mount::Standing;
 
 /// Walks a path to its end and finishes there: what it ends at is there and is what it has to be, provided that `finish` rechecks
@@ -20,39 +21,47 @@ pub(crate) fn to_end<'a, C: Config, T>(
     finish: impl Fn(Arrived<'a>) -> Result<T, Stopped<'a>> + Copy,
 ) -> Result<T, Stopped<'a>> {
     let path = Path(path);
-    let finish = |at: Arrived<'a>| {
+    let finish = move |at: Arrived<'a>| {
         if C::RULES
             && let Some(scope) = &env.scope
             && let Some(stop) = scope::refused_end(env, scope, at)
         {
-            return Err(Trail::none().stopped(stop, at.mount));
+            return Err(Trail::none().stopped(stop));
         }
         finish(at)
     };
-    let end = |cur: Cursor<'a>| {
-        let at = Arrived { cur, mount: env.first_mount() };
-        if !cur.is(OBSTACLES) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) {
+    let end = move |at: Arrived<'a>| {
+        let cur = at.cur;
+        if !cur.is(obstacles::<C>()) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) {
             cur.mark();
             return finish(at);
         }
         // Most of what compilers and shells ask for is absent.
-        if cur.has(OBSTACLES, flags::NEGATIVE) && cur.unchanged() {
+        if cur.has(obstacles::<C>(), flags::NEGATIVE) && cur.unchanged() {
             cur.mark();
             return Err(Stopped::Errno(Errno::ENOENT));
         }
-        at_other::<C>(env, path, at, follow).and_then(finish)
+        at_other::<C>(env, path, (cur.dentry(), cur.word), at.mount, follow).and_then(finish)
     };
-    let broken = |why| on_the_way::<C>(env, path, why, follow).and_then(finish);
+    let broken = move |why| on_the_way::<C>(env, path, why, follow).and_then(finish);
     segment::<C, _, _>(env, path, env.begin(), path.beginning(), end, broken)
 }
 
 /// The end of the path is a link, absent, out of date, no directory, or covered.
 #[cold]
 #[inline(never)]
-fn at_other<'a, C: Config>(env: &Env<'a>, path: Path<'a>, at: Arrived<'a>, follow: Follow) -> Result<Arrived<'a>, Stopped<'a>> {
+fn at_other<'a, C: Config>(
+    env: &Env<'a>,
+    path: Path<'a>,
+    (dentry, word): (DentryId, u64),
+    mount: Standing,
+    follow: Follow,
+) -> Result<Arrived<'a>, Stopped<'a>> {
+    let at = Arrived { cur: env.sampled(dentry, word), mount };
     let (ending, pos) = (Ending::of(path), path.len());
-    let stopped = |stop| Trail::none().stopped(stop, at.mount);
-    let at = if at.cur.is(flags::MOUNTED) && path.moves_before(pos) { cross::down(env, at, pos).map_err(stopped)? } else { at };
+    let stopped = |stop| Trail::none().stopped(stop);
+    let is_covered = !C::CROSSES && at.cur.is(flags::MOUNTED) && path.moves_before(pos);
+    let at = if is_covered { cross::down(env, at, pos).map_err(stopped)? } else { at };
     if at.cur.is(flags::LINK) && (follow != Follow::Not || ending == Ending::Slash) {
         usable(at.cur, pos).map_err(stopped)?;
         return symlink::through::<C>(env, path, at, pos, follow);
@@ -65,11 +74,10 @@ fn at_other<'a, C: Config>(env: &Env<'a>, path: Path<'a>, at: Arrived<'a>, follo
 #[cold]
 #[inline(never)]
 fn on_the_way<'a, C: Config>(env: &Env<'a>, path: Path<'a>, why: Broken<'a>, follow: Follow) -> Result<Arrived<'a>, Stopped<'a>> {
-    let mount = env.first_mount();
     match why {
-        Broken::Link(cur, after) => symlink::through::<C>(env, path, Arrived { cur, mount }, after, follow),
+        Broken::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
         Broken::Stop(Stop::Errno(errno)) => Err(Stopped::Errno(errno)),
-        other => across::<C>(env, path, other, mount, follow),
+        other => across::<C>(env, path, other, follow),
     }
 }
 
@@ -80,23 +88,18 @@ fn across<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
     mut why: Broken<'a>,
-    mut mount: Standing,
     follow: Follow,
 ) -> Result<Arrived<'a>, Stopped<'a>> {
     loop {
         let (at, pos) = match why {
-            Broken::Link(cur, after) => return symlink::through::<C>(env, path, Arrived { cur, mount }, after, follow),
-            Broken::Stop(stop) => return Err(Trail::none().stopped(stop, mount)),
-            Broken::Covered(cur, pos) => (cross::down(env, Arrived { cur, mount }, pos), pos),
-            Broken::Top(cur, pos) => {
-                let above = dotdot::up_from_top(env, Arrived { cur, mount });
-                (above.and_then(|above| cross::down(env, above, pos)), pos)
-            }
+            Broken::Link(link, after) => return symlink::through::<C>(env, path, link, after, follow),
+            Broken::Stop(stop) => return Err(Trail::none().stopped(stop)),
+            Broken::Covered(at, pos) => (cross::down(env, at, pos), pos),
+            Broken::Top(at, pos) => (dotdot::up_from_top(env, at).and_then(|above| cross::down(env, above, pos)), pos),
         };
-        let at = at.map_err(|stop| Trail::none().stopped(stop, mount))?;
-        mount = at.mount;
-        let end = |cur| Ok(at_other::<C>(env, path, Arrived { cur, mount }, follow));
-        match segment::<Uncovered<C>, _, _>(env, path, at.cur, path.from(pos), end, Err) {
+        let at = at.map_err(|stop| Trail::none().stopped(stop))?;
+        let end = |at: Arrived<'a>| Ok(at_other::<Crossing<C>>(env, path, (at.cur.dentry(), at.cur.word), at.mount, follow));
+        match segment::<Crossing<C>, _, _>(env, path, at, path.from(pos), end, Err) {
             Ok(arrived) => return arrived,
             Err(next) => why = next,
         }

@@ -34,7 +34,7 @@ pub(crate) mod verdict;
 use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::Caches;
-use crate::cache::dcache::dentry::{VISITED, WORD};
+use crate::cache::dcache::dentry::{WORD, mark_hit};
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
 use crate::memory::slot::DentryId;
@@ -43,7 +43,6 @@ use crate::mount::{Place, Standing, World};
 use crate::permission::Subject;
 use crate::stats::HandOver;
 use crate::superblock::Trees;
-use crate::sync::Ordering;
 use crate::text::hash::NameHash;
 use asker::{Asker, Begin};
 use scope::Scope;
@@ -126,12 +125,6 @@ impl<'a> Env<'a> {
         self.scope.is_some_and(|scope| scope.looks_only())
     }
 
-    /// Returns the mount in which the walk begins.
-    #[inline(always)]
-    pub(crate) fn first_mount(&self) -> Standing {
-        Standing::pinned(self.start.mount())
-    }
-
     /// Returns the same for a walk that begins at a place on which there is a pin.
     #[inline(always)]
     pub(crate) fn from(self, start: Place) -> Env<'a> {
@@ -140,8 +133,8 @@ impl<'a> Env<'a> {
 
     /// Returns where its walk begins, sampled.
     #[inline(always)]
-    pub(crate) fn begin(&self) -> Cursor<'a> {
-        self.cursor(self.start.dentry())
+    pub(crate) fn begin(&self) -> Arrived<'a> {
+        Arrived { cur: self.cursor(self.start.dentry()), mount: Standing::pinned(self.start.mount()) }
     }
 
     pub(crate) fn who(&self) -> Subject<'a> {
@@ -149,6 +142,11 @@ impl<'a> Env<'a> {
             Whose::Real => self.asker.credentials.real(),
             Whose::Effective => self.asker.credentials.effective(),
         }
+    }
+
+    /// Returns a dentry that was sampled.
+    pub(crate) fn sampled(&self, dentry: DentryId, word: u64) -> Cursor<'a> {
+        Cursor::new(dentry.0, &self.hot[dentry.0 as usize], word)
     }
 
     /// Returns a dentry, sampled.
@@ -191,10 +189,7 @@ impl<'a> Cursor<'a> {
     /// Marked is what was reached, and the links on the way. Directories on the way are not: their children keep them.
     #[inline(always)]
     pub(crate) fn mark(&self) {
-        let visited = &self.line[VISITED];
-        if visited.load(Ordering::Relaxed) == 0 {
-            visited.store(1, Ordering::Relaxed);
-        }
+        mark_hit(self.line);
     }
 
     /// Whether any of these flags is set.
@@ -230,7 +225,7 @@ pub(crate) enum Stop<'a> {
     /// The answer, validated.
     Errno(Errno),
     /// Somebody else has to go on, from this directory and this position in the text.
-    At(HandOver, Cursor<'a>, usize),
+    At(HandOver, Arrived<'a>, usize),
     /// Somebody else has to walk, from the start.
     FromStart(HandOver),
     /// The same: this name is being looked up just now.

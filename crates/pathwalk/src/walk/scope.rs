@@ -64,6 +64,12 @@ impl Scope {
         self.looks_only
     }
 
+    /// Returns whether a crossing to a mount is forbidden, or is to leave no trace.
+    #[inline(always)]
+    pub(super) fn asks_at_mounts(&self) -> bool {
+        self.looks_only || self.has(Resolve::NO_XDEV)
+    }
+
     /// Returns the root of its walk: where absolute links begin, and `..` ends.
     pub(super) fn root(&self, of_asker: Place) -> Place {
         self.top.unwrap_or(of_asker)

@@ -21,11 +21,10 @@ use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, inode_of, parent_of};
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::Snapshot;
-use crate::config::{Config, Uncovered};
+use crate::config::{Config, Crossing};
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
-use crate::mount::Standing;
 use crate::stats::HandOver;
 
 /// What forbids a link to be followed, in the order in which Linux asks.
@@ -80,27 +79,13 @@ pub(crate) fn through<'a, C: Config>(
     after: usize,
     follow: Follow,
 ) -> Result<Arrived<'a>, Stopped<'a>> {
-    let (mut trail, mount) = (Trail::none(), Cell::new(link.mount));
+    let mut trail = Trail::none();
     let first = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(path)) };
-    let end = trail.follow::<C>(env, path, (link.cur, first), &mount, follow);
-    end.map(|cur| Arrived { cur, mount: mount.get() }).map_err(|stop| match stop {
+    trail.follow::<Crossing<C>>(env, path, (link, first), follow).map_err(|stop| match stop {
         // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
         Stop::Errno(_) if path.has_nul(path.0) => Stopped::Errno(Errno::EINVAL),
-        other => trail.stopped(other, mount.get()),
+        other => trail.stopped(other),
     })
-}
-
-/// Returns the root of what is mounted on the end of a text.
-#[cold]
-#[inline(never)]
-fn at_end_of_text<'a>(env: &Env<'a>, at: Arrived<'a>, length: usize, text: &Entered) -> Result<Arrived<'a>, Stop<'a>> {
-    let body = Body::of(env, text.inode, text.word);
-    // In the path, the link's own name is before.
-    if text.inode != InodeId::NONE && !(&body).moves_before(length) {
-        // A body that leads to where it starts: what is mounted there is not crossed to. The locked walk tells them apart.
-        return Err(Stop::FromStart(HandOver::Mount));
-    }
-    cross::down(env, at, length)
 }
 
 /// How far a walk got in a text.
@@ -116,45 +101,43 @@ enum Way {
 }
 
 /// What a walk of a text came to. Cells and not a sum type, for the reason that `segment` gives.
-struct Reached<'a, 'm> {
-    cur: Cell<Cursor<'a>>,
-    /// In which it is.
-    mount: &'m Cell<Standing>,
+struct Reached<'a> {
+    at: Cell<Arrived<'a>>,
     /// Where the next component starts, but for the other two ways.
     after: Cell<usize>,
     /// For [`Way::Stopped`].
     stop: Cell<Stop<'a>>,
 }
 
-impl<'a> Reached<'a, '_> {
+impl<'a> Reached<'a> {
     #[inline(always)]
     fn walk<C: Config, T: Text>(&self, env: &Env<'a>, text: T, rest: T::Rest) -> (Way, usize, Ending) {
-        let way = self.segment::<C, T>(env, text, self.cur.get(), rest);
+        let way = self.segment::<C, T>(env, text, rest);
         let way = if matches!(way, Way::Covered | Way::Top) { self.across::<C, T>(env, text, way) } else { way };
         (way, text.len(), Ending::of(text))
     }
 
     #[inline(always)]
-    fn segment<C: Config, T: Text>(&self, env: &Env<'a>, text: T, from: Cursor<'a>, rest: T::Rest) -> Way {
-        let end = |cur| {
-            self.cur.set(cur);
+    fn segment<C: Config, T: Text>(&self, env: &Env<'a>, text: T, rest: T::Rest) -> Way {
+        let end = |at| {
+            self.at.set(at);
             Way::ToEnd
         };
-        let go_on = |cur, pos, way| {
-            self.cur.set(cur);
+        let go_on = |at, pos, way| {
+            self.at.set(at);
             self.after.set(pos);
             way
         };
         let broken = |why| match why {
             Broken::Link(link, after) => go_on(link, after, Way::ToLink),
-            Broken::Covered(cur, pos) => go_on(cur, pos, Way::Covered),
-            Broken::Top(cur, pos) => go_on(cur, pos, Way::Top),
+            Broken::Covered(at, pos) => go_on(at, pos, Way::Covered),
+            Broken::Top(at, pos) => go_on(at, pos, Way::Top),
             Broken::Stop(stop) => {
                 self.stop.set(stop);
                 Way::Stopped
             }
         };
-        segment::<C, _, _>(env, text, from, rest, end, broken)
+        segment::<C, _, _>(env, text, self.at.get(), rest, end, broken)
     }
 
     /// Goes on where the walk may come to another mount.
@@ -162,12 +145,12 @@ impl<'a> Reached<'a, '_> {
     #[inline(never)]
     fn across<C: Config, T: Text>(&self, env: &Env<'a>, text: T, mut way: Way) -> Way {
         while matches!(way, Way::Covered | Way::Top) {
-            let (at, pos) = (Arrived { cur: self.cur.get(), mount: self.mount.get() }, self.after.get());
+            let (at, pos) = (self.at.get(), self.after.get());
             let above = if matches!(way, Way::Top) { dotdot::up_from_top(env, at) } else { Ok(at) };
             match above.and_then(|above| cross::down(env, above, pos)) {
-                Ok(Arrived { cur, mount }) => {
-                    self.mount.set(mount);
-                    way = self.segment::<Uncovered<C>, T>(env, text, cur, text.from(pos));
+                Ok(at) => {
+                    self.at.set(at);
+                    way = self.segment::<C, T>(env, text, text.from(pos));
                 }
                 Err(stop) => {
                     self.stop.set(stop);
@@ -180,17 +163,18 @@ impl<'a> Reached<'a, '_> {
 }
 
 impl Trail {
+    /// Follows a link, and all that come after it. The walk crosses to mounts within its loop: so at the end of a text, it has.
     #[inline(always)]
     fn follow<'a, C: Config>(
         &mut self,
         env: &Env<'a>,
         path: Path<'a>,
-        first: (Cursor<'a>, Rest),
-        mount: &Cell<Standing>,
+        first: (Arrived<'a>, Rest),
         follow: Follow,
-    ) -> Result<Cursor<'a>, Stop<'a>> {
-        let (mut link, mut rest) = first;
+    ) -> Result<Arrived<'a>, Stop<'a>> {
+        let (mut at, mut rest) = first;
         loop {
+            let link = at.cur;
             // Where it was found, as of an instant at which it was there.
             let dir = env.cursor(parent_of(link.line));
             let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty() && follow != Follow::OnTheWay;
@@ -198,7 +182,7 @@ impl Trail {
                 || is_last && env.world.protects_symlinks()
                 || env.world.mounts.some_follow_none()
                 || C::RULES && env.scope.is_some())
-                && let Some(stop) = refused(env, Arrived { cur: link, mount: mount.get() }, dir, self.links, is_last)
+                && let Some(stop) = refused(env, at, dir, self.links, is_last)
             {
                 return Err(stop);
             }
@@ -215,7 +199,7 @@ impl Trail {
             if C::RULES
                 && is_absolute
                 && let Some(scope) = &env.scope
-                && let Some(stop) = refused_absolute(env, Arrived { cur: link, mount: mount.get() }, path, scope)
+                && let Some(stop) = refused_absolute(env, at, path, scope)
             {
                 return Err(stop);
             }
@@ -224,37 +208,29 @@ impl Trail {
             self.enter(inode, word, rest);
             let from = if is_absolute {
                 let root = if C::RULES { env.root() } else { env.asker.root };
-                mount.set(Standing::pinned(root.mount()));
-                env.cursor(root.dentry())
+                env.from(root).begin()
             } else {
-                dir
+                Arrived { cur: dir, mount: at.mount }
             };
-            let reached = Reached { cur: Cell::new(from), mount, after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
+            let reached = Reached { at: Cell::new(from), after: Cell::new(0), stop: Cell::new(Stop::CHANGED) };
             let mut walked = reached.walk::<C, _>(env, &body, (&body).beginning());
-            (link, rest) = loop {
+            (at, rest) = loop {
                 let (way, length, ending) = walked;
-                let cur = reached.cur.get();
+                let at = reached.at.get();
                 match way {
                     Way::Stopped => return Err(reached.stop.get()),
-                    Way::ToLink => break (cur, Rest::At(reached.after.get())),
+                    Way::ToLink => break (at, Rest::At(reached.after.get())),
                     Way::ToEnd | Way::Covered | Way::Top => {}
                 }
                 let ending = self.current.behind.or(ending);
-                usable(cur, length)?;
-                let cur = if cur.is(flags::MOUNTED) {
-                    let at = at_end_of_text(env, Arrived { cur, mount: mount.get() }, length, &self.current)?;
-                    mount.set(at.mount);
-                    at.cur
-                } else {
-                    cur
-                };
-                reached.cur.set(cur);
+                usable(at.cur, length)?;
                 let stays = self.left.is_empty() && follow == Follow::Not && ending == Ending::Nothing;
-                if cur.is(flags::LINK) && !stays {
-                    break (cur, Rest::Over(ending));
+                if at.cur.is(flags::LINK) && !stays {
+                    break (at, Rest::Over(ending));
                 }
                 if self.leave().is_none() {
-                    return arrive(cur, length, ending);
+                    arrive(at.cur, length, ending)?;
+                    return Ok(at);
                 }
                 walked = self.go_on::<C>(env, path, &reached);
             };
@@ -262,7 +238,7 @@ impl Trail {
     }
 
     /// Walks on in a text that was left.
-    fn go_on<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, reached: &Reached<'a, '_>) -> (Way, usize, Ending) {
+    fn go_on<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, reached: &Reached<'a>) -> (Way, usize, Ending) {
         let Entered { inode, word, pos, .. } = self.current;
         if inode == InodeId::NONE {
             return reached.walk::<C, _>(env, path, path.from(pos));

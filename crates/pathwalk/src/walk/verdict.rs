@@ -12,7 +12,6 @@ use crate::cache::dcache::dentry::flags;
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount::ODD;
 use crate::memory::slot::{DentryId, InodeId};
-use crate::mount::Standing;
 use crate::stats::HandOver;
 
 /// Why there is no answer from the fast walk.
@@ -112,14 +111,13 @@ impl Trail {
 
     /// A stop within the current text, made into one of the walk.
     #[cold]
-    pub(crate) fn stopped(mut self, stop: Stop<'_>, mount: Standing) -> Stopped<'_> {
+    pub(crate) fn stopped(mut self, stop: Stop<'_>) -> Stopped<'_> {
         match stop {
             Stop::Errno(errno) => Stopped::Errno(errno),
             Stop::FromStart(reason) => Stopped::HandOver(Resume::FromStart(reason)),
             Stop::Awaited(name) => Stopped::HandOver(Resume::Awaited(name)),
-            Stop::At(reason, cur, pos) => {
+            Stop::At(reason, dir, pos) => {
                 self.current.pos = pos;
-                let dir = Arrived { cur, mount };
                 Stopped::HandOver(Resume::At(Box::new(Kept { reason, dir, trail: self })))
             }
         }

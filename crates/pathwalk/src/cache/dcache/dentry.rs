@@ -7,7 +7,7 @@
 //! | 0 | sequence count (32), flags (32) | whoever holds the count odd |
 //! | 1 | parent (32), length of the name (32) | with the count odd |
 //! | 2 | inode (32), chain of the name's bytes from the 33rd (32) | with the count odd |
-//! | 3 | visited: 1 once hit since a hand passed | anyone; says nothing but "keep me" |
+//! | 3 | 0: not hit since a hand passed; else hit. Of what is covered: the mount that covered it last | anyone; guesses |
 //! | 4–7 | the first 32 bytes of the name, padded with zeros | with the count odd |
 //!
 //! Parent and length are one word, so that one compare tells both. Names have no NUL, so padded words of equal number are equal
@@ -28,7 +28,7 @@ use crate::memory::lines::{LINE, Line, Records};
 use crate::memory::parked::Parked;
 use crate::memory::side::Chain;
 use crate::memory::slot::DentryId;
-use crate::memory::slot::InodeId;
+use crate::memory::slot::{InodeId, MountId};
 use crate::memory::table::{Table, TableView};
 use crate::memory::{pin, seqcount};
 use crate::permission::Access;
@@ -71,7 +71,7 @@ pub(crate) mod flags {
 pub(crate) const WORD: usize = 0;
 const PARENT_LENGTH: usize = 1;
 const INODE_CHAIN: usize = 2;
-pub(crate) const VISITED: usize = 3;
+const HIT: usize = 3;
 pub(crate) const NAME: usize = 4;
 
 /// Bytes of a name that are in its line.
@@ -240,7 +240,7 @@ impl Dentries {
 
     /// Writes to where a slot of the caller's lies, so that it is near when it is filled.
     pub(crate) fn write_ahead(&self, id: DentryId) {
-        self.line(id)[VISITED].store(0, Ordering::Relaxed);
+        forget_hit(self.line(id));
         self.siblings(id).store(0, Ordering::Relaxed);
         self.first_child(id).store(0, Ordering::Relaxed);
     }
@@ -275,6 +275,37 @@ pub(crate) fn children_stripe(parent: DentryId) -> usize {
 }
 
 // Fields of a line. What they return is to be believed only once the count is rechecked, or if nobody writes.
+
+/// Returns whether a dentry was hit since a hand passed.
+#[inline(always)]
+pub(crate) fn was_hit(line: &Line) -> bool {
+    line[HIT].load(Ordering::Relaxed) != 0
+}
+
+/// Leaves the one mark of a hit, once.
+#[inline(always)]
+pub(crate) fn mark_hit(line: &Line) {
+    if !was_hit(line) {
+        line[HIT].store(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes the mark back.
+pub(crate) fn forget_hit(line: &Line) {
+    line[HIT].store(0, Ordering::Relaxed);
+}
+
+/// Returns the slot of the mount that covered a dentry last, in whatever mount that is seen. A
+/// guess: a mark of a hit may stand there instead. The mount's record tells.
+#[inline(always)]
+pub(crate) fn guessed_cover(line: &Line) -> u64 {
+    line[HIT].load(Ordering::Relaxed)
+}
+
+/// Guesses that a mount covers it. It counts as hit, which makes no difference to what is pinned.
+pub(crate) fn guess_cover(line: &Line, mount: MountId) {
+    line[HIT].store(mount.0.into(), Ordering::Relaxed);
+}
 
 #[inline(always)]
 pub(crate) fn parent_of(line: &Line) -> DentryId {

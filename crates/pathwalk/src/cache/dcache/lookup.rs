@@ -1,7 +1,7 @@
 //! Finding a dentry by parent and name, and making one.
 
 use super::dentry::{
-    ChildrenHeld, INLINE_NAME, NAME, VISITED, WORD, chain_of, flags, has_parent_and_length, length_of, set_head, set_inode_chain,
+    ChildrenHeld, INLINE_NAME, NAME, WORD, chain_of, flags, forget_hit, has_parent_and_length, length_of, set_head, set_inode_chain,
     set_parent_length,
 };
 use crate::Errno;
@@ -117,7 +117,7 @@ impl Caches {
 
         let line = self.dentries.line(id);
         // Before anything is read of the line: a page that is read before it is written costs two faults.
-        line[VISITED].store(0, Ordering::Relaxed);
+        forget_hit(line);
         let writing = seqcount::write_alone(&line[WORD]);
         set_parent_length(line, parent, name.len());
         set_inode_chain(line, InodeId::NONE, chain);

@@ -22,7 +22,7 @@ use arrayvec::ArrayVec;
 use super::Short;
 use super::uses::{Half, Kind, Piece};
 use crate::cache::Caches;
-use crate::cache::dcache::dentry::{VISITED, WORD, flags, inode_of, parent_of};
+use crate::cache::dcache::dentry::{WORD, flags, forget_hit, inode_of, parent_of, was_hit};
 use crate::memory::pin;
 use crate::memory::slot::DentryId;
 use crate::sync::Ordering;
@@ -187,11 +187,11 @@ impl Caches {
     /// Whether it has its mark, which it loses. What has no name any more is never asked for again.
     fn was_hit(&self, id: DentryId) -> bool {
         let line = self.dentries.line(id);
-        let visited = line[VISITED].load(Ordering::Relaxed) != 0;
-        if visited {
-            line[VISITED].store(0, Ordering::Relaxed);
+        let was_hit = was_hit(line);
+        if was_hit {
+            forget_hit(line);
         }
-        visited && line[WORD].load(Ordering::Relaxed) & flags::UNHASHED == 0
+        was_hit && line[WORD].load(Ordering::Relaxed) & flags::UNHASHED == 0
     }
 
     /// A guess.
