@@ -17,6 +17,7 @@
 mod attributes;
 mod complete;
 mod create_unlink;
+mod crossing;
 mod eviction;
 mod failures;
 mod fs;

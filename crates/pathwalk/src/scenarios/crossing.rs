@@ -1,0 +1,119 @@
+//! Walks that cross to mounts without a lock, while what they read of is used for something else.
+//!
+//! In each, the name `late` is below what comes later, and a walk by the path that was before must
+//! never arrive there.
+
+use std::sync::Arc;
+
+use super::explore;
+use super::fs::{ROOT, TestFs};
+use super::world::{DIRECTORY, FILE, World};
+use crate::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, UmountFlags, internals};
+
+const CWD: At<'static> = At::Cwd;
+
+/// `/a/p`, `/b/p`, `/b/q`.
+fn fill(fs: &TestFs) {
+    let a = fs.plain(ROOT, "a", DIRECTORY);
+    fs.plain(a, "p", DIRECTORY);
+    let b = fs.plain(ROOT, "b", DIRECTORY);
+    fs.plain(b, "p", DIRECTORY);
+    fs.plain(b, "q", DIRECTORY);
+}
+
+/// A file system with one file.
+fn with_file(name: &str) -> Arc<TestFs> {
+    let fs = Arc::new(TestFs::new());
+    fs.plain(ROOT, name, FILE);
+    fs
+}
+
+fn admin(world: &World) -> Context {
+    world.vfs.context(Credentials::root())
+}
+
+fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
+    context.access(path, Access::empty())
+}
+
+/// Mounts a file system with the file `late`, and lets all of it be cached.
+fn mount_late(context: &Context, path: &str) {
+    context.mount(with_file("late"), CWD, path, MountFlags::empty()).unwrap();
+    is_there(context, &format!("{path}/late")).unwrap();
+}
+
+/// A mount goes while a walk reads its record, and the record is another mount's.
+#[test]
+fn a_record_is_used_again() {
+    explore(|hash| {
+        let world = World::with_room(24, hash, fill);
+        let context = admin(&world);
+        context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+        is_there(&context, "/a/p/on").unwrap();
+        is_there(&context, "/b/p").unwrap();
+        let other = world.spawn(|world| {
+            let context = admin(world);
+            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            mount_late(&context, "/b/p");
+        });
+        assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
+        other.join().unwrap();
+        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
+        drop(context);
+        world.end();
+    });
+}
+
+/// A walk is some names below the root of a mount that goes. Its slot is that of another mount of
+/// the same file system by then, in which something else is mounted on where the walk goes.
+#[test]
+fn a_mount_above_is_another() {
+    explore(|hash| {
+        let world = World::with_room(32, hash, fill);
+        let context = admin(&world);
+        let tree = Arc::new(TestFs::new());
+        let e = tree.plain(ROOT, "e", DIRECTORY);
+        tree.plain(e, "d", DIRECTORY);
+        let kept = context.new_tree(tree, MountFlags::empty()).unwrap();
+        let bind = |context: &Context, tree: &crate::Handle, to| context.bind(At::Handle(tree), "e/..", CWD, to, Recursion::Alone);
+        bind(&context, kept.handle(), "/a/p").unwrap();
+        is_there(&context, "/a/p/e/d").unwrap();
+        is_there(&context, "/b/p").unwrap();
+        let handle = kept.handle().clone();
+        let other = world.spawn(move |world| {
+            let context = admin(world);
+            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            bind(&context, &handle, "/b/p").unwrap();
+            mount_late(&context, "/b/p/e/d");
+        });
+        assert_eq!(is_there(&context, "/a/p/e/d/late"), Err(Errno::ENOENT));
+        other.join().unwrap();
+        context.umount(CWD, "/b/p", UmountFlags::DETACH).unwrap();
+        drop(kept);
+        drop(context);
+        world.end();
+    });
+}
+
+/// What was covered is evicted, and its slot is that of another directory, which is covered as well.
+#[test]
+fn a_covered_dentry_is_another() {
+    explore(|hash| {
+        let world = World::with_room(24, hash, fill);
+        let context = admin(&world);
+        let pins = ["/a", "/b"].map(|path| context.lookup(path).unwrap());
+        context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+        is_there(&context, "/a/p/on").unwrap();
+        let other = world.spawn(|world| {
+            let context = admin(world);
+            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            internals::evict_all(context.vfs());
+            mount_late(&context, "/b/q");
+        });
+        assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
+        other.join().unwrap();
+        context.umount(CWD, "/b/q", UmountFlags::empty()).unwrap();
+        drop((pins, context));
+        world.end();
+    });
+}
