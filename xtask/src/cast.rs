@@ -164,6 +164,7 @@ fn kernel_set(caps: Capabilities) -> CapabilitySet {
         (Capabilities::CHOWN, CapabilitySet::CHOWN),
         (Capabilities::FSETID, CapabilitySet::FSETID),
         (Capabilities::MKNOD, CapabilitySet::MKNOD),
+        (Capabilities::SYS_ADMIN, CapabilitySet::SYS_ADMIN),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
     held.fold(CapabilitySet::SYS_CHROOT | CapabilitySet::LINUX_IMMUTABLE, CapabilitySet::union)

@@ -6,16 +6,18 @@ mod convert;
 mod data;
 mod forget;
 mod late;
+mod mounts;
 mod tree;
 mod watch;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
 use pathwalk::{
-    AclState, At, AtFlags, Capabilities, Context, Credentials, Errno, Freshness, Handle, MountFlags, OpenHow, PermissionRule,
+    AclState, At, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow, PermissionRule,
     Resolve, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
@@ -27,7 +29,7 @@ use crate::op::Op;
 use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcript, directory_of};
 use crate::program::{Act, Program, Settings, Step};
 use crate::times::tick;
-use crate::words::{Owner, Place};
+use crate::words::{Owner, Place, Slot};
 use convert::{new_kind, node};
 use data::{Descriptor, Descriptors, data};
 use late::Late;
@@ -49,8 +51,12 @@ impl Interpreter for Engine {
         let fs = MemFs::with(options(program.settings, &clock));
         let mut outcomes = Vec::with_capacity(program.steps.len());
         for Act { mount, steps } in program.acts() {
-            let vfs = build(program.settings, mount, &fs).context("build a Vfs")?;
-            let mut stage = Stage::new(&vfs, &fs, mount, program.settings, Company::Alone);
+            let beginning = if program.changes_mounts() {
+                mounts::covered(program.settings, mount, &fs).context("mount the file system")?
+            } else {
+                build(program.settings, mount, &fs).context("build a Vfs")?.context(Credentials::root())
+            };
+            let mut stage = Stage::new(beginning, &fs, program.settings, Company::Alone, &clock);
             for step in steps {
                 // Relaxed: this thread reads it, or a worker that it hands the step to.
                 clock.store(outcomes.len() as u32 + 1, Relaxed);
@@ -58,7 +64,7 @@ impl Interpreter for Engine {
             }
         }
         let vfs = Vfs::builder().budget(BUDGET).build(fs).context("build a Vfs")?;
-        Ok(Transcript { outcomes, tree: tree::look(&vfs, Contents::Ends).context("look at the engine's tree")? })
+        Ok(Transcript { outcomes, tree: tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")? })
     }
 }
 
@@ -78,7 +84,7 @@ impl Concurrent {
 
     /// For one more thread.
     pub(crate) fn stage(&self) -> Stage {
-        Stage::new(&self.vfs, &self.fs, MountFlags::empty(), self.settings, Company::Others)
+        Stage::new(self.vfs.context(Credentials::root()), &self.fs, self.settings, Company::Others, &Arc::default())
     }
 
     /// The same, with the descriptors of another.
@@ -88,7 +94,7 @@ impl Concurrent {
 
     /// The tree when all are done.
     pub(crate) fn end(self) -> Result<Transcript> {
-        let tree = tree::look(&self.vfs, Contents::Ends).context("look at the engine's tree")?;
+        let tree = tree::look(&self.vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?;
         Ok(Transcript { outcomes: Vec::new(), tree }.without_steps())
     }
 }
@@ -144,11 +150,11 @@ struct Process {
 }
 
 impl Process {
-    fn new(vfs: &Vfs, actor: Actor, settings: Settings, company: Company) -> Process {
+    fn new(beginning: &Context, actor: Actor, settings: Settings, company: Company) -> Process {
         let all_seeing = actor.credentials().with_capabilities(Capabilities::all());
         Process {
-            face: Kind::of(settings).face(vfs.context(actor.credentials()), company),
-            looking: vfs.context(all_seeing.clone()),
+            face: Kind::of(settings).face(beginning.clone().with_credentials(actor.credentials()), company),
+            looking: beginning.clone().with_credentials(all_seeing.clone()),
             all_seeing,
             own: actor.credentials(),
             is_elsewhere: false,
@@ -164,20 +170,34 @@ impl Process {
 /// What one thread has.
 pub(crate) struct Stage {
     vfs: Vfs,
-    fs: MemFs,
-    mount: MountFlags,
+    /// By the numbers of their devices.
+    file_systems: HashMap<Device, MemFs>,
     /// The root of all.
     top: Handle,
+    /// Looks at all from there.
+    overview: Context,
+    clock: Arc<AtomicU32>,
     settings: Settings,
     processes: Vec<Process>,
     slots: Descriptors,
 }
 
 impl Stage {
-    fn new(vfs: &Vfs, fs: &MemFs, mount: MountFlags, settings: Settings, company: Company) -> Stage {
-        let processes = cast::everybody().map(|actor| Process::new(vfs, actor, settings, company)).collect();
-        let top = vfs.context(Credentials::root()).lookup("/").expect("there is a root");
-        Stage { vfs: vfs.clone(), fs: fs.clone(), mount, top, settings, processes, slots: Descriptors::default() }
+    /// Makes processes that begin where this context is.
+    fn new(overview: Context, fs: &MemFs, settings: Settings, company: Company, clock: &Arc<AtomicU32>) -> Stage {
+        let processes = cast::everybody().map(|actor| Process::new(&overview, actor, settings, company)).collect();
+        let top = overview.lookup("/").expect("there is a root");
+        let device = top.attributes().expect("the root has attributes").device;
+        Stage {
+            vfs: overview.vfs().clone(),
+            file_systems: HashMap::from([(device, fs.clone())]),
+            top,
+            overview,
+            clock: Arc::clone(clock),
+            settings,
+            processes,
+            slots: Descriptors::default(),
+        }
     }
 
     pub(crate) fn carry_out(&mut self, step: &Step) -> Outcome {
@@ -198,11 +218,12 @@ impl Stage {
         match op {
             Op::Open { slot, at, flags, mode } => {
                 let how = OpenHow { flags: *flags, mode: mode.0, ..OpenHow::default() };
-                let file = self.processes[actor.index()].face.open(self.slots.at(at.at), &at.path.0, &how)?;
-                let node = node(&file.handle().attributes()?);
-                self.slots.set(*slot, Some(Descriptor { file, opener: actor }));
-                return Ok(Answer::Node(node));
+                return self.open(actor, *slot, at, &how);
             }
+            Op::OpenUnder { slot, at, flags, mode, rules } => {
+                return self.open(actor, *slot, at, &OpenHow { flags: *flags, mode: mode.0, resolve: *rules });
+            }
+            op if op.changes_mounts() => return self.change_mounts(actor, op),
             Op::Close { slot } => {
                 let closed = self.slots.set(*slot, None).expect("it was looked for");
                 return self.processes[actor.index()].face.close(closed.file).map(done);
@@ -275,9 +296,16 @@ impl Stage {
                 let file = context.open(at(of), &of.path.0, &how)?;
                 Ok(Answer::Node(node(&file.handle().attributes()?)))
             }
-            Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| Answer::Number(found.name_max)),
+            Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| outcome::told_of_file_system(found.name_max, found.flags)),
             _ => data(process, &self.slots, actor, op),
         }
+    }
+
+    fn open(&mut self, actor: Actor, slot: Slot, at: &Place, how: &OpenHow) -> Result<Answer, Errno> {
+        let file = self.processes[actor.index()].face.open(self.slots.at(at.at), &at.path.0, how)?;
+        let node = node(&file.handle().attributes()?);
+        self.slots.set(slot, Some(Descriptor { file, opener: actor }));
+        Ok(Answer::Node(node))
     }
 
     fn seen(&self, actor: Actor, op: &Op) -> Vec<Result<Node, Errno>> {

@@ -6,6 +6,7 @@
 //! One program in four has long names, many names or a deep tree; one in five has little room.
 
 mod draw;
+mod mounts;
 mod names;
 mod paths;
 pub(crate) mod rounds;
@@ -47,7 +48,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         // What is open and has no name holds the directory that it was in, but not in the model.
         settings -= Settings::FEW_NODES;
     }
-    let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS] };
+    let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS], mounted: None };
     draw.cast();
     let prologue = steps.min(PROLOGUE);
     let mut program = Program { settings, steps: draw.layout() };
@@ -59,11 +60,16 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     }
     // The model has no mounts. What processes that end hold counts for a moment longer.
     let remounts = files == Files::Any && settings.limits() == [None; 2] && draw.one_in(3);
+    // What is forgotten is unmounted as well.
+    let mounts = files == Files::Any && settings.limits() == [None; 2] && !settings.contains(Settings::FORGETFUL) && draw.one_in(2);
     while program.steps.len() < steps {
         match draw.rng.u8(..100) {
             0 | 1 if remounts => program.steps.push(draw.mount()),
             2 | 3 => program.steps.extend(draw.scene()),
             4..7 => program.steps.extend(draw.sequence()),
+            7..18 if mounts => program.steps.push(draw.mounting()),
+            18 | 19 if mounts => program.steps.extend(draw.crossed()),
+            20..23 if files == Files::Any => program.steps.push(draw.open_under()),
             _ => program.steps.push(draw.step()),
         }
     }
@@ -112,6 +118,8 @@ struct Draw {
     last: Actor,
     /// Who was the last that tried to open each.
     openers: [Actor; SLOTS],
+    /// Where something was to be mounted last.
+    mounted: Option<Place>,
 }
 
 impl Draw {

@@ -24,6 +24,7 @@ mod generate;
 mod kernel;
 mod listing;
 mod model;
+mod mounts;
 mod mutants;
 mod op;
 mod outcome;

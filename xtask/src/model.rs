@@ -150,8 +150,9 @@ impl World {
                 model.chroot(process, &path.0)?;
                 self.keep(b"/", root_of(self.now)).map(done)
             }
-            // It has no mounts.
-            Op::Mount { .. } => Ok(Answer::NotCarriedOut),
+            // It has no mounts and no rules.
+            Op::Mount { .. } | Op::OpenUnder { .. } => Ok(Answer::NotCarriedOut),
+            op if op.changes_mounts() => Ok(Answer::NotCarriedOut),
             Op::Umask { mask } => Ok(Answer::Number(model.umask(process, mask.0.into()).into())),
             Op::Mkdir { at: to, mode } => model.mkdir(process, at(to), &to.path.0, mode.0.into()).map(done),
             Op::Mknod { at: to, kind, mode } => {

@@ -1,10 +1,13 @@
 //! Operations: what a program is made of. One line each; all that can be done on either side.
 
 use anyhow::{Result, bail};
-use pathwalk::{Access, AtFlags, Capabilities, LinkFlags, MountFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, StatxMask};
+use pathwalk::{
+    Access, AtFlags, Capabilities, LinkFlags, MountFlags, MoveFlags, OpenFlags, Recursion, RenameFlags, Resolve, SetTime,
+    StatxFlags, StatxMask, UmountFlags,
+};
 
 use crate::cast::{self, Actor};
-use crate::words::{Body, Kind, List, Mode, Owner, Place, Slot, Text, Whence, Word, Words};
+use crate::words::{Body, Kind, List, Mode, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
@@ -49,7 +52,7 @@ macro_rules! operations {
                     $(Op::$name { $($field),* } => [$($field as &dyn Part),*].into_iter().filter_map(Part::slot).collect(),)*
                 };
                 // The one that an open fills need not.
-                all[usize::from(matches!(self, Op::Open { .. }))..].to_vec()
+                all[usize::from(matches!(self, Op::Open { .. } | Op::OpenUnder { .. }))..].to_vec()
             }
         }
     };
@@ -122,9 +125,29 @@ operations! {
     Dig "dig" { at: Place, count: u64, length: u64 }
     /// All processes begin anew at the root, nothing is open, and the mount has these flags.
     Mount "mount" { flags: MountFlags }
+    /// As `open`, with rules for the path.
+    OpenUnder "openunder" { slot: Slot, at: Place, flags: OpenFlags, mode: Mode, rules: Resolve }
+    /// Mounts a fresh file system.
+    Attach "attach" { at: Place, flags: MountFlags }
+    Bind "bind" { from: Place, to: Place, how: Recursion }
+    MoveMount "movemount" { from: Place, to: Place, flags: MoveFlags }
+    /// With `EXPIRE`: looks at it, and unmounts it twice so; the answer is the second, if the first
+    /// is `EAGAIN`.
+    Unmount "umount" { path: Text, flags: UmountFlags }
+    SetMount "setmount" { at: Place, set: MountFlags, clear: MountFlags, spread: Spread, how: Recursion }
 }
 
 impl Op {
+    /// Tells whether it changes the tree of mounts.
+    pub(crate) fn changes_mounts(&self) -> bool {
+        self.adds_mounts() || matches!(self, Op::Unmount { .. } | Op::SetMount { .. })
+    }
+
+    /// Tells whether there may be more mounts after it.
+    pub(crate) fn adds_mounts(&self) -> bool {
+        matches!(self, Op::Attach { .. } | Op::Bind { .. } | Op::MoveMount { .. })
+    }
+
     /// Returns the descriptor that is written through.
     pub(crate) fn written(&self) -> Option<Slot> {
         match self {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Device, Errno, FileType, StatxFlags, StatxMask};
+use pathwalk::{Device, Errno, FileType, MountFlags, StatxFlags, StatxMask};
 
 use crate::times::Time;
 use crate::watch::Watched;
@@ -55,6 +55,11 @@ impl Node {
         [&mut self.atime, &mut self.mtime, &mut self.ctime, &mut self.btime].into_iter()
     }
 
+    /// Returns the number of its file system.
+    pub(crate) fn file_system(&self) -> u64 {
+        self.ino >> INO_BITS
+    }
+
     /// Returns it with nothing but what the mask names, and the flags.
     pub(crate) fn only(self, mask: StatxMask) -> Node {
         const NEVER: Time = Time::Step(Some(0));
@@ -93,6 +98,27 @@ impl Node {
         }
         node
     }
+}
+
+/// Returns one number for an inode of one of several file systems, told apart by the minor numbers
+/// of their devices.
+pub(crate) fn number(minor: u32, ino: u64) -> u64 {
+    u64::from(minor) << INO_BITS | ino
+}
+
+/// Bits of a number that are the inode's own.
+const INO_BITS: u32 = 40;
+
+/// The switches of a mount that are compared. Those of times tell only.
+pub(crate) const SWITCHES: MountFlags = MountFlags::READ_ONLY
+    .union(MountFlags::NOEXEC)
+    .union(MountFlags::NOSYMFOLLOW)
+    .union(MountFlags::NOSUID)
+    .union(MountFlags::NODEV);
+
+/// Returns the longest name and the switches of the mount as one answer.
+pub(crate) fn told_of_file_system(name_max: u64, switches: MountFlags) -> Answer {
+    Answer::Number(name_max | u64::from((switches & SWITCHES).bits()) << 32)
 }
 
 /// What one step came to.

@@ -175,6 +175,11 @@ impl Program {
         acts
     }
 
+    /// Tells whether a step changes the tree of mounts.
+    pub(crate) fn changes_mounts(&self) -> bool {
+        self.steps.iter().any(|step| step.op.changes_mounts())
+    }
+
     fn take(&mut self, line: &str) -> Result<()> {
         match line.strip_prefix("settings ") {
             Some(flags) => self.settings = read_flags(flags.trim())?,

@@ -3,6 +3,7 @@
 //! A word has no space in it. Paths are quoted, with everything unprintable escaped and long repetitions folded: `"{n*255}"`.
 
 mod acl;
+mod mounts;
 mod text;
 
 use std::fmt::Write;
@@ -12,6 +13,7 @@ use bitflags::Flags;
 use pathwalk::{Device, SetTime, Timestamp};
 
 pub(crate) use acl::List;
+pub(crate) use mounts::Spread;
 use text::{quote, unquote};
 
 /// Something that is one word.
@@ -234,7 +236,7 @@ macro_rules! flags {
 
 flags!(pathwalk::AtFlags, pathwalk::LinkFlags, pathwalk::OpenFlags, pathwalk::RenameFlags, pathwalk::Access, pathwalk::StatxMask);
 flags!(pathwalk::StatxFlags);
-flags!(pathwalk::MountFlags);
+flags!(pathwalk::MountFlags, pathwalk::MoveFlags, pathwalk::UmountFlags, pathwalk::Resolve);
 
 impl Word for SetTime {
     fn write(&self, out: &mut String) {

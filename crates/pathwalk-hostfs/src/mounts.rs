@@ -69,6 +69,8 @@ pub(crate) fn ask(fd: BorrowedFd<'_>) -> io::Result<MountFlags> {
     let mut flags = MountFlags::empty();
     flags.set(MountFlags::READ_ONLY, told.contains(StatVfsMountFlags::RDONLY));
     flags.set(MountFlags::NOEXEC, told.contains(StatVfsMountFlags::NOEXEC));
+    flags.set(MountFlags::NOSUID, told.contains(StatVfsMountFlags::NOSUID));
+    flags.set(MountFlags::NODEV, told.contains(StatVfsMountFlags::NODEV));
     flags.set(MountFlags::NOSYMFOLLOW, told.bits() & ST_NOSYMFOLLOW != 0);
     Ok(flags)
 }

@@ -6,8 +6,10 @@ use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::{Record, WORD, key_of, kind_of};
 use crate::memory::slot::{DentryId, InodeId};
+use crate::fs_api::StatFs;
 use crate::mount::{MountPin, PinnedPlace, Place, World};
 use crate::node::NodeKey;
+use crate::ops::stat::statfs_at;
 use crate::sync::Ordering;
 use crate::vfs::Vfs;
 
@@ -72,6 +74,12 @@ impl Handle {
     /// Its attributes; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
         self.world().trees.stat(self.inode())
+    }
+
+    /// Returns size and limits of its file system, and the switches of its mount. Errors are those
+    /// of the file system, which is asked each time. Source: `fstatfs(2)`.
+    pub fn statfs(&self) -> Result<StatFs, Errno> {
+        statfs_at(self.world(), self.place)
     }
 
     /// Returns the key by which the file system knows it: to tell the file system about a node that

@@ -92,6 +92,8 @@ fn switches_are_the_mounts_own() {
     context.bind(CWD, "/a", CWD, "/x", Recursion::Alone).unwrap();
     let read_only = pathwalk::MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
     context.mount_setattr(CWD, "/x", AtFlags::empty(), &read_only, Recursion::Alone).unwrap();
+    assert_eq!(context.statfs(CWD, "/x/f").map(|told| told.flags), Ok(MountFlags::READ_ONLY));
+    assert_eq!(context.statfs(CWD, "/a/f").map(|told| told.flags), Ok(MountFlags::empty()));
     assert_eq!(context.access("/a/f", Access::WRITE), Ok(()));
     assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
     assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
@@ -247,6 +249,9 @@ fn only_the_capable_mount() {
     assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EPERM));
     assert_eq!(context.new_tree(tree(&[]), MountFlags::empty()).err(), Some(Errno::EPERM));
     assert_eq!(context.clone().unshare(), Err(Errno::EPERM));
+    // Also where nothing would change.
+    let nothing = context.mount_setattr(CWD, "/d", AtFlags::empty(), &Default::default(), Recursion::Alone);
+    assert_eq!(nothing, Err(Errno::EPERM));
 }
 
 #[test]
@@ -283,4 +288,42 @@ fn each_file_system_is_counted_alone_and_goes_with_its_last_mount() {
     assert_eq!((vfs.file_systems().len(), counted(0).nodes), (1, 2));
     context.mount(tree(&[]), CWD, "/d", MountFlags::empty()).unwrap();
     assert_eq!((counted(1).file_system, counted(1).lookups), (1, 0), "another, under the number that is free");
+}
+
+#[test]
+fn a_removed_directory_has_no_path_where_it_is_mounted() {
+    let context = root(&["/a/", "/a/b/", "/x/"]);
+    context.bind(CWD, "/a", CWD, "/x", Recursion::Alone).unwrap();
+    context.bind(CWD, "/a/b", CWD, "/a", Recursion::Alone).unwrap();
+    let bound = context.lookup("/a").unwrap();
+    assert_eq!(bound.path().unwrap(), b"/a");
+    context.rmdir(CWD, "/x/b").unwrap();
+    assert_eq!(bound.path(), Err(Errno::ENOENT));
+    let points: Vec<Vec<u8>> = context.mountinfo().into_iter().map(|mount| mount.mount_point).collect();
+    assert_eq!(points, [&b"/"[..], b"/x", b"/a"]);
+}
+
+#[test]
+fn a_way_out_is_refused_before_what_it_would_create() {
+    let context = root(&["/a/"]);
+    let beneath = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, resolve: Resolve::BENEATH };
+    for path in ["..", "../", "a/../.."] {
+        assert_eq!(context.open(CWD, path, &beneath).err(), Some(Errno::EXDEV), "{path}");
+    }
+    assert_eq!(context.open(CWD, "a/..", &beneath).err(), Some(Errno::EISDIR));
+    let exclusive = OpenHow { flags: beneath.flags | OpenFlags::EXCLUSIVE, ..beneath };
+    assert_eq!(context.open(CWD, "..", &exclusive).err(), Some(Errno::EXDEV));
+    assert_eq!(context.open(CWD, "a/.", &exclusive).err(), Some(Errno::EEXIST));
+    context.mount(tree(&[]), CWD, "a", MountFlags::empty()).unwrap();
+    let within = OpenHow { resolve: Resolve::NO_XDEV, ..exclusive };
+    assert_eq!(context.open(CWD, "a", &within).err(), Some(Errno::EXDEV));
+    assert_eq!(context.open(CWD, "a", &exclusive).err(), Some(Errno::EEXIST));
+}
+
+#[test]
+fn the_target_of_a_move_is_looked_for_first() {
+    let context = root(&["/f", "/d/"]);
+    let moved = |from: &str, to: &str| context.move_mount(CWD, from, CWD, to, MoveFlags::empty());
+    assert_eq!(moved("/f/x", "/absent"), Err(Errno::ENOENT));
+    assert_eq!(moved("/f/x", "/d"), Err(Errno::ENOTDIR));
 }

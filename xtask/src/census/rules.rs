@@ -13,7 +13,7 @@ mod links;
 mod paths;
 mod rights;
 
-use pathwalk::{AtFlags, OpenFlags};
+use pathwalk::{AtFlags, OpenFlags, Resolve};
 
 use super::met::Met;
 use crate::op::Op;
@@ -50,6 +50,11 @@ const fn elsewhere(section: &'static str, name: &'static str, place: &'static st
 /// Returns the flags of an open, and none of anything else.
 fn open_flags(met: &Met<'_>) -> OpenFlags {
     if let Op::Open { flags, .. } = met.op() { *flags } else { OpenFlags::empty() }
+}
+
+/// Returns the rules by which a path is resolved.
+fn rules(met: &Met<'_>) -> Resolve {
+    if let Op::OpenUnder { rules, .. } = met.op() { *rules } else { Resolve::empty() }
 }
 
 /// Returns the flags of what has `AT_` flags, and none of anything else.

@@ -10,33 +10,28 @@ use crate::cast::Actor;
 use crate::composite::changes;
 use crate::listing::{self, Directory, Entry, Repeats};
 use crate::op::Op;
-use crate::outcome::Answer;
+use crate::outcome::{Answer, number};
 use crate::words::{Body, List, Place, Slot};
 
 impl Stage {
     pub(super) fn set_acl(&self, actor: Actor, of: &Place, list: &List, flags: AtFlags) -> Result<(), Errno> {
         let node = self.administered(actor, of, flags)?;
-        self.may_set()?;
+        may_set(&node)?;
         let found = node.attributes()?;
         if found.flags.intersects(StatxFlags::IMMUTABLE | StatxFlags::APPEND) {
             return Err(Errno::EPERM);
         }
-        self.fs.set_acl_of(node.key(), &list.0)?;
+        self.file_systems[&found.device].set_acl_of(node.key(), &list.0)?;
         self.vfs.refresh(&node).map(drop)
     }
 
     pub(super) fn set_flags(&self, actor: Actor, of: &Place, set: StatxFlags, flags: AtFlags) -> Result<(), Errno> {
         let node = self.administered(actor, of, flags)?;
         if matches!(node.kind(), FileType::Regular | FileType::Directory) {
-            self.may_set()?;
+            may_set(&node)?;
         }
-        self.fs.set_flags_of(node.key(), set)?;
+        self.file_systems[&node.attributes()?.device].set_flags_of(node.key(), set)?;
         self.vfs.refresh(&node).map(drop)
-    }
-
-    /// Refuses with `EROFS` on a read-only mount, of which the file system does not know.
-    fn may_set(&self) -> Result<(), Errno> {
-        if self.mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
     }
 
     fn administered(&self, actor: Actor, of: &Place, flags: AtFlags) -> Result<Handle, Errno> {
@@ -51,6 +46,11 @@ impl Stage {
         let touched = names.map(|name| &name.0[..]);
         listing::in_parts(Listed { stage: self, actor, slot, most: (size / ENTRY).max(1) as usize, changes }, touched)
     }
+}
+
+/// Refuses with `EROFS` on a read-only mount, of which the file system does not know.
+fn may_set(node: &Handle) -> Result<(), Errno> {
+    if node.statfs()?.flags.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
 }
 
 /// Bytes that an entry of a short name takes in the kernel's listing.
@@ -71,8 +71,10 @@ impl Directory for Listed<'_> {
 
     fn part(&mut self) -> Result<Vec<Entry>, Errno> {
         let mut part = Vec::new();
-        self.stage.slots.file(self.slot).read_dir(|entry| {
-            let (kind, ino, cookie): (FileType, u64, u64) = (entry.kind, entry.ino, entry.cookie);
+        let dir = self.stage.slots.file(self.slot);
+        let minor = dir.handle().attributes()?.device.minor;
+        dir.read_dir(|entry| {
+            let (kind, ino, cookie): (FileType, u64, u64) = (entry.kind, number(minor, entry.ino), entry.cookie);
             part.push(Entry { name: entry.name.to_vec(), kind, ino, cookie });
             if part.len() < self.most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

@@ -2,7 +2,7 @@
 
 use pathwalk::{Attributes, NewKind, StatxFlags};
 
-use crate::outcome::Node;
+use crate::outcome::{Node, number};
 use crate::times::Time;
 use crate::words::Kind;
 
@@ -25,7 +25,7 @@ pub(super) fn node(of: &Attributes) -> Node {
         nlink: of.nlink,
         uid: of.uid,
         gid: of.gid,
-        ino: of.ino,
+        ino: number(of.device.minor, of.ino),
         size: of.size,
         blocks: of.blocks,
         block_size: of.block_size,

@@ -99,13 +99,14 @@ fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
 /// What `all` lists of a directory from its beginning.
 pub(super) fn listing(file: &File, all: impl FnOnce(&mut dyn FnMut(face::Listed)) -> Result<(), Errno>) -> Result<Answer, Errno> {
     let mut listing = BTreeMap::new();
+    let minor = file.handle().attributes()?.device.minor;
     file.seek(SeekFrom::Start(0))?;
     all(&mut |(mut name, kind, ino)| {
         // No name has a slash: one that comes again is a mismatch, unless that is allowed for.
         while listing.contains_key(&name) {
             name.push(outcome::AGAIN);
         }
-        listing.insert(name, (kind, ino));
+        listing.insert(name, (kind, outcome::number(minor, ino)));
     })?;
     Ok(Answer::Listing(listing))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{At, AtFlags, Credentials, Errno, File, FileType, OpenFlags, Vfs};
+use pathwalk::{At, AtFlags, Context, Errno, File, FileType, OpenFlags};
 
 use super::convert::node;
 use super::data::listing;
@@ -10,16 +10,20 @@ use super::data::listing;
 use crate::face;
 use crate::outcome::{Answer, Contents, END, Leaf};
 
-/// The whole tree, by paths from its root.
-pub(super) fn look(vfs: &Vfs, contents: Contents) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
-    let context = vfs.context(Credentials::root());
+/// The whole tree, by paths from the root of this context.
+pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
     let mut tree = BTreeMap::new();
     let root = context.open(At::Cwd, "/", &OpenFlags::READ.into())?;
     let top = Leaf { node: node(&root.handle().attributes()?), content: Vec::new() };
     tree.insert(b"/".to_vec(), top);
     let mut waiting = vec![(Vec::new(), root)];
     while let Some((path, dir)) = waiting.pop() {
-        let Answer::Listing(listing) = listing(&dir, |each| face::list(&dir, each))? else { return Err(Errno::EEXIST) };
+        let listing = match listing(&dir, |each| face::list(&dir, each)) {
+            // It was removed, and is seen where it is mounted.
+            Err(Errno::ENOENT) => continue,
+            Ok(Answer::Listing(listing)) => listing,
+            other => return Err(other.err().unwrap_or(Errno::EEXIST)),
+        };
         for name in listing.keys().filter(|name| !matches!(name.as_slice(), b"." | b"..")) {
             let path = [&path, &b"/"[..], name].concat();
             let at = At::Handle(dir.handle());

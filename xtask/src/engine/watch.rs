@@ -15,7 +15,7 @@ impl Stage {
         if !self.settings.contains(Settings::WATCH) || !actor.may_look_as_root() {
             return Ok(None);
         }
-        let tree = tree::look(&self.vfs, Contents::LeftOut)?.into_iter().map(|(path, leaf)| (path, leaf.node)).collect();
+        let tree = tree::look(&self.overview, Contents::LeftOut)?.into_iter().map(|(path, leaf)| (path, leaf.node)).collect();
         let may_tell = paths_compare(self.settings) && !self.processes[actor.index()].is_elsewhere;
         let mut watched = Watched { tree, ..Watched::default() };
         for (number, there) in self.slots.0.iter().enumerate() {

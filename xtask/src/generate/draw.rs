@@ -106,7 +106,7 @@ impl Draw {
         }
     }
 
-    fn open(&mut self) -> Op {
+    pub(super) fn open(&mut self) -> Op {
         let rights = [OpenFlags::READ, OpenFlags::WRITE, OpenFlags::READ | OpenFlags::WRITE];
         let path_only = self.one_in(3);
         let mut flags = if path_only { OpenFlags::PATH } else { self.among(&rights) };

@@ -8,13 +8,13 @@ use rustix::fs::{self, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::{self, ReadWriteFlags};
 
 use super::Stage;
-use super::calls::{answered, c_path, look, open_flags};
+use super::calls::{answered, c_path, device_of, look, open};
 use super::tree::file_type;
 use crate::cast::Actor;
 use crate::composite::changes;
 use crate::listing::{self, Directory, Entry, Repeats};
 use crate::op::Op;
-use crate::outcome::{Answer, Node};
+use crate::outcome::{Answer, Node, number};
 use crate::words::{Body, Slot};
 
 const ACCESS_LIST: &std::ffi::CStr = c"system.posix_acl_access";
@@ -99,10 +99,7 @@ pub(super) fn reset(dir: &OwnedFd) -> io::Result<()> {
 
 /// Opens from the cache alone, and closes again.
 pub(super) fn try_open(at: BorrowedFd<'_>, path: &[u8], flags: OpenFlags, mode: u16) -> io::Result<Node> {
-    let fd = fs::openat2(at, path, open_flags(flags), Mode::from_raw_mode(mode.into()), ResolveFlags::CACHED)?;
-    let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
-    // Nothing is behind a pipe in the engine.
-    if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) { Err(io::Errno::NXIO) } else { Ok(node) }
+    open(at, path, flags, mode, ResolveFlags::CACHED).map(|(_, node)| node)
 }
 
 /// Reads without waiting. A tmpfs does not know such reads: then as one that may wait.
@@ -145,10 +142,12 @@ impl Directory for Listed<'_, '_> {
     fn part(&mut self) -> io::Result<Vec<Entry>> {
         let mut listing = RawDir::new(self.stage.fd(self.slot), self.buffer.spare_capacity_mut());
         let mut part = Vec::new();
+        let minor = device_of(self.stage.fd(self.slot))?;
         while let Some(entry) = listing.next() {
             let entry = entry?;
             let (name, kind) = (entry.file_name().to_bytes().to_vec(), file_type(entry.file_type())?);
-            part.push(Entry { name, kind, ino: entry.ino(), cookie: entry.next_entry_cookie() });
+            let ino = number(minor, entry.ino());
+            part.push(Entry { name, kind, ino, cookie: entry.next_entry_cookie() });
             if listing.is_buffer_empty() {
                 break;
             }

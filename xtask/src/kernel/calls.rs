@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, StatxMask};
 use rustix::fs::{self, Gid, Mode, OFlags, RawMode, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io;
 
-use super::{Descriptor, Stage, administer};
+use super::{Descriptor, Stage, administer, mounts};
 use crate::cast::{Actor, sets_to_look};
 use crate::composite::all_parts;
 use crate::op::Op;
-use crate::outcome::{self, Answer, Node, directory_of};
+use crate::outcome::{self, Answer, Node, directory_of, told_of_file_system};
 use crate::program::Settings;
 use crate::times::Time;
 use crate::words::{Kind, Place, Slot, Whence};
@@ -26,21 +26,17 @@ impl Stage<'_> {
     pub(super) fn answer(&mut self, actor: Actor, op: &Op) -> io::Result<Answer> {
         match op {
             Op::Open { slot, at, flags, mode } => {
-                let fd = fs::openat2(
-                    self.at(at.at),
-                    &at.path.0,
-                    open_flags(*flags),
-                    Mode::from_raw_mode(mode.0.into()),
-                    ResolveFlags::empty(),
-                )?;
-                let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
-                // There is nobody behind a pipe in the engine.
-                if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) {
-                    return Err(io::Errno::NXIO);
-                }
+                let (fd, node) = open(self.at(at.at), &at.path.0, *flags, mode.0, ResolveFlags::empty())?;
                 self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
                 return Ok(Answer::Node(node));
             }
+            Op::OpenUnder { slot, at, flags, mode, rules } => {
+                let rules = ResolveFlags::from_bits_retain(rules.bits().into());
+                let (fd, node) = open(self.at(at.at), &at.path.0, *flags, mode.0, rules)?;
+                self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
+                return Ok(Answer::Node(node));
+            }
+            op if op.changes_mounts() => return self.change_mounts(actor, op),
             Op::Chroot { path } => {
                 rustix::process::chroot(&path.0)?;
                 self.elsewhere[actor.index()] = true;
@@ -109,7 +105,7 @@ impl Stage<'_> {
             Op::SetAcl { at: of, list, flags } => administer::set_acl(at(of), &of.path.0, &list.0, *flags).map(done),
             Op::SetFlags { at: of, set, flags } => administer::set_flags(at(of), &of.path.0, *set, *flags).map(done),
             Op::TryOpen { at: of, flags, mode } => administer::try_open(at(of), &of.path.0, *flags, mode.0).map(Answer::Node),
-            Op::Statfs { path } => fs::statfs(&path.0).map(|found| Answer::Number(found.f_namelen as u64)),
+            Op::Statfs { path } => fs::statvfs(&path.0).map(|found| told_of_file_system(found.f_namemax, mounts::switches(found.f_flag))),
             _ => self.data(op),
         }
     }
@@ -145,8 +141,9 @@ impl Stage<'_> {
         let fd = self.fd(slot);
         fs::seek(fd, fs::SeekFrom::Start(0))?;
         let mut listing = BTreeMap::new();
+        let minor = device_of(fd)?;
         for entry in super::tree::entries(fd)? {
-            listing.insert(entry.name, (entry.kind, entry.ino));
+            listing.insert(entry.name, (entry.kind, outcome::number(minor, entry.ino)));
         }
         Ok(Answer::Listing(listing))
     }
@@ -194,6 +191,36 @@ pub(super) fn look(at: impl std::os::fd::AsFd, path: &[u8], flags: AtFlags) -> i
     node(&fs::statx(at, path, at_flags(flags), mask)?)
 }
 
+/// Returns the minor number of the device that holds what is open.
+pub(super) fn device_of(fd: impl std::os::fd::AsFd) -> io::Result<u32> {
+    fs::fstat(fd).map(|found| fs::minor(found.st_dev))
+}
+
+/// Opens by these rules, and looks at it.
+pub(super) fn open(
+    at: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OpenFlags,
+    mode: u16,
+    rules: ResolveFlags,
+) -> io::Result<(OwnedFd, Node)> {
+    let mode = Mode::from_raw_mode(mode.into());
+    let mut tries = 0;
+    let fd = loop {
+        match fs::openat2(at, path, open_flags(flags), mode, rules) {
+            // A mount or a rename anywhere on the machine makes `..` uncertain.
+            Err(io::Errno::AGAIN) if !rules.contains(ResolveFlags::CACHED) && tries < TRIES => tries += 1,
+            opened => break opened?,
+        }
+    };
+    let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
+    // There is nothing behind a pipe in the engine.
+    if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) { Err(io::Errno::NXIO) } else { Ok((fd, node)) }
+}
+
+/// How often is tried to open what others make uncertain.
+const TRIES: u32 = 1000;
+
 fn node(found: &fs::Statx) -> io::Result<Node> {
     let kind = FileType::from_mode(found.stx_mode.into()).ok_or(io::Errno::IO)?;
     Ok(Node {
@@ -202,7 +229,7 @@ fn node(found: &fs::Statx) -> io::Result<Node> {
         nlink: found.stx_nlink,
         uid: found.stx_uid,
         gid: found.stx_gid,
-        ino: found.stx_ino,
+        ino: outcome::number(found.stx_dev_minor, found.stx_ino),
         size: found.stx_size,
         blocks: found.stx_blocks,
         block_size: found.stx_blksize,

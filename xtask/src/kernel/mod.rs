@@ -5,11 +5,13 @@
 //!
 //! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`] and
 //!   [`administer`]: one operation as a system call; [`tree`]: the tree looked at and swept away;
-//!   [`clock`]: in which step something was written; [`watch`]: all there is, after a step.
+//!   [`clock`]: in which step something was written; [`watch`]: all there is, after a step;
+//!   [`mounts`]: what a program mounts.
 
 mod administer;
 mod calls;
 mod clock;
+mod mounts;
 mod place;
 mod switches;
 mod tree;
@@ -38,7 +40,9 @@ pub(crate) struct Kernel {
     root: OwnedFd,
     set: Option<Settings>,
     clock: Clock,
-    descriptors: OwnedFd,
+    proc: OwnedFd,
+    /// The file systems that the program mounted. While one is there, its number is no other's.
+    mounted: Vec<OwnedFd>,
 }
 
 impl Kernel {
@@ -46,13 +50,13 @@ impl Kernel {
     pub(crate) fn enter() -> Result<Kernel> {
         let switches = Switches::open().context("find the switches fs.protected_*")?;
         switches.set(Settings::empty()).context("set the switches fs.protected_*")?;
-        let descriptors = watch::descriptors().context("open /proc/self/fd")?;
+        let proc = watch::proc().context("open /proc")?;
         let root = place::enter()?;
         let clock = Clock::new().context("make a clock")?;
         if !clock.is_fine() {
             eprintln!("xtask: this kernel has no fine times (Linux has them since 6.13): times of the clock are not told apart");
         }
-        Ok(Kernel { switches, root, set: None, clock, descriptors })
+        Ok(Kernel { switches, root, set: None, clock, proc, mounted: Vec::new() })
     }
 }
 
@@ -66,6 +70,7 @@ impl Interpreter for Kernel {
             self.switches.set(program.settings).context("set the kernel's switches")?;
             self.set = Some(program.settings);
         }
+        self.mounted.clear();
         tree::sweep(&self.root).context("empty the tmpfs")?;
         place::set_limits(program.settings.limits()).context("set the limits of the tmpfs")?;
         self.clock.begin().context("read the clock")?;
@@ -76,7 +81,11 @@ impl Interpreter for Kernel {
                 place::set_mount(mount).with_context(|| format!("set the flags of the mount to {mount:?}"))?;
                 mounted = mount;
             }
-            outcomes.extend(self.perform(program.settings, steps));
+            outcomes.extend(if program.changes_mounts() {
+                self.perform_apart(program.settings, steps).context("carry out what changes mounts")?
+            } else {
+                self.perform(program.settings, steps)
+            });
         }
         if !mounted.is_empty() {
             place::set_mount(MountFlags::empty()).context("take the flags of the mount away")?;
@@ -89,6 +98,16 @@ impl Interpreter for Kernel {
 }
 
 impl Kernel {
+    /// Carries steps out in a copy of the namespace, which ends with what they mount.
+    fn perform_apart(&mut self, settings: Settings, steps: &[Step]) -> Result<Vec<Outcome>> {
+        let namespace = place::own_namespace(&self.proc).context("open the namespace")?;
+        let outside = std::mem::replace(&mut self.root, place::copy_namespace()?);
+        let outcomes = self.perform(settings, steps);
+        place::enter_namespace(&namespace).context("go back to the namespace")?;
+        self.root = outside;
+        Ok(outcomes)
+    }
+
     /// Carries steps out, by processes that begin at the root.
     fn perform(&mut self, settings: Settings, steps: &[Step]) -> Vec<Outcome> {
         let play = Play::new(settings, steps, self);

@@ -4,7 +4,7 @@
 //! with the namespace.
 
 use std::env;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
@@ -15,8 +15,9 @@ use anyhow::{Context, Result};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount};
 use rustix::process::Signal;
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
+use super::mounts;
 use super::switches::Saved;
 
 /// Set in the child.
@@ -78,7 +79,29 @@ pub(super) fn enter() -> Result<OwnedFd> {
     rustix::process::pivot_root(".", ".").context("make the tmpfs the root")?;
     unmount(".", UnmountFlags::DETACH).context("leave the old root")?;
     rustix::process::chdir("/")?;
+    open_root()
+}
+
+fn open_root() -> Result<OwnedFd> {
     openat(CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).context("open the tmpfs")
+}
+
+/// Opens the namespace of this thread.
+pub(super) fn own_namespace(proc: &OwnedFd) -> rustix::io::Result<OwnedFd> {
+    openat(proc, "thread-self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Enters a copy of this thread's namespace; returns the root in it.
+pub(super) fn copy_namespace() -> Result<OwnedFd> {
+    // SAFETY: mounts, root and working directory become the thread's own; no descriptor is
+    // concerned.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.context("copy the namespace")?;
+    open_root()
+}
+
+/// Enters a namespace, of which the root becomes the thread's.
+pub(super) fn enter_namespace(namespace: &OwnedFd) -> rustix::io::Result<()> {
+    rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
 }
 
 /// Waits for threads that ended, which hold their places for a moment longer.
@@ -105,13 +128,6 @@ pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result
 
 /// Sets the switches of the mount, not of the file system on it. Reading moves no time under any.
 pub(super) fn set_mount(flags: pathwalk::MountFlags) -> rustix::io::Result<()> {
-    let pairs = [
-        (pathwalk::MountFlags::READ_ONLY, MountFlags::RDONLY),
-        (pathwalk::MountFlags::NOEXEC, MountFlags::NOEXEC),
-        (pathwalk::MountFlags::NOSYMFOLLOW, MountFlags::NOSYMFOLLOW),
-        (pathwalk::MountFlags::NOSUID, MountFlags::NOSUID),
-        (pathwalk::MountFlags::NODEV, MountFlags::NODEV),
-    ];
-    let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
-    mount_remount("/", set.fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union), "")
+    let bits = mounts::bits(flags).fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union);
+    mount_remount("/", bits, "")
 }

@@ -64,7 +64,12 @@ pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Ve
     tree.insert(b"/".to_vec(), top);
     let mut waiting = vec![(Vec::new(), open(root, b".")?)];
     while let Some((path, dir)) = waiting.pop() {
-        for Entry { name, .. } in names(&dir)? {
+        let names = match names(&dir) {
+            // It was removed, and is seen where it is mounted.
+            Err(io::Errno::NOENT) => continue,
+            names => names?,
+        };
+        for Entry { name, .. } in names {
             let path = [&path, &b"/"[..], &name].concat();
             let node = attributes(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
             let content = match node.kind {

@@ -12,10 +12,9 @@ use crate::outcome::Contents;
 use crate::program::Settings;
 use crate::watch::{Open, Watched, paths_compare, told_by_kernel};
 
-/// Opens the directory of links to what is open, which can be reached also after the root was
-/// changed.
-pub(super) fn descriptors() -> io::Result<OwnedFd> {
-    fs::openat(CWD, "/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+/// Opens what tells of processes, which can be reached also after the root was changed.
+pub(super) fn proc() -> io::Result<OwnedFd> {
+    fs::openat(CWD, "/proc", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 impl Stage<'_> {
@@ -36,8 +35,8 @@ impl Stage<'_> {
             let path = if self.elsewhere[actor.index()] || !paths_compare(settings) {
                 None
             } else {
-                let link = there.fd.as_raw_fd().to_string();
-                Some(told_by_kernel(fs::readlinkat(&self.kernel.descriptors, link, Vec::new())?.into_bytes()))
+                let link = format!("self/fd/{}", there.fd.as_raw_fd());
+                Some(told_by_kernel(fs::readlinkat(&self.kernel.proc, link, Vec::new())?.into_bytes()))
             };
             watched.slots.insert(number as u8, Open { node, path });
         }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
-use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written};
+use pathwalk::{Attributes, Entry, Errno, FileType, MountFlags, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written};
 
 use super::Store;
 use super::inode::SIZE_MAX;
@@ -172,6 +172,7 @@ impl Store {
             files,
             files_free,
             name_max,
+            flags: MountFlags::empty(),
         }
     }
 }

@@ -143,7 +143,8 @@ impl Context {
         ops::set::set_times(&self.asker, at.begin(self), path.path_bytes(), (atime, mtime), how)
     }
 
-    /// Size and limits of the file system that `path` is on. Source: `statfs(2)`.
+    /// Returns size and limits of the file system that `path` is on, and the switches of the mount.
+    /// Source: `statfs(2)`.
     pub fn statfs<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<StatFs, Errno> {
         ops::stat::statfs(&self.asker, at.begin(self), path.path_bytes())
     }

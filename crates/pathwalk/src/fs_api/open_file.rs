@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use bitflags::bitflags;
 
 use crate::Errno;
+use crate::abi::MountFlags;
 use crate::attr::FileType;
 use crate::node::NodeKey;
 
@@ -140,4 +141,7 @@ pub struct StatFs {
     pub files_free: u64,
     /// Longest name, in bytes.
     pub name_max: u64,
+    /// `f_flags`: what a file system says of itself, and as
+    /// [`Context::statfs`](crate::Context::statfs) answers it, with the switches of the mount.
+    pub flags: MountFlags,
 }

@@ -11,6 +11,7 @@ use super::records::Standing;
 use super::tree::{Change, NamespaceId, TreeInfo};
 use super::world::World;
 use crate::Errno;
+use crate::cache::dcache::dentry::flags;
 use crate::memory::slot::DentryId;
 
 impl World {
@@ -18,6 +19,10 @@ impl World {
     /// namespace, or of the mounts that it is in. `ENOENT` if it, or a directory above, was
     /// removed.
     pub(crate) fn path_of(&self, at: Place) -> Result<Vec<u8>, Errno> {
+        if self.caches().dentries.word(at.dentry()) & flags::REMOVED != 0 {
+            // The root of a mount has no name in it that would tell.
+            return Err(Errno::ENOENT);
+        }
         let alone = at.mount() == self.root.mount();
         let _still = (!alone).then(|| self.tree.lock());
         self.path_in_still_tree(at, self.root)

@@ -80,10 +80,11 @@ pub(crate) fn move_mount(asker: &Asker, from: (Begin, &[u8]), to: (Begin, &[u8])
     }
     let mut of_source = AtFlags::SYMLINK_NOFOLLOW;
     of_source.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::FROM_EMPTY_PATH));
-    let from = find(asker, from, of_source)?;
     let mut of_target = AtFlags::SYMLINK_NOFOLLOW;
     of_target.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::TO_EMPTY_PATH));
+    // The target first, as Linux.
     let to = find(asker, to, of_target)?;
+    let from = find(asker, from, of_source)?;
     asker.world.change(|change| {
         if how.contains(MoveFlags::BENEATH) {
             change.move_beneath(&caller(asker), from.place(), to.place())
@@ -123,11 +124,11 @@ pub(crate) fn set_attributes(
     to: &MountAttributes,
     recursion: Recursion,
 ) -> Result<(), Errno> {
+    may_mount(asker)?;
     if *to == MountAttributes::default() {
         // Linux does not even look at the path.
         return Ok(());
     }
-    may_mount(asker)?;
     let found = find(asker, (at, path), how)?;
     let is_recursive = recursion == Recursion::Recursive;
     let setting = Setting { set: to.set, clear: to.clear };

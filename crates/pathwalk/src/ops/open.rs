@@ -145,7 +145,7 @@ fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result
         return found(env, node).map(|node| (node, Came::Found));
     }
     let Parent { dir, last, ending } = parent(env, at, path)?;
-    let Last::Name(name) = last else { return Err(taken_by_directory(how)) };
+    let Last::Name(name) = last else { return Err(taken_by_directory(env, at, path, how)) };
     match create_in(env, dir.place(), name, ending, how)? {
         (link, Came::Found) if follows(env, &link, how.flags) => create_through_links(env, at, path, how),
         found => Ok(found),
@@ -156,9 +156,9 @@ fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result
 fn create_through_links<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(PinnedPlace<'a>, Came), Errno> {
     let mut walker = Walker::start(env, path, start::at(env, at, path)?, Follow::Links);
     loop {
-        let LastOf::Name(name, ending) = walker.up_to_last()? else { return Err(taken_by_directory(how)) };
+        let LastOf::Name(name, ending) = walker.up_to_last()? else { return Err(taken_by_directory(env, at, path, how)) };
         if matches!(&*name, b"." | b"..") {
-            return Err(taken_by_directory(how));
+            return Err(taken_by_directory(env, at, path, how));
         }
         match create_in(env, walker.here().place(), &name, ending, how)? {
             (link, Came::Found) if follows(env, &link, how.flags) => walker.through(link)?,
@@ -172,9 +172,14 @@ fn follows(env: &Env<'_>, node: &PinnedPlace<'_>, flags: OpenFlags) -> bool {
     env.caches().dentries.word(node.id()) & flags::LINK != 0 && !stays
 }
 
-/// An existing directory, be it `.`, `..` or the root, cannot be created.
-fn taken_by_directory(how: &OpenHow) -> Errno {
-    if how.flags.contains(OpenFlags::EXCLUSIVE) { Errno::EEXIST } else { Errno::EISDIR }
+/// Returns why the directory that a path in `.`, `..` or the root ends at cannot be created: its
+/// rules may forbid to go there.
+fn taken_by_directory(env: &Env<'_>, at: Begin, path: &[u8], how: &OpenHow) -> Errno {
+    match lookup::pinned_at(env, at, path, AtFlags::empty()) {
+        Err(why) => why,
+        Ok(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => Errno::EEXIST,
+        Ok(_) => Errno::EISDIR,
+    }
 }
 
 fn create_in<'a>(
@@ -195,11 +200,14 @@ fn create_in<'a>(
     let place = |node| PinnedPlace { node, mount: MountPin::again(env.world, dir.mount()) };
     let mut there = match made {
         Made::New(node) => return Ok((place(node), Came::Made)),
-        Made::There(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => return Err(Errno::EEXIST),
         Made::There(node) => place(node),
     };
+    // By the rules of the path it may not be gone to, whatever it is there for.
     while let Some(root) = cross::next_down(env, &there)? {
         there = root;
+    }
+    if how.flags.contains(OpenFlags::EXCLUSIVE) {
+        return Err(Errno::EEXIST);
     }
     if follows(env, &there, how.flags) { Ok((there, Came::Found)) } else { found(env, there).map(|node| (node, Came::Found)) }
 }

@@ -11,7 +11,7 @@ use crate::cache::icache::inode::{WORD, attributes_of, flags};
 use crate::cache::icache::snapshot::words;
 use crate::config::Shipped;
 use crate::fs_api::StatFs;
-use crate::mount::PinnedPlace;
+use crate::mount::{PinnedPlace, Place, World};
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::last::to_end;
@@ -97,5 +97,12 @@ pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, out_of_date: u64) -> Re
 pub(crate) fn statfs(asker: &Asker, at: Begin, path: &[u8]) -> Result<StatFs, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = super::lookup::pinned_at(&env, at, path, AtFlags::empty())?;
-    env.trees().superblock_at(node.id()).fs.statfs()
+    statfs_at(&asker.world, node.place())
+}
+
+/// Asks the file system of a pinned place, and adds what the mount says. Linux: `vfs_statfs`.
+pub(crate) fn statfs_at(world: &World, place: Place) -> Result<StatFs, Errno> {
+    let mut found = world.trees.superblock_at(place.dentry()).fs.statfs()?;
+    found.flags |= world.mounts.flags(place.mount());
+    Ok(found)
 }

@@ -1,8 +1,8 @@
 //! Rules of the last component and of where a walk may lead: sections 4 and 5.
 
-use pathwalk::{Errno, FileType, MountFlags, OpenFlags, RenameFlags};
+use pathwalk::{Errno, FileType, MountFlags, OpenFlags, RenameFlags, Resolve};
 
-use super::{Rule, drawn, elsewhere, is_dots, open_flags};
+use super::{Rule, drawn, elsewhere, is_dots, open_flags, rules};
 use crate::census::met::{Met, last};
 use crate::op::Op;
 use crate::outcome::Answer;
@@ -84,7 +84,10 @@ pub(super) const RULES: &[Rule] = &[
         m.is(&["rename"]) && m.other().ends_with(b"/") && m.names_a(FileType::Regular) && m.fails(Errno::ENOTDIR)
     }),
     drawn("4", "rename with EXCHANGE succeeds", |m| rename_flags(m) == RenameFlags::EXCHANGE && m.succeeds()),
-    elsewhere("4", "link and rename across mounts are EXDEV", "there is one mount"),
+    drawn("4", "link and rename across mounts are EXDEV", |m| m.is(&["link", "rename"]) && m.fails(Errno::EXDEV)),
+    drawn("4", "what is mounted on is not removed: EBUSY", |m| {
+        m.is(&["rmdir", "unlink"]) && m.last() != b"" && m.fails(Errno::EBUSY)
+    }),
     drawn("4", "a read-only mount: what is there is opened", |m| {
         m.mount.contains(MountFlags::READ_ONLY) && creates(m) && m.succeeds()
     }),
@@ -97,5 +100,11 @@ pub(super) const RULES: &[Rule] = &[
             && m.fails(Errno::EEXIST)
     }),
     elsewhere("5", "CACHED", "pathwalk/tests/cached.rs, and the kernel table asks the caches alone"),
-    elsewhere("5", "BENEATH, IN_ROOT, NO_XDEV, NO_SYMLINKS, NO_MAGICLINKS", "there are no such flags yet"),
+    drawn("5", "BENEATH refuses what leads out: EXDEV", |m| rules(m) == Resolve::BENEATH && m.fails(Errno::EXDEV)),
+    drawn("5", "IN_ROOT begins absolute paths at the start", |m| {
+        rules(m) == Resolve::IN_ROOT && m.path().starts_with(b"/") && m.places[0].0.is_some() && m.succeeds()
+    }),
+    drawn("5", "NO_XDEV refuses to cross mounts: EXDEV", |m| rules(m) == Resolve::NO_XDEV && m.fails(Errno::EXDEV)),
+    drawn("5", "NO_SYMLINKS refuses links: ELOOP", |m| rules(m) == Resolve::NO_SYMLINKS && m.fails(Errno::ELOOP)),
+    drawn("5", "NO_MAGICLINKS follows links", |m| rules(m) == Resolve::NO_MAGICLINKS && m.succeeds()),
 ];

@@ -70,5 +70,10 @@ pub(super) const RULES: &[Rule] = &[
             && m.was_a(m.path(), FileType::Symlink)
             && m.succeeds()
     }),
-    elsewhere("2", "mounts are crossed", "there is one mount"),
+    drawn("2", "mounts are crossed", |m| {
+        m.succeeds() && m.named().zip(m.directory()).is_some_and(|(node, dir)| node.file_system() != dir.file_system())
+    }),
+    drawn("2", "`..` at the root of a mount leads to where that is mounted", |m| {
+        m.last() == b".." && m.succeeds() && m.start().zip(m.named()).is_some_and(|(from, to)| from.file_system() != to.file_system())
+    }),
 ];

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pathwalk::{Attributes, Errno, FileSystem, NewKind, SetAttributes, StatFs, Timestamp, WriteAt, Written};
+use pathwalk::{Attributes, Errno, FileSystem, MountFlags, NewKind, SetAttributes, StatFs, Timestamp, WriteAt, Written};
 use proptest::prelude::*;
 
 use super::{errno, key, name, new, open};
@@ -32,6 +32,7 @@ fn statfs_says_what_is_free() {
         files: NODES,
         files_free: NODES - 2,
         name_max: 255,
+        flags: MountFlags::empty(),
     };
     assert_eq!(fs.statfs(), Ok(expected));
     let endless = StatFs { kind: expected.kind, block_size: PAGE, name_max: 255, ..StatFs::default() };

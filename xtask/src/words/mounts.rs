@@ -1,0 +1,49 @@
+//! Words of operations on mounts.
+
+use anyhow::{Result, bail};
+use pathwalk::{Propagation, Recursion};
+
+use super::Word;
+
+/// What a mount gets and gives from now on, if that changes: `-` if not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Spread(pub(crate) Option<Propagation>);
+
+const SPREADS: [(&str, Option<Propagation>); 5] = [
+    ("-", None),
+    ("private", Some(Propagation::Private)),
+    ("shared", Some(Propagation::Shared)),
+    ("slave", Some(Propagation::Slave)),
+    ("unbindable", Some(Propagation::Unbindable)),
+];
+
+impl Word for Spread {
+    fn write(&self, out: &mut String) {
+        let name = SPREADS.iter().find(|(_, spread)| *spread == self.0);
+        out.push_str(name.expect("each has a name").0);
+    }
+
+    fn read(word: &str) -> Result<Spread> {
+        match SPREADS.iter().find(|(name, _)| *name == word) {
+            Some((_, spread)) => Ok(Spread(*spread)),
+            None => bail!("-, private, shared, slave or unbindable"),
+        }
+    }
+}
+
+impl Word for Recursion {
+    fn write(&self, out: &mut String) {
+        out.push_str(match self {
+            Recursion::Alone => "alone",
+            Recursion::Recursive => "recursive",
+        });
+    }
+
+    fn read(word: &str) -> Result<Recursion> {
+        match word {
+            "alone" => Ok(Recursion::Alone),
+            "recursive" => Ok(Recursion::Recursive),
+            _ => bail!("alone or recursive"),
+        }
+    }
+}
