@@ -12,7 +12,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::Subject;
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey, OpenFile, OpenFor,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey, OpenFile, OpenFor,
     Siblings, StatFs,
 };
 use rustix::fs::fstatfs;
@@ -24,7 +24,7 @@ use crate::attributes::from_statx;
 use crate::beneath::{Reached, Root, errno};
 use crate::guard::Guard;
 use crate::key;
-use crate::mounts::{Mounts, ask};
+use crate::mounts::Mounts;
 use crate::nodes::Nodes;
 use crate::open_file::{Descriptors, Open, Wait};
 
@@ -234,7 +234,7 @@ impl FileSystem for HostFs {
             files: of_root.f_files,
             files_free: of_root.f_ffree,
             name_max: of_root.f_namelen as u64,
-            flags: ask(self.root.as_fd()).map_err(errno)?,
+            flags: self.mounts.of(self.key),
         })
     }
 

@@ -1,16 +1,19 @@
-//! A storm of renames, and walks that must not get out of it: under `BENEATH`, `IN_ROOT`, and
-//! confined.
+//! A storm of renames and mounts, and walks that must not get out of it: under `BENEATH`,
+//! `IN_ROOT`, and confined.
 //!
-//! Two threads move directories within the root, out of it and back, while others walk in it, up
-//! and down, through links that lead up. Whatever lies outside is called otherwise and has another
-//! size than what lies inside: so a walk that got out shows it.
+//! Two threads move directories within the root, out of it and back, and a third mounts on them and
+//! unmounts, inside and outside, while others walk in it, up and down, through links that lead up
+//! and across the mounts. Whatever lies outside has another size than what lies inside: so a walk
+//! that got out shows it.
 //!
 //! `PATHWALK_ESCAPE_WALKS` says how many walks there are in all; by default few.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pathwalk::{At, AtFlags, Context, Credentials, Errno, RenameFlags, Resolve, Vfs};
+use pathwalk::{
+    At, AtFlags, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, Resolve, UmountFlags, Vfs,
+};
 use pathwalk_memfs::MemFs;
 
 const WALKS: u64 = 60_000;
@@ -80,6 +83,47 @@ const MOVES: [&[(&str, &str)]; 2] = [
     &[("/root/x/y", "/out/y"), ("/root/a", "/root/x/a"), ("/root/x", "/out/a/x")],
 ];
 
+/// Places that are mounted on: the file system that a place gets has files of the size that belongs
+/// there.
+const POINTS: [(&str, u64); 6] = [
+    ("/root/a/b/c", INSIDE),
+    ("/root/x/y", INSIDE),
+    ("/root/a/b", INSIDE),
+    ("/out/a/b", OUTSIDE),
+    ("/root/x", INSIDE),
+    ("/out/x", OUTSIDE),
+];
+
+/// Directories of what is mounted, and of what is bound: so that walks go on beyond a mount.
+const DIRECTORIES: [&str; 4] = ["", "/b", "/c", "/c/d"];
+
+fn mountable(size: u64) -> MemFs {
+    let fs = MemFs::new();
+    for dir in DIRECTORIES {
+        fs.mkdir_all(dir, 0o755).unwrap();
+        fs.file(&format!("{dir}/f"), 0o644).unwrap();
+        fs.write(&format!("{dir}/f"), 0, &vec![b'x'; size as usize]).unwrap();
+    }
+    fs.symlink("/c/d/far", "../../../../../f").unwrap();
+    fs.symlink("/c/up", "../../f").unwrap();
+    fs
+}
+
+/// Mounts on a place, binds a part of that on another, and unmounts both. Returns how many mounts
+/// came off: where renames have moved the place, there is none.
+fn mount_and_unmount(context: &Context, turn: usize) -> u64 {
+    let (point, size) = POINTS[turn % POINTS.len()];
+    let (other, size_of_other) = POINTS[(turn / POINTS.len()) % POINTS.len()];
+    let mounted = context.mount(mountable(size), At::Cwd, point, MountFlags::empty()).is_ok();
+    let part = format!("{point}/c");
+    let bound = size == size_of_other && context.bind(At::Cwd, &part, At::Cwd, other, Recursion::Alone).is_ok();
+    for place in [other, point] {
+        // Lazily, since walks are there; and nothing is, where it was moved.
+        while context.umount(At::Cwd, place, UmountFlags::DETACH).is_ok() {}
+    }
+    u64::from(mounted) + u64::from(bound)
+}
+
 /// What walks came to: answered, absent, `EXDEV`, `EAGAIN`, `ELOOP`.
 type Counts = [u64; 5];
 
@@ -106,7 +150,7 @@ fn walk(contexts: &[Context; 3], seed: u64, walks: u64) -> Counts {
 }
 
 #[test]
-fn no_walk_gets_out_of_a_storm_of_renames() {
+fn no_walk_gets_out_of_a_storm_of_renames_and_mounts() {
     let walks = std::env::var("PATHWALK_ESCAPE_WALKS")
         .map_or(WALKS, |text| text.parse().unwrap_or_else(|_| panic!("PATHWALK_ESCAPE_WALKS is to be a number, not {text:?}")));
     let seed = fastrand::u64(..);
@@ -121,7 +165,7 @@ fn no_walk_gets_out_of_a_storm_of_renames() {
         there.with_resolve(Resolve::IN_ROOT).unwrap(),
     ];
     let over = AtomicBool::new(false);
-    let (counts, renames) = std::thread::scope(|scope| {
+    let (counts, renames, mounts) = std::thread::scope(|scope| {
         let (over, context, contexts) = (&over, &context, &contexts);
         let storms = MOVES.map(|moves| {
             scope.spawn(move || {
@@ -137,20 +181,25 @@ fn no_walk_gets_out_of_a_storm_of_renames() {
                 renames
             })
         });
+        let mounter = scope.spawn(move || {
+            let turns = (0..).take_while(|_| !over.load(Relaxed));
+            turns.map(|turn| mount_and_unmount(context, turn)).sum::<u64>()
+        });
         let walkers = (0..WALKERS).map(|at| scope.spawn(move || walk(contexts, seed.wrapping_add(at), walks / WALKERS)));
         let walkers: Vec<_> = walkers.collect();
         let ended: Vec<_> = walkers.into_iter().map(|walker| walker.join()).collect();
         over.store(true, Relaxed);
         let renames: u64 = storms.into_iter().map(|storm| storm.join().unwrap()).sum();
-        (ended, renames)
+        (ended, renames, mounter.join().unwrap())
     });
     let sum = |sum: Counts, of: Counts| std::array::from_fn(|at| sum[at] + of[at]);
     let counts = counts.into_iter().map(Result::unwrap).fold(Counts::default(), sum);
     let shares = counts.map(|count| 100.0 * count as f64 / walks as f64);
-    println!("{walks} walks beside {renames} renames, in percent:");
+    println!("{walks} walks beside {renames} renames and {mounts} mounts, in percent:");
     println!(
         "answered {:.1}, absent {:.1}, EXDEV {:.1}, EAGAIN {:.1}, ELOOP {:.1}",
         shares[0], shares[1], shares[2], shares[3], shares[4]
     );
-    assert!(counts[0] > 0 && renames > 0, "walks get on beside renames: {counts:?}, {renames}");
+    let all_get_on = counts[0] > 0 && renames > 0 && mounts > 0;
+    assert!(all_get_on, "walks get on beside renames and mounts: {counts:?}, {renames}, {mounts}");
 }
