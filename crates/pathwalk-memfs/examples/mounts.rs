@@ -4,12 +4,16 @@
 //!
 //! A line for each number of mounts in one namespace. Crossing: the median of rounds in turns, of a cached `access` of a path
 //! that crosses one mount, less that of the same path without. A mount's memory is how much the process grew.
+//!
+//! Then what a thread that mounts and unmounts elsewhere costs a reader: the median of rounds in turns, beside a thread that does
+//! so in the reader's `Vfs` and in another. In either case the other processor is as busy, so the difference is what they share.
 
 use std::error::Error;
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use pathwalk::{Access, At, Context, Credentials, Recursion, UmountFlags, Vfs};
+use pathwalk::{Access, At, Context, Credentials, Errno, Recursion, UmountFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
 const NUMBERS: [usize; 5] = [10, 1_000, 10_000, 50_000, 99_000];
@@ -40,11 +44,62 @@ fn crossing(context: &Context) -> (f64, f64) {
         with.push(lookups(context, "/m/0/f"));
         without.push(lookups(context, "/s/d/f"));
     }
-    let median = |mut of: Vec<Duration>| {
-        of.sort();
-        of[ROUNDS / 2].as_nanos() as f64 / f64::from(LOOKUPS)
-    };
     (median(with), median(without))
+}
+
+/// Returns the median of a lookup, in nanoseconds.
+fn median(mut of: Vec<Duration>) -> f64 {
+    of.sort();
+    of[of.len() / 2].as_nanos() as f64 / f64::from(LOOKUPS)
+}
+
+/// Makes a tree with a mount that readers cross, and a place elsewhere.
+fn small() -> Result<Context, Box<dyn Error>> {
+    let fs = MemFs::new();
+    ["/s", "/s/d", "/m", "/elsewhere"].iter().try_for_each(|dir| fs.mkdir(dir, 0o755).map(drop))?;
+    fs.file("/s/d/f", 0o644)?;
+    let context = Vfs::builder().build(fs)?.context(Credentials::root());
+    context.bind(At::Cwd, "/s/d", At::Cwd, "/m", Recursion::Alone)?;
+    Ok(context)
+}
+
+fn mount_and_unmount(context: &Context) -> Result<(), Errno> {
+    context.bind(At::Cwd, "/s", At::Cwd, "/elsewhere", Recursion::Alone)?;
+    context.umount(At::Cwd, "/elsewhere", UmountFlags::empty())
+}
+
+/// Prints what lookups cost beside a thread that mounts and unmounts.
+fn beside_mounting() -> Result<(), Box<dyn Error>> {
+    let (here, there) = (small()?, small()?);
+    let (is_here, is_over, mounted) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
+    println!("{:>16} {:>16} {:>16} {:>9}", "a lookup of", "mounting here ns", "in another ns", "costs");
+    std::thread::scope(|scope| {
+        let mounter = scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                mount_and_unmount(if is_here.load(Relaxed) { &here } else { &there })?;
+                mounted.fetch_add(1, Relaxed);
+            }
+            Ok::<(), Errno>(())
+        });
+        for (what, path) in [("no mount", "/s/d/f"), ("one mount", "/m/f")] {
+            let [mut beside, mut apart] = [Vec::new(), Vec::new()];
+            for round in 0..10 * ROUNDS {
+                is_here.store(round % 2 == 0, Relaxed);
+                // The one that is under way is done in the other.
+                let then = mounted.load(Relaxed);
+                while mounted.load(Relaxed) < then + 2 {
+                    std::hint::spin_loop();
+                }
+                if round % 2 == 0 { &mut beside } else { &mut apart }.push(lookups(&here, path));
+            }
+            let (beside, apart) = (median(beside), median(apart));
+            println!("{what:>16} {beside:>16.1} {apart:>16.1} {:>7.1} %", 100.0 * (beside / apart - 1.0));
+        }
+        is_over.store(true, Relaxed);
+        mounter.join().expect("the thread that mounts ends")
+    })?;
+    println!("{} mounts were made and unmounted meanwhile", mounted.into_inner());
+    Ok(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -85,5 +140,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             each(unmounting)
         );
     }
-    Ok(())
+    println!();
+    beside_mounting()
 }
