@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use pathwalk::{
-    At, Attributes, Context, Credentials, Directory, Entry, Errno, File, FileSystem, Name, Node, NodeKey, OpenFile, OpenFlags,
-    OpenFor, SetAttributes, SyncWhat, Vfs, WriteAt, Written,
+    At, AtFlags, Attributes, Context, Credentials, Directory, Entry, Errno, File, FileSystem, MountAttributes, MountFlags, Name,
+    Node, NodeKey, OpenFile, OpenFlags, OpenFor, Recursion, SetAttributes, SyncWhat, Vfs, WriteAt, Written,
 };
 use pathwalk_memfs::MemFs;
 
@@ -86,6 +86,10 @@ impl OpenFile for Open {
     }
 }
 
+fn root_of(fs: impl FileSystem + 'static) -> Context {
+    Vfs::builder().budget(1 << 20).build(fs).unwrap().context(Credentials::root())
+}
+
 /// Carries out `change` of an empty file up to where it has not returned, asks, and asks again when
 /// it has.
 fn beside(change: impl FnOnce(&File) + Send, ask: impl Fn(&Context, &File)) {
@@ -94,7 +98,7 @@ fn beside(change: impl FnOnce(&File) + Send, ask: impl Fn(&Context, &File)) {
     let (done, is_done) = channel();
     let (go_on, told) = channel();
     let stop = Arc::new(Stop { done, go_on: Mutex::new(told) });
-    let context = Vfs::builder().budget(1 << 20).build(Stopping { fs, stop }).unwrap().context(Credentials::root());
+    let context = root_of(Stopping { fs, stop });
     let how = (OpenFlags::READ | OpenFlags::WRITE).into();
     let [writer, reader] = [(); 2].map(|()| context.open(At::Cwd, "/file", &how).unwrap());
     assert_eq!(context.stat("/file").unwrap().size, 0, "it is cached");
@@ -131,4 +135,33 @@ fn a_write() {
 #[test]
 fn a_change_of_size() {
     beside(|file| assert_eq!(file.set_len(5), Ok(())), sees_five);
+}
+
+#[test]
+fn a_mount_on_which_a_change_is_under_way_does_not_become_read_only() {
+    let fs = MemFs::new();
+    fs.file("/file", 0o644).unwrap();
+    let (done, is_done) = channel();
+    let (go_on, told) = channel();
+    let context = root_of(Stopping { fs, stop: Arc::new(Stop { done, go_on: Mutex::new(told) }) });
+    let set = |set, clear| {
+        let to = MountAttributes { set, clear, propagation: None };
+        context.mount_setattr(At::Cwd, "/", AtFlags::empty(), &to, Recursion::Alone)
+    };
+    let (read_only, nothing) = (MountFlags::READ_ONLY, MountFlags::empty());
+    let change = || context.chmod(At::Cwd, "/file", 0o600, AtFlags::empty());
+    thread::scope(|scope| {
+        let changing = scope.spawn(change);
+        is_done.recv().unwrap();
+        assert_eq!(set(read_only, nothing), Err(Errno::EBUSY));
+        go_on.send(()).unwrap();
+        assert_eq!(changing.join().unwrap(), Ok(()));
+    });
+    assert_eq!(set(read_only, nothing), Ok(()));
+    assert_eq!(change(), Err(Errno::EROFS));
+    // What was refused was not counted, or the mount would be busy for good.
+    assert_eq!(set(nothing, read_only), Ok(()));
+    assert_eq!(set(read_only, nothing), Ok(()));
+    let truncate = OpenFlags::READ | OpenFlags::TRUNCATE;
+    assert_eq!(context.open(At::Cwd, "/file", &truncate.into()).err(), Some(Errno::EROFS));
 }

@@ -117,7 +117,8 @@ impl Context {
     }
 
     /// Changes the mount whose root `path` leads to, and with `RECURSIVE` all below it: all or
-    /// none. `EBUSY` if it would become read-only and files are open to be written to. Source:
+    /// none. `EBUSY` if it would become read-only while files are open to be written to, or a change
+    /// is under way. Source:
     /// `mount_setattr(2)`.
     pub fn mount_setattr<P: AsPath + ?Sized>(
         &self,

@@ -1,4 +1,4 @@
-//! What holds a mount: pins, and files that are open to be written to.
+//! What holds a mount: pins, changes under way, and files that are open to be written to.
 
 use super::records::{MountRecords, Standing, WORD, flags};
 use crate::abi::MountFlags;
@@ -84,13 +84,13 @@ impl MountRecords {
         pin::kill(self.life(mount))
     }
 
-    /// Counts a file that is open to be written to. False: the mount takes none.
+    /// Counts a change, or a file that is open to be written to. False: the mount takes none.
     pub(crate) fn begin_writing(&self, mount: MountId) -> bool {
         let one_more = |count: u64| (count & REFUSES == 0).then_some(count + 1);
         self.writers(mount).fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
     }
 
-    /// Counts such a file no longer.
+    /// Counts it no longer.
     pub(crate) fn end_writing(&self, mount: MountId) {
         self.writers(mount).fetch_sub(1, Ordering::Release);
     }

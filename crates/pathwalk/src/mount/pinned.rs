@@ -57,18 +57,20 @@ impl Drop for MountPin<'_> {
     }
 }
 
-/// A file that is open to be written to, as its mount counts it, until dropped. Linux:
-/// `mnt_get_write_access`.
+/// A change that is under way, or a file that is open to be written to, as the mount counts it, until
+/// dropped: the mount does not become read-only meanwhile. Linux: `mnt_get_write_access`.
 pub(crate) struct MountWriter<'a> {
     mounts: &'a MountRecords,
     id: MountId,
 }
 
 impl<'a> MountWriter<'a> {
-    /// Counts a writer, while the mount is pinned; none if it is read-only, or about to be.
-    pub(crate) fn of(mount: &MountPin<'a>) -> Option<MountWriter<'a>> {
-        let mounts = &mount.world.mounts;
-        mounts.begin_writing(mount.id).then_some(MountWriter { mounts, id: mount.id })
+    /// Counts a writer of a mount on which the caller has a pin for as long; none if it is
+    /// read-only, or about to be.
+    pub(crate) fn new(world: &'a World, id: MountId) -> Option<MountWriter<'a>> {
+        let mounts = &world.mounts;
+        // Not before it is counted: its drop would count it no longer.
+        mounts.begin_writing(id).then(|| MountWriter { mounts, id })
     }
 
     /// Hands the count over.

@@ -5,7 +5,7 @@
 
 use super::lookup;
 use super::make::may_take_name;
-use super::may_change::may_create;
+use super::may_change::{may_create, writing};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
 use crate::abi::{AtFlags, LinkFlags};
@@ -25,9 +25,10 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
     let Parent { dir, last, ending } = parent(&Env::of(asker, Whose::Effective, to), to, new)?;
     let Last::Name(name) = last else { return Err(Errno::EEXIST) };
     let inode = env.caches().dentries.inode(node.id());
+    let writing = writing(&env, dir.mount());
     env.trees().link(node.id(), dir.id(), name, || {
         let of_node = env.trees().known_snapshot(inode)?;
-        may_take_name(&env, dir.mount(), ending, FileType::Regular)?;
+        may_take_name(&writing, ending, FileType::Regular)?;
         if node.mount.id() != dir.mount() {
             return Err(Errno::EXDEV);
         }

@@ -3,11 +3,11 @@
 //! Order, as Linux has it: the name is taken (`EEXIST`), a slash behind what is no directory (`ENOENT`), a read-only mount (`EROFS`),
 //! permission, the capability for devices.
 
-use super::may_change::{may_create, new_node, writable};
+use super::may_change::{may_create, new_node, writing};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
 use crate::attr::{Device, FileType};
-use crate::memory::slot::MountId;
+use crate::mount::MountWriter;
 use crate::node::NewKind;
 use crate::permission::Capabilities;
 use crate::superblock::change::Made;
@@ -19,8 +19,9 @@ pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mod
     let env = Env::of(asker, Whose::Effective, at);
     let Parent { dir, last, ending } = parent(&env, at, path)?;
     let Last::Name(name) = last else { return Err(Errno::EEXIST) };
+    let writing = writing(&env, dir.mount());
     let made = env.trees().make(dir.id(), name, || {
-        may_take_name(&env, dir.mount(), ending, kind.file_type())?;
+        may_take_name(&writing, ending, kind.file_type())?;
         let of_dir = may_create(&env, dir.id())?;
         // The character device 0:0 is a whiteout, which gives no rights.
         let is_device = match kind {
@@ -39,12 +40,12 @@ pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mod
     }
 }
 
-/// What forbids a name that nobody has, whoever asks.
-pub(crate) fn may_take_name(env: &Env<'_>, mount: MountId, ending: Ending, kind: FileType) -> Result<(), Errno> {
+/// Returns what forbids any caller to take a name that is free; the caller is about to write.
+pub(crate) fn may_take_name(writing: &Result<MountWriter<'_>, Errno>, ending: Ending, kind: FileType) -> Result<(), Errno> {
     if ending == Ending::Slash && kind != FileType::Directory {
         return Err(Errno::ENOENT);
     }
-    writable(env, mount)
+    writing.as_ref().map(|_| ()).map_err(|errno| *errno)
 }
 
 pub(crate) fn symlink(asker: &Asker, body: &[u8], at: Begin, path: &[u8]) -> Result<(), Errno> {

@@ -4,11 +4,11 @@
 //! held: what was found out about the name still holds.
 
 use crate::Errno;
-use crate::abi::MountFlags;
 use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
 use crate::memory::slot::{DentryId, MountId};
+use crate::mount::MountWriter;
 use crate::node::{NewKind, NewNode};
 use crate::permission::{Access, Capabilities, GROUP_EXECUTE, NO_ID, SGID, Subject, in_group_or_capable};
 use crate::walk::Env;
@@ -23,9 +23,10 @@ pub(crate) enum Victim {
     Other,
 }
 
-/// `EROFS` on a read-only mount, on which the caller has a pin.
-pub(crate) fn writable(env: &Env<'_>, mount: MountId) -> Result<(), Errno> {
-    if env.world.mounts.flags(mount).contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
+/// Keeps a mount, on which the caller has a pin for as long, from becoming read-only: `EROFS` if it
+/// is. Linux: `mnt_want_write`.
+pub(crate) fn writing<'a>(env: &Env<'a>, mount: MountId) -> Result<MountWriter<'a>, Errno> {
+    MountWriter::new(env.world, mount).ok_or(Errno::EROFS)
 }
 
 /// Whether the asker may write to a node, its mount aside: `EPERM` if it is immutable, else by its mode.

@@ -10,7 +10,7 @@
 
 use super::lookup;
 use super::make::may_take_name;
-use super::may_change::{may_create, new_node, writable};
+use super::may_change::{may_create, new_node, writing};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
 use crate::abi::MountFlags;
@@ -124,7 +124,7 @@ fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Resul
     if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
         return Err(Errno::ENOTDIR);
     }
-    writable(env, dir.mount.id())?;
+    let _writing = writing(env, dir.mount.id())?;
     let of_dir = may_create(env, dir.id())?;
     let new = new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode);
     let node = env.trees().make_unnamed(dir.id(), &new)?;
@@ -192,8 +192,9 @@ fn create_in<'a>(
     if ending == Ending::Slash {
         return Err(Errno::EISDIR);
     }
+    let writing = writing(env, dir.mount());
     let made = env.trees().make(dir.dentry(), name, || {
-        may_take_name(env, dir.mount(), ending, FileType::Regular)?;
+        may_take_name(&writing, ending, FileType::Regular)?;
         let of_dir = may_create(env, dir.dentry())?;
         Ok(new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode))
     })?;
@@ -242,8 +243,9 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
         Came::Made => FileType::Regular,
         Came::Found => may_open(env, node.mount.id(), inode, flags, asks)?,
     };
-    let writes = flags.contains(OpenFlags::WRITE) && kind == FileType::Regular;
-    let writer = writes.then(|| MountWriter::of(&node.mount).ok_or(Errno::EROFS)).transpose()?;
+    let counts = |flag| (flags.contains(flag) && kind == FileType::Regular).then(|| writing(env, node.mount.id())).transpose();
+    let writer = counts(OpenFlags::WRITE)?;
+    let _truncating = counts(OpenFlags::TRUNCATE)?;
     let mut what_for = OpenFor::empty();
     what_for.set(OpenFor::READ, flags.contains(OpenFlags::READ));
     what_for.set(OpenFor::WRITE, flags.contains(OpenFlags::WRITE));
@@ -276,7 +278,9 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
     };
     let kind = of.kind();
     match kind {
-        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) => writable(env, mount)?,
+        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) && of_mount.contains(MountFlags::READ_ONLY) => {
+            return Err(Errno::EROFS);
+        }
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Directory if want.contains(Access::WRITE) => return Err(Errno::EISDIR),
         FileType::CharDevice | FileType::BlockDevice if of_mount.contains(MountFlags::NODEV) => return Err(Errno::EACCES),

@@ -1,6 +1,6 @@
 //! `unlink(2)`, `rmdir(2)`: names are taken away, and what is mounted on them in other namespaces.
 
-use super::may_change::{Victim, may_delete, writable};
+use super::may_change::{Victim, may_delete, writing};
 use super::parent::{Last, Parent, parent};
 use crate::Errno;
 use crate::cache::Pinned;
@@ -13,7 +13,7 @@ pub(crate) fn unlink(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno>
     let env = Env::of(asker, Whose::Effective, at);
     let Parent { dir, last, ending } = parent(&env, at, path)?;
     let Last::Name(name) = last else { return Err(Errno::EISDIR) };
-    writable(&env, dir.mount())?;
+    let _writing = writing(&env, dir.mount())?;
     let removed = env.trees().unlink(dir.id(), name, |victim| {
         if ending == Ending::Slash {
             let is_directory = env.caches().dentries.word(victim.id()) & flags::DIRECTORY != 0;
@@ -35,7 +35,7 @@ pub(crate) fn rmdir(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno> 
         Last::DotDot => return Err(Errno::ENOTEMPTY),
         Last::Root => return Err(Errno::EBUSY),
     };
-    writable(&env, dir.mount())?;
+    let _writing = writing(&env, dir.mount())?;
     let removed = env.trees().unlink(dir.id(), name, |victim| {
         may_delete(&env, dir.id(), victim, Victim::Directory)?;
         not_covered(&env, victim)

@@ -1,6 +1,6 @@
 //! `rename(2)`, `renameat2(2)`.
 
-use super::may_change::{Victim, may_create, may_delete, may_write, writable};
+use super::may_change::{Victim, may_create, may_delete, may_write, writing};
 use super::parent::{Last, parent};
 use super::remove::{not_covered, uncover};
 use crate::Errno;
@@ -32,7 +32,7 @@ pub(crate) fn rename(
     let Last::Name(new) = to.last else {
         return Err(if how.contains(RenameFlags::NOREPLACE) { Errno::EEXIST } else { Errno::EBUSY });
     };
-    writable(&env, from.dir.mount())?;
+    let _writing = writing(&env, from.dir.mount())?;
 
     let is_directory = |entry: &Pinned<'_>| env.caches().dentries.word(entry.id()) & flags::DIRECTORY != 0;
     let trailing = |source: &Pinned<'_>, target: &Pinned<'_>| {

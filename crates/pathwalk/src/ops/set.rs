@@ -5,7 +5,7 @@
 //! Source: `notify_change` and `setattr_prepare` of Linux.
 
 use super::lookup;
-use super::may_change::{may_write, writable};
+use super::may_change::{may_write, writing};
 use crate::Errno;
 use crate::abi::{AtFlags, SetTime};
 use crate::attr::{FileType, Timestamp};
@@ -77,7 +77,7 @@ pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Resu
     }
     // Linux asks for the right to write first, and of the mount after it.
     let of = may_write(&env, node.id(), Access::WRITE)?;
-    writable(&env, node.mount.id())?;
+    let _writing = writing(&env, node.mount.id())?;
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
@@ -125,7 +125,7 @@ fn change(
     node: &PinnedPlace<'_>,
     what: impl FnOnce(&Snapshot, &Subject<'_>) -> Result<SetAttributes, Errno>,
 ) -> Result<(), Errno> {
-    writable(env, node.mount.id())?;
+    let _writing = writing(env, node.mount.id())?;
     let id = env.caches().dentries.inode(node.id());
     let _changing = env.trees().changing(node.id());
     let set = what(&env.trees().known_snapshot(id)?, &env.who())?;
