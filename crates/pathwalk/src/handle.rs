@@ -69,9 +69,10 @@ impl Handle {
         kind_of(self.record()[WORD].load(Ordering::Relaxed))
     }
 
-    /// Its attributes; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
+    /// Its attributes, with owners as its mount shows them; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
-        self.world().trees.stat(self.inode())
+        let attributes = self.world().trees.stat(self.inode())?;
+        Ok(self.world().mounts.shown(self.place.mount(), attributes))
     }
 
     /// Returns the key by which the file system knows it: to tell the file system about a node that

@@ -56,6 +56,6 @@ pub(crate) fn searchable_directory<'a>(asker: &'a Asker, at: Begin, path: &'a [u
     if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
         return Err(Errno::ENOTDIR);
     }
-    env.trees().may(env.caches().dentries.inode(dir.id()), &env.who(), Access::EXECUTE)?;
+    env.trees().may(env.caches().dentries.inode(dir.id()), &env.who_in(dir.mount.id()), Access::EXECUTE)?;
     Ok(dir)
 }

@@ -130,7 +130,7 @@ pub(crate) fn set_attributes(
     may_mount(asker)?;
     let found = find(asker, (at, path), how)?;
     let is_recursive = recursion == Recursion::Recursive;
-    let setting = Setting { set: to.set, clear: to.clear };
+    let setting = Setting { set: to.set, clear: to.clear, id_map: to.id_map.clone() };
     asker.world.change(|change| {
         change.set_attributes(&caller(asker), found.place(), &setting, is_recursive)?;
         to.propagation.map_or(Ok(()), |kind| change.set_propagation(found.place(), kind, is_recursive))
