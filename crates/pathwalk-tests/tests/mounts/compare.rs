@@ -1,5 +1,6 @@
 //! Carries out the same operations on two systems and compares what they say.
 
+use super::files::Call;
 use super::op::{Kind, Op, Random, Spot};
 use super::system::{Failure, Line, System, normalize};
 
@@ -9,6 +10,12 @@ const LENGTH: usize = 120;
 
 /// How long every tenth sequence is.
 const LONG: usize = 500;
+
+/// In percent, how many operations are about files and id maps, in every third sequence.
+const FILES: usize = 75;
+
+/// And in the others.
+const FEW_FILES: usize = 10;
 
 /// What was compared.
 #[derive(Default, Debug)]
@@ -25,8 +32,9 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
     let mut random = Random::new(seed);
     let mut story = vec![format!("seed {seed}")];
     let mut dead = 0;
+    let share = if seed % 3 == 0 { FILES } else { FEW_FILES };
     for step in 0..if seed.is_multiple_of(10) { LONG } else { LENGTH } {
-        let op = random.op();
+        let op = random.op(share);
         let op = if step == 0 && seed % 2 == 1 { share_all() } else { op };
         let expected = leader.run(&op);
         if expected == Err(Failure::Skipped) {
@@ -39,6 +47,10 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
         if expected != found || ours != theirs {
             story.push(format!("leader {expected:?}, follower {found:?}"));
             story.push(difference(&ours, &theirs));
+            return Err(story.join("\n"));
+        }
+        if let Some(difference) = file_difference(&op, leader, follower) {
+            story.push(difference);
             return Err(story.join("\n"));
         }
         // The caller's root was unmounted, and nothing much succeeds any more.
@@ -55,6 +67,15 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
 /// What half of the sequences begin with, as distributions do.
 fn share_all() -> Op {
     Op::Propagation { at: Spot::Path("/".into()), kind: Kind::Shared, recursive: true }
+}
+
+/// Returns the story of a file that an operation is about, and that is not the same afterwards.
+fn file_difference(op: &Op, leader: &mut dyn System, follower: &mut dyn System) -> Option<String> {
+    op.files().into_iter().find_map(|path| {
+        let stat = Op::File { user: 0, call: Call::Stat(path) };
+        let (ours, theirs) = (leader.run(&stat), follower.run(&stat));
+        (ours != theirs).then(|| format!("{stat:?}: leader {ours:?}, follower {theirs:?}"))
+    })
 }
 
 fn lines(system: &mut dyn System) -> Vec<Line> {
@@ -77,7 +98,10 @@ fn difference(ours: &[Line], theirs: &[Line]) -> String {
 
 fn count(tally: &mut Tally, op: &Op, succeeded: bool, mounts: usize) {
     tally.most_mounts = tally.most_mounts.max(mounts);
-    let name = format!("{op:?}");
+    let name = match op {
+        Op::File { call, .. } => format!("{call:?}"),
+        other => format!("{other:?}"),
+    };
     let name: String = name.chars().take_while(|letter| letter.is_alphanumeric()).collect();
     let counts = tally.by_name.entry(name).or_default();
     if succeeded {

@@ -113,6 +113,11 @@ impl Toy {
         self.0.borrow_mut().writers.push(mount);
     }
 
+    /// Makes a file system one that allows no id maps.
+    pub(super) fn forbid_maps(&self, superblock: SuperblockId) {
+        self.0.borrow_mut().unmappable = Some(superblock);
+    }
+
     pub(super) fn barred(&self) -> usize {
         self.0.borrow().barred.len()
     }
