@@ -174,7 +174,7 @@ fn groups_are_inherited_as_they_are_stored() {
     let (fs, root) = world();
     fs.chown("/d", 0, 70_000).unwrap();
     fs.chmod("/d", 0o2777).unwrap();
-    view(&root, map_of(&[(0, 0, 10), (70_000, 5, 1)]));
+    view(&root, map_of(&[(0, 0, 5), (70_000, 5, 1)]));
     let alice = root.clone().with_credentials(Credentials::user(3, 3, &[5]));
     let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o2755, ..OpenHow::default() };
     alice.open(CWD, "/v/new", &how).unwrap();

@@ -4,7 +4,7 @@
 //! open, so that it can name what is covered or detached. All randomness comes from a seed.
 
 use super::files::maps::MAPS;
-use super::files::{Call, USERS};
+use super::files::{Call, FILE_OWNERS, USERS};
 
 /// A directory or file: by its path, or by the number of an open file descriptor.
 #[derive(Clone, Debug)]
@@ -198,13 +198,40 @@ impl Random {
         Op::Bind { from, to, recursive: self.coin() }
     }
 
+    /// What sequences about files begin with: files of all kinds of owners, seen through two maps.
+    pub(crate) fn prologue(&mut self) -> Vec<Op> {
+        let mut ops = Vec::new();
+        let mut by_root = |call| ops.push(Op::File { user: 0, call });
+        for dir in ["", "/a", "/b", "/a/a", "/a/b"] {
+            for name in ["f", "g"] {
+                let path = format!("{dir}/{name}");
+                by_root(Call::Create { path: path.clone(), mode: 0o644, exclusive: false });
+                by_root(Call::Chown(path.clone(), self.id(), self.id()));
+                by_root(Call::Chmod(path, self.mode()));
+            }
+            if !dir.is_empty() {
+                by_root(Call::Chown(dir.into(), self.id(), self.id()));
+                by_root(Call::Chmod(dir.into(), [0o777, 0o1777, 0o2777, 0o3777, 0o755, 0o770][self.below(6)]));
+            }
+        }
+        for to in ["/b/a", "/b/b"] {
+            let (from, to, map) = (Spot::Path("/a".into()), Spot::Path(to.into()), self.below(MAPS.len()));
+            ops.push(Op::Mapped { from, to, map, recursive: false });
+        }
+        ops
+    }
+
     fn files_op(&mut self) -> Op {
         let (map, recursive) = (self.below(MAPS.len()), self.below(4) == 0);
-        match self.below(30) {
+        match self.below(50) {
             0..3 => Op::Mapped { from: self.spot(), to: self.spot(), map, recursive },
             3..5 => Op::MapIds { at: Spot::Held(self.below(SLOTS)), map, recursive },
             5 => Op::MapIds { at: self.spot(), map, recursive },
-            _ => Op::File { user: self.user(), call: self.call() },
+            _ => match self.call() {
+                // The machine may have `protected_hardlinks` on or off, and other tests change it.
+                call @ Call::Link(..) => Op::File { user: FILE_OWNERS[self.below(FILE_OWNERS.len())], call },
+                call => Op::File { user: self.user(), call },
+            },
         }
     }
 
@@ -214,7 +241,7 @@ impl Random {
     }
 
     fn file(&mut self) -> String {
-        let dir = self.path();
+        let dir = if self.below(3) == 0 { ["/b/a", "/b/b"][self.below(2)].into() } else { self.path() };
         let name = ["", "/f", "/f", "/g", "/g", "/h", "/a", "/b"][self.below(8)];
         if dir == "/" && !name.is_empty() { name.into() } else { dir + name }
     }
@@ -225,9 +252,8 @@ impl Random {
     }
 
     fn mode(&mut self) -> u16 {
-        const MODES: [u16; 16] = [
-            0o644, 0o600, 0o666, 0o4755, 0o2755, 0o6777, 0o2745, 0o1777, 0o777, 0o070, 0o007, 0, 0o2777, 0o755, 0o6766, 0o3777,
-        ];
+        const MODES: [u16; 16] =
+            [0o644, 0o600, 0o666, 0o4755, 0o2755, 0o6777, 0o2745, 0o1777, 0o777, 0o070, 0o007, 0, 0o2777, 0o755, 0o6766, 0o3777];
         MODES[self.below(16)]
     }
 
@@ -241,7 +267,7 @@ impl Random {
             15 => Call::Read(path),
             16..18 => Call::Mkdir(path, self.mode()),
             18 => Call::Pipe(path, self.mode()),
-            19 => Call::Symlink(path),
+            19 => self.call_of_link(),
             20..22 => Call::Unnamed(self.path(), self.mode()),
             22..24 => Call::Link(path, self.file()),
             24..26 => Call::Rename(path, self.file()),
@@ -252,6 +278,19 @@ impl Random {
             40 => Call::Truncate(path),
             41 => Call::Touch(path),
             _ => Call::SetTimes(path),
+        }
+    }
+
+    /// A call that follows no link: the machine may have `protected_symlinks` on or off.
+    fn call_of_link(&mut self) -> Call {
+        let path = match self.path() {
+            root if root == "/" => "/s".into(),
+            dir => dir + "/s",
+        };
+        match self.below(4) {
+            0..2 => Call::Symlink(path),
+            2 => Call::Chown(path, self.id(), self.id()),
+            _ => Call::Unlink(path),
         }
     }
 

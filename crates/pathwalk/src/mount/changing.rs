@@ -5,8 +5,8 @@
 
 use std::cell::RefCell;
 
-use super::place::Place;
 use super::id_maps::IdMapNumber;
+use super::place::Place;
 use super::records::{AT, MAP, MountRecords, NUMBER, ROOT, WORD, flags, to_word};
 use super::tree::Attributes;
 use crate::abi::MountFlags;

@@ -68,11 +68,7 @@ pub(crate) fn may_delete(env: &Env<'_>, dir: Place, victim: &Pinned<'_>, wanted:
         return Err(Errno::EOVERFLOW);
     }
     let of_dir = may_change_names(env, dir)?;
-    if of_dir.is_append_only()
-        || is_sticky(&of_dir, &of_victim, &who)
-        || of_victim.is_append_only()
-        || of_victim.is_immutable()
-    {
+    if of_dir.is_append_only() || is_sticky(&of_dir, &of_victim, &who) || of_victim.is_append_only() || of_victim.is_immutable() {
         return Err(Errno::EPERM);
     }
     match (wanted, of_victim.kind()) {

@@ -44,6 +44,9 @@ pub(crate) const USERS: [User; 11] = [
     user(2000, 1000, &[5000], Capabilities::FSETID),
 ];
 
+/// The users that may do as if they owned each file.
+pub(crate) const FILE_OWNERS: [usize; 3] = [0, 5, 9];
+
 impl User {
     /// Returns what the engine knows it by.
     pub(crate) fn credentials(&self) -> Credentials {

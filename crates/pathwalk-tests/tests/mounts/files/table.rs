@@ -4,9 +4,7 @@
 use std::path::Path;
 
 use pathwalk::permission::{AclEntry, AclTag};
-use pathwalk::{
-    Access, At, AtFlags, Context, Credentials, FileType, MountAttributes, MoveFlags, Recursion, Vfs,
-};
+use pathwalk::{Access, At, AtFlags, Context, Credentials, FileType, MountAttributes, MoveFlags, Recursion, Vfs};
 use pathwalk_memfs::MemFs;
 
 use super::calls_kernel::As;
