@@ -1,4 +1,4 @@
-//! Id-mapped mounts: as whom owners are seen through them, and what follows from that.
+//! Id-mapped mounts: by which ids they show owners, and what follows from that.
 
 use pathwalk::permission::OVERFLOW_ID;
 use pathwalk::{

@@ -91,7 +91,7 @@ pub struct MountAttributes {
     pub clear: MountFlags,
     /// What it gets and gives from now on, if that changes.
     pub propagation: Option<Propagation>,
-    /// `MOUNT_ATTR_IDMAP`: as whom it shows owners, if that changes. Once, and before the mount is
-    /// moved anywhere.
+    /// `MOUNT_ATTR_IDMAP`: by which ids it shows owners, if that changes. Once, and before the
+    /// mount is moved anywhere.
     pub id_map: Option<IdMap>,
 }

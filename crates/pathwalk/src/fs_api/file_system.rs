@@ -121,9 +121,9 @@ pub trait FileSystem: Send + Sync {
     }
 
     /// Returns whether its mounts may have id maps ([`IdMap`](crate::IdMap)). Asked once, when it is
-    /// mounted first. Say so if all that it does with ids goes through the engine, or through what
-    /// it is given: a [`Subject`], whose ids are those that you store, and nodes to be made, whose
-    /// owners are. Default: no, and to set a map is `EINVAL`. Source: `FS_ALLOW_IDMAP` of Linux.
+    /// mounted first. Say so if what you do with ids is by those that you are given: a
+    /// [`Subject`] has the ids that you store, and so have nodes to be made. Default: no, and to
+    /// set a map is `EINVAL`. Source: `FS_ALLOW_IDMAP` of Linux.
     fn allows_id_maps(&self) -> bool {
         false
     }

@@ -163,28 +163,29 @@ impl<'a> Subject<'a> {
         Subject { ids: Ids { uid, gid }, map, ..self }
     }
 
-    /// Returns the owner that the file system stores for a user, if there is one.
+    /// Returns the owner that the file system stores for a user; none if it is unmapped.
     pub(crate) fn stored_uid(&self, uid: u32) -> Option<u32> {
         self.map.map_or(Some(uid), |map| map.stored_uid(uid))
     }
 
-    /// Returns the group that the file system stores for a group, if there is one.
+    /// Returns the group that the file system stores for a group; none if it is unmapped.
     pub(crate) fn stored_gid(&self, gid: u32) -> Option<u32> {
         self.map.map_or(Some(gid), |map| map.stored_gid(gid))
     }
 
-    /// Returns whether a stored owner is seen as anyone. Linux: `vfsuid_valid`.
+    /// Returns whether a stored owner is mapped. Linux: `vfsuid_valid`.
     pub(crate) fn sees_uid(&self, uid: u32) -> bool {
         uid != NO_ID && self.map.is_none_or(|map| map.seen_uid(uid).is_some())
     }
 
-    /// Returns whether a stored group is seen as any. Linux: `vfsgid_valid`.
+    /// Returns whether a stored group is mapped. Linux: `vfsgid_valid`.
     pub(crate) fn sees_gid(&self, gid: u32) -> bool {
         gid != NO_ID && self.map.is_none_or(|map| map.seen_gid(gid).is_some())
     }
 
-    /// Returns whether owner and group of a node are seen as anyone. What is not is never written
-    /// to, nor do capabilities count for it. Linux: `HAS_UNMAPPED_ID`.
+    /// Returns whether owner and group of a node are mapped. A node of which one is not is never
+    /// written to, and no capability counts for it. Without a map, all are but [`NO_ID`]. Linux:
+    /// `HAS_UNMAPPED_ID`.
     pub fn sees_owners(&self, uid: u32, gid: u32) -> bool {
         self.sees_uid(uid) && self.sees_gid(gid)
     }
@@ -247,7 +248,7 @@ impl<'a> Subject<'a> {
         self.sees_owners(node.uid, node.gid) && self.overrides_mode(node.kind, node.mode, want)
     }
 
-    /// The same of a node whose owner and group are seen as anyone.
+    /// The same of a node whose owner and group are mapped.
     pub(super) fn overrides_mode(&self, kind: FileType, mode: u16, want: Access) -> bool {
         let reading = self.has(Capabilities::DAC_READ_SEARCH);
         let all = self.has(Capabilities::DAC_OVERRIDE);

@@ -1,4 +1,4 @@
-//! Id maps: as whom the owners of a file system's nodes are seen, where a mount says so.
+//! Id maps: by which ids the owners of a file system's nodes are shown, where a mount says so.
 //!
 //! A map has extents of user ids and extents of group ids. An extent says that the ids *inside*,
 //! which the file system stores, are seen as those *outside*, by which users are known.
@@ -17,8 +17,7 @@ use super::NO_ID;
 use crate::Errno;
 use crate::attr::Attributes;
 
-/// The id that a node is seen to belong to where its own has none in a map: `nobody`. Linux:
-/// `overflowuid`, `overflowgid`.
+/// The id that is shown in place of one that is unmapped. Linux: `overflowuid`, `overflowgid`.
 pub const OVERFLOW_ID: u32 = 65534;
 
 /// A range of ids that is seen as another one of the same length: a line of `/proc/PID/uid_map`.
@@ -83,22 +82,22 @@ impl IdMap {
         &self.0.gids.by_inside
     }
 
-    /// Returns the user as whom a stored owner is seen, if it is anyone. Cost: a binary search.
+    /// Returns the user that a stored owner is seen as; none if it is unmapped. Cost: a binary search.
     pub fn seen_uid(&self, stored: u32) -> Option<u32> {
         self.0.uids.seen(stored)
     }
 
-    /// Returns the group as which a stored group is seen, if it is any.
+    /// Returns the group that a stored group is seen as; none if it is unmapped.
     pub fn seen_gid(&self, stored: u32) -> Option<u32> {
         self.0.gids.seen(stored)
     }
 
-    /// Returns the owner that is stored for a user, if there is one.
+    /// Returns the owner that is stored for a user; none if it is unmapped.
     pub fn stored_uid(&self, seen: u32) -> Option<u32> {
         self.0.uids.stored(seen)
     }
 
-    /// Returns the group that is stored for a group, if there is one.
+    /// Returns the group that is stored for a group; none if it is unmapped.
     pub fn stored_gid(&self, seen: u32) -> Option<u32> {
         self.0.gids.stored(seen)
     }

@@ -1,7 +1,7 @@
 //! Who may do what: the generic check of `path_resolution(7)`, split so that each part can be read alone.
 //!
 //! - `credentials`: who asks;
-//! - `id_map`: as whom owners are seen through a mount;
+//! - `id_map`: by which ids a mount shows owners;
 //! - `mode_bits`: owner, group, other, capabilities;
 //! - `acl`: the entries of an access control list;
 //! - `privileges`: suid and sgid bits, and when they go.

@@ -16,12 +16,12 @@ pub(crate) struct Owners {
     pub(crate) gid: u32,
 }
 
-/// Whether somebody keeps the sgid bit on a node, where its group is this, be it from now on.
+/// Returns whether a subject keeps the sgid bit on a node, of which this is the group, or will be.
 pub(crate) fn in_group_or_capable(who: &Subject<'_>, of: Owners, gid: u32) -> bool {
     who.in_group(gid) || who.has_for(Capabilities::FSETID, of.uid, of.gid)
 }
 
-/// The mode without the bits that a change of owner takes away, whoever makes it.
+/// Returns the mode without the bits that a change of owner takes away.
 pub(crate) fn without_privileges(who: &Subject<'_>, mode: u16, of: Owners) -> u16 {
     let drops_sgid = mode & GROUP_EXECUTE != 0 || !in_group_or_capable(who, of, of.gid);
     mode & !SUID & !if drops_sgid { SGID } else { 0 }

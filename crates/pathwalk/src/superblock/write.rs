@@ -34,7 +34,7 @@ impl Trees {
     }
 
     /// Sets the size of a file that the caller has a pin on, and takes suid and sgid away where `who` may not keep them. `EOVERFLOW`
-    /// if owner or group are seen as nobody.
+    /// if owner or group are unmapped.
     pub(crate) fn resize(&self, node: DentryId, who: &Subject<'_>, size: u64, times: Times) -> Result<(), Errno> {
         let id = self.caches.dentries.inode(node);
         let _changing = self.changing(node);
@@ -76,7 +76,7 @@ impl Trees {
     }
 
     /// The mode that a file has once it was written to, if it is another. `EOVERFLOW` if it is, and
-    /// owner or group are seen as nobody.
+    /// owner or group are unmapped.
     fn mode_after_write(&self, node: DentryId, who: &Subject<'_>) -> Result<Option<u16>, Errno> {
         let of = self.known_snapshot(self.caches.dentries.inode(node))?;
         if of.kind() != FileType::Regular || who.has(Capabilities::FSETID) {

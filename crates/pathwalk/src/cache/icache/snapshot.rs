@@ -84,12 +84,12 @@ impl Snapshot {
         self.gid
     }
 
-    /// Both, as the file system stores them.
+    /// Returns both, as the file system stores them.
     pub(crate) fn owners(&self) -> Owners {
         Owners { uid: self.uid, gid: self.gid }
     }
 
-    /// Returns whether both are seen as anyone, through the mount by which `who` comes.
+    /// Returns whether both are mapped by the mount through which `who` comes.
     pub(crate) fn is_seen_by(&self, who: &Subject<'_>) -> bool {
         who.sees_owners(self.uid, self.gid)
     }
@@ -98,9 +98,9 @@ impl Snapshot {
         inode::mode_of(self.word)
     }
 
-    /// Whether `who` may do `want`. Order: owners that are seen as nobody, whose nodes are not
-    /// written to, a promise of the file system's own rule, the rule itself, the owner, the ACL,
-    /// the triads, capabilities.
+    /// Whether `who` may do `want`. Order: unmapped owners, whose nodes are not written to, a
+    /// promise of the file system's own rule, the rule itself, the owner, the ACL, the triads,
+    /// capabilities.
     pub(crate) fn decide(&self, who: &Subject<'_>, want: Access) -> Decision {
         let (kind, mode) = (inode::kind_of(self.word), self.mode());
         let acl = inode::acl_of(self.word);

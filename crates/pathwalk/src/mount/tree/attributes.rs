@@ -1,4 +1,4 @@
-//! What a mount lets its walkers do, whatever its file system says, and as whom it shows owners.
+//! What a mount lets its walkers do, whatever its file system says, and by which ids it shows owners.
 //!
 //! A copy of a mount has the attributes of the original. They are the mount's own: those of the
 //! superblock are elsewhere.
