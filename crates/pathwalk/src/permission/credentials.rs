@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitflags::bitflags;
 
-use super::{Access, IdMap};
+use super::{Access, IdMap, NO_ID};
 use crate::attr::{Attributes, FileType};
 
 bitflags! {
@@ -27,10 +27,6 @@ bitflags! {
         const SYS_ADMIN = 64;
     }
 }
-
-/// The number that is no user's and no group's, and that nothing can belong to: `(uid_t) -1`, by
-/// which `chown(2)` leaves an owner as it is.
-pub const NO_ID: u32 = u32::MAX;
 
 /// A user and a group: one pair is real, one is effective.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

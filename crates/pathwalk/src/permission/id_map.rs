@@ -13,9 +13,12 @@
 
 use std::sync::Arc;
 
-use super::NO_ID;
 use crate::Errno;
 use crate::attr::Attributes;
+
+/// The number that is no user's and no group's, and that nothing can belong to: `(uid_t) -1`, by
+/// which `chown(2)` leaves an owner as it is.
+pub const NO_ID: u32 = u32::MAX;
 
 /// The id that is shown in place of one that is unmapped. Linux: `overflowuid`, `overflowgid`.
 pub const OVERFLOW_ID: u32 = 65534;

@@ -17,8 +17,8 @@ mod mode_bits;
 mod privileges;
 
 pub use acl::{Acl, AclEntry, AclTag};
-pub use credentials::{Capabilities, Class, Credentials, Ids, NO_ID, Subject};
-pub use id_map::{IdExtent, IdMap, IdMapError, OVERFLOW_ID};
+pub use credentials::{Capabilities, Class, Credentials, Ids, Subject};
+pub use id_map::{IdExtent, IdMap, IdMapError, NO_ID, OVERFLOW_ID};
 pub(crate) use mode_bits::everyone_may;
 pub use mode_bits::{Access, generic};
 pub(crate) use privileges::{GROUP_EXECUTE, Owners, SGID, SUID, in_group_or_capable, without_privileges};
