@@ -1,8 +1,8 @@
 //! A sandbox: one tree of several file systems, and what four users may do in it.
 //!
 //! The root is in memory. On it are mounted a directory of the host, which cannot be written to, a
-//! scratch directory with limits of its own, where nothing can be executed, and a home. The contexts
-//! are confined to it: nothing leads out.
+//! scratch directory with limits of its own, where nothing can be executed, and a home, whose files
+//! are stored as root's and are its user's. The contexts are confined to it: nothing leads out.
 //!
 //! Run it with `cargo run -p pathwalk-hostfs --example sandbox -- /usr/share`; without an argument
 //! it shows the current directory.
@@ -10,7 +10,10 @@
 use std::error::Error;
 use std::path::Path;
 
-use pathwalk::{Access, At, Context, Credentials, Errno, MountAttributes, MountFlags, OpenFlags, OpenHow, Recursion, Vfs};
+use pathwalk::{
+    Access, At, AtFlags, Context, Credentials, Errno, Handle, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags, OpenFlags,
+    OpenHow, Recursion, Vfs,
+};
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::{MemFs, Options};
 
@@ -19,8 +22,8 @@ const SCRATCH: u64 = 1 << 20;
 
 const ALICE: u32 = 1000;
 
-/// Builds the namespace and returns a context of root's in it.
-fn namespace(host: &Path) -> Result<Context, Box<dyn Error>> {
+/// Builds the namespace; returns a context of root's in it, and the home as it is stored.
+fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
     let fs = MemFs::new();
     for directory in ["/host", "/tmp", "/home"] {
         fs.mkdir(directory, 0o755)?;
@@ -38,33 +41,41 @@ fn namespace(host: &Path) -> Result<Context, Box<dyn Error>> {
     root.chmod(At::Cwd, "/tmp", 0o1777, Default::default())?;
 
     root.mkdir(At::Cwd, "/home/alice", 0o700)?;
-    root.chown(At::Cwd, "/home/alice", Some(ALICE), Some(ALICE), Default::default())?;
-    // Her home is a mount, so that it can have switches of its own: no link in it is followed.
-    root.bind(At::Cwd, "/home/alice", At::Cwd, "/home/alice", Recursion::Alone)?;
-    let no_links = MountAttributes { set: MountFlags::NOSYMFOLLOW, ..MountAttributes::default() };
-    root.mount_setattr(At::Cwd, "/home/alice", Default::default(), &no_links, Recursion::Alone)?;
-    Ok(root)
+    let stored = root.lookup("/home/alice")?;
+    // Her home is a mount, so that it can have switches of its own: no link in it is followed. And
+    // it is id-mapped: what is root's in the file system is hers, and hers is stored as root's.
+    let ids = [IdExtent { inside: 0, outside: ALICE, length: 1 }];
+    let id_map = Some(IdMap::new(&ids, &ids)?);
+    let attributes = MountAttributes { set: MountFlags::NOSYMFOLLOW, id_map, ..MountAttributes::default() };
+    let home = root.open_tree(At::Cwd, "/home/alice", AtFlags::empty(), Recursion::Alone)?;
+    let top = At::Handle(home.handle());
+    root.mount_setattr(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;
+    root.move_mount(top, "", At::Cwd, "/home/alice", MoveFlags::FROM_EMPTY_PATH)?;
+    Ok((root, stored))
+}
+
+fn make(context: &Context, path: &str) -> Result<(), Errno> {
+    let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o755, ..OpenHow::default() };
+    context.open(At::Cwd, path, &how)?.write(b"what is here is gone with the namespace").map(drop)
 }
 
 /// What is tried, and how.
 type Try = (&'static str, fn(&Context) -> Result<(), Errno>);
 
-const TRIES: [Try; 7] = [
+const TRIES: [Try; 8] = [
     ("read /host", |context| context.access("/host", Access::READ)),
     ("write to /host", |context| context.mkdir(At::Cwd, "/host/new", 0o755)),
-    ("make /tmp/note", |context| {
-        let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o755, ..OpenHow::default() };
-        context.open(At::Cwd, "/tmp/note", &how)?.write(b"what is here is gone with the namespace").map(drop)
-    }),
+    ("make /tmp/note", |context| make(context, "/tmp/note")),
     ("execute /tmp/note", |context| context.access("/tmp/note", Access::EXECUTE)),
     ("list /home/alice", |context| context.access("/home/alice", Access::READ)),
+    ("make /home/alice/note", |context| make(context, "/home/alice/note")),
     ("leave by ..", |context| context.access("/../../../etc/passwd", Access::READ)),
     ("unmount /host", |context| context.umount(At::Cwd, "/host", Default::default())),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let host = std::env::args_os().nth(1).unwrap_or_else(|| ".".into());
-    let root = namespace(Path::new(&host))?;
+    let (root, stored_home) = namespace(Path::new(&host))?;
     let top = root.root().clone();
     let users = [
         ("root", Credentials::root()),
@@ -73,13 +84,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("bob", Credentials::user(ALICE + 1, ALICE + 1, &[])),
     ];
     for mount in root.mountinfo() {
-        println!("{:<14} {:?}", String::from_utf8_lossy(&mount.mount_point), mount.flags);
+        let id_mapped = if mount.id_mapped { ", id-mapped" } else { "" };
+        println!("{:<14} {:?}{id_mapped}", String::from_utf8_lossy(&mount.mount_point), mount.flags);
     }
-    print!("\n{:<20}", "");
+    print!("\n{:<24}", "");
     users.iter().for_each(|(name, _)| print!("{name:<22}"));
     println!();
     for (what, attempt) in TRIES {
-        print!("{what:<20}");
+        print!("{what:<24}");
         for (_, who) in &users {
             let context = root.confined(&top)?.with_credentials(who.clone());
             let answer = attempt(&context).map_or_else(|errno| format!("{errno:?}"), |()| "yes".into());
@@ -87,5 +99,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         println!();
     }
+    let seen = root.stat("/home/alice/note")?.uid;
+    let stored = root.fstatat(At::Handle(&stored_home), "note", AtFlags::empty())?.uid;
+    println!("\n/home/alice/note belongs to user {seen}, and is stored as user {stored}'s");
     Ok(())
 }

@@ -7,7 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-use pathwalk::{Access, Context, Errno};
+use pathwalk::{
+    Access, At, Context, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags, Recursion, Vfs,
+};
+use pathwalk_hostfs::HostFs;
+use pathwalk_memfs::MemFs;
 use pathwalk_tests::skipped;
 use rustix::fs::AtFlags;
 
@@ -17,6 +21,8 @@ const OWNER: u32 = 41_000;
 const OWNING_GROUP: u32 = 42_000;
 /// The user that most lists name.
 const NAMED: u32 = 41_001;
+/// How far the ids of the host are from those that are seen through a map.
+const SHIFT: u32 = 10_000;
 
 /// Lists, as `setfacl -m` takes them, for a file and a directory each.
 const LISTS: [(&str, &str); 9] = [
@@ -103,6 +109,37 @@ fn the_kernel_agrees_about_every_entry() {
         }
     }
     assert_eq!(compared, everyone().len() * 2 * LISTS.len() * 4 * 8);
+}
+
+/// Shows a directory through a map by which each user here is another.
+fn mapped(root: &Path) -> Context {
+    let users = [IdExtent { inside: OWNER, outside: OWNER + SHIFT, length: SHIFT }];
+    let id_map = Some(IdMap::new(&users, &users).unwrap());
+    let mut context = Vfs::builder().budget(16 << 20).build(MemFs::new()).unwrap().context(Credentials::root());
+    context.mkdir(At::Cwd, "/host", 0o755).unwrap();
+    let tree = context.new_tree(HostFs::open(root).unwrap(), MountFlags::empty()).unwrap();
+    let (top, attributes) = (At::Handle(tree.handle()), MountAttributes { id_map, ..MountAttributes::default() });
+    context.mount_setattr(top, "", pathwalk::AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
+    context.move_mount(top, "", At::Cwd, "/host", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    context.chroot("/host").unwrap();
+    context
+}
+
+#[test]
+fn through_a_map_each_user_has_the_rights_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut users = everyone();
+    users.retain(|who| who.uid != 0);
+    if let Err(why) = as_user(&users[0], || ()).and_then(|()| build(dir.path())) {
+        return skipped("through_a_map_each_user_has_the_rights_of_another", &why);
+    }
+    let (root, shared) = (place(dir.path()), mapped(dir.path()));
+    assert_eq!(shared.stat("/plain.f").map(|found| (found.uid, found.gid)), Ok((OWNER + SHIFT, OWNING_GROUP + SHIFT)));
+    for who in &users {
+        let groups: Vec<u32> = who.groups.iter().map(|group| group + SHIFT).collect();
+        let seen = Who { uid: who.uid + SHIFT, gid: who.gid + SHIFT, groups };
+        compare(who, &shared.clone().with_credentials(seen.credentials()), root.as_fd()).unwrap();
+    }
 }
 
 #[test]

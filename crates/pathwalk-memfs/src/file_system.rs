@@ -55,6 +55,11 @@ impl FileSystem for MemFs {
         self.0.forget(node);
     }
 
+    /// All that it does with ids goes through the engine.
+    fn allows_id_maps(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> u64 {
         self.0.memory()
     }

@@ -256,6 +256,10 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.permission(node, who, want)
     }
 
+    fn allows_id_maps(&self) -> bool {
+        self.inner.allows_id_maps()
+    }
+
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
         self.faults.meet()?;
         self.inner.acl(node)

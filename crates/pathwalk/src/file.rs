@@ -161,7 +161,7 @@ impl File {
         let trees = &self.handle.world().trees;
         let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
         let check = || trees.caches.with_room(|| file.check_write(data.len(), at));
-        trees.drop_privileges(self.handle.dentry(), who, check)?;
+        trees.drop_privileges(self.handle.dentry(), &self.coming(who), check)?;
         let _under_way = trees.caches.under_way(self.handle.inode());
         let written = trees.caches.with_room(|| file.write_at(data, at));
         written.map(|written| (written.bytes, written.end))
@@ -183,7 +183,12 @@ impl File {
         }
         let trees = &self.handle.world().trees;
         trees.not_append_only(self.handle.dentry())?;
-        trees.resize(self.handle.dentry(), who, size, Times::Always)
+        trees.resize(self.handle.dentry(), &self.coming(who), size, Times::Always)
+    }
+
+    /// Returns a user as it comes through the file's mount.
+    fn coming<'a>(&'a self, who: &Subject<'a>) -> Subject<'a> {
+        who.through(self.handle.world().mounts.id_map(self.handle.place().mount()))
     }
 
     /// Moves the position; returns where it is then. Of a directory it is a cookie of [`read_dir`](Self::read_dir), and only

@@ -71,9 +71,10 @@ impl Handle {
         kind_of(self.record()[WORD].load(Ordering::Relaxed))
     }
 
-    /// Its attributes; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
+    /// Its attributes, with owners as its mount shows them; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
-        self.world().trees.stat(self.inode())
+        let attributes = self.world().trees.stat(self.inode())?;
+        Ok(self.world().mounts.shown(self.place.mount(), attributes))
     }
 
     /// Returns size and limits of its file system, and the switches of its mount. Errors are those

@@ -61,7 +61,7 @@ pub use inode_cache::family::{Iget, InodeLookup, NotInserted};
 pub use inode_cache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
 pub use mounts::{DetachedTree, MountInfo, Namespace};
 pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity};
-pub use permission::{Access, Capabilities, Credentials};
+pub use permission::{Access, Capabilities, Credentials, IdExtent, IdMap, IdMapError};
 pub use stats::{FileSystemStats, HandOver, Pool, Stats};
 pub use text::Name;
 pub use vfs::Vfs;

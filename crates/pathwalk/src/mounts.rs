@@ -115,6 +115,8 @@ pub struct MountInfo {
     pub propagate_from: Option<u32>,
     /// Whether it cannot be bound: `unbindable`.
     pub unbindable: bool,
+    /// Whether it has an id map: `idmapped`.
+    pub id_mapped: bool,
 }
 
 impl MountInfo {
@@ -136,6 +138,7 @@ impl MountInfo {
             master: info.master,
             propagate_from: info.propagate_from,
             unbindable: info.unbindable,
+            id_mapped: info.id_mapped,
         }
     }
 }

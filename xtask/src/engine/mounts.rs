@@ -70,7 +70,7 @@ impl Stage {
             }
             Op::Unmount { path, flags } => unmount(&context, path, *flags)?,
             Op::SetMount { at, set, clear, spread, how } => {
-                let change = MountAttributes { set: *set, clear: *clear, propagation: spread.0 };
+                let change = MountAttributes { set: *set, clear: *clear, propagation: spread.0, ..MountAttributes::default() };
                 let (at, path) = self.place(at);
                 context.mount_setattr(at, path, empty(path, AtFlags::EMPTY_PATH), &change, *how)?;
             }

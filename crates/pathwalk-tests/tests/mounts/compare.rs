@@ -1,5 +1,8 @@
 //! Carries out the same operations on two systems and compares what they say.
 
+use std::collections::BTreeMap;
+
+use super::files::{Call, Owner};
 use super::op::{Kind, Op, Random, Spot};
 use super::system::{Failure, Line, System, normalize};
 
@@ -10,14 +13,20 @@ const LENGTH: usize = 120;
 /// How long every tenth sequence is.
 const LONG: usize = 500;
 
+/// In percent, how many operations are about files and id maps, in every third sequence.
+const FILES: usize = 90;
+
+/// And in the others.
+const FEW_FILES: usize = 10;
+
 /// What was compared.
 #[derive(Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) compared: u64,
     pub(crate) succeeded: u64,
     pub(crate) most_mounts: usize,
-    /// How often operations of each name succeeded and failed.
-    pub(crate) by_name: std::collections::BTreeMap<String, (u64, u64)>,
+    /// How often operations of each name succeeded, as 0, and failed with which errno.
+    pub(crate) by_name: BTreeMap<String, BTreeMap<i32, u64>>,
 }
 
 /// Carries out one sequence. Returns the story of the first difference.
@@ -25,8 +34,10 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
     let mut random = Random::new(seed);
     let mut story = vec![format!("seed {seed}")];
     let mut dead = 0;
+    let share = if seed.is_multiple_of(3) { FILES } else { FEW_FILES };
+    let mut prologue = if share == FILES { random.prologue() } else { Vec::new() }.into_iter();
     for step in 0..if seed.is_multiple_of(10) { LONG } else { LENGTH } {
-        let op = random.op();
+        let op = prologue.next().unwrap_or_else(|| random.op(share));
         let op = if step == 0 && seed % 2 == 1 { share_all() } else { op };
         let expected = leader.run(&op);
         if expected == Err(Failure::Skipped) {
@@ -41,13 +52,20 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
             story.push(difference(&ours, &theirs));
             return Err(story.join("\n"));
         }
+        if let Some(difference) = file_difference(&op, leader, follower) {
+            story.push(difference);
+            return Err(story.join("\n"));
+        }
+        if leader.run(&Op::File { user: 0, call: Call::Access("/".into(), 1) }).is_err() {
+            break;
+        }
         // The caller's root was unmounted, and nothing much succeeds any more.
         dead = if ours.is_empty() { dead + 1 } else { 0 };
         if dead == 15 {
             break;
         }
         random.set_points(ours.iter().map(|line| line.point.clone()));
-        count(tally, &op, expected.is_ok(), ours.len());
+        count(tally, &op, expected, ours.len());
     }
     Ok(())
 }
@@ -55,6 +73,15 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
 /// What half of the sequences begin with, as distributions do.
 fn share_all() -> Op {
     Op::Propagation { at: Spot::Path("/".into()), kind: Kind::Shared, recursive: true }
+}
+
+/// Returns the story of a file that an operation is about, and that is not the same afterwards.
+fn file_difference(op: &Op, leader: &mut dyn System, follower: &mut dyn System) -> Option<String> {
+    op.files().into_iter().find_map(|path| {
+        let stat = Op::File { user: 0, call: Call::Stat(path) };
+        let (ours, theirs) = (leader.run(&stat), follower.run(&stat));
+        (ours != theirs).then(|| format!("{stat:?}: leader {ours:?}, follower {theirs:?}"))
+    })
 }
 
 fn lines(system: &mut dyn System) -> Vec<Line> {
@@ -75,15 +102,18 @@ fn difference(ours: &[Line], theirs: &[Line]) -> String {
     [side("leader", ours, theirs), side("follower", theirs, ours)].join("\n")
 }
 
-fn count(tally: &mut Tally, op: &Op, succeeded: bool, mounts: usize) {
+fn count(tally: &mut Tally, op: &Op, result: Result<Option<Owner>, Failure>, mounts: usize) {
     tally.most_mounts = tally.most_mounts.max(mounts);
-    let name = format!("{op:?}");
+    let name = match op {
+        Op::File { call, .. } => format!("{call:?}"),
+        other => format!("{other:?}"),
+    };
     let name: String = name.chars().take_while(|letter| letter.is_alphanumeric()).collect();
-    let counts = tally.by_name.entry(name).or_default();
-    if succeeded {
-        tally.succeeded += 1;
-        counts.0 += 1;
-    } else {
-        counts.1 += 1;
-    }
+    let errno = match result {
+        Ok(_) => 0,
+        Err(Failure::Errno(errno)) => errno,
+        Err(Failure::Skipped) => return,
+    };
+    tally.succeeded += u64::from(errno == 0);
+    *tally.by_name.entry(name).or_default().entry(errno).or_default() += 1;
 }

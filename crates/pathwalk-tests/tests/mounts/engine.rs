@@ -6,6 +6,7 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
+use super::files::{Call, Owner, USERS, calls_engine, maps};
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
 
@@ -40,8 +41,14 @@ impl From<Errno> for Failure {
     }
 }
 
-fn filled() -> MemFs {
+fn empty_fs() -> MemFs {
     let fs = MemFs::new();
+    fs.chmod("/", 0o1777).expect("a root");
+    fs
+}
+
+fn filled() -> MemFs {
+    let fs = empty_fs();
     for directory in DIRECTORIES {
         fs.mkdir(&format!("/{directory}"), 0o755).expect("a directory");
     }
@@ -63,6 +70,7 @@ impl Engine {
         context.mount(filled(), At::Cwd, "/", MountFlags::empty()).expect("the root can be covered");
         context.chroot("/..").expect("what is mounted on the root");
         context.chdir("/").expect("the root");
+        context.umask(0);
         let mut namespaces = [const { None }; SLOTS];
         namespaces[0] = Some(context.namespace());
         Engine { context, held: [const { None }; SLOTS], namespaces }
@@ -105,7 +113,7 @@ impl Engine {
     fn mount_empty(&self, at: &Spot) -> Result<(), Failure> {
         self.skip_if(self.is_full())?;
         let (at, path) = self.within(at)?;
-        Ok(self.context.mount(MemFs::new(), at, path, MountFlags::empty())?)
+        Ok(self.context.mount(empty_fs(), at, path, MountFlags::empty())?)
     }
 
     fn bind(&self, from: &Spot, to: &Spot, is_recursive: bool) -> Result<(), Failure> {
@@ -186,7 +194,30 @@ impl Engine {
 
     fn set_attributes(&self, at: &Spot, (set, clear): (u32, u32), is_recursive: bool) -> Result<(), Failure> {
         let flags = MountFlags::from_bits_truncate;
-        self.set(at, &MountAttributes { set: flags(set), clear: flags(clear), propagation: None }, is_recursive)
+        self.set(at, &MountAttributes { set: flags(set), clear: flags(clear), ..MountAttributes::default() }, is_recursive)
+    }
+
+    fn map_ids(&self, at: &Spot, map: usize, is_recursive: bool) -> Result<(), Failure> {
+        self.skip_if(maps::namespaces().is_err())?;
+        self.set(at, &MountAttributes { id_map: Some(maps::map(map)), ..MountAttributes::default() }, is_recursive)
+    }
+
+    fn mapped(&self, from: &Spot, to: &Spot, map: usize, is_recursive: bool) -> Result<(), Failure> {
+        self.skip_if(self.is_full() || maps::namespaces().is_err())?;
+        let (at, path) = self.at(from)?;
+        let (to, new) = self.at(to)?;
+        let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
+        let tree = self.context.open_tree(at, path, flags, recursion(is_recursive))?;
+        let (from, attributes) =
+            (At::Handle(tree.handle()), MountAttributes { id_map: Some(maps::map(map)), ..Default::default() });
+        self.context.mount_setattr(from, "", AtFlags::EMPTY_PATH, &attributes, recursion(is_recursive))?;
+        let how = MoveFlags::FROM_EMPTY_PATH | empty(new, MoveFlags::TO_EMPTY_PATH);
+        Ok(self.context.move_mount(from, "", to, new, how)?)
+    }
+
+    fn file(&self, user: usize, call: &Call) -> Result<Option<Owner>, Failure> {
+        let context = self.context.clone().with_credentials(USERS[user].credentials());
+        Ok(calls_engine::call(&context, call)?)
     }
 
     fn pivot(&mut self, new: &Spot, old: &str) -> Result<(), Failure> {
@@ -240,6 +271,8 @@ impl Engine {
             Op::Umount(at, way) => self.umount(at, *way),
             Op::Propagation { at, kind, recursive } => self.set_propagation(at, *kind, *recursive),
             Op::Attributes { at, set, clear, recursive } => self.set_attributes(at, (*set, *clear), *recursive),
+            Op::MapIds { at, map, recursive } => self.map_ids(at, *map, *recursive),
+            Op::Mapped { from, to, map, recursive } => self.mapped(from, to, *map, *recursive),
             Op::Pivot { new, old } => self.pivot(new, old),
             Op::Chroot(path) => Ok(self.context.chroot(path)?),
             Op::Mkdir(path) => Ok(self.context.mkdir(At::Cwd, path, 0o755)?),
@@ -250,6 +283,7 @@ impl Engine {
                 self.namespaces[*slot] = None;
                 Ok(())
             }
+            Op::File { .. } => Err(Failure::Skipped),
         }
     }
 }
@@ -259,9 +293,12 @@ fn empty(path: &str, flag: MoveFlags) -> MoveFlags {
 }
 
 impl System for Engine {
-    fn run(&mut self, op: &Op) -> Result<(), Failure> {
-        let result = self.call(op);
-        self.context.chdir("/").expect("the root is a directory");
+    fn run(&mut self, op: &Op) -> Result<Option<Owner>, Failure> {
+        if let Op::File { user, call } = op {
+            return self.file(*user, call);
+        }
+        let result = self.call(op).map(|()| None);
+        let _ = self.context.chdir("/");
         result
     }
 
@@ -277,6 +314,7 @@ impl System for Engine {
             master: mount.master.map(u64::from),
             propagate_from: mount.propagate_from.map(u64::from),
             unbindable: mount.unbindable,
+            id_mapped: mount.id_mapped,
         };
         self.context.mountinfo().into_iter().map(line).collect()
     }

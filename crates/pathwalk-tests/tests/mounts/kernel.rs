@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::{Error, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use super::files::calls_kernel::{self, As};
+use super::files::{Owner, USERS, maps};
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
 
@@ -17,6 +19,7 @@ const MOVE_MOUNT_BENEATH: libc::c_uint = 0x200;
 const OPEN_TREE_CLONE: libc::c_uint = 1;
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
 const AT_RECURSIVE: libc::c_uint = 0x8000;
+const MOUNT_ATTR_IDMAP: u64 = 0x10_0000;
 
 /// The kernel, as one thread sees it.
 pub(crate) struct Kernel {
@@ -27,14 +30,14 @@ pub(crate) struct Kernel {
     namespaces: [Option<OwnedFd>; SLOTS],
 }
 
-fn check(result: i64) -> Result<i64, Failure> {
+pub(crate) fn check(result: i64) -> Result<i64, Failure> {
     if result >= 0 {
         return Ok(result);
     }
     Err(Failure::Errno(Error::last_os_error().raw_os_error().unwrap_or(0)))
 }
 
-fn text(path: &str) -> CString {
+pub(crate) fn text(path: &str) -> CString {
     CString::new(path).expect("a path without NUL")
 }
 
@@ -45,7 +48,7 @@ macro_rules! call {
     };
 }
 
-fn owned(fd: i64) -> OwnedFd {
+pub(crate) fn owned(fd: i64) -> OwnedFd {
     // SAFETY: the number was just returned by a call that opens it, and is owned nowhere else.
     unsafe { OwnedFd::from_raw_fd(fd as RawFd) }
 }
@@ -70,12 +73,25 @@ fn new_file_system(filled: bool) -> Result<OwnedFd, Failure> {
     Ok(mount)
 }
 
+fn mount_setattr((fd, path): (RawFd, &str), attributes: [u64; 4], recursive: bool) -> Result<i64, Failure> {
+    let empty = if path.is_empty() { libc::AT_EMPTY_PATH as u32 } else { 0 };
+    let flags = empty | if recursive { AT_RECURSIVE } else { 0 };
+    let path = text(path);
+    let (path, size) = (path.as_ptr(), size_of_val(&attributes));
+    call!(syscall(libc::SYS_mount_setattr, fd, path, flags, attributes.as_ptr(), size))
+}
+
 impl Kernel {
     /// Puts the calling thread into a namespace of its own; the error says why that is impossible.
     /// `place` is a directory that exists, on which a file system is mounted for a moment.
     pub(crate) fn new(place: &str) -> Result<Kernel, Failure> {
+        // While programs can be started: in the namespace that it came from.
+        let _ = maps::namespaces();
         let base = open("/proc/thread-self/ns/mnt", libc::O_RDONLY)?;
         call!(unshare(libc::CLONE_NEWNS))?;
+        // Of this thread alone, since it left the namespace.
+        // SAFETY: the call touches no memory.
+        unsafe { libc::umask(0) };
         let mut kernel = Kernel {
             proc: open("/proc", libc::O_PATH | libc::O_DIRECTORY)?,
             base,
@@ -207,13 +223,21 @@ impl Kernel {
             let all = [(1, 1), (2, 8), (4, 0x20_0000), (8, 2)];
             all.iter().filter(|(ours, _)| flags & ours != 0).map(|(_, theirs)| theirs).sum()
         };
-        let attributes: [u64; 4] = [bits(set), bits(clear), 0, 0];
         let (fd, path) = self.at(at)?;
-        let empty = if path.is_empty() { libc::AT_EMPTY_PATH as u32 } else { 0 };
-        let flags = empty | if recursive { AT_RECURSIVE } else { 0 };
-        let path = text(&path);
-        let (path, size) = (path.as_ptr(), size_of_val(&attributes));
-        call!(syscall(libc::SYS_mount_setattr, fd, path, flags, attributes.as_ptr(), size))
+        mount_setattr((fd, &path), [bits(set), bits(clear), 0, 0], recursive)
+    }
+
+    fn map_ids(&self, (fd, path): (RawFd, String), map: usize, recursive: bool) -> Result<i64, Failure> {
+        let users = maps::namespaces().map_err(|_| Failure::Skipped)?[map].as_raw_fd() as u64;
+        mount_setattr((fd, &path), [MOUNT_ATTR_IDMAP, 0, 0, users], recursive)
+    }
+
+    /// Mounts a copy of a tree that shows its owners by a map.
+    fn mapped(&self, from: &Spot, to: &Spot, map: usize, recursive: bool) -> Result<i64, Failure> {
+        let tree = self.open_spot(from, OPEN_TREE_CLONE | if recursive { AT_RECURSIVE } else { 0 })?;
+        self.map_ids((tree.as_raw_fd(), String::new()), map, recursive)?;
+        let (to, path) = self.at(to)?;
+        self.move_fd(&tree, to, &path, if path.is_empty() { MOVE_MOUNT_T_EMPTY_PATH } else { 0 })
     }
 
     fn set_namespace(&mut self, op: &Op) -> Result<i64, Failure> {
@@ -256,6 +280,8 @@ impl Kernel {
             Op::Umount(at, way) => self.umount(at, *way),
             Op::Propagation { at, kind, recursive } => self.set_propagation(at, *kind, *recursive),
             Op::Attributes { at, set, clear, recursive } => self.set_attributes(at, *set, *clear, *recursive),
+            Op::MapIds { at, map, recursive } => self.map_ids(self.at(at)?, *map, *recursive),
+            Op::Mapped { from, to, map, recursive } => self.mapped(from, to, *map, *recursive),
             Op::Pivot { new, old } => {
                 let (new, old) = (text(&self.enter(new)?), text(old));
                 call!(syscall(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()))
@@ -264,15 +290,21 @@ impl Kernel {
             Op::Mkdir(path) => call!(mkdir(text(path).as_ptr(), 0o755)),
             Op::Rmdir(path) => call!(rmdir(text(path).as_ptr())),
             Op::Unshare(_) | Op::Enter(_) | Op::Drop(_) => self.set_namespace(op),
+            Op::File { .. } => Err(Failure::Skipped),
         }
     }
 }
 
 impl System for Kernel {
-    fn run(&mut self, op: &Op) -> Result<(), Failure> {
+    fn run(&mut self, op: &Op) -> Result<Option<Owner>, Failure> {
+        if let Op::File { user, call } = op {
+            let _as_user = As::user(&USERS[*user]);
+            return calls_kernel::call(call);
+        }
         let result = self.call(op);
-        call!(chdir(c"/".as_ptr()))?;
-        result.map(|_| ())
+        // Where the root may not be searched, the comparison ends.
+        let _ = call!(chdir(c"/".as_ptr()));
+        result.map(|_| None)
     }
 
     fn mountinfo(&mut self) -> Vec<Line> {

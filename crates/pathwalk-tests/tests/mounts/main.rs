@@ -6,6 +6,7 @@
 
 mod compare;
 mod engine;
+mod files;
 mod kernel;
 mod op;
 mod system;
@@ -60,8 +61,21 @@ fn what_is_not_held_open_is_skipped() {
     in_namespace(|kernel| {
         assert_eq!(kernel.run(&Op::Mount(Spot::Held(0))), Err(Failure::Skipped));
         kernel.run(&Op::Hold { from: "/a".into(), slot: 0 }).unwrap();
-        assert_eq!(kernel.run(&Op::Mount(Spot::Held(0))), Ok(()));
+        assert_eq!(kernel.run(&Op::Mount(Spot::Held(0))), Ok(None));
         assert_eq!(lines(kernel)[1].point, "/a");
+    });
+}
+
+#[test]
+fn rights_through_mapped_mounts_are_the_kernels() {
+    if let Err(why) = files::maps::namespaces() {
+        return pathwalk_tests::skipped("rights through mapped mounts", why);
+    }
+    in_namespace(|kernel| {
+        let (asked, stories) = files::table::compare(kernel);
+        let (some, count) = (stories.iter().take(20).cloned().collect::<Vec<_>>().join("\n"), stories.len());
+        assert!(stories.is_empty(), "{count} of {asked} answers differ\n{some}");
+        println!("{asked} questions");
     });
 }
 
@@ -93,7 +107,12 @@ fn the_engine_mounts_as_the_kernel_does() {
             }
             seed += 1;
         }
-        println!("seeds {first} to {seed}: {tally:#?}");
+        if let Err(why) = files::maps::namespaces() {
+            pathwalk_tests::skipped("mapped mounts", why);
+        }
+        let Tally { compared, succeeded, most_mounts, by_name } = tally;
+        println!("seeds {first} to {seed}: {compared} compared, {succeeded} succeeded, {most_mounts} mounts at most");
+        by_name.iter().for_each(|(name, counts)| println!("{name}: {counts:?}"));
     });
     thread.join().unwrap();
 }

@@ -3,6 +3,9 @@
 //! An operation names directories by paths from the caller's root, or by what the caller holds
 //! open, so that it can name what is covered or detached. All randomness comes from a seed.
 
+use super::files::maps::MAPS;
+use super::files::{Call, FILE_OWNERS, USERS};
+
 /// A directory or file: by its path, or by the number of an open file descriptor.
 #[derive(Clone, Debug)]
 pub(crate) enum Spot {
@@ -70,6 +73,24 @@ pub(crate) enum Op {
         clear: u32,
         recursive: bool,
     },
+    /// `mount_setattr(2)` with `MOUNT_ATTR_IDMAP` and the map of this number.
+    MapIds {
+        at: Spot,
+        map: usize,
+        recursive: bool,
+    },
+    /// `open_tree(2)`, the same, and `move_mount(2)`.
+    Mapped {
+        from: Spot,
+        to: Spot,
+        map: usize,
+        recursive: bool,
+    },
+    /// The user of this number does something with files.
+    File {
+        user: usize,
+        call: Call,
+    },
     Pivot {
         new: Spot,
         old: String,
@@ -83,6 +104,17 @@ pub(crate) enum Op {
     Enter(usize),
     /// Closes the namespace with this number.
     Drop(usize),
+}
+
+impl Op {
+    /// Returns the files that are to be looked at after it.
+    pub(crate) fn files(&self) -> Vec<String> {
+        match self {
+            Op::File { call, .. } => call.paths().into_iter().map(String::from).collect(),
+            Op::Mapped { to: Spot::Path(path), .. } => vec![path.clone(), format!("{path}/f"), format!("{path}/a/g")],
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// How many open files and namespaces there are at most.
@@ -137,8 +169,11 @@ impl Random {
         if self.below(5) == 0 { Spot::Held(self.below(SLOTS)) } else { Spot::Path(self.path()) }
     }
 
-    /// A random operation.
-    pub(crate) fn op(&mut self) -> Op {
+    /// A random operation; in so many of a hundred cases, one about files or id maps.
+    pub(crate) fn op(&mut self, files: usize) -> Op {
+        if self.below(100) < files {
+            return self.files_op();
+        }
         match self.below(100) {
             0..4 => Op::MountEmpty(self.spot()),
             4..18 => Op::Mount(self.spot()),
@@ -161,6 +196,102 @@ impl Random {
     fn bind_file(&mut self) -> Op {
         let (from, to) = (Spot::Path(self.path() + "/f"), Spot::Path(self.path() + "/f"));
         Op::Bind { from, to, recursive: self.coin() }
+    }
+
+    /// What sequences about files begin with: files of all kinds of owners, seen through two maps.
+    pub(crate) fn prologue(&mut self) -> Vec<Op> {
+        let mut ops = Vec::new();
+        let mut by_root = |call| ops.push(Op::File { user: 0, call });
+        for dir in ["", "/a", "/b", "/a/a", "/a/b"] {
+            for name in ["f", "g"] {
+                let path = format!("{dir}/{name}");
+                by_root(Call::Create { path: path.clone(), mode: 0o644, exclusive: false });
+                by_root(Call::Chown(path.clone(), self.id(), self.id()));
+                by_root(Call::Chmod(path, self.mode()));
+            }
+            if !dir.is_empty() {
+                by_root(Call::Chown(dir.into(), self.id(), self.id()));
+                by_root(Call::Chmod(dir.into(), [0o777, 0o1777, 0o2777, 0o3777, 0o755, 0o770][self.below(6)]));
+            }
+        }
+        for to in ["/b/a", "/b/b"] {
+            let (from, to, map) = (Spot::Path("/a".into()), Spot::Path(to.into()), self.below(MAPS.len()));
+            ops.push(Op::Mapped { from, to, map, recursive: false });
+        }
+        ops
+    }
+
+    fn files_op(&mut self) -> Op {
+        let (map, recursive) = (self.below(MAPS.len()), self.below(4) == 0);
+        match self.below(50) {
+            0..3 => Op::Mapped { from: self.spot(), to: self.spot(), map, recursive },
+            3..5 => Op::MapIds { at: Spot::Held(self.below(SLOTS)), map, recursive },
+            5 => Op::MapIds { at: self.spot(), map, recursive },
+            _ => match self.call() {
+                // The machine may have `protected_hardlinks` on or off, and other tests change it.
+                call @ Call::Link(..) => Op::File { user: FILE_OWNERS[self.below(FILE_OWNERS.len())], call },
+                call => Op::File { user: self.user(), call },
+            },
+        }
+    }
+
+    /// Root, in one case of three.
+    fn user(&mut self) -> usize {
+        if self.below(3) == 0 { 0 } else { self.below(USERS.len()) }
+    }
+
+    fn file(&mut self) -> String {
+        let dir = if self.below(3) == 0 { ["/b/a", "/b/b"][self.below(2)].into() } else { self.path() };
+        let name = ["", "/f", "/f", "/g", "/g", "/h", "/a", "/b"][self.below(8)];
+        if dir == "/" && !name.is_empty() { name.into() } else { dir + name }
+    }
+
+    fn id(&mut self) -> Option<u32> {
+        const IDS: [u32; 9] = [0, 1000, 1000, 2000, 5000, 100_000, 101_000, 65_534, 7];
+        (self.below(4) > 0).then(|| IDS[self.below(9)])
+    }
+
+    fn mode(&mut self) -> u16 {
+        const MODES: [u16; 16] =
+            [0o644, 0o600, 0o666, 0o4755, 0o2755, 0o6777, 0o2745, 0o1777, 0o777, 0o070, 0o007, 0, 0o2777, 0o755, 0o6766, 0o3777];
+        MODES[self.below(16)]
+    }
+
+    fn call(&mut self) -> Call {
+        let path = self.file();
+        match self.below(44) {
+            0..4 => Call::Stat(path),
+            4..8 => Call::Access(path, self.below(8) as u8),
+            8..12 => Call::Create { path, mode: self.mode(), exclusive: self.coin() },
+            12..15 => Call::Write { path, truncate: self.coin() },
+            15 => Call::Read(path),
+            16..18 => Call::Mkdir(path, self.mode()),
+            18 => Call::Pipe(path, self.mode()),
+            19 => self.call_of_link(),
+            20..22 => Call::Unnamed(self.path(), self.mode()),
+            22..24 => Call::Link(path, self.file()),
+            24..26 => Call::Rename(path, self.file()),
+            26..28 => Call::Unlink(path),
+            28 => Call::Rmdir(path),
+            29..34 => Call::Chmod(path, self.mode()),
+            34..40 => Call::Chown(path, self.id(), self.id()),
+            40 => Call::Truncate(path),
+            41 => Call::Touch(path),
+            _ => Call::SetTimes(path),
+        }
+    }
+
+    /// A call that follows no link: the machine may have `protected_symlinks` on or off.
+    fn call_of_link(&mut self) -> Call {
+        let path = match self.path() {
+            root if root == "/" => "/s".into(),
+            dir => dir + "/s",
+        };
+        match self.below(4) {
+            0..2 => Call::Symlink(path),
+            2 => Call::Chown(path, self.id(), self.id()),
+            _ => Call::Unlink(path),
+        }
     }
 
     /// A pivot, which most often has one place below the other as it must.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::files::Owner;
 use super::op::Op;
 
 /// What a file system with directories has.
@@ -29,6 +30,7 @@ pub(crate) struct Line {
     pub(crate) master: Option<u64>,
     pub(crate) propagate_from: Option<u64>,
     pub(crate) unbindable: bool,
+    pub(crate) id_mapped: bool,
 }
 
 impl Line {
@@ -55,6 +57,7 @@ impl Line {
             master: optional("master"),
             propagate_from: optional("propagate_from"),
             unbindable: fields[6..].contains(&"unbindable"),
+            id_mapped: options.contains(&"idmapped"),
         }
     }
 }
@@ -65,9 +68,9 @@ impl Line {
 /// directories, which is the caller's root. Each file system with directories has `a`, `b`, `a/a`,
 /// `a/b`, `b/a` and `b/b`, and the file `f`. The caller's working directory is its root.
 pub(crate) trait System {
-    /// Carries out an operation. A system that leads decides what is skipped; the one that
-    /// follows is not asked for it.
-    fn run(&mut self, op: &Op) -> Result<(), Failure>;
+    /// Carries out an operation; returns what a file is, where it was asked. A system that leads
+    /// decides what is skipped; the one that follows is not asked for it.
+    fn run(&mut self, op: &Op) -> Result<Option<Owner>, Failure>;
 
     /// The mounts of the caller's namespace below the caller's root.
     fn mountinfo(&mut self) -> Vec<Line>;

@@ -2,6 +2,8 @@
 
 use bitflags::bitflags;
 
+use crate::permission::IdMap;
+
 bitflags! {
     /// Switches of a mount, whatever its file system says. Source: `mount(8)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -81,7 +83,7 @@ pub enum Propagation {
 }
 
 /// What of a mount is to be changed. Source: `mount_setattr(2)`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MountAttributes {
     /// Switches that are set.
     pub set: MountFlags,
@@ -89,4 +91,7 @@ pub struct MountAttributes {
     pub clear: MountFlags,
     /// What it gets and gives from now on, if that changes.
     pub propagation: Option<Propagation>,
+    /// `MOUNT_ATTR_IDMAP`: by which ids it shows owners, if that changes. Once, and before the
+    /// mount is moved anywhere.
+    pub id_map: Option<IdMap>,
 }

@@ -19,7 +19,7 @@ pub(super) const UMASK: u16 = 0o022;
 /// |---|---|
 /// | `EROFS` | the mount, or the file system, is read-only |
 /// | `EACCES` | the directory may not be written and searched |
-/// | `EOVERFLOW` | a node would be made by [`NO_ID`](crate::permission::NO_ID) |
+/// | `EOVERFLOW` | a node would be made by [`NO_ID`](crate::permission::NO_ID), or an id is unmapped in an id-mapped mount |
 /// | `EPERM` | the directory or node is immutable or append-only; or the directory is sticky, and neither it nor the node is one's own |
 /// | `ENOSPC`, `EIO`, … | what the file system says |
 impl Context {

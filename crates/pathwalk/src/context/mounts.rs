@@ -117,9 +117,37 @@ impl Context {
     }
 
     /// Changes the mount whose root `path` leads to, and with `RECURSIVE` all below it: all or
-    /// none. `EBUSY` if it would become read-only while files are open to be written to, or a change
-    /// is under way. Source:
-    /// `mount_setattr(2)`.
+    /// none. `EBUSY` if it would become read-only, or id-mapped, while files are open to be written
+    /// to or a change is under way. Source: `mount_setattr(2)`.
+    ///
+    /// An [`IdMap`](crate::IdMap) is for a mount that is nowhere yet, of a [`DetachedTree`]:
+    /// `EINVAL` for one in a namespace, and where the file system
+    /// [allows none](FileSystem::allows_id_maps); `EPERM` for a mount that has one. It keeps that,
+    /// and so do its copies; `ENOSPC` past 65,535 maps, which are kept as long as the `Vfs`.
+    ///
+    /// Through such a mount, owners are shown and compared as the map says, and a new node belongs
+    /// to the id that the map has for its maker. An id that is unmapped is shown as
+    /// [`OVERFLOW_ID`](crate::permission::OVERFLOW_ID). What belongs to it is no user's own, cannot
+    /// be written to (`EACCES`), removed or set (`EOVERFLOW`), and no capability counts for it. A
+    /// user that is unmapped makes nothing (`EOVERFLOW`).
+    ///
+    /// ```
+    /// use pathwalk::{At, AtFlags, Credentials, IdExtent, IdMap, MountAttributes, MoveFlags, Recursion, Vfs};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.mkdir("/home", 0o755)?;
+    /// # fs.mkdir("/guest", 0o755)?;
+    /// # fs.file("/home/note", 0o600)?;
+    /// let root = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// // What root has in /home, user 1000 has in /guest.
+    /// let ids = [IdExtent { inside: 0, outside: 1000, length: 1 }];
+    /// let attributes = MountAttributes { id_map: Some(IdMap::new(&ids, &ids)?), ..Default::default() };
+    /// let tree = root.open_tree(At::Cwd, "/home", AtFlags::empty(), Recursion::Alone)?;
+    /// let top = At::Handle(tree.handle());
+    /// root.mount_setattr(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;
+    /// root.move_mount(top, "", At::Cwd, "/guest", MoveFlags::FROM_EMPTY_PATH)?;
+    /// assert_eq!((root.stat("/home/note")?.uid, root.stat("/guest/note")?.uid), (0, 1000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn mount_setattr<P: AsPath + ?Sized>(
         &self,
         at: At<'_>,

@@ -120,6 +120,14 @@ pub trait FileSystem: Send + Sync {
         Ok(())
     }
 
+    /// Returns whether its mounts may have id maps ([`IdMap`](crate::IdMap)). Asked once, when it is
+    /// mounted first. Say so if what you do with ids is by those that you are given: a
+    /// [`Subject`] has the ids that you store, and so have nodes to be made. Default: no, and to
+    /// set a map is `EINVAL`. Source: `FS_ALLOW_IDMAP` of Linux.
+    fn allows_id_maps(&self) -> bool {
+        false
+    }
+
     /// Bytes of memory that this file system holds, so that the `Vfs`'s own budget can be told from yours.
     fn memory(&self) -> u64 {
         0
@@ -225,6 +233,9 @@ macro_rules! by_pointer {
             }
             fn sync(&self) -> Result<(), Errno> {
                 (**self).sync()
+            }
+            fn allows_id_maps(&self) -> bool {
+                (**self).allows_id_maps()
             }
             fn memory(&self) -> u64 {
                 (**self).memory()

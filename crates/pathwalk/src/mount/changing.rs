@@ -5,8 +5,10 @@
 
 use std::cell::RefCell;
 
+use super::id_maps::IdMapNumber;
 use super::place::Place;
-use super::records::{AT, MountRecords, NUMBER, ROOT, WORD, flags, to_word};
+use super::records::{AT, MAP, MountRecords, NUMBER, ROOT, WORD, flags, to_word};
+use super::tree::Attributes;
 use crate::abi::MountFlags;
 use crate::memory::seqcount::{self, ODD, Writing};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
@@ -43,15 +45,16 @@ impl<'a> Changing<'a> {
     }
 
     /// Fills a slot of the caller's: pinned once, at no place yet.
-    pub(super) fn fill(&self, mount: MountId, root: DentryId, superblock: SuperblockId, flags: MountFlags) {
-        self.records.note(flags);
+    pub(super) fn fill(&self, mount: MountId, root: DentryId, superblock: SuperblockId, attributes: &Attributes) {
+        self.records.note(attributes);
         self.alter(mount, |_| {
             let line = self.records.line(mount);
             line[AT].store(Place::NONE.bits(), Ordering::Relaxed);
             line[ROOT].store(u64::from(root.0) << 32 | u64::from(superblock.0), Ordering::Relaxed);
-            to_word(flags)
+            line[MAP].store(IdMapNumber::word(attributes.id_map), Ordering::Release);
+            to_word(attributes.flags)
         });
-        self.records.begin_life(mount, flags);
+        self.records.begin_life(mount, attributes.flags);
     }
 
     /// Stores the number by which users know a mount.
@@ -82,11 +85,14 @@ impl<'a> Changing<'a> {
         at
     }
 
-    /// Gives a mount other switches. Writers are refused already where there shall be none.
-    pub(super) fn set_flags(&self, mount: MountId, to: MountFlags) {
+    /// Gives a mount other attributes. Writers are refused already where there shall be none.
+    pub(super) fn set(&self, mount: MountId, to: &Attributes) {
         self.records.note(to);
-        self.alter(mount, |flags| flags & !flags::OF_USER | to_word(to));
-        if !to.contains(MountFlags::READ_ONLY) {
+        self.alter(mount, |flags| {
+            self.records.line(mount)[MAP].store(IdMapNumber::word(to.id_map), Ordering::Release);
+            flags & !flags::OF_USER | to_word(to.flags)
+        });
+        if !to.flags.contains(MountFlags::READ_ONLY) {
             self.records.refuse_writers(mount, false);
         }
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::changing::Changing;
 use super::holders::Left;
+use super::id_maps::IdMapNumber;
 use super::place::Place;
 use super::tree::{Attributes, Change, Ground, Tree};
 use super::world::World;
@@ -19,6 +20,7 @@ use crate::abi::MountFlags;
 use crate::cache::dcache::dentry::{flags, guess_cover};
 use crate::fs_api::FileSystem;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
+use crate::permission::IdMap;
 use crate::superblock::trees::NoRoot;
 
 /// One change of the tree, and what is to be done behind it.
@@ -180,7 +182,7 @@ impl Ground for Work<'_> {
         caches.dentries.pin_again(root);
         caches.change_flags(root, |flags| flags | flags::ROOTED);
         self.world.trees.superblocks.get(superblock).mounted();
-        self.changing().fill(mount, root, superblock, attributes.flags);
+        self.changing().fill(mount, root, superblock, attributes);
         self.made.borrow_mut().push(mount);
         Ok(mount)
     }
@@ -204,7 +206,15 @@ impl Ground for Work<'_> {
     }
 
     fn set(&self, mount: MountId, attributes: &Attributes) {
-        self.changing().set_flags(mount, attributes.flags);
+        self.changing().set(mount, attributes);
+    }
+
+    fn allows_id_maps(&self, superblock: SuperblockId) -> bool {
+        self.world.trees.superblocks.get(superblock).allows_id_maps
+    }
+
+    fn enter_id_map(&self, map: &IdMap) -> Result<IdMapNumber, Errno> {
+        self.world.mounts.id_maps.enter(map)
     }
 
     fn bar_writers(&self, mount: MountId) -> bool {

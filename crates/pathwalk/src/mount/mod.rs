@@ -3,6 +3,7 @@
 //! - [`place`]: a mount and a dentry; [`pinned`]: pins on both;
 //! - [`records`]: what walks read of mounts, without a lock;
 //! - [`view`]: the same within the loop of a walk;
+//! - [`id_maps`]: by which ids owners are shown; [`mapped`]: through which mount;
 //! - [`holders`]: pins on them, and writers; [`changing`]: how they are written;
 //! - [`tree`]: what is mounted where, in which namespace, and what follows what, under one lock;
 //! - [`ground`]: what the tree stands on, and its changes;
@@ -14,6 +15,8 @@ mod changing;
 mod climb;
 mod ground;
 mod holders;
+mod id_maps;
+mod mapped;
 mod path;
 mod pinned;
 mod place;

@@ -8,6 +8,7 @@
 //! | 1 | 32, 32 | where it is mounted: the mount above, and the dentry that it covers |
 //! | 2 | 32, 32 | its root's dentry; its superblock |
 //! | 3 | 64 | the number that users see, which no other mount ever gets |
+//! | 4 | 64 | the number of its id map, or 0 (see `mount/mapped.rs`) |
 //!
 //! Elsewhere: life (see `memory/pin.rs`); how many files are open to be written to through it, and
 //! whether it refuses such (Linux: `mnt_writers` and `MNT_WRITE_HOLD`).
@@ -24,7 +25,9 @@
 //!
 //! What it does not do: it knows no tree, no namespace and no propagation.
 
+use super::id_maps::IdMaps;
 use super::place::Place;
+use super::tree::Attributes;
 use super::view::MountsView;
 use crate::abi::MountFlags;
 use crate::memory::free_list::FreeList;
@@ -54,6 +57,7 @@ pub(super) const WORD: usize = 0;
 pub(super) const AT: usize = 1;
 pub(super) const ROOT: usize = 2;
 pub(super) const NUMBER: usize = 3;
+pub(super) const MAP: usize = 4;
 
 const LIFE: usize = 0;
 const WRITERS: usize = 1;
@@ -69,9 +73,10 @@ pub(crate) struct MountRecords {
     /// A sequence count of the changes of the tree. Linux: `mount_lock`.
     changes: AtomicU64,
     free: FreeList,
+    pub(super) id_maps: IdMaps,
     /// What some mount may ask although the dentry grants it to everyone: bits of [`Access`]; and
-    /// above them, whether some mount follows no links, and whether some covers a place. Bits are
-    /// never taken back, so `Relaxed`: a thread that sets flags of a mount sets them first.
+    /// above them, whether some mount follows no links, whether some has an id map, and whether
+    /// some covers a place. Bits are never taken back, so `Relaxed`: a thread that sets flags of a mount sets them first.
     /// `COVERS` is a guess.
     some: AtomicU32,
 }
@@ -80,6 +85,8 @@ pub(crate) struct MountRecords {
 const NO_LINKS: u32 = 1 << 8;
 /// In `some`: a mount covers a place, or did.
 const COVERS: u32 = 1 << 9;
+/// In `some`: a mount has an id map.
+const MAPS: u32 = 1 << 10;
 
 /// A mount that a reader stands in.
 #[derive(Clone, Copy, Debug)]
@@ -133,6 +140,7 @@ impl MountRecords {
             key: fold(seed ^ 0x1319_8a2e_0370_7344, 0x9e37_79b9_7f4a_7c15) | 1,
             changes: AtomicU64::new(0),
             free: FreeList::new(capacity),
+            id_maps: IdMaps::default(),
             some: AtomicU32::new(0),
         })
     }
@@ -276,6 +284,12 @@ impl MountRecords {
         self.some.load(Ordering::Relaxed) & NO_LINKS != 0
     }
 
+    /// Returns whether some mount may have an id map.
+    #[inline(always)]
+    pub(super) fn some_have_maps(&self) -> bool {
+        self.some.load(Ordering::Relaxed) & MAPS != 0
+    }
+
     /// Returns whether a walk probably crosses to a mount. A guess.
     #[inline(always)]
     pub(crate) fn some_cover(&self) -> bool {
@@ -319,8 +333,12 @@ impl MountRecords {
     }
 
     /// Remembers what mounts may ask from now on.
-    pub(super) fn note(&self, flags: MountFlags) {
-        let mut some = 0;
+    pub(super) fn note(&self, attributes: &Attributes) {
+        let (mut some, flags) = (0, attributes.flags);
+        // What an unmapped id owns is not written to, whatever its mode says.
+        if attributes.id_map.is_some() {
+            some |= MAPS | u32::from(Access::WRITE.bits());
+        }
         if flags.contains(MountFlags::READ_ONLY) {
             some |= u32::from(Access::WRITE.bits());
         }

@@ -14,7 +14,7 @@ use crate::cache::icache::snapshot::{Decision, Snapshot};
 use crate::config::{Config, Crossing, Shipped, Unruled};
 use crate::memory::slot::DentryId;
 use crate::mount::{PinnedPlace, Standing};
-use crate::permission::{Access, Subject};
+use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::last::to_end;
@@ -91,7 +91,8 @@ fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want:
     if let Err(errno) = forbidden(of_mount, &snapshot, want) {
         return Err(Stopped::Errno(errno));
     }
-    match snapshot.decide(&env.who(), want) {
+    let Some(who) = env.who_at(at.mount) else { return hand_over(HandOver::Changed) };
+    match snapshot.decide(&who, want) {
         _ if want.is_empty() => Ok(()),
         Decision::Granted => writable_mount(of_mount, &snapshot, want).map_err(Stopped::Errno),
         Decision::Refused => Err(Stopped::Errno(Errno::EACCES)),
@@ -106,8 +107,7 @@ fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Err
     let of_mount = env.world.mounts.flags(found.mount.id());
     forbidden(of_mount, &snapshot, want)?;
     if !want.is_empty() {
-        let who: Subject<'_> = env.who();
-        env.trees().may(id, &who, want)?;
+        env.trees().may(id, &env.who_in(found.mount.id()), want)?;
     }
     writable_mount(of_mount, &snapshot, want)
 }

@@ -1,7 +1,7 @@
 //! `link(2)`, `linkat(2)`: another name for a node.
 //!
-//! Order, as Linux has it: what is linked, the new name (`EEXIST`, `ENOENT` for a slash, `EROFS`), `protected_hardlinks` (`EPERM`), the right to
-//! write to the directory, and only then whether the node can have another name.
+//! Order, as Linux has it: what is linked, the new name (`EEXIST`, `ENOENT` for a slash, `EROFS`), owners that the mount does not map
+//! (`EOVERFLOW`), `protected_hardlinks` (`EPERM`), the right to write to the directory, and only then whether the node can have another name.
 
 use super::lookup;
 use super::make::may_take_name;
@@ -15,7 +15,7 @@ use crate::cache::icache::snapshot::Snapshot;
 use crate::limits::PATH_MAX;
 use crate::memory::slot::DentryId;
 use crate::mount::PinnedPlace;
-use crate::permission::{Access, Capabilities, GROUP_EXECUTE, SGID, SUID};
+use crate::permission::{Access, Capabilities, GROUP_EXECUTE, SGID, SUID, Subject};
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::{Env, Whose};
 
@@ -32,8 +32,12 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
         if node.mount.id() != dir.mount() {
             return Err(Errno::EXDEV);
         }
-        protected(&env, node.id(), &of_node)?;
-        may_create(&env, dir.id())?;
+        let who = env.who_in(node.mount.id());
+        if !of_node.is_seen_by(&who) {
+            return Err(Errno::EOVERFLOW);
+        }
+        protected(&env, node.id(), &of_node, &who)?;
+        may_create(&env, dir.place())?;
         if of_node.is_append_only() || of_node.is_immutable() || of_node.kind() == FileType::Directory {
             return Err(Errno::EPERM);
         }
@@ -70,14 +74,13 @@ fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Resul
 }
 
 /// `protected_hardlinks`: who does not own a node may link it only if he could read and write it, and it gives no rights.
-fn protected(env: &Env<'_>, node: DentryId, of_node: &Snapshot) -> Result<(), Errno> {
-    let who = env.who();
-    if !env.world.protects_hardlinks() || of_node.uid() == who.uid() || who.has(Capabilities::FOWNER) {
+fn protected(env: &Env<'_>, node: DentryId, of_node: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
+    if !env.world.protects_hardlinks() || who.owns_or_may(of_node.uid()) {
         return Ok(());
     }
     let mode = of_node.mode();
     let gives_rights = mode & SUID != 0 || mode & (SGID | GROUP_EXECUTE) == SGID | GROUP_EXECUTE;
     let is_plain = of_node.kind() == FileType::Regular && !gives_rights;
-    let may = || env.trees().may(env.caches().dentries.inode(node), &who, Access::READ | Access::WRITE).is_ok();
+    let may = || env.trees().may(env.caches().dentries.inode(node), who, Access::READ | Access::WRITE).is_ok();
     if is_plain && !of_node.is_immutable() && may() { Ok(()) } else { Err(Errno::EPERM) }
 }

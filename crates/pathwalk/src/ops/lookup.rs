@@ -49,13 +49,17 @@ pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>) -> Result<PinnedPlace<'
     }
 }
 
+/// Returns a directory. Linux: `LOOKUP_DIRECTORY`.
+pub(crate) fn directory<'a>(env: &Env<'a>, at: Begin, path: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
+    let dir = pinned_at(env, at, path, AtFlags::empty())?;
+    let is_directory = env.caches().dentries.word(dir.id()) & flags::DIRECTORY != 0;
+    if is_directory { Ok(dir) } else { Err(Errno::ENOTDIR) }
+}
+
 /// Returns a directory that the asker may search.
 pub(crate) fn searchable_directory<'a>(asker: &'a Asker, at: Begin, path: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
-    let dir = pinned_at(&env, at, path, AtFlags::empty())?;
-    if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
-        return Err(Errno::ENOTDIR);
-    }
-    env.trees().may(env.caches().dentries.inode(dir.id()), &env.who(), Access::EXECUTE)?;
+    let dir = directory(&env, at, path)?;
+    env.trees().may(env.caches().dentries.inode(dir.id()), &env.who_in(dir.mount.id()), Access::EXECUTE)?;
     Ok(dir)
 }

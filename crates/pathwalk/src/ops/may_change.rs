@@ -7,8 +7,8 @@ use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
-use crate::memory::slot::{DentryId, MountId};
-use crate::mount::MountWriter;
+use crate::memory::slot::MountId;
+use crate::mount::{MountWriter, Place};
 use crate::node::{NewKind, NewNode};
 use crate::permission::{Access, Capabilities, GROUP_EXECUTE, NO_ID, SGID, Subject, in_group_or_capable};
 use crate::walk::Env;
@@ -30,43 +30,45 @@ pub(crate) fn writing<'a>(env: &Env<'a>, mount: MountId) -> Result<MountWriter<'
 }
 
 /// Whether the asker may write to a node, its mount aside: `EPERM` if it is immutable, else by its mode.
-pub(crate) fn may_write(env: &Env<'_>, node: DentryId, want: Access) -> Result<Snapshot, Errno> {
-    let id = env.caches().dentries.inode(node);
+pub(crate) fn may_write(env: &Env<'_>, node: Place, want: Access) -> Result<Snapshot, Errno> {
+    let (id, who) = (env.caches().dentries.inode(node.dentry()), env.who_in(node.mount()));
     let snapshot = env.trees().known_snapshot(id)?;
     if snapshot.is_immutable() {
         return Err(Errno::EPERM);
     }
-    match snapshot.decide(&env.who(), want) {
+    match snapshot.decide(&who, want) {
         Decision::Granted => {}
         Decision::Refused => return Err(Errno::EACCES),
-        _ => env.trees().may(id, &env.who(), want)?,
+        _ => env.trees().may(id, &who, want)?,
     }
     Ok(snapshot)
 }
 
 /// Whether the asker may put a name into a directory. `EOVERFLOW` if nothing can belong to the
-/// asker.
-pub(crate) fn may_create(env: &Env<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
-    if env.who().uid() == NO_ID || env.who().gid() == NO_ID {
+/// asker, or nothing in this mount.
+pub(crate) fn may_create(env: &Env<'_>, dir: Place) -> Result<Snapshot, Errno> {
+    let who = env.who_in(dir.mount());
+    if who.uid() == NO_ID || who.gid() == NO_ID {
         return Err(Errno::EOVERFLOW);
     }
     may_change_names(env, dir)
 }
 
 /// Whether the asker may change the names in a directory.
-fn may_change_names(env: &Env<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
+fn may_change_names(env: &Env<'_>, dir: Place) -> Result<Snapshot, Errno> {
     may_write(env, dir, Access::WRITE | Access::EXECUTE)
 }
 
-/// Whether the asker may take the name of `victim` out of a directory, as one of this kind.
-pub(crate) fn may_delete(env: &Env<'_>, dir: DentryId, victim: &Pinned<'_>, wanted: Victim) -> Result<(), Errno> {
-    let of_dir = may_change_names(env, dir)?;
+/// Whether the asker may take the name of `victim` out of a directory, as one of this kind. `EOVERFLOW` if the mount does not map the
+/// victim's owner or group.
+pub(crate) fn may_delete(env: &Env<'_>, dir: Place, victim: &Pinned<'_>, wanted: Victim) -> Result<(), Errno> {
+    let who = env.who_in(dir.mount());
     let of_victim = env.trees().known_snapshot(env.caches().dentries.inode(victim.id()))?;
-    if of_dir.is_append_only()
-        || is_sticky(&of_dir, &of_victim, &env.who())
-        || of_victim.is_append_only()
-        || of_victim.is_immutable()
-    {
+    if !of_victim.is_seen_by(&who) {
+        return Err(Errno::EOVERFLOW);
+    }
+    let of_dir = may_change_names(env, dir)?;
+    if of_dir.is_append_only() || is_sticky(&of_dir, &of_victim, &who) || of_victim.is_append_only() || of_victim.is_immutable() {
         return Err(Errno::EPERM);
     }
     match (wanted, of_victim.kind()) {
@@ -79,11 +81,11 @@ pub(crate) fn may_delete(env: &Env<'_>, dir: DentryId, victim: &Pinned<'_>, want
 
 /// Whether only the owner of the directory or of the node may take the name away, and the asker is neither.
 fn is_sticky(dir: &Snapshot, victim: &Snapshot, who: &Subject<'_>) -> bool {
-    let owns = victim.uid() == who.uid() || dir.uid() == who.uid();
-    dir.mode() & STICKY != 0 && !owns && !who.has(Capabilities::FOWNER)
+    let owns = who.owns(victim.uid()) || who.owns(dir.uid());
+    dir.mode() & STICKY != 0 && !owns && !who.has_for(Capabilities::FOWNER, victim.uid(), victim.gid())
 }
 
-/// A node as it is made in a directory that says this: the umask, set-gid directories.
+/// A node as it is made in a directory that says this: the umask, set-gid directories. Its owners are as they are stored.
 pub(crate) fn new_node<'n>(asker: &Asker, who: &Subject<'_>, dir: &Snapshot, kind: NewKind<'n>, mode: u16) -> NewNode<'n> {
     let inherits = dir.mode() & SGID != 0;
     let gid = if inherits { dir.gid() } else { who.gid() };
@@ -92,7 +94,7 @@ pub(crate) fn new_node<'n>(asker: &Asker, who: &Subject<'_>, dir: &Snapshot, kin
         NewKind::Directory => mode & 0o1777 & !asker.umask | if inherits { SGID } else { 0 },
         _ => {
             let runs_as_group = mode & (SGID | GROUP_EXECUTE) == SGID | GROUP_EXECUTE;
-            let stripped = runs_as_group && inherits && !in_group_or_capable(who, gid);
+            let stripped = runs_as_group && inherits && !in_group_or_capable(who, dir.owners(), gid);
             mode & 0o7777 & !asker.umask & !if stripped { SGID } else { 0 }
         }
     };

@@ -78,12 +78,12 @@ pub(crate) fn move_mount(asker: &Asker, from: (Begin, &[u8]), to: (Begin, &[u8])
     if !MoveFlags::all().contains(how) {
         return Err(Errno::EINVAL);
     }
-    let mut of_source = AtFlags::SYMLINK_NOFOLLOW;
-    of_source.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::FROM_EMPTY_PATH));
     let mut of_target = AtFlags::SYMLINK_NOFOLLOW;
     of_target.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::TO_EMPTY_PATH));
     // The target first, as Linux.
     let to = find(asker, to, of_target)?;
+    let mut of_source = AtFlags::SYMLINK_NOFOLLOW;
+    of_source.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::FROM_EMPTY_PATH));
     let from = find(asker, from, of_source)?;
     asker.world.change(|change| {
         if how.contains(MoveFlags::BENEATH) {
@@ -131,7 +131,7 @@ pub(crate) fn set_attributes(
     }
     let found = find(asker, (at, path), how)?;
     let is_recursive = recursion == Recursion::Recursive;
-    let setting = Setting { set: to.set, clear: to.clear };
+    let setting = Setting { set: to.set, clear: to.clear, id_map: to.id_map.clone() };
     asker.world.change(|change| {
         change.set_attributes(&caller(asker), found.place(), &setting, is_recursive)?;
         to.propagation.map_or(Ok(()), |kind| change.set_propagation(found.place(), kind, is_recursive))
@@ -141,7 +141,8 @@ pub(crate) fn set_attributes(
 /// Returns the new root.
 pub(crate) fn pivot_root<'a>(asker: &'a Asker, new_root: &'a [u8], put_old: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
     may_mount(asker)?;
-    let directory = |path| lookup::searchable_directory(asker, Begin::Cwd, path);
+    let env = Env::of(asker, Whose::Effective, Begin::Cwd);
+    let directory = |path| lookup::directory(&env, Begin::Cwd, path);
     let (new_root, put_old) = (directory(new_root)?, directory(put_old)?);
     asker.world.change(|change| change.pivot_root(&caller(asker), new_root.place(), put_old.place()))?;
     Ok(new_root)

@@ -125,8 +125,8 @@ fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Resul
         return Err(Errno::ENOTDIR);
     }
     let _writing = writing(env, dir.mount.id())?;
-    let of_dir = may_create(env, dir.id())?;
-    let new = new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode);
+    let of_dir = may_create(env, dir.place())?;
+    let new = new_node(env.asker, &env.who_in(dir.mount.id()), &of_dir, NewKind::Regular, how.mode);
     let node = env.trees().make_unnamed(dir.id(), &new)?;
     if how.flags.contains(OpenFlags::EXCLUSIVE) {
         // It shall never get a name.
@@ -195,8 +195,8 @@ fn create_in<'a>(
     let writing = writing(env, dir.mount());
     let made = env.trees().make(dir.dentry(), name, || {
         may_take_name(&writing, ending, FileType::Regular)?;
-        let of_dir = may_create(env, dir.dentry())?;
-        Ok(new_node(env.asker, &env.who(), &of_dir, NewKind::Regular, how.mode))
+        let of_dir = may_create(env, dir)?;
+        Ok(new_node(env.asker, &env.who_in(dir.mount()), &of_dir, NewKind::Regular, how.mode))
     })?;
     let place = |node| PinnedPlace { node, mount: MountPin::again(env.world, dir.mount()) };
     let mut there = match made {
@@ -223,7 +223,8 @@ fn found<'a>(env: &Env<'a>, node: PinnedPlace<'a>) -> Result<PinnedPlace<'a>, Er
         _ => {
             let dir = Pinned::new(env.caches(), env.caches().pin_parent(node.id()));
             let of_dir = env.trees().known_snapshot(env.caches().dentries.inode(dir.id()))?;
-            let owns = of.uid() == of_dir.uid() || of.uid() == env.who().uid();
+            let who = env.who_in(node.mount.id());
+            let owns = of.uid() == of_dir.uid() && who.sees_uid(of.uid()) || who.owns(of.uid());
             if of_dir.mode() & 0o1002 == 0o1002 && !owns { Err(Errno::EACCES) } else { Ok(node) }
         }
     }
@@ -256,7 +257,7 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
         Asks::Nobody => superblock.fs.try_open(key, what_for)?,
     };
     if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
-        env.trees().resize(node.id(), &env.who(), 0, Times::Always)?;
+        env.trees().resize(node.id(), &env.who_in(node.mount.id()), 0, Times::Always)?;
     }
     Ok(Opened { file: Some(file), node, writer })
 }
@@ -270,7 +271,7 @@ fn wanted(flags: OpenFlags) -> Access {
 
 /// Whether what is there may be opened so, and what it is.
 fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, asks: Asks) -> Result<FileType, Errno> {
-    let want = wanted(flags);
+    let (want, who) = (wanted(flags), env.who_in(mount));
     let of_mount = env.world.mounts.flags(mount);
     let of = match asks {
         Asks::FileSystem => env.trees().known_snapshot(inode)?,
@@ -290,8 +291,8 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
         return Err(Errno::EPERM);
     }
     match asks {
-        Asks::FileSystem => env.trees().may(inode, &env.who(), want)?,
-        Asks::Nobody => of.may_cached(&env.who(), want)?,
+        Asks::FileSystem => env.trees().may(inode, &who, want)?,
+        Asks::Nobody => of.may_cached(&who, want)?,
     }
     let overwrites = want.contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND) || flags.contains(OpenFlags::TRUNCATE);
     if of.is_append_only() && overwrites {

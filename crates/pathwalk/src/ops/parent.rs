@@ -70,7 +70,7 @@ pub(crate) fn parent<'a>(env: &Env<'a>, at: Begin, path: &'a [u8]) -> Result<Par
     let (way, last, ending) = split(path);
     let dir = if way.is_empty() { Dir::Lent(from) } else { Dir::Pinned(lookup::pinned(env, way, from, Follow::OnTheWay)?) };
     if last != Last::Root {
-        searchable(env, dir.id())?;
+        searchable(env, dir.place())?;
     }
     Ok(Parent { dir, last, ending })
 }
@@ -91,11 +91,12 @@ fn split(path: &[u8]) -> (&[u8], Last<'_>, Ending) {
 }
 
 /// Whether the asker may search a directory on which the caller has a pin.
-fn searchable(env: &Env<'_>, dir: DentryId) -> Result<(), Errno> {
+fn searchable(env: &Env<'_>, at: Place) -> Result<(), Errno> {
+    let dir = at.dentry();
     if env.caches().dentries.word(dir) & flags::EVERYONE_SEARCH != 0 {
         return Ok(());
     }
-    env.trees().may(env.caches().dentries.inode(dir), &env.who(), Access::EXECUTE)
+    env.trees().may(env.caches().dentries.inode(dir), &env.who_in(at.mount()), Access::EXECUTE)
 }
 
 #[cfg(test)]

@@ -25,8 +25,9 @@ pub(crate) fn chmod(asker: &Asker, at: Begin, path: &[u8], mode: u16, how: AtFla
         if of.kind() == FileType::Symlink {
             return Err(Errno::EOPNOTSUPP);
         }
+        mapped(of, who)?;
         owner(of, who)?;
-        let drops = !in_group_or_capable(who, of.gid());
+        let drops = !in_group_or_capable(who, of.owners(), of.gid());
         let mode = mode & 0o7777 & !if drops { SGID } else { 0 };
         Ok(SetAttributes { mode: Some(mode), ..SetAttributes::default() })
     })
@@ -47,21 +48,24 @@ pub(crate) fn chown(
         }
         let mode = match of.kind() {
             FileType::Directory => of.mode(),
-            _ => without_privileges(who, of.mode(), of.gid()),
+            _ => without_privileges(who, of.mode(), of.owners()),
         };
         let mode = (mode != of.mode()).then_some(mode);
         if uid.is_some() || gid.is_some() {
             unchangeable(of)?;
         }
-        let owns = of.uid() == who.uid();
-        let any = who.has(Capabilities::CHOWN);
-        let may_give = |uid| any || owns && uid == of.uid();
-        let may_share = |gid| any || owns && (gid == of.gid() || who.in_group(gid));
+        let (uid, gid) = stored_owners(of, who, (uid, gid))?;
+        let owns = who.owns(of.uid());
+        let any = who.has_for(Capabilities::CHOWN, of.uid(), of.gid());
+        // What is unmapped can be made to be mapped.
+        let mends = |is_mapped: bool| !is_mapped && who.has(Capabilities::CHOWN);
+        let may_give = |uid| any || owns && uid == of.uid() || mends(who.sees_uid(of.uid()));
+        let may_share = |gid| any || owns && (gid == of.gid() || who.in_group(gid)) || mends(who.sees_gid(of.gid()));
         if !uid.is_none_or(may_give) || !gid.is_none_or(may_share) {
             return Err(Errno::EPERM);
         }
         // The bits are taken away as `chmod` would.
-        let drops = !in_group_or_capable(who, gid.unwrap_or(of.gid()));
+        let drops = !in_group_or_capable(who, of.owners(), gid.unwrap_or(of.gid()));
         let mode = mode.map(|mode| owner(of, who).map(|()| mode & !if drops { SGID } else { 0 })).transpose()?;
         Ok(SetAttributes { mode, uid, gid, ..SetAttributes::default() })
     })
@@ -76,12 +80,12 @@ pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Resu
         _ => return Err(Errno::EINVAL),
     }
     // Linux asks for the right to write first, and of the mount after it.
-    let of = may_write(&env, node.id(), Access::WRITE)?;
+    let of = may_write(&env, node.place(), Access::WRITE)?;
     let _writing = writing(&env, node.mount.id())?;
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
-    env.trees().resize(node.id(), &env.who(), size, Times::OfChange)
+    env.trees().resize(node.id(), &env.who_in(node.mount.id()), size, Times::OfChange)
 }
 
 pub(crate) fn set_times(
@@ -110,8 +114,10 @@ pub(crate) fn set_times(
             if owner(of, who).is_err() {
                 env.trees().may(env.caches().dentries.inode(node.id()), who, Access::WRITE)?;
             }
+            mapped(of, who)?;
         } else {
             unchangeable(of)?;
+            mapped(of, who)?;
             owner(of, who)?;
         }
         let now = env.trees().superblock_at(node.id()).fs.now();
@@ -128,7 +134,7 @@ fn change(
     let _writing = writing(env, node.mount.id())?;
     let id = env.caches().dentries.inode(node.id());
     let _changing = env.trees().changing(node.id());
-    let set = what(&env.trees().known_snapshot(id)?, &env.who())?;
+    let set = what(&env.trees().known_snapshot(id)?, &env.who_in(node.mount.id()))?;
     env.trees().set_attributes(id, &set).map(drop)
 }
 
@@ -137,7 +143,25 @@ fn unchangeable(of: &Snapshot) -> Result<(), Errno> {
     if of.is_immutable() || of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
 }
 
+/// `EOVERFLOW` for what belongs to an owner or a group that its mount does not map.
+fn mapped(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
+    if of.is_seen_by(who) { Ok(()) } else { Err(Errno::EOVERFLOW) }
+}
+
+/// Owners that are to be set, as the file system stores them. `EOVERFLOW` for one that the mount does not map, and for what keeps one
+/// that it does not map.
+fn stored_owners(
+    of: &Snapshot,
+    who: &Subject<'_>,
+    (uid, gid): (Option<u32>, Option<u32>),
+) -> Result<(Option<u32>, Option<u32>), Errno> {
+    let to = (uid.map(|uid| who.stored_uid(uid)), gid.map(|gid| who.stored_gid(gid)));
+    let lost = to.0 == Some(None) || to.1 == Some(None);
+    let stays_lost = uid.is_none() && !who.sees_uid(of.uid()) || gid.is_none() && !who.sees_gid(of.gid());
+    if lost || stays_lost { Err(Errno::EOVERFLOW) } else { Ok((to.0.flatten(), to.1.flatten())) }
+}
+
 /// `EPERM` for who neither owns it nor may do as if.
 fn owner(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
-    if of.uid() == who.uid() || who.has(Capabilities::FOWNER) { Ok(()) } else { Err(Errno::EPERM) }
+    if who.owns_or_may(of.uid()) { Ok(()) } else { Err(Errno::EPERM) }
 }

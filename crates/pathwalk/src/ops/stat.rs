@@ -16,11 +16,14 @@ use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Arrived, Cursor, Env, Follow, Whose};
+use crate::walk::{Arrived, Env, Follow, Whose};
 
 pub(crate) fn fstatat(asker: &Asker, at: Begin, path: &[u8], how: AtFlags) -> Result<Attributes, Errno> {
-    let slow = |env: &Env<'_>, found: &PinnedPlace<'_>| env.trees().stat(env.caches().dentries.inode(found.id()));
-    stat_with(asker, at, path, how, |env, at| at_end(env, at.cur, flags::STALE), slow)
+    let slow = |env: &Env<'_>, found: &PinnedPlace<'_>| {
+        let attributes = env.trees().stat(env.caches().dentries.inode(found.id()))?;
+        Ok(env.world.mounts.shown(found.mount.id(), attributes))
+    };
+    stat_with(asker, at, path, how, |env, at| at_end(env, at, flags::STALE), slow)
 }
 
 pub(crate) fn statx(asker: &Asker, at: Begin, path: &[u8], how: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
@@ -31,7 +34,8 @@ pub(crate) fn statx(asker: &Asker, at: Begin, path: &[u8], how: AtFlags, mask: S
     let slow = |env: &Env<'_>, found: &PinnedPlace<'_>| {
         let inode = env.caches().dentries.inode(found.id());
         let attributes = if kept { env.trees().kept_attributes(inode) } else { env.trees().stat(inode) };
-        Ok(Statx::new(attributes?, mask, env.world.seen(found.place())))
+        let attributes = env.world.mounts.shown(found.mount.id(), attributes?);
+        Ok(Statx::new(attributes, mask, env.world.seen(found.place())))
     };
     stat_with(asker, at, path, how, |env, at| statx_at_end(env, at, mask), slow)
 }
@@ -72,7 +76,7 @@ pub(super) fn statx_fast<'a>(env: &Env<'a>, path: &'a [u8], follow: Follow, mask
 /// The attributes of what a walk arrived at, and how it was seen.
 pub(super) fn statx_at_end<'a>(env: &Env<'a>, at: Arrived<'a>, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
     let out_of_date = if StatxMask::KEPT.contains(mask) { flags::UNKNOWN } else { flags::STALE };
-    let attributes = at_end(env, at.cur, out_of_date)?;
+    let attributes = at_end(env, at, out_of_date)?;
     let seen = env.world.seen(at.place());
     if !env.world.mounts.is_still(at.mount) {
         return Err(Stopped::HandOver(Resume::FromStart(HandOver::Changed)));
@@ -80,9 +84,10 @@ pub(super) fn statx_at_end<'a>(env: &Env<'a>, at: Arrived<'a>, mask: StatxMask) 
     Ok(Statx::new(attributes, mask, seen))
 }
 
-/// The attributes of what a walk arrived at; not if the inode has any of the flags `out_of_date`.
+/// The attributes of what a walk arrived at, as its mount shows them; not if the inode has any of the flags `out_of_date`.
 #[inline(always)]
-pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, out_of_date: u64) -> Result<Attributes, Stopped<'a>> {
+pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>, out_of_date: u64) -> Result<Attributes, Stopped<'a>> {
+    let cur = at.cur;
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     let Some(words) = words(env.caches(), inode_of(cur.line)) else { return hand_over(HandOver::Changed) };
     if !cur.unchanged() {
@@ -91,7 +96,11 @@ pub(super) fn at_end<'a>(env: &Env<'a>, cur: Cursor<'a>, out_of_date: u64) -> Re
     if words[WORD] & out_of_date != 0 {
         return hand_over(HandOver::Attributes);
     }
-    Ok(attributes_of(&words))
+    match env.world.mounts.id_map_at(at.mount) {
+        Ok(None) => Ok(attributes_of(&words)),
+        Ok(Some(map)) => Ok(map.shown(attributes_of(&words))),
+        Err(_) => hand_over(HandOver::Changed),
+    }
 }
 
 pub(crate) fn statfs(asker: &Asker, at: Begin, path: &[u8]) -> Result<StatFs, Errno> {

@@ -69,7 +69,7 @@ impl Acl {
     /// bits; then capabilities. `EACCES` if refused. This is what [`FileSystem::permission`](crate::FileSystem::permission) is to answer for
     /// such a node. Source: `acl(5)`.
     pub fn check(&self, who: &Subject<'_>, node: &Attributes, want: Access) -> Result<(), Errno> {
-        if who.uid() == node.uid || node.mode & 0o070 == 0 {
+        if who.owns(node.uid) || node.mode & 0o070 == 0 {
             return super::generic(who, node.kind, node.mode, node.uid, node.gid, want);
         }
         if self.permits(who, node.uid, node.gid, want) || who.overrides(node, want) { Ok(()) } else { Err(Errno::EACCES) }
@@ -90,10 +90,10 @@ impl Acl {
     /// The entry by which [`permits`](Self::permits) decides, before the mask: of the groups that match the first that grants all of `want`, or
     /// else the first. `None` if the list has none for `who`, which refuses.
     pub fn deciding(&self, who: &Subject<'_>, uid: u32, gid: u32, want: Access) -> Option<AclEntry> {
-        if who.uid() == uid {
+        if who.owns(uid) {
             return self.find(|tag| tag == AclTag::Owner);
         }
-        if let Some(entry) = self.find(|tag| tag == AclTag::User(who.uid())) {
+        if let Some(entry) = self.find(|tag| matches!(tag, AclTag::User(user) if who.owns(user))) {
             return Some(entry);
         }
         let applies = |entry: &&AclEntry| match entry.tag {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitflags::bitflags;
 
-use super::Access;
+use super::{Access, IdMap, NO_ID};
 use crate::attr::{Attributes, FileType};
 
 bitflags! {
@@ -27,10 +27,6 @@ bitflags! {
         const SYS_ADMIN = 64;
     }
 }
-
-/// The number that is no user's and no group's, and that nothing can belong to: `(uid_t) -1`, by
-/// which `chown(2)` leaves an owner as it is.
-pub const NO_ID: u32 = u32::MAX;
 
 /// A user and a group: one pair is real, one is effective.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -94,7 +90,7 @@ impl Credentials {
     /// Whose rights all operations but `access` have.
     #[inline(always)]
     pub fn effective(&self) -> Subject<'_> {
-        Subject { ids: self.effective, groups: self.groups(), caps: self.active }
+        Subject { ids: self.effective, groups: self.groups(), caps: self.active, map: None }
     }
 
     /// Whose rights `access(2)` asks about: the real ids, with no capabilities unless the real user is root, who has all
@@ -102,7 +98,7 @@ impl Credentials {
     #[inline(always)]
     pub fn real(&self) -> Subject<'_> {
         let caps = if self.real.uid == 0 { self.permitted } else { Capabilities::empty() };
-        Subject { ids: self.real, groups: self.groups(), caps }
+        Subject { ids: self.real, groups: self.groups(), caps, map: None }
     }
 
     #[inline(always)]
@@ -141,15 +137,72 @@ impl Class {
 }
 
 /// One side of some [`Credentials`], as checks see it.
+///
+/// Its ids are those by which the file system knows it: through an id-mapped mount, those that the
+/// [map](IdMap) has for it, or [`NO_ID`]. So they compare with what the file system stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     ids: Ids,
-    /// Sorted.
+    /// Sorted, and not mapped: [`in_group`](Self::in_group) maps what it is asked.
     groups: &'a [u32],
     caps: Capabilities,
+    /// That of the mount through which it comes, if it has one.
+    map: Option<&'a IdMap>,
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
+    /// Returns the same as it comes through a mount with this map.
+    pub(crate) fn through(self, map: Option<&'a IdMap>) -> Subject<'a> {
+        let Some(of_mount) = map else { return self };
+        let uid = of_mount.stored_uid(self.ids.uid).unwrap_or(NO_ID);
+        let gid = of_mount.stored_gid(self.ids.gid).unwrap_or(NO_ID);
+        Subject { ids: Ids { uid, gid }, map, ..self }
+    }
+
+    /// Returns the owner that the file system stores for a user; none if it is unmapped.
+    pub(crate) fn stored_uid(&self, uid: u32) -> Option<u32> {
+        self.map.map_or(Some(uid), |map| map.stored_uid(uid))
+    }
+
+    /// Returns the group that the file system stores for a group; none if it is unmapped.
+    pub(crate) fn stored_gid(&self, gid: u32) -> Option<u32> {
+        self.map.map_or(Some(gid), |map| map.stored_gid(gid))
+    }
+
+    /// Returns whether a stored owner is mapped. Linux: `vfsuid_valid`.
+    pub(crate) fn sees_uid(&self, uid: u32) -> bool {
+        uid != NO_ID && self.map.is_none_or(|map| map.seen_uid(uid).is_some())
+    }
+
+    /// Returns whether a stored group is mapped. Linux: `vfsgid_valid`.
+    pub(crate) fn sees_gid(&self, gid: u32) -> bool {
+        gid != NO_ID && self.map.is_none_or(|map| map.seen_gid(gid).is_some())
+    }
+
+    /// Returns whether owner and group of a node are mapped. A node of which one is not is never
+    /// written to, and no capability counts for it. Without a map, all are but [`NO_ID`]. Linux:
+    /// `HAS_UNMAPPED_ID`.
+    pub fn sees_owners(&self, uid: u32, gid: u32) -> bool {
+        self.sees_uid(uid) && self.sees_gid(gid)
+    }
+
+    /// Returns whether all of `caps` count for a node of this owner and group. Linux:
+    /// `capable_wrt_inode_uidgid`.
+    pub fn has_for(&self, caps: Capabilities, uid: u32, gid: u32) -> bool {
+        self.has(caps) && self.sees_owners(uid, gid)
+    }
+
+    /// Returns whether a node of this owner is its own. Linux: `vfsuid_eq_kuid`.
+    pub fn owns(&self, uid: u32) -> bool {
+        self.ids.uid == uid && uid != NO_ID
+    }
+
+    /// Returns whether it owns a node of this owner, or may do as if. Linux:
+    /// `inode_owner_or_capable`.
+    pub(crate) fn owns_or_may(&self, uid: u32) -> bool {
+        self.owns(uid) || self.has(Capabilities::FOWNER) && self.sees_uid(uid)
+    }
+
     /// The user.
     pub fn uid(&self) -> u32 {
         self.ids.uid
@@ -165,14 +218,16 @@ impl Subject<'_> {
         self.caps.contains(caps)
     }
 
-    /// Whether `gid` is the group or one of the supplementary groups. Cost: a binary search.
+    /// Whether `gid`, as the file system stores it, is the group or one of the supplementary groups. Cost: a binary search.
     pub fn in_group(&self, gid: u32) -> bool {
-        self.ids.gid == gid || self.groups.binary_search(&gid).is_ok()
+        let is_one = |seen: u32| self.groups.binary_search(&seen).is_ok();
+        let is_other = || self.map.map_or(Some(gid), |map| map.seen_gid(gid)).is_some_and(is_one);
+        gid != NO_ID && (self.ids.gid == gid || is_other())
     }
 
     /// As what he comes to `node`: the first of owner, group and other that he is, whatever it grants. Cost: as [`in_group`](Self::in_group).
     pub fn class_of(&self, node: &Attributes) -> Class {
-        if self.uid() == node.uid {
+        if self.owns(node.uid) {
             Class::Owner
         } else if self.in_group(node.gid) {
             Class::Group
@@ -186,10 +241,11 @@ impl Subject<'_> {
     /// Directories: `CAP_DAC_READ_SEARCH` unless writing, else `CAP_DAC_OVERRIDE`. Others: `CAP_DAC_READ_SEARCH` for pure
     /// reading, else `CAP_DAC_OVERRIDE`, where executing needs at least one x bit.
     pub fn overrides(&self, node: &Attributes, want: Access) -> bool {
-        self.overrides_mode(node.kind, node.mode, want)
+        self.sees_owners(node.uid, node.gid) && self.overrides_mode(node.kind, node.mode, want)
     }
 
-    pub(crate) fn overrides_mode(&self, kind: FileType, mode: u16, want: Access) -> bool {
+    /// The same of a node whose owner and group are mapped.
+    pub(super) fn overrides_mode(&self, kind: FileType, mode: u16, want: Access) -> bool {
         let reading = self.has(Capabilities::DAC_READ_SEARCH);
         let all = self.has(Capabilities::DAC_OVERRIDE);
         if kind == FileType::Directory {

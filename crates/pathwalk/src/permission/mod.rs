@@ -1,6 +1,7 @@
 //! Who may do what: the generic check of `path_resolution(7)`, split so that each part can be read alone.
 //!
 //! - `credentials`: who asks;
+//! - `id_map`: by which ids a mount shows owners;
 //! - `mode_bits`: owner, group, other, capabilities;
 //! - `acl`: the entries of an access control list;
 //! - `privileges`: suid and sgid bits, and when they go.
@@ -11,11 +12,13 @@
 
 mod acl;
 mod credentials;
+mod id_map;
 mod mode_bits;
 mod privileges;
 
 pub use acl::{Acl, AclEntry, AclTag};
-pub use credentials::{Capabilities, Class, Credentials, Ids, NO_ID, Subject};
+pub use credentials::{Capabilities, Class, Credentials, Ids, Subject};
+pub use id_map::{IdExtent, IdMap, IdMapError, NO_ID, OVERFLOW_ID};
 pub(crate) use mode_bits::everyone_may;
 pub use mode_bits::{Access, generic};
-pub(crate) use privileges::{GROUP_EXECUTE, SGID, SUID, in_group_or_capable, without_privileges};
+pub(crate) use privileges::{GROUP_EXECUTE, Owners, SGID, SUID, in_group_or_capable, without_privileges};

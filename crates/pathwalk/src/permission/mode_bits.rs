@@ -29,7 +29,7 @@ pub(crate) const fn everyone_may(mode: u16) -> Access {
 /// `EACCES` if refused. The owner's triad is final for the owner, even where group or other would grant more. Source:
 /// `path_resolution(7)`.
 pub fn generic(who: &Subject<'_>, kind: FileType, mode: u16, uid: u32, gid: u32, want: Access) -> Result<(), Errno> {
-    let triad = if who.uid() == uid {
+    let triad = if who.owns(uid) {
         mode >> 6
     } else if (mode ^ (mode >> 3)) & u16::from(want.bits()) != 0 && who.in_group(gid) {
         // Asked only where group and other differ in what is wanted.
@@ -37,7 +37,8 @@ pub fn generic(who: &Subject<'_>, kind: FileType, mode: u16, uid: u32, gid: u32,
     } else {
         mode
     };
-    if u16::from(want.bits()) & !triad == 0 || who.overrides_mode(kind, mode, want) { Ok(()) } else { Err(Errno::EACCES) }
+    let overrides = || who.overrides_mode(kind, mode, want) && who.sees_owners(uid, gid);
+    if u16::from(want.bits()) & !triad == 0 || overrides() { Ok(()) } else { Err(Errno::EACCES) }
 }
 
 #[cfg(test)]

@@ -9,13 +9,20 @@ pub(crate) const SGID: u16 = 0o2000;
 /// `S_IXGRP`
 pub(crate) const GROUP_EXECUTE: u16 = 0o010;
 
-/// Whether somebody keeps the sgid bit on a node of this group.
-pub(crate) fn in_group_or_capable(who: &Subject<'_>, gid: u32) -> bool {
-    who.in_group(gid) || who.has(Capabilities::FSETID)
+/// The owner and the group that a file system stores of a node.
+#[derive(Clone, Copy)]
+pub(crate) struct Owners {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
-/// The mode without the bits that a change of owner takes away, whoever makes it.
-pub(crate) fn without_privileges(who: &Subject<'_>, mode: u16, gid: u32) -> u16 {
-    let drops_sgid = mode & GROUP_EXECUTE != 0 || !in_group_or_capable(who, gid);
+/// Returns whether a subject keeps the sgid bit on a node, of which this is the group, or will be.
+pub(crate) fn in_group_or_capable(who: &Subject<'_>, of: Owners, gid: u32) -> bool {
+    who.in_group(gid) || who.has_for(Capabilities::FSETID, of.uid, of.gid)
+}
+
+/// Returns the mode without the bits that a change of owner takes away.
+pub(crate) fn without_privileges(who: &Subject<'_>, mode: u16, of: Owners) -> u16 {
+    let drops_sgid = mode & GROUP_EXECUTE != 0 || !in_group_or_capable(who, of, of.gid);
     mode & !SUID & !if drops_sgid { SGID } else { 0 }
 }

@@ -190,6 +190,10 @@ impl OpenFile for Open {
 }
 
 impl FileSystem for TestFs {
+    fn allows_id_maps(&self) -> bool {
+        true
+    }
+
     fn root(&self) -> Result<Node, Errno> {
         Ok(self.with(|tree| tree.hand_out(ROOT)))
     }

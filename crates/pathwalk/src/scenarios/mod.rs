@@ -21,6 +21,7 @@ mod crossing;
 mod eviction;
 mod failures;
 mod fs;
+mod id_maps;
 mod iget;
 mod inodes;
 mod invalidate;

@@ -13,6 +13,8 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub(crate) struct Superblock {
     pub(crate) id: SuperblockId,
     pub(crate) fs: Arc<dyn FileSystem>,
+    /// Whether its mounts may be id-mapped. Linux: `FS_ALLOW_IDMAP`.
+    pub(crate) allows_id_maps: bool,
     /// The root's dentry, pinned until it is shut down: 0 before it is made. Written once, before
     /// another thread can know of it; `Relaxed`. Linux: `s_root`.
     root: AtomicU32,
@@ -37,7 +39,8 @@ struct Share {
 impl Superblock {
     pub(super) fn new(id: SuperblockId, fs: Arc<dyn FileSystem>) -> Superblock {
         let (root, mounts) = (AtomicU32::new(0), AtomicU32::new(0));
-        Superblock { id, fs, root, mounts, shares: apart(SHARES, Share::default) }
+        let allows_id_maps = fs.allows_id_maps();
+        Superblock { id, fs, allows_id_maps, root, mounts, shares: apart(SHARES, Share::default) }
     }
 
     pub(crate) fn root(&self) -> DentryId {

@@ -33,10 +33,14 @@ impl Trees {
         if of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
     }
 
-    /// Sets the size of a file that the caller has a pin on, and takes suid and sgid away where `who` may not keep them.
+    /// Sets the size of a file that the caller has a pin on, and takes suid and sgid away where `who` may not keep them. `EOVERFLOW`
+    /// if owner or group are unmapped.
     pub(crate) fn resize(&self, node: DentryId, who: &Subject<'_>, size: u64, times: Times) -> Result<(), Errno> {
         let id = self.caches.dentries.inode(node);
         let _changing = self.changing(node);
+        if !self.known_snapshot(id)?.is_seen_by(who) {
+            return Err(Errno::EOVERFLOW);
+        }
         let mode = self.mode_after_write(node, who)?;
         let changes = times == Times::Always || self.stat(id)?.size != size;
         let set = SetAttributes { mode, size: changes.then_some(size), ..SetAttributes::default() };
@@ -71,13 +75,17 @@ impl Trees {
         }
     }
 
-    /// The mode that a file has once it was written to, if it is another.
+    /// The mode that a file has once it was written to, if it is another. `EOVERFLOW` if it is, and
+    /// owner or group are unmapped.
     fn mode_after_write(&self, node: DentryId, who: &Subject<'_>) -> Result<Option<u16>, Errno> {
         let of = self.known_snapshot(self.caches.dentries.inode(node))?;
         if of.kind() != FileType::Regular || who.has(Capabilities::FSETID) {
             return Ok(None);
         }
-        let mode = without_privileges(who, of.mode(), of.gid());
+        let mode = without_privileges(who, of.mode(), of.owners());
+        if mode != of.mode() && !of.is_seen_by(who) {
+            return Err(Errno::EOVERFLOW);
+        }
         Ok((mode != of.mode()).then_some(mode))
     }
 }

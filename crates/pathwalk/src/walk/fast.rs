@@ -12,7 +12,7 @@
 //! system is handed over.
 
 use super::component::{self, Component, Text, last_word_of};
-use super::verdict::usable;
+use super::verdict::{OBSTACLES, usable};
 use super::{Arrived, Cursor, Env, Stop, cross, dotdot, may, validated};
 use crate::Errno;
 use crate::cache::Caches;
@@ -28,9 +28,6 @@ use crate::mount::MountsView;
 use crate::permission::{Access, everyone_may};
 use crate::stats::HandOver;
 use crate::sync::Ordering;
-
-/// Flags that keep a walk from passing through a dentry without a further look.
-pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
 
 /// The same of a walk in a variant: one that crosses has crossed already.
 pub(crate) const fn obstacles<C: Config>() -> u64 {
@@ -70,7 +67,7 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
         }
         let dots = component.may_be_special() && !component.is_name();
         if !dots || component.length != 0 {
-            if !plainly_searchable::<C>(env, cur)
+            if !plainly_searchable::<C>(env, Arrived { cur, mount })
                 && let Some(why) = look_closer::<C, T>(env, Arrived { cur, mount }, text, rest)
             {
                 return broken(why);
@@ -202,13 +199,14 @@ fn same_long<T: Text>(caches: &Caches, line: &Line, text: T, rest: T::Rest, leng
 
 /// Whether a walk passes through this dentry, whoever asks.
 #[inline(always)]
-fn plainly_searchable<C: Config>(env: &Env<'_>, cur: Cursor<'_>) -> bool {
+fn plainly_searchable<C: Config>(env: &Env<'_>, at: Arrived<'_>) -> bool {
+    let cur = at.cur;
     const EVERYONE: u64 = flags::DIRECTORY | flags::EVERYONE_SEARCH;
     let directory = || cur.has(obstacles::<C>() | flags::DIRECTORY, flags::DIRECTORY);
     match C::SEARCH {
         SearchCheck::Bit => cur.has(obstacles::<C>() | EVERYONE, EVERYONE),
         SearchCheck::Mode => directory() && mode_lets_everyone_search(env, cur),
-        SearchCheck::Full => directory() && may_search(env, cur) == Some(Decision::Granted),
+        SearchCheck::Full => directory() && may_search(env, at) == Some(Decision::Granted),
     }
 }
 
@@ -221,8 +219,9 @@ fn mode_lets_everyone_search(env: &Env<'_>, cur: Cursor<'_>) -> bool {
 }
 
 #[inline(never)]
-fn may_search(env: &Env<'_>, cur: Cursor<'_>) -> Option<Decision> {
-    may::snapshot(env, cur).map(|snapshot| snapshot.decide(&env.who(), Access::EXECUTE))
+fn may_search(env: &Env<'_>, at: Arrived<'_>) -> Option<Decision> {
+    let who = env.who_at(at.mount)?;
+    may::snapshot(env, at.cur).map(|snapshot| snapshot.decide(&who, Access::EXECUTE))
 }
 
 /// What keeps a walk from passing through a dentry that it does not plainly pass through. `rest` is what it wants to walk next.
@@ -236,7 +235,7 @@ fn look_closer<'a, C: Config, T: Text>(env: &Env<'a>, at: Arrived<'a>, text: T, 
         }
         Ok(()) if cur.is(flags::LINK) => return Some(Broken::Link(at, pos)),
         Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
-        Ok(()) => match may_search(env, cur) {
+        Ok(()) => match may_search(env, at) {
             None => Stop::CHANGED,
             Some(Decision::Granted) => return None,
             Some(Decision::Refused) => validated(cur, Errno::EACCES),

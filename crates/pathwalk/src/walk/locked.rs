@@ -174,7 +174,8 @@ impl<'a> Walker<'a> {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, name));
         }
         let inode = self.env.caches().dentries.inode(self.cur.id());
-        let may = self.env.trees().may(inode, &self.env.who(), Access::EXECUTE);
+        let who = self.env.who_in(self.cur.mount.id());
+        let may = self.env.trees().may(inode, &who, Access::EXECUTE);
         may.map_err(|errno| self.refused(errno, Why::Search, name))
     }
 
@@ -279,7 +280,7 @@ impl<'a> Walker<'a> {
         if is_last
             && self.follow != Follow::OnTheWay
             && world.protects_symlinks()
-            && is_protected(self.env.who().uid(), &snapshot(&self.cur), &snapshot(&self.dir))
+            && is_protected(&self.env.who_in(self.cur.mount.id()), &snapshot(&self.cur), &snapshot(&self.dir))
         {
             return Err(self.refused(Errno::EACCES, Why::ProtectedLink, b""));
         }

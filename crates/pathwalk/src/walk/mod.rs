@@ -37,7 +37,7 @@ use crate::cache::Caches;
 use crate::cache::dcache::dentry::{WORD, mark_hit};
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
-use crate::memory::slot::DentryId;
+use crate::memory::slot::{DentryId, MountId};
 use crate::memory::table::TableView;
 use crate::mount::{Place, Standing, World};
 use crate::permission::Subject;
@@ -137,11 +137,22 @@ impl<'a> Env<'a> {
         Arrived { cur: self.cursor(self.start.dentry()), mount: Standing::pinned(self.start.mount()) }
     }
 
+    /// Returns the asker, in whose name no node is looked at.
     pub(crate) fn who(&self) -> Subject<'a> {
         match self.whose {
             Whose::Real => self.asker.credentials.real(),
             Whose::Effective => self.asker.credentials.effective(),
         }
+    }
+
+    /// Returns the asker as it comes to what is seen through a mount, on which there is a pin.
+    pub(crate) fn who_in(&self, mount: MountId) -> Subject<'a> {
+        self.who().through(self.world.mounts.id_map(mount))
+    }
+
+    /// Returns the same of the mount that a walk stands in; none if that changed.
+    pub(crate) fn who_at(&self, mount: Standing) -> Option<Subject<'a>> {
+        self.world.mounts.id_map_at(mount).ok().map(|map| self.who().through(map))
     }
 
     /// Returns a dentry that was sampled.

@@ -25,6 +25,7 @@ use crate::config::{Config, Crossing};
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
+use crate::permission::Subject;
 use crate::stats::HandOver;
 
 /// What forbids a link to be followed, in the order in which Linux asks.
@@ -39,7 +40,8 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
         let (Some(of_link), Some(of_dir)) = (may::snapshot(env, link), may::snapshot(env, dir)) else {
             return Some(Stop::CHANGED);
         };
-        if is_protected(env.who().uid(), &of_link, &of_dir) {
+        let Some(who) = env.who_at(at.mount) else { return Some(Stop::CHANGED) };
+        if is_protected(&who, &of_link, &of_dir) {
             return Some(validated(link, Errno::EACCES));
         }
     }
@@ -50,9 +52,10 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
 
 /// Whether `protected_symlinks` forbids `follower` a link in this directory: it is sticky and everyone may write to it, and neither
 /// the follower nor the directory's owner owns the link.
-pub(crate) fn is_protected(follower: u32, link: &Snapshot, dir: &Snapshot) -> bool {
+pub(crate) fn is_protected(follower: &Subject<'_>, link: &Snapshot, dir: &Snapshot) -> bool {
     const STICKY_FOR_ALL: u16 = 0o1002;
-    dir.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL && link.uid() != follower && link.uid() != dir.uid()
+    let have_one_owner = link.uid() == dir.uid() && follower.sees_uid(dir.uid());
+    dir.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL && !follower.owns(link.uid()) && !have_one_owner
 }
 
 /// What forbids a link to lead to the root.

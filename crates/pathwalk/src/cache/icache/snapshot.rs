@@ -9,7 +9,7 @@ use crate::attr::{AclState, FileType};
 use crate::cache::Caches;
 use crate::memory::seqcount::{self, ODD};
 use crate::memory::slot::InodeId;
-use crate::permission::{Access, Subject, everyone_may, generic};
+use crate::permission::{Access, Owners, Subject, everyone_may, generic};
 use crate::sync::{Ordering, yield_now};
 
 /// The words of an inode as of one instant; `None` if it changed meanwhile.
@@ -84,17 +84,31 @@ impl Snapshot {
         self.gid
     }
 
+    /// Returns both, as the file system stores them.
+    pub(crate) fn owners(&self) -> Owners {
+        Owners { uid: self.uid, gid: self.gid }
+    }
+
+    /// Returns whether both are mapped by the mount through which `who` comes.
+    pub(crate) fn is_seen_by(&self, who: &Subject<'_>) -> bool {
+        who.sees_owners(self.uid, self.gid)
+    }
+
     pub(crate) fn mode(&self) -> u16 {
         inode::mode_of(self.word)
     }
 
-    /// Whether `who` may do `want`. Order: a promise of the file system's own rule, the rule
-    /// itself, the owner, the ACL, the triads, capabilities.
+    /// Whether `who` may do `want`. Order: unmapped owners, whose nodes are not written to, a
+    /// promise of the file system's own rule, the rule itself, the owner, the ACL, the triads,
+    /// capabilities.
     pub(crate) fn decide(&self, who: &Subject<'_>, want: Access) -> Decision {
         let (kind, mode) = (inode::kind_of(self.word), self.mode());
         let acl = inode::acl_of(self.word);
         if self.word & flags::UNKNOWN != 0 {
             return Decision::AskForAttributes;
+        }
+        if want.contains(Access::WRITE) && !self.is_seen_by(who) {
+            return Decision::Refused;
         }
         if self.word & flags::OWN_RULE != 0 {
             let promised = self.word & flags::GENERIC_SEARCH != 0 && want == Access::EXECUTE && acl == AclState::Absent;
@@ -102,7 +116,7 @@ impl Snapshot {
             return if promised && searchable { Decision::Granted } else { Decision::AskFileSystem };
         }
         let group_bits = mode & 0o070 != 0;
-        if who.uid() != self.uid && group_bits {
+        if !who.owns(self.uid) && group_bits {
             match acl {
                 AclState::Absent => {}
                 AclState::Unknown => return Decision::AskForAcl,

@@ -6,8 +6,10 @@
 //! nothing of itself from inside a call, and holds nothing that the ground could wait for.
 
 use super::Attributes;
+use super::attributes::IdMapNumber;
 use crate::Errno;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
+use crate::permission::IdMap;
 
 /// The slots of mounts and the directories below them.
 pub(crate) trait Ground {
@@ -24,7 +26,13 @@ pub(crate) trait Ground {
     /// Changes the attributes of a mount. Ends what [`bar_writers`](Self::bar_writers) began.
     fn set(&self, mount: MountId, attributes: &Attributes);
 
-    /// Keeps writers out of a mount that becomes read-only, until `set` or `admit_writers`. False
+    /// Whether mounts of this file system may have id maps. Linux: `FS_ALLOW_IDMAP`.
+    fn allows_id_maps(&self, superblock: SuperblockId) -> bool;
+
+    /// Returns the number by which walks find an id map. `ENOSPC` if there are too many.
+    fn enter_id_map(&self, map: &IdMap) -> Result<IdMapNumber, Errno>;
+
+    /// Keeps writers out of a mount that becomes read-only or id-mapped, until `set` or `admit_writers`. False
     /// if there is a writer inside; then nothing happened. Linux: `mnt_hold_writers`.
     fn bar_writers(&self, mount: MountId) -> bool;
 

@@ -30,6 +30,8 @@ pub(crate) struct TreeInfo {
     /// master's.
     pub(crate) propagate_from: Option<u32>,
     pub(crate) unbindable: bool,
+    /// Linux: `is_idmapped_mnt`.
+    pub(crate) id_mapped: bool,
 }
 
 impl Tree {
@@ -64,6 +66,7 @@ impl Tree {
             master,
             propagate_from: dominating.filter(|&group| Some(group) != master),
             unbindable: node.is(State::UNBINDABLE),
+            id_mapped: node.attributes.id_map.is_some(),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::Errno;
 use crate::abi::MountFlags;
 use crate::abi::Propagation;
 use crate::memory::slot::MountId;
+use crate::permission::IdMap;
 
 /// Attributes to be changed. Source: `mount_setattr(2)`.
 #[derive(Clone, Default)]
@@ -12,12 +13,14 @@ pub(crate) struct Setting {
     pub(crate) set: MountFlags,
     /// What is cleared before anything is set.
     pub(crate) clear: MountFlags,
+    /// A map for mounts that have none.
+    pub(crate) id_map: Option<IdMap>,
 }
 
 impl Setting {
     /// Whether this changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
-        self.set.is_empty() && self.clear.is_empty()
+        self.set.is_empty() && self.clear.is_empty() && self.id_map.is_none()
     }
 }
 
@@ -46,7 +49,10 @@ impl<G: Ground> Change<'_, G> {
     /// Linux: `mount_setattr(2)`. An empty setting succeeds everywhere.
     ///
     /// `EINVAL` if the place is no root of a mount that is in the caller's namespace or is the
-    /// root of a detached tree. `EBUSY` if a mount with writers would become read-only.
+    /// root of a detached tree. `EBUSY` if a mount with writers would become read-only, or
+    /// id-mapped. For an id map, `EPERM` if a mount has one, `EINVAL` if its file system allows
+    /// none, or the mount is in a namespace: it was seen as it is. `ENOSPC` if there are too many
+    /// maps.
     pub(crate) fn set_attributes(&mut self, caller: &Caller, at: Place, setting: &Setting, recursive: bool) -> Result<(), Errno> {
         if setting.is_empty() {
             return Ok(());
@@ -58,17 +64,20 @@ impl<G: Ground> Change<'_, G> {
             return Err(Errno::EINVAL);
         }
         let mounts = self.tree.these(at.mount(), recursive);
-        self.bar_all(&mounts, setting)?;
+        let barred = self.bar_all(&mounts, setting)?;
+        let id_map = setting.id_map.as_ref().map(|map| self.ground.enter_id_map(map)).transpose();
+        let id_map = id_map.inspect_err(|_| self.admit(&barred))?;
         for mount in mounts {
             let attributes = &mut self.tree.nodes[mount].attributes;
             attributes.flags = (attributes.flags - setting.clear) | setting.set;
+            attributes.id_map = id_map.or(attributes.id_map);
             self.ground.set(mount, attributes);
         }
         Ok(())
     }
 
-    /// Keeps writers out of all these mounts as far as is needed, or out of none.
-    fn bar_all(&self, mounts: &[MountId], setting: &Setting) -> Result<(), Errno> {
+    /// Keeps writers out of all these mounts as far as is needed, or out of none; returns of which.
+    fn bar_all(&self, mounts: &[MountId], setting: &Setting) -> Result<Vec<MountId>, Errno> {
         let mut barred = Vec::new();
         for &mount in mounts {
             let result = self.bar(mount, setting);
@@ -76,22 +85,39 @@ impl<G: Ground> Change<'_, G> {
                 Ok(true) => barred.push(mount),
                 Ok(false) => {}
                 Err(errno) => {
-                    barred.iter().for_each(|&mount| self.ground.admit_writers(mount));
+                    self.admit(&barred);
                     return Err(errno);
                 }
             }
         }
-        Ok(())
+        Ok(barred)
+    }
+
+    fn admit(&self, barred: &[MountId]) {
+        barred.iter().for_each(|&mount| self.ground.admit_writers(mount));
     }
 
     /// Prepares one mount for a setting; returns whether writers were kept out.
     fn bar(&self, mount: MountId, setting: &Setting) -> Result<bool, Errno> {
-        let attributes = &self.tree.nodes[mount].attributes;
-        let read_only = MountFlags::READ_ONLY;
-        let becomes = setting.set.contains(read_only) && !attributes.flags.contains(read_only);
-        if !becomes {
+        let changes_ids = setting.id_map.is_some();
+        if changes_ids {
+            self.may_map_ids(mount)?;
+        }
+        // A mount that is read-only has no writers, and takes none.
+        let is_read_only = self.tree.nodes[mount].attributes.flags.contains(MountFlags::READ_ONLY);
+        if is_read_only || !changes_ids && !setting.set.contains(MountFlags::READ_ONLY) {
             return Ok(false);
         }
         if self.ground.bar_writers(mount) { Ok(true) } else { Err(Errno::EBUSY) }
+    }
+
+    /// Linux: `can_idmap_mount`.
+    fn may_map_ids(&self, mount: MountId) -> Result<(), Errno> {
+        let node = &self.tree.nodes[mount];
+        if node.attributes.id_map.is_some() {
+            return Err(Errno::EPERM);
+        }
+        let may = self.ground.allows_id_maps(node.superblock) && self.tree.is_anonymous(node.namespace);
+        if may { Ok(()) } else { Err(Errno::EINVAL) }
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of single rules.
 
-use super::super::{Attributes, Caller, Ground as _, NamespaceId, Place, Setting, Tree, TreeInfo};
+use super::super::{Attributes, Caller, Change, Ground as _, NamespaceId, Place, Setting, Tree, TreeInfo};
 use super::toy::Toy;
 use crate::Errno;
 use crate::abi::{MountFlags, Propagation, UmountFlags};
@@ -223,6 +223,35 @@ fn attributes_change_for_all_mounts_or_for_none() {
     let mut change = world.tree.on(&world.ground);
     change.set_attributes(&world.caller, world.caller.root, &setting, true).unwrap();
     assert!(world.infos().iter().all(|info| info.flags == MountFlags::NOEXEC));
+}
+
+#[test]
+fn id_maps_are_for_mounts_that_are_nowhere_yet() {
+    let mut world = World::new(Tree::LIMIT);
+    let inner = world.mount(world.at(world.top(), "a")).unwrap();
+    let extent = [crate::permission::IdExtent { inside: 0, outside: 5, length: 1 }];
+    let id_map = Some(crate::permission::IdMap::new(&extent, &extent).unwrap());
+    let setting = Setting { id_map, ..Setting::default() };
+    let root = world.caller.root;
+    let mut change = world.tree.on(&world.ground);
+    assert_eq!(change.set_attributes(&world.caller, root, &setting, false), Err(Errno::EINVAL));
+    let (_, copy) = change.clone_tree(&world.caller, root, true).unwrap();
+    let below = change.tree.children(copy).next().unwrap();
+    let top = Place::new(copy, root.dentry());
+    world.ground.write(below);
+    assert_eq!(change.set_attributes(&world.caller, top, &setting, true), Err(Errno::EBUSY));
+    assert_eq!((world.ground.barred(), change.tree.nodes[copy].attributes.id_map), (0, None));
+    world.ground.forbid_maps(change.tree.nodes[inner].superblock);
+    assert_eq!(change.set_attributes(&world.caller, top, &setting, true), Err(Errno::EINVAL));
+    assert_eq!((world.ground.barred(), change.tree.nodes[copy].attributes.id_map), (0, None));
+    assert_eq!(change.set_attributes(&world.caller, top, &setting, false), Ok(()));
+    assert_eq!(world.ground.barred(), 0);
+    let has_map = |mount: MountId, change: &Change<'_, Toy>| change.tree.nodes[mount].attributes.id_map.is_some();
+    assert_eq!((has_map(copy, &change), has_map(below, &change)), (true, false));
+    assert_eq!(change.set_attributes(&world.caller, top, &setting, false), Err(Errno::EPERM));
+    let (_, again) = change.clone_tree(&world.caller, top, true).unwrap();
+    assert!(has_map(again, &change), "a copy keeps it");
+    world.tree.check();
 }
 
 #[test]

@@ -6,6 +6,8 @@ use std::collections::{HashMap, HashSet};
 use super::super::{Attributes, Ground};
 use crate::Errno;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
+use crate::mount::id_maps::{IdMapNumber, IdMaps};
+use crate::permission::IdMap;
 
 /// A file or directory.
 struct Dentry {
@@ -34,6 +36,9 @@ struct State {
     writers: Vec<MountId>,
     barred: Vec<MountId>,
     expiring: HashSet<MountId>,
+    /// A file system that allows no id maps.
+    unmappable: Option<SuperblockId>,
+    maps: IdMaps,
 }
 
 /// Directories, and slots of mounts.
@@ -108,6 +113,11 @@ impl Toy {
         self.0.borrow_mut().writers.push(mount);
     }
 
+    /// Makes a file system one that allows no id maps.
+    pub(super) fn forbid_maps(&self, superblock: SuperblockId) {
+        self.0.borrow_mut().unmappable = Some(superblock);
+    }
+
     pub(super) fn barred(&self) -> usize {
         self.0.borrow().barred.len()
     }
@@ -168,6 +178,14 @@ impl Ground for Toy {
 
     fn set(&self, mount: MountId, _: &Attributes) {
         self.0.borrow_mut().barred.retain(|&other| other != mount);
+    }
+
+    fn allows_id_maps(&self, superblock: SuperblockId) -> bool {
+        self.0.borrow().unmappable != Some(superblock)
+    }
+
+    fn enter_id_map(&self, map: &IdMap) -> Result<IdMapNumber, Errno> {
+        self.0.borrow().maps.enter(map)
     }
 
     fn bar_writers(&self, mount: MountId) -> bool {

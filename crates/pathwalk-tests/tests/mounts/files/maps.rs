@@ -1,0 +1,82 @@
+//! Id maps, as the engine takes them and as the kernel does: by a namespace of users.
+
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use pathwalk::{IdExtent, IdMap};
+
+type Extents = &'static [(u32, u32, u32)];
+
+/// Extents of users and of groups: inside, outside, length. The fourth maps each id to itself; the
+/// last has more than the kernel looks through one by one.
+pub(crate) const MAPS: [(Extents, Extents); 5] = [
+    (&[(0, 100_000, 65_536)], &[(0, 100_000, 65_536)]),
+    (&[(0, 1000, 1), (1000, 0, 1), (2000, 2000, 5)], &[(0, 0, 1), (1000, 2000, 1), (2000, 1000, 1)]),
+    (&[(1000, 1000, 1)], &[(1000, 1000, 1)]),
+    (&[(0, 0, u32::MAX)], &[(0, 0, u32::MAX)]),
+    (
+        &[
+            (0, 2000, 1),
+            (1000, 5000, 1),
+            (1001, 1001, 1),
+            (2000, 100_000, 1),
+            (5000, 0, 1),
+            (100_000, 101_000, 1),
+            (101_000, 1000, 1),
+        ],
+        &[
+            (0, 1000, 1),
+            (1000, 0, 1),
+            (2000, 5000, 1),
+            (5000, 101_000, 1),
+            (100_000, 2000, 1),
+            (101_000, 100_000, 1),
+            (65_534, 65_534, 1),
+        ],
+    ),
+];
+
+/// Returns a map as the engine takes it.
+pub(crate) fn map(number: usize) -> IdMap {
+    let extents = |of: Extents| -> Vec<IdExtent> {
+        of.iter().map(|&(inside, outside, length)| IdExtent { inside, outside, length }).collect()
+    };
+    let (uids, gids) = MAPS[number];
+    IdMap::new(&extents(uids), &extents(gids)).expect("a map")
+}
+
+/// Returns a namespace of users for each map; an error if this process may make none.
+pub(crate) fn namespaces() -> Result<&'static [OwnedFd], &'static str> {
+    static MADE: OnceLock<Result<Vec<OwnedFd>, String>> = OnceLock::new();
+    let made = MADE.get_or_init(|| MAPS.iter().map(|map| namespace(map).map_err(|error| error.to_string())).collect());
+    made.as_deref().map_err(|why| why.as_str())
+}
+
+/// Makes a namespace of users with a process that ends at once.
+fn namespace((uids, gids): &(Extents, Extents)) -> std::io::Result<OwnedFd> {
+    let mut command = Command::new("cat");
+    command.stdin(Stdio::piped()).stdout(Stdio::null());
+    // SAFETY: `unshare` may be called between `fork` and `exec`, and touches no memory.
+    unsafe {
+        command.pre_exec(|| match libc::unshare(libc::CLONE_NEWUSER) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let mut child = command.spawn()?;
+    let opened = (|| {
+        let of = |name: &str| format!("/proc/{}/{name}", child.id());
+        for (name, extents) in [("uid_map", uids), ("gid_map", gids)] {
+            let lines = extents.iter().map(|(inside, outside, length)| format!("{inside} {outside} {length}\n"));
+            // In one write, as the kernel wants it.
+            std::fs::OpenOptions::new().write(true).open(of(name))?.write_all(lines.collect::<String>().as_bytes())?;
+        }
+        std::fs::File::open(of("ns/user")).map(OwnedFd::from)
+    })();
+    drop(child.stdin.take());
+    child.wait()?;
+    opened
+}
