@@ -150,6 +150,17 @@ fn no_crossing_where_that_is_forbidden() {
     assert_eq!(exists(&inside, "../e"), Err(Errno::EXDEV));
 }
 
+/// What is there under a mount cannot be created; but first, the mount is crossed to.
+#[test]
+fn what_cannot_be_created_is_crossed_to_by_the_rules() {
+    let context = root(&["/f", "/covered"]);
+    context.bind(CWD, "/f", CWD, "/covered", Recursion::Alone).unwrap();
+    let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUSIVE;
+    let create = |resolve| context.open(CWD, "covered", &OpenHow { flags, mode: 0o600, resolve }).map(drop);
+    assert_eq!(create(Resolve::empty()), Err(Errno::EEXIST));
+    assert_eq!(create(Resolve::NO_XDEV), Err(Errno::EXDEV));
+}
+
 #[test]
 fn a_covered_place_is_still_where_one_stands() {
     let mut context = root(&["/d/", "/d/below", "/d/e/"]);

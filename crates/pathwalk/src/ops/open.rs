@@ -145,7 +145,7 @@ fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result
         return found(env, node).map(|node| (node, Came::Found));
     }
     let Parent { dir, last, ending } = parent(env, at, path)?;
-    let Last::Name(name) = last else { return Err(taken_by_directory(how)) };
+    let Last::Name(name) = last else { return Err(taken_by_directory(env, at, path, how)) };
     match create_in(env, dir.place(), name, ending, how)? {
         (link, Came::Found) if follows(env, &link, how.flags) => create_through_links(env, at, path, how),
         found => Ok(found),
@@ -156,9 +156,9 @@ fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result
 fn create_through_links<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(PinnedPlace<'a>, Came), Errno> {
     let mut walker = Walker::start(env, path, start::at(env, at, path)?, Follow::Links);
     loop {
-        let LastOf::Name(name, ending) = walker.up_to_last()? else { return Err(taken_by_directory(how)) };
+        let LastOf::Name(name, ending) = walker.up_to_last()? else { return Err(taken_by_directory(env, at, path, how)) };
         if matches!(&*name, b"." | b"..") {
-            return Err(taken_by_directory(how));
+            return Err(taken_by_directory(env, at, path, how));
         }
         match create_in(env, walker.here().place(), &name, ending, how)? {
             (link, Came::Found) if follows(env, &link, how.flags) => walker.through(link)?,
@@ -172,9 +172,11 @@ fn follows(env: &Env<'_>, node: &PinnedPlace<'_>, flags: OpenFlags) -> bool {
     env.caches().dentries.word(node.id()) & flags::LINK != 0 && !stays
 }
 
-/// An existing directory, be it `.`, `..` or the root, cannot be created.
-fn taken_by_directory(how: &OpenHow) -> Errno {
-    if how.flags.contains(OpenFlags::EXCLUSIVE) { Errno::EEXIST } else { Errno::EISDIR }
+/// Tells why an existing directory, be it `.`, `..` or the root, cannot be created. Where the walk
+/// must not go there, that is why.
+fn taken_by_directory(env: &Env<'_>, at: Begin, path: &[u8], how: &OpenHow) -> Errno {
+    let is_taken = if how.flags.contains(OpenFlags::EXCLUSIVE) { Errno::EEXIST } else { Errno::EISDIR };
+    lookup::pinned_at(env, at, path, AtFlags::empty()).err().unwrap_or(is_taken)
 }
 
 fn create_in<'a>(
@@ -195,11 +197,13 @@ fn create_in<'a>(
     let place = |node| PinnedPlace { node, mount: MountPin::again(env.world, dir.mount()) };
     let mut there = match made {
         Made::New(node) => return Ok((place(node), Came::Made)),
-        Made::There(_) if how.flags.contains(OpenFlags::EXCLUSIVE) => return Err(Errno::EEXIST),
         Made::There(node) => place(node),
     };
     while let Some(root) = cross::next_down(env, &there)? {
         there = root;
+    }
+    if how.flags.contains(OpenFlags::EXCLUSIVE) {
+        return Err(Errno::EEXIST);
     }
     if follows(env, &there, how.flags) { Ok((there, Came::Found)) } else { found(env, there).map(|node| (node, Came::Found)) }
 }
