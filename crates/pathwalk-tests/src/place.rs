@@ -164,12 +164,27 @@ impl Place {
     ///
     /// A tmpfs becomes the root of a namespace, so that `..` ends there even for who starts outside of a changed root.
     pub fn become_root(&self) -> io::Result<()> {
+        self.leave_others()?;
+        self.enter_root()
+    }
+
+    /// Does the same with an empty tmpfs that nothing else has, in a place that is a tmpfs.
+    pub fn become_root_of_its_own(&self) -> io::Result<()> {
+        self.leave_others()?;
+        mount_tmpfs(&self.dir)?;
+        self.enter_root()
+    }
+
+    fn leave_others(&self) -> io::Result<()> {
         let namespace = match self.filesystem {
             Filesystem::OwnTmpfs => UnshareFlags::NEWNS,
             Filesystem::Host => UnshareFlags::empty(),
         };
         // SAFETY: root, working directory, umask and mounts become the thread's own; no descriptor is concerned.
-        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS | namespace) }?;
+        Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS | namespace) }?)
+    }
+
+    fn enter_root(&self) -> io::Result<()> {
         rustix::process::chdir(&self.dir)?;
         match self.filesystem {
             Filesystem::OwnTmpfs => {

@@ -1,10 +1,11 @@
 //! The engine as a system of mounts: what the kernel's thread does, a context does.
 
 use pathwalk::{
-    At, AtFlags, Context, Credentials, DetachedTree, Errno, Handle, MountAttributes, MountFlags, MountInfo, MoveFlags, Namespace,
-    Propagation, Recursion, StatxMask, UmountFlags, Vfs, internals,
+    At, AtFlags, Context, DetachedTree, Errno, Handle, MountAttributes, MountFlags, MountInfo, MoveFlags, Namespace, Propagation,
+    Recursion, StatxMask, UmountFlags, internals,
 };
 use pathwalk_memfs::MemFs;
+use pathwalk_tests::mounts::context_on;
 
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
@@ -56,13 +57,7 @@ fn recursion(is_recursive: bool) -> Recursion {
 impl Engine {
     /// Makes a namespace whose root mount is covered by the file system with directories.
     pub(crate) fn new() -> Engine {
-        let vfs = Vfs::builder().budget(4 << 20).build(MemFs::new()).expect("a Vfs");
-        let mut context = vfs.context(Credentials::root());
-        // The first namespace would live as long as the `Vfs`.
-        context.unshare().expect("a namespace");
-        context.mount(filled(), At::Cwd, "/", MountFlags::empty()).expect("the root can be covered");
-        context.chroot("/..").expect("what is mounted on the root");
-        context.chdir("/").expect("the root");
+        let context = context_on(filled());
         let mut namespaces = [const { None }; SLOTS];
         namespaces[0] = Some(context.namespace());
         Engine { context, held: [const { None }; SLOTS], namespaces }

@@ -4,9 +4,12 @@
 //! copy private, and has a file system of its own for a root.
 
 use std::ffi::CString;
-use std::fs::File;
-use std::io::{Error, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::Error;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use pathwalk::{MountFlags, Recursion};
+use pathwalk_tests::mounts::{mount_setattr, mountinfo, new_tmpfs};
+use rustix::fs::CWD;
 
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
@@ -15,7 +18,6 @@ const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 const MOVE_MOUNT_T_EMPTY_PATH: libc::c_uint = 0x40;
 const MOVE_MOUNT_BENEATH: libc::c_uint = 0x200;
 const OPEN_TREE_CLONE: libc::c_uint = 1;
-const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
 const AT_RECURSIVE: libc::c_uint = 0x8000;
 
 /// The kernel, as one thread sees it.
@@ -31,7 +33,7 @@ fn check(result: i64) -> Result<i64, Failure> {
     if result >= 0 {
         return Ok(result);
     }
-    Err(Failure::Errno(Error::last_os_error().raw_os_error().unwrap_or(0)))
+    Err(Error::last_os_error().into())
 }
 
 fn text(path: &str) -> CString {
@@ -54,20 +56,20 @@ fn open(path: &str, flags: i32) -> Result<OwnedFd, Failure> {
     Ok(owned(call!(open(text(path).as_ptr(), flags | libc::O_CLOEXEC))?))
 }
 
-/// Makes a file system that is mounted nowhere.
-fn new_file_system(filled: bool) -> Result<OwnedFd, Failure> {
-    let none = std::ptr::null::<libc::c_char>();
-    let context = owned(call!(syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), 1))?);
-    let (fd, create) = (context.as_raw_fd(), FSCONFIG_CMD_CREATE);
-    call!(syscall(libc::SYS_fsconfig, fd, create, none, none, 0))?;
-    let mount = owned(call!(syscall(libc::SYS_fsmount, fd, 1, 0))?);
-    if filled {
-        for directory in DIRECTORIES {
-            call!(mkdirat(mount.as_raw_fd(), text(directory).as_ptr(), 0o755))?;
-        }
-        call!(mknodat(mount.as_raw_fd(), c"f".as_ptr(), libc::S_IFREG | 0o644, 0))?;
+/// Makes a file system with directories that is mounted nowhere.
+fn new_file_system() -> Result<OwnedFd, Failure> {
+    let mount = new_tmpfs()?;
+    for directory in DIRECTORIES {
+        call!(mkdirat(mount.as_raw_fd(), text(directory).as_ptr(), 0o755))?;
     }
+    call!(mknodat(mount.as_raw_fd(), c"f".as_ptr(), libc::S_IFREG | 0o644, 0))?;
     Ok(mount)
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Errno(error.raw_os_error().unwrap_or(0))
+    }
 }
 
 impl Kernel {
@@ -83,7 +85,7 @@ impl Kernel {
             namespaces: [const { None }; SLOTS],
         };
         kernel.mount(std::ptr::null(), "/", libc::MS_REC | libc::MS_PRIVATE)?;
-        let root = new_file_system(true)?;
+        let root = new_file_system()?;
         kernel.move_fd(&root, libc::AT_FDCWD, place, 0)?;
         call!(chdir(text(place).as_ptr()))?;
         call!(syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()))?;
@@ -151,7 +153,7 @@ impl Kernel {
     fn mount_new(&self, at: &Spot) -> Result<i64, Failure> {
         let (to, path) = self.at(at)?;
         let flags = if path.is_empty() { MOVE_MOUNT_T_EMPTY_PATH } else { 0 };
-        let mount = new_file_system(true)?;
+        let mount = new_file_system()?;
         self.move_fd(&mount, to, &path, flags)
     }
 
@@ -202,18 +204,16 @@ impl Kernel {
     }
 
     fn set_attributes(&self, at: &Spot, set: u32, clear: u32, recursive: bool) -> Result<i64, Failure> {
-        // READ_ONLY, NOEXEC, NOSYMFOLLOW, NOSUID.
-        let bits = |flags: u32| -> u64 {
-            let all = [(1, 1), (2, 8), (4, 0x20_0000), (8, 2)];
-            all.iter().filter(|(ours, _)| flags & ours != 0).map(|(_, theirs)| theirs).sum()
-        };
-        let attributes: [u64; 4] = [bits(set), bits(clear), 0, 0];
-        let (fd, path) = self.at(at)?;
-        let empty = if path.is_empty() { libc::AT_EMPTY_PATH as u32 } else { 0 };
-        let flags = empty | if recursive { AT_RECURSIVE } else { 0 };
-        let path = text(&path);
-        let (path, size) = (path.as_ptr(), size_of_val(&attributes));
-        call!(syscall(libc::SYS_mount_setattr, fd, path, flags, attributes.as_ptr(), size))
+        let how = if recursive { Recursion::Recursive } else { Recursion::Alone };
+        let (set, clear) = (MountFlags::from_bits_truncate(set), MountFlags::from_bits_truncate(clear));
+        match at {
+            Spot::Path(path) => mount_setattr(CWD, path, set, clear, how)?,
+            Spot::Held(slot) => {
+                let held = self.held[*slot].as_ref().ok_or(Failure::Skipped)?;
+                mount_setattr(held.as_fd(), "", set, clear, how)?;
+            }
+        }
+        Ok(0)
     }
 
     fn set_namespace(&mut self, op: &Op) -> Result<i64, Failure> {
@@ -276,12 +276,7 @@ impl System for Kernel {
     }
 
     fn mountinfo(&mut self) -> Vec<Line> {
-        let path = c"thread-self/mountinfo".as_ptr();
-        let fd = call!(openat(self.proc.as_raw_fd(), path, libc::O_RDONLY | libc::O_CLOEXEC));
-        let mut text = String::new();
-        let mut file = File::from(owned(fd.expect("mountinfo")));
-        file.read_to_string(&mut text).expect("mountinfo");
-        text.lines().map(Line::parse).collect()
+        mountinfo(&self.proc).expect("mountinfo")
     }
 }
 
