@@ -295,3 +295,35 @@ fn each_file_system_is_counted_alone_and_goes_with_its_last_mount() {
     context.mount(tree(&[]), CWD, "/d", MountFlags::empty()).unwrap();
     assert_eq!((counted(1).file_system, counted(1).lookups), (1, 0), "another, under the number that is free");
 }
+
+/// A bind shows a part of its file system. What is moved out of that part may be stood in still, but
+/// `..` leads nowhere: neither out of the part, nor to what is above it. Linux: `path_connected`.
+#[test]
+fn what_is_moved_out_of_a_bind_has_nothing_above() {
+    let context = root(&["/part/", "/part/d/", "/part/d/e/", "/out/", "/out/secret", "/shown/"]);
+    context.bind(CWD, "/part", CWD, "/shown", Recursion::Alone).unwrap();
+    let inside = context.lookup("/shown/d").unwrap();
+    let deeper = context.lookup("/shown/d/e").unwrap();
+    let plain = context.lookup("/part/d").unwrap();
+    let seen = |from, path| {
+        let look = || context.lookupat(At::Handle(from), path, AtFlags::empty()).and_then(|found| found.path());
+        let cold = look();
+        let cached = context.cached().lookup(At::Handle(from), path, AtFlags::empty()).and_then(|found| found.path());
+        assert!(cached == look() || cached == Err(Errno::EAGAIN), "{path}: {cached:?}");
+        assert_eq!(cold, look(), "cold and warm: {path}");
+        cold
+    };
+    assert_eq!(seen(&inside, "../d"), Ok(b"/shown/d".to_vec()));
+    context.rename(CWD, "/part/d", CWD, "/out/d", RenameFlags::empty()).unwrap();
+    for path in ["..", "../secret", "../../out", "e/.."] {
+        assert_eq!(seen(&inside, path), Err(Errno::ENOENT), "{path}");
+    }
+    assert_eq!(seen(&deeper, ".."), Err(Errno::ENOENT));
+    assert_eq!(seen(&plain, "../secret"), Ok(b"/out/secret".to_vec()), "its mount shows all");
+    let mut stray = context.clone();
+    stray.fchdir(&inside).unwrap();
+    stray.chroot("/shown").unwrap();
+    assert_eq!(exists(&stray, "../secret"), Err(Errno::ENOENT), "out of a changed root, too");
+    context.rename(CWD, "/out/d", CWD, "/part/d", RenameFlags::empty()).unwrap();
+    assert_eq!(seen(&inside, "../d/e"), Ok(b"/shown/d/e".to_vec()), "moved back");
+}

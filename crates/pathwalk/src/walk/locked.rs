@@ -210,6 +210,9 @@ impl<'a> Walker<'a> {
                 let from = self.cur.place();
                 if let Some(above) = self.env.world.above(&self.cur, self.env.root()) {
                     self.go_to_mount(&above, b"..")?;
+                    if !self.env.world.is_shown_at_last(above.place()) {
+                        return Err(self.refused(Errno::ENOENT, Why::Lookup, b".."));
+                    }
                     self.cur = above;
                     self.dir = self.cur.clone();
                 }
