@@ -327,3 +327,19 @@ fn what_is_moved_out_of_a_bind_has_nothing_above() {
     context.rename(CWD, "/out/d", CWD, "/part/d", RenameFlags::empty()).unwrap();
     assert_eq!(seen(&inside, "../d/e"), Ok(b"/shown/d/e".to_vec()), "moved back");
 }
+
+/// A link that is the root of a mount leads on from the directory where it is mounted.
+#[test]
+fn a_link_that_is_mounted_is_followed_from_where_it_is_mounted() {
+    let context = root(&["/d/", "/d/f", "/e/", "/e/f", "/e/covered"]);
+    context.symlink("f", CWD, "/d/link").unwrap();
+    let link = context.lookupat(CWD, "/d/link", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let tree = context.open_tree(At::Handle(&link), "", AtFlags::EMPTY_PATH, Recursion::Alone).unwrap();
+    context.move_mount(At::Handle(tree.handle()), "", CWD, "/e/covered", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    for _ in ["cold", "warm"] {
+        assert_eq!(context.lookup("/e/covered").and_then(|found| found.path()), Ok(b"/e/f".to_vec()));
+        assert_eq!(context.lookup("/d/link").and_then(|found| found.path()), Ok(b"/d/f".to_vec()));
+        let itself = context.lookupat(CWD, "/e/covered", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        assert_eq!(itself.key(), link.key());
+    }
+}

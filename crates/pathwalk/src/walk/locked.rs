@@ -251,11 +251,11 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Goes on to the root of what is mounted where the walk came to by this name.
+    /// Goes on to the root of what is mounted where the walk came to by this name. If that is a link,
+    /// it is followed from the directory where it is mounted.
     fn cross(&mut self, name: &[u8]) -> Result<(), Errno> {
         while let Some(root) = cross::next_down(&self.env, &self.cur).map_err(|errno| self.refused(errno, Why::Scope, name))? {
             self.tell(|_| What::Mount(root.clone()));
-            self.dir = root.clone();
             self.cur = root;
         }
         Ok(())
