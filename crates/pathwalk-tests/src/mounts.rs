@@ -77,12 +77,12 @@ pub fn mountinfo(proc: &OwnedFd) -> io::Result<Vec<Line>> {
     Ok(text.lines().map(Line::parse).collect())
 }
 
-/// Makes an empty file system that is mounted nowhere.
+/// Makes an empty file system that is mounted nowhere, and keeps no times of access.
 pub fn new_tmpfs() -> io::Result<OwnedFd> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), "mode", "755")?;
     fsconfig_create(context.as_fd())?;
-    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
+    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOATIME)?)
 }
 
 /// `mount_setattr(2)`, which rustix lacks. An empty path means what the descriptor is open on.

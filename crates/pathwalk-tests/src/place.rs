@@ -140,7 +140,7 @@ impl Place {
             skipped("mount switches", "no namespace may be entered here; a temporary directory has to do");
             Filesystem::Host
         } else {
-            match mount_tmpfs(&dir) {
+            match mount_tmpfs(&dir, MountFlags::empty()) {
                 Ok(()) => Filesystem::OwnTmpfs,
                 Err(error) => {
                     skipped("mount switches", &format!("no tmpfs could be mounted ({error}); a temporary directory has to do"));
@@ -168,10 +168,11 @@ impl Place {
         self.enter_root()
     }
 
-    /// Does the same with an empty tmpfs that nothing else has, in a place that is a tmpfs.
+    /// Does the same with an empty tmpfs that nothing else has, in a place that is a tmpfs. It keeps no
+    /// times of access, so that lock-free walks follow its links.
     pub fn become_root_of_its_own(&self) -> io::Result<()> {
         self.leave_others()?;
-        mount_tmpfs(&self.dir)?;
+        mount_tmpfs(&self.dir, MountFlags::NOATIME)?;
         self.enter_root()
     }
 
@@ -203,9 +204,9 @@ impl Place {
     }
 }
 
-fn mount_tmpfs(dir: &Path) -> io::Result<()> {
+fn mount_tmpfs(dir: &Path, flags: MountFlags) -> io::Result<()> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    mount("pathwalk", dir, "tmpfs", MountFlags::empty(), c"mode=755")?;
+    mount("pathwalk", dir, "tmpfs", flags, c"mode=755")?;
     Ok(())
 }
 

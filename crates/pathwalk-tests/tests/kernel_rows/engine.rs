@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pathwalk::{
-    At, AtFlags, Context, DetachedTree, Device, Errno, Handle, LinkFlags, MountAttributes, MountFlags, MoveFlags, NewKind,
+    At, AtFlags, Context, DetachedTree, Device, Errno, File, Handle, LinkFlags, MountAttributes, MountFlags, MoveFlags, NewKind,
     OpenFlags, OpenHow, Recursion, Resolve, StatxFlags, StatxMask, internals,
 };
 use pathwalk_memfs::MemFs;
@@ -19,8 +19,21 @@ use crate::op::{Kind, Layer, Op, Spot};
 use crate::rows::From;
 use crate::stage::{Ask, Outcome, Seen, System};
 
-/// What is held open; also the tree whose root it is, if it is one of its own.
-type Held = (Handle, Option<DetachedTree>);
+/// What is held open, and what keeps it so.
+type Held = (Handle, Keeps);
+
+/// What is held beside a handle.
+enum Keeps {
+    Nothing,
+    /// The tree whose root it is.
+    Tree {
+        _tree: DetachedTree,
+    },
+    /// The file that is open on it.
+    File {
+        _file: Arc<File>,
+    },
+}
 
 /// One face of the engine.
 pub(crate) struct Engine {
@@ -125,9 +138,9 @@ impl Engine {
         let answer = match ask.op {
             Op::Stat(spot) => self.at(ask.from, spot).and_then(|named| self.seen(&named, AtFlags::empty())),
             Op::Lstat(spot) => self.at(ask.from, spot).and_then(|named| self.seen(&named, AtFlags::SYMLINK_NOFOLLOW)),
-            Op::Access(want, spot) => self.at(ask.from, spot).and_then(|named| {
-                self.face.faccessat(named.at(), named.bytes(), *want, named.flags()).map(|()| Outcome::Done)
-            }),
+            Op::Access(want, spot) => self
+                .at(ask.from, spot)
+                .and_then(|named| self.face.faccessat(named.at(), named.bytes(), *want, named.flags()).map(|()| Outcome::Done)),
             Op::Readlink(spot) => self.at(ask.from, spot).and_then(|named| {
                 let mut body = vec![0; 4096];
                 let length = self.face.readlinkat(named.at(), named.bytes(), &mut body)?;
@@ -191,7 +204,13 @@ impl Engine {
                 let to = MountAttributes { propagation: Some(*kind), ..Default::default() };
                 context.mount_setattr(at.at(), at.entered(), AtFlags::empty(), &to, Recursion::Alone)
             }
-            (Op::Pivot(..), [new, old]) => self.face.context_mut().pivot_root(new.path, old.path),
+            (Op::Pivot(..), [new, old]) => {
+                let context = self.face.context_mut();
+                for handle in [new, old].into_iter().filter_map(|named| named.handle.as_ref()) {
+                    context.fchdir(handle)?;
+                }
+                context.pivot_root(new.entered(), old.entered())
+            }
             (Op::Unshare, []) => self.face.context_mut().unshare(),
             (op, _) => unreachable!("{op:?} is about no mount"),
         }
@@ -202,17 +221,22 @@ impl Engine {
         match ask.op {
             Op::Tree(name) => {
                 let tree = context.new_tree(MemFs::new(), MountFlags::empty())?;
-                self.hold(name, tree.handle().clone(), Some(tree))
+                self.hold(name, tree.handle().clone(), Keeps::Tree { _tree: tree })
             }
             Op::Clone(name, how, at) => {
                 let at = self.at(ask.from, at)?;
                 let tree = context.open_tree(at.at(), at.path, at.flags(), *how)?;
-                self.hold(name, tree.handle().clone(), Some(tree))
+                self.hold(name, tree.handle().clone(), Keeps::Tree { _tree: tree })
             }
             Op::Hold(name, at) => {
                 let at = self.at(ask.from, at)?;
                 let handle = context.lookupat(at.at(), at.path, at.flags() | AtFlags::SYMLINK_NOFOLLOW)?;
-                self.hold(name, handle, None)
+                self.hold(name, handle, Keeps::Nothing)
+            }
+            Op::Keep(name, flags, at) => {
+                let at = self.at(ask.from, at)?;
+                let file = self.face.open(at.at(), at.bytes(), &(*flags).into())?;
+                self.hold(name, file.handle().clone(), Keeps::File { _file: file })
             }
             Op::Close(name) => self.held.remove(name).map(|_| Outcome::Done).ok_or(Errno::EBADF),
             Op::Chdir(at) => {
@@ -225,13 +249,10 @@ impl Engine {
             }
             Op::Chroot(at) => {
                 let at = self.at(ask.from, at)?;
-                if at.handle.is_some() {
-                    let directory = context.lookupat(at.at(), at.entered(), AtFlags::empty())?;
-                    self.face.context_mut().fchdir(&directory)?;
-                    self.face.context_mut().chroot(".")?;
-                } else {
-                    self.face.context_mut().chroot(at.path)?;
+                if let Some(handle) = &at.handle {
+                    self.face.context_mut().fchdir(handle)?;
                 }
+                self.face.context_mut().chroot(at.entered())?;
                 let root = self.face.context().root().clone();
                 self.seen_at(&root)
             }
@@ -239,9 +260,9 @@ impl Engine {
         }
     }
 
-    fn hold(&mut self, name: &str, handle: Handle, tree: Option<DetachedTree>) -> Result<Outcome, Errno> {
+    fn hold(&mut self, name: &str, handle: Handle, keeps: Keeps) -> Result<Outcome, Errno> {
         let seen = self.seen_at(&handle);
-        self.held.insert(name.to_owned(), (handle, tree));
+        self.held.insert(name.to_owned(), (handle, keeps));
         seen
     }
 }

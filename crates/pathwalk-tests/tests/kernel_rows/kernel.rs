@@ -132,9 +132,7 @@ impl Kernel {
         match ask.op {
             Op::Stat(at) => seen(node(at, OpenFlags::empty())?.as_fd()),
             Op::Lstat(at) => seen(node(at, OpenFlags::NOFOLLOW)?.as_fd()),
-            Op::Access(want, at) => {
-                faccessat2(node(at, OpenFlags::empty())?.as_fd(), b"", want.bits().into(), empty).map(done)
-            }
+            Op::Access(want, at) => faccessat2(node(at, OpenFlags::empty())?.as_fd(), b"", want.bits().into(), empty).map(done),
             Op::Readlink(at) => match body((node(at, OpenFlags::NOFOLLOW)?.as_fd(), "")) {
                 // An empty path is no link, where the same of a name is `EINVAL`.
                 Err(io::Errno::NOENT) => Err(io::Errno::INVAL),
@@ -194,7 +192,7 @@ impl Kernel {
         let enter = |spot| self.entered(ask.from, spot);
         match ask.op {
             Op::Mount(flags, at) => {
-                let flags = mount::MountFlags::from_bits_retain(mount_flags(*flags));
+                let flags = mount::MountFlags::from_bits_retain(mount_flags(*flags)) | mount::MountFlags::NOATIME;
                 mount::mount("none", enter(at)?, "tmpfs", flags, c"mode=755").map(done)
             }
             Op::Bind(Recursion::Alone, from, to) => mount::mount_bind(enter(from)?, enter(to)?).map(done),
@@ -224,7 +222,13 @@ impl Kernel {
         }
     }
 
-    fn attributes(&self, ask: &Ask<'_>, at: &Spot, (set, clear): (MountFlags, MountFlags), how: Recursion) -> io::Result<Outcome> {
+    fn attributes(
+        &self,
+        ask: &Ask<'_>,
+        at: &Spot,
+        (set, clear): (MountFlags, MountFlags),
+        how: Recursion,
+    ) -> io::Result<Outcome> {
         let (at, path) = self.at(ask.from, at)?;
         mount_setattr(at, path, set, clear, how).map(done).map_err(failed)
     }
@@ -242,6 +246,10 @@ impl Kernel {
                 flags.set(OpenTreeFlags::AT_RECURSIVE, *how == Recursion::Recursive);
                 let tree = mount::open_tree(at, path, flags)?;
                 self.hold(name, tree)
+            }
+            Op::Keep(name, flags, at) => {
+                let file = openat2(self.at(ask.from, at)?, *flags, Resolve::empty())?;
+                self.hold(name, file)
             }
             Op::Hold(name, at) => {
                 let place = openat2(self.at(ask.from, at)?, OpenFlags::PATH | OpenFlags::NOFOLLOW, Resolve::empty())?;

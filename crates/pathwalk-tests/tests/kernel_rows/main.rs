@@ -202,7 +202,10 @@ fn a_bad_line_is_told_by_its_number() {
         ("scene s:\n/ NO_WAY stat a =>", "rows.txt:2: `/ NO_WAY stat a =>`: no flag is called `NO_WAY`"),
         ("scene s:\n/ BENEATH umount - a =>", "the kernel has no rules for this operation"),
         ("scene s:\n/ BENEATH mkdir a/ =>", "the last component has to be a name"),
-        ("scene s:\n/ - stat a =>\n/  -  stat  a  => ENOENT", "rows.txt:3: `/  -  stat  a  => ENOENT`: this scene has the same row"),
+        (
+            "scene s:\n/ - stat a =>\n/  -  stat  a  => ENOENT",
+            "rows.txt:3: `/  -  stat  a  => ENOENT`: this scene has the same row",
+        ),
     ] {
         assert!(message(text).contains(says), "{text:?}: {}", message(text));
     }

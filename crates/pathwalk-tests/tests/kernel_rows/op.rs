@@ -49,6 +49,7 @@ pub(crate) enum Op {
     Tree(String),
     Clone(String, Recursion, Spot),
     Hold(String, Spot),
+    Keep(String, OpenFlags, Spot),
     Close(String),
     Unshare,
     Chdir(Spot),
@@ -140,6 +141,12 @@ fn propagation(word: &str) -> Option<Propagation> {
 impl Op {
     /// Reads one. `name` is what it is to be held as.
     pub(crate) fn read(words: &[&str], name: Option<&str>) -> Result<Op> {
+        let op = Op::read_any(words, name)?;
+        op.check_entered()?;
+        Ok(op)
+    }
+
+    fn read_any(words: &[&str], name: Option<&str>) -> Result<Op> {
         let spot = Spot::read;
         let held = || name.unwrap_or("held").to_string();
         Ok(match *words {
@@ -167,6 +174,7 @@ impl Op {
             ["tree"] => Op::Tree(held()),
             ["clone", how, path] => Op::Clone(held(), recursion(how)?, spot(path)),
             ["hold", path] => Op::Hold(held(), spot(path)),
+            ["keep", flags, path] => Op::Keep(held(), read_flags(flags)?, spot(path)),
             ["close", held] => Op::Close(held.trim_start_matches('@').into()),
             ["unshare"] => Op::Unshare,
             ["chdir", path] => Op::Chdir(spot(path)),
@@ -185,7 +193,8 @@ impl Op {
             Op::Chmod(_) => Kind::Node,
             Op::Mount(..) | Op::Bind(..) | Op::Move(..) | Op::Umount(..) => Kind::Mounts,
             Op::Set(..) | Op::Clear(..) | Op::Propagate(..) | Op::Pivot(..) | Op::Unshare => Kind::Mounts,
-            Op::Tree(_) | Op::Clone(..) | Op::Hold(..) | Op::Close(_) | Op::Chdir(_) | Op::Chroot(_) => Kind::Caller,
+            Op::Tree(_) | Op::Clone(..) | Op::Hold(..) | Op::Keep(..) | Op::Close(_) => Kind::Caller,
+            Op::Chdir(_) | Op::Chroot(_) => Kind::Caller,
         }
     }
 
@@ -195,11 +204,25 @@ impl Op {
             Op::Open(_, at) | Op::Access(_, at) | Op::Mount(_, at) | Op::Umount(_, at) | Op::Propagate(_, at) => vec![at],
             Op::Stat(at) | Op::Lstat(at) | Op::Readlink(at) | Op::Mkdir(at) | Op::File(at) | Op::Device(at) => vec![at],
             Op::Symlink(at, _) | Op::Unlink(at) | Op::Rmdir(at) | Op::Chmod(at) | Op::Clone(_, _, at) => vec![at],
-            Op::Set(_, _, at) | Op::Clear(_, _, at) | Op::Hold(_, at) | Op::Chdir(at) | Op::Chroot(at) => vec![at],
+            Op::Set(_, _, at) | Op::Clear(_, _, at) | Op::Hold(_, at) | Op::Keep(_, _, at) | Op::Chdir(at) | Op::Chroot(at) => {
+                vec![at]
+            }
             Op::Rename(_, from, to) | Op::Link(_, from, to) | Op::Bind(_, from, to) | Op::Move(_, from, to) => vec![from, to],
             Op::Pivot(new, old) => vec![new, old],
             Op::Tree(_) | Op::Close(_) | Op::Unshare => Vec::new(),
         }
+    }
+
+    /// Fails where the kernel's call takes no descriptor, so that what is held has to be entered, and
+    /// another path would start there too.
+    fn check_entered(&self) -> Result<()> {
+        if matches!(self, Op::Bind(..) | Op::Pivot(..)) {
+            let spots = self.spots();
+            let is_held = spots.iter().any(|spot| matches!(spot, Spot::Held(..)));
+            let is_relative = spots.iter().any(|spot| matches!(spot, Spot::Path(path) if !path.starts_with('/')));
+            ensure!(!(is_held && is_relative), "beside what is held, a path has to be absolute");
+        }
+        Ok(())
     }
 
     /// Fails where the kernel has no answer by rules: for what is no question, unless the directory

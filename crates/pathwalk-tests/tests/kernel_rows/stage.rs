@@ -167,13 +167,7 @@ impl Stage {
         })
     }
 
-    fn told(
-        &mut self,
-        system: &mut dyn System,
-        ask: &Ask<'_>,
-        outcome: Outcome,
-        before: &[(u64, String)],
-    ) -> Result<String> {
+    fn told(&mut self, system: &mut dyn System, ask: &Ask<'_>, outcome: Outcome, before: &[(u64, String)]) -> Result<String> {
         Ok(match (ask.op.kind(), outcome) {
             (_, Outcome::Place(seen)) if matches!(ask.op, Op::Open(..)) && !self.nodes.contains_key(&seen.node) => {
                 let path = system.path_opened().unwrap_or_else(|| "nowhere".into());
@@ -191,8 +185,8 @@ impl Stage {
             }
             (Kind::Mounts, Outcome::Done) => {
                 self.name_mounts(system, "new", before, ask.op);
-                let listed = system.mounts().into_iter().map(|(id, point)| format!("{}={point}", self.mounts[&id]));
-                format!("done: {}", listed.collect::<Vec<_>>().join(" "))
+                let listed = system.mounts().into_iter().map(|(id, point)| format!(" {}={point}", self.mounts[&id]));
+                format!("done:{}", listed.collect::<String>())
             }
             (Kind::Question | Kind::Node | Kind::Caller, Outcome::Done) => "done".into(),
         })
