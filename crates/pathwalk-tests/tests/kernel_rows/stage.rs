@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use pathwalk::{Errno, OpenFlags, Resolve};
+use pathwalk::{Errno, OpenFlags, Resolve, UmountFlags};
 
 use crate::op::{Kind, Op, Spot};
 use crate::rows::{From, Row, Scene, Step};
@@ -94,6 +94,8 @@ impl Stage {
         let before = system.mounts();
         let outcome = match system.run(&plain(&step.op)) {
             Ok(outcome) => outcome,
+            // The first try to let a mount expire marks it.
+            Err(Errno::EAGAIN) if matches!(step.op, Op::Umount(flags, _) if flags.contains(UmountFlags::EXPIRE)) => Outcome::Done,
             Err(errno) => return Ok(Err(errno)),
         };
         let label = step.label.as_deref();
