@@ -320,6 +320,10 @@ fn what_is_moved_out_of_a_bind_has_nothing_above() {
     }
     assert_eq!(seen(&deeper, ".."), Err(Errno::ENOENT));
     assert_eq!(seen(&plain, "../secret"), Ok(b"/out/secret".to_vec()), "its mount shows all");
+    assert_eq!(deeper.path(), Ok(b"/".to_vec()), "there is no way to it");
+    context.mount(tree(&[]), At::Handle(&deeper), ".", MountFlags::empty()).unwrap();
+    assert_eq!(context.mountinfo().len(), 2, "what has no way up is not listed");
+    context.umount(At::Handle(&deeper), ".", NOTHING).unwrap();
     let mut stray = context.clone();
     stray.fchdir(&inside).unwrap();
     stray.chroot("/shown").unwrap();
