@@ -21,9 +21,11 @@ mod differential;
 mod engine;
 pub mod face;
 mod generate;
+pub mod id_maps;
 mod kernel;
 mod listing;
 mod model;
+pub mod mount_attr;
 mod mounts;
 mod mutants;
 mod op;
@@ -44,6 +46,12 @@ use clap::Parser;
 use outcome::Interpreter as _;
 
 pub use table::engine_answers;
+pub use words::read_flags;
+
+/// The engine's words in the kernel's numbers: for tests that ask the kernel themselves.
+pub mod system_calls {
+    pub use crate::kernel::{at_flags, errno, faccessat2, link_flags, open_flags, rename_flags};
+}
 
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]

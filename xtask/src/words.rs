@@ -214,7 +214,8 @@ pub(crate) fn write_flags<F: Flags>(flags: &F, out: &mut String) {
     out.push_str(&names.join("+"));
 }
 
-pub(crate) fn read_flags<F: Flags>(word: &str) -> Result<F> {
+/// Reads names joined by `+`, or `-` for none.
+pub fn read_flags<F: Flags>(word: &str) -> Result<F> {
     let names = word.split('+').filter(|name| *name != "-");
     let each = names.map(|name| F::from_name(name).ok_or_else(|| anyhow!("no flag is called `{name}`")));
     each.into_iter().try_fold(F::empty(), |all, flag| Ok(all.union(flag?)))

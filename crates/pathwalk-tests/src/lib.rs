@@ -2,6 +2,7 @@
 
 pub mod failing;
 mod lease;
+pub mod mounts;
 pub mod place;
 mod skip;
 pub mod tree;

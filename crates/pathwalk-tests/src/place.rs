@@ -140,7 +140,7 @@ impl Place {
             skipped("mount switches", "no namespace may be entered here; a temporary directory has to do");
             Filesystem::Host
         } else {
-            match mount_tmpfs(&dir) {
+            match mount_tmpfs(&dir, MountFlags::empty()) {
                 Ok(()) => Filesystem::OwnTmpfs,
                 Err(error) => {
                     skipped("mount switches", &format!("no tmpfs could be mounted ({error}); a temporary directory has to do"));
@@ -164,12 +164,28 @@ impl Place {
     ///
     /// A tmpfs becomes the root of a namespace, so that `..` ends there even for who starts outside of a changed root.
     pub fn become_root(&self) -> io::Result<()> {
+        self.leave_others()?;
+        self.enter_root()
+    }
+
+    /// Does the same with an empty tmpfs that nothing else has, in a place that is a tmpfs. It keeps no
+    /// times of access, so that lock-free walks follow its links.
+    pub fn become_root_of_its_own(&self) -> io::Result<()> {
+        self.leave_others()?;
+        mount_tmpfs(&self.dir, MountFlags::NOATIME)?;
+        self.enter_root()
+    }
+
+    fn leave_others(&self) -> io::Result<()> {
         let namespace = match self.filesystem {
             Filesystem::OwnTmpfs => UnshareFlags::NEWNS,
             Filesystem::Host => UnshareFlags::empty(),
         };
         // SAFETY: root, working directory, umask and mounts become the thread's own; no descriptor is concerned.
-        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS | namespace) }?;
+        Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS | namespace) }?)
+    }
+
+    fn enter_root(&self) -> io::Result<()> {
         rustix::process::chdir(&self.dir)?;
         match self.filesystem {
             Filesystem::OwnTmpfs => {
@@ -188,9 +204,9 @@ impl Place {
     }
 }
 
-fn mount_tmpfs(dir: &Path) -> io::Result<()> {
+fn mount_tmpfs(dir: &Path, flags: MountFlags) -> io::Result<()> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    mount("pathwalk", dir, "tmpfs", MountFlags::empty(), c"mode=755")?;
+    mount("pathwalk", dir, "tmpfs", flags, c"mode=755")?;
     Ok(())
 }
 

@@ -152,6 +152,17 @@ fn no_crossing_where_that_is_forbidden() {
     assert_eq!(exists(&inside, "../e"), Err(Errno::EXDEV));
 }
 
+/// What is there under a mount cannot be created; but first, the mount is crossed to.
+#[test]
+fn what_cannot_be_created_is_crossed_to_by_the_rules() {
+    let context = root(&["/f", "/covered"]);
+    context.bind(CWD, "/f", CWD, "/covered", Recursion::Alone).unwrap();
+    let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUSIVE;
+    let create = |resolve| context.open(CWD, "covered", &OpenHow { flags, mode: 0o600, resolve }).map(drop);
+    assert_eq!(create(Resolve::empty()), Err(Errno::EEXIST));
+    assert_eq!(create(Resolve::NO_XDEV), Err(Errno::EXDEV));
+}
+
 #[test]
 fn a_covered_place_is_still_where_one_stands() {
     let mut context = root(&["/d/", "/d/below", "/d/e/"]);
@@ -326,4 +337,56 @@ fn the_target_of_a_move_is_looked_for_first() {
     let moved = |from: &str, to: &str| context.move_mount(CWD, from, CWD, to, MoveFlags::empty());
     assert_eq!(moved("/f/x", "/absent"), Err(Errno::ENOENT));
     assert_eq!(moved("/f/x", "/d"), Err(Errno::ENOTDIR));
+}
+
+/// A bind shows a part of its file system. What is moved out of that part may be stood in still, but
+/// `..` leads nowhere: neither out of the part, nor to what is above it. Linux: `path_connected`.
+#[test]
+fn what_is_moved_out_of_a_bind_has_nothing_above() {
+    let context = root(&["/part/", "/part/d/", "/part/d/e/", "/out/", "/out/secret", "/shown/"]);
+    context.bind(CWD, "/part", CWD, "/shown", Recursion::Alone).unwrap();
+    let inside = context.lookup("/shown/d").unwrap();
+    let deeper = context.lookup("/shown/d/e").unwrap();
+    let plain = context.lookup("/part/d").unwrap();
+    let seen = |from, path| {
+        let look = || context.lookupat(At::Handle(from), path, AtFlags::empty()).and_then(|found| found.path());
+        let cold = look();
+        let cached = context.cached().lookup(At::Handle(from), path, AtFlags::empty()).and_then(|found| found.path());
+        assert!(cached == look() || cached == Err(Errno::EAGAIN), "{path}: {cached:?}");
+        assert_eq!(cold, look(), "cold and warm: {path}");
+        cold
+    };
+    assert_eq!(seen(&inside, "../d"), Ok(b"/shown/d".to_vec()));
+    context.rename(CWD, "/part/d", CWD, "/out/d", RenameFlags::empty()).unwrap();
+    for path in ["..", "../secret", "../../out", "e/.."] {
+        assert_eq!(seen(&inside, path), Err(Errno::ENOENT), "{path}");
+    }
+    assert_eq!(seen(&deeper, ".."), Err(Errno::ENOENT));
+    assert_eq!(seen(&plain, "../secret"), Ok(b"/out/secret".to_vec()), "its mount shows all");
+    assert_eq!(deeper.path(), Ok(b"/".to_vec()), "there is no way to it");
+    context.mount(tree(&[]), At::Handle(&deeper), ".", MountFlags::empty()).unwrap();
+    assert_eq!(context.mountinfo().len(), 2, "what has no way up is not listed");
+    context.umount(At::Handle(&deeper), ".", NOTHING).unwrap();
+    let mut stray = context.clone();
+    stray.fchdir(&inside).unwrap();
+    stray.chroot("/shown").unwrap();
+    assert_eq!(exists(&stray, "../secret"), Err(Errno::ENOENT), "out of a changed root, too");
+    context.rename(CWD, "/out/d", CWD, "/part/d", RenameFlags::empty()).unwrap();
+    assert_eq!(seen(&inside, "../d/e"), Ok(b"/shown/d/e".to_vec()), "moved back");
+}
+
+/// A link that is the root of a mount leads on from the directory where it is mounted.
+#[test]
+fn a_link_that_is_mounted_is_followed_from_where_it_is_mounted() {
+    let context = root(&["/d/", "/d/f", "/e/", "/e/f", "/e/covered"]);
+    context.symlink("f", CWD, "/d/link").unwrap();
+    let link = context.lookupat(CWD, "/d/link", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let tree = context.open_tree(At::Handle(&link), "", AtFlags::EMPTY_PATH, Recursion::Alone).unwrap();
+    context.move_mount(At::Handle(tree.handle()), "", CWD, "/e/covered", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    for _ in ["cold", "warm"] {
+        assert_eq!(context.lookup("/e/covered").and_then(|found| found.path()), Ok(b"/e/f".to_vec()));
+        assert_eq!(context.lookup("/d/link").and_then(|found| found.path()), Ok(b"/d/f".to_vec()));
+        let itself = context.lookupat(CWD, "/e/covered", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        assert_eq!(itself.key(), link.key());
+    }
 }

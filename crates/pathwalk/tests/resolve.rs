@@ -81,6 +81,29 @@ fn a_change_is_refused_before_it_has_an_effect() {
     assert_eq!(free.stat("/out/f").map(|of| (of.mode, of.uid, of.size, of.nlink)), Ok((0o644, 0, 0, 1)));
 }
 
+/// A directory that is there cannot be created; but first, the walk has to be let there.
+#[test]
+fn what_cannot_be_created_is_walked_to_by_the_rules() {
+    let mut context = root();
+    context.chdir("/in").unwrap();
+    let create = |resolve, flags| OpenHow { resolve, ..opened(OpenFlags::WRITE | OpenFlags::CREATE | flags) };
+    let (alone, exclusive) = (OpenFlags::empty(), OpenFlags::EXCLUSIVE);
+    for (path, flags, errno) in [
+        ("..", alone, Errno::EXDEV),
+        ("../", exclusive, Errno::EXDEV),
+        ("d/../..", alone, Errno::EXDEV),
+        ("up", alone, Errno::EXDEV),
+        ("up", exclusive, Errno::EEXIST),
+        ("d/..", alone, Errno::EISDIR),
+        ("d/..", exclusive, Errno::EEXIST),
+        (".", alone, Errno::EISDIR),
+    ] {
+        let found = context.open(At::Cwd, path, &create(Resolve::BENEATH, flags)).map(drop);
+        assert_eq!(found, Err(errno), "{path} {flags:?}");
+    }
+    assert_eq!(context.open(At::Cwd, "..", &create(Resolve::IN_ROOT, alone)).map(drop), Err(Errno::EISDIR));
+}
+
 #[test]
 fn in_a_root_of_its_own_paths_end_there() {
     let context = root();

@@ -18,7 +18,7 @@ use crate::times::Time;
 use crate::words::{Kind, Place, Slot, Whence};
 
 /// The kernel's number as the engine has it.
-pub(super) fn errno(errno: io::Errno) -> Errno {
+pub fn errno(errno: io::Errno) -> Errno {
     Errno::from_raw(errno.raw_os_error())
 }
 
@@ -247,8 +247,8 @@ fn time_of(time: fs::StatxTimestamp) -> Time {
     Time::of_kernel(time.tv_sec, time.tv_nsec)
 }
 
-/// Pipes are opened without waiting for the other end.
-pub(super) fn open_flags(flags: OpenFlags) -> OFlags {
+/// The flags as the kernel has them. Pipes are opened without waiting for the other end.
+pub fn open_flags(flags: OpenFlags) -> OFlags {
     let pairs = [
         (OpenFlags::CREATE, OFlags::CREATE),
         (OpenFlags::EXCLUSIVE, OFlags::EXCL),
@@ -269,15 +269,18 @@ pub(super) fn open_flags(flags: OpenFlags) -> OFlags {
     set.fold(OFlags::CLOEXEC | rights | waiting, OFlags::union)
 }
 
-fn at_flags(flags: AtFlags) -> fs::AtFlags {
+/// The same of paths.
+pub fn at_flags(flags: AtFlags) -> fs::AtFlags {
     fs::AtFlags::from_bits_retain(flags.bits())
 }
 
-fn link_flags(flags: LinkFlags) -> fs::AtFlags {
+/// The same of links.
+pub fn link_flags(flags: LinkFlags) -> fs::AtFlags {
     fs::AtFlags::from_bits_retain(flags.bits())
 }
 
-fn rename_flags(flags: RenameFlags) -> fs::RenameFlags {
+/// The same of renames.
+pub fn rename_flags(flags: RenameFlags) -> fs::RenameFlags {
     fs::RenameFlags::from_bits_retain(flags.bits())
 }
 
@@ -323,8 +326,8 @@ fn fchmodat2(at: BorrowedFd<'_>, path: &[u8], mode: u16, flags: AtFlags) -> io::
     answered(unsafe { libc::syscall(libc::SYS_fchmodat2, at.as_raw_fd(), path.as_ptr(), mode, flags) })
 }
 
-/// Libraries answer for some of its flags themselves.
-fn faccessat2(at: BorrowedFd<'_>, path: &[u8], want: u32, flags: AtFlags) -> io::Result<()> {
+/// `faccessat2(2)`: libraries answer for some of its flags themselves.
+pub fn faccessat2(at: BorrowedFd<'_>, path: &[u8], want: u32, flags: AtFlags) -> io::Result<()> {
     let path = c_path(path)?;
     // SAFETY: the path ends with a NUL and outlives the call, which writes to nothing of ours.
     answered(unsafe { libc::syscall(libc::SYS_faccessat2, at.as_raw_fd(), path.as_ptr(), want, flags.bits()) })

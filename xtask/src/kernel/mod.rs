@@ -25,6 +25,7 @@ use anyhow::{Context, Result};
 use pathwalk::MountFlags;
 use rustix::thread::UnshareFlags;
 
+pub use calls::{at_flags, errno, faccessat2, link_flags, open_flags, rename_flags};
 use clock::Clock;
 pub(crate) use place::{Supervised, supervise};
 use switches::Switches;

@@ -1,33 +1,33 @@
 //! Mounts within a program: system calls that change the tree of mounts.
 
 use std::io::Read;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use pathwalk::{AtFlags, MountFlags, MoveFlags, Propagation, Recursion, UmountFlags};
+use pathwalk::{MountFlags, MoveFlags, Recursion, UmountFlags};
 use rustix::fs::{self, CWD, Mode, OFlags, StatVfsMountFlags};
 use rustix::io;
 use rustix::mount::{self, FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 
 use super::Stage;
-use super::calls::{answered, c_path};
 use crate::cast::Actor;
+use crate::mount_attr::{MountAttr, attributes, mount_setattr};
 use crate::mounts::{self, Sight};
 use crate::op::Op;
 use crate::outcome::Answer;
-use crate::words::{Place, Spread, Text};
+use crate::words::{Place, Text};
 
 /// What a fresh tmpfs is like: as the one that programs begin on.
 const OPTIONS: [(&str, &str); 3] = [("mode", "755"), ("nr_inodes", "1048576"), ("size", "1073741824")];
 
-/// A switch of a mount: ours, and of `mount(2)`, `mount_setattr(2)` and `statvfs(3)`.
-type Switch = (MountFlags, mount::MountFlags, MountAttrFlags, u64);
+/// A switch of a mount: ours, of `mount(2)` and of `statvfs(3)`.
+type Switch = (MountFlags, mount::MountFlags, u64);
 
 const SWITCHES: [Switch; 5] = [
-    (MountFlags::READ_ONLY, mount::MountFlags::RDONLY, MountAttrFlags::MOUNT_ATTR_RDONLY, 1),
-    (MountFlags::NOSUID, mount::MountFlags::NOSUID, MountAttrFlags::MOUNT_ATTR_NOSUID, 2),
-    (MountFlags::NODEV, mount::MountFlags::NODEV, MountAttrFlags::MOUNT_ATTR_NODEV, 4),
-    (MountFlags::NOEXEC, mount::MountFlags::NOEXEC, MountAttrFlags::MOUNT_ATTR_NOEXEC, 8),
-    (MountFlags::NOSYMFOLLOW, mount::MountFlags::NOSYMFOLLOW, MountAttrFlags::MOUNT_ATTR_NOSYMFOLLOW, 0x2000),
+    (MountFlags::READ_ONLY, mount::MountFlags::RDONLY, 1),
+    (MountFlags::NOSUID, mount::MountFlags::NOSUID, 2),
+    (MountFlags::NODEV, mount::MountFlags::NODEV, 4),
+    (MountFlags::NOEXEC, mount::MountFlags::NOEXEC, 8),
+    (MountFlags::NOSYMFOLLOW, mount::MountFlags::NOSYMFOLLOW, 0x2000),
 ];
 
 /// Returns what `mount(2)` calls these switches.
@@ -37,13 +37,8 @@ pub(super) fn bits(flags: MountFlags) -> impl Iterator<Item = mount::MountFlags>
 
 /// Returns the switches that `statvfs(3)` tells.
 pub(super) fn switches(told: StatVfsMountFlags) -> MountFlags {
-    let set = SWITCHES.into_iter().filter(|switch| told.bits() & switch.3 != 0);
+    let set = SWITCHES.into_iter().filter(|switch| told.bits() & switch.2 != 0);
     set.fold(MountFlags::empty(), |all, switch| all | switch.0)
-}
-
-fn attributes(flags: MountFlags) -> MountAttrFlags {
-    let set = SWITCHES.into_iter().filter(|switch| flags.contains(switch.0));
-    set.fold(MountAttrFlags::empty(), |all, switch| all | switch.2)
 }
 
 /// What one actor sees.
@@ -97,7 +92,10 @@ impl Stage<'_> {
                 mount::move_mount(self.at(from.at), &from.path.0, self.at(to.at), &to.path.0, how)?;
             }
             Op::Unmount { path, flags } => unmount(path, *flags)?,
-            Op::SetMount { at, set, clear, spread, how } => self.set_mount(at, [*set, *clear], *spread, *how)?,
+            Op::SetMount { at, set, clear, spread, how } => {
+                let to = MountAttr { set: *set, clear: *clear, propagation: spread.0, users: None };
+                mount_setattr(self.at(at.at), &at.path.0, &to, *how).map_err(|error| errno_of(&error))?;
+            }
             other => unreachable!("{} changes no mounts", other.verb()),
         }
         Ok(Answer::Number(eyes_of(self, actor).mounts()))
@@ -121,35 +119,17 @@ impl Stage<'_> {
         let how = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | moved_to(to);
         mount::move_mount(tree, "", self.at(to.at), &to.path.0, how)
     }
-
-    /// No library has `mount_setattr(2)`.
-    fn set_mount(&self, at: &Place, [set, clear]: [MountFlags; 2], spread: Spread, how: Recursion) -> io::Result<()> {
-        let propagation = spread.0.map_or(0, |spread| match spread {
-            Propagation::Private => libc::MS_PRIVATE,
-            Propagation::Shared => libc::MS_SHARED,
-            Propagation::Slave => libc::MS_SLAVE,
-            Propagation::Unbindable => libc::MS_UNBINDABLE,
-        });
-        let [set, clear] = [set, clear].map(|flags| u64::from(attributes(flags).bits()));
-        let attributes: [u64; 4] = [set, clear, propagation, 0];
-        let path = c_path(&at.path.0)?;
-        let mut flags = 0;
-        flags |= if at.path.0.is_empty() { AtFlags::EMPTY_PATH.bits() } else { 0 };
-        flags |= if how == Recursion::Recursive { AT_RECURSIVE } else { 0 };
-        let (fd, size) = (self.at(at.at).as_raw_fd(), size_of_val(&attributes));
-        // SAFETY: the path ends with a NUL; it and the attributes outlive the call, which writes to
-        // nothing of ours.
-        answered(unsafe { libc::syscall(libc::SYS_mount_setattr, fd, path.as_ptr(), flags, attributes.as_ptr(), size) })
-    }
 }
 
 /// `MOVE_MOUNT_BENEATH`
 const BENEATH: u32 = 0x200;
 
-const AT_RECURSIVE: u32 = 0x8000;
-
 fn eyes_of<'a>(stage: &'a Stage<'_>, actor: Actor) -> Eyes<'a> {
     Eyes { proc: &stage.kernel.proc, is_elsewhere: stage.elsewhere[actor.index()] }
+}
+
+fn errno_of(error: &std::io::Error) -> io::Errno {
+    io::Errno::from_io_error(error).unwrap_or(io::Errno::IO)
 }
 
 fn moved_to(to: &Place) -> MoveMountFlags {

@@ -1,12 +1,14 @@
 //! The engine as a system of mounts: what the kernel's thread does, a context does.
 
 use pathwalk::{
-    At, AtFlags, Context, Credentials, DetachedTree, Errno, Handle, MountAttributes, MountFlags, MountInfo, MoveFlags, Namespace,
-    Propagation, Recursion, StatxMask, UmountFlags, Vfs, internals,
+    At, AtFlags, Context, DetachedTree, Errno, Handle, MountAttributes, MountFlags, MountInfo, MoveFlags, Namespace, Propagation,
+    Recursion, StatxMask, UmountFlags, internals,
 };
 use pathwalk_memfs::MemFs;
+use pathwalk_tests::mounts::context_on;
+use xtask::id_maps;
 
-use super::files::{Call, Owner, USERS, calls_engine, maps};
+use super::files::{Call, Owner, USERS, calls_engine};
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
 
@@ -63,13 +65,7 @@ fn recursion(is_recursive: bool) -> Recursion {
 impl Engine {
     /// Makes a namespace whose root mount is covered by the file system with directories.
     pub(crate) fn new() -> Engine {
-        let vfs = Vfs::builder().budget(4 << 20).build(MemFs::new()).expect("a Vfs");
-        let mut context = vfs.context(Credentials::root());
-        // The first namespace would live as long as the `Vfs`.
-        context.unshare().expect("a namespace");
-        context.mount(filled(), At::Cwd, "/", MountFlags::empty()).expect("the root can be covered");
-        context.chroot("/..").expect("what is mounted on the root");
-        context.chdir("/").expect("the root");
+        let mut context = context_on(filled());
         context.umask(0);
         let mut namespaces = [const { None }; SLOTS];
         namespaces[0] = Some(context.namespace());
@@ -198,18 +194,18 @@ impl Engine {
     }
 
     fn map_ids(&self, at: &Spot, map: usize, is_recursive: bool) -> Result<(), Failure> {
-        self.skip_if(maps::namespaces().is_err())?;
-        self.set(at, &MountAttributes { id_map: Some(maps::map(map)), ..MountAttributes::default() }, is_recursive)
+        self.skip_if(id_maps::namespaces().is_err())?;
+        self.set(at, &MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() }, is_recursive)
     }
 
     fn mapped(&self, from: &Spot, to: &Spot, map: usize, is_recursive: bool) -> Result<(), Failure> {
-        self.skip_if(self.is_full() || maps::namespaces().is_err())?;
+        self.skip_if(self.is_full() || id_maps::namespaces().is_err())?;
         let (at, path) = self.at(from)?;
         let (to, new) = self.at(to)?;
         let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
         let tree = self.context.open_tree(at, path, flags, recursion(is_recursive))?;
         let (from, attributes) =
-            (At::Handle(tree.handle()), MountAttributes { id_map: Some(maps::map(map)), ..Default::default() });
+            (At::Handle(tree.handle()), MountAttributes { id_map: Some(id_maps::map(map)), ..Default::default() });
         self.context.mount_setattr(from, "", AtFlags::EMPTY_PATH, &attributes, recursion(is_recursive))?;
         let how = MoveFlags::FROM_EMPTY_PATH | empty(new, MoveFlags::TO_EMPTY_PATH);
         Ok(self.context.move_mount(from, "", to, new, how)?)

@@ -4,12 +4,17 @@
 //! copy private, and has a file system of its own for a root.
 
 use std::ffi::CString;
-use std::fs::File;
-use std::io::{Error, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::io::Error;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use pathwalk::{MountFlags, Recursion};
+use pathwalk_tests::mounts::{mountinfo, new_tmpfs};
+use rustix::fs::CWD;
+use xtask::id_maps;
+use xtask::mount_attr::{MountAttr, mount_setattr};
 
 use super::files::calls_kernel::{self, As};
-use super::files::{Owner, USERS, maps};
+use super::files::{Owner, USERS};
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
 
@@ -17,9 +22,7 @@ const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 const MOVE_MOUNT_T_EMPTY_PATH: libc::c_uint = 0x40;
 const MOVE_MOUNT_BENEATH: libc::c_uint = 0x200;
 const OPEN_TREE_CLONE: libc::c_uint = 1;
-const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
 const AT_RECURSIVE: libc::c_uint = 0x8000;
-const MOUNT_ATTR_IDMAP: u64 = 0x10_0000;
 
 /// The kernel, as one thread sees it.
 pub(crate) struct Kernel {
@@ -34,7 +37,7 @@ pub(crate) fn check(result: i64) -> Result<i64, Failure> {
     if result >= 0 {
         return Ok(result);
     }
-    Err(Failure::Errno(Error::last_os_error().raw_os_error().unwrap_or(0)))
+    Err(Error::last_os_error().into())
 }
 
 pub(crate) fn text(path: &str) -> CString {
@@ -57,28 +60,26 @@ fn open(path: &str, flags: i32) -> Result<OwnedFd, Failure> {
     Ok(owned(call!(open(text(path).as_ptr(), flags | libc::O_CLOEXEC))?))
 }
 
-/// Makes a file system that is mounted nowhere.
-fn new_file_system(filled: bool) -> Result<OwnedFd, Failure> {
-    let none = std::ptr::null::<libc::c_char>();
-    let context = owned(call!(syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), 1))?);
-    let (fd, create) = (context.as_raw_fd(), FSCONFIG_CMD_CREATE);
-    call!(syscall(libc::SYS_fsconfig, fd, create, none, none, 0))?;
-    let mount = owned(call!(syscall(libc::SYS_fsmount, fd, 1, 0))?);
-    if filled {
-        for directory in DIRECTORIES {
-            call!(mkdirat(mount.as_raw_fd(), text(directory).as_ptr(), 0o755))?;
-        }
-        call!(mknodat(mount.as_raw_fd(), c"f".as_ptr(), libc::S_IFREG | 0o644, 0))?;
+/// Makes a file system with directories that is mounted nowhere.
+fn new_file_system() -> Result<OwnedFd, Failure> {
+    let mount = new_tmpfs()?;
+    for directory in DIRECTORIES {
+        call!(mkdirat(mount.as_raw_fd(), text(directory).as_ptr(), 0o755))?;
     }
+    call!(mknodat(mount.as_raw_fd(), c"f".as_ptr(), libc::S_IFREG | 0o644, 0))?;
     Ok(mount)
 }
 
-fn mount_setattr((fd, path): (RawFd, &str), attributes: [u64; 4], recursive: bool) -> Result<i64, Failure> {
-    let empty = if path.is_empty() { libc::AT_EMPTY_PATH as u32 } else { 0 };
-    let flags = empty | if recursive { AT_RECURSIVE } else { 0 };
-    let path = text(path);
-    let (path, size) = (path.as_ptr(), size_of_val(&attributes));
-    call!(syscall(libc::SYS_mount_setattr, fd, path, flags, attributes.as_ptr(), size))
+/// Returns what gives a mount the map of this number.
+fn mapped(map: usize) -> Result<MountAttr<'static>, Failure> {
+    let users = id_maps::namespaces().map_err(|_| Failure::Skipped)?[map].as_fd();
+    Ok(MountAttr { users: Some(users), ..MountAttr::default() })
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Errno(error.raw_os_error().unwrap_or(0))
+    }
 }
 
 impl Kernel {
@@ -86,7 +87,7 @@ impl Kernel {
     /// `place` is a directory that exists, on which a file system is mounted for a moment.
     pub(crate) fn new(place: &str) -> Result<Kernel, Failure> {
         // While programs can be started: in the namespace that it came from.
-        let _ = maps::namespaces();
+        let _ = id_maps::namespaces();
         let base = open("/proc/thread-self/ns/mnt", libc::O_RDONLY)?;
         call!(unshare(libc::CLONE_NEWNS))?;
         // Of this thread alone, since it left the namespace.
@@ -99,7 +100,7 @@ impl Kernel {
             namespaces: [const { None }; SLOTS],
         };
         kernel.mount(std::ptr::null(), "/", libc::MS_REC | libc::MS_PRIVATE)?;
-        let root = new_file_system(true)?;
+        let root = new_file_system()?;
         kernel.move_fd(&root, libc::AT_FDCWD, place, 0)?;
         call!(chdir(text(place).as_ptr()))?;
         call!(syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()))?;
@@ -167,7 +168,7 @@ impl Kernel {
     fn mount_new(&self, at: &Spot) -> Result<i64, Failure> {
         let (to, path) = self.at(at)?;
         let flags = if path.is_empty() { MOVE_MOUNT_T_EMPTY_PATH } else { 0 };
-        let mount = new_file_system(true)?;
+        let mount = new_file_system()?;
         self.move_fd(&mount, to, &path, flags)
     }
 
@@ -217,25 +218,26 @@ impl Kernel {
         self.mount(std::ptr::null(), &path, flags | if recursive { libc::MS_REC } else { 0 })
     }
 
-    fn set_attributes(&self, at: &Spot, set: u32, clear: u32, recursive: bool) -> Result<i64, Failure> {
-        // READ_ONLY, NOEXEC, NOSYMFOLLOW, NOSUID.
-        let bits = |flags: u32| -> u64 {
-            let all = [(1, 1), (2, 8), (4, 0x20_0000), (8, 2)];
-            all.iter().filter(|(ours, _)| flags & ours != 0).map(|(_, theirs)| theirs).sum()
-        };
-        let (fd, path) = self.at(at)?;
-        mount_setattr((fd, &path), [bits(set), bits(clear), 0, 0], recursive)
+    /// Returns a descriptor and a path that together name the spot.
+    fn named<'a>(&'a self, spot: &'a Spot) -> Result<(BorrowedFd<'a>, &'a str), Failure> {
+        match spot {
+            Spot::Path(path) => Ok((CWD, path)),
+            Spot::Held(slot) => Ok((self.held[*slot].as_ref().ok_or(Failure::Skipped)?.as_fd(), "")),
+        }
     }
 
-    fn map_ids(&self, (fd, path): (RawFd, String), map: usize, recursive: bool) -> Result<i64, Failure> {
-        let users = maps::namespaces().map_err(|_| Failure::Skipped)?[map].as_raw_fd() as u64;
-        mount_setattr((fd, &path), [MOUNT_ATTR_IDMAP, 0, 0, users], recursive)
+    fn set_attributes(&self, at: &Spot, to: &MountAttr<'_>, recursive: bool) -> Result<i64, Failure> {
+        let how = if recursive { Recursion::Recursive } else { Recursion::Alone };
+        let (at, path) = self.named(at)?;
+        mount_setattr(at, path.as_bytes(), to, how)?;
+        Ok(0)
     }
 
     /// Mounts a copy of a tree that shows its owners by a map.
     fn mapped(&self, from: &Spot, to: &Spot, map: usize, recursive: bool) -> Result<i64, Failure> {
         let tree = self.open_spot(from, OPEN_TREE_CLONE | if recursive { AT_RECURSIVE } else { 0 })?;
-        self.map_ids((tree.as_raw_fd(), String::new()), map, recursive)?;
+        let how = if recursive { Recursion::Recursive } else { Recursion::Alone };
+        mount_setattr(tree.as_fd(), b"", &mapped(map)?, how)?;
         let (to, path) = self.at(to)?;
         self.move_fd(&tree, to, &path, if path.is_empty() { MOVE_MOUNT_T_EMPTY_PATH } else { 0 })
     }
@@ -279,8 +281,12 @@ impl Kernel {
             }
             Op::Umount(at, way) => self.umount(at, *way),
             Op::Propagation { at, kind, recursive } => self.set_propagation(at, *kind, *recursive),
-            Op::Attributes { at, set, clear, recursive } => self.set_attributes(at, *set, *clear, *recursive),
-            Op::MapIds { at, map, recursive } => self.map_ids(self.at(at)?, *map, *recursive),
+            Op::Attributes { at, set, clear, recursive } => {
+                let flags = MountFlags::from_bits_truncate;
+                let to = MountAttr { set: flags(*set), clear: flags(*clear), ..MountAttr::default() };
+                self.set_attributes(at, &to, *recursive)
+            }
+            Op::MapIds { at, map, recursive } => self.set_attributes(at, &mapped(*map)?, *recursive),
             Op::Mapped { from, to, map, recursive } => self.mapped(from, to, *map, *recursive),
             Op::Pivot { new, old } => {
                 let (new, old) = (text(&self.enter(new)?), text(old));
@@ -308,12 +314,7 @@ impl System for Kernel {
     }
 
     fn mountinfo(&mut self) -> Vec<Line> {
-        let path = c"thread-self/mountinfo".as_ptr();
-        let fd = call!(openat(self.proc.as_raw_fd(), path, libc::O_RDONLY | libc::O_CLOEXEC));
-        let mut text = String::new();
-        let mut file = File::from(owned(fd.expect("mountinfo")));
-        file.read_to_string(&mut text).expect("mountinfo");
-        text.lines().map(Line::parse).collect()
+        mountinfo(&self.proc).expect("mountinfo")
     }
 }
 

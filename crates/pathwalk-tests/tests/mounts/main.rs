@@ -18,6 +18,7 @@ use engine::Engine;
 use kernel::Kernel;
 use op::{Kind, Op, Spot, Umount};
 use system::{Failure, Line, System, normalize};
+use xtask::id_maps;
 
 fn path(path: &str) -> Spot {
     Spot::Path(path.into())
@@ -68,7 +69,7 @@ fn what_is_not_held_open_is_skipped() {
 
 #[test]
 fn rights_through_mapped_mounts_are_the_kernels() {
-    if let Err(why) = files::maps::namespaces() {
+    if let Err(why) = id_maps::namespaces() {
         return pathwalk_tests::skipped("rights through mapped mounts", why);
     }
     in_namespace(|kernel| {
@@ -107,7 +108,7 @@ fn the_engine_mounts_as_the_kernel_does() {
             }
             seed += 1;
         }
-        if let Err(why) = files::maps::namespaces() {
+        if let Err(why) = id_maps::namespaces() {
             pathwalk_tests::skipped("mapped mounts", why);
         }
         let Tally { compared, succeeded, most_mounts, by_name } = tally;

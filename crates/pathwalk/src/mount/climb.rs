@@ -4,7 +4,7 @@
 //! What always holds: a mount keeps the one that it is mounted in and the dentry that it covers, so
 //! with the tree locked, the way up from a mount that is pinned holds still.
 //!
-//! Source: `choose_mountpoint`, `lookup_mnt` and `is_path_reachable` of Linux.
+//! Source: `choose_mountpoint`, `lookup_mnt`, `path_connected` and `is_path_reachable` of Linux.
 
 use super::pinned::{MountPin, PinnedPlace};
 use super::place::Place;
@@ -84,6 +84,27 @@ impl World {
             }
         };
         Some(covered.with(Pinned::new(caches, caches.pin_parent(covered.id()))))
+    }
+
+    /// Returns whether `..` may lead out of what a mount shows: some mount shows a part of its file
+    /// system, and some directory was moved, which may have been below the root of that.
+    #[inline(always)]
+    pub(crate) fn may_stray(&self) -> bool {
+        self.mounts.some_show_parts() && self.caches().moves.were_any()
+    }
+
+    /// Returns whether a place is below the root of its mount, as of one instant; none if a move is
+    /// in the way. Takes no lock. The caller sees afterwards that the place is the same. Linux:
+    /// `path_connected`.
+    pub(crate) fn is_shown(&self, place: Place) -> Option<bool> {
+        let root = self.mounts.root(place.mount());
+        if self.caches().is_root(root) { Some(true) } else { self.caches().is_below(place.dentry(), root) }
+    }
+
+    /// Returns the same, after any move that is in the way. The caller has a pin on the place.
+    pub(crate) fn is_shown_at_last(&self, place: Place) -> bool {
+        let root = self.mounts.root(place.mount());
+        self.caches().is_root(root) || self.caches().is_below_at_last(place.dentry(), root)
     }
 
     /// Returns what the mount of a place covers. The tree is locked, and the mount pinned or above

@@ -181,6 +181,8 @@ impl Ground for Work<'_> {
         let mount = self.world.mounts.take().ok_or(Errno::ENOSPC)?;
         caches.dentries.pin_again(root);
         caches.change_flags(root, |flags| flags | flags::ROOTED);
+        let is_link = caches.dentries.word(root) & flags::LINK != 0;
+        self.world.mounts.note_root(is_link, !caches.is_root(root));
         self.world.trees.superblocks.get(superblock).mounted();
         self.changing().fill(mount, root, superblock, attributes);
         self.made.borrow_mut().push(mount);

@@ -1,6 +1,7 @@
 //! The path of a place: names from it up to a root, through the mounts between.
 //!
-//! As Linux's `d_path`. The tree is locked meanwhile, so the mounts stay where they are.
+//! As Linux's `d_path`. The tree is locked meanwhile, so the mounts stay where they are. What was
+//! moved out from under its mount's root has no path: it is `/`.
 //!
 //! What it does not do: what is within one mount is true at one instant; of several mounts, each at
 //! one of its own.
@@ -35,6 +36,9 @@ impl World {
             let is_last = at.mount() == root.mount();
             let top = if is_last { root.dentry() } else { self.mounts.root(at.mount()) };
             parts.push(self.caches().path_below(at.dentry(), top)?);
+            if !is_last && !self.is_shown_at_last(at) {
+                return Ok(b"/".to_vec());
+            }
             match self.mounts.covered(Standing::pinned(at.mount())) {
                 Ok(Some(covered)) if !is_last => at = Place::new(covered.mount.mount, covered.dentry),
                 _ => break,

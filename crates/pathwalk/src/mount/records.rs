@@ -75,18 +75,21 @@ pub(crate) struct MountRecords {
     free: FreeList,
     pub(super) id_maps: IdMaps,
     /// What some mount may ask although the dentry grants it to everyone: bits of [`Access`]; and
-    /// above them, whether some mount follows no links, whether some has an id map, and whether
-    /// some covers a place. Bits are never taken back, so `Relaxed`: a thread that sets flags of a mount sets them first.
-    /// `COVERS` is a guess.
+    /// above them, whether some mount follows no links, whether some covers a place, whether some has
+    /// an id map, and whether some shows a part of its file system. Bits are never taken back, so
+    /// `Relaxed`: a thread that makes a mount, or sets flags of one, sets them first. `COVERS` is a
+    /// guess.
     some: AtomicU32,
 }
 
-/// In `some`: a mount follows no links.
+/// In `some`: a mount follows no links; or its root is one, which is followed from elsewhere.
 const NO_LINKS: u32 = 1 << 8;
 /// In `some`: a mount covers a place, or did.
 const COVERS: u32 = 1 << 9;
 /// In `some`: a mount has an id map.
 const MAPS: u32 = 1 << 10;
+/// In `some`: a mount has a root that is not its file system's, or had.
+const PARTS: u32 = 1 << 11;
 
 /// A mount that a reader stands in.
 #[derive(Clone, Copy, Debug)]
@@ -278,7 +281,14 @@ impl MountRecords {
         self.some.load(Ordering::Relaxed) & u32::from(want.bits()) != 0
     }
 
-    /// Returns whether some mount may follow no links.
+    /// Returns whether some mount may show a part of its file system.
+    #[inline(always)]
+    pub(crate) fn some_show_parts(&self) -> bool {
+        self.some.load(Ordering::Relaxed) & PARTS != 0
+    }
+
+    /// Returns whether a link may have to be looked at closer: some mount may follow none, or be
+    /// one.
     #[inline(always)]
     pub(crate) fn some_follow_none(&self) -> bool {
         self.some.load(Ordering::Relaxed) & NO_LINKS != 0
@@ -348,6 +358,12 @@ impl MountRecords {
         if flags.contains(MountFlags::NOSYMFOLLOW) {
             some |= NO_LINKS;
         }
+        self.some.fetch_or(some, Ordering::Relaxed);
+    }
+
+    /// Remembers that a mount is about to have a root that is a link, or not its file system's.
+    pub(super) fn note_root(&self, is_link: bool, is_part: bool) {
+        let some = if is_link { NO_LINKS } else { 0 } | if is_part { PARTS } else { 0 };
         self.some.fetch_or(some, Ordering::Relaxed);
     }
 

@@ -1,15 +1,17 @@
-//! `..`: up, but never above the root that the walk is confined to.
+//! `..`: up, but never above the root that the walk is confined to, nor out of what a mount shows: the
+//! directory above may have been moved out from under the mount's root.
 
-use super::{Arrived, Cursor, Env, Stop, cross, scope};
+use super::{Arrived, Cursor, Env, Stop, cross, scope, validated};
+use crate::Errno;
 use crate::cache::dcache::dentry::{flags, parent_of};
 use crate::config::Config;
 
 /// Returns whether `..` may lead elsewhere than to the directory above: at the walk's root, and at
-/// the root of a mount; or whether a scope has to be asked.
+/// the root of a mount; or whether a scope has to be asked, or what the mount shows.
 #[inline(always)]
 pub(crate) fn is_at_top<C: Config>(env: &Env<'_>, from: Cursor<'_>) -> bool {
     let root = env.asker.root;
-    from.dentry() == root.dentry() || from.is(flags::ROOTED) || C::RULES && env.scope.is_some()
+    from.dentry() == root.dentry() || from.is(flags::ROOTED) || C::RULES && env.scope.is_some() || env.world.may_stray()
 }
 
 /// Returns the directory above, sampled. The caller rechecks the child afterwards: until then, this
@@ -17,6 +19,18 @@ pub(crate) fn is_at_top<C: Config>(env: &Env<'_>, from: Cursor<'_>) -> bool {
 #[inline(always)]
 pub(crate) fn up<'a>(env: &Env<'a>, from: Cursor<'a>) -> Cursor<'a> {
     env.cursor(parent_of(from.line))
+}
+
+/// Returns why a walk must not go on above: `ENOENT` where its mount does not show that, since a
+/// directory was moved out from under the mount's root.
+fn strayed<'a>(env: &Env<'a>, from: Arrived<'a>, to: Arrived<'a>) -> Option<Stop<'a>> {
+    let is_shown = env.world.is_shown(to.place());
+    let mounts = &env.world.mounts;
+    match is_shown {
+        Some(true) => None,
+        Some(false) if mounts.is_still(from.mount) && mounts.is_still(to.mount) => Some(validated(from.cur, Errno::ENOENT)),
+        _ => Some(Stop::CHANGED),
+    }
 }
 
 /// Returns where `..` leads at such a top; or why the walk must not go on there.
@@ -29,6 +43,11 @@ pub(super) fn up_from_top<'a>(env: &Env<'a>, from: Arrived<'a>) -> Result<Arrive
     };
     if !from.cur.unchanged() {
         return Err(Stop::CHANGED);
+    }
+    if to.place() != from.place()
+        && let Some(stop) = strayed(env, from, to)
+    {
+        return Err(stop);
     }
     match &env.scope {
         Some(scope) => scope::refused_up(env, scope, from, to).map_or(Ok(to), Err),

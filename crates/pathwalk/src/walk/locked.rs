@@ -211,6 +211,9 @@ impl<'a> Walker<'a> {
                 let from = self.cur.place();
                 if let Some(above) = self.env.world.above(&self.cur, self.env.root()) {
                     self.go_to_mount(&above, b"..")?;
+                    if !self.env.world.is_shown_at_last(above.place()) {
+                        return Err(self.refused(Errno::ENOENT, Why::Lookup, b".."));
+                    }
                     self.cur = above;
                     self.dir = self.cur.clone();
                 }
@@ -249,11 +252,11 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Goes on to the root of what is mounted where the walk came to by this name.
+    /// Goes on to the root of what is mounted where the walk came to by this name. If that is a link,
+    /// it is followed from the directory where it is mounted.
     fn cross(&mut self, name: &[u8]) -> Result<(), Errno> {
         while let Some(root) = cross::next_down(&self.env, &self.cur).map_err(|errno| self.refused(errno, Why::Scope, name))? {
             self.tell(|_| What::Mount(root.clone()));
-            self.dir = root.clone();
             self.cur = root;
         }
         Ok(())

@@ -65,7 +65,7 @@ pub enum Why {
     /// The directory may not be searched: `EACCES`, or what the file system's own check says.
     Search,
     /// The name could not be looked up: `ENAMETOOLONG`, `ENOENT` in a directory that was removed,
-    /// or what the file system says.
+    /// `ENOENT` of a `..` that would lead out of what the mount shows, or what the file system says.
     Lookup,
     /// One link too many: `ELOOP`.
     TooManyLinks,

@@ -28,13 +28,17 @@ use crate::memory::slot::InodeId;
 use crate::permission::Subject;
 use crate::stats::HandOver;
 
-/// What forbids a link to be followed, in the order in which Linux asks.
+/// What forbids a link to be followed, in the order in which Linux asks; or to be followed here: one
+/// that is the root of a mount leads on from where it is mounted, which the locked walk knows.
 #[cold]
 #[inline(never)]
 fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Option<Stop<'a>> {
     let link = at.cur;
     if links == MAX_LINKS {
         return Some(validated(link, Errno::ELOOP));
+    }
+    if link.is(flags::ROOTED) && env.world.mounts.root(at.mount.mount) == link.dentry() {
+        return Some(Stop::FromStart(HandOver::Mount));
     }
     if is_last && env.world.protects_symlinks() {
         let (Some(of_link), Some(of_dir)) = (may::snapshot(env, link), may::snapshot(env, dir)) else {

@@ -6,7 +6,6 @@
 
 pub(crate) mod calls_engine;
 pub(crate) mod calls_kernel;
-pub(crate) mod maps;
 pub(crate) mod table;
 
 use pathwalk::Credentials;

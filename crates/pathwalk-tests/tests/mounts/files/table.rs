@@ -6,9 +6,10 @@ use std::path::Path;
 use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{Access, At, AtFlags, Context, Credentials, FileType, MountAttributes, MoveFlags, Recursion, Vfs};
 use pathwalk_memfs::MemFs;
+use xtask::id_maps;
 
 use super::calls_kernel::As;
-use super::{Call, USERS, calls_engine, calls_kernel, maps};
+use super::{Call, USERS, calls_engine, calls_kernel};
 use crate::kernel::Kernel;
 use crate::op::{Op, Spot};
 use crate::system::{Failure, System};
@@ -92,7 +93,7 @@ fn fill_kernel(kernel: &mut Kernel, rows: &[Row]) {
             rustix::fs::setxattr(&path, c"system.posix_acl_access", &value(&row.list), flags).expect("a list");
         }
     }
-    for map in 0..maps::MAPS.len() {
+    for map in 0..id_maps::MAPS.len() {
         std::fs::create_dir(view(map)).expect("a directory");
         let (from, to) = (Spot::Path("/t".into()), Spot::Path(view(map)));
         kernel.run(&Op::Mapped { from, to, map, recursive: false }).expect("a mapped mount");
@@ -116,13 +117,13 @@ fn filled_engine(rows: &[Row]) -> Context {
             fs.set_acl(&path, &row.list).expect("a list");
         }
     }
-    for map in 0..maps::MAPS.len() {
+    for map in 0..id_maps::MAPS.len() {
         fs.mkdir(&view(map), 0o755).expect("a directory");
     }
     let root = Vfs::builder().build(fs).expect("a Vfs").context(Credentials::root());
-    for map in 0..maps::MAPS.len() {
+    for map in 0..id_maps::MAPS.len() {
         let tree = root.open_tree(At::Cwd, "/t", AtFlags::empty(), Recursion::Alone).expect("a tree");
-        let attributes = MountAttributes { id_map: Some(maps::map(map)), ..MountAttributes::default() };
+        let attributes = MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() };
         let at = At::Handle(tree.handle());
         root.mount_setattr(at, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).expect("a map");
         root.move_mount(at, "", At::Cwd, &view(map), MoveFlags::FROM_EMPTY_PATH).expect("a place");
@@ -149,7 +150,7 @@ pub(crate) fn compare(kernel: &mut Kernel) -> (usize, Vec<String>) {
     let (mut asked, mut stories) = (0, Vec::new());
     for user in &USERS {
         let context = engine.clone().with_credentials(user.credentials());
-        for dir in (0..maps::MAPS.len()).map(view).chain(["/t".into()]) {
+        for dir in (0..id_maps::MAPS.len()).map(view).chain(["/t".into()]) {
             for row in &rows {
                 for question in questions(&format!("{dir}/{}", row.path)) {
                     let theirs = {

@@ -41,6 +41,13 @@ impl Moves {
         self.count.load(Ordering::Relaxed) != then
     }
 
+    /// Returns whether a directory was ever moved, or is about to be. A walk that sees one where it
+    /// was moved to sees this.
+    #[inline(always)]
+    pub(crate) fn were_any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) != 0
+    }
+
     pub(super) fn begin(&self) -> MoveGuard<'_> {
         let held = self.of_directories.lock();
         let odd = self.count.load(Ordering::Relaxed).wrapping_add(1);

@@ -39,9 +39,24 @@ impl Tree {
     /// numbers. Linux: `show_mountinfo`.
     pub(crate) fn mountinfo<G: Ground>(&self, ground: &G, namespace: NamespaceId, root: Place) -> Vec<TreeInfo> {
         let Some(namespace) = self.namespaces.get(&namespace) else { return Vec::new() };
-        let visible = |mount: &&MountId| self.is_mount_reachable(ground, **mount, root);
+        let visible = |mount: &&MountId| self.is_mount_reachable(ground, **mount, root) && self.has_way_up(ground, **mount, root);
         let mounts = namespace.mounts.values().filter(visible);
         mounts.map(|&mount| self.info(ground, mount, root)).collect()
+    }
+
+    /// Returns whether each place that is covered on the way up from a mount is below the root of the
+    /// mount that it is in. Linux: `prepend_path`, which finds what escaped.
+    fn has_way_up<G: Ground>(&self, ground: &G, mount: MountId, root: Place) -> bool {
+        let mut at = mount;
+        while at != root.mount()
+            && let Some(parent) = some(self.nodes[at].parent)
+        {
+            if parent != root.mount() && !ground.is_below(self.nodes[at].point, self.nodes[parent].root) {
+                return false;
+            }
+            at = parent;
+        }
+        true
     }
 
     fn is_mount_reachable<G: Ground>(&self, ground: &G, mount: MountId, root: Place) -> bool {

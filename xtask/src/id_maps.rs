@@ -12,7 +12,7 @@ type Extents = &'static [(u32, u32, u32)];
 
 /// Extents of users and of groups: inside, outside, length. The fourth maps each id to itself; the
 /// last has more than the kernel looks through one by one.
-pub(crate) const MAPS: [(Extents, Extents); 5] = [
+pub const MAPS: [(Extents, Extents); 5] = [
     (&[(0, 100_000, 65_536)], &[(0, 100_000, 65_536)]),
     (&[(0, 1000, 1), (1000, 0, 1), (2000, 2000, 5)], &[(0, 0, 1), (1000, 2000, 1), (2000, 1000, 1)]),
     (&[(1000, 1000, 1)], &[(1000, 1000, 1)]),
@@ -40,7 +40,7 @@ pub(crate) const MAPS: [(Extents, Extents); 5] = [
 ];
 
 /// Returns a map as the engine takes it.
-pub(crate) fn map(number: usize) -> IdMap {
+pub fn map(number: usize) -> IdMap {
     let extents = |of: Extents| -> Vec<IdExtent> {
         of.iter().map(|&(inside, outside, length)| IdExtent { inside, outside, length }).collect()
     };
@@ -49,7 +49,7 @@ pub(crate) fn map(number: usize) -> IdMap {
 }
 
 /// Returns a namespace of users for each map; an error if this process may make none.
-pub(crate) fn namespaces() -> Result<&'static [OwnedFd], &'static str> {
+pub fn namespaces() -> Result<&'static [OwnedFd], &'static str> {
     static MADE: OnceLock<Result<Vec<OwnedFd>, String>> = OnceLock::new();
     let made = MADE.get_or_init(|| MAPS.iter().map(|map| namespace(map).map_err(|error| error.to_string())).collect());
     made.as_deref().map_err(|why| why.as_str())

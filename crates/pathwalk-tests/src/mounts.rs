@@ -1,0 +1,101 @@
+//! Mounts on both sides: what several tests ask of the kernel and of the engine.
+//!
+//! What always holds: a system call here changes nothing but the namespace of the thread that
+//! calls, and what is made is mounted nowhere yet.
+//!
+//! It does not enter namespaces: that is for [`place`](crate::place).
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+
+use pathwalk::{At, Context, Credentials, MountFlags, Vfs};
+use pathwalk_memfs::MemFs;
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen};
+
+/// A line of `mountinfo`. Numbers are names: only which are equal matters, and the order of lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// The number of the mount.
+    pub id: u64,
+    /// The number of the mount that it is mounted in.
+    pub parent: u64,
+    /// The number of its file system.
+    pub superblock: u64,
+    /// Its root within the file system.
+    pub root: String,
+    /// The place that it covers, from the root of the caller.
+    pub point: String,
+    /// `READ_ONLY` 1, `NOEXEC` 2, `NOSYMFOLLOW` 4, `NOSUID` 8.
+    pub flags: u32,
+    /// The group of its peers.
+    pub shared: Option<u64>,
+    /// The group that it gets from.
+    pub master: Option<u64>,
+    /// The nearest such group below the caller's root.
+    pub propagate_from: Option<u64>,
+    /// Whether it cannot be bound.
+    pub unbindable: bool,
+    /// Whether it has an id map.
+    pub id_mapped: bool,
+}
+
+impl Line {
+    /// Reads a line of `/proc/self/mountinfo`. Panics for what is none.
+    pub fn parse(line: &str) -> Line {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let (major, minor) = fields[2].split_once(':').expect("major:minor");
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        let optional = |name: &str| {
+            let field = fields[6..].iter().find_map(|field| field.strip_prefix(name))?;
+            field.strip_prefix(':').map(number)
+        };
+        let options: Vec<&str> = fields[5].split(',').collect();
+        let names = [("ro", 1), ("noexec", 2), ("nosymfollow", 4), ("nosuid", 8)];
+        let flags = names.iter().filter(|(name, _)| options.contains(name)).map(|(_, bit)| bit).sum();
+        Line {
+            id: number(fields[0]),
+            parent: number(fields[1]),
+            superblock: number(major) << 32 | number(minor),
+            root: fields[3].to_string(),
+            point: fields[4].to_string(),
+            flags,
+            shared: optional("shared"),
+            master: optional("master"),
+            propagate_from: optional("propagate_from"),
+            unbindable: fields[6..].contains(&"unbindable"),
+            id_mapped: options.contains(&"idmapped"),
+        }
+    }
+}
+
+/// Returns the mounts of this thread's namespace that are below its root. `proc` is `/proc`, opened
+/// before the thread had a root of its own.
+pub fn mountinfo(proc: &OwnedFd) -> io::Result<Vec<Line>> {
+    let fd = rustix::fs::openat(proc, "thread-self/mountinfo", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = String::new();
+    File::from(fd).read_to_string(&mut text)?;
+    Ok(text.lines().map(Line::parse).collect())
+}
+
+/// Makes an empty file system that is mounted nowhere, and keeps no times of access.
+pub fn new_tmpfs() -> io::Result<OwnedFd> {
+    let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(context.as_fd(), "mode", "755")?;
+    fsconfig_create(context.as_fd())?;
+    Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOATIME)?)
+}
+
+/// Returns a context in a namespace of its own, whose root mount carries another, with `fs`, as the
+/// kernel's root file system lies on one that cannot be seen.
+pub fn context_on(fs: MemFs) -> Context {
+    let vfs = Vfs::builder().budget(4 << 20).build(MemFs::new()).expect("a Vfs");
+    let mut context = vfs.context(Credentials::root());
+    // The first namespace would live as long as the `Vfs`.
+    context.unshare().expect("a namespace");
+    context.mount(fs, At::Cwd, "/", MountFlags::empty()).expect("the root can be covered");
+    context.chroot("/..").expect("what is mounted on the root");
+    context.chdir("/").expect("the root");
+    context
+}

@@ -1,0 +1,246 @@
+//! The operations of scenes and rows, and how they are written.
+//!
+//! What always holds: an operation is one line of words, and its first word tells how many follow.
+//! A path that begins with `@` starts at what the scene holds open under that name.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use pathwalk::{Access, LinkFlags, MountFlags, OpenFlags, Propagation, Recursion, RenameFlags, UmountFlags};
+use xtask::read_flags;
+
+/// A path, and where it starts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Spot {
+    /// From where the row is asked.
+    Path(String),
+    /// From what is held open; an empty path means that itself.
+    Held(String, String),
+}
+
+/// An operation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    // Questions.
+    Open(OpenFlags, Spot),
+    Stat(Spot),
+    Lstat(Spot),
+    Access(Access, Spot),
+    Readlink(Spot),
+    // Changes of names.
+    Mkdir(Spot),
+    File(Spot),
+    Device(Spot),
+    Symlink(Spot, String),
+    Unlink(Spot),
+    Rmdir(Spot),
+    Rename(RenameFlags, Spot, Spot),
+    Link(LinkFlags, Spot, Spot),
+    Chmod(Spot),
+    // Changes of mounts.
+    Mount(MountFlags, Spot),
+    Bind(Recursion, Spot, Spot),
+    /// Beneath what is mounted there, or on it.
+    Move(Layer, Spot, Spot),
+    Umount(UmountFlags, Spot),
+    Set(Recursion, MountFlags, Spot),
+    Clear(Recursion, MountFlags, Spot),
+    Propagate(Propagation, Spot),
+    Pivot(Spot, Spot),
+    // What is held open, under a name; and the caller.
+    Tree(String),
+    Clone(String, Recursion, Spot),
+    Hold(String, Spot),
+    Keep(String, OpenFlags, Spot),
+    Close(String),
+    Unshare,
+    Chdir(Spot),
+    Chroot(Spot),
+}
+
+/// Where a mount is moved to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Layer {
+    On,
+    Beneath,
+}
+
+/// What an answer of an operation consists of, and what may be asked by rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Nothing is changed: the answer tells what was found.
+    Question,
+    /// A name is made or taken away: the answer tells in which directory.
+    Names,
+    /// A node is changed.
+    Node,
+    /// The answer tells all mounts.
+    Mounts,
+    /// Something is held open, or the caller goes elsewhere: the answer tells where.
+    Caller,
+}
+
+impl Spot {
+    fn read(word: &str) -> Spot {
+        match word.strip_prefix('@') {
+            Some(held) => match held.split_once('/') {
+                Some((name, path)) => Spot::Held(name.into(), path.into()),
+                None => Spot::Held(held.into(), String::new()),
+            },
+            None => Spot::Path(if word == "\"\"" { String::new() } else { word.into() }),
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Spot::Path(path) | Spot::Held(_, path) => path,
+        }
+    }
+
+    fn with(&self, path: &str) -> Spot {
+        match self {
+            Spot::Path(_) => Spot::Path(path.into()),
+            Spot::Held(name, _) => Spot::Held(name.clone(), path.into()),
+        }
+    }
+
+    /// Returns the directory of the last component, and that component; none if it is no name.
+    pub(crate) fn split(&self) -> Option<(Spot, &str)> {
+        let path = self.text();
+        let at = path.rfind('/').map_or(0, |slash| slash + 1);
+        let (way, name) = path.split_at(at);
+        let is_name = !matches!(name, "" | "." | "..");
+        is_name.then(|| (self.with(if way.is_empty() { "." } else { way }), name))
+    }
+}
+
+fn recursion(word: &str) -> Result<Recursion> {
+    Ok(match word {
+        "-" => Recursion::Alone,
+        "RECURSIVE" => Recursion::Recursive,
+        _ => bail!("`{word}` is neither - nor RECURSIVE"),
+    })
+}
+
+fn layer(word: &str) -> Result<Layer> {
+    Ok(match word {
+        "-" => Layer::On,
+        "BENEATH" => Layer::Beneath,
+        _ => bail!("`{word}` is neither - nor BENEATH"),
+    })
+}
+
+fn propagation(word: &str) -> Option<Propagation> {
+    Some(match word {
+        "share" => Propagation::Shared,
+        "slave" => Propagation::Slave,
+        "private" => Propagation::Private,
+        "unbindable" => Propagation::Unbindable,
+        _ => return None,
+    })
+}
+
+impl Op {
+    /// Reads one. `name` is what it is to be held as.
+    pub(crate) fn read(words: &[&str], name: Option<&str>) -> Result<Op> {
+        let op = Op::read_any(words, name)?;
+        op.check_entered()?;
+        Ok(op)
+    }
+
+    fn read_any(words: &[&str], name: Option<&str>) -> Result<Op> {
+        let spot = Spot::read;
+        let held = || name.unwrap_or("held").to_string();
+        Ok(match *words {
+            ["open", flags, path] => Op::Open(read_flags(flags)?, spot(path)),
+            ["stat", path] => Op::Stat(spot(path)),
+            ["lstat", path] => Op::Lstat(spot(path)),
+            ["access", want, path] => Op::Access(read_flags(want)?, spot(path)),
+            ["readlink", path] => Op::Readlink(spot(path)),
+            ["mkdir", path] => Op::Mkdir(spot(path)),
+            ["file", path] => Op::File(spot(path)),
+            ["device", path] => Op::Device(spot(path)),
+            ["symlink", path, body] => Op::Symlink(spot(path), body.into()),
+            ["unlink", path] => Op::Unlink(spot(path)),
+            ["rmdir", path] => Op::Rmdir(spot(path)),
+            ["rename", flags, from, to] => Op::Rename(read_flags(flags)?, spot(from), spot(to)),
+            ["link", flags, from, to] => Op::Link(read_flags(flags)?, spot(from), spot(to)),
+            ["chmod", path] => Op::Chmod(spot(path)),
+            ["mount", flags, path] => Op::Mount(read_flags(flags)?, spot(path)),
+            ["bind", how, from, to] => Op::Bind(recursion(how)?, spot(from), spot(to)),
+            ["move", how, from, to] => Op::Move(layer(how)?, spot(from), spot(to)),
+            ["umount", flags, path] => Op::Umount(read_flags(flags)?, spot(path)),
+            ["set", how, flags, path] => Op::Set(recursion(how)?, read_flags(flags)?, spot(path)),
+            ["clear", how, flags, path] => Op::Clear(recursion(how)?, read_flags(flags)?, spot(path)),
+            ["pivot", new, old] => Op::Pivot(spot(new), spot(old)),
+            ["tree"] => Op::Tree(held()),
+            ["clone", how, path] => Op::Clone(held(), recursion(how)?, spot(path)),
+            ["hold", path] => Op::Hold(held(), spot(path)),
+            ["keep", flags, path] => Op::Keep(held(), read_flags(flags)?, spot(path)),
+            ["close", held] => Op::Close(held.trim_start_matches('@').into()),
+            ["unshare"] => Op::Unshare,
+            ["chdir", path] => Op::Chdir(spot(path)),
+            ["chroot", path] => Op::Chroot(spot(path)),
+            [word, path] => Op::Propagate(propagation(word).with_context(|| unknown(words))?, spot(path)),
+            _ => bail!(unknown(words)),
+        })
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Op::Open(flags, _) if flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE | OpenFlags::TMPFILE) => Kind::Node,
+            Op::Open(..) | Op::Stat(_) | Op::Lstat(_) | Op::Access(..) | Op::Readlink(_) => Kind::Question,
+            Op::Mkdir(_) | Op::File(_) | Op::Device(_) | Op::Symlink(..) => Kind::Names,
+            Op::Unlink(_) | Op::Rmdir(_) | Op::Rename(..) | Op::Link(..) => Kind::Names,
+            Op::Chmod(_) => Kind::Node,
+            Op::Mount(..) | Op::Bind(..) | Op::Move(..) | Op::Umount(..) => Kind::Mounts,
+            Op::Set(..) | Op::Clear(..) | Op::Propagate(..) | Op::Pivot(..) | Op::Unshare => Kind::Mounts,
+            Op::Tree(_) | Op::Clone(..) | Op::Hold(..) | Op::Keep(..) | Op::Close(_) => Kind::Caller,
+            Op::Chdir(_) | Op::Chroot(_) => Kind::Caller,
+        }
+    }
+
+    /// Returns what is named by it: last the name that it makes or takes away.
+    pub(crate) fn spots(&self) -> Vec<&Spot> {
+        match self {
+            Op::Open(_, at) | Op::Access(_, at) | Op::Mount(_, at) | Op::Umount(_, at) | Op::Propagate(_, at) => vec![at],
+            Op::Stat(at) | Op::Lstat(at) | Op::Readlink(at) | Op::Mkdir(at) | Op::File(at) | Op::Device(at) => vec![at],
+            Op::Symlink(at, _) | Op::Unlink(at) | Op::Rmdir(at) | Op::Chmod(at) | Op::Clone(_, _, at) => vec![at],
+            Op::Set(_, _, at) | Op::Clear(_, _, at) | Op::Hold(_, at) | Op::Keep(_, _, at) | Op::Chdir(at) | Op::Chroot(at) => {
+                vec![at]
+            }
+            Op::Rename(_, from, to) | Op::Link(_, from, to) | Op::Bind(_, from, to) | Op::Move(_, from, to) => vec![from, to],
+            Op::Pivot(new, old) => vec![new, old],
+            Op::Tree(_) | Op::Close(_) | Op::Unshare => Vec::new(),
+        }
+    }
+
+    /// Fails where the kernel's call takes no descriptor, so that what is held has to be entered, and
+    /// another path would start there too.
+    fn check_entered(&self) -> Result<()> {
+        if matches!(self, Op::Bind(..) | Op::Pivot(..)) {
+            let spots = self.spots();
+            let is_held = spots.iter().any(|spot| matches!(spot, Spot::Held(..)));
+            let is_relative = spots.iter().any(|spot| matches!(spot, Spot::Path(path) if !path.starts_with('/')));
+            ensure!(!(is_held && is_relative), "beside what is held, a path has to be absolute");
+        }
+        Ok(())
+    }
+
+    /// Fails where the kernel has no answer by rules: for what is no question, unless the directory
+    /// of a plain last name is asked for.
+    pub(crate) fn check_by_rules(&self) -> Result<()> {
+        match self.kind() {
+            Kind::Question => Ok(()),
+            Kind::Node if matches!(self, Op::Open(..)) => Ok(()),
+            Kind::Names => {
+                let all_plain = self.spots().iter().all(|spot| spot.split().is_some());
+                ensure!(all_plain, "by rules, the last component has to be a name without a slash behind it");
+                Ok(())
+            }
+            _ => bail!("the kernel has no rules for this operation"),
+        }
+    }
+}
+
+fn unknown(words: &[&str]) -> String {
+    format!("no operation is written `{}`", words.join(" "))
+}

@@ -1,0 +1,216 @@
+//! A scene that is laid out on a system, with names for what is there; and a row's answer by them.
+//!
+//! Systems number inodes and mounts as they like, so an answer is told by labels: a node has that of
+//! the step that made it, or the path that this step was given; the root of a file system that of
+//! its mount, with a slash behind; a mount that of its step. What a step mounts besides is `LABEL.1`
+//! and so on, in the order of `mountinfo`. What no step made is `new`.
+//!
+//! What always holds: a system is asked for nothing but numbers. The same code tells the labels of
+//! all.
+
+use std::collections::HashMap;
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use pathwalk::{Errno, OpenFlags, Resolve, UmountFlags};
+
+use crate::op::{Kind, Op, Spot};
+use crate::rows::{From, Row, Scene, Step};
+
+/// How a node was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seen {
+    /// Device and inode number.
+    pub(crate) node: (u64, u64),
+    pub(crate) mount: u64,
+    /// `STATX_ATTR_MOUNT_ROOT`
+    pub(crate) is_root: bool,
+}
+
+/// What an operation gives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Done,
+    Place(Seen),
+    Body(Vec<u8>),
+}
+
+/// What is asked, from where, by which rules.
+pub(crate) struct Ask<'a> {
+    pub(crate) from: &'a From,
+    pub(crate) rules: Resolve,
+    pub(crate) op: &'a Op,
+}
+
+/// A system that carries operations out, as one caller: as root, whose root is the root of an empty
+/// file system.
+pub(crate) trait System {
+    fn run(&mut self, ask: &Ask<'_>) -> Result<Outcome, Errno>;
+
+    /// Returns the path of what was opened last, from the caller's root; none if it has no name.
+    fn path_opened(&self) -> Option<String>;
+
+    /// Makes `from` the working directory, if it is one that is named.
+    fn stand(&mut self, from: &From) -> Result<(), Errno>;
+
+    /// Returns number and mount point of each mount below the caller's root.
+    fn mounts(&mut self) -> Vec<(u64, String)>;
+}
+
+/// What the labels stand for.
+#[derive(Default)]
+pub(crate) struct Stage {
+    nodes: HashMap<(u64, u64), String>,
+    mounts: HashMap<u64, String>,
+}
+
+fn plain(op: &Op) -> Ask<'_> {
+    Ask { from: &From::Here, rules: Resolve::empty(), op }
+}
+
+fn place(system: &mut dyn System, ask: &Ask<'_>) -> Result<Seen, Errno> {
+    match system.run(ask)? {
+        Outcome::Place(seen) => Ok(seen),
+        _ => unreachable!("a place was asked for"),
+    }
+}
+
+impl Stage {
+    /// Lays a scene out.
+    pub(crate) fn lay_out(system: &mut dyn System, scene: &Scene) -> Result<Stage> {
+        let mut stage = Stage::default();
+        let root = Op::Lstat(Spot::Path("/".into()));
+        let seen = place(system, &plain(&root)).map_err(|errno| anyhow!("no root: {errno:?}"))?;
+        stage.nodes.insert(seen.node, "/".into());
+        stage.mounts.insert(seen.mount, "root".into());
+        for step in &scene.steps {
+            let failed = |errno: Errno| anyhow!("rows.txt:{}: a step of scene {} is {errno:?}", step.line, scene.name);
+            stage.step(system, step).with_context(|| format!("rows.txt:{}: step", step.line))?.map_err(failed)?;
+        }
+        Ok(stage)
+    }
+
+    /// Carries a step out. The inner error is the system's.
+    fn step(&mut self, system: &mut dyn System, step: &Step) -> Result<Result<(), Errno>> {
+        let before = system.mounts();
+        let outcome = match system.run(&plain(&step.op)) {
+            Ok(outcome) => outcome,
+            // The first try to let a mount expire marks it.
+            Err(Errno::EAGAIN) if matches!(step.op, Op::Umount(flags, _) if flags.contains(UmountFlags::EXPIRE)) => Outcome::Done,
+            Err(errno) => return Ok(Err(errno)),
+        };
+        let label = step.label.as_deref();
+        match &step.op {
+            Op::Unshare => self.rename_mounts(&before, &system.mounts()),
+            Op::Mkdir(at) | Op::File(at) | Op::Device(at) | Op::Symlink(at, _) => {
+                let Spot::Path(path) = at else { bail!("a step makes names by paths") };
+                let seen = place(system, &plain(&Op::Lstat(at.clone()))).expect("it was just made");
+                self.name_node(seen, label.unwrap_or(path))?;
+            }
+            Op::Mount(_, at) => {
+                self.name_mounts(system, label.context("a mount needs a label")?, &before, &step.op);
+                if let Ok(seen) = place(system, &plain(&Op::Lstat(at.clone()))) {
+                    self.name_root(seen, label.unwrap_or_default());
+                }
+            }
+            op => self.name_mounts(system, label.unwrap_or("new"), &before, op),
+        }
+        if let (Outcome::Place(seen), Some(label)) = (outcome, label) {
+            self.mounts.entry(seen.mount).or_insert_with(|| label.to_owned());
+            self.name_root(seen, label);
+        }
+        Ok(Ok(()))
+    }
+
+    fn name_node(&mut self, seen: Seen, label: &str) -> Result<()> {
+        ensure!(self.nodes.values().all(|other| other != label), "two nodes are called {label}: `LABEL = ...` tells them apart");
+        self.nodes.insert(seen.node, label.to_owned());
+        Ok(())
+    }
+
+    fn name_root(&mut self, seen: Seen, label: &str) {
+        self.nodes.entry(seen.node).or_insert_with(|| format!("{label}/"));
+    }
+
+    /// Gives names to the mounts that came with an operation. The kernel may use a number again.
+    fn name_mounts(&mut self, system: &mut dyn System, label: &str, before: &[(u64, String)], op: &Op) {
+        let mut count = 0;
+        for (id, _) in system.mounts() {
+            let was_there = before.iter().any(|(other, _)| *other == id);
+            let was_elsewhere = matches!(op, Op::Move(..)) && self.mounts.contains_key(&id);
+            if !was_there && !was_elsewhere {
+                let name = if count == 0 { label.to_owned() } else { format!("{label}.{count}") };
+                self.mounts.insert(id, name);
+                count += 1;
+            }
+        }
+    }
+
+    /// Gives the copies of mounts the names of their originals, with a mark.
+    fn rename_mounts(&mut self, originals: &[(u64, String)], copies: &[(u64, String)]) {
+        for ((original, _), (copy, _)) in originals.iter().zip(copies) {
+            let name = format!("{}'", self.mounts[original]);
+            self.mounts.insert(*copy, name);
+        }
+    }
+
+    /// Asks a row. The error is of a row that cannot be asked.
+    pub(crate) fn ask(&mut self, system: &mut dyn System, row: &Row) -> Result<String> {
+        let at = || format!("rows.txt:{}: `{}`", row.line, row.question());
+        let stood = system.stand(&row.from);
+        stood.map_err(|errno| anyhow!("no working directory: {errno:?}")).with_context(at)?;
+        let ask = Ask { from: &row.from, rules: row.rules, op: &row.op };
+        if row.rules.contains(Resolve::CACHED) {
+            warm(system, &ask);
+        }
+        let before = system.mounts();
+        Ok(match system.run(&ask) {
+            Err(errno) => errno.name().map_or_else(|| format!("errno {}", errno.raw()), str::to_owned),
+            Ok(outcome) => self.told(system, &ask, outcome, &before).with_context(at)?,
+        })
+    }
+
+    fn told(&mut self, system: &mut dyn System, ask: &Ask<'_>, outcome: Outcome, before: &[(u64, String)]) -> Result<String> {
+        Ok(match (ask.op.kind(), outcome) {
+            (_, Outcome::Place(seen)) if matches!(ask.op, Op::Open(..)) && !self.nodes.contains_key(&seen.node) => {
+                let path = system.path_opened().unwrap_or_else(|| "nowhere".into());
+                format!("{} at {path}", self.place(seen))
+            }
+            (_, Outcome::Place(seen)) => self.place(seen),
+            (_, Outcome::Body(body)) => format!("\"{}\"", body.escape_ascii()),
+            (Kind::Names, Outcome::Done) => {
+                let spots = ask.op.spots();
+                let named = spots.last().and_then(|spot| spot.split());
+                let (directory, _) = named.context("a name is made or taken away by its own name")?;
+                let op = Op::Open(OpenFlags::PATH | OpenFlags::DIRECTORY, directory);
+                let seen = place(system, &Ask { op: &op, ..*ask });
+                seen.map_or_else(|errno| format!("done, then {errno:?}"), |seen| format!("done below {}", self.place(seen)))
+            }
+            (Kind::Mounts, Outcome::Done) => {
+                self.name_mounts(system, "new", before, ask.op);
+                let listed = system.mounts().into_iter().map(|(id, point)| format!(" {}={point}", self.mounts[&id]));
+                format!("done:{}", listed.collect::<String>())
+            }
+            (Kind::Question | Kind::Node | Kind::Caller, Outcome::Done) => "done".into(),
+        })
+    }
+
+    fn place(&self, seen: Seen) -> String {
+        let label = |name: Option<&String>| name.map_or("new", String::as_str).to_owned();
+        let (node, mount) = (label(self.nodes.get(&seen.node)), label(self.mounts.get(&seen.mount)));
+        format!("{node} in {mount}{}", if seen.is_root { ", root" } else { "" })
+    }
+}
+
+/// Has what a question is about cached.
+fn warm(system: &mut dyn System, ask: &Ask<'_>) {
+    let rules = ask.rules - Resolve::CACHED;
+    let op = match ask.op {
+        Op::Open(flags, at) if ask.op.kind() != Kind::Question => {
+            let kept = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::PATH | OpenFlags::NOFOLLOW;
+            Op::Open(*flags & kept, at.clone())
+        }
+        op => op.clone(),
+    };
+    // Whether it is there is for the question to tell.
+    let _ = system.run(&Ask { op: &op, rules, from: ask.from });
+}
