@@ -33,7 +33,7 @@ pub(super) fn plainly_down<'a, C: Config>(env: &Env<'a>, mounts: MountsView<'a>,
     };
     let to = env.cursor(root);
     // Hand over hand: the root while it is mounted, there, where the walk is.
-    let is_so = !to.is(ODD | flags::MOUNTED) && mount.is_still() && mounts.is_still(from.mount) && from.cur.unchanged();
+    let is_so = !to.is(ODD | flags::MOUNTED) && from.cur.unchanged() && mount.is_still() && mounts.is_still(from.mount);
     is_so.then_some(Arrived { cur: to, mount: mount.standing })
 }
 

@@ -21,7 +21,7 @@ use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, inode_of, parent_of};
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::Snapshot;
-use crate::config::{Config, Crossing};
+use crate::config::Config;
 use crate::limits::MAX_LINKS;
 use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
@@ -88,7 +88,7 @@ pub(crate) fn through<'a, C: Config>(
 ) -> Result<Arrived<'a>, Stopped<'a>> {
     let mut trail = Trail::none();
     let first = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(path)) };
-    trail.follow::<Crossing<C>>(env, path, (link, first), follow).map_err(|stop| match stop {
+    trail.follow::<C>(env, path, (link, first), follow).map_err(|stop| match stop {
         // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
         Stop::Errno(_) if path.has_nul(path.0) => Stopped::Errno(Errno::EINVAL),
         other => trail.stopped(other),
