@@ -363,3 +363,26 @@ fn links_are_protected_by_the_owners_that_are_seen() {
     lost("/d/link");
     assert_eq!(follow(7), Err(Errno::EACCES), "owners that are lost are not the same");
 }
+
+/// Linux: `may_linkat`.
+#[test]
+fn names_are_given_by_the_owners_that_are_seen() {
+    let fs = MemFs::new();
+    fs.mkdir("/d", 0o777).unwrap();
+    fs.mkdir("/v", 0o755).unwrap();
+    fs.file("/d/file", 0o600).unwrap();
+    fs.chown("/d/file", 1000, 1000).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).protect_hardlinks().build(fs).unwrap();
+    let root = vfs.context(Credentials::root());
+    view(&root, shifted());
+    let link = |id: u32, caps: Capabilities, new: &str| {
+        let context = root.clone().with_credentials(user(id).with_capabilities(caps));
+        context.link(CWD, "/v/file", CWD, &format!("/v/{new}"), LinkFlags::empty())
+    };
+    let none = Capabilities::empty();
+    assert_eq!(link(101_000, none, "own"), Ok(()));
+    assert_eq!(link(100_005, none, "other"), Err(Errno::EPERM));
+    assert_eq!(link(1000, none, "stored"), Err(Errno::EPERM), "it is stored as his, and not seen so");
+    assert_eq!(link(1000, Capabilities::FOWNER, "stored"), Err(Errno::EOVERFLOW), "and an unmapped user makes no name");
+    assert_eq!(link(100_005, Capabilities::FOWNER, "capable"), Ok(()));
+}

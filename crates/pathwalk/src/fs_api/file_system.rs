@@ -81,7 +81,7 @@ pub trait FileSystem: Send + Sync {
     /// Whether `who` may do `want` with a node under [`PermissionRule::Own`](crate::PermissionRule), or with one whose ACL is
     /// [`Present`](AclState::Present). The answer is final: capabilities are yours to grant
     /// (`EACCES` to refuse; [`Subject::overrides`] has the generic rule for them). For a node with an ACL,
-    /// [`Acl::check`](crate::permission::Acl::check) is the whole answer.
+    /// [`Acl::check`](crate::permission::Acl::check) is the whole answer. Through an id-mapped mount, `who` has the ids that you store.
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         let _ = (node, who, want);
         Err(Errno::EACCES)

@@ -37,7 +37,7 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
             return Err(Errno::EOVERFLOW);
         }
         protected(&env, node.id(), &of_node, &who)?;
-        may_create(&env, dir.place())?;
+        may_create(&env, &who, dir.id())?;
         if of_node.is_append_only() || of_node.is_immutable() || of_node.kind() == FileType::Directory {
             return Err(Errno::EPERM);
         }

@@ -22,7 +22,8 @@ pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mod
     let writing = writing(&env, dir.mount());
     let made = env.trees().make(dir.id(), name, || {
         may_take_name(&writing, ending, kind.file_type())?;
-        let of_dir = may_create(&env, dir.place())?;
+        let who = env.who_in(dir.mount());
+        let of_dir = may_create(&env, &who, dir.id())?;
         // The character device 0:0 is a whiteout, which gives no rights.
         let is_device = match kind {
             NewKind::CharDevice(device) => device != Device::default(),
@@ -32,7 +33,7 @@ pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mod
         if is_device && !env.who().has(Capabilities::MKNOD) {
             return Err(Errno::EPERM);
         }
-        Ok(new_node(asker, &env.who_in(dir.mount()), &of_dir, kind, mode))
+        Ok(new_node(asker, &who, &of_dir, kind, mode))
     })?;
     match made {
         Made::New(_) => Ok(()),

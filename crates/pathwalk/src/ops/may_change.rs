@@ -1,14 +1,15 @@
 //! Who may change a directory, and what a new node belongs to.
 //!
 //! Source: `may_create`, `may_delete` and `inode_init_owner` of Linux; `inode(7)` for set-gid directories. Asked with the directory's lock
-//! held: what was found out about the name still holds.
+//! held: what was found out about the name still holds. Each operation asks for one subject, as it
+//! came through the mount once: one that is nowhere yet may get an id map meanwhile.
 
 use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
-use crate::memory::slot::MountId;
-use crate::mount::{MountWriter, Place};
+use crate::memory::slot::{DentryId, MountId};
+use crate::mount::MountWriter;
 use crate::node::{NewKind, NewNode};
 use crate::permission::{Access, Capabilities, GROUP_EXECUTE, NO_ID, SGID, Subject, in_group_or_capable};
 use crate::walk::Env;
@@ -30,45 +31,49 @@ pub(crate) fn writing<'a>(env: &Env<'a>, mount: MountId) -> Result<MountWriter<'
 }
 
 /// Whether the asker may write to a node, its mount aside: `EPERM` if it is immutable, else by its mode.
-pub(crate) fn may_write(env: &Env<'_>, node: Place, want: Access) -> Result<Snapshot, Errno> {
-    let (id, who) = (env.caches().dentries.inode(node.dentry()), env.who_in(node.mount()));
+pub(crate) fn may_write(env: &Env<'_>, who: &Subject<'_>, node: DentryId, want: Access) -> Result<Snapshot, Errno> {
+    let id = env.caches().dentries.inode(node);
     let snapshot = env.trees().known_snapshot(id)?;
     if snapshot.is_immutable() {
         return Err(Errno::EPERM);
     }
-    match snapshot.decide(&who, want) {
+    match snapshot.decide(who, want) {
         Decision::Granted => {}
         Decision::Refused => return Err(Errno::EACCES),
-        _ => env.trees().may(id, &who, want)?,
+        _ => env.trees().may(id, who, want)?,
     }
     Ok(snapshot)
 }
 
 /// Whether the asker may put a name into a directory. `EOVERFLOW` if nothing can belong to the
 /// asker, or nothing in this mount.
-pub(crate) fn may_create(env: &Env<'_>, dir: Place) -> Result<Snapshot, Errno> {
-    let who = env.who_in(dir.mount());
+pub(crate) fn may_create(env: &Env<'_>, who: &Subject<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
     if who.uid() == NO_ID || who.gid() == NO_ID {
         return Err(Errno::EOVERFLOW);
     }
-    may_change_names(env, dir)
+    may_change_names(env, who, dir)
 }
 
 /// Whether the asker may change the names in a directory.
-fn may_change_names(env: &Env<'_>, dir: Place) -> Result<Snapshot, Errno> {
-    may_write(env, dir, Access::WRITE | Access::EXECUTE)
+fn may_change_names(env: &Env<'_>, who: &Subject<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
+    may_write(env, who, dir, Access::WRITE | Access::EXECUTE)
 }
 
 /// Whether the asker may take the name of `victim` out of a directory, as one of this kind. `EOVERFLOW` if the mount does not map the
 /// victim's owner or group.
-pub(crate) fn may_delete(env: &Env<'_>, dir: Place, victim: &Pinned<'_>, wanted: Victim) -> Result<(), Errno> {
-    let who = env.who_in(dir.mount());
+pub(crate) fn may_delete(
+    env: &Env<'_>,
+    who: &Subject<'_>,
+    dir: DentryId,
+    victim: &Pinned<'_>,
+    wanted: Victim,
+) -> Result<(), Errno> {
     let of_victim = env.trees().known_snapshot(env.caches().dentries.inode(victim.id()))?;
-    if !of_victim.is_seen_by(&who) {
+    if !of_victim.is_seen_by(who) {
         return Err(Errno::EOVERFLOW);
     }
-    let of_dir = may_change_names(env, dir)?;
-    if of_dir.is_append_only() || is_sticky(&of_dir, &of_victim, &who) || of_victim.is_append_only() || of_victim.is_immutable() {
+    let of_dir = may_change_names(env, who, dir)?;
+    if of_dir.is_append_only() || is_sticky(&of_dir, &of_victim, who) || of_victim.is_append_only() || of_victim.is_immutable() {
         return Err(Errno::EPERM);
     }
     match (wanted, of_victim.kind()) {

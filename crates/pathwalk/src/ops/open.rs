@@ -125,8 +125,9 @@ fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Resul
         return Err(Errno::ENOTDIR);
     }
     let _writing = writing(env, dir.mount.id())?;
-    let of_dir = may_create(env, dir.place())?;
-    let new = new_node(env.asker, &env.who_in(dir.mount.id()), &of_dir, NewKind::Regular, how.mode);
+    let who = env.who_in(dir.mount.id());
+    let of_dir = may_create(env, &who, dir.id())?;
+    let new = new_node(env.asker, &who, &of_dir, NewKind::Regular, how.mode);
     let node = env.trees().make_unnamed(dir.id(), &new)?;
     if how.flags.contains(OpenFlags::EXCLUSIVE) {
         // It shall never get a name.
@@ -195,8 +196,9 @@ fn create_in<'a>(
     let writing = writing(env, dir.mount());
     let made = env.trees().make(dir.dentry(), name, || {
         may_take_name(&writing, ending, FileType::Regular)?;
-        let of_dir = may_create(env, dir)?;
-        Ok(new_node(env.asker, &env.who_in(dir.mount()), &of_dir, NewKind::Regular, how.mode))
+        let who = env.who_in(dir.mount());
+        let of_dir = may_create(env, &who, dir.dentry())?;
+        Ok(new_node(env.asker, &who, &of_dir, NewKind::Regular, how.mode))
     })?;
     let place = |node| PinnedPlace { node, mount: MountPin::again(env.world, dir.mount()) };
     let mut there = match made {

@@ -19,7 +19,7 @@ pub(crate) fn unlink(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno>
             let is_directory = env.caches().dentries.word(victim.id()) & flags::DIRECTORY != 0;
             return Err(if is_directory { Errno::EISDIR } else { Errno::ENOTDIR });
         }
-        may_delete(&env, dir.place(), victim, Victim::Other)?;
+        may_delete(&env, &env.who_in(dir.mount()), dir.id(), victim, Victim::Other)?;
         not_covered(&env, victim)
     })?;
     uncover(&env, removed);
@@ -37,7 +37,7 @@ pub(crate) fn rmdir(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno> 
     };
     let _writing = writing(&env, dir.mount())?;
     let removed = env.trees().unlink(dir.id(), name, |victim| {
-        may_delete(&env, dir.place(), victim, Victim::Directory)?;
+        may_delete(&env, &env.who_in(dir.mount()), dir.id(), victim, Victim::Directory)?;
         not_covered(&env, victim)
     })?;
     uncover(&env, removed);

@@ -6,7 +6,6 @@ use super::remove::{not_covered, uncover};
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
-use crate::mount::Place;
 use crate::node::RenameFlags;
 use crate::permission::Access;
 use crate::walk::asker::{Asker, Begin};
@@ -44,18 +43,19 @@ pub(crate) fn rename(
     };
     let check = |source: &Pinned<'_>, target: &Pinned<'_>| {
         let of = |entry| if is_directory(entry) { Victim::Directory } else { Victim::Other };
-        may_delete(&env, from.dir.place(), source, of(source))?;
+        let who = env.who_in(from.dir.mount());
+        may_delete(&env, &who, from.dir.id(), source, of(source))?;
         let absent = env.caches().dentries.word(target.id()) & flags::NEGATIVE != 0;
         if absent {
-            may_create(&env, to.dir.place())?;
+            may_create(&env, &who, to.dir.id())?;
         } else {
-            may_delete(&env, to.dir.place(), target, if exchange { of(target) } else { of(source) })?;
+            may_delete(&env, &who, to.dir.id(), target, if exchange { of(target) } else { of(source) })?;
         }
         // A directory that gets another parent changes its `..`.
         if from.dir.id() != to.dir.id() {
             let moved = [Some(source), exchange.then_some(target)];
             for entry in moved.into_iter().flatten().filter(|entry| is_directory(entry)) {
-                may_write(&env, Place::new(from.dir.mount(), entry.id()), Access::WRITE)?;
+                may_write(&env, &who, entry.id(), Access::WRITE)?;
             }
         }
         not_covered(&env, source)?;

@@ -80,12 +80,13 @@ pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Resu
         _ => return Err(Errno::EINVAL),
     }
     // Linux asks for the right to write first, and of the mount after it.
-    let of = may_write(&env, node.place(), Access::WRITE)?;
+    let who = env.who_in(node.mount.id());
+    let of = may_write(&env, &who, node.id(), Access::WRITE)?;
     let _writing = writing(&env, node.mount.id())?;
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
-    env.trees().resize(node.id(), &env.who_in(node.mount.id()), size, Times::OfChange)
+    env.trees().resize(node.id(), &who, size, Times::OfChange)
 }
 
 pub(crate) fn set_times(

@@ -44,7 +44,7 @@ pub fn generic(who: &Subject<'_>, kind: FileType, mode: u16, uid: u32, gid: u32,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::permission::{Capabilities, Credentials};
+    use crate::permission::{Capabilities, Credentials, NO_ID};
 
     fn check(who: &Credentials, mode: u16, want: Access) -> bool {
         generic(&who.effective(), FileType::Regular, mode, 10, 20, want).is_ok()
@@ -76,6 +76,19 @@ mod tests {
         assert!(dir(&search, Access::READ | Access::EXECUTE));
         assert!(!dir(&search, Access::WRITE));
         assert!(dir(&all, Access::all()));
+    }
+
+    /// Linux: `capable_wrt_inode_uidgid`.
+    #[test]
+    fn capabilities_count_for_owners_that_there_can_be() {
+        let root = Credentials::root();
+        let may = |mode, uid, gid| generic(&root.effective(), FileType::Regular, mode, uid, gid, Access::READ).is_ok();
+        assert!(may(0, 10, 20));
+        assert!(!may(0, NO_ID, 20) && !may(0, 10, NO_ID));
+        assert!(may(0o004, NO_ID, NO_ID), "everyone may");
+        let lost = Credentials::user(NO_ID, NO_ID, &[]);
+        let owns = |mode| generic(&lost.effective(), FileType::Regular, mode, NO_ID, NO_ID, Access::READ).is_ok();
+        assert!(!owns(0o770), "no user's own, and no group's");
     }
 
     #[test]
