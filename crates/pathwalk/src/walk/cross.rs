@@ -9,8 +9,7 @@
 //!
 //! Source: `__follow_mount_rcu` and `follow_dotdot_rcu` of Linux.
 
-use super::fast::OBSTACLES;
-use super::verdict::usable;
+use super::verdict::{OBSTACLES, usable};
 use super::{Arrived, Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::abi::Resolve;

@@ -12,7 +12,7 @@
 //! system is handed over.
 
 use super::component::{self, Component, Text, last_word_of};
-use super::verdict::usable;
+use super::verdict::{OBSTACLES, usable};
 use super::{Arrived, Cursor, Env, Stop, cross, dotdot, may, validated};
 use crate::Errno;
 use crate::cache::Caches;
@@ -28,9 +28,6 @@ use crate::mount::MountsView;
 use crate::permission::{Access, everyone_may};
 use crate::stats::HandOver;
 use crate::sync::Ordering;
-
-/// Flags that keep a walk from passing through a dentry without a further look.
-pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
 
 /// The same of a walk in a variant: one that crosses has crossed already.
 pub(crate) const fn obstacles<C: Config>() -> u64 {

@@ -14,6 +14,9 @@ use crate::memory::seqcount::ODD;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::stats::HandOver;
 
+/// Flags that keep a walk from passing through a dentry without a further look.
+pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
+
 /// Why there is no answer from the fast walk.
 pub(crate) enum Stopped<'a> {
     /// There is one: this.
