@@ -93,7 +93,7 @@ pub fn mount_setattr(at: BorrowedFd<'_>, path: &str, set: MountFlags, clear: Mou
     let flags = empty | if how == Recursion::Recursive { AT_RECURSIVE } else { 0 };
     let path = CString::new(path)?;
     let (size, attributes) = (size_of_val(&attributes), attributes.as_ptr());
-    // SAFETY: the path ends in a NUL; it and the attributes outlive the call, which only reads them.
+    // SAFETY: the path ends in a NUL; it and the attributes outlive the call, which only reads.
     let result = unsafe { libc::syscall(libc::SYS_mount_setattr, at.as_raw_fd(), path.as_ptr(), flags, attributes, size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
