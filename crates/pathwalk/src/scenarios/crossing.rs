@@ -75,7 +75,8 @@ fn a_mount_above_is_another() {
         let e = tree.plain(ROOT, "e", DIRECTORY);
         tree.plain(e, "d", DIRECTORY);
         let kept = context.new_tree(tree, MountFlags::empty()).unwrap();
-        let bind = |context: &Context, tree: &crate::Handle, to| context.bind(At::Handle(tree), "e/..", CWD, to, Recursion::Alone);
+        let bind =
+            |context: &Context, tree: &crate::Handle, to| context.bind(At::Handle(tree), "e/..", CWD, to, Recursion::Alone);
         bind(&context, kept.handle(), "/a/p").unwrap();
         is_there(&context, "/a/p/e/d").unwrap();
         is_there(&context, "/b/p").unwrap();

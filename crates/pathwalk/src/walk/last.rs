@@ -4,7 +4,7 @@ use super::component::{Path, Text};
 use super::fast::{Broken, obstacles, segment};
 use super::symlink;
 use super::verdict::{Ending, Stopped, Trail, arrive, usable};
-use super::{Arrived, Env, Follow, cross, dotdot, scope, Stop};
+use super::{Arrived, Env, Follow, Stop, cross, dotdot, scope};
 use crate::Errno;
 use crate::cache::dcache::dentry::flags;
 use crate::config::{Config, Crossing};
@@ -84,12 +84,7 @@ fn on_the_way<'a, C: Config>(env: &Env<'a>, path: Path<'a>, why: Broken<'a>, fol
 /// The walk may go on in another mount.
 #[cold]
 #[inline(never)]
-fn across<'a, C: Config>(
-    env: &Env<'a>,
-    path: Path<'a>,
-    mut why: Broken<'a>,
-    follow: Follow,
-) -> Result<Arrived<'a>, Stopped<'a>> {
+fn across<'a, C: Config>(env: &Env<'a>, path: Path<'a>, mut why: Broken<'a>, follow: Follow) -> Result<Arrived<'a>, Stopped<'a>> {
     loop {
         let (at, pos) = match why {
             Broken::Link(link, after) => return symlink::through::<C>(env, path, link, after, follow),

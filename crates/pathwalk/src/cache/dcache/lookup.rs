@@ -1,8 +1,8 @@
 //! Finding a dentry by parent and name, and making one.
 
 use super::dentry::{
-    ChildrenHeld, INLINE_NAME, NAME, WORD, chain_of, flags, forget_hit, has_parent_and_length, length_of, set_head, set_inode_chain,
-    set_parent_length,
+    ChildrenHeld, INLINE_NAME, NAME, WORD, chain_of, flags, forget_hit, has_parent_and_length, length_of, set_head,
+    set_inode_chain, set_parent_length,
 };
 use crate::Errno;
 use crate::cache::Caches;
