@@ -2,8 +2,8 @@
 //!
 //! The kernel has rules for `openat2(2)` alone. By rules, any other question is asked of what
 //! `openat2` opens with `O_PATH`; and a name is made or taken away in the directory that `openat2`
-//! opens for the path up to the last component, as the kernel's own calls do it once they have walked
-//! there.
+//! opens for the path up to the last component, as the kernel's own calls do it once they have
+//! walked there.
 //!
 //! What it does not do: it does not clean up. Mounts go with the namespace, when the thread ends.
 
@@ -91,7 +91,8 @@ impl Kernel {
         })
     }
 
-    /// Returns a path for calls that take no descriptor. What is held becomes the working directory.
+    /// Returns a path for calls that take no descriptor. What is held becomes the working
+    /// directory.
     fn entered<'a>(&self, from: &From, spot: &'a Spot) -> io::Result<&'a str> {
         let (name, path) = match (spot, from) {
             (Spot::Held(name, path), _) => (name, path),

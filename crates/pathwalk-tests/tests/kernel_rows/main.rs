@@ -1,8 +1,8 @@
 //! Mounts and `RESOLVE_*` as a table: rows whose answers the running kernel gave, asked of every
 //! face of the engine.
 //!
-//! [`rows`] reads the file, `rows.txt`, which tells its form at its top; [`op`] is what is done to lay
-//! scenes out, and asked; [`stage`] lays a scene out and tells answers by labels; [`kernel`] and
+//! [`rows`] reads the file, `rows.txt`, which tells its form at its top; [`op`] is what is done to
+//! lay scenes out, and asked; [`stage`] lays a scene out and tells answers by labels; [`kernel`] and
 //! [`engine`] are the systems.
 //!
 //! What always holds: each row is asked on a scene of its own, of a face with nothing cached and
@@ -12,8 +12,11 @@
 //! What it does not do: it compares what rows ask for, not all of `mountinfo`; random operations on
 //! mounts are in `mounts`. Rules for what is no `openat2` are asked as [`kernel`] says.
 //!
-//! To take the kernel's answers, as root: `PATHWALK_WRITE_ROWS=1 cargo test -p pathwalk-tests --test
-//! kernel_rows the_running_kernel`.
+//! To take the kernel's answers, as root:
+//!
+//! ```sh
+//! PATHWALK_WRITE_ROWS=1 cargo test -p pathwalk-tests --test kernel_rows the_running_kernel
+//! ```
 
 mod engine;
 mod kernel;
@@ -55,9 +58,9 @@ fn each(rows: &Rows) -> impl Iterator<Item = (&Scene, &Row)> {
 }
 
 /// Fails with what differs from the file.
-fn check(who: &str, count: usize, differing: &[String]) {
+fn check(by: &str, count: usize, differing: &[String]) {
     let text = differing.join("\n");
-    assert!(differing.is_empty(), "{} of {count} rows differ, by {who}:\n{text}", differing.len());
+    assert!(differing.is_empty(), "{} of {count} rows differ, by {by}:\n{text}", differing.len());
 }
 
 fn differing(scene: &Scene, row: &Row, answer: &str, when: &str) -> Option<String> {

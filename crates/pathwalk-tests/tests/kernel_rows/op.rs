@@ -213,8 +213,8 @@ impl Op {
         }
     }
 
-    /// Fails where the kernel's call takes no descriptor, so that what is held has to be entered, and
-    /// another path would start there too.
+    /// Fails where the kernel's call takes no descriptor, so that what is held has to be entered,
+    /// and another path would start there too.
     fn check_entered(&self) -> Result<()> {
         if matches!(self, Op::Bind(..) | Op::Pivot(..)) {
             let spots = self.spots();

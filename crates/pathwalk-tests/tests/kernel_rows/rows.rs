@@ -1,8 +1,8 @@
 //! The file of scenes and rows: read, and written again with other answers.
 //!
-//! A line is empty, a comment (`#`), the head of a scene (`scene NAME: why`), a step (`+ [LABEL =] OP`)
-//! that lays the scene out, or a row (`FROM RULES OP => ANSWER`). Each row is asked on a scene of its
-//! own. A line that is none of these is an error that names its number.
+//! A line is empty, a comment (`#`), the head of a scene (`scene NAME: why`), a step
+//! (`+ [LABEL =] OP`) that lays the scene out, or a row (`FROM RULES OP => ANSWER`). Each row is
+//! asked on a scene of its own. A line that is none of these is an error that names its number.
 //!
 //! What always holds: what is written differs from what was read in the answers and the spaces of
 //! rows alone, and in the line that names the kernel.

@@ -1,9 +1,9 @@
 //! A scene that is laid out on a system, with names for what is there; and a row's answer by them.
 //!
-//! Systems number inodes and mounts as they like, so an answer is told by labels: a node has that of
-//! the step that made it, or the path that this step was given; the root of a file system that of
-//! its mount, with a slash behind; a mount that of its step. What a step mounts besides is `LABEL.1`
-//! and so on, in the order of `mountinfo`. What no step made is `new`.
+//! Systems number inodes and mounts as they like, so an answer is told by labels: a node has that
+//! of the step that made it, or the path that this step was given; the root of a file system that
+//! of its mount, with a slash behind; a mount that of its step. What a step mounts besides is
+//! `LABEL.1` and so on, in the order of `mountinfo`. What no step made is `new`.
 //!
 //! What always holds: a system is asked for nothing but numbers. The same code tells the labels of
 //! all.
