@@ -48,7 +48,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         // What is open and has no name holds the directory that it was in, but not in the model.
         settings -= Settings::FEW_NODES;
     }
-    let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS], mounted: None };
+    let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS], mounted: None, has_id_maps: false };
     draw.cast();
     let prologue = steps.min(PROLOGUE);
     let mut program = Program { settings, steps: draw.layout() };
@@ -62,6 +62,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let remounts = files == Files::Any && settings.limits() == [None; 2] && draw.one_in(3);
     // What is forgotten is unmounted as well.
     let mounts = files == Files::Any && settings.limits() == [None; 2] && !settings.contains(Settings::FORGETFUL) && draw.one_in(2);
+    draw.has_id_maps = mounts && draw.one_in(3);
     while program.steps.len() < steps {
         match draw.rng.u8(..100) {
             0 | 1 if remounts => program.steps.push(draw.mount()),
@@ -72,6 +73,10 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
             20..23 if files == Files::Any => program.steps.push(draw.open_under()),
             _ => program.steps.push(draw.step()),
         }
+    }
+    if draw.has_id_maps {
+        // They are set beside the engine, which maps no ids then.
+        program.steps.retain(|step| !matches!(step.op, Op::SetAcl { .. } | Op::SetFlags { .. }));
     }
     program.steps.truncate(steps);
     program
@@ -120,6 +125,8 @@ struct Draw {
     openers: [Actor; SLOTS],
     /// Where something was to be mounted last.
     mounted: Option<Place>,
+    /// Whether mounts may get id maps.
+    has_id_maps: bool,
 }
 
 impl Draw {

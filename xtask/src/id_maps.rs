@@ -10,12 +10,13 @@ use pathwalk::{IdExtent, IdMap};
 
 type Extents = &'static [(u32, u32, u32)];
 
-/// Extents of users and of groups: inside, outside, length. The fourth maps each id to itself; the
+/// Extents of users and of groups: inside, outside, length. The fifth maps each id to itself; the
 /// last has more than the kernel looks through one by one.
-pub const MAPS: [(Extents, Extents); 5] = [
+pub const MAPS: [(Extents, Extents); 6] = [
     (&[(0, 100_000, 65_536)], &[(0, 100_000, 65_536)]),
     (&[(0, 1000, 1), (1000, 0, 1), (2000, 2000, 5)], &[(0, 0, 1), (1000, 2000, 1), (2000, 1000, 1)]),
     (&[(1000, 1000, 1)], &[(1000, 1000, 1)]),
+    (&[(0, 0, 1), (1000, 1001, 1), (1001, 1000, 1), (1002, 7, 1)], &[(0, 0, 1), (7, 1000, 1), (1000, 7, 1), (1002, 1002, 1)]),
     (&[(0, 0, u32::MAX)], &[(0, 0, u32::MAX)]),
     (
         &[

@@ -1,11 +1,14 @@
 //! What interpreters of operations on mounts have in common: what is not compared.
 //!
 //! Both sides leave out the same: what would change the kernel's file system and not only its
-//! mounts, what is not the same on both sides by design, and what would make too many mounts.
+//! mounts, what is not the same on both sides by design, what would make too many mounts, and maps
+//! of ids where no namespace of users can be made.
 
 use pathwalk::UmountFlags;
 
+use crate::id_maps;
 use crate::op::Op;
+use crate::words::Ids;
 
 /// How many mounts there may be before no more are made.
 const ENOUGH: u64 = 40;
@@ -28,6 +31,7 @@ pub(crate) fn counts(op: &Op, sight: &impl Sight) -> bool {
     match op {
         Op::Unmount { flags, .. } if flags.contains(UmountFlags::DETACH) => true,
         Op::Unmount { path, .. } => !sight.is_elsewhere() && !ends_in_dots(&path.0) && !sight.is_at_root(&path.0),
+        Op::Bind { ids: Ids(Some(_)), .. } if id_maps::namespaces().is_err() => false,
         op if op.adds_mounts() => sight.mounts() < ENOUGH,
         _ => true,
     }

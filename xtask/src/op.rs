@@ -7,7 +7,7 @@ use pathwalk::{
 };
 
 use crate::cast::{self, Actor};
-use crate::words::{Body, Kind, List, Mode, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
+use crate::words::{Body, Ids, Kind, List, Mode, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
@@ -129,7 +129,8 @@ operations! {
     OpenUnder "openunder" { slot: Slot, at: Place, flags: OpenFlags, mode: Mode, rules: Resolve }
     /// Mounts a fresh file system.
     Attach "attach" { at: Place, flags: MountFlags }
-    Bind "bind" { from: Place, to: Place, how: Recursion }
+    /// With a map, the copy shows its owners by it.
+    Bind "bind" { from: Place, to: Place, how: Recursion, ids: Ids }
     MoveMount "movemount" { from: Place, to: Place, flags: MoveFlags }
     /// With `EXPIRE`: looks at it, and unmounts it twice so; the answer is the second, if the first
     /// is `EAGAIN`.

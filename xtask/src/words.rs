@@ -13,7 +13,7 @@ use bitflags::Flags;
 use pathwalk::{Device, SetTime, Timestamp};
 
 pub(crate) use acl::List;
-pub(crate) use mounts::Spread;
+pub(crate) use mounts::{Ids, Spread};
 use text::{quote, unquote};
 
 /// Something that is one word.

@@ -8,6 +8,7 @@ use pathwalk_memfs::MemFs;
 
 use super::{Process, Stage, late::Late, options};
 use crate::cast::Actor;
+use crate::id_maps;
 use crate::mounts::{self, Sight};
 use crate::op::Op;
 use crate::outcome::Answer;
@@ -58,9 +59,13 @@ impl Stage {
         let context = self.processes[actor.index()].face.context().clone();
         match op {
             Op::Attach { at, flags } => self.attach(&context, at, *flags)?,
-            Op::Bind { from, to, how } => {
+            Op::Bind { from, to, how, ids } => {
                 let (at, path) = self.place(from);
                 let tree = context.open_tree(at, path, empty(path, AtFlags::EMPTY_PATH), *how)?;
+                if let Some(map) = ids.0 {
+                    let change = MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() };
+                    context.mount_setattr(At::Handle(tree.handle()), "", AtFlags::EMPTY_PATH, &change, *how)?;
+                }
                 self.move_tree(&context, tree.handle(), to)?;
             }
             Op::MoveMount { from, to, flags } => {

@@ -8,10 +8,11 @@ use pathwalk::{AtFlags, MountFlags, MoveFlags, OpenFlags, Propagation, Recursion
 use super::Draw;
 use super::paths::{self, Wish};
 use crate::cast;
+use crate::id_maps::MAPS;
 use crate::op::Op;
 use crate::outcome::SWITCHES;
 use crate::program::Step;
-use crate::words::{Body, Mode, Place, Spread, Text};
+use crate::words::{Body, Ids, Mode, Place, Spread, Text};
 
 /// Ways about the two mounts of [`Draw::crossed`].
 const WAYS: [&str; 16] = [
@@ -25,7 +26,7 @@ impl Draw {
         let wish = if self.one_in(8) { Wish::File } else { Wish::Directory };
         let op = match self.rng.u8(..20) {
             0..6 => Op::Attach { at: self.mount_point(Wish::Directory), flags: self.switches() },
-            6..10 => Op::Bind { from: self.mount_point(wish), to: self.mount_point(wish), how: self.recursion() },
+            6..10 => Op::Bind { from: self.mount_point(wish), to: self.mount_point(wish), how: self.recursion(), ids: self.ids() },
             10..13 => {
                 let flags = if self.one_in(4) { MoveFlags::BENEATH } else { MoveFlags::empty() };
                 Op::MoveMount { from: self.mounted(), to: self.mount_point(Wish::Directory), flags }
@@ -76,6 +77,11 @@ impl Draw {
         if self.one_in(3) { Recursion::Recursive } else { Recursion::Alone }
     }
 
+    /// Draws a map, in programs that have some.
+    fn ids(&mut self) -> Ids {
+        Ids((self.has_id_maps && !self.one_in(3)).then(|| self.rng.usize(..MAPS.len())))
+    }
+
     /// Draws switches of a mount, mostly none.
     fn switches(&mut self) -> MountFlags {
         if self.one_in(3) { self.flags::<MountFlags>(4) & SWITCHES } else { MountFlags::empty() }
@@ -109,7 +115,7 @@ impl Draw {
         let second = if self.one_in(3) {
             Op::Attach { at: place("/n"), flags: self.switches() }
         } else {
-            Op::Bind { from: place("/m/a"), to: place("/n"), how: self.recursion() }
+            Op::Bind { from: place("/m/a"), to: place("/n"), how: self.recursion(), ids: self.ids() }
         };
         let mut steps = vec![
             root(Op::Mkdir { at: place("/m"), mode }),

@@ -31,6 +31,7 @@ pub(crate) use place::{Supervised, supervise};
 use switches::Switches;
 
 use crate::cast::{self, ACTORS, Actor};
+use crate::id_maps;
 use crate::outcome::{Answer, Contents, Interpreter, Outcome, Transcript};
 use crate::program::{Act, Program, Settings, Step};
 use crate::words::{SLOTS, Slot};
@@ -52,6 +53,10 @@ impl Kernel {
         let switches = Switches::open().context("find the switches fs.protected_*")?;
         switches.set(Settings::empty()).context("set the switches fs.protected_*")?;
         let proc = watch::proc().context("open /proc")?;
+        // They are made by processes that find their program, which is gone with the old root.
+        if let Err(why) = id_maps::namespaces() {
+            eprintln!("xtask: no namespace of users can be made ({why}): there are no id maps");
+        }
         let root = place::enter()?;
         let clock = Clock::new().context("make a clock")?;
         if !clock.is_fine() {

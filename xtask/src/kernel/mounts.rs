@@ -1,7 +1,7 @@
 //! Mounts within a program: system calls that change the tree of mounts.
 
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use pathwalk::{MountFlags, MoveFlags, Recursion, UmountFlags};
 use rustix::fs::{self, CWD, Mode, OFlags, StatVfsMountFlags};
@@ -10,6 +10,7 @@ use rustix::mount::{self, FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFl
 
 use super::Stage;
 use crate::cast::Actor;
+use crate::id_maps;
 use crate::mount_attr::{MountAttr, attributes, mount_setattr};
 use crate::mounts::{self, Sight};
 use crate::op::Op;
@@ -78,11 +79,16 @@ impl Stage<'_> {
                 let file_system = self.attach(at, *flags)?;
                 self.kernel.mounted.push(file_system);
             }
-            Op::Bind { from, to, how } => {
+            Op::Bind { from, to, how, ids } => {
                 let mut flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
                 flags.set(OpenTreeFlags::AT_RECURSIVE, *how == Recursion::Recursive);
                 flags.set(OpenTreeFlags::AT_EMPTY_PATH, from.path.0.is_empty());
                 let tree = mount::open_tree(self.at(from.at), &from.path.0, flags)?;
+                if let Some(map) = ids.0 {
+                    let users = id_maps::namespaces().expect("it was looked for")[map].as_fd();
+                    let to = MountAttr { users: Some(users), ..MountAttr::default() };
+                    mount_setattr(tree.as_fd(), b"", &to, *how).map_err(|error| errno_of(&error))?;
+                }
                 self.move_tree(&tree, to)?;
             }
             Op::MoveMount { from, to, flags } => {

@@ -74,7 +74,11 @@ pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Ve
             let node = attributes(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
             let content = match node.kind {
                 FileType::Directory => {
-                    waiting.push((path.clone(), open(&dir, &name)?));
+                    match open(&dir, &name) {
+                        // Its owner has no id in the map of its mount: not even root may look.
+                        Err(io::Errno::ACCESS) => {}
+                        opened => waiting.push((path.clone(), opened?)),
+                    }
                     Vec::new()
                 }
                 _ if contents == Contents::LeftOut => Vec::new(),

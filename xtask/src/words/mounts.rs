@@ -1,9 +1,10 @@
 //! Words of operations on mounts.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use pathwalk::{Propagation, Recursion};
 
 use super::Word;
+use crate::id_maps::MAPS;
 
 /// What a mount gets and gives from now on, if that changes: `-` if not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +29,25 @@ impl Word for Spread {
             Some((_, spread)) => Ok(Spread(*spread)),
             None => bail!("-, private, shared, slave or unbindable"),
         }
+    }
+}
+
+/// The number of an id map, or none: `-`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ids(pub(crate) Option<usize>);
+
+impl Word for Ids {
+    fn write(&self, out: &mut String) {
+        out.push_str(&self.0.map_or_else(|| "-".to_owned(), |map| map.to_string()));
+    }
+
+    fn read(word: &str) -> Result<Ids> {
+        if word == "-" {
+            return Ok(Ids(None));
+        }
+        let map = word.parse()?;
+        ensure!(map < MAPS.len(), "id maps are 0 to {}", MAPS.len() - 1);
+        Ok(Ids(Some(map)))
     }
 }
 

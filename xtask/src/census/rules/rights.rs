@@ -8,7 +8,7 @@ use crate::census::met::Met;
 use crate::op::Op;
 use crate::outcome::Node;
 use crate::program::Settings;
-use crate::words::Place;
+use crate::words::{Ids, Place};
 
 /// Tells whether what a triad of the mode grants is all that is asked for by `access`.
 fn triad_grants(met: &Met<'_>, shift: u16) -> bool {
@@ -96,5 +96,8 @@ pub(super) const RULES: &[Rule] = &[
         matches!(m.op(), Op::Link { from: Place { at: Some(_), path }, flags, .. } if path.0.is_empty() && flags.contains(LinkFlags::EMPTY_PATH))
             && m.succeeds()
     }),
-    elsewhere("9", "ids are mapped", "there are no id maps"),
+    drawn("9", "ids are mapped", |m| {
+        matches!(m.op(), Op::Bind { ids: Ids(Some(_)), .. }) && m.succeeds()
+    }),
+    drawn("9", "an id that is not mapped makes nothing: EOVERFLOW", |m| m.makes() && m.fails(Errno::EOVERFLOW)),
 ];
