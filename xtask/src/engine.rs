@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
 use pathwalk::{
-    AclState, At, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow, PermissionRule,
-    Resolve, Vfs,
+    AclState, At, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow,
+    PermissionRule, Resolve, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -64,7 +64,10 @@ impl Interpreter for Engine {
             }
         }
         let vfs = Vfs::builder().budget(BUDGET).build(fs).context("build a Vfs")?;
-        Ok(Transcript { outcomes, tree: tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")? })
+        Ok(Transcript {
+            outcomes,
+            tree: tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?,
+        })
     }
 }
 
@@ -296,7 +299,9 @@ impl Stage {
                 let file = context.open(at(of), &of.path.0, &how)?;
                 Ok(Answer::Node(node(&file.handle().attributes()?)))
             }
-            Op::Statfs { path } => context.statfs(At::Cwd, &path.0).map(|found| outcome::told_of_file_system(found.name_max, found.flags)),
+            Op::Statfs { path } => {
+                context.statfs(At::Cwd, &path.0).map(|found| outcome::told_of_file_system(found.name_max, found.flags))
+            }
             _ => data(process, &self.slots, actor, op),
         }
     }

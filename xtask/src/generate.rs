@@ -48,7 +48,16 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         // What is open and has no name holds the directory that it was in, but not in the model.
         settings -= Settings::FEW_NODES;
     }
-    let mut draw = Draw { rng, names, files, actors: Vec::new(), last: cast::ROOT, openers: [cast::ROOT; SLOTS], mounted: None, has_id_maps: false };
+    let mut draw = Draw {
+        rng,
+        names,
+        files,
+        actors: Vec::new(),
+        last: cast::ROOT,
+        openers: [cast::ROOT; SLOTS],
+        mounted: None,
+        has_id_maps: false,
+    };
     draw.cast();
     let prologue = steps.min(PROLOGUE);
     let mut program = Program { settings, steps: draw.layout() };
@@ -61,7 +70,8 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     // The model has no mounts. What processes that end hold counts for a moment longer.
     let remounts = files == Files::Any && settings.limits() == [None; 2] && draw.one_in(3);
     // What is forgotten is unmounted as well.
-    let mounts = files == Files::Any && settings.limits() == [None; 2] && !settings.contains(Settings::FORGETFUL) && draw.one_in(2);
+    let mounts =
+        files == Files::Any && settings.limits() == [None; 2] && !settings.contains(Settings::FORGETFUL) && draw.one_in(2);
     draw.has_id_maps = mounts && draw.one_in(3);
     while program.steps.len() < steps {
         match draw.rng.u8(..100) {

@@ -11,9 +11,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pathwalk::{
-    At, AtFlags, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, Resolve, UmountFlags, Vfs,
-};
+use pathwalk::{At, AtFlags, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, Resolve, UmountFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
 const WALKS: u64 = 60_000;

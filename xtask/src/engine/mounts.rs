@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use pathwalk::{
-    At, AtFlags, Context, Credentials, DetachedTree, Errno, Handle, MountAttributes, MountFlags, MoveFlags, StatxMask, UmountFlags,
+    At, AtFlags, Context, Credentials, DetachedTree, Errno, Handle, MountAttributes, MountFlags, MoveFlags, StatxMask,
+    UmountFlags,
 };
 use pathwalk_memfs::MemFs;
 

@@ -27,11 +27,15 @@ pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec
         for name in listing.keys().filter(|name| !matches!(name.as_slice(), b"." | b"..")) {
             let path = [&path, &b"/"[..], name].concat();
             let at = At::Handle(dir.handle());
-            let found = context.fstatat(at, name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let found = match context.fstatat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
+                // The directory's owner has no id in the map of its mount: not even root may search.
+                Err(Errno::EACCES) => continue,
+                found => found?,
+            };
             let content = match found.kind {
                 FileType::Directory => {
                     match context.open(at, name, &OpenFlags::READ.into()) {
-                        // Its owner has no id in the map of its mount: not even root may look.
+                        // The same of its own owner.
                         Err(Errno::EACCES) => {}
                         opened => waiting.push((path.clone(), opened?)),
                     }

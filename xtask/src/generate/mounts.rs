@@ -16,7 +16,21 @@ use crate::words::{Body, Ids, Mode, Place, Spread, Text};
 
 /// Ways about the two mounts of [`Draw::crossed`].
 const WAYS: [&str; 16] = [
-    "..", "../..", "../../..", "a", "a/..", "a/../..", "/m", "/m/a", "/m/..", "/n", "/n/..", "/n/../m/a", "/m/l", "/m/l/..", "/n/l",
+    "..",
+    "../..",
+    "../../..",
+    "a",
+    "a/..",
+    "a/../..",
+    "/m",
+    "/m/a",
+    "/m/..",
+    "/n",
+    "/n/..",
+    "/n/../m/a",
+    "/m/l",
+    "/m/l/..",
+    "/n/l",
     "../m/a/../l",
 ];
 
@@ -26,7 +40,9 @@ impl Draw {
         let wish = if self.one_in(8) { Wish::File } else { Wish::Directory };
         let op = match self.rng.u8(..20) {
             0..6 => Op::Attach { at: self.mount_point(Wish::Directory), flags: self.switches() },
-            6..10 => Op::Bind { from: self.mount_point(wish), to: self.mount_point(wish), how: self.recursion(), ids: self.ids() },
+            6..10 => {
+                Op::Bind { from: self.mount_point(wish), to: self.mount_point(wish), how: self.recursion(), ids: self.ids() }
+            }
             10..13 => {
                 let flags = if self.one_in(4) { MoveFlags::BENEATH } else { MoveFlags::empty() };
                 Op::MoveMount { from: self.mounted(), to: self.mount_point(Wish::Directory), flags }

@@ -105,7 +105,9 @@ impl Stage<'_> {
             Op::SetAcl { at: of, list, flags } => administer::set_acl(at(of), &of.path.0, &list.0, *flags).map(done),
             Op::SetFlags { at: of, set, flags } => administer::set_flags(at(of), &of.path.0, *set, *flags).map(done),
             Op::TryOpen { at: of, flags, mode } => administer::try_open(at(of), &of.path.0, *flags, mode.0).map(Answer::Node),
-            Op::Statfs { path } => fs::statvfs(&path.0).map(|found| told_of_file_system(found.f_namemax, mounts::switches(found.f_flag))),
+            Op::Statfs { path } => {
+                fs::statvfs(&path.0).map(|found| told_of_file_system(found.f_namemax, mounts::switches(found.f_flag)))
+            }
             _ => self.data(op),
         }
     }

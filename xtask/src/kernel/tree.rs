@@ -71,11 +71,15 @@ pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Ve
         };
         for Entry { name, .. } in names {
             let path = [&path, &b"/"[..], &name].concat();
-            let node = attributes(&dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+            let node = match attributes(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                // The directory's owner has no id in the map of its mount: not even root may search.
+                Err(io::Errno::ACCESS) => continue,
+                found => found?,
+            };
             let content = match node.kind {
                 FileType::Directory => {
                     match open(&dir, &name) {
-                        // Its owner has no id in the map of its mount: not even root may look.
+                        // The same of its own owner.
                         Err(io::Errno::ACCESS) => {}
                         opened => waiting.push((path.clone(), opened?)),
                     }

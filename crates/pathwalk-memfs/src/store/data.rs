@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
-use pathwalk::{Attributes, Entry, Errno, FileType, MountFlags, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written};
+use pathwalk::{
+    Attributes, Entry, Errno, FileType, MountFlags, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written,
+};
 
 use super::Store;
 use super::inode::SIZE_MAX;

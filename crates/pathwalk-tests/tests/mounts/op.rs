@@ -3,8 +3,8 @@
 //! An operation names directories by paths from the caller's root, or by what the caller holds
 //! open, so that it can name what is covered or detached. All randomness comes from a seed.
 
-use super::id_maps::MAPS;
 use super::files::{Call, FILE_OWNERS, USERS};
+use super::id_maps::MAPS;
 
 /// A directory or file: by its path, or by the number of an open file descriptor.
 #[derive(Clone, Debug)]

@@ -74,6 +74,8 @@ pub(super) const RULES: &[Rule] = &[
         m.succeeds() && m.named().zip(m.directory()).is_some_and(|(node, dir)| node.file_system() != dir.file_system())
     }),
     drawn("2", "`..` at the root of a mount leads to where that is mounted", |m| {
-        m.last() == b".." && m.succeeds() && m.start().zip(m.named()).is_some_and(|(from, to)| from.file_system() != to.file_system())
+        m.last() == b".."
+            && m.succeeds()
+            && m.start().zip(m.named()).is_some_and(|(from, to)| from.file_system() != to.file_system())
     }),
 ];

@@ -96,8 +96,6 @@ pub(super) const RULES: &[Rule] = &[
         matches!(m.op(), Op::Link { from: Place { at: Some(_), path }, flags, .. } if path.0.is_empty() && flags.contains(LinkFlags::EMPTY_PATH))
             && m.succeeds()
     }),
-    drawn("9", "ids are mapped", |m| {
-        matches!(m.op(), Op::Bind { ids: Ids(Some(_)), .. }) && m.succeeds()
-    }),
+    drawn("9", "ids are mapped", |m| matches!(m.op(), Op::Bind { ids: Ids(Some(_)), .. }) && m.succeeds()),
     drawn("9", "an id that is not mapped makes nothing: EOVERFLOW", |m| m.makes() && m.fails(Errno::EOVERFLOW)),
 ];
