@@ -68,6 +68,16 @@ fn attributes_that_are_out_of_date_are_no_answer() {
     assert_eq!(context.cached().stat("/bin/cc").unwrap().size, 4);
 }
 
+/// A rule of its own with a promise for searching says nothing of files.
+#[test]
+fn a_promise_for_searching_is_none_for_executing() {
+    let (fs, context) = world(Options::default().permission_rule(PermissionRule::OwnButGenericSearch));
+    fs.chmod("/usr/bin/cc", 0o755).unwrap();
+    context.stat("/usr/bin/cc").unwrap();
+    assert_eq!(context.cached().access(CWD, "/usr/bin/cc", Access::EXECUTE, NONE), Err(Errno::EAGAIN));
+    assert_eq!(context.cached().access(CWD, "/usr/bin", Access::EXECUTE, NONE), Ok(()));
+}
+
 #[test]
 fn what_takes_the_word_of_the_file_system_is_no_answer() {
     let less = [
@@ -96,6 +106,9 @@ fn nothing_is_opened_that_is_changed() {
     assert_eq!(open(write | OpenFlags::TRUNCATE), Err(Errno::EAGAIN));
     assert_eq!(open(write | OpenFlags::TMPFILE), Err(Errno::EAGAIN));
     assert_eq!(open(read | OpenFlags::CREATE | OpenFlags::DIRECTORY), Err(Errno::EINVAL));
+    // Also where the flag is not given: what is asked is the caches.
+    let plainly = context.cached().open(CWD, "/bin/cc", &(read | OpenFlags::CREATE).into()).map(drop);
+    assert_eq!(plainly, Err(Errno::EAGAIN));
     assert_eq!(open(write), Err(Errno::EACCES));
     assert_eq!(open(read | OpenFlags::DIRECTORY), Err(Errno::ENOTDIR));
     assert_eq!(open(OpenFlags::PATH), Ok(()));

@@ -390,3 +390,29 @@ fn a_link_that_is_mounted_is_followed_from_where_it_is_mounted() {
         assert_eq!(itself.key(), link.key());
     }
 }
+
+#[test]
+fn switches_are_set_of_one_mount_or_of_all_below() {
+    let context = root(&["/a/"]);
+    context.mount(tree(&["/b/"]), CWD, "/a", MountFlags::empty()).unwrap();
+    context.mount(tree(&[]), CWD, "/a/b", MountFlags::empty()).unwrap();
+    let set = |switch, how| {
+        let to = pathwalk::MountAttributes { set: switch, ..Default::default() };
+        context.mount_setattr(CWD, "/a", AtFlags::empty(), &to, how).unwrap();
+    };
+    let told = || ["/", "/a", "/a/b"].map(|path| context.statfs(CWD, path).unwrap().flags);
+    set(MountFlags::NOEXEC, Recursion::Alone);
+    assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC, MountFlags::empty()]);
+    set(MountFlags::NODEV, Recursion::Recursive);
+    assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC | MountFlags::NODEV, MountFlags::NODEV]);
+}
+
+/// To look for a mount that is to be unmounted is no use of it, whatever rules the caller is under.
+#[test]
+fn an_unused_mount_expires_for_a_confined_caller() {
+    let context = root(&["/jail/", "/jail/d/"]);
+    context.mount(tree(&["/f"]), CWD, "/jail/d", MountFlags::empty()).unwrap();
+    let jail = context.confined(&context.lookup("/jail").unwrap()).unwrap();
+    let expire = || jail.umount(CWD, "/d", UmountFlags::EXPIRE);
+    assert_eq!([expire(), expire()], [Err(Errno::EAGAIN), Ok(())]);
+}

@@ -159,6 +159,7 @@ impl<'a> Play<'a> {
 
     /// All that one process does, on a thread of its own.
     fn act(&self, actor: Actor) {
+        let _ends = EndsOnPanic;
         become_process(actor).unwrap_or_else(|error| panic!("a thread could not become `{}`: {error}", actor.name()));
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -186,6 +187,18 @@ impl<'a> Play<'a> {
             next.is_some_and(|next| next.actor != actor)
         };
         self.cues[actor.index()].wait_while(stage, others_turn).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the process, of which a parent waits, if the thread that holds it panics: the others of the
+/// cast would wait for their turn for ever.
+struct EndsOnPanic;
+
+impl Drop for EndsOnPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::exit(2);
+        }
     }
 }
 

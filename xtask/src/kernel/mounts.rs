@@ -52,9 +52,10 @@ impl Sight for Eyes<'_> {
     fn mounts(&self) -> u64 {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = fs::openat(self.proc, "thread-self/mountinfo", flags, Mode::empty()).expect("the list of mounts");
-        let mut text = String::new();
-        std::fs::File::from(file).read_to_string(&mut text).expect("the list of mounts");
-        text.lines().count() as u64
+        let mut text = Vec::new();
+        std::fs::File::from(file).read_to_end(&mut text).expect("the list of mounts");
+        // Names may be any bytes, and have their newlines escaped.
+        text.iter().filter(|byte| **byte == b'\n').count() as u64
     }
 
     fn is_elsewhere(&self) -> bool {

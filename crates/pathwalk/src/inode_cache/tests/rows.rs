@@ -110,7 +110,10 @@ fn pending(cache: &InodeCache) -> PendingInode<'_> {
 fn a_look_up_that_does_not_wait_reports_a_new_one() {
     let (owner, cache) = noted(4);
     assert!(cache.ilookup5_nowait(7, |_| true).is_none());
+    // The first slot is number 0, which says nothing.
+    let first = new(cache.iget_locked(NodeKey(1)));
     let made = new(cache.iget_locked(K));
+    drop(first);
     let slot = made.slot();
     let found = pending(&cache);
     assert_eq!((found.key(), found.slot()), (K, slot));
