@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pathwalk::limits::{LINK_MAX, RW_MAX};
-use pathwalk::{Cached, Context, Errno, File, MissingName, OpenHow, Resolve};
+use pathwalk::{Cached, Context, Errno, File, MissingName, Resolve};
 
 use crate::foreign::caught;
 use crate::{Offset, Op, Place, Value};
@@ -51,12 +51,9 @@ impl Op<'_> {
             Op::Access { place, want, flags, .. } => cached.access(place.at(), place.path(), *want, *flags).map(|()| Value::Done),
             Op::Lookup { place, flags, .. } => cached.lookup(place.at(), place.path(), *flags).map(Value::Handle),
             Op::Readlink { place, .. } => link(cached, place).map(Value::Link),
-            Op::Openat2 { place, how } => {
-                let how = OpenHow { resolve: how.resolve | Resolve::CACHED, ..*how };
-                caught(|| cached.open(place.at(), place.path(), &how))
-                    .unwrap_or(Err(Errno::EIO))
-                    .map(|file| Value::File(Arc::new(file)))
-            }
+            Op::Openat2 { place, how } => caught(|| cached.open(place.at(), place.path(), how))
+                .unwrap_or(Err(Errno::EIO))
+                .map(|file| Value::File(Arc::new(file))),
             Op::Read { file, buffer, offset: Offset::At(offset) } => {
                 caught(|| read(file, buffer, *offset)).unwrap_or(Err(Errno::EIO)).map(Value::Read)
             }

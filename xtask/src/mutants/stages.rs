@@ -15,7 +15,7 @@ pub(super) enum Stage {
     Engine,
     /// What failing file systems, threads and a short differential against the model find.
     Short,
-    /// The kernel's tables, and the memory budget.
+    /// The kernel's tables, mounts beside the kernel's, and the memory budget.
     Tables,
     /// The scenarios under shuttle.
     Races,
@@ -41,7 +41,7 @@ impl Stage {
         match self {
             Stage::Engine => "the tests of the engine and the ring",
             Stage::Short => "failing file systems, threads, and a short differential",
-            Stage::Tables => "the kernel's tables and the memory budget",
+            Stage::Tables => "the kernel's tables, mounts and the memory budget",
             Stage::Races => "the scenarios under shuttle",
         }
     }
@@ -58,7 +58,15 @@ impl Stage {
         match self {
             Stage::Engine => &[],
             Stage::Short => &["--test=differential", "--test=failing", "--test=last_component", "--test=stress"],
-            Stage::Tables => &["--test=kernel_table", "--test=memory_budget", "--test=storm", "--test=read_only_memory"],
+            Stage::Tables => &[
+                "--test=kernel_rows",
+                "--test=mounts",
+                "--test=escape",
+                "--test=kernel_table",
+                "--test=memory_budget",
+                "--test=storm",
+                "--test=read_only_memory",
+            ],
             Stage::Races => &["--lib", "scenarios"],
         }
     }
