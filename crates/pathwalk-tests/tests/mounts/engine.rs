@@ -43,6 +43,7 @@ impl From<Errno> for Failure {
     }
 }
 
+/// Returns a file system as `mount(2)` makes a tmpfs without options.
 fn empty_fs() -> MemFs {
     let fs = MemFs::new();
     fs.chmod("/", 0o1777).expect("a root");
@@ -50,7 +51,7 @@ fn empty_fs() -> MemFs {
 }
 
 fn filled() -> MemFs {
-    let fs = empty_fs();
+    let fs = MemFs::new();
     for directory in DIRECTORIES {
         fs.mkdir(&format!("/{directory}"), 0o755).expect("a directory");
     }
