@@ -10,6 +10,7 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use pathwalk::{At, AtFlags, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, Resolve, UmountFlags, Vfs};
 use pathwalk_memfs::MemFs;
@@ -95,6 +96,9 @@ const POINTS: [(&str, u64); 6] = [
 /// Directories of what is mounted, and of what is bound: so that walks go on beyond a mount.
 const DIRECTORIES: [&str; 4] = ["", "/b", "/c", "/c/d"];
 
+/// How long mounts are there, and how long they are not.
+const PAUSE: Duration = Duration::from_micros(50);
+
 fn mountable(size: u64) -> MemFs {
     let fs = MemFs::new();
     for dir in DIRECTORIES {
@@ -107,18 +111,26 @@ fn mountable(size: u64) -> MemFs {
     fs
 }
 
-/// Mounts on a place, binds a part of that on another, and unmounts both. Returns how many mounts
-/// came off: where renames have moved the place, there is none.
+/// Mounts on a place, binds a part of that on another, and unmounts what is mounted anywhere, since
+/// renames may have moved it meanwhile. Returns how many mounts came off.
 fn mount_and_unmount(context: &Context, turn: usize) -> u64 {
     let (point, size) = POINTS[turn % POINTS.len()];
     let (other, size_of_other) = POINTS[(turn / POINTS.len()) % POINTS.len()];
     let mounted = context.mount(mountable(size), At::Cwd, point, MountFlags::empty()).is_ok();
     let part = format!("{point}/c");
     let bound = size == size_of_other && context.bind(At::Cwd, &part, At::Cwd, other, Recursion::Alone).is_ok();
-    for place in [other, point] {
-        // Lazily, since walks are there; and nothing is, where it was moved.
-        while context.umount(At::Cwd, place, UmountFlags::DETACH).is_ok() {}
+    // A while with mounts, and a while without: what is mounted on cannot be renamed.
+    std::thread::sleep(PAUSE);
+    // Lazily, since walks are there. What was moved just now, or is hidden by another mount, is
+    // unmounted the next time round.
+    while let mounts = context.mountinfo()
+        && mounts.len() > 1
+    {
+        for mount in mounts.iter().skip(1).rev() {
+            _ = context.umount(At::Cwd, &mount.mount_point, UmountFlags::DETACH);
+        }
     }
+    std::thread::sleep(PAUSE);
     u64::from(mounted) + u64::from(bound)
 }
 
