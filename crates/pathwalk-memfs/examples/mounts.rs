@@ -56,15 +56,20 @@ fn median(mut of: Vec<Duration>) -> f64 {
 /// Makes a tree with a mount that readers cross, and a place elsewhere.
 fn small() -> Result<Context, Box<dyn Error>> {
     let fs = MemFs::new();
-    ["/s", "/s/d", "/m", "/elsewhere"].iter().try_for_each(|dir| fs.mkdir(dir, 0o755).map(drop))?;
+    ["/s", "/s/d", "/m", "/apart", "/elsewhere"].iter().try_for_each(|dir| fs.mkdir(dir, 0o755).map(drop))?;
     fs.file("/s/d/f", 0o644)?;
+    let others: Vec<String> = (0..100).map(|at| format!("/{at}")).collect();
+    others.iter().try_for_each(|name| fs.file(name, 0o644).map(drop))?;
     let context = Vfs::builder().build(fs)?.context(Credentials::root());
     context.bind(At::Cwd, "/s/d", At::Cwd, "/m", Recursion::Alone)?;
+    context.access("/m/f", Access::READ)?;
+    // What is elsewhere is cached elsewhere.
+    others.iter().try_for_each(|name| context.access(name, Access::READ))?;
     Ok(context)
 }
 
 fn mount_and_unmount(context: &Context) -> Result<(), Errno> {
-    context.bind(At::Cwd, "/s", At::Cwd, "/elsewhere", Recursion::Alone)?;
+    context.bind(At::Cwd, "/apart", At::Cwd, "/elsewhere", Recursion::Alone)?;
     context.umount(At::Cwd, "/elsewhere", UmountFlags::empty())
 }
 

@@ -30,6 +30,7 @@ use super::place::Place;
 use super::tree::Attributes;
 use super::view::MountsView;
 use crate::abi::MountFlags;
+use crate::memory::alone::Alone;
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{Line, Records};
 use crate::memory::seqcount;
@@ -71,8 +72,8 @@ pub(crate) struct MountRecords {
     /// The key of its hash.
     key: u64,
     /// A sequence count of the changes of the tree. Linux: `mount_lock`.
-    changes: AtomicU64,
-    free: FreeList,
+    changes: Alone<AtomicU64>,
+    free: Alone<FreeList>,
     pub(super) id_maps: IdMaps,
     /// What some mount may ask although the dentry grants it to everyone: bits of [`Access`]; and
     /// above them, whether some mount follows no links, whether some covers a place, whether some has
@@ -141,8 +142,8 @@ impl MountRecords {
             cold: zeroed(slots)?,
             table: Table::new(capacity)?,
             key: fold(seed ^ 0x1319_8a2e_0370_7344, 0x9e37_79b9_7f4a_7c15) | 1,
-            changes: AtomicU64::new(0),
-            free: FreeList::new(capacity),
+            changes: Alone(AtomicU64::new(0)),
+            free: Alone(FreeList::new(capacity)),
             id_maps: IdMaps::default(),
             some: AtomicU32::new(0),
         })
@@ -333,7 +334,7 @@ impl MountRecords {
 
     /// Lets a place be found to be covered by a mount.
     pub(super) fn enter(&self, mount: MountId, at: Place) {
-        self.some.fetch_or(COVERS, Ordering::Relaxed);
+        self.remember(COVERS);
         self.table.view().put(self.hash(at), mount.0);
     }
 
@@ -358,13 +359,20 @@ impl MountRecords {
         if flags.contains(MountFlags::NOSYMFOLLOW) {
             some |= NO_LINKS;
         }
-        self.some.fetch_or(some, Ordering::Relaxed);
+        self.remember(some);
+    }
+
+    /// Adds bits to `some`. Those that are there are not written again: all walks read it.
+    fn remember(&self, bits: u32) {
+        if self.some.load(Ordering::Relaxed) & bits != bits {
+            self.some.fetch_or(bits, Ordering::Relaxed);
+        }
     }
 
     /// Remembers that a mount is about to have a root that is a link, or not its file system's.
     pub(super) fn note_root(&self, is_link: bool, is_part: bool) {
         let some = if is_link { NO_LINKS } else { 0 } | if is_part { PARTS } else { 0 };
-        self.some.fetch_or(some, Ordering::Relaxed);
+        self.remember(some);
     }
 
     /// Returns an unused slot, if there is one.

@@ -7,6 +7,7 @@ use super::place::Place;
 use super::records::MountRecords;
 use super::tree::{NamespaceId, Tree};
 use crate::cache::Caches;
+use crate::memory::alone::Alone;
 use crate::superblock::Trees;
 use crate::sync::Mutex;
 
@@ -16,7 +17,7 @@ pub(crate) struct World {
     /// Mounts as walks read them.
     pub(crate) mounts: MountRecords,
     /// Mounts as they are changed. Linux: what `namespace_sem` protects.
-    pub(crate) tree: Mutex<Tree>,
+    pub(crate) tree: Alone<Mutex<Tree>>,
     /// Where contexts start: pinned for as long as this lives.
     pub(crate) root: Place,
     /// The namespace that they start in, which lives as long as this.
@@ -52,7 +53,7 @@ impl World {
         hardlinks: HardlinkProtection,
         budget: u64,
     ) -> World {
-        let tree = Mutex::new(Tree::new(Tree::LIMIT));
+        let tree = Alone(Mutex::new(Tree::new(Tree::LIMIT)));
         let (root, namespace) = (Place::NONE, NamespaceId::NONE);
         World { trees, mounts, tree, root, namespace, symlinks, hardlinks, budget }
     }
