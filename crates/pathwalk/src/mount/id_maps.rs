@@ -111,6 +111,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a million extents")]
     fn the_table_is_bounded() {
         let maps = IdMaps::default();
         let fit = (0..).take_while(|&at| maps.enter(&map(at, 340)).is_ok()).count();
