@@ -170,7 +170,7 @@ impl<'a> Reached<'a> {
 }
 
 impl Trail {
-    /// Follows a link, and all that come after it. The walk crosses to mounts within its loop: so at the end of a text, it has.
+    /// Follows a link, and all that come after it. A walk that crosses to mounts does so within its loop: so at the end of a text, it has.
     #[inline(always)]
     fn follow<'a, C: Config>(
         &mut self,
@@ -231,6 +231,10 @@ impl Trail {
                 }
                 let ending = self.current.behind.or(ending);
                 usable(at.cur, length)?;
+                if !C::CROSSES && at.cur.is(flags::MOUNTED) {
+                    // The first mounts came meanwhile.
+                    return Err(Stop::FromStart(HandOver::Mount));
+                }
                 let stays = self.left.is_empty() && follow == Follow::Not && ending == Ending::Nothing;
                 if at.cur.is(flags::LINK) && !stays {
                     break (at, Rest::Over(ending));
