@@ -5,6 +5,7 @@ use pathwalk::{AtFlags, Errno, FileType};
 
 use super::{Rule, at_flags, drawn, elsewhere, is_dots};
 use crate::census::met::{Met, components};
+use crate::outcome::Node;
 
 /// Bytes of the longest path.
 const PATH_LONGEST: usize = 4095;
@@ -74,8 +75,7 @@ pub(super) const RULES: &[Rule] = &[
         m.succeeds() && m.named().zip(m.directory()).is_some_and(|(node, dir)| node.file_system() != dir.file_system())
     }),
     drawn("2", "`..` at the root of a mount leads to where that is mounted", |m| {
-        m.last() == b".."
-            && m.succeeds()
-            && m.start().zip(m.named()).is_some_and(|(from, to)| from.file_system() != to.file_system())
+        let crosses = |(to, from): (&Node, &Node)| to.file_system() != from.file_system();
+        m.last() == b".." && m.succeeds() && m.named().zip(m.directory()).is_some_and(crosses)
     }),
 ];
