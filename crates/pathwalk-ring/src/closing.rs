@@ -68,18 +68,16 @@ impl Closing {
         ops.into_iter().for_each(|op| self.op(op.into_inner(), vfs));
     }
 
-    /// Gives up an answer that nothing will read.
-    pub(crate) fn answer(&mut self, answer: Result<Value, Errno>, vfs: &Vfs) {
-        match answer {
-            Ok(Value::File(file)) => self.file(file),
-            Ok(Value::Handle(handle)) => self.handle(handle, vfs),
-            _ => {}
+    /// Gives up an answer that nothing will read. A handle in it is of the context's `Vfs`.
+    pub(crate) fn answer(&mut self, answer: Result<Value, Errno>) {
+        if let Ok(Value::File(file)) = answer {
+            self.file(file);
         }
     }
 
     /// The same for several.
-    pub(crate) fn completions(&mut self, completions: impl IntoIterator<Item = Completion>, vfs: &Vfs) {
-        completions.into_iter().for_each(|completion| self.answer(completion.result, vfs));
+    pub(crate) fn completions(&mut self, completions: impl IntoIterator<Item = Completion>) {
+        completions.into_iter().for_each(|completion| self.answer(completion.result));
     }
 
     fn file(&mut self, file: Arc<File>) {

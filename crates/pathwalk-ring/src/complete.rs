@@ -70,7 +70,8 @@ impl Completions {
     }
 
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
-        let enough = queue.wanted > 0 && queue.done.len() >= queue.wanted;
+        // Where the owner does not sleep, none is woken.
+        let enough = queue.done.len() >= queue.wanted;
         drop(queue);
         if enough {
             self.woken.notify_one();

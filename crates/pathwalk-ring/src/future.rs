@@ -104,7 +104,7 @@ impl Drop for Pending {
         };
         drop(waker);
         let mut closing = Closing::default();
-        answer.into_iter().for_each(|answer| closing.answer(answer.into_inner(), vfs));
+        answer.into_iter().for_each(|answer| closing.answer(answer.into_inner()));
         self.pool.close(closing, vfs);
     }
 }

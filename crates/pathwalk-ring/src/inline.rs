@@ -65,8 +65,8 @@ impl Op<'_> {
 
     /// Returns whether the caches' answer is wanted, or none.
     pub(crate) fn is_cached_only(&self, context: &Context) -> bool {
-        let of_open = if let Op::Openat2 { how, .. } = self { how.resolve } else { Resolve::empty() };
-        (of_open | self.resolve() | context.resolve()).contains(Resolve::CACHED)
+        let own = if let Op::Openat2 { how, .. } = self { how.resolve } else { self.resolve() };
+        (own | context.resolve()).contains(Resolve::CACHED)
     }
 
     /// Returns the rules for the path of an operation that is none of opening, which has its own.

@@ -206,3 +206,19 @@ impl Shared {
         waiting.into_iter().for_each(|work| work.fail(errno));
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// In either order.
+    #[test]
+    fn each_part_of_a_builder_keeps_the_others() {
+        let idle = Duration::from_nanos(7);
+        for builder in [Pool::builder().workers(3).idle(idle), Pool::builder().idle(idle).workers(3)] {
+            let pool = builder.build();
+            assert_eq!((pool.shared().max, pool.shared().idle_time), (3, idle));
+        }
+        assert_eq!(Pool::builder().workers(0).build().shared().max, 1);
+    }
+}

@@ -170,7 +170,7 @@ impl Drop for Ring {
             self.pool.withdraw(self.completions.owner, vfs);
             self.completions.fetch(&mut self.done);
         }
-        self.closing.completions(self.done.drain(..), vfs);
+        self.closing.completions(self.done.drain(..));
         self.pool.close(std::mem::take(&mut self.closing), vfs);
     }
 }
