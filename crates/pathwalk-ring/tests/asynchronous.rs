@@ -47,6 +47,7 @@ async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
         assert_eq!(vfs.read_link("/link").await?, b"d/a");
         assert_eq!(vfs.stat("/slow1").await?.size, 0);
         vfs.access("/link", Access::READ, AtFlags::empty()).await?;
+        assert_eq!(vfs.access("/none", Access::READ, AtFlags::empty()).await, Err(Errno::ENOENT));
         assert_eq!(vfs.lookup("/link", AtFlags::empty()).await?.path()?, b"/d/a");
         assert_eq!(vfs.open("/none", OpenFlags::READ.into()).await.err(), Some(Errno::ENOENT));
     }
@@ -56,6 +57,8 @@ async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
     let file = vfs.open("/way/f", make).await?;
     assert_eq!(vfs.write(&file, b"hello".to_vec(), Offset::Current).await?, 5);
     vfs.sync(&file, SyncWhat::All).await?;
+    let no_file = vfs.open("/way/f", OpenFlags::PATH.into()).await?;
+    assert_eq!(vfs.sync(&no_file, SyncWhat::All).await, Err(Errno::EBADF));
     assert_eq!(vfs.read(&file, vec![0; 9], Offset::At(1)).await?, b"ello");
     vfs.close(file).await?;
     vfs.link("/new/f", "/g", LinkFlags::empty()).await?;

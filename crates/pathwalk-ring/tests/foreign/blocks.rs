@@ -1,5 +1,6 @@
 //! Each call and each drop, but those that must not, blocks until it is let go: the owner goes on.
 
+use std::future::Future;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -139,4 +140,21 @@ fn dropping_a_future_waits_for_nobody() {
             world.end();
         });
     }
+}
+
+/// Closing a file is a worker's, also where a task says when.
+#[test]
+fn a_task_closes_nothing_itself() {
+    within_a_minute("closing in a task", || {
+        let world = World::new(1);
+        let face = AsyncContext::new(world.context.clone(), world.pool.clone());
+        let (file, gate) = (world.file(), close_gate(&world));
+        let mut future = Box::pin(face.close(file));
+        let mut task = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(future.as_mut().poll(&mut task).is_pending());
+        drop(gate);
+        drop(future);
+        drop(face);
+        world.end();
+    });
 }

@@ -46,6 +46,18 @@ fn an_entry_adds_rules() {
     }
 }
 
+/// Where the context wants the caches' answer or none, an entry that says the same is answered in
+/// `submit`, too.
+#[test]
+fn the_caches_or_nothing_is_said_twice() {
+    let (_, context) = world();
+    let mut ring = ring(&context.with_resolve(Resolve::CACHED).unwrap(), 2);
+    for resolve in [Resolve::empty(), Resolve::CACHED] {
+        assert_eq!(numbers(&mut ring, all("/link", resolve)), [EAGAIN; 5]);
+    }
+    assert_eq!(ring.pool().stats().workers, 0);
+}
+
 /// Operations that change something have the rules of the ring's context.
 #[test]
 fn a_ring_of_a_confined_context_changes_nothing_outside() {
