@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::explore;
 use super::fs::{ROOT, TestFs};
+use super::interrupt;
 use super::world::{DIRECTORY, FILE, World};
-use crate::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, UmountFlags, internals};
+use crate::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, UmountFlags, internals};
 
 const CWD: At<'static> = At::Cwd;
 
@@ -42,13 +42,16 @@ fn mount_late(context: &Context, path: &str) {
     is_there(context, &format!("{path}/late")).unwrap();
 }
 
-/// A mount goes while a walk reads its record, and the record is another mount's.
+/// A mount goes while a walk reads its record, and the record is another mount's. What it covered is
+/// covered still, in another namespace.
 #[test]
 fn a_record_is_used_again() {
-    explore(|hash| {
+    interrupt(|hash| {
         let world = World::with_room(24, hash, fill);
         let context = admin(&world);
         context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+        let mut apart = context.clone();
+        apart.unshare().unwrap();
         is_there(&context, "/a/p/on").unwrap();
         is_there(&context, "/b/p").unwrap();
         let other = world.spawn(|world| {
@@ -59,7 +62,7 @@ fn a_record_is_used_again() {
         assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
         other.join().unwrap();
         context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
-        drop(context);
+        drop((context, apart));
         world.end();
     });
 }
@@ -68,7 +71,7 @@ fn a_record_is_used_again() {
 /// the same file system by then, in which something else is mounted on where the walk goes.
 #[test]
 fn a_mount_above_is_another() {
-    explore(|hash| {
+    interrupt(|hash| {
         let world = World::with_room(32, hash, fill);
         let context = admin(&world);
         let tree = Arc::new(TestFs::new());
@@ -99,7 +102,7 @@ fn a_mount_above_is_another() {
 /// What was covered is evicted, and its slot is that of another directory, which is covered as well.
 #[test]
 fn a_covered_dentry_is_another() {
-    explore(|hash| {
+    interrupt(|hash| {
         let world = World::with_room(24, hash, fill);
         let context = admin(&world);
         let pins = ["/a", "/b"].map(|path| context.lookup(path).unwrap());
@@ -115,6 +118,42 @@ fn a_covered_dentry_is_another() {
         other.join().unwrap();
         context.umount(CWD, "/b/q", UmountFlags::empty()).unwrap();
         drop((pins, context));
+        world.end();
+    });
+}
+
+/// `/d/e/g` is seen through a bind of `/d/e` and moved out of it, beside a way down to it and up
+/// again: `..` does not lead out of what the bind shows (Linux: `path_connected`).
+#[test]
+fn a_directory_is_moved_out_of_a_bind() {
+    fn fill(fs: &TestFs) {
+        let d = fs.plain(ROOT, "d", DIRECTORY);
+        let e = fs.plain(d, "e", DIRECTORY);
+        fs.plain(e, "g", DIRECTORY);
+        let out = fs.plain(ROOT, "out", DIRECTORY);
+        fs.plain(out, "late", FILE);
+        fs.plain(ROOT, "x", DIRECTORY);
+    }
+    interrupt(|hash| {
+        let world = World::with_room(24, hash, fill);
+        let context = admin(&world);
+        context.bind(CWD, "/d/e", CWD, "/x", Recursion::Alone).unwrap();
+        ["/x/g", "/out/late"].iter().for_each(|path| is_there(&context, path).unwrap());
+        assert_eq!(is_there(&context, "/x/late"), Err(Errno::ENOENT));
+        let mut inside = context.clone();
+        inside.chdir("/x/g").unwrap();
+        let other = world.spawn(|world| {
+            let context = admin(world);
+            context.rename(CWD, "/d/e/g", CWD, "/out/g", RenameFlags::empty()).unwrap();
+        });
+        for (context, path) in [(&context, "/x/g/../late"), (&inside, "../late")] {
+            assert_eq!(is_there(context, path), Err(Errno::ENOENT), "{path}");
+        }
+        other.join().unwrap();
+        assert_eq!((is_there(&inside, ".."), is_there(&inside, ".")), (Err(Errno::ENOENT), Ok(())));
+        drop(inside);
+        context.umount(CWD, "/x", UmountFlags::empty()).unwrap();
+        drop(context);
         world.end();
     });
 }

@@ -285,6 +285,7 @@ impl FileSystem for TestFs {
         let dir = dir.key().0;
         self.with(|tree| {
             tree.check_held(node.0);
+            assert!(tree.attributes(node.0).nlink > 0, "node {} lost its last name before", node.0);
             tree.names(dir).insert(name.bytes().to_vec(), node.0);
             Ok(tree.hand_out(node.0))
         })

@@ -30,6 +30,8 @@ mod kept;
 mod mounts;
 mod moves;
 mod one_question;
+#[cfg(shuttle)]
+mod one_switch;
 #[cfg(not(shuttle))]
 mod one_thread;
 mod operations;
@@ -54,6 +56,19 @@ fn explore(scenario: fn(Hash)) {
     for hash in [Hash::Spread, Hash::Collide] {
         run(scenario, hash);
     }
+}
+
+/// Runs a scenario as [`explore`] does, and under each schedule in which its first thread is
+/// interrupted once, by all that the others do.
+fn interrupt(scenario: fn(Hash)) {
+    #[cfg(shuttle)]
+    if std::env::var("SHUTTLE_SCHEDULE").is_err() {
+        for hash in [Hash::Spread, Hash::Collide] {
+            eprintln!("SHUTTLE_HASH={}, one switch", hash.name());
+            run_under(one_switch::OneSwitch::default(), scenario, hash);
+        }
+    }
+    explore(scenario);
 }
 
 #[cfg(not(shuttle))]

@@ -10,7 +10,7 @@ use crate::cache::Pinned;
 use crate::cache::dcache::dentry::{everyone, flags};
 use crate::cache::reclaim::Short;
 use crate::node::RenameFlags;
-use crate::{Access, Errno, Handle, internals};
+use crate::{Access, At, AtFlags, Errno, Handle, internals};
 
 /// What somebody is told who looks for a slot and whose `n`th question is answered; all slots are pinned, and before each question `others` do something.
 /// With how many he asked.
@@ -122,5 +122,26 @@ fn what_everyone_may_stands_in_the_dentry() {
     world.chmod(&file, 0o600);
     assert_eq!((everyone_may(&dir), everyone_may(&file)), (everyone(Access::WRITE | Access::EXECUTE), 0));
     drop((dir, file));
+    world.end();
+}
+
+/// The body that came with a link found no room: it is looked up by the link's name, as long as that
+/// is the link's. Else the file system is asked for it, and this one knows bodies by names alone.
+#[test]
+fn a_body_without_room_is_looked_up() {
+    let bodies = ["x", "y"].map(|letter| letter.repeat(1000));
+    let world = World::with_room(6, Hash::Spread, |fs| {
+        fs.add_link(ROOT, "first", &bodies[0]);
+        fs.add_link(ROOT, "second", &bodies[1]);
+    });
+    let body = |path: &str| world.user().read_link(path);
+    let link = world.user().lookupat(At::Cwd, "/first", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    assert_eq!((body("/first"), world.vfs.stats().side.used), (Ok(bodies[0].clone().into()), 0));
+    world.fs.take_name(ROOT, "first");
+    world.fs.move_name((ROOT, "second"), (ROOT, "first"));
+    assert_eq!(body("/first"), Err(Errno::EINVAL), "the name is another link's");
+    drop(link);
+    world.evict(6);
+    assert_eq!(body("/first"), Ok(bodies[1].clone().into()));
     world.end();
 }

@@ -1,10 +1,10 @@
 //! A rename beside walks: what is replaced is never absent, what is moved is in one place or the other.
 
-use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::world::{DIRECTORY, FILE, Hash, World, part};
+use super::{explore, interrupt};
 use crate::node::RenameFlags;
-use crate::{Errno, internals};
+use crate::{At, Credentials, Errno, LinkFlags, internals};
 
 const OLD: u64 = 2;
 const NEW: u64 = 3;
@@ -112,6 +112,29 @@ fn an_absence_that_is_moved_and_filled() {
         drop((world.create(&root, "old").unwrap(), root));
         let found = walker.join().unwrap();
         assert!(matches!(found, Err(Errno::ENOENT) | Ok(OLD)), "{found:?} never had that name");
+        world.end();
+    });
+}
+
+/// What loses its last name does not come back by another one, in another directory.
+#[test]
+fn what_is_replaced_gets_no_name_again() {
+    interrupt(|hash| {
+        let world = World::new(hash, |fs| {
+            let dir = fs.plain(ROOT, "d", DIRECTORY);
+            ["old", "new"].iter().for_each(|name| _ = fs.plain(dir, name, FILE));
+        });
+        let root = world.vfs.context(Credentials::root());
+        let (old, ino) = (world.handle("/d/old"), world.ino("/d/old").unwrap());
+        let linker = world.spawn({
+            let (root, old) = (root.clone(), old.clone());
+            move |_| root.link(At::Handle(&old), "", At::Cwd, "/again", LinkFlags::EMPTY_PATH)
+        });
+        root.rename(At::Cwd, "/d/new", At::Cwd, "/d/old", RenameFlags::empty()).unwrap();
+        let linked = linker.join().unwrap();
+        assert!(matches!(linked, Ok(()) | Err(Errno::ENOENT)), "{linked:?}");
+        assert_eq!(world.ino("/again").ok(), linked.ok().map(|()| ino));
+        drop((root, old));
         world.end();
     });
 }

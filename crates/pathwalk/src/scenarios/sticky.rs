@@ -39,11 +39,15 @@ impl Scheduler for Sticky {
         if others.is_empty() { current } else { Some(others[self.below(others.len() as u64) as usize]) }
     }
 
-    /// Splitmix64.
     fn next_u64(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        splitmix(&mut self.random)
     }
+}
+
+/// Returns the next of the numbers that follow each other by splitmix64.
+pub(super) fn splitmix(random: &mut u64) -> u64 {
+    *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*random ^ *random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
 }
