@@ -79,11 +79,7 @@ impl FreeList {
         let length = if self.stacks.len() == 1 { 1 } else { RUN };
         let more = |fresh| (fresh < self.end).then_some(self.end.min(fresh + length));
         let first = self.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        let end = self.end.min(first + length);
-        if first + 1 < end && !mine.begin_run(first + 1, end) {
-            // Another thread that shares the stack has begun one.
-            (first + 1..end).for_each(|slot| mine.push(slot, link));
-        }
+        mine.keep_fresh(first + 1, self.end.min(first + length), link);
         Some(first)
     }
 
@@ -181,6 +177,14 @@ impl Stack {
         self.run.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().map(|run| run as u32)
     }
 
+    /// Keeps slots that were never taken: as its run, or given back if another thread that shares
+    /// the stack has begun one.
+    fn keep_fresh<'a>(&self, next: u32, end: u32, link: &impl Fn(u32) -> &'a AtomicU64) {
+        if !self.begin_run(next, end) {
+            (next..end).for_each(|slot| self.push(slot, link));
+        }
+    }
+
     /// False if there is a run already.
     fn begin_run(&self, next: u32, end: u32) -> bool {
         let begin = |run: u64| (run as u32 == (run >> 32) as u32).then_some(u64::from(end) << 32 | u64::from(next));
@@ -243,6 +247,21 @@ mod tests {
         free.give(6, link);
         assert_eq!(free.used(link), 138);
         assert_eq!(take(other, 1).len() + take(mine, 1).len(), 2);
+    }
+
+    /// Two threads that share a stack found its run used up, and took from the mark.
+    #[test]
+    fn the_run_of_the_slower_thread_is_given_back() {
+        let links: Vec<AtomicU64> = (0..=200).map(|_| AtomicU64::new(0)).collect();
+        let link = |slot: u32| &links[slot as usize];
+        let free = FreeList::with_stacks(200, 2);
+        let mine = &*free.stacks[0];
+        assert_eq!(free.take_from(mine, link), Some(1));
+        mine.keep_fresh(101, 104, &link);
+        assert_eq!(mine.unused(&link), 66);
+        let taken: HashSet<u32> = (0..66).filter_map(|_| mine.pop(&link).or_else(|| mine.take_of_run())).collect();
+        assert_eq!(taken, (2..=64).chain(101..104).collect());
+        assert_eq!(mine.unused(&link), 0);
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::thread;
 
 use super::*;
 use crate::cache::icache::probe::{InodeMatch, InodeState};
+use crate::inode_cache::evict::Which;
 use crate::inode_cache::family::NotInserted;
+use crate::memory::slot::InodeId;
 
 #[test]
 fn idle_ones_stay_until_slots_are_short() {
@@ -60,6 +62,22 @@ fn no_links_no_stay() {
     assert_eq!(owner.told(), []);
     assert_eq!(cache.ilookup(K).unwrap().attributes().nlink, 0, "found as long as somebody holds it");
     drop(again);
+    assert_eq!((owner.told().len(), cache.used()), (1, 0));
+}
+
+/// A slot may hold another inode by the time that it is looked at: one that is wanted stays.
+#[test]
+fn a_guess_evicts_only_what_nothing_wants() {
+    let (owner, cache) = noted(4);
+    let inode = filled(&cache, K, 1);
+    let id = InodeId(inode.slot() + 1);
+    for which in [Which::Unwanted, Which::Idle] {
+        assert!(!cache.evict(id, which), "it is held");
+    }
+    drop(inode);
+    assert!(!cache.evict(id, Which::Unwanted));
+    assert_eq!((owner.told(), cache.ilookup(K).map(|found| found.attributes().size)), (vec![], Some(1)));
+    assert!(cache.evict(id, Which::Idle) && !cache.evict(id, Which::Idle));
     assert_eq!((owner.told().len(), cache.used()), (1, 0));
 }
 
