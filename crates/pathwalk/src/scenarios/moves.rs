@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
-use super::world::{DIRECTORY, FILE, World, part};
+use super::world::{DIRECTORY, FILE, Hash, World, part};
+use super::{explore, interrupt};
 use crate::node::RenameFlags;
 use crate::sync::yield_now;
 use crate::{At, Errno, Handle, OpenFlags, internals};
@@ -195,5 +195,39 @@ fn the_path_of_a_file_below_one_that_is_moved() {
         assert!([b"/p/a/f", b"/p/z/f", long.as_bytes()].contains(&&path[..]), "{}", path.escape_ascii());
         drop((file, a, p));
         world.end();
+    });
+}
+
+/// Asks for the path of `/p/a/f` beside something else; it is one of those that there are.
+fn is_one_of(hash: Hash, paths: &[&str], beside: fn(&World)) {
+    let world = World::new(hash, fill);
+    let handles = ["/p/a/f", "/p/a", "/q"].map(|path| world.handle(path));
+    let other = world.spawn(beside);
+    let path = String::from_utf8(handles[0].path().unwrap()).unwrap();
+    assert!(paths.contains(&path.as_str()), "{path}");
+    other.join().unwrap();
+    drop(handles);
+    world.end();
+}
+
+fn rename(world: &World, from: (&str, &str), to: (&str, &str)) {
+    let (old, new) = (world.handle(from.0), world.handle(to.0));
+    internals::rename((&old, part(from.1)), (&new, part(to.1)), RenameFlags::empty()).unwrap();
+}
+
+/// The names of a path are of one instant, whatever of them changes.
+#[test]
+fn a_path_is_made_up_of_names_that_were_there_together() {
+    interrupt(|hash| {
+        is_one_of(hash, &["/p/a/f", "/p/a/g", "/p/z/g"], |world| {
+            rename(world, ("/p/a", "f"), ("/p/a", "g"));
+            rename(world, ("/p", "a"), ("/p", "z"));
+        });
+    });
+    interrupt(|hash| {
+        is_one_of(hash, &["/p/a/f", "/q/z/f"], |world| rename(world, ("/p", "a"), ("/q", "z")));
+    });
+    interrupt(|hash| {
+        is_one_of(hash, &["/p/a/f", "/q/g"], |world| rename(world, ("/p/a", "f"), ("/q", "g")));
     });
 }
