@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::fs::{ROOT, TestFs};
 use super::interrupt;
-use super::world::{DIRECTORY, FILE, World};
+use super::world::{DIRECTORY, FILE, Hash, World};
 use crate::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, UmountFlags, internals};
 
 const CWD: At<'static> = At::Cwd;
@@ -36,9 +36,12 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
     context.access(path, Access::empty())
 }
 
-/// Mounts a file system with the file `late`, and lets all of it be cached.
-fn mount_late(context: &Context, path: &str) {
-    context.mount(with_file("late"), CWD, path, MountFlags::empty()).unwrap();
+/// Mounts file systems with the file `late` on each other, and lets all of the last be cached. A walk
+/// to more than one of them leaves its loop.
+fn mount_late(context: &Context, path: &str, layers: usize) {
+    for _ in 0..layers {
+        context.mount(with_file("late"), CWD, path, MountFlags::empty()).unwrap();
+    }
     is_there(context, &format!("{path}/late")).unwrap();
 }
 
@@ -47,7 +50,7 @@ fn mount_late(context: &Context, path: &str) {
 #[test]
 fn a_record_is_used_again() {
     interrupt(|hash| {
-        let world = World::with_room(24, hash, fill);
+        let world = World::with_room(28, hash, fill);
         let context = admin(&world);
         context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
         let mut apart = context.clone();
@@ -57,7 +60,7 @@ fn a_record_is_used_again() {
         let other = world.spawn(|world| {
             let context = admin(world);
             context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
-            mount_late(&context, "/b/p");
+            mount_late(&context, "/b/p", 1);
         });
         assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
         other.join().unwrap();
@@ -71,53 +74,90 @@ fn a_record_is_used_again() {
 /// the same file system by then, in which something else is mounted on where the walk goes.
 #[test]
 fn a_mount_above_is_another() {
-    interrupt(|hash| {
-        let world = World::with_room(32, hash, fill);
-        let context = admin(&world);
-        let tree = Arc::new(TestFs::new());
-        let e = tree.plain(ROOT, "e", DIRECTORY);
-        tree.plain(e, "d", DIRECTORY);
-        let kept = context.new_tree(tree, MountFlags::empty()).unwrap();
-        let bind =
-            |context: &Context, tree: &crate::Handle, to| context.bind(At::Handle(tree), "e/..", CWD, to, Recursion::Alone);
-        bind(&context, kept.handle(), "/a/p").unwrap();
-        is_there(&context, "/a/p/e/d").unwrap();
-        is_there(&context, "/b/p").unwrap();
-        let handle = kept.handle().clone();
-        let other = world.spawn(move |world| {
-            let context = admin(world);
-            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
-            bind(&context, &handle, "/b/p").unwrap();
-            mount_late(&context, "/b/p/e/d");
-        });
-        assert_eq!(is_there(&context, "/a/p/e/d/late"), Err(Errno::ENOENT));
-        other.join().unwrap();
-        context.umount(CWD, "/b/p", UmountFlags::DETACH).unwrap();
-        drop(kept);
-        drop(context);
-        world.end();
+    interrupt(|hash| mount_above(hash, 1));
+    interrupt(|hash| mount_above(hash, 2));
+}
+
+fn mount_above(hash: Hash, layers: usize) {
+    let world = World::with_room(36, hash, fill);
+    let context = admin(&world);
+    let tree = Arc::new(TestFs::new());
+    let e = tree.plain(ROOT, "e", DIRECTORY);
+    tree.plain(e, "d", DIRECTORY);
+    let kept = context.new_tree(tree, MountFlags::empty()).unwrap();
+    let bind = |context: &Context, tree: &crate::Handle, to| context.bind(At::Handle(tree), "e/..", CWD, to, Recursion::Alone);
+    bind(&context, kept.handle(), "/a/p").unwrap();
+    is_there(&context, "/a/p/e/d").unwrap();
+    is_there(&context, "/b/p").unwrap();
+    let handle = kept.handle().clone();
+    let other = world.spawn(move |world| {
+        let context = admin(world);
+        context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+        bind(&context, &handle, "/b/p").unwrap();
+        mount_late(&context, "/b/p/e/d", layers);
     });
+    assert_eq!(is_there(&context, "/a/p/e/d/late"), Err(Errno::ENOENT));
+    other.join().unwrap();
+    context.umount(CWD, "/b/p", UmountFlags::DETACH).unwrap();
+    drop(kept);
+    drop(context);
+    world.end();
 }
 
 /// What was covered is evicted, and its slot is that of another directory, which is covered as well.
 #[test]
 fn a_covered_dentry_is_another() {
+    interrupt(|hash| covered_dentry(hash, 1));
+    interrupt(|hash| covered_dentry(hash, 2));
+}
+
+fn covered_dentry(hash: Hash, layers: usize) {
+    let world = World::with_room(28, hash, fill);
+    let context = admin(&world);
+    let pins = ["/a", "/b"].map(|path| context.lookup(path).unwrap());
+    context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+    is_there(&context, "/a/p/on").unwrap();
+    let other = world.spawn(move |world| {
+        let context = admin(world);
+        context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+        internals::evict_all(context.vfs());
+        mount_late(&context, "/b/q", layers);
+    });
+    assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
+    other.join().unwrap();
+    (0..layers).for_each(|_| context.umount(CWD, "/b/q", UmountFlags::empty()).unwrap());
+    drop((pins, context));
+    world.end();
+}
+
+/// A mount on another one goes, and its root's slot is that of a directory. What it covered is
+/// covered still, in another namespace.
+#[test]
+fn a_root_is_another() {
     interrupt(|hash| {
-        let world = World::with_room(24, hash, fill);
+        let world = World::with_room(24, hash, |fs| {
+            fill(fs);
+            let c = fs.plain(ROOT, "c", DIRECTORY);
+            fs.plain(c, "late", FILE);
+        });
         let context = admin(&world);
-        let pins = ["/a", "/b"].map(|path| context.lookup(path).unwrap());
-        context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+        let mount = |context: &Context, name| context.mount(with_file(name), CWD, "/a/p", MountFlags::empty()).unwrap();
+        mount(&context, "below");
+        let mut apart = context.clone();
+        apart.unshare().unwrap();
+        mount(&apart, "apart");
+        mount(&context, "on");
         is_there(&context, "/a/p/on").unwrap();
-        let other = world.spawn(|world| {
-            let context = admin(world);
-            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
-            internals::evict_all(context.vfs());
-            mount_late(&context, "/b/q");
+        let gone = context.clone();
+        let other = world.spawn(move |_| {
+            gone.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            is_there(&gone, "/c/late").unwrap();
         });
         assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
         other.join().unwrap();
-        context.umount(CWD, "/b/q", UmountFlags::empty()).unwrap();
-        drop((pins, context));
+        drop(apart);
+        context.umount(CWD, "/a/p", UmountFlags::empty()).unwrap();
+        drop(context);
         world.end();
     });
 }
@@ -135,7 +175,7 @@ fn a_directory_is_moved_out_of_a_bind() {
         fs.plain(ROOT, "x", DIRECTORY);
     }
     interrupt(|hash| {
-        let world = World::with_room(24, hash, fill);
+        let world = World::with_room(28, hash, fill);
         let context = admin(&world);
         context.bind(CWD, "/d/e", CWD, "/x", Recursion::Alone).unwrap();
         ["/x/g", "/out/late"].iter().for_each(|path| is_there(&context, path).unwrap());
