@@ -7,6 +7,7 @@
 //! - [`iget`]: a node that was handed out gets its inode;
 //! - [`attributes`], [`may`], [`link_body`]: what a node is, who may do what with it, where a link leads;
 //! - [`entry`], [`change`]: names are made, moved and taken away; [`mod@write`]: what writing does to attributes.
+//! - [`held`]: what keeps a file system from becoming read-only;
 //! - [`shut_down`]: a file system is let go of.
 //!
 //! What always holds: a question is asked under the lock of the directory that it is about, and
@@ -17,6 +18,7 @@ mod asked_for;
 pub(crate) mod attributes;
 pub(crate) mod change;
 mod entry;
+mod held;
 pub(crate) mod iget;
 mod link_body;
 mod many;

@@ -274,7 +274,7 @@ impl<'a> Walker<'a> {
     /// Enters the link at which the walk is; `is_last`: nothing stands behind it in any text.
     fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
         let (world, caches) = (self.env.world, self.env.caches());
-        let of_mount = world.mounts.flags(self.cur.mount.id());
+        let of_mount = world.mounts.switches(self.cur.mount.id());
         if self.links == MAX_LINKS {
             return Err(self.refused(Errno::ELOOP, Why::TooManyLinks, b""));
         }
