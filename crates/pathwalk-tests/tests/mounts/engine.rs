@@ -307,6 +307,7 @@ impl System for Engine {
             root: String::from_utf8(mount.root).expect("a name of ours"),
             point: String::from_utf8(mount.mount_point).expect("a name of ours"),
             flags: mount.flags.bits(),
+            superblock_flags: mount.superblock_flags.bits(),
             shared: mount.shared.map(u64::from),
             master: mount.master.map(u64::from),
             propagate_from: mount.propagate_from.map(u64::from),
