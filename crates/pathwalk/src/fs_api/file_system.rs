@@ -2,7 +2,7 @@
 
 use super::{Directory, OpenFile, OpenFor, Siblings, StatFs};
 use crate::Errno;
-use crate::abi::{MountFlags, SuperblockFlags};
+use crate::abi::SuperblockFlags;
 use crate::attr::{AclState, Attributes, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Subject};
@@ -139,12 +139,6 @@ pub trait FileSystem: Send + Sync {
         SuperblockFlags::empty()
     }
 
-    /// Returns the switches that its first mount has beside those that are asked for. Asked once,
-    /// when it is mounted. Default: none.
-    fn mount_flags(&self) -> MountFlags {
-        MountFlags::empty()
-    }
-
     /// Bytes of memory that this file system holds, so that the `Vfs`'s own budget can be told from yours.
     fn memory(&self) -> u64 {
         0
@@ -256,9 +250,6 @@ macro_rules! by_pointer {
             }
             fn superblock_flags(&self) -> SuperblockFlags {
                 (**self).superblock_flags()
-            }
-            fn mount_flags(&self) -> MountFlags {
-                (**self).mount_flags()
             }
             fn memory(&self) -> u64 {
                 (**self).memory()

@@ -58,7 +58,6 @@ impl World {
     pub(crate) fn mount_root(&mut self, fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<(), NoRoot> {
         let superblock = self.trees.enter(fs)?;
         let (id, root) = (superblock.id, superblock.root());
-        let flags = flags | superblock.fs.mount_flags();
         drop(superblock);
         let (namespace, mount) = self.change(|change| change.new_namespace(id, root, Attributes::new(flags)))?;
         self.mounts.pin_again(mount);
@@ -67,24 +66,24 @@ impl World {
         Ok(())
     }
 
-    /// Takes a file system in, with these switches beside its own, to be mounted by `mount`, which is
-    /// given those that its mount has of itself. It is shut down if that fails.
+    /// Takes a file system in, with these switches beside its own, to be mounted by `mount`; it is
+    /// shut down if that fails.
     pub(crate) fn with_superblock<T>(
         &self,
         fs: Arc<dyn FileSystem>,
         flags: SuperblockFlags,
-        mount: impl FnOnce(SuperblockId, DentryId, MountFlags) -> Result<T, Errno>,
+        mount: impl FnOnce(SuperblockId, DentryId) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let superblock = self.trees.enter(fs).map_err(|why| match why {
             NoRoot::Failed(errno) => errno,
             NoRoot::NotADirectory => Errno::ENOTDIR,
         })?;
-        let (id, root, of_mount) = (superblock.id, superblock.root(), superblock.fs.mount_flags());
+        let (id, root) = (superblock.id, superblock.root());
         superblock.set_flags(superblock.with_own(flags));
         // As a mount would, so that one that is made in vain does not take it along.
         superblock.mounted();
         drop(superblock);
-        let mounted = mount(id, root, of_mount);
+        let mounted = mount(id, root);
         self.leave(id);
         mounted
     }

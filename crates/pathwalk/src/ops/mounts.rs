@@ -34,8 +34,8 @@ pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSyste
     let at = find(asker, (at, path), AtFlags::empty())?;
     may_mount(asker)?;
     let world = &*asker.world;
-    world.with_superblock(fs, flags.of_superblock(), |superblock, root, own| {
-        let attributes = Attributes::new(flags | own);
+    world.with_superblock(fs, flags.of_superblock(), |superblock, root| {
+        let attributes = Attributes::new(flags);
         world.change(|change| change.mount(&caller(asker), superblock, root, attributes, at.place()).map(drop))
     })
 }
@@ -44,8 +44,8 @@ pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSyste
 pub(crate) fn new_tree(asker: &Asker, fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<PinnedPlace<'_>, Errno> {
     may_mount(asker)?;
     let world = &*asker.world;
-    world.with_superblock(fs, SuperblockFlags::empty(), |superblock, root, own| {
-        let (_, mount) = world.change(|change| change.new_detached(superblock, root, Attributes::new(flags | own)))?;
+    world.with_superblock(fs, SuperblockFlags::empty(), |superblock, root| {
+        let (_, mount) = world.change(|change| change.new_detached(superblock, root, Attributes::new(flags)))?;
         Ok(PinnedPlace::again(world, Place::new(mount, root)))
     })
 }

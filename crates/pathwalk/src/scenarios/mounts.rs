@@ -297,21 +297,23 @@ fn a_remount_beside_mounts_that_come_and_go() {
         context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
         let held = context.lookup("/b/p").unwrap();
         context.umount(CWD, "/b/p", UmountFlags::DETACH).unwrap();
-        let (remounter, mover) = (
+        context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        let (remounter, binder) = (
             beside(&world, |context| context.remount(CWD, "/a/p", MountFlags::READ_ONLY).unwrap()),
-            beside(&world, |context| context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap()),
+            // A copy of one that is not read-only itself, on top of it.
+            beside(&world, |context| context.bind(CWD, "/b/p", CWD, "/b/p", Recursion::Alone).unwrap()),
         );
         // A mount that is unmounted ends.
         drop(held);
         remounter.join().unwrap();
-        mover.join().unwrap();
+        binder.join().unwrap();
         for path in ["/a/p", "/b/p"] {
             assert_eq!(context.access(path, Access::WRITE), Err(Errno::EROFS));
             assert_eq!(context.mkdir(CWD, &format!("{path}/new"), 0o755), Err(Errno::EROFS));
         }
         context.remount(CWD, "/a/p", NONE).unwrap();
         context.mkdir(CWD, "/a/p/new", 0o755).unwrap();
-        for path in ["/a/p", "/b/p"] {
+        for path in ["/a/p", "/b/p", "/b/p"] {
             context.umount(CWD, path, UmountFlags::empty()).unwrap();
         }
         assert_eq!(fs.held(), []);
