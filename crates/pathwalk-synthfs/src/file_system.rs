@@ -1,6 +1,8 @@
 //! The file system itself: what the engine asks, computed.
 
-use pathwalk::{Attributes, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags};
+use pathwalk::{
+    Attributes, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags,
+};
 
 use crate::listing::Opened;
 use crate::names::{self, DIRECTORY, FILE, THREAD};

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pathwalk::{
-    At, AtFlags, Context, Credentials, DetachedTree, Device, Errno, File, Handle, LinkFlags, MountAttributes, MountFlags, MoveFlags, NewKind,
-    OpenFlags, OpenHow, Recursion, Resolve, SetTime, StatxFlags, StatxMask, SuperblockFlags, Timestamp, internals,
+    At, AtFlags, Context, Credentials, DetachedTree, Device, Errno, File, Handle, LinkFlags, MountAttributes, MountFlags,
+    MoveFlags, NewKind, OpenFlags, OpenHow, Recursion, Resolve, SetTime, StatxFlags, StatxMask, SuperblockFlags, Timestamp,
+    internals,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::mounts::context_on;

@@ -311,11 +311,6 @@ impl Random {
     fn rarer_op(&mut self) -> Op {
         let slot = self.below(SLOTS);
         match self.below(28) {
-            25.. => {
-                // Mostly not read-only, so that something can be changed.
-                let read_only = u32::from(self.below(3) == 0);
-                Op::Remount { at: self.spot(), flags: self.below(16) as u32 & !1 | read_only, of_mount: self.coin() }
-            }
             0..4 => Op::Clone { from: self.spot(), slot, recursive: self.coin() },
             4..7 => Op::Hold { from: self.path(), slot },
             7..10 => Op::Close(slot),
@@ -329,7 +324,12 @@ impl Random {
             18..20 => Op::Rmdir(self.path()),
             20..22 => Op::Unshare(slot),
             22..24 => Op::Enter(slot),
-            _ => Op::Drop(slot),
+            24 => Op::Drop(slot),
+            _ => {
+                // Mostly not read-only, so that something can be changed.
+                let read_only = u32::from(self.below(3) == 0);
+                Op::Remount { at: self.spot(), flags: self.below(16) as u32 & !1 | read_only, of_mount: self.coin() }
+            }
         }
     }
 }
