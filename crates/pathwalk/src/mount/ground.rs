@@ -45,13 +45,24 @@ impl World {
     /// Changes the tree. Blocks while another thread changes it, and while a file system is shut
     /// down of which nothing is mounted any more.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Change<'_, Work<'_>>) -> T) -> T {
+        let dropped = self.trees.dropped.take(self.caches());
         let mut tree = self.tree.lock();
         let work = Work::begin(self);
+        dropped.iter().for_each(|point| tree.on(&work).detach_at(point.id()));
         let result = change(&mut tree.on(&work));
         let behind = work.end(&mut tree);
         drop(tree);
         behind.finish(self);
+        dropped.into_iter().for_each(|point| self.caches().discard(point.into_id()));
         result
+    }
+
+    /// Unmounts, in all namespaces, what is mounted on entries that a file system said are not so
+    /// any more, where the caller asked it. Linux: `d_invalidate`.
+    pub(crate) fn unmount_dropped(&self) {
+        if !self.trees.dropped.is_empty() {
+            self.change(|_| ());
+        }
     }
 
     /// Mounts a file system as the root of the first namespace.

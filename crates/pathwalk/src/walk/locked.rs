@@ -226,11 +226,9 @@ impl<'a> Walker<'a> {
                 self.cross(b"..")?;
             }
             name => {
-                let child = self
-                    .env
-                    .trees()
-                    .child(self.cur.id(), name, self.trust)
-                    .map_err(|errno| self.refused(errno, Why::Lookup, name))?;
+                let child = self.env.trees().child(self.cur.id(), name, self.trust);
+                self.env.world.unmount_dropped();
+                let child = child.map_err(|errno| self.refused(errno, Why::Lookup, name))?;
                 let is_absent = caches.dentries.word(child.id()) & flags::NEGATIVE != 0;
                 self.tell(|walker| {
                     let name = name.into();
