@@ -209,6 +209,7 @@ fn create_in<'a>(
     while let Some(root) = cross::next_down(env, &there)? {
         there = root;
     }
+    env.world.mounts.used(there.mount.id());
     if how.flags.contains(OpenFlags::EXCLUSIVE) {
         return Err(Errno::EEXIST);
     }
