@@ -255,7 +255,7 @@ fn a_remount_beside_a_writer() {
         let (below, told) = (fs.clone(), is_read_only.clone());
         let remounter = beside(&world, move |context| {
             match context.remount(CWD, "/a/p", MountFlags::READ_ONLY) {
-                Ok(()) => _ = told.store(1, Ordering::SeqCst),
+                Ok(()) => told.store(1, Ordering::SeqCst),
                 Err(errno) => assert_eq!(errno, Errno::EBUSY),
             }
             // From here on it is as it will be.
