@@ -82,17 +82,6 @@ fn what_is_mounted_on_a_dropped_entry_or_below_it_is_unmounted() {
 }
 
 #[test]
-fn a_change_that_drops_an_entry_unmounts_too() {
-    let (context, is_valid, fs) = laid_out();
-    context.mount(fs, At::Cwd, "/d", MountFlags::empty()).unwrap();
-    is_valid.store(false, Ordering::Relaxed);
-    assert_eq!(context.mkdir(At::Cwd, "/d", 0o755), Err(Errno::EEXIST));
-    is_valid.store(true, Ordering::Relaxed);
-    let expected = if is_there(&context, "/d/on").is_ok() { 2 } else { 1 };
-    assert_eq!(context.mountinfo().len(), expected, "it is seen, or unmounted");
-}
-
-#[test]
 fn what_is_held_of_it_stays() {
     let (context, is_valid, fs) = laid_out();
     context.mount(fs, At::Cwd, "/d/e", MountFlags::empty()).unwrap();
