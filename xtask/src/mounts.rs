@@ -25,11 +25,11 @@ pub(crate) trait Sight {
 
 /// Tells whether the operation is carried out.
 ///
-/// To unmount the mount of one's root makes its file system read-only, and the mark of one that is
-/// to expire cannot be cleared from below another mount. So such paths are only detached.
+/// The mark of a mount that is to expire cannot be cleared from below another one. So such paths are
+/// only unmounted, or detached.
 pub(crate) fn counts(op: &Op, sight: &impl Sight) -> bool {
     match op {
-        Op::Unmount { flags, .. } if flags.contains(UmountFlags::DETACH) => true,
+        Op::Unmount { flags, .. } if !flags.contains(UmountFlags::EXPIRE) => true,
         Op::Unmount { path, .. } => !sight.is_elsewhere() && !ends_in_dots(&path.0) && !sight.is_at_root(&path.0),
         Op::Bind { ids: Ids(Some(_)), .. } if id_maps::namespaces().is_err() => false,
         op if op.adds_mounts() => sight.mounts() < ENOUGH,

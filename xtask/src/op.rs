@@ -135,13 +135,15 @@ operations! {
     /// With `EXPIRE`: looks at it, and unmounts it twice so; the answer is the second, if the first
     /// is `EAGAIN`.
     Unmount "umount" { path: Text, flags: UmountFlags }
+    /// Starts at the working directory: the kernel has no other.
+    Remount "remount" { path: Text, flags: MountFlags }
     SetMount "setmount" { at: Place, set: MountFlags, clear: MountFlags, spread: Spread, how: Recursion }
 }
 
 impl Op {
     /// Tells whether it changes the tree of mounts.
     pub(crate) fn changes_mounts(&self) -> bool {
-        self.adds_mounts() || matches!(self, Op::Unmount { .. } | Op::SetMount { .. })
+        self.adds_mounts() || matches!(self, Op::Unmount { .. } | Op::Remount { .. } | Op::SetMount { .. })
     }
 
     /// Tells whether there may be more mounts after it.

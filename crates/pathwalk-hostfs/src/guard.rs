@@ -1,10 +1,12 @@
 //! The permission check of a node by its owner, its list and its mount.
 //!
-//! Order, as in the kernel: noexec, owner (final), list, group and other, capabilities, read-only mount. What it does not do:
-//! immutable nodes, which the engine refuses before it asks.
+//! Order, as in the kernel: noexec, read-only file system, owner (final), list, group and other, capabilities, read-only mount.
+//! What it does not do: immutable nodes, which the engine refuses before it asks.
 
 use pathwalk::permission::{Acl, Subject, generic};
-use pathwalk::{Access, Attributes, Errno, FileType, MountFlags};
+use pathwalk::{Access, Attributes, Errno, FileType, MountFlags, SuperblockFlags};
+
+use crate::mounts::OfMount;
 
 /// What a check needs to know of a node.
 #[derive(Debug)]
@@ -35,17 +37,18 @@ impl Guard {
         size_of::<Guard>() as u64 + 32 + self.heap
     }
 
-    /// Whether `who` may do `want`, on a mount with these flags.
-    pub(crate) fn check(&self, who: &Subject<'_>, want: Access, mount: MountFlags) -> Result<(), Errno> {
-        if self.kind == FileType::Regular && want.contains(Access::EXECUTE) && mount.contains(MountFlags::NOEXEC) {
+    /// Whether `who` may do `want`, on such a mount.
+    pub(crate) fn check(&self, who: &Subject<'_>, want: Access, mount: OfMount) -> Result<(), Errno> {
+        if self.kind == FileType::Regular && want.contains(Access::EXECUTE) && mount.flags.contains(MountFlags::NOEXEC) {
             return Err(Errno::EACCES);
         }
-        self.by_entries(who, want)?;
         let on_disk = matches!(self.kind, FileType::Regular | FileType::Directory | FileType::Symlink);
-        if on_disk && want.contains(Access::WRITE) && mount.contains(MountFlags::READ_ONLY) {
+        let writes = on_disk && want.contains(Access::WRITE);
+        if writes && mount.superblock.contains(SuperblockFlags::READ_ONLY) {
             return Err(Errno::EROFS);
         }
-        Ok(())
+        self.by_entries(who, want)?;
+        if writes && mount.flags.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
     }
 
     fn by_entries(&self, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
@@ -80,7 +83,7 @@ mod tests {
     }
 
     fn may(guard: &Guard, uid: u32, want: Access) -> bool {
-        guard.check(&Credentials::user(uid, 1, &[]).effective(), want, MountFlags::empty()).is_ok()
+        guard.check(&Credentials::user(uid, 1, &[]).effective(), want, OfMount::default()).is_ok()
     }
 
     #[test]
@@ -103,12 +106,16 @@ mod tests {
     fn the_mount_has_the_first_word_on_executing_and_the_last_on_writing() {
         let guard = guard(0o570);
         let root = Credentials::root();
-        let check = |want, mount| guard.check(&root.effective(), want, mount);
+        let of = |flags| OfMount { flags, ..OfMount::default() };
+        let check = |want, flags| guard.check(&root.effective(), want, of(flags));
         assert_eq!(check(Access::EXECUTE, MountFlags::NOEXEC), Err(Errno::EACCES));
         assert_eq!(check(Access::WRITE, MountFlags::READ_ONLY), Err(Errno::EROFS));
         assert_eq!(check(Access::READ, MountFlags::all()), Ok(()));
         let stranger = Credentials::user(12, 1, &[]);
-        let refused = guard.check(&stranger.effective(), Access::WRITE, MountFlags::READ_ONLY);
+        let refused = guard.check(&stranger.effective(), Access::WRITE, of(MountFlags::READ_ONLY));
         assert_eq!(refused, Err(Errno::EACCES));
+        let of_file_system = OfMount { superblock: SuperblockFlags::READ_ONLY, ..of(MountFlags::READ_ONLY) };
+        let refused = guard.check(&stranger.effective(), Access::WRITE, of_file_system);
+        assert_eq!(refused, Err(Errno::EROFS), "before the mode");
     }
 }

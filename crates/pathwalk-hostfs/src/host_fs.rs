@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use pathwalk::permission::Subject;
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey, OpenFile, OpenFor,
-    Siblings, StatFs,
+    Siblings, StatFs, SuperblockFlags,
 };
 use rustix::fs::fstatfs;
 use rustix::io;
@@ -69,7 +69,7 @@ impl HostFs {
     /// What only the engine can obey, for `VfsBuilder::mount_flags`: whether the mount that the root is on is nosymfollow. It
     /// then goes for links on mounts below as well. Read-only and noexec are not told: they are obeyed here, mount by mount.
     pub fn mount_flags(&self) -> MountFlags {
-        self.mounts.of(self.key) & MountFlags::NOSYMFOLLOW
+        self.mounts.of(self.key).flags & MountFlags::NOSYMFOLLOW
     }
 
     /// What is behind `name` in a directory that was handed out.
@@ -217,6 +217,12 @@ impl FileSystem for HostFs {
         true
     }
 
+    /// Read-only, if the root's file system is, on a mount that is not noexec, and nothing is mounted
+    /// below the root.
+    fn superblock_flags(&self) -> SuperblockFlags {
+        self.mounts.by_engine()
+    }
+
     fn forget(&self, node: NodeKey) {
         self.nodes.write().forget(node);
     }
@@ -240,7 +246,7 @@ impl FileSystem for HostFs {
             files: of_root.f_files,
             files_free: of_root.f_ffree,
             name_max: of_root.f_namelen as u64,
-            flags: self.mounts.of(self.key),
+            flags: self.mounts.of(self.key).flags,
         })
     }
 

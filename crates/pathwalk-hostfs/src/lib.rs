@@ -28,8 +28,10 @@
 //! - **ACLs** are asked for when a directory is loaded, and when anything else is first checked. Where there is one, checks go
 //!   by its entries.
 //! - **Each node goes by the flags of its own mount**, the root's or one below: read-only (`EROFS`, after `EACCES`), noexec
-//!   (`EACCES`, before all else). A writable mount below a read-only root is writable. Only nosymfollow is for the builder: see
-//!   [`HostFs::mount_flags`].
+//!   (`EACCES`, before all else). A writable mount below a read-only root is writable. On a file system that is read-only as a
+//!   whole, `EROFS` comes before `EACCES`. Only nosymfollow is for the builder: see [`HostFs::mount_flags`].
+//! - **A read-only file system is one here.** If the root's is, on a mount that is not noexec, and nothing is mounted below
+//!   the root when it is opened, that is said of the superblock: the engine judges by it, and files have no rule of their own for it.
 //!
 //! # Cost
 //!
@@ -48,7 +50,9 @@
 //! Files that were told of so, have one name, and have numbers near each other take some 5 bytes and their name, in batches of up to 64; a batch stays until
 //! the last of its files is forgotten.
 //!
-//! On a read-only or noexec mount files have a permission rule of their own, on a read-only one directories and links too.
+//! Of the first node of a read-only mount, `/proc/thread-self/mountinfo` is read.
+//!
+//! On a read-only or noexec mount, but for a root as above, files have a permission rule of their own, on a read-only one directories and links too.
 //! Every check of such a file at the end of a path is handed over to the locked walk, which asks here, even for reading: the
 //! engine has one rule for all that may be wanted of a node. The first check costs the 4 system calls of the ACL and keeps
 //! about 110 bytes; those that follow make no system call. Directories that everyone may search are passed without asking,
@@ -65,8 +69,8 @@
 //! - Tell a name that is absent from one whose directory was taken away on the host meanwhile: both are absent, and
 //!   remembered so.
 //! - Repeat the private permission checks of NFS, FUSE or `/proc`: mode bits and ACL are taken at their word.
-//! - Obey `nosymfollow` on a mount below the root, or tell a read-only file system from a read-only mount of it: both refuse
-//!   with `EACCES` before `EROFS`.
+//! - Obey `nosymfollow` on a mount below the root. Without `/proc`, a read-only file system is taken for a read-only mount of
+//!   it, and refuses with `EACCES` before `EROFS`.
 //! - Put a noexec mount before an immutable file: to write and execute that at once is `EPERM` here, `EACCES` in the kernel.
 //! - Model ids that are not mapped, by a user namespace or an id-mapped mount. The host shows them as the overflow id,
 //!   65534, and they are taken for that very user and group. The kernel refuses to write to a file whose owner or group has
@@ -91,6 +95,7 @@ mod guard;
 mod host_fs;
 mod key;
 mod look;
+pub mod mountinfo;
 mod mounts;
 mod nodes;
 mod open_file;

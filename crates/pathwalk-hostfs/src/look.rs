@@ -43,7 +43,7 @@ impl HostFs {
     /// The mount that the node at `path` is on.
     pub fn mount_at(&self, path: &[u8]) -> Result<MountAt, Errno> {
         let node = self.root.reach(beneath(path)).map_err(errno)?;
-        let flags = mounts::ask(node.fd()).map_err(errno)?;
+        let flags = mounts::flags_of(node.fd()).map_err(errno)?;
         Ok(MountAt { id: node.stat().map_err(errno)?.stx_mnt_id, flags })
     }
 

@@ -18,7 +18,6 @@ use crate::attributes::from_statx;
 use crate::beneath::{Reached, errno, stat_in};
 use crate::host_fs::{HostFs, verified};
 use crate::key;
-use crate::mounts::rule_under;
 use crate::open_file::{TO_READ, lists_all_names};
 
 const TO_LIST: OFlags = TO_READ.union(OFlags::DIRECTORY).union(OFlags::NOATIME);
@@ -95,7 +94,7 @@ impl HostFs {
 
     /// What is behind those names that are wanted.
     fn look_at<'a>(&self, dir: NodeKey, opened: &Reached, names: &'a Names, siblings: &Siblings<'_>) -> Result<Found<'a>, Errno> {
-        let flags = self.mounts.of(dir);
+        let of_mount = self.mounts.of(dir);
         let mut found = Found::default();
         found.files.reserve(names.order.len());
         for (cstr, takes) in names.iter() {
@@ -117,7 +116,7 @@ impl HostFs {
             if Takes::of(attributes.kind) == Takes::More || key::mount_of(key) != key::mount_of(dir) {
                 found.others.push(name);
             } else {
-                found.files.push((name, Node::new(key, attributes).with_rule(rule_under(flags, attributes.kind))));
+                found.files.push((name, Node::new(key, attributes).with_rule(self.mounts.rule_under(of_mount, attributes.kind))));
             }
         }
         Ok(found)

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, Vfs};
+use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, FileSystem as _, MountFlags, SuperblockFlags, Vfs};
 use pathwalk_hostfs::HostFs;
 use pathwalk_tests::skipped;
 use rustix::fs::AtFlags as HostAtFlags;
@@ -113,6 +113,43 @@ fn each_node_goes_by_the_flags_of_its_own_mount() {
     let can_ask = as_user(&Who { uid: OWNER, gid: 1, groups: vec![] }, || ());
     if let Err(why) = can_ask.and_then(|()| apart(UnshareFlags::NEWNS, mount_and_compare)) {
         skipped("each_node_goes_by_the_flags_of_its_own_mount", &why);
+    }
+}
+
+/// First nothing is mounted below it, then something that can be written to.
+#[test]
+fn a_read_only_file_system_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = &dir.path().join("own");
+    fs::create_dir(root).unwrap();
+    let mount_and_compare = || {
+        attempt("mount", &["--make-rprivate"], Path::new("/"))?;
+        attempt("mount", &["-t", "tmpfs", "tmpfs"], root)?;
+        PLACES[1..].iter().for_each(|place| fs::create_dir(root.join(place)).unwrap());
+        PLACES.iter().for_each(|place| fill(&root.join(place)));
+        fs::set_permissions(root, fs::Permissions::from_mode(0o777)).unwrap();
+        let says = || HostFs::open(root).unwrap().superblock_flags();
+        assert_eq!(says(), SuperblockFlags::empty());
+        attempt("mount", &["-o", "remount,ro"], root)?;
+        assert_eq!(says(), SuperblockFlags::READ_ONLY);
+        compare(root, "the file system alone");
+        attempt("mount", &["-o", "remount,bind,rw"], root)?;
+        assert_eq!(says(), SuperblockFlags::READ_ONLY);
+        compare(root, "a mount that could be written to");
+        attempt("mount", &["-o", "remount,bind,ro,noexec"], root)?;
+        compare(root, "a mount without execution");
+        attempt("mount", &["-t", "tmpfs", "tmpfs"], &root.join("tmp"))?;
+        fill(&root.join("tmp"));
+        assert_eq!(says(), SuperblockFlags::empty(), "what is mounted below can be written to");
+        compare(root, "with a mount below");
+        attempt("mount", &["-o", "remount,ro"], &root.join("tmp"))?;
+        attempt("mount", &["-o", "remount,rw"], root)?;
+        compare(root, "a read-only file system below");
+        Ok(())
+    };
+    let can_ask = as_user(&Who { uid: OWNER, gid: 1, groups: vec![] }, || ());
+    if let Err(why) = can_ask.and_then(|()| apart(UnshareFlags::NEWNS, mount_and_compare)) {
+        skipped("a_read_only_file_system_is_one", &why);
     }
 }
 

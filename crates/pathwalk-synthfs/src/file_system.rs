@@ -1,6 +1,8 @@
 //! The file system itself: what the engine asks, computed.
 
-use pathwalk::{Attributes, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs};
+use pathwalk::{
+    Attributes, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags,
+};
 
 use crate::listing::Opened;
 use crate::names::{self, DIRECTORY, FILE, THREAD};
@@ -93,6 +95,10 @@ impl FileSystem for SynthFs {
     /// Where an answer takes time, it is for somebody who may wait.
     fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         if self.delay == Delay::None { self.open(node, what_for) } else { Err(Errno::EAGAIN) }
+    }
+
+    fn superblock_flags(&self) -> SuperblockFlags {
+        SuperblockFlags::READ_ONLY
     }
 
     fn create_unnamed(&self, _dir: &Directory<'_>, _new: &NewNode<'_>) -> Result<Node, Errno> {

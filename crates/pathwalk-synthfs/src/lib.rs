@@ -29,8 +29,8 @@
 //!   disturb each other. Only opening allocates, since [`FileSystem::open`](pathwalk::FileSystem::open) hands out a box.
 //! - **It is as slow as you like.** A [`Delay`] makes every answer take so long, asleep (a disk, a network) or awake (a checksum).
 //! - **Each node has one name and each name one spelling.** `t07`, `t+7`, `T7` and `t99999999999999999999` are absent.
-//! - **Nothing changes.** What changes a tree is `EROFS`. So that asking for the right to write is `EROFS` too, build with
-//!   [`MountFlags::READ_ONLY`](pathwalk::MountFlags).
+//! - **Nothing changes.** It says of itself that it is read-only: what changes a tree is `EROFS`, and so is asking for the right
+//!   to write.
 //!
 //! # Cost
 //!

@@ -5,12 +5,12 @@ use std::io::SeekFrom;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use pathwalk::{Access, At, Context, Credentials, Errno, FileSystem, FileType, MountFlags, OpenFlags, OpenHow, RenameFlags, Vfs};
+use pathwalk::{Access, At, Context, Credentials, Errno, FileSystem, FileType, OpenFlags, OpenHow, RenameFlags, Vfs};
 use pathwalk_synthfs::{Delay, Place, Shape, SynthFs};
 use proptest::prelude::*;
 
 fn context(fs: SynthFs) -> Context {
-    let vfs = Vfs::builder().budget(1 << 20).mount_flags(MountFlags::READ_ONLY).build(fs).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs).unwrap();
     vfs.context(Credentials::root())
 }
 

@@ -33,7 +33,7 @@ use std::time::Duration;
 use pathwalk::permission::Subject;
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    RenameFlags, SetAttributes, StatFs, Timestamp, Validity,
+    RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity,
 };
 
 use open_file::FailingFile;
@@ -254,6 +254,10 @@ impl<F: FileSystem> FileSystem for Failing<F> {
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         self.faults.meet()?;
         self.inner.permission(node, who, want)
+    }
+
+    fn superblock_flags(&self) -> SuperblockFlags {
+        self.inner.superblock_flags()
     }
 
     fn allows_id_maps(&self) -> bool {

@@ -29,6 +29,8 @@ pub struct Line {
     pub point: String,
     /// `READ_ONLY` 1, `NOEXEC` 2, `NOSYMFOLLOW` 4, `NOSUID` 8.
     pub flags: u32,
+    /// `READ_ONLY` 1: of its file system.
+    pub superblock_flags: u32,
     /// The group of its peers.
     pub shared: Option<u64>,
     /// The group that it gets from.
@@ -52,6 +54,8 @@ impl Line {
             field.strip_prefix(':').map(number)
         };
         let options: Vec<&str> = fields[5].split(',').collect();
+        let dash = fields.iter().position(|field| *field == "-").expect("a dash before the file system");
+        let is_read_only = fields[dash + 3].split(',').any(|option| option == "ro");
         let names = [("ro", 1), ("noexec", 2), ("nosymfollow", 4), ("nosuid", 8)];
         let flags = names.iter().filter(|(name, _)| options.contains(name)).map(|(_, bit)| bit).sum();
         Line {
@@ -61,6 +65,7 @@ impl Line {
             root: fields[3].to_string(),
             point: fields[4].to_string(),
             flags,
+            superblock_flags: is_read_only.into(),
             shared: optional("shared"),
             master: optional("master"),
             propagate_from: optional("propagate_from"),

@@ -6,7 +6,7 @@ use bitflags::bitflags;
 
 use crate::attr::Timestamp;
 
-pub use mounts::{MountAttributes, MountFlags, MoveFlags, Propagation, Recursion, UmountFlags};
+pub use mounts::{MountAttributes, MountFlags, MoveFlags, Propagation, Recursion, SuperblockFlags, UmountFlags};
 
 bitflags! {
     /// How the path of an operation is taken. Source: the `AT_*` flags of `fstatat(2)`, `faccessat(2)`.

@@ -17,7 +17,7 @@ use crate::memory::side::Side;
 use crate::mount::{HardlinkProtection, MountRecords, SymlinkProtection, World};
 use crate::superblock::superblocks::Superblocks;
 use crate::superblock::trees::NoRoot;
-use crate::superblock::{AskedFor, Trees};
+use crate::superblock::{AskedFor, Dropped, Trees};
 use crate::sync::{Arc, zeroed};
 use crate::text::hash::NameHash;
 use crate::vfs::Vfs;
@@ -144,7 +144,7 @@ impl VfsBuilder {
             owner: Box::new(superblocks.clone()),
         };
         let asked_for = (self.asking == Asking::ForSiblings).then(AskedFor::new);
-        let trees = Trees { caches, superblocks, asked_for };
+        let trees = Trees { caches, superblocks, dropped: Dropped::default(), asked_for };
         let mounts = MountRecords::new(split.dentries.min(MountRecords::MOST), seed).ok_or(BuildError::OutOfMemory)?;
         let (symlinks, hardlinks, budget) = (self.symlinks, self.hardlinks, self.budget);
         let mut world = World::new(trees, mounts, symlinks, hardlinks, budget);

@@ -46,7 +46,7 @@ mod scenarios;
 
 pub use abi::{
     AtFlags, LinkFlags, MountAttributes, MountFlags, MoveFlags, OpenFlags, OpenHow, Propagation, Recursion, Resolve, SetTime,
-    UmountFlags,
+    SuperblockFlags, UmountFlags,
 };
 pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};

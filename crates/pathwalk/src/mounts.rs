@@ -1,7 +1,7 @@
 //! Mounts as users hold and see them: trees that are nowhere yet, namespaces, and the list of
 //! mounts.
 
-use crate::abi::MountFlags;
+use crate::abi::{MountFlags, SuperblockFlags};
 use crate::handle::Handle;
 use crate::mount::{NamespaceId, TreeInfo};
 use crate::sync::Arc;
@@ -105,8 +105,10 @@ pub struct MountInfo {
     pub root: Vec<u8>,
     /// The path of the place that it covers, from the root of the context that asks.
     pub mount_point: Vec<u8>,
-    /// Its switches.
+    /// Its own switches: the sixth field.
     pub flags: MountFlags,
+    /// Those of its file system: the last field.
+    pub superblock_flags: SuperblockFlags,
     /// The group of peers that it gives to and gets from: `shared:N`.
     pub shared: Option<u32>,
     /// The group of peers that it gets from: `master:N`.
@@ -134,6 +136,7 @@ impl MountInfo {
             root,
             mount_point,
             flags: info.flags,
+            superblock_flags: info.superblock_flags,
             shared: info.shared,
             master: info.master,
             propagate_from: info.propagate_from,

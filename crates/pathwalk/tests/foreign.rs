@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use pathwalk::{
     At, Attributes, Context, Credentials, Directory, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
-    OpenFlags, OpenFor, OpenHow, RenameFlags, Vfs,
+    OpenFlags, OpenFor, OpenHow, RenameFlags, SuperblockFlags, Vfs,
 };
 use pathwalk_memfs::MemFs;
 
@@ -69,6 +69,10 @@ impl FileSystem for Told {
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         self.inner.attributes(node)
+    }
+
+    fn superblock_flags(&self) -> SuperblockFlags {
+        self.inner.superblock_flags()
     }
 
     fn absence(&self) -> Freshness {

@@ -10,7 +10,7 @@ use std::thread;
 
 use pathwalk::{
     At, AtFlags, Attributes, Context, Credentials, Directory, Entry, Errno, File, FileSystem, MountAttributes, MountFlags, Name,
-    Node, NodeKey, OpenFile, OpenFlags, OpenFor, Recursion, SetAttributes, SyncWhat, Vfs, WriteAt, Written,
+    Node, NodeKey, OpenFile, OpenFlags, OpenFor, Recursion, SetAttributes, SuperblockFlags, SyncWhat, Vfs, WriteAt, Written,
 };
 use pathwalk_memfs::MemFs;
 
@@ -44,6 +44,10 @@ impl<F: FileSystem> FileSystem for Stopping<F> {
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         self.fs.attributes(node)
+    }
+
+    fn superblock_flags(&self) -> SuperblockFlags {
+        self.fs.superblock_flags()
     }
 
     fn forget(&self, node: NodeKey) {

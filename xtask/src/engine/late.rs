@@ -10,7 +10,7 @@ use std::time::Duration;
 use pathwalk::permission::Subject;
 use pathwalk::{
     Access, AclState, Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
+    OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Validity, WriteAt, Written,
 };
 
 pub(super) struct Late<F>(F);
@@ -77,6 +77,10 @@ impl<F: FileSystem> FileSystem for Late<F> {
 
     fn forget(&self, node: NodeKey) {
         self.0.forget(node);
+    }
+
+    fn superblock_flags(&self) -> SuperblockFlags {
+        self.0.superblock_flags()
     }
 
     fn memory(&self) -> u64 {

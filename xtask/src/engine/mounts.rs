@@ -75,6 +75,7 @@ impl Stage {
                 context.move_mount(from, old, to, new, how | *flags)?;
             }
             Op::Unmount { path, flags } => unmount(&context, path, *flags)?,
+            Op::Remount { path, flags } => context.remount(At::Cwd, &path.0, *flags)?,
             Op::SetMount { at, set, clear, spread, how } => {
                 let change = MountAttributes { set: *set, clear: *clear, propagation: spread.0, ..MountAttributes::default() };
                 let (at, path) = self.place(at);

@@ -52,6 +52,7 @@ impl Draw {
                 let flags = self.among(&[none, none, UmountFlags::DETACH, UmountFlags::EXPIRE, UmountFlags::NOFOLLOW]);
                 Op::Unmount { path: self.mounted().path, flags }
             }
+            16 | 17 => Op::Remount { path: self.mounted().path, flags: self.remounted() },
             _ => self.set_mount(),
         };
         if let Op::Attach { at: to, .. } | Op::Bind { to, .. } | Op::MoveMount { to, .. } = &op {
@@ -103,6 +104,12 @@ impl Draw {
         if self.one_in(3) { self.flags::<MountFlags>(4) & SWITCHES } else { MountFlags::empty() }
     }
 
+    /// Draws switches that a remount sets. Seldom that nothing can be changed.
+    fn remounted(&mut self) -> MountFlags {
+        let others = self.switches() - MountFlags::READ_ONLY;
+        if self.one_in(3) { others | MountFlags::READ_ONLY } else { others }
+    }
+
     /// Draws what is opened under rules.
     pub(super) fn open_under(&mut self) -> Step {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
@@ -145,7 +152,8 @@ impl Draw {
         for _ in 0..6 {
             let at = place(self.among(&WAYS));
             let flags = self.among(&[OpenFlags::PATH, OpenFlags::READ, OpenFlags::PATH | OpenFlags::NOFOLLOW]);
-            let op = match self.rng.u8(..8) {
+            let op = match self.rng.u8(..9) {
+                8 => Op::Remount { path: Text(self.among(&["/m", "/n", "/"]).into()), flags: self.remounted() },
                 0..3 => Op::OpenUnder { slot: self.place_slot(), at, flags, mode: Mode(0), rules: self.rules() },
                 3 => Op::Stat { at, flags: AtFlags::empty() },
                 4 => Op::Mkdir { at, mode },

@@ -88,7 +88,11 @@ impl Interpreter for Kernel {
                 mounted = mount;
             }
             outcomes.extend(if program.changes_mounts() {
-                self.perform_apart(program.settings, steps).context("carry out what changes mounts")?
+                let outcomes = self.perform_apart(program.settings, steps).context("carry out what changes mounts")?;
+                // A remount may have left the file system read-only. This takes the mount's flags away.
+                place::set_limits(program.settings.limits()).context("make the tmpfs writable")?;
+                place::set_mount(mount).with_context(|| format!("set the flags of the mount to {mount:?} again"))?;
+                outcomes
             } else {
                 self.perform(program.settings, steps)
             });

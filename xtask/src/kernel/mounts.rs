@@ -99,6 +99,11 @@ impl Stage<'_> {
                 mount::move_mount(self.at(from.at), &from.path.0, self.at(to.at), &to.path.0, how)?;
             }
             Op::Unmount { path, flags } => unmount(path, *flags)?,
+            Op::Remount { path, flags } => {
+                // Reading moves no time.
+                let bits = bits(*flags).fold(mount::MountFlags::NOATIME, mount::MountFlags::union);
+                mount::mount_remount(&path.0, bits, "")?;
+            }
             Op::SetMount { at, set, clear, spread, how } => {
                 let to = MountAttr { set: *set, clear: *clear, propagation: spread.0, users: None };
                 mount_setattr(self.at(at.at), &at.path.0, &to, *how).map_err(|error| errno_of(&error))?;

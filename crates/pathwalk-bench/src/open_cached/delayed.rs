@@ -4,7 +4,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use pathwalk::permission::Subject;
-use pathwalk::{Access, AclState, Attributes, Directory, Errno, FileSystem, Name, Node, NodeKey, OpenFile, OpenFor, StatFs};
+use pathwalk::{
+    Access, AclState, Attributes, Directory, Errno, FileSystem, Name, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags,
+};
 
 /// Sleeps before each lookup; all else goes through. It is for reading: what changes a tree is refused.
 pub(super) struct Delayed<F> {
@@ -22,6 +24,10 @@ impl<F: FileSystem> FileSystem for Delayed<F> {
             sleep(self.delay);
         }
         self.fs.lookup(dir, name)
+    }
+
+    fn superblock_flags(&self) -> SuperblockFlags {
+        self.fs.superblock_flags()
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {

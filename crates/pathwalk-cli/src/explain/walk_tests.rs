@@ -204,6 +204,9 @@ fn mounts_that_follow_no_links_end_the_walk() {
 struct Closed(MemFs, Errno);
 
 impl FileSystem for Closed {
+    fn superblock_flags(&self) -> pathwalk::SuperblockFlags {
+        self.0.superblock_flags()
+    }
     fn root(&self) -> Result<FsNode, Errno> {
         self.0.root()
     }

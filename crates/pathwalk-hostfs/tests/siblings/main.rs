@@ -20,7 +20,7 @@ use std::path::Path;
 
 use pathwalk::{
     Access, Attributes, Context, Credentials, Directory, Errno, FileSystem, Name, Node, NodeKey, OpenFile, OpenFor, Siblings,
-    Vfs, permission::Subject,
+    SuperblockFlags, Vfs, permission::Subject,
 };
 use pathwalk_hostfs::HostFs;
 
@@ -75,6 +75,10 @@ impl<F: Fn() + Send + Sync> FileSystem for After<F> {
     fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
         (self.1)();
         self.0.lookup_siblings(dir, siblings)
+    }
+
+    fn superblock_flags(&self) -> SuperblockFlags {
+        self.0.superblock_flags()
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {

@@ -57,6 +57,10 @@ pub(crate) fn eventually(what: &str, is_true: impl Fn() -> bool) {
 }
 
 impl FileSystem for Gated {
+    fn superblock_flags(&self) -> pathwalk::SuperblockFlags {
+        self.inner.superblock_flags()
+    }
+
     fn root(&self) -> Result<Node, Errno> {
         self.inner.root()
     }

@@ -98,6 +98,10 @@ impl Drop for Wild {
 }
 
 impl FileSystem for Wild {
+    fn superblock_flags(&self) -> pathwalk::SuperblockFlags {
+        self.inner.superblock_flags()
+    }
+
     fn root(&self) -> Result<Node, Errno> {
         self.inner.root()
     }

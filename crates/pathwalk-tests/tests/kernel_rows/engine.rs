@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pathwalk::{
-    At, AtFlags, Context, DetachedTree, Device, Errno, File, Handle, LinkFlags, MountAttributes, MountFlags, MoveFlags, NewKind,
-    OpenFlags, OpenHow, Recursion, Resolve, StatxFlags, StatxMask, internals,
+    At, AtFlags, Context, Credentials, DetachedTree, Device, Errno, File, Handle, LinkFlags, MountAttributes, MountFlags,
+    MoveFlags, NewKind, OpenFlags, OpenHow, Recursion, Resolve, SetTime, StatxFlags, StatxMask, SuperblockFlags, Timestamp,
+    internals,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::mounts::context_on;
@@ -180,7 +181,16 @@ impl Engine {
                 let empty = if first.path.is_empty() { LinkFlags::EMPTY_PATH } else { LinkFlags::empty() };
                 face.link(first.at(), first.bytes(), last.at(), last.bytes(), *flags | empty)
             }
+            Op::Pipe(_) => face.mknod(first.at(), first.bytes(), NewKind::Fifo, 0o755),
             Op::Chmod(_) => face.chmod(first.at(), first.bytes(), 0o700, AtFlags::empty()),
+            Op::Mode(mode, _) => face.chmod(first.at(), first.bytes(), *mode, AtFlags::empty()),
+            Op::Chown(_) => face.chown(first.at(), first.bytes(), Some(0), Some(0), AtFlags::empty()),
+            Op::Truncate(_) => face.truncate(first.at(), first.bytes(), 0),
+            Op::Touch(_) => face.set_times(first.at(), first.bytes(), SetTime::Now, SetTime::Now, AtFlags::empty()),
+            Op::SetTimes(_) => {
+                let then = SetTime::To(Timestamp { seconds: 1, nanoseconds: 0 });
+                face.set_times(first.at(), first.bytes(), then, then, AtFlags::empty())
+            }
             op => unreachable!("{op:?} is about no name"),
         }
     }
@@ -197,6 +207,7 @@ impl Engine {
                 how.set(MoveFlags::BENEATH, *layer == Layer::Beneath);
                 context.move_mount(from.at(), from.path, to.at(), to.path, how)
             }
+            (Op::Remount(flags, _), [at]) => context.remount(at.at(), at.entered(), *flags),
             (Op::Umount(flags, _), [at]) => context.umount(at.at(), at.entered(), *flags),
             (Op::Set(how, flags, _), [at]) => set(context, at, MountAttributes { set: *flags, ..Default::default() }, *how),
             (Op::Clear(how, flags, _), [at]) => set(context, at, MountAttributes { clear: *flags, ..Default::default() }, *how),
@@ -237,6 +248,11 @@ impl Engine {
                 let at = self.at(ask.from, at)?;
                 let file = self.face.open(at.at(), at.bytes(), &(*flags).into())?;
                 self.hold(name, file.handle().clone(), Keeps::File { _file: file })
+            }
+            Op::User(id) => {
+                let context = self.face.context().clone();
+                *self.face.context_mut() = context.with_credentials(Credentials::user(*id, *id, &[]));
+                Ok(Outcome::Done)
             }
             Op::Close(name) => self.held.remove(name).map(|_| Outcome::Done).ok_or(Errno::EBADF),
             Op::Chdir(at) => {
@@ -298,5 +314,16 @@ impl System for Engine {
     fn mounts(&mut self) -> Vec<(u64, String)> {
         let listed = self.face.context().mountinfo().into_iter();
         listed.map(|mount| (mount.id, String::from_utf8(mount.mount_point).expect("a name of ours"))).collect()
+    }
+
+    fn read_only(&mut self) -> HashMap<u64, (bool, bool)> {
+        let listed = self.face.context().mountinfo().into_iter();
+        let of_superblock = SuperblockFlags::READ_ONLY;
+        listed
+            .map(|mount| {
+                let is_read_only = mount.flags.contains(MountFlags::READ_ONLY);
+                (mount.id, (is_read_only, mount.superblock_flags.contains(of_superblock)))
+            })
+            .collect()
     }
 }

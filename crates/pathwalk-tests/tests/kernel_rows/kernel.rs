@@ -8,6 +8,7 @@
 //! What it does not do: it does not clean up. Mounts go with the namespace, when the thread ends.
 
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use pathwalk::{AtFlags, Errno, LinkFlags, MountFlags, OpenFlags, Propagation, Recursion, Resolve, UmountFlags};
@@ -180,12 +181,25 @@ impl Kernel {
                 let empty = if old.is_empty() { fs::AtFlags::EMPTY_PATH } else { fs::AtFlags::empty() };
                 fs::linkat(from, old, to, new, link_flags(*flags) | empty).map(done)
             }
-            Op::Mkdir(spot) | Op::File(spot) | Op::Device(spot) | Op::Symlink(spot, _) => names(ask.op, at(spot)?),
+            Op::Mkdir(spot) | Op::File(spot) | Op::Device(spot) | Op::Pipe(spot) => names(ask.op, at(spot)?),
+            Op::Symlink(spot, _) => names(ask.op, at(spot)?),
             Op::Unlink(spot) | Op::Rmdir(spot) => names(ask.op, at(spot)?),
             Op::Chmod(spot) => {
                 let (at, path) = at(spot)?;
                 fs::chmodat(at, path, Mode::from_raw_mode(0o700), fs::AtFlags::empty()).map(done)
             }
+            Op::Mode(mode, spot) => {
+                let (at, path) = at(spot)?;
+                fs::chmodat(at, path, Mode::from_raw_mode((*mode).into()), fs::AtFlags::empty()).map(done)
+            }
+            Op::Chown(spot) => {
+                let (at, path) = at(spot)?;
+                fs::chownat(at, path, Some(fs::Uid::ROOT), Some(fs::Gid::ROOT), fs::AtFlags::empty()).map(done)
+            }
+            // There is no `truncateat`.
+            Op::Truncate(spot) => truncate(self.entered(ask.from, spot)?),
+            Op::Touch(spot) => set_times(at(spot)?, fs::Timespec { tv_sec: 0, tv_nsec: fs::UTIME_NOW }),
+            Op::SetTimes(spot) => set_times(at(spot)?, fs::Timespec { tv_sec: 1, tv_nsec: 0 }),
             _ => self.mounting(ask),
         }
     }
@@ -206,6 +220,10 @@ impl Kernel {
                 flags.set(MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH, new.is_empty());
                 flags.set(MoveMountFlags::MOVE_MOUNT_BENEATH, *layer == Layer::Beneath);
                 mount::move_mount(from, old, to, new, flags).map(done)
+            }
+            Op::Remount(flags, at) => {
+                let flags = mount::MountFlags::from_bits_retain(mount_flags(*flags)) | mount::MountFlags::NOATIME;
+                mount::mount_remount(enter(at)?, flags, "").map(done)
             }
             Op::Umount(flags, at) => mount::unmount(enter(at)?, umount_flags(*flags)).map(done),
             Op::Set(how, flags, at) => self.attributes(ask, at, (*flags, MountFlags::empty()), *how),
@@ -272,6 +290,12 @@ impl Kernel {
                 rustix::process::chroot(self.entered(ask.from, at)?)?;
                 look((CWD, "/"), fs::AtFlags::empty())
             }
+            Op::User(id) => {
+                let (uid, gid) = (fs::Uid::from_raw(*id), fs::Gid::from_raw(*id));
+                rustix::thread::set_thread_groups(&[])?;
+                rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+                rustix::thread::set_thread_res_uid(uid, uid, uid).map(done)
+            }
             op => unreachable!("{op:?} is carried out elsewhere"),
         }
     }
@@ -280,6 +304,20 @@ impl Kernel {
         let found = seen(fd.as_fd());
         self.held.insert(name.to_owned(), fd);
         found
+    }
+}
+
+fn set_times((at, path): Named<'_>, time: fs::Timespec) -> io::Result<Outcome> {
+    let times = fs::Timestamps { last_access: time, last_modification: time };
+    fs::utimensat(at, path, &times, fs::AtFlags::empty()).map(done)
+}
+
+fn truncate(path: &str) -> io::Result<Outcome> {
+    let path = CString::new(path).expect("a path without NUL");
+    // SAFETY: the path ends in a NUL and outlives the call, which only reads it.
+    match unsafe { libc::truncate(path.as_ptr(), 0) } {
+        0 => Ok(Outcome::Done),
+        _ => Err(failed(std::io::Error::last_os_error())),
     }
 }
 
@@ -292,6 +330,7 @@ fn names(op: &Op, (at, path): Named<'_>) -> io::Result<Outcome> {
             let null = fs::makedev(1, 3);
             fs::mknodat(at, path, fs::FileType::CharacterDevice, Mode::from_raw_mode(0o666), null)
         }
+        Op::Pipe(_) => fs::mknodat(at, path, fs::FileType::Fifo, Mode::from_raw_mode(0o755), 0),
         Op::Symlink(_, body) => fs::symlinkat(body.as_str(), at, path),
         Op::Rmdir(_) => fs::unlinkat(at, path, fs::AtFlags::REMOVEDIR),
         _ => fs::unlinkat(at, path, fs::AtFlags::empty()),
@@ -341,5 +380,10 @@ impl System for Kernel {
     fn mounts(&mut self) -> Vec<(u64, String)> {
         let lines = mountinfo(&self.proc).expect("mountinfo");
         lines.into_iter().map(|line| (line.id, line.point)).collect()
+    }
+
+    fn read_only(&mut self) -> HashMap<u64, (bool, bool)> {
+        let lines = mountinfo(&self.proc).expect("mountinfo");
+        lines.into_iter().map(|line| (line.id, (line.flags & 1 != 0, line.superblock_flags & 1 != 0))).collect()
     }
 }

@@ -29,18 +29,27 @@ pub(crate) enum Op {
     Mkdir(Spot),
     File(Spot),
     Device(Spot),
+    Pipe(Spot),
     Symlink(Spot, String),
     Unlink(Spot),
     Rmdir(Spot),
     Rename(RenameFlags, Spot, Spot),
     Link(LinkFlags, Spot, Spot),
     Chmod(Spot),
+    /// `chmod(2)` with this mode.
+    Mode(u16, Spot),
+    Chown(Spot),
+    Truncate(Spot),
+    /// `utimensat(2)`, with the time of now or with another.
+    Touch(Spot),
+    SetTimes(Spot),
     // Changes of mounts.
     Mount(MountFlags, Spot),
     Bind(Recursion, Spot, Spot),
     /// Beneath what is mounted there, or on it.
     Move(Layer, Spot, Spot),
     Umount(UmountFlags, Spot),
+    Remount(MountFlags, Spot),
     Set(Recursion, MountFlags, Spot),
     Clear(Recursion, MountFlags, Spot),
     Propagate(Propagation, Spot),
@@ -54,6 +63,8 @@ pub(crate) enum Op {
     Unshare,
     Chdir(Spot),
     Chroot(Spot),
+    /// The caller becomes this user, of the group of the same number, without capabilities.
+    User(u32),
 }
 
 /// Where a mount is moved to.
@@ -158,16 +169,24 @@ impl Op {
             ["mkdir", path] => Op::Mkdir(spot(path)),
             ["file", path] => Op::File(spot(path)),
             ["device", path] => Op::Device(spot(path)),
+            ["pipe", path] => Op::Pipe(spot(path)),
             ["symlink", path, body] => Op::Symlink(spot(path), body.into()),
             ["unlink", path] => Op::Unlink(spot(path)),
             ["rmdir", path] => Op::Rmdir(spot(path)),
             ["rename", flags, from, to] => Op::Rename(read_flags(flags)?, spot(from), spot(to)),
             ["link", flags, from, to] => Op::Link(read_flags(flags)?, spot(from), spot(to)),
             ["chmod", path] => Op::Chmod(spot(path)),
+            ["mode", mode, path] => Op::Mode(u16::from_str_radix(mode, 8)?, spot(path)),
+            ["chown", path] => Op::Chown(spot(path)),
+            ["truncate", path] => Op::Truncate(spot(path)),
+            ["touch", path] => Op::Touch(spot(path)),
+            ["set-times", path] => Op::SetTimes(spot(path)),
             ["mount", flags, path] => Op::Mount(read_flags(flags)?, spot(path)),
             ["bind", how, from, to] => Op::Bind(recursion(how)?, spot(from), spot(to)),
             ["move", how, from, to] => Op::Move(layer(how)?, spot(from), spot(to)),
             ["umount", flags, path] => Op::Umount(read_flags(flags)?, spot(path)),
+            ["remount", flags, path] => Op::Remount(read_flags(flags)?, spot(path)),
+            ["user", id] => Op::User(id.parse()?),
             ["set", how, flags, path] => Op::Set(recursion(how)?, read_flags(flags)?, spot(path)),
             ["clear", how, flags, path] => Op::Clear(recursion(how)?, read_flags(flags)?, spot(path)),
             ["pivot", new, old] => Op::Pivot(spot(new), spot(old)),
@@ -188,13 +207,13 @@ impl Op {
         match self {
             Op::Open(flags, _) if flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE | OpenFlags::TMPFILE) => Kind::Node,
             Op::Open(..) | Op::Stat(_) | Op::Lstat(_) | Op::Access(..) | Op::Readlink(_) => Kind::Question,
-            Op::Mkdir(_) | Op::File(_) | Op::Device(_) | Op::Symlink(..) => Kind::Names,
+            Op::Mkdir(_) | Op::File(_) | Op::Device(_) | Op::Pipe(_) | Op::Symlink(..) => Kind::Names,
             Op::Unlink(_) | Op::Rmdir(_) | Op::Rename(..) | Op::Link(..) => Kind::Names,
-            Op::Chmod(_) => Kind::Node,
-            Op::Mount(..) | Op::Bind(..) | Op::Move(..) | Op::Umount(..) => Kind::Mounts,
+            Op::Chmod(_) | Op::Mode(..) | Op::Chown(_) | Op::Truncate(_) | Op::Touch(_) | Op::SetTimes(_) => Kind::Node,
+            Op::Mount(..) | Op::Bind(..) | Op::Move(..) | Op::Umount(..) | Op::Remount(..) => Kind::Mounts,
             Op::Set(..) | Op::Clear(..) | Op::Propagate(..) | Op::Pivot(..) | Op::Unshare => Kind::Mounts,
             Op::Tree(_) | Op::Clone(..) | Op::Hold(..) | Op::Keep(..) | Op::Close(_) => Kind::Caller,
-            Op::Chdir(_) | Op::Chroot(_) => Kind::Caller,
+            Op::Chdir(_) | Op::Chroot(_) | Op::User(_) => Kind::Caller,
         }
     }
 
@@ -207,9 +226,11 @@ impl Op {
             Op::Set(_, _, at) | Op::Clear(_, _, at) | Op::Hold(_, at) | Op::Keep(_, _, at) | Op::Chdir(at) | Op::Chroot(at) => {
                 vec![at]
             }
+            Op::Pipe(at) | Op::Mode(_, at) | Op::Chown(at) | Op::Truncate(at) | Op::Touch(at) | Op::SetTimes(at) => vec![at],
+            Op::Remount(_, at) => vec![at],
             Op::Rename(_, from, to) | Op::Link(_, from, to) | Op::Bind(_, from, to) | Op::Move(_, from, to) => vec![from, to],
             Op::Pivot(new, old) => vec![new, old],
-            Op::Tree(_) | Op::Close(_) | Op::Unshare => Vec::new(),
+            Op::Tree(_) | Op::Close(_) | Op::Unshare | Op::User(_) => Vec::new(),
         }
     }
 

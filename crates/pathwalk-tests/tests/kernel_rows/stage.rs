@@ -5,6 +5,8 @@
 //! of its mount, with a slash behind; a mount that of its step. What a step mounts besides is
 //! `LABEL.1` and so on, in the order of `mountinfo`. What no step made is `new`.
 //!
+//! A mount that is read-only has the mark `[ro]`, one of a file system that is, `[fs-ro]`.
+//!
 //! What always holds: a system is asked for nothing but numbers. The same code tells the labels of
 //! all.
 
@@ -54,6 +56,9 @@ pub(crate) trait System {
 
     /// Returns number and mount point of each mount below the caller's root.
     fn mounts(&mut self) -> Vec<(u64, String)>;
+
+    /// Returns what is read-only of each of these: the mount, and its file system.
+    fn read_only(&mut self) -> HashMap<u64, (bool, bool)>;
 }
 
 /// What the labels stand for.
@@ -101,7 +106,7 @@ impl Stage {
         let label = step.label.as_deref();
         match &step.op {
             Op::Unshare => self.rename_mounts(&before, &system.mounts()),
-            Op::Mkdir(at) | Op::File(at) | Op::Device(at) | Op::Symlink(at, _) => {
+            Op::Mkdir(at) | Op::File(at) | Op::Device(at) | Op::Pipe(at) | Op::Symlink(at, _) => {
                 let Spot::Path(path) = at else { bail!("a step makes names by paths") };
                 let seen = place(system, &plain(&Op::Lstat(at.clone()))).expect("it was just made");
                 self.name_node(seen, label.unwrap_or(path))?;
@@ -187,7 +192,15 @@ impl Stage {
             }
             (Kind::Mounts, Outcome::Done) => {
                 self.name_mounts(system, "new", before, ask.op);
-                let listed = system.mounts().into_iter().map(|(id, point)| format!(" {}={point}", self.mounts[&id]));
+                let read_only = system.read_only();
+                let mark = |id: &u64| match read_only[id] {
+                    (false, false) => "",
+                    (true, false) => "[ro]",
+                    (false, true) => "[fs-ro]",
+                    (true, true) => "[ro,fs-ro]",
+                };
+                let line = |(id, point): (u64, String)| format!(" {}={point}{}", self.mounts[&id], mark(&id));
+                let listed = system.mounts().into_iter().map(line);
                 format!("done:{}", listed.collect::<String>())
             }
             (Kind::Question | Kind::Node | Kind::Caller, Outcome::Done) => "done".into(),

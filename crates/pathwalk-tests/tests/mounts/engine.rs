@@ -146,14 +146,12 @@ impl Engine {
 
     fn umount(&self, at: &Spot, way: Umount) -> Result<(), Failure> {
         let (at, path) = self.within(at)?;
-        let [named, top, root] = {
+        let [named, top] = {
             let named = self.context.lookupat(at, path, AtFlags::empty())?;
-            [&named, &internals::topmost(&named), self.context.root()].map(|place| self.mount_of(place))
+            [&named, &internals::topmost(&named)].map(|place| self.mount_of(place))
         };
         // The mark of a mount above the one that is named cannot be cleared by opening it.
         self.skip_if(way == Umount::Expire && top != named)?;
-        // The kernel would make the file system read-only.
-        self.skip_if(top == root && way != Umount::Detach)?;
         let umount = |flags| self.context.umount(at, path, flags);
         match way {
             Umount::Plain => umount(UmountFlags::empty())?,
@@ -192,6 +190,18 @@ impl Engine {
     fn set_attributes(&self, at: &Spot, (set, clear): (u32, u32), is_recursive: bool) -> Result<(), Failure> {
         let flags = MountFlags::from_bits_truncate;
         self.set(at, &MountAttributes { set: flags(set), clear: flags(clear), ..MountAttributes::default() }, is_recursive)
+    }
+
+    fn remount(&self, at: &Spot, flags: u32, of_mount: bool) -> Result<(), Failure> {
+        let flags = MountFlags::from_bits_truncate(flags);
+        if !of_mount {
+            let (at, path) = self.within(at)?;
+            return Ok(self.context.remount(at, path, flags)?);
+        }
+        // The newer call, that does the same, takes detached trees as well.
+        self.skip_if(matches!(at, Spot::Held(_)))?;
+        let all = MountFlags::READ_ONLY | MountFlags::NOEXEC | MountFlags::NOSYMFOLLOW | MountFlags::NOSUID;
+        self.set(at, &MountAttributes { set: flags, clear: all, ..MountAttributes::default() }, false)
     }
 
     fn map_ids(&self, at: &Spot, map: usize, is_recursive: bool) -> Result<(), Failure> {
@@ -268,6 +278,7 @@ impl Engine {
             Op::Umount(at, way) => self.umount(at, *way),
             Op::Propagation { at, kind, recursive } => self.set_propagation(at, *kind, *recursive),
             Op::Attributes { at, set, clear, recursive } => self.set_attributes(at, (*set, *clear), *recursive),
+            Op::Remount { at, flags, of_mount } => self.remount(at, *flags, *of_mount),
             Op::MapIds { at, map, recursive } => self.map_ids(at, *map, *recursive),
             Op::Mapped { from, to, map, recursive } => self.mapped(from, to, *map, *recursive),
             Op::Pivot { new, old } => self.pivot(new, old),
@@ -307,6 +318,7 @@ impl System for Engine {
             root: String::from_utf8(mount.root).expect("a name of ours"),
             point: String::from_utf8(mount.mount_point).expect("a name of ours"),
             flags: mount.flags.bits(),
+            superblock_flags: mount.superblock_flags.bits(),
             shared: mount.shared.map(u64::from),
             master: mount.master.map(u64::from),
             propagate_from: mount.propagate_from.map(u64::from),

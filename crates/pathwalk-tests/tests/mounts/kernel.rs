@@ -18,6 +18,7 @@ use super::files::{Owner, USERS};
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
 
+const MS_NOSYMFOLLOW: libc::c_ulong = 0x100;
 const MOVE_MOUNT_F_EMPTY_PATH: libc::c_uint = 4;
 const MOVE_MOUNT_T_EMPTY_PATH: libc::c_uint = 0x40;
 const MOVE_MOUNT_BENEATH: libc::c_uint = 0x200;
@@ -218,6 +219,13 @@ impl Kernel {
         self.mount(std::ptr::null(), &path, flags | if recursive { libc::MS_REC } else { 0 })
     }
 
+    fn remount(&self, at: &Spot, flags: u32, of_mount: bool) -> Result<i64, Failure> {
+        let all = [libc::MS_RDONLY, libc::MS_NOEXEC, MS_NOSYMFOLLOW, libc::MS_NOSUID];
+        let set = all.iter().enumerate().filter(|(bit, _)| flags & 1 << bit != 0);
+        let how = libc::MS_REMOUNT | if of_mount { libc::MS_BIND } else { 0 };
+        self.mount(std::ptr::null(), &self.enter(at)?, set.fold(how, |flags, (_, flag)| flags | flag))
+    }
+
     /// Returns a descriptor and a path that together name the spot.
     fn named<'a>(&'a self, spot: &'a Spot) -> Result<(BorrowedFd<'a>, &'a str), Failure> {
         match spot {
@@ -286,6 +294,7 @@ impl Kernel {
                 let to = MountAttr { set: flags(*set), clear: flags(*clear), ..MountAttr::default() };
                 self.set_attributes(at, &to, *recursive)
             }
+            Op::Remount { at, flags, of_mount } => self.remount(at, *flags, *of_mount),
             Op::MapIds { at, map, recursive } => self.set_attributes(at, &mapped(*map)?, *recursive),
             Op::Mapped { from, to, map, recursive } => self.mapped(from, to, *map, *recursive),
             Op::Pivot { new, old } => {

@@ -73,6 +73,12 @@ pub(crate) enum Op {
         clear: u32,
         recursive: bool,
     },
+    /// `mount(2)` with `MS_REMOUNT` and these; with `MS_BIND`, of the mount alone.
+    Remount {
+        at: Spot,
+        flags: u32,
+        of_mount: bool,
+    },
     /// `mount_setattr(2)` with `MOUNT_ATTR_IDMAP` and the map of this number.
     MapIds {
         at: Spot,
@@ -304,7 +310,7 @@ impl Random {
 
     fn rarer_op(&mut self) -> Op {
         let slot = self.below(SLOTS);
-        match self.below(25) {
+        match self.below(28) {
             0..4 => Op::Clone { from: self.spot(), slot, recursive: self.coin() },
             4..7 => Op::Hold { from: self.path(), slot },
             7..10 => Op::Close(slot),
@@ -318,7 +324,12 @@ impl Random {
             18..20 => Op::Rmdir(self.path()),
             20..22 => Op::Unshare(slot),
             22..24 => Op::Enter(slot),
-            _ => Op::Drop(slot),
+            24 => Op::Drop(slot),
+            _ => {
+                // Mostly not read-only, so that something can be changed.
+                let read_only = u32::from(self.below(3) == 0);
+                Op::Remount { at: self.spot(), flags: self.below(16) as u32 & !1 | read_only, of_mount: self.coin() }
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ bitflags! {
     /// Switches of a mount, whatever its file system says. Source: `mount(8)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct MountFlags: u32 {
-        /// Writing is `EROFS`.
+        /// Writing is `EROFS`, after what modes say (`EACCES`).
         const READ_ONLY = 1;
         /// Executing a regular file is `EACCES`.
         const NOEXEC = 2;
@@ -26,6 +26,27 @@ bitflags! {
         /// Times of access are to be kept where they are older than a change, or a day. The engine
         /// tells.
         const RELATIME = 128;
+    }
+}
+
+bitflags! {
+    /// Switches of a file system, whichever mount it is seen through. Source: the second options of
+    /// `proc_pid_mountinfo(5)`.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct SuperblockFlags: u32 {
+        /// `SB_RDONLY`: writing is `EROFS`, and so is asking for the right to write to a regular
+        /// file, a directory or a link, whatever its mode says.
+        const READ_ONLY = 1;
+    }
+}
+
+impl MountFlags {
+    /// What is said of times of access.
+    pub(crate) const OF_ACCESS: MountFlags = MountFlags::NOATIME.union(MountFlags::NODIRATIME).union(MountFlags::RELATIME);
+
+    /// Returns what `mount(2)` sets of the superblock when it is given these.
+    pub(crate) fn of_superblock(self) -> SuperblockFlags {
+        if self.contains(MountFlags::READ_ONLY) { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() }
     }
 }
 

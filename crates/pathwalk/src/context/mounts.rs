@@ -39,7 +39,8 @@ use crate::ops::mounts;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 impl Context {
-    /// Mounts a file system on what `path` leads to. It is dropped when nothing of it is mounted
+    /// Mounts a file system on what `path` leads to. With `READ_ONLY`, the mount is read-only and so
+    /// is the file system, as by `mount -o ro`. It is dropped when nothing of it is mounted
     /// any more: [`sync`](FileSystem::sync) is called, and each of its nodes is forgotten. Errors
     /// also of its [`root`](FileSystem::root). Source: `mount(2)`, `fsmount(2)`.
     pub fn mount<P: AsPath + ?Sized>(
@@ -111,9 +112,45 @@ impl Context {
     /// or while a context, handle or open file is on it, unless by `DETACH`; `EAGAIN` for the first
     /// try with `EXPIRE`; `EINVAL` for what is no root of a mount, and for the namespace's own. A
     /// file system of which this was the last mount is let go of. Source: `umount2(2)`.
+    ///
+    /// Without `DETACH`, the mount of the context's own root stays: its file system becomes
+    /// read-only, as by [`remount`](Self::remount), and its switches are left as they are.
     pub fn umount<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: UmountFlags) -> Result<(), Errno> {
         self.may_change()?;
         mounts::umount(&self.asker, at.begin(self), path.path_bytes(), flags)
+    }
+
+    /// Changes the mount whose root `path` leads to, and its file system: both become read-only with
+    /// `READ_ONLY`, and neither is any more without. Its other switches are set to these; but for
+    /// those of times of access, which stay where none of them is given. Other mounts of the file
+    /// system keep their own. For the mount alone there is [`mount_setattr`](Self::mount_setattr).
+    ///
+    /// `EINVAL` for what is no root of a mount in the namespace. `EBUSY` if it would become
+    /// read-only while a file of it is open to be written to, through whichever mount, a change is
+    /// under way, or a node that has no name any more is held; other errors are the file system's,
+    /// which is asked for counts of links. What it [says](FileSystem::superblock_flags) of itself
+    /// stays, and is no error. When it has become read-only, [`sync`](FileSystem::sync) is called;
+    /// an error of that is lost. Blocks meanwhile. Cost: as many mounts as the file system has; to
+    /// make it read-only, also as many entries as were ever cached at once. Source: `mount(2)` with
+    /// `MS_REMOUNT`.
+    ///
+    /// ```
+    /// use pathwalk::{Access, At, Credentials, Errno, MountFlags, OpenFlags, OpenHow, Vfs};
+    /// # let (host, fs) = (pathwalk_memfs::MemFs::new(), pathwalk_memfs::MemFs::new());
+    /// # host.mkdir("/data", 0o755)?;
+    /// # fs.file("/note", 0o644)?;
+    /// let root = Vfs::builder().build(host)?.context(Credentials::root());
+    /// root.mount(fs, At::Cwd, "/data", MountFlags::empty())?;
+    /// let file = root.open(At::Cwd, "/data/note", &OpenHow::from(OpenFlags::WRITE))?;
+    /// assert_eq!(root.remount(At::Cwd, "/data", MountFlags::READ_ONLY), Err(Errno::EBUSY));
+    /// drop(file);
+    /// root.remount(At::Cwd, "/data", MountFlags::READ_ONLY)?;
+    /// assert_eq!(root.access("/data/note", Access::WRITE), Err(Errno::EROFS));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remount<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: MountFlags) -> Result<(), Errno> {
+        self.may_change()?;
+        mounts::remount(&self.asker, at.begin(self), path.path_bytes(), flags)
     }
 
     /// Changes the mount whose root `path` leads to, and with `RECURSIVE` all below it: all or

@@ -2,6 +2,7 @@
 
 use super::{Directory, OpenFile, OpenFor, Siblings, StatFs};
 use crate::Errno;
+use crate::abi::SuperblockFlags;
 use crate::attr::{AclState, Attributes, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Subject};
@@ -113,8 +114,8 @@ pub trait FileSystem: Send + Sync {
         let _ = node;
     }
 
-    /// Puts all that was written on stable storage. Called when nothing of it is mounted any more,
-    /// before its nodes are forgotten and it is dropped. Default: there is nothing to do. Source:
+    /// Puts all that was written on stable storage. Called when it became read-only; and when nothing
+    /// of it is mounted any more, before its nodes are forgotten and it is dropped. Default: there is nothing to do. Source:
     /// `sync_fs` of Linux.
     fn sync(&self) -> Result<(), Errno> {
         Ok(())
@@ -126,6 +127,16 @@ pub trait FileSystem: Send + Sync {
     /// set a map is `EINVAL`. Source: `FS_ALLOW_IDMAP` of Linux.
     fn allows_id_maps(&self) -> bool {
         false
+    }
+
+    /// Returns the switches of the whole file system that it has of itself, whatever it is mounted
+    /// with: a remount does not take them away. Asked once, when it is mounted first. Default: none.
+    /// Source: `SB_RDONLY` as squashfs sets it.
+    ///
+    /// Under [`SuperblockFlags::READ_ONLY`] the engine refuses each change (`EROFS`), and asks none
+    /// of the methods that change something.
+    fn superblock_flags(&self) -> SuperblockFlags {
+        SuperblockFlags::empty()
     }
 
     /// Bytes of memory that this file system holds, so that the `Vfs`'s own budget can be told from yours.
@@ -236,6 +247,9 @@ macro_rules! by_pointer {
             }
             fn allows_id_maps(&self) -> bool {
                 (**self).allows_id_maps()
+            }
+            fn superblock_flags(&self) -> SuperblockFlags {
+                (**self).superblock_flags()
             }
             fn memory(&self) -> u64 {
                 (**self).memory()

@@ -7,9 +7,10 @@ use std::cell::RefCell;
 
 use super::id_maps::IdMapNumber;
 use super::place::Place;
-use super::records::{AT, MAP, MountRecords, NUMBER, ROOT, WORD, flags, to_word};
+use super::records::{AT, MAP, MountRecords, NUMBER, ROOT, WORD, flags};
+use super::switches::Switches;
 use super::tree::Attributes;
-use crate::abi::MountFlags;
+use crate::abi::SuperblockFlags;
 use crate::memory::seqcount::{self, ODD, Writing};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::sync::Ordering;
@@ -45,16 +46,24 @@ impl<'a> Changing<'a> {
     }
 
     /// Fills a slot of the caller's: pinned once, at no place yet.
-    pub(super) fn fill(&self, mount: MountId, root: DentryId, superblock: SuperblockId, attributes: &Attributes) {
-        self.records.note(attributes);
+    pub(super) fn fill(
+        &self,
+        mount: MountId,
+        root: DentryId,
+        (superblock, of_superblock): (SuperblockId, SuperblockFlags),
+        attributes: &Attributes,
+    ) {
+        let switches = Switches { own: attributes.flags, superblock: of_superblock };
+        self.records.note(switches);
+        self.records.note_map(attributes.id_map);
         self.alter(mount, |_| {
             let line = self.records.line(mount);
             line[AT].store(Place::NONE.bits(), Ordering::Relaxed);
             line[ROOT].store(u64::from(root.0) << 32 | u64::from(superblock.0), Ordering::Relaxed);
             line[MAP].store(IdMapNumber::word(attributes.id_map), Ordering::Release);
-            to_word(attributes.flags)
+            switches.in_word(0)
         });
-        self.records.begin_life(mount, attributes.flags);
+        self.records.begin_life(mount, switches);
     }
 
     /// Stores the number by which users know a mount.
@@ -87,12 +96,27 @@ impl<'a> Changing<'a> {
 
     /// Gives a mount other attributes. Writers are refused already where there shall be none.
     pub(super) fn set(&self, mount: MountId, to: &Attributes) {
+        self.records.note_map(to.id_map);
+        let switches = Switches { own: to.flags, ..self.records.switches(mount) };
+        self.switch(mount, switches, || {
+            self.records.line(mount)[MAP].store(IdMapNumber::word(to.id_map), Ordering::Release);
+        });
+    }
+
+    /// Has a mount tell of these switches of its superblock. Writers are refused already where
+    /// there shall be none.
+    pub(super) fn set_superblock(&self, mount: MountId, to: SuperblockFlags) {
+        let switches = Switches { superblock: to, ..self.records.switches(mount) };
+        self.switch(mount, switches, || {});
+    }
+
+    fn switch(&self, mount: MountId, to: Switches, with: impl FnOnce()) {
         self.records.note(to);
         self.alter(mount, |flags| {
-            self.records.line(mount)[MAP].store(IdMapNumber::word(to.id_map), Ordering::Release);
-            flags & !flags::OF_USER | to_word(to.flags)
+            with();
+            to.in_word(flags)
         });
-        if !to.flags.contains(MountFlags::READ_ONLY) {
+        if !to.is_read_only() {
             self.records.refuse_writers(mount, false);
         }
     }

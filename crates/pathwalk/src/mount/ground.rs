@@ -16,11 +16,12 @@ use super::place::Place;
 use super::tree::{Attributes, Change, Ground, Tree};
 use super::world::World;
 use crate::Errno;
-use crate::abi::MountFlags;
+use crate::abi::{MountFlags, SuperblockFlags};
 use crate::cache::dcache::dentry::{flags, guess_cover};
 use crate::fs_api::FileSystem;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::permission::IdMap;
+use crate::superblock::superblock::Superblock;
 use crate::superblock::trees::NoRoot;
 
 /// One change of the tree, and what is to be done behind it.
@@ -36,19 +37,32 @@ pub(crate) struct Work<'a> {
     late: RefCell<Vec<DentryId>>,
     /// Mounts that ended.
     ended: RefCell<Vec<MountId>>,
+    /// File systems that became read-only, of each of which the caller has a pin.
+    quiet: RefCell<Vec<SuperblockId>>,
 }
 
 impl World {
     /// Changes the tree. Blocks while another thread changes it, and while a file system is shut
     /// down of which nothing is mounted any more.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Change<'_, Work<'_>>) -> T) -> T {
+        let dropped = self.trees.dropped.take(self.caches());
         let mut tree = self.tree.lock();
         let work = Work::begin(self);
+        dropped.iter().for_each(|point| tree.on(&work).detach_at(point.id()));
         let result = change(&mut tree.on(&work));
         let behind = work.end(&mut tree);
         drop(tree);
         behind.finish(self);
+        dropped.into_iter().for_each(|point| self.caches().discard(point.into_id()));
         result
+    }
+
+    /// Unmounts, in all namespaces, what is mounted on entries that a file system said are not so
+    /// any more, where the caller asked it. Linux: `d_invalidate`.
+    pub(crate) fn unmount_dropped(&self) {
+        if !self.trees.dropped.is_empty() {
+            self.change(|_| ());
+        }
     }
 
     /// Mounts a file system as the root of the first namespace.
@@ -63,10 +77,12 @@ impl World {
         Ok(())
     }
 
-    /// Takes a file system in, to be mounted by `mount`; it is shut down if that fails.
+    /// Takes a file system in, with these switches beside its own, to be mounted by `mount`; it is
+    /// shut down if that fails.
     pub(crate) fn with_superblock<T>(
         &self,
         fs: Arc<dyn FileSystem>,
+        flags: SuperblockFlags,
         mount: impl FnOnce(SuperblockId, DentryId) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let superblock = self.trees.enter(fs).map_err(|why| match why {
@@ -74,6 +90,7 @@ impl World {
             NoRoot::NotADirectory => Errno::ENOTDIR,
         })?;
         let (id, root) = (superblock.id, superblock.root());
+        superblock.set_flags(superblock.with_own(flags));
         // As a mount would, so that one that is made in vain does not take it along.
         superblock.mounted();
         drop(superblock);
@@ -107,6 +124,7 @@ impl World {
     /// Gives back what a mount held that has ended.
     fn bury(&self, mount: MountId) {
         let (root, superblock) = (self.mounts.root(mount), self.mounts.superblock(mount));
+        self.trees.superblocks.get(superblock).unlist(mount);
         self.mounts.give(mount);
         self.give_back(root);
         self.leave(superblock);
@@ -122,6 +140,21 @@ impl World {
     }
 }
 
+impl Work<'_> {
+    /// Keeps writers out of all mounts of a file system, or out of none: `EBUSY` if there are some,
+    /// or what has no name any more is held. Linux: `sb_prepare_remount_readonly`.
+    fn bar_all(&self, of: &Superblock) -> Result<(), Errno> {
+        let is_barred = of.listed().iter().all(|mount| self.world.mounts.refuse_writers(MountId(*mount), true));
+        // The list is unlocked again: the file system may be asked.
+        let is_busy = if is_barred { self.world.trees.holds_removed(of.id) } else { Ok(true) };
+        let result = is_busy.and_then(|is_busy| if is_busy { Err(Errno::EBUSY) } else { Ok(()) });
+        if result.is_err() {
+            of.listed().iter().for_each(|mount| self.admit_writers(MountId(*mount)));
+        }
+        result
+    }
+}
+
 impl<'a> Work<'a> {
     fn begin(world: &'a World) -> Work<'a> {
         Work {
@@ -131,6 +164,7 @@ impl<'a> Work<'a> {
             uncovered: RefCell::default(),
             late: RefCell::default(),
             ended: RefCell::default(),
+            quiet: RefCell::default(),
         }
     }
 
@@ -158,7 +192,7 @@ impl<'a> Work<'a> {
                 self.world.caches().change_flags(point, |flags| flags & !flags::MOUNTED);
             }
         }
-        Behind { uncovered, ended: self.ended.take() }
+        Behind { uncovered, ended: self.ended.take(), quiet: self.quiet.take() }
     }
 }
 
@@ -166,12 +200,17 @@ impl<'a> Work<'a> {
 struct Behind {
     uncovered: Vec<DentryId>,
     ended: Vec<MountId>,
+    quiet: Vec<SuperblockId>,
 }
 
 impl Behind {
     fn finish(self, world: &World) {
         self.uncovered.into_iter().for_each(|point| world.give_back(point));
         self.ended.into_iter().for_each(|mount| world.bury(mount));
+        for superblock in self.quiet {
+            // An error is lost, as where ext4 is remounted.
+            _ = world.trees.superblocks.get(superblock).fs.sync();
+        }
     }
 }
 
@@ -183,8 +222,10 @@ impl Ground for Work<'_> {
         caches.change_flags(root, |flags| flags | flags::ROOTED);
         let is_link = caches.dentries.word(root) & flags::LINK != 0;
         self.world.mounts.note_root(is_link, !caches.is_root(root));
-        self.world.trees.superblocks.get(superblock).mounted();
-        self.changing().fill(mount, root, superblock, attributes);
+        let of = self.world.trees.superblocks.get(superblock);
+        of.mounted();
+        of.list(mount);
+        self.changing().fill(mount, root, (superblock, of.flags()), attributes);
         self.made.borrow_mut().push(mount);
         Ok(mount)
     }
@@ -224,7 +265,29 @@ impl Ground for Work<'_> {
     }
 
     fn admit_writers(&self, mount: MountId) {
-        self.world.mounts.refuse_writers(mount, false);
+        if !self.world.mounts.switches(mount).is_read_only() {
+            self.world.mounts.refuse_writers(mount, false);
+        }
+    }
+
+    fn superblock_flags(&self, superblock: SuperblockId) -> SuperblockFlags {
+        self.world.trees.superblocks.get(superblock).flags()
+    }
+
+    fn set_superblock(&self, superblock: SuperblockId, to: SuperblockFlags) -> Result<(), Errno> {
+        let of = self.world.trees.superblocks.get(superblock);
+        let to = of.with_own(to);
+        if to == of.flags() {
+            return Ok(());
+        }
+        if to.contains(SuperblockFlags::READ_ONLY) {
+            self.bar_all(&of)?;
+            self.quiet.borrow_mut().push(superblock);
+        }
+        of.set_flags(to);
+        let listed = of.listed();
+        listed.iter().for_each(|mount| self.changing().set_superblock(MountId(*mount), to));
+        Ok(())
     }
 
     fn is_busy(&self, mount: MountId) -> bool {

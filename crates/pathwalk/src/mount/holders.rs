@@ -1,7 +1,7 @@
 //! What holds a mount: pins, changes under way, and files that are open to be written to.
 
 use super::records::{MountRecords, Standing, WORD, flags};
-use crate::abi::MountFlags;
+use super::switches::Switches;
 use crate::memory::slot::MountId;
 use crate::memory::{pin, seqcount};
 use crate::sync::Ordering;
@@ -22,8 +22,8 @@ pub(crate) enum Left {
 
 impl MountRecords {
     /// Begins the life of a mount, whose slot is filled, with one pin.
-    pub(super) fn begin_life(&self, mount: MountId, flags: MountFlags) {
-        let writers = if flags.contains(MountFlags::READ_ONLY) { REFUSES } else { 0 };
+    pub(super) fn begin_life(&self, mount: MountId, switches: Switches) {
+        let writers = if switches.is_read_only() { REFUSES } else { 0 };
         self.writers(mount).store(writers, Ordering::Relaxed);
         pin::revive(self.life(mount));
     }

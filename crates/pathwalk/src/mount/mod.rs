@@ -1,6 +1,7 @@
 //! How trees are attached: mounts, and the places that are seen through them.
 //!
 //! - [`place`]: a mount and a dentry; [`pinned`]: pins on both;
+//! - [`switches`]: what a mount, and its superblock, forbid;
 //! - [`records`]: what walks read of mounts, without a lock;
 //! - [`view`]: the same within the loop of a walk;
 //! - [`id_maps`]: by which ids owners are shown; [`mapped`]: through which mount;
@@ -21,6 +22,7 @@ mod path;
 mod pinned;
 mod place;
 mod records;
+mod switches;
 mod tree;
 mod view;
 mod world;
@@ -28,6 +30,7 @@ mod world;
 pub(crate) use pinned::{MountPin, MountWriter, PinnedPlace};
 pub(crate) use place::Place;
 pub(crate) use records::{Cover, MountRecords, Standing};
+pub(crate) use switches::Switches;
 pub(crate) use tree::{Attributes, Caller, NamespaceId, Setting, TreeInfo};
 pub(crate) use view::MountsView;
 pub(crate) use world::{HardlinkProtection, SymlinkProtection, World};

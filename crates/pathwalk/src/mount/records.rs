@@ -25,9 +25,9 @@
 //!
 //! What it does not do: it knows no tree, no namespace and no propagation.
 
-use super::id_maps::IdMaps;
+use super::id_maps::{IdMapNumber, IdMaps};
 use super::place::Place;
-use super::tree::Attributes;
+use super::switches::Switches;
 use super::view::MountsView;
 use crate::abi::MountFlags;
 use crate::memory::alone::Alone;
@@ -40,10 +40,8 @@ use crate::permission::Access;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, zeroed};
 use crate::text::hash::fold;
 
-/// Flags in word 0 of a mount; bit 0 is the count's. From bit 1 on, those that users set.
+/// Flags in word 0 of a mount; bit 0 is the count's. From bit 1 on, its [switches](super::switches).
 pub(super) mod flags {
-    pub(in crate::mount) const OF_USER_SHIFT: u32 = 1;
-    pub(in crate::mount) const OF_USER: u64 = 0xffff << OF_USER_SHIFT;
     /// It covers a place.
     pub(in crate::mount) const SHOWN: u64 = 1 << 20;
     /// It goes with the next request to let it expire, unless it is used before.
@@ -255,14 +253,14 @@ impl MountRecords {
     }
 
     /// Returns the switches of a mount, or `None` if it changed since the reader came to it.
-    pub(crate) fn flags_at(&self, standing: Standing) -> Option<MountFlags> {
+    pub(crate) fn switches_at(&self, standing: Standing) -> Option<Switches> {
         let word = seqcount::sample(&self.line(standing.mount)[WORD]);
-        self.is_still(standing).then(|| flags_of(word))
+        self.is_still(standing).then(|| Switches::of_word(word))
     }
 
     /// Returns the switches of a mount that the caller has a pin on.
-    pub(crate) fn flags(&self, mount: MountId) -> MountFlags {
-        flags_of(seqcount::sample(&self.line(mount)[WORD]))
+    pub(crate) fn switches(&self, mount: MountId) -> Switches {
+        Switches::of_word(seqcount::sample(&self.line(mount)[WORD]))
     }
 
     /// Returns the superblock of a mount that the caller has a pin on.
@@ -344,22 +342,26 @@ impl MountRecords {
     }
 
     /// Remembers what mounts may ask from now on.
-    pub(super) fn note(&self, attributes: &Attributes) {
-        let (mut some, flags) = (0, attributes.flags);
-        // What an unmapped id owns is not written to, whatever its mode says.
-        if attributes.id_map.is_some() {
-            some |= MAPS | u32::from(Access::WRITE.bits());
-        }
-        if flags.contains(MountFlags::READ_ONLY) {
+    pub(super) fn note(&self, switches: Switches) {
+        let mut some = 0;
+        if switches.is_read_only() {
             some |= u32::from(Access::WRITE.bits());
         }
-        if flags.contains(MountFlags::NOEXEC) {
+        if switches.contains(MountFlags::NOEXEC) {
             some |= u32::from(Access::EXECUTE.bits());
         }
-        if flags.contains(MountFlags::NOSYMFOLLOW) {
+        if switches.contains(MountFlags::NOSYMFOLLOW) {
             some |= NO_LINKS;
         }
         self.remember(some);
+    }
+
+    /// Remembers that a mount is about to have an id map, if this is one. What an unmapped id owns
+    /// is not written to, whatever its mode says.
+    pub(super) fn note_map(&self, map: Option<IdMapNumber>) {
+        if map.is_some() {
+            self.remember(MAPS | u32::from(Access::WRITE.bits()));
+        }
     }
 
     /// Adds bits to `some`. Those that are there are not written again: all walks read it.
@@ -401,11 +403,3 @@ impl MountRecords {
 /// A mount changed, or does just now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Changed;
-
-fn flags_of(word: u64) -> MountFlags {
-    MountFlags::from_bits_truncate(((word & flags::OF_USER) >> flags::OF_USER_SHIFT) as u32)
-}
-
-pub(super) fn to_word(flags: MountFlags) -> u64 {
-    u64::from(flags.bits()) << flags::OF_USER_SHIFT
-}

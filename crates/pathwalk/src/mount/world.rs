@@ -74,6 +74,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        drop(self.trees.dropped.take(&self.trees.caches));
         // What is mounted still is put on stable storage, as where it is unmounted. An error is
         // lost.
         for superblock in self.trees.superblocks.all() {

@@ -1,19 +1,18 @@
 //! `access(2)`, `faccessat2(2)`: may somebody do this?
 //!
-//! Order, as Linux has it: noexec mount (`EACCES`), immutable (`EPERM`), the file system's own check or the generic one
-//! (`EACCES`), read-only mount (`EROFS`).
+//! Order, as Linux has it: noexec mount (`EACCES`), read-only superblock (`EROFS`), immutable (`EPERM`), the file system's own
+//! check or the generic one (`EACCES`), read-only mount (`EROFS`).
 
 use super::{Target, answer, follow, target};
 use crate::Errno;
-use crate::abi::AtFlags;
-use crate::abi::MountFlags;
+use crate::abi::{AtFlags, MountFlags};
 use crate::attr::FileType;
 use crate::cache::dcache::dentry::everyone;
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
 use crate::config::{Config, Crossing, Shipped, Unruled};
 use crate::memory::slot::DentryId;
-use crate::mount::{PinnedPlace, Standing};
+use crate::mount::{PinnedPlace, Standing, Switches};
 use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
@@ -87,7 +86,7 @@ fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want:
     let at = Arrived { cur: env.sampled(dentry, word), mount };
     let hand_over = |reason| Err(Stopped::HandOver(Resume::FromStart(reason)));
     let Some(snapshot) = may::snapshot(env, at.cur) else { return hand_over(HandOver::Changed) };
-    let Some(of_mount) = env.world.mounts.flags_at(at.mount) else { return hand_over(HandOver::Changed) };
+    let Some(of_mount) = env.world.mounts.switches_at(at.mount) else { return hand_over(HandOver::Changed) };
     if let Err(errno) = forbidden(of_mount, &snapshot, want) {
         return Err(Stopped::Errno(errno));
     }
@@ -104,7 +103,7 @@ fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want:
 fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Errno> {
     let id = env.caches().dentries.inode(found.id());
     let snapshot = Snapshot::of_pinned(env.caches(), id);
-    let of_mount = env.world.mounts.flags(found.mount.id());
+    let of_mount = env.world.mounts.switches(found.mount.id());
     forbidden(of_mount, &snapshot, want)?;
     if !want.is_empty() {
         env.trees().may(id, &env.who_in(found.mount.id()), want)?;
@@ -112,7 +111,7 @@ fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Err
     writable_mount(of_mount, &snapshot, want)
 }
 
-fn forbidden(of_mount: MountFlags, node: &Snapshot, want: Access) -> Result<(), Errno> {
+fn forbidden(of_mount: Switches, node: &Snapshot, want: Access) -> Result<(), Errno> {
     // Bits that mean nothing can be had by `Access::from_bits_retain`; nobody is granted them, so they end here.
     if !Access::all().contains(want) {
         return Err(Errno::EINVAL);
@@ -121,13 +120,16 @@ fn forbidden(of_mount: MountFlags, node: &Snapshot, want: Access) -> Result<(), 
     if is_file && want.contains(Access::EXECUTE) && of_mount.contains(MountFlags::NOEXEC) {
         return Err(Errno::EACCES);
     }
+    if want.contains(Access::WRITE) && of_mount.refuse_writing_to(inode::kind_of(node.word)) {
+        return Err(Errno::EROFS);
+    }
     if want.contains(Access::WRITE) && node.is_immutable() {
         return Err(Errno::EPERM);
     }
     Ok(())
 }
 
-fn writable_mount(of_mount: MountFlags, node: &Snapshot, want: Access) -> Result<(), Errno> {
+fn writable_mount(of_mount: Switches, node: &Snapshot, want: Access) -> Result<(), Errno> {
     let needed = want.contains(Access::WRITE) && !inode::kind_of(node.word).is_special();
-    if needed && of_mount.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
+    if needed && of_mount.is_read_only() { Err(Errno::EROFS) } else { Ok(()) }
 }

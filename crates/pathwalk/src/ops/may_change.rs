@@ -24,8 +24,8 @@ pub(crate) enum Victim {
     Other,
 }
 
-/// Keeps a mount, on which the caller has a pin for as long, from becoming read-only: `EROFS` if it
-/// is. Linux: `mnt_want_write`.
+/// Keeps a mount, on which the caller has a pin for as long, and its superblock from becoming
+/// read-only: `EROFS` if one is. Linux: `mnt_want_write`.
 pub(crate) fn writing<'a>(env: &Env<'a>, mount: MountId) -> Result<MountWriter<'a>, Errno> {
     MountWriter::new(env.world, mount).ok_or(Errno::EROFS)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::lookup;
 use crate::Errno;
-use crate::abi::{AtFlags, MountAttributes, MountFlags, MoveFlags, Recursion, UmountFlags};
+use crate::abi::{AtFlags, MountAttributes, MountFlags, MoveFlags, Recursion, SuperblockFlags, UmountFlags};
 use crate::cache::Pinned;
 use crate::fs_api::FileSystem;
 use crate::memory::slot::MountId;
@@ -34,7 +34,7 @@ pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSyste
     let at = find(asker, (at, path), AtFlags::empty())?;
     may_mount(asker)?;
     let world = &*asker.world;
-    world.with_superblock(fs, |superblock, root| {
+    world.with_superblock(fs, flags.of_superblock(), |superblock, root| {
         let attributes = Attributes::new(flags);
         world.change(|change| change.mount(&caller(asker), superblock, root, attributes, at.place()).map(drop))
     })
@@ -44,7 +44,7 @@ pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSyste
 pub(crate) fn new_tree(asker: &Asker, fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<PinnedPlace<'_>, Errno> {
     may_mount(asker)?;
     let world = &*asker.world;
-    world.with_superblock(fs, |superblock, root| {
+    world.with_superblock(fs, SuperblockFlags::empty(), |superblock, root| {
         let (_, mount) = world.change(|change| change.new_detached(superblock, root, Attributes::new(flags)))?;
         Ok(PinnedPlace::again(world, Place::new(mount, root)))
     })
@@ -114,6 +114,12 @@ pub(crate) fn umount(asker: &Asker, at: Begin, path: &[u8], flags: UmountFlags) 
         }
         change.umount(&caller(asker), place, flags)
     })
+}
+
+pub(crate) fn remount(asker: &Asker, at: Begin, path: &[u8], flags: MountFlags) -> Result<(), Errno> {
+    let found = find(asker, (at, path), AtFlags::empty())?;
+    may_mount(asker)?;
+    asker.world.change(|change| change.remount(&caller(asker), found.place(), flags))
 }
 
 pub(crate) fn set_attributes(

@@ -209,6 +209,7 @@ fn create_in<'a>(
     while let Some(root) = cross::next_down(env, &there)? {
         there = root;
     }
+    env.world.mounts.used(there.mount.id());
     if how.flags.contains(OpenFlags::EXCLUSIVE) {
         return Err(Errno::EEXIST);
     }
@@ -274,20 +275,23 @@ fn wanted(flags: OpenFlags) -> Access {
 /// Whether what is there may be opened so, and what it is.
 fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, asks: Asks) -> Result<FileType, Errno> {
     let (want, who) = (wanted(flags), env.who_in(mount));
-    let of_mount = env.world.mounts.flags(mount);
+    let of_mount = env.world.mounts.switches(mount);
     let of = match asks {
         Asks::FileSystem => env.trees().known_snapshot(inode)?,
         Asks::Nobody => Snapshot::of_pinned(env.caches(), inode).if_known()?,
     };
     let kind = of.kind();
     match kind {
-        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) && of_mount.contains(MountFlags::READ_ONLY) => {
+        FileType::Regular if flags.contains(OpenFlags::TRUNCATE) && of_mount.is_read_only() => {
             return Err(Errno::EROFS);
         }
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Directory if want.contains(Access::WRITE) => return Err(Errno::EISDIR),
         FileType::CharDevice | FileType::BlockDevice if of_mount.contains(MountFlags::NODEV) => return Err(Errno::EACCES),
         _ => {}
+    }
+    if want.contains(Access::WRITE) && of_mount.refuse_writing_to(kind) {
+        return Err(Errno::EROFS);
     }
     if want.contains(Access::WRITE) && of.is_immutable() {
         return Err(Errno::EPERM);
@@ -301,7 +305,7 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
         return Err(Errno::EPERM);
     }
     match kind {
-        FileType::Regular if of_mount.contains(MountFlags::READ_ONLY) && want.contains(Access::WRITE) => Err(Errno::EROFS),
+        FileType::Regular if of_mount.is_read_only() && want.contains(Access::WRITE) => Err(Errno::EROFS),
         FileType::Regular | FileType::Directory => Ok(kind),
         _ => Err(Errno::ENXIO),
     }

@@ -74,12 +74,15 @@ pub(crate) fn chown(
 pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Result<(), Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = lookup::pinned_at(&env, at, path, AtFlags::empty())?;
-    match env.trees().known_snapshot(env.caches().dentries.inode(node.id()))?.kind() {
+    let kind = env.trees().known_snapshot(env.caches().dentries.inode(node.id()))?.kind();
+    match kind {
         FileType::Directory => return Err(Errno::EISDIR),
+        FileType::Regular if env.world.mounts.switches(node.mount.id()).refuse_writing_to(kind) => return Err(Errno::EROFS),
         FileType::Regular => {}
         _ => return Err(Errno::EINVAL),
     }
-    // Linux asks for the right to write first, and of the mount after it.
+    // Linux asks for the right to write first, of the superblock before the node, and of the mount
+    // after it.
     let who = env.who_in(node.mount.id());
     let of = may_write(&env, &who, node.id(), Access::WRITE)?;
     let _writing = writing(&env, node.mount.id())?;

@@ -112,6 +112,6 @@ pub(crate) fn statfs(asker: &Asker, at: Begin, path: &[u8]) -> Result<StatFs, Er
 /// Asks the file system of a pinned place, and adds what the mount says. Linux: `vfs_statfs`.
 pub(crate) fn statfs_at(world: &World, place: Place) -> Result<StatFs, Errno> {
     let mut found = world.trees.superblock_at(place.dentry()).fs.statfs()?;
-    found.flags |= world.mounts.flags(place.mount());
+    found.flags |= world.mounts.switches(place.mount()).told();
     Ok(found)
 }

@@ -6,6 +6,7 @@ use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, World};
+use crate::sync::{AtomicU64, Ordering};
 use crate::{
     Access, At, AtFlags, Context, Credentials, Errno, MountFlags, MoveFlags, OpenFlags, OpenHow, Recursion, UmountFlags,
 };
@@ -236,6 +237,86 @@ fn peers_mount_for_each_other() {
             context.umount(CWD, path, UmountFlags::DETACH).unwrap();
         }
         assert_eq!((one.held(), two.held()), (vec![], vec![]));
+        drop(context);
+        world.end();
+    });
+}
+
+/// Either the writer was there first, and the remount is refused or comes after it; or the writer
+/// is refused. Once the remount is done, nothing is written.
+#[test]
+fn a_remount_beside_a_writer() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        let is_read_only = Arc::new(AtomicU64::new(0));
+        let (below, told) = (fs.clone(), is_read_only.clone());
+        let remounter = beside(&world, move |context| {
+            match context.remount(CWD, "/a/p", MountFlags::READ_ONLY) {
+                Ok(()) => told.store(1, Ordering::SeqCst),
+                Err(errno) => assert_eq!(errno, Errno::EBUSY),
+            }
+            // From here on it is as it will be.
+            let before = below.has(ROOT, "made");
+            crate::sync::yield_now();
+            assert!(told.load(Ordering::SeqCst) == 0 || before == below.has(ROOT, "made"), "written to when it was read-only");
+        });
+        // Through the other mount.
+        let file = context.open(CWD, "/b/p/on", &OpenHow::from(OpenFlags::WRITE));
+        let was_read_only = is_read_only.load(Ordering::SeqCst) == 1;
+        match &file {
+            Ok(_) => assert!(!was_read_only, "opened to be written to when it was read-only"),
+            Err(errno) => assert_eq!(*errno, Errno::EROFS),
+        }
+        let made = context.mkdir(CWD, "/b/p/made", 0o755);
+        assert!(matches!(made, Ok(()) | Err(Errno::EROFS)), "{made:?}");
+        remounter.join().unwrap();
+        let is_read_only = is_read_only.load(Ordering::SeqCst) == 1;
+        assert!(file.is_err() || !is_read_only, "a file is open to be written to");
+        assert_eq!(fs.has(ROOT, "made"), made.is_ok());
+        let again = context.mkdir(CWD, "/a/p/again", 0o755);
+        assert_eq!(again, if is_read_only { Err(Errno::EROFS) } else { Ok(()) });
+        drop(file);
+        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
+        context.umount(CWD, "/a/p", UmountFlags::empty()).unwrap();
+        assert_eq!(fs.held(), []);
+        drop(context);
+        world.end();
+    });
+}
+
+/// Mounts of a file system that come and go while it becomes read-only: those that stay are.
+#[test]
+fn a_remount_beside_mounts_that_come_and_go() {
+    explore(|hash| {
+        let world = World::with_room(20, hash, fill);
+        let (fs, context) = (other(), admin(&world));
+        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        let held = context.lookup("/b/p").unwrap();
+        context.umount(CWD, "/b/p", UmountFlags::DETACH).unwrap();
+        context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        let (remounter, binder) = (
+            beside(&world, |context| context.remount(CWD, "/a/p", MountFlags::READ_ONLY).unwrap()),
+            // A copy of one that is not read-only itself, on top of it.
+            beside(&world, |context| context.bind(CWD, "/b/p", CWD, "/b/p", Recursion::Alone).unwrap()),
+        );
+        // A mount that is unmounted ends.
+        drop(held);
+        remounter.join().unwrap();
+        binder.join().unwrap();
+        for path in ["/a/p", "/b/p"] {
+            assert_eq!(context.access(path, Access::WRITE), Err(Errno::EROFS));
+            assert_eq!(context.mkdir(CWD, &format!("{path}/new"), 0o755), Err(Errno::EROFS));
+        }
+        context.remount(CWD, "/a/p", NONE).unwrap();
+        context.mkdir(CWD, "/a/p/new", 0o755).unwrap();
+        for path in ["/a/p", "/b/p", "/b/p"] {
+            context.umount(CWD, path, UmountFlags::empty()).unwrap();
+        }
+        assert_eq!(fs.held(), []);
         drop(context);
         world.end();
     });

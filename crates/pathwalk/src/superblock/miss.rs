@@ -56,7 +56,7 @@ impl Trees {
             if is_trusted || self.still_valid(dir, name, found.id(), trust)? {
                 return Ok(found);
             }
-            self.caches.invalidate_entry(dir, found);
+            self.dropped.add(self.caches.invalidate_entry(dir, found));
         }
     }
 

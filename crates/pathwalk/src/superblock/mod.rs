@@ -7,6 +7,8 @@
 //! - [`iget`]: a node that was handed out gets its inode;
 //! - [`attributes`], [`may`], [`link_body`]: what a node is, who may do what with it, where a link leads;
 //! - [`entry`], [`change`]: names are made, moved and taken away; [`mod@write`]: what writing does to attributes.
+//! - [`dropped`]: entries that the file system says are not so any more, with something mounted on them;
+//! - [`held`]: what keeps a file system from becoming read-only;
 //! - [`shut_down`]: a file system is let go of.
 //!
 //! What always holds: a question is asked under the lock of the directory that it is about, and
@@ -16,7 +18,9 @@
 mod asked_for;
 pub(crate) mod attributes;
 pub(crate) mod change;
+mod dropped;
 mod entry;
+mod held;
 pub(crate) mod iget;
 mod link_body;
 mod many;
@@ -31,4 +35,5 @@ pub(crate) mod trees;
 pub(crate) mod write;
 
 pub(crate) use asked_for::AskedFor;
+pub(crate) use dropped::Dropped;
 pub(crate) use trees::Trees;

@@ -1,13 +1,15 @@
 //! A superblock: a file system, and what is counted of it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::abi::SuperblockFlags;
 use crate::fs_api::FileSystem;
 use crate::memory::alone::{self, Alone, SHARES, apart};
-use crate::memory::slot::{DentryId, SuperblockId};
+use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::node::Freshness;
 use crate::stats::FileSystemStats;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// A file system whose nodes are in the caches. Linux: `struct super_block`.
 pub(crate) struct Superblock {
@@ -18,6 +20,14 @@ pub(crate) struct Superblock {
     /// The root's dentry, pinned until it is shut down: 0 before it is made. Written once, before
     /// another thread can know of it; `Relaxed`. Linux: `s_root`.
     root: AtomicU32,
+    /// What it says of itself, which no remount takes away.
+    said: SuperblockFlags,
+    /// [`SuperblockFlags`], written under the lock of the tree of mounts, or before it is mounted.
+    /// Read by that lock's holders; `Relaxed`. Linux: `s_flags`.
+    flags: AtomicU32,
+    /// The numbers of its mounts' slots, from before one is filled to before it is given back: what
+    /// is in it is a mount of this. Linux: `s_mounts`.
+    listed: Mutex<BTreeSet<u32>>,
     /// Mounts of it. The last to go shuts it down. Linux: `s_active`.
     mounts: AtomicU32,
     /// What the threads counted, each in a share of its own.
@@ -40,7 +50,41 @@ impl Superblock {
     pub(super) fn new(id: SuperblockId, fs: Arc<dyn FileSystem>) -> Superblock {
         let (root, mounts) = (AtomicU32::new(0), AtomicU32::new(0));
         let allows_id_maps = fs.allows_id_maps();
-        Superblock { id, fs, allows_id_maps, root, mounts, shares: apart(SHARES, Share::default) }
+        let said = fs.superblock_flags();
+        let (flags, listed) = (AtomicU32::new(said.bits()), Mutex::default());
+        Superblock { id, fs, allows_id_maps, root, said, flags, listed, mounts, shares: apart(SHARES, Share::default) }
+    }
+
+    /// Returns its switches. The tree of mounts is locked, or it is not mounted yet.
+    pub(crate) fn flags(&self) -> SuperblockFlags {
+        SuperblockFlags::from_bits_truncate(self.flags.load(Ordering::Relaxed))
+    }
+
+    /// Returns the switches that it has when it is to have these: also those that it says itself.
+    pub(crate) fn with_own(&self, to: SuperblockFlags) -> SuperblockFlags {
+        to | self.said
+    }
+
+    /// Sets its switches, in the same circumstances. Its mounts are told by the caller.
+    pub(crate) fn set_flags(&self, to: SuperblockFlags) {
+        self.flags.store(to.bits(), Ordering::Relaxed);
+    }
+
+    /// Notes a slot that is about to be a mount of it.
+    pub(crate) fn list(&self, mount: MountId) {
+        self.listed.lock().insert(mount.0);
+    }
+
+    /// Notes that a mount of it has ended, whose slot is given back next. Waits for the holder of
+    /// what [`listed`](Self::listed) returns.
+    pub(crate) fn unlist(&self, mount: MountId) {
+        self.listed.lock().remove(&mount.0);
+    }
+
+    /// Returns its mounts, some of which may have ended, and keeps their slots from being given
+    /// back.
+    pub(crate) fn listed(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.listed.lock()
     }
 
     pub(crate) fn root(&self) -> DentryId {

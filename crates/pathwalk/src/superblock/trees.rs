@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::AskedFor;
 use super::superblocks::{SuperblockRef, Superblocks};
+use super::{AskedFor, Dropped};
 use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Caches;
@@ -17,6 +17,8 @@ pub(crate) struct Trees {
     /// Dropped first: it tells the file systems of each node.
     pub(crate) caches: Caches,
     pub(crate) superblocks: Arc<Superblocks>,
+    /// What the caller of a question unmounts from.
+    pub(crate) dropped: Dropped,
     /// None: no names are asked for that were not looked up.
     pub(crate) asked_for: Option<AskedFor>,
 }

@@ -55,7 +55,7 @@ pub(super) fn down<'a>(env: &Env<'a>, from: Arrived<'a>, pos: usize) -> Result<A
         }
         refused(env, at.cur)?;
         if mount.expires() && !env.looks_only() {
-            mounts.used(mount.mount);
+            // Whether it is used, its end tells.
             return Err(Stop::FromStart(HandOver::Mount));
         }
         at = Arrived { cur: to, mount };
@@ -103,11 +103,6 @@ pub(crate) fn next_down<'a>(env: &Env<'a>, at: &PinnedPlace<'_>) -> Result<Optio
         return Ok(None);
     }
     let root = env.world.mounted_on(at);
-    if let Some(root) = &root
-        && !env.looks_only()
-    {
-        env.world.mounts.used(root.mount.id());
-    }
     let forbids = root.is_some() && env.scope.is_some_and(|scope| scope.has(Resolve::NO_XDEV));
     if forbids { Err(Errno::EXDEV) } else { Ok(root) }
 }

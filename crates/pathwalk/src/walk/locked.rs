@@ -114,7 +114,22 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks to the end of everything. What is returned is there, and is a directory where it has to be.
+    ///
+    /// The mount in which it ends is used, and does not expire; one that it passes through is not.
+    /// A walk that only looks uses none, unless it fails. Source: Linux, where a mount's mark is
+    /// cleared when a place on it is given back (`mntput`), which the lock-free walk does not take.
     pub(crate) fn run(mut self) -> Result<PinnedPlace<'a>, Errno> {
+        let (world, looks_only) = (self.env.world, self.env.looks_only());
+        let end = self.run_to_end();
+        match &end {
+            Ok(place) if !looks_only => world.mounts.used(place.mount.id()),
+            Ok(_) => {}
+            Err(_) => world.mounts.used(self.cur.mount.id()),
+        }
+        end
+    }
+
+    fn run_to_end(&mut self) -> Result<PinnedPlace<'a>, Errno> {
         loop {
             let text = self.texts.last().expect("a walk has a text until it ends");
             let (component, ending) = (text.peek(), text.ending());
@@ -179,12 +194,12 @@ impl<'a> Walker<'a> {
         may.map_err(|errno| self.refused(errno, Why::Search, name))
     }
 
-    fn arrive(self, ending: Ending) -> Result<PinnedPlace<'a>, Errno> {
+    fn arrive(&self, ending: Ending) -> Result<PinnedPlace<'a>, Errno> {
         if ending == Ending::Slash && !self.cur_is(flags::DIRECTORY) {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, b""));
         }
         self.within()?;
-        Ok(self.cur)
+        Ok(self.cur.clone())
     }
 
     /// Whether the walk is where it may end.
@@ -226,11 +241,9 @@ impl<'a> Walker<'a> {
                 self.cross(b"..")?;
             }
             name => {
-                let child = self
-                    .env
-                    .trees()
-                    .child(self.cur.id(), name, self.trust)
-                    .map_err(|errno| self.refused(errno, Why::Lookup, name))?;
+                let child = self.env.trees().child(self.cur.id(), name, self.trust);
+                self.env.world.unmount_dropped();
+                let child = child.map_err(|errno| self.refused(errno, Why::Lookup, name))?;
                 let is_absent = caches.dentries.word(child.id()) & flags::NEGATIVE != 0;
                 self.tell(|walker| {
                     let name = name.into();
@@ -274,7 +287,7 @@ impl<'a> Walker<'a> {
     /// Enters the link at which the walk is; `is_last`: nothing stands behind it in any text.
     fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
         let (world, caches) = (self.env.world, self.env.caches());
-        let of_mount = world.mounts.flags(self.cur.mount.id());
+        let of_mount = world.mounts.switches(self.cur.mount.id());
         if self.links == MAX_LINKS {
             return Err(self.refused(Errno::ELOOP, Why::TooManyLinks, b""));
         }

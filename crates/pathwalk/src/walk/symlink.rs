@@ -49,7 +49,7 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
             return Some(validated(link, Errno::EACCES));
         }
     }
-    let Some(of_mount) = env.world.mounts.flags_at(at.mount) else { return Some(Stop::CHANGED) };
+    let Some(of_mount) = env.world.mounts.switches_at(at.mount) else { return Some(Stop::CHANGED) };
     let no_links = env.scope.is_some_and(|scope| scope.has(Resolve::NO_SYMLINKS)) || of_mount.contains(MountFlags::NOSYMFOLLOW);
     no_links.then(|| validated(link, Errno::ELOOP))
 }

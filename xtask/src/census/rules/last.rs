@@ -15,6 +15,11 @@ fn rename_flags(met: &Met<'_>) -> RenameFlags {
     if let Op::Rename { flags, .. } = met.op() { *flags } else { RenameFlags::empty() }
 }
 
+/// Tells whether it is a remount that asks for a file system to be read-only, or not to be.
+fn remounts(met: &Met<'_>, read_only: bool) -> bool {
+    matches!(met.op(), Op::Remount { flags, .. } if flags.contains(MountFlags::READ_ONLY) == read_only)
+}
+
 fn names_dots(met: &Met<'_>) -> bool {
     met.is(&["rename"]) && (is_dots(last(met.path())) || is_dots(last(met.other())))
 }
@@ -99,6 +104,13 @@ pub(super) const RULES: &[Rule] = &[
             && open_flags(m).contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE)
             && m.fails(Errno::EEXIST)
     }),
+    drawn("4", "a remount makes a file system read-only", |m| remounts(m, true) && m.succeeds()),
+    drawn("4", "a remount makes one writable again", |m| remounts(m, false) && m.succeeds()),
+    drawn("4", "a remount is not read-only while something is open to be written to, or removed: EBUSY", |m| {
+        remounts(m, true) && m.fails(Errno::EBUSY)
+    }),
+    drawn("4", "a remount of what is no root of a mount is EINVAL", |m| m.is(&["remount"]) && m.fails(Errno::EINVAL)),
+    drawn("4", "a remount takes a capability: EPERM", |m| m.is(&["remount"]) && m.fails(Errno::EPERM)),
     elsewhere("5", "CACHED", "pathwalk/tests/cached.rs, and the kernel table asks the caches alone"),
     drawn("5", "BENEATH refuses what leads out: EXDEV", |m| rules(m) == Resolve::BENEATH && m.fails(Errno::EXDEV)),
     drawn("5", "IN_ROOT begins absolute paths at the start", |m| {

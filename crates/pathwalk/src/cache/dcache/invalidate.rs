@@ -27,19 +27,19 @@ impl Caches {
         covered
     }
 
-    /// Drops an entry of a directory, and everything below it, unless it is not there any more. What is mounted on it stays there, though no name leads
-    /// to it.
-    pub(crate) fn invalidate_entry(&self, dir: DentryId, entry: Pinned<'_>) {
+    /// Drops an entry of a directory, and everything below it, unless it is not there any more. Returns that of it on which something is mounted.
+    pub(crate) fn invalidate_entry<'a>(&'a self, dir: DentryId, entry: Pinned<'a>) -> Vec<Pinned<'a>> {
         {
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
             let held = self.dentries.children_lock(dir);
             if self.dentries.parent(entry.id()) != dir {
-                return;
+                return Vec::new();
             }
             self.unhash(dir, entry.id(), NameIs::Unknown, &held);
         }
-        self.invalidate_below(entry.id());
-        self.let_go(entry);
+        let mut covered = self.invalidate_below(entry.id());
+        covered.extend(self.let_go(entry));
+        covered
     }
 
     /// Drops everything cached below `top`, on which the caller has a pin. Returns that of it on which something is mounted.

@@ -8,6 +8,7 @@
 use super::Attributes;
 use super::attributes::IdMapNumber;
 use crate::Errno;
+use crate::abi::SuperblockFlags;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::permission::IdMap;
 
@@ -38,6 +39,15 @@ pub(crate) trait Ground {
 
     /// Lets writers in again: the change did not come about. Linux: `mnt_unhold_writers`.
     fn admit_writers(&self, mount: MountId);
+
+    /// Returns the switches of a superblock of which something is mounted.
+    fn superblock_flags(&self, superblock: SuperblockId) -> SuperblockFlags;
+
+    /// Sets them, and has all its mounts tell of them. What the file system says of itself stays.
+    /// `EBUSY` if it would become read-only while one of its mounts has a writer, or a node that
+    /// has no name is held; or another error of the file system: then nothing happened. Linux:
+    /// `reconfigure_super`.
+    fn set_superblock(&self, superblock: SuperblockId, to: SuperblockFlags) -> Result<(), Errno>;
 
     /// Whether a holder beside the tree has the mount. A guess: another thread may take a hold or
     /// give one back meanwhile.

@@ -4,7 +4,7 @@
 
 use super::node::{State, some};
 use super::{Ground, NamespaceId, Place, Tree};
-use crate::abi::MountFlags;
+use crate::abi::{MountFlags, SuperblockFlags};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 
 /// A mount as its users see it.
@@ -22,6 +22,7 @@ pub(crate) struct TreeInfo {
     /// The dentry in the parent that it is mounted on; `NONE` for the namespace's root.
     pub(crate) point: DentryId,
     pub(crate) flags: MountFlags,
+    pub(crate) superblock_flags: SuperblockFlags,
     /// The peer group, if the mount is shared.
     pub(crate) shared: Option<u32>,
     /// The peer group of the master, if the mount is a slave.
@@ -77,6 +78,7 @@ impl Tree {
             root: node.root,
             point: node.point,
             flags: node.attributes.flags,
+            superblock_flags: ground.superblock_flags(node.superblock),
             shared: self.is_shared(mount).then_some(node.group),
             master,
             propagate_from: dominating.filter(|&group| Some(group) != master),

@@ -2,8 +2,7 @@
 
 use super::{Caller, Change, Ground, Place, Tree};
 use crate::Errno;
-use crate::abi::MountFlags;
-use crate::abi::Propagation;
+use crate::abi::{MountFlags, Propagation, SuperblockFlags};
 use crate::memory::slot::MountId;
 use crate::permission::IdMap;
 
@@ -74,6 +73,32 @@ impl<G: Ground> Change<'_, G> {
             self.ground.set(mount, attributes);
         }
         Ok(())
+    }
+
+    /// Changes the switches of a mount, and of its superblock: both become read-only, or neither is
+    /// any more. Of times of access it keeps what it has, unless the switches say something of
+    /// them. Linux: `do_remount`.
+    ///
+    /// `EINVAL` if the place is no root of a mount in the caller's namespace. `EBUSY` if the
+    /// superblock cannot become read-only.
+    pub(crate) fn remount(&mut self, caller: &Caller, at: Place, to: MountFlags) -> Result<(), Errno> {
+        if !self.tree.is_root(at) || !self.tree.is_in(at.mount(), caller.namespace) {
+            return Err(Errno::EINVAL);
+        }
+        let node = &mut self.tree.nodes[at.mount()];
+        self.ground.set_superblock(node.superblock, to.of_superblock())?;
+        let kept = if to.intersects(MountFlags::OF_ACCESS) { MountFlags::empty() } else { MountFlags::OF_ACCESS };
+        node.attributes.flags = to | node.attributes.flags & kept;
+        self.ground.set(at.mount(), &node.attributes);
+        Ok(())
+    }
+
+    /// Makes the superblock of a mount read-only, and leaves the mount as it is. `EBUSY` as
+    /// [`remount`](Self::remount). Linux: `do_umount_root`.
+    pub(super) fn quiesce(&mut self, mount: MountId) -> Result<(), Errno> {
+        let superblock = self.tree.nodes[mount].superblock;
+        let flags = self.ground.superblock_flags(superblock) | SuperblockFlags::READ_ONLY;
+        self.ground.set_superblock(superblock, flags)
     }
 
     /// Keeps writers out of all these mounts as far as is needed, or out of none; returns of which.

@@ -36,8 +36,8 @@ impl<G: Ground> Change<'_, G> {
     /// `DETACH` if the mount, or one that it would take along, has holders, or it has mounts below
     /// it. `EAGAIN` for the first `EXPIRE`.
     ///
-    /// Linux makes the caller's root read-only instead of unmounting it without `DETACH`. That is
-    /// left to the caller, as it changes no mount; here it is `EBUSY` as for any holder.
+    /// Without `DETACH`, the mount of the caller's root stays, and its superblock becomes read-only
+    /// instead: `EBUSY` if it cannot.
     pub(crate) fn umount(&mut self, caller: &Caller, at: Place, flags: UmountFlags) -> Result<(), Errno> {
         let mount = at.mount();
         if !self.tree.is_root(at) || !self.tree.is_in(mount, caller.namespace) {
@@ -45,6 +45,9 @@ impl<G: Ground> Change<'_, G> {
         }
         if flags.contains(UmountFlags::EXPIRE) {
             self.expire(caller, mount, flags)?;
+        }
+        if caller.root.mount() == mount && !flags.contains(UmountFlags::DETACH) {
+            return self.quiesce(mount);
         }
         if some(self.tree.nodes[mount].parent).is_none() {
             return Err(Errno::EINVAL);

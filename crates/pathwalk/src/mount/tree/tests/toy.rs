@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::{Attributes, Ground};
 use crate::Errno;
+use crate::abi::SuperblockFlags;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::mount::id_maps::{IdMapNumber, IdMaps};
 use crate::permission::IdMap;
@@ -39,6 +40,7 @@ struct State {
     /// A file system that allows no id maps.
     unmappable: Option<SuperblockId>,
     maps: IdMaps,
+    read_only: HashSet<SuperblockId>,
 }
 
 /// Directories, and slots of mounts.
@@ -199,6 +201,23 @@ impl Ground for Toy {
 
     fn admit_writers(&self, mount: MountId) {
         self.set(mount, &Attributes::default());
+    }
+
+    fn superblock_flags(&self, superblock: SuperblockId) -> SuperblockFlags {
+        let is_read_only = self.0.borrow().read_only.contains(&superblock);
+        if is_read_only { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() }
+    }
+
+    fn set_superblock(&self, superblock: SuperblockId, to: SuperblockFlags) -> Result<(), Errno> {
+        let mut state = self.0.borrow_mut();
+        if !to.contains(SuperblockFlags::READ_ONLY) {
+            state.read_only.remove(&superblock);
+        } else if state.writers.is_empty() {
+            state.read_only.insert(superblock);
+        } else {
+            return Err(Errno::EBUSY);
+        }
+        Ok(())
     }
 
     fn is_busy(&self, mount: MountId) -> bool {

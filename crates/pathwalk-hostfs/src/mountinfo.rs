@@ -1,0 +1,98 @@
+//! The mounts of this thread's namespace, as `/proc/thread-self/mountinfo` tells them.
+//!
+//! Source: `proc_pid_mountinfo(5)`. What it does not do: it asks for no node, and keeps nothing.
+
+/// What the line of a mount says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// Its number, as `statx(2)` tells it.
+    pub id: u64,
+    /// The number of the mount that it is mounted in.
+    pub parent: u64,
+    /// Where it is mounted, as this process sees it.
+    pub point: Vec<u8>,
+    /// The type of its file system, such as `ext4`.
+    pub kind: Vec<u8>,
+    /// What that is read from, such as `/dev/sda1`.
+    pub source: Vec<u8>,
+    /// Who may write to the file system, whatever the mount says.
+    pub writing: Writing,
+}
+
+/// Whether a file system as a whole may be written to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Writing {
+    /// It may, where a mount does not forbid it.
+    Allowed,
+    /// Nothing can be changed.
+    ReadOnly,
+}
+
+/// Returns the mounts of this thread's namespace below its root, as they are now; none where there is no `/proc`.
+pub fn now() -> Vec<Line> {
+    parse(&std::fs::read("/proc/thread-self/mountinfo").unwrap_or_default())
+}
+
+/// Reads the text of that file; lines that are none are passed over.
+pub fn parse(text: &[u8]) -> Vec<Line> {
+    text.split(|byte| *byte == b'\n').filter_map(parse_line).collect()
+}
+
+/// `36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
+fn parse_line(line: &[u8]) -> Option<Line> {
+    let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse().ok();
+    let (id, parent) = (number(0)?, number(1)?);
+    let dash = fields.iter().position(|field| *field == b"-")?;
+    let [kind, source, options, ..] = fields[dash + 1..] else { return None };
+    let read_only = options.split(|byte| *byte == b',').any(|option| option == b"ro");
+    Some(Line {
+        id,
+        parent,
+        point: unescaped(fields.get(4)?),
+        kind: unescaped(kind),
+        source: unescaped(source),
+        writing: if read_only { Writing::ReadOnly } else { Writing::Allowed },
+    })
+}
+
+/// Blanks, line ends and backslashes stand there as `\040` and the like.
+fn unescaped(field: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, tail @ ..] = rest {
+        let octal = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok();
+        match (first, tail.get(..3).and_then(octal)) {
+            (b'\\', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[3..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_with_their_optional_fields() {
+        let text = b"36 35 98:0 /mnt1 /a\\040b rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n\
+            37 35 0:3 / / ro - fuse.sshfs host:\\134x ro\nnonsense\n38 1 0:1 / /x rw -\n";
+        let [first, second] = &parse(text)[..] else { panic!("two lines") };
+        assert_eq!((&*first.point, &*first.kind, &*first.source), (&b"/a b"[..], &b"ext3"[..], &b"/dev/root"[..]));
+        assert_eq!((first.id, first.parent, first.writing), (36, 35, Writing::Allowed));
+        assert_eq!((&*second.source, second.writing), (&b"host:\\x"[..], Writing::ReadOnly));
+    }
+
+    #[test]
+    fn this_process_has_mounts_or_no_proc() {
+        let is_there = std::path::Path::new("/proc/thread-self/mountinfo").exists();
+        assert!(now().iter().any(|line| line.point == b"/") || !is_there);
+    }
+}

@@ -1,0 +1,46 @@
+//! What keeps a file system from becoming read-only: nodes without a name that are held still, which
+//! it would have to free.
+//!
+//! Source: `sb_prepare_remount_readonly` of Linux, and its `s_remove_count`.
+
+use super::Trees;
+use crate::Errno;
+use crate::attr::FileType;
+use crate::cache::Pinned;
+use crate::cache::dcache::dentry::flags;
+use crate::memory::pin;
+use crate::memory::slot::{DentryId, SuperblockId};
+
+impl Trees {
+    /// Returns whether a node of a file system has lost its last name, or never had one, and is
+    /// held. No name is taken away meanwhile. An error is the file system's, which may be asked for
+    /// counts of links. Cost: as many dentries as there were at once.
+    pub(crate) fn holds_removed(&self, superblock: SuperblockId) -> Result<bool, Errno> {
+        for slot in 0..self.caches.dentries.free().touched() {
+            if let Some(node) = self.removed(DentryId(slot), superblock)
+                && self.has_no_name(&node)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Pins what is in a slot, if that is held and may be without a name.
+    fn removed(&self, id: DentryId, superblock: SuperblockId) -> Option<Pinned<'_>> {
+        let life = self.caches.dentries.life(id);
+        let is_out = || self.caches.dentries.word(id) & flags::UNHASHED != 0;
+        let of = pin::read(life).filter(|_| pin::is_held(life) && is_out())?;
+        let node = pin::pin(life, of).then(|| Pinned::new(&self.caches, id))?;
+        let is_one = is_out() && self.caches.dentries.word(id) & flags::NEGATIVE == 0 && !self.caches.is_root(id);
+        let is_its = || self.caches.superblock_of(self.caches.dentries.inode(id)) == superblock;
+        (is_one && is_its()).then_some(node)
+    }
+
+    fn has_no_name(&self, node: &Pinned<'_>) -> Result<bool, Errno> {
+        let attributes = self.stat(self.caches.dentries.inode(node.id()))?;
+        let is_removed = self.caches.dentries.word(node.id()) & flags::REMOVED != 0;
+        // What file systems say of the links of directories differs.
+        Ok(if attributes.kind == FileType::Directory { is_removed } else { attributes.nlink == 0 })
+    }
+}
