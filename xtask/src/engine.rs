@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
 use pathwalk::{
     AclState, At, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow,
-    PermissionRule, Resolve, Vfs,
+    PermissionRule, Resolve, Vfs, VfsBuilder, internals,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -37,6 +37,12 @@ use late::Late;
 /// Bytes for the caches: plenty, and few.
 const BUDGET: u64 = 1 << 20;
 const SMALL_BUDGET: u64 = 160 << 10;
+
+/// Bytes of a memo of one set.
+const SMALL_MEMO: u64 = 384;
+
+/// Bytes of a memo that has room for all paths of a program, where the budget has.
+const LARGE_MEMO: u64 = 256 << 10;
 
 /// The engine.
 pub(crate) struct Engine;
@@ -126,13 +132,24 @@ fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
     options
 }
 
+/// Its memo of whole paths, whose room is part of the budget.
+fn memo(builder: VfsBuilder, settings: Settings) -> VfsBuilder {
+    let builder = if settings.contains(Settings::PACED_MEMO) { builder } else { internals::learning_at_once(builder) };
+    match () {
+        () if settings.contains(Settings::NO_MEMO) => builder.whole_paths(0),
+        () if settings.contains(Settings::SMALL_MEMO) => builder.whole_paths(SMALL_MEMO),
+        () if settings.contains(Settings::LARGE_MEMO) => builder.whole_paths(LARGE_MEMO),
+        () => builder,
+    }
+}
+
 fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathwalk::BuildError> {
     let budget = match () {
         () if settings.contains(Settings::LEAST_BUDGET) => Vfs::budget_for(0),
         () if settings.contains(Settings::SMALL_BUDGET) => SMALL_BUDGET,
         () => BUDGET,
     };
-    let mut builder = Vfs::builder().budget(budget).mount_flags(mount);
+    let mut builder = memo(Vfs::builder().budget(budget).mount_flags(mount), settings);
     if settings.contains(Settings::PROTECT_SYMLINKS) {
         builder = builder.protect_symlinks();
     }

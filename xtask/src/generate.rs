@@ -118,6 +118,10 @@ fn settings(rng: &mut Rng, names: &Names) -> Settings {
         (Settings::FEW_NODES, 10),
         (Settings::FEW_PAGES, 10),
         (Settings::WATCH, 12),
+        (Settings::NO_MEMO, 10),
+        (Settings::SMALL_MEMO, 30),
+        (Settings::LARGE_MEMO, 20),
+        (Settings::PACED_MEMO, 10),
     ];
     let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
     // A path of long names takes more room than there is in a small budget.

@@ -47,6 +47,14 @@ bitflags! {
         const READ_ONLY = 1024;
         /// The engine is told before each step that what it has cached may have changed, or drops it, though nothing did.
         const FORGETFUL = 2048;
+        /// The engine has no memo of whole paths. Else it has one that learns each path that is walked.
+        const NO_MEMO = 1 << 13;
+        /// It has one with room for two.
+        const SMALL_MEMO = 1 << 14;
+        /// It has one with room for all.
+        const LARGE_MEMO = 1 << 15;
+        /// It learns as it does for users: some of what is asked again.
+        const PACED_MEMO = 1 << 16;
         /// There is room for few nodes.
         const FEW_NODES = 1 << 24;
         /// There is room for few pages.

@@ -25,11 +25,12 @@ use anyhow::Result;
 use sources::{Import, Sources};
 
 /// The rooms, the lowest first: a name, and the modules in it with all that is below them.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("values", &["attr", "config", "errno", "limits", "stats", "sync"]),
     ("words", &["abi", "node", "permission", "text"]),
     ("memory", &["memory"]),
     ("cache", &["cache"]),
+    ("memo", &["memo"]),
     ("inode_cache", &["inode_cache"]),
     ("fs_api", &["fs_api"]),
     ("superblock", &["superblock"]),

@@ -14,12 +14,12 @@ use tempfile::TempDir;
 
 use crate::Bench;
 use crate::field::{Comparison, Entrant, Field, OURS};
-use crate::gcc_trace::{context, ours, peers, variant};
+use crate::gcc_trace::{WALKED, context, ours, peers, variant};
 use crate::listing::Listing;
 use crate::machine::{self, Backing, Doing, SetUpError};
 use crate::readlink::open_to_all;
 use crate::trace::Trace;
-use crate::variants::{FullCheck, ModeTest};
+use crate::variants::{FullCheck, ModeTest, Walked};
 
 const PATH: &str = "/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o";
 const MODE: &str = "pathwalk, mode test";
@@ -44,6 +44,7 @@ fn set_up(backing: Backing) -> Result<Field, SetUpError> {
     let context = context(backing)?;
     let mut entrants = vec![
         Entrant::new(OURS, ours(&context, questions)),
+        Entrant::new(WALKED, variant::<Walked>(&context, questions)),
         Entrant::new(MODE, variant::<ModeTest>(&context, questions)),
         Entrant::new(FULL, variant::<FullCheck>(&context, questions)),
         own_hook(PROMISED, PermissionRule::OwnButGenericSearch)?,
@@ -61,9 +62,10 @@ fn set_up(backing: Backing) -> Result<Field, SetUpError> {
 fn comparisons() -> Vec<Comparison> {
     let over = |what, with, without, linux_percent| Comparison { what, with, without, linux_percent };
     vec![
-        over("search bit instead of the full check", OURS, FULL, Some(5.0)),
+        over("whole paths remembered", OURS, WALKED, None),
+        over("search bit instead of the full check", WALKED, FULL, Some(5.0)),
         over("mode test instead of the full check", MODE, FULL, None),
-        over("search bit instead of the mode test", OURS, MODE, None),
+        over("search bit instead of the mode test", WALKED, MODE, None),
         over("an own hook's promise", PROMISED, UNPROMISED, Some(5.0)),
     ]
 }

@@ -9,9 +9,11 @@ use crate::listing::Listing;
 use crate::machine::{self, Backing, Doing, LastLinks, SetUpError};
 use crate::peers::{Peer, dashmap, locked_tree::LockedTree, papaya};
 use crate::trace::{Question, Trace};
-use crate::variants::StepOutOfLine;
+use crate::variants::{StepOutOfLine, Walked};
 use crate::work::{Asking, Work};
 
+/// Without the memo of whole paths.
+pub(crate) const WALKED: &str = "pathwalk, each path walked";
 const OUT_OF_LINE: &str = "pathwalk, step out of line";
 
 /// The bench.
@@ -24,13 +26,16 @@ fn set_up(backing: Backing) -> Result<Field, SetUpError> {
     let context = context(backing)?;
     let mut entrants = vec![
         Entrant::new(OURS, ours(&context, questions)),
+        Entrant::new(WALKED, variant::<Walked>(&context, questions)),
         Entrant::new(OUT_OF_LINE, variant::<StepOutOfLine>(&context, questions)),
     ];
     if backing == Backing::Machine {
         entrants.insert(1, Entrant::kernel(questions));
         entrants.extend(peers(questions)?);
     }
-    let comparisons = vec![Comparison { what: "step inlined", with: OURS, without: OUT_OF_LINE, linux_percent: Some(4.0) }];
+    let whole = Comparison { what: "whole paths remembered", with: OURS, without: WALKED, linux_percent: None };
+    let comparisons =
+        vec![whole, Comparison { what: "step inlined", with: WALKED, without: OUT_OF_LINE, linux_percent: Some(4.0) }];
     Ok(Field { name: BENCH.name, entrants, comparisons, notes: vec![], files: None })
 }
 

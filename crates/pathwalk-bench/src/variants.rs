@@ -2,7 +2,16 @@
 
 use pathwalk::internals::{Config, SearchCheck};
 
-/// What ships, but each component's step is a call.
+/// What ships, but each path is walked.
+pub struct Walked;
+
+impl Config for Walked {
+    const INLINE_STEP: bool = true;
+    const SEARCH: SearchCheck = SearchCheck::Bit;
+    const CACHED_LENGTH: bool = true;
+}
+
+/// What ships, but each path is walked, and each component's step is a call.
 pub struct StepOutOfLine;
 
 impl Config for StepOutOfLine {
@@ -11,7 +20,7 @@ impl Config for StepOutOfLine {
     const CACHED_LENGTH: bool = true;
 }
 
-/// What ships, but whether a directory may be searched is read off its mode bits.
+/// The same as [`Walked`], but whether a directory may be searched is read off its mode bits.
 pub struct ModeTest;
 
 impl Config for ModeTest {
@@ -20,7 +29,7 @@ impl Config for ModeTest {
     const CACHED_LENGTH: bool = true;
 }
 
-/// What ships, but every directory on the way gets the full permission check.
+/// The same, but every directory on the way gets the full permission check.
 pub struct FullCheck;
 
 impl Config for FullCheck {
@@ -29,7 +38,7 @@ impl Config for FullCheck {
     const CACHED_LENGTH: bool = true;
 }
 
-/// What ships, but the length of a link's body is found by looking for its end.
+/// The same, but the length of a link's body is found by looking for its end.
 pub struct ScannedLength;
 
 impl Config for ScannedLength {

@@ -3,7 +3,7 @@
 use crate::Errno;
 use crate::abi::MountFlags;
 use crate::cache::Caches;
-use crate::cache::budget::Split;
+use crate::cache::budget::{Split, whole_paths_of};
 use crate::cache::counters::Counters;
 use crate::cache::dcache::dentry::Dentries;
 use crate::cache::dcache::moves::Moves;
@@ -13,6 +13,7 @@ use crate::cache::icache::pool::Inodes;
 use crate::cache::icache::versions::Versions;
 use crate::cache::reclaim::uses::Uses;
 use crate::fs_api::FileSystem;
+use crate::memo::{Learning, Memo};
 use crate::memory::side::Side;
 use crate::mount::{HardlinkProtection, MountRecords, SymlinkProtection, World};
 use crate::superblock::superblocks::Superblocks;
@@ -31,6 +32,8 @@ pub struct VfsBuilder {
     hardlinks: HardlinkProtection,
     asking: Asking,
     seed: Option<Seed>,
+    whole_paths: Option<u64>,
+    learning: Learning,
 }
 
 /// What the hash of names starts from. A secret: it is never shown.
@@ -62,6 +65,8 @@ impl Vfs {
             hardlinks: HardlinkProtection::Off,
             asking: Asking::ForSiblings,
             seed: None,
+            whole_paths: None,
+            learning: if cfg!(any(loom, shuttle)) { Learning::AtOnce } else { Learning::Paced },
         }
     }
 }
@@ -108,6 +113,24 @@ impl VfsBuilder {
         self
     }
 
+    /// The most memory within the budget, in bytes, that is for whole paths: for each, which entries a walk of it went through. A path that is
+    /// asked again is answered by one probe as long as none of these has changed, at about a quarter of the cost of a walk. A
+    /// path takes 192 bytes; one of more than 96 bytes, or through more than 14 entries, is walked each time.
+    ///
+    /// 0: none, at no cost. Default: a 64th of the budget, at most 1 MiB; much more than a processor keeps near makes it slower than the walk.
+    /// What the caches must have at least is not taken from them.
+    #[must_use]
+    pub fn whole_paths(mut self, bytes: u64) -> Self {
+        self.whole_paths = Some(bytes);
+        self
+    }
+
+    /// Says when the memo of whole paths learns.
+    pub(crate) fn learning(mut self, when: Learning) -> Self {
+        self.learning = when;
+        self
+    }
+
     /// The seed of the hash of names: for tests and benches that have to be repeatable. Default: random, so that nobody can choose names that
     /// collide.
     #[must_use]
@@ -125,7 +148,9 @@ impl VfsBuilder {
         if self.budget > most {
             return Err(BuildError::BudgetTooLarge { given: self.budget, most });
         }
-        let split = Split::of(self.budget);
+        let room = self.budget - least;
+        let whole_paths = self.whole_paths.map_or_else(|| whole_paths_of(self.budget), |bytes| bytes.min(room));
+        let split = Split::of(self.budget - whole_paths);
         let seed = self.seed.map_or_else(random_seed, |seed| seed.0);
         let superblocks = std::sync::Arc::new(Superblocks::new());
         let caches = Caches {
@@ -146,8 +171,9 @@ impl VfsBuilder {
         let asked_for = (self.asking == Asking::ForSiblings).then(AskedFor::new);
         let trees = Trees { caches, superblocks, dropped: Dropped::default(), asked_for };
         let mounts = MountRecords::new(split.dentries.min(MountRecords::MOST), seed).ok_or(BuildError::OutOfMemory)?;
+        let memo = Memo::new(whole_paths, seed, self.learning).ok_or(BuildError::OutOfMemory)?;
         let (symlinks, hardlinks, budget) = (self.symlinks, self.hardlinks, self.budget);
-        let mut world = World::new(trees, mounts, symlinks, hardlinks, budget);
+        let mut world = World::new(trees, mounts, symlinks, hardlinks, memo, budget);
         world.mount_root(std::sync::Arc::new(fs), self.mount).map_err(|why| match why {
             NoRoot::Failed(errno) => BuildError::Root(errno),
             NoRoot::NotADirectory => BuildError::RootNotADirectory,

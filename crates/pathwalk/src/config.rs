@@ -26,6 +26,10 @@ pub trait Config: 'static {
     /// Whether the walk crosses to mounts within its loop. Otherwise it ends at the first, and one that does goes on. A
     /// loop that may come to another mount takes some instructions more for each component.
     const CROSSES: bool = false;
+    /// Whether the memo of whole paths learns from the walk.
+    const WHOLE_PATHS: bool = false;
+    /// Whether the walk tells its way to a recording.
+    const RECORDS: bool = false;
 }
 
 /// What ships.
@@ -37,6 +41,7 @@ impl Config for Shipped {
     const CACHED_LENGTH: bool = true;
     const RULES: bool = true;
     const CROSSES: bool = true;
+    const WHOLE_PATHS: bool = true;
 }
 
 /// A variant whose walk crosses to mounts within its loop.
@@ -48,6 +53,8 @@ impl<C: Config> Config for Crossing<C> {
     const CACHED_LENGTH: bool = C::CACHED_LENGTH;
     const RULES: bool = C::RULES;
     const CROSSES: bool = true;
+    const WHOLE_PATHS: bool = C::WHOLE_PATHS;
+    const RECORDS: bool = C::RECORDS;
 }
 
 /// What ships, for an asker without rules, where nothing but the root is mounted.
@@ -57,4 +64,28 @@ impl Config for Unruled {
     const INLINE_STEP: bool = Shipped::INLINE_STEP;
     const SEARCH: SearchCheck = Shipped::SEARCH;
     const CACHED_LENGTH: bool = Shipped::CACHED_LENGTH;
+}
+
+/// A variant from whose walk the memo of whole paths learns.
+pub(crate) struct Learning<C>(PhantomData<C>);
+
+impl<C: Config> Config for Learning<C> {
+    const INLINE_STEP: bool = C::INLINE_STEP;
+    const SEARCH: SearchCheck = C::SEARCH;
+    const CACHED_LENGTH: bool = C::CACHED_LENGTH;
+    const RULES: bool = C::RULES;
+    const CROSSES: bool = C::CROSSES;
+    const WHOLE_PATHS: bool = true;
+}
+
+/// What ships, of a walk that tells its way.
+pub(crate) struct Recorded;
+
+impl Config for Recorded {
+    const INLINE_STEP: bool = false;
+    const SEARCH: SearchCheck = Shipped::SEARCH;
+    const CACHED_LENGTH: bool = Shipped::CACHED_LENGTH;
+    const RULES: bool = true;
+    const CROSSES: bool = true;
+    const RECORDS: bool = true;
 }

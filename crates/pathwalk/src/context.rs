@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::abi::AtFlags;
 use crate::attr::{Attributes, Statx, StatxMask};
 use crate::handle::Handle;
+use crate::memo::classes::ClassNumber;
 use crate::mount::PinnedPlace;
 use crate::mounts::Namespace;
 use crate::permission::{Access, Credentials};
@@ -125,7 +126,9 @@ impl Vfs {
         let root = Handle::from_pinned(self, PinnedPlace::again(self.world(), self.world().root));
         let (world, at) = (self.0.clone(), root.place());
         let namespace = world.namespace;
-        let asker = Asker { world, root: at, cwd: at, namespace, credentials, umask: UMASK, rules: Rules::default() };
+        let (umask, rules, real_class, effective_class) =
+            (UMASK, Rules::default(), ClassNumber::default(), ClassNumber::default());
+        let asker = Asker { world, root: at, cwd: at, namespace, credentials, umask, rules, real_class, effective_class };
         Context { asker, cwd: root.clone(), root, namespace: None }
     }
 }
@@ -178,7 +181,7 @@ impl Context {
     /// The same place with other rights.
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Context {
-        self.asker.credentials = credentials;
+        self.asker.set_credentials(credentials);
         self
     }
 

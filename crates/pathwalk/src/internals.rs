@@ -5,12 +5,13 @@ pub use crate::config::{Config, SearchCheck, Shipped};
 
 use crate::attr::Attributes;
 use crate::cache::reclaim::Short;
+use crate::memo::Learning;
 use crate::mount::PinnedPlace;
 use crate::node::{NewNode, NodeKey, RenameFlags, SetAttributes};
 use crate::superblock::change::Made;
 use crate::text::Name;
 use crate::walk::asker::Begin;
-use crate::{Access, Context, Errno, Handle, InodeCache, InodeOwner, Vfs, ops};
+use crate::{Access, Context, Errno, Handle, InodeCache, InodeOwner, Vfs, VfsBuilder, ops};
 
 /// `Context::access` through a variant of the walk, of a context without rules.
 #[inline]
@@ -27,7 +28,7 @@ pub fn readlink<C: Config>(context: &Context, path: &[u8], buffer: &mut [u8]) ->
 pub fn memory_ranges(vfs: &Vfs) -> Vec<(usize, usize)> {
     let caches = vfs.world().caches();
     let superblocks = caches.superblocks.as_ptr_range();
-    let others = vec![caches.side.range(), (superblocks.start.addr(), superblocks.end.addr())];
+    let others = vec![vfs.world().memo.range(), caches.side.range(), (superblocks.start.addr(), superblocks.end.addr())];
     [caches.dentries.ranges(), caches.inodes.ranges(), others].concat()
 }
 
@@ -46,6 +47,18 @@ pub fn inode_cache<P: FirstProbe>(capacity: u32, owner: impl InodeOwner + 'stati
 pub fn with_bucket_held<P: FirstProbe, T>(cache: &InodeCache<P>, key: NodeKey, then: impl FnOnce() -> T) -> T {
     let _held = cache.bucket(key);
     then()
+}
+
+/// Lets the memo of whole paths learn each path that is walked, and asks it each time.
+#[must_use]
+pub fn learning_at_once(builder: VfsBuilder) -> VfsBuilder {
+    builder.learning(Learning::AtOnce)
+}
+
+/// Lets the memo of whole paths be asked, and learn nothing.
+#[must_use]
+pub fn learning_never(builder: VfsBuilder) -> VfsBuilder {
+    builder.learning(Learning::Never)
 }
 
 /// Evicts up to `n` dentries that nobody pins; returns how many.

@@ -15,6 +15,7 @@ mod node;
 pub mod permission;
 mod text;
 
+mod memo;
 mod memory;
 
 mod cache;

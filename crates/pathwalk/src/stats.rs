@@ -80,6 +80,23 @@ pub struct FileSystemStats {
     pub memory: u64,
 }
 
+/// The memo of whole paths. Of [`Stats::whole_paths`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct WholePaths {
+    /// How many paths it has room for.
+    pub capacity: u64,
+    /// How many it has, those included that have changed since.
+    pub used: u64,
+    /// Bytes of one.
+    pub entry_bytes: u64,
+    /// How often it learned a path, also one that it had.
+    pub fills: u64,
+    /// How often it was to learn one and could not: too many directories on the way, an entry that is asked about each
+    /// time, or a change meanwhile.
+    pub refusals: u64,
+}
+
 /// A snapshot of the counters. They are read one after the other: sums may be off by what happened meanwhile.
 ///
 /// A hit is not counted: a counter in shared memory would cost more than the lookup. Count calls where you make them; those
@@ -110,6 +127,8 @@ pub struct Stats {
     pub inodes: Pool,
     /// Lines of 64 bytes for link bodies and for names over 32 bytes.
     pub side: Pool,
+    /// Whole paths and where they lead to.
+    pub whole_paths: WholePaths,
     /// The budget, in bytes, as given.
     pub budget: u64,
     /// Bytes the file system says it holds; not part of the budget.

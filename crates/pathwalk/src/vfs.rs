@@ -1,6 +1,6 @@
 //! The `Vfs`: it owns the caches and the file system. What is done with it is in `context.rs`.
 
-use crate::cache::budget::{DENTRY_BYTES, INODE_BYTES, LEAST, MOST, Split};
+use crate::cache::budget::{DENTRY_BYTES, INODE_BYTES, LEAST, MOST, Split, whole_paths_beside};
 use crate::mount::World;
 use crate::stats::{FileSystemStats, Pool, Stats};
 use crate::sync::Arc;
@@ -26,7 +26,8 @@ impl Vfs {
     /// included, unless it is more than some 60 directories deep: each directory is kept by the
     /// next one.
     pub fn budget_for(files: u64) -> u64 {
-        Split::bytes(files.clamp(LEAST, MOST))
+        let split = Split::bytes(files.clamp(LEAST, MOST));
+        split + whole_paths_beside(split)
     }
 
     /// What the caches did and what they hold. Cost: some loads, and whatever the file system's
@@ -44,6 +45,7 @@ impl Vfs {
             pool(caches.dentries.free().capacity(), caches.dentries.used(), DENTRY_BYTES, caches.dentries.table_bytes());
         stats.inodes = pool(caches.inodes.free().capacity(), caches.inodes.used(), INODE_BYTES, caches.inodes.table_bytes());
         stats.side = pool(caches.side.free().capacity(), caches.side.used(), 64, 0);
+        stats.whole_paths = world.memo.stats();
         stats.budget = world.budget;
         stats.mounts = world.mounts.count().into();
         for superblock in world.trees.superblocks.all() {

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 
-use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, Vfs};
+use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, Vfs, VfsBuilder, internals};
 use pathwalk_bench::listing::Listing;
 use pathwalk_bench::machine::BUDGET;
 use pathwalk_bench::trace::{Question, Trace};
@@ -23,8 +23,9 @@ const COVERED: [&str; 4] = ["usr", "usr/lib", "usr/lib/gcc", "usr/lib/gcc/x86_64
 /// The hash's seed: where names lie in the table decides how many entries are looked at, so it is always the same.
 const SEED: u64 = 1;
 
-/// Passes before counting: one fills the caches, one leaves the marks of a hit.
-const WARM_UP: u64 = 3;
+/// Passes before counting: one fills the caches, one leaves the marks of a hit; in the others, the memo learns one in four that
+/// it has not.
+const WARM_UP: u64 = 100;
 
 /// What is looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,11 +38,27 @@ pub(crate) enum Subject {
     FourCrossings,
     /// The one path by way of another function: that call has to be found out.
     Control,
+    /// The one path, from the memo of whole paths.
+    SixFromMemo,
+    /// The lookups of a compiler, from the memo but for those that it does not take.
+    GccFromMemo,
+    /// The path with two crossings, from the memo, which has no room for more on it.
+    CrossingsFromMemo,
+    /// The lookups of a compiler, of which the memo is asked and has none.
+    GccNotInMemo,
 }
 
 impl Subject {
     /// Those with a budget.
-    pub(crate) const BUDGETED: [Subject; 3] = [Subject::SixComponents, Subject::GccTrace, Subject::FourCrossings];
+    pub(crate) const BUDGETED: [Subject; 7] = [
+        Subject::SixComponents,
+        Subject::GccTrace,
+        Subject::FourCrossings,
+        Subject::SixFromMemo,
+        Subject::GccFromMemo,
+        Subject::CrossingsFromMemo,
+        Subject::GccNotInMemo,
+    ];
 
     /// As the budget has it.
     pub(crate) fn name(self) -> &'static str {
@@ -50,6 +67,10 @@ impl Subject {
             Subject::GccTrace => "gcc-trace",
             Subject::FourCrossings => "four-crossings",
             Subject::Control => "control",
+            Subject::SixFromMemo => "six-memo",
+            Subject::GccFromMemo => "gcc-memo",
+            Subject::CrossingsFromMemo => "crossings-memo",
+            Subject::GccNotInMemo => "gcc-missed",
         }
     }
 
@@ -60,8 +81,8 @@ impl Subject {
     /// Passes of the shorter run.
     pub(crate) fn few(self) -> u64 {
         match self {
-            Subject::SixComponents | Subject::FourCrossings | Subject::Control => 100,
-            Subject::GccTrace => 3,
+            Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => 3,
+            _ => 100,
         }
     }
 
@@ -77,25 +98,46 @@ impl Subject {
 
     fn trace(self) -> Trace {
         match self {
-            Subject::SixComponents | Subject::FourCrossings | Subject::Control => {
-                Trace::repeated(SIX_COMPONENTS, Access::READ, 1)
-            }
-            Subject::GccTrace => Trace::gcc(),
+            Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => Trace::gcc(),
+            _ => Trace::repeated(SIX_COMPONENTS, Access::READ, 1),
         }
     }
 
     /// How many of its lookups succeed.
     fn found(self) -> u64 {
         match self {
-            Subject::SixComponents | Subject::FourCrossings | Subject::Control => 1,
-            Subject::GccTrace => 87,
+            Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => 87,
+            _ => 1,
+        }
+    }
+
+    /// How many of its first directories are covered.
+    fn crossings(self) -> usize {
+        match self {
+            Subject::FourCrossings => COVERED.len(),
+            Subject::CrossingsFromMemo => 2,
+            _ => 0,
+        }
+    }
+
+    /// Whether a pass costs less or more than another, since the memo is asked less where it never answers: then its cost is the mean.
+    pub(crate) fn is_paced(self) -> bool {
+        self == Subject::GccNotInMemo
+    }
+
+    /// What the memo of whole paths does.
+    fn memo(self, builder: VfsBuilder) -> VfsBuilder {
+        match self {
+            Subject::SixFromMemo | Subject::GccFromMemo | Subject::CrossingsFromMemo => builder,
+            Subject::GccNotInMemo => internals::learning_never(builder),
+            Subject::SixComponents | Subject::GccTrace | Subject::FourCrossings | Subject::Control => builder.whole_paths(0),
         }
     }
 
     fn access(self) -> fn(&Context, &[u8], Access) -> Result<(), Errno> {
         match self {
-            Subject::SixComponents | Subject::GccTrace | Subject::FourCrossings => public_access,
             Subject::Control => not_quite_public_access,
+            _ => public_access,
         }
     }
 }
@@ -104,13 +146,11 @@ impl Subject {
 pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     let subject = Subject::named(subject).ok_or("no such subject")?;
     let passes: u64 = passes.parse()?;
-    let vfs = Vfs::builder().budget(BUDGET).seed(SEED).build(Listing::gcc())?;
-    if subject == Subject::FourCrossings {
-        let root = vfs.context(Credentials::root());
-        for directory in COVERED {
-            let another = root.new_tree(Listing::gcc(), MountFlags::empty())?;
-            root.bind(At::Handle(another.handle()), directory, At::Cwd, &format!("/{directory}"), Recursion::Alone)?;
-        }
+    let vfs = subject.memo(Vfs::builder().budget(BUDGET).seed(SEED)).build(Listing::gcc())?;
+    let root = vfs.context(Credentials::root());
+    for directory in &COVERED[..subject.crossings()] {
+        let another = root.new_tree(Listing::gcc(), MountFlags::empty())?;
+        root.bind(At::Handle(another.handle()), *directory, At::Cwd, &format!("/{directory}"), Recursion::Alone)?;
     }
     let context = vfs.context(Credentials::user(1000, 1000, &[]));
     let trace = subject.trace();

@@ -89,7 +89,7 @@ impl Found {
 
 /// With a budget that a tree of ours fits in, and little more, so that evicting everything is cheap.
 pub(crate) fn builder() -> pathwalk::VfsBuilder {
-    Vfs::builder().budget(1 << 20)
+    internals::learning_at_once(Vfs::builder().budget(1 << 20))
 }
 
 impl Table<'_> {

@@ -48,6 +48,23 @@ pub(crate) const LEAST: u64 = if cfg!(test) { 6 } else { 64 };
 /// The largest number: what handles of 32 bits can tell apart.
 pub(crate) const MOST: u64 = (u32::MAX >> 1) as u64;
 
+/// The most bytes that the memo of whole paths has of its own accord: about what a processor keeps near. A memo that lies
+/// further away than the dentries of a walk is slower than that.
+const MOST_FOR_WHOLE_PATHS: u64 = 1 << 20;
+
+/// The share of a budget that it has.
+const SHARE_OF_WHOLE_PATHS: u64 = 64;
+
+/// Returns the bytes that the memo of whole paths has of a budget of its own accord.
+pub(crate) fn whole_paths_of(budget: u64) -> u64 {
+    (budget / SHARE_OF_WHOLE_PATHS).min(MOST_FOR_WHOLE_PATHS).min(budget.saturating_sub(Split::least()))
+}
+
+/// Returns the least that it has beside a split of so many bytes.
+pub(crate) fn whole_paths_beside(split: u64) -> u64 {
+    (split / (SHARE_OF_WHOLE_PATHS - 1)).min(MOST_FOR_WHOLE_PATHS)
+}
+
 /// Slots of each pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Split {
@@ -121,7 +138,10 @@ mod tests {
 
     #[test]
     fn a_cached_file_takes_at_most_256_bytes() {
-        assert_eq!(Split::of(crate::Vfs::budget_for(1_000_000)).dentries, 1_000_000);
+        for files in [LEAST, 1000, 50_000, 1_000_000] {
+            let budget = crate::Vfs::budget_for(files);
+            assert_eq!(u64::from(Split::of(budget - whole_paths_of(budget)).dentries), files);
+        }
         let split = Split::of(1 << 30);
         assert!((1 << 30) / u64::from(split.dentries) <= MOST_A_FILE);
     }

@@ -13,6 +13,7 @@ mod dir_lock;
 mod free_list;
 mod icache;
 mod mark;
+mod memo;
 mod parked;
 mod pin;
 mod seqcount;

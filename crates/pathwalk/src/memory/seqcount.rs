@@ -15,7 +15,8 @@
 //! Pairs: the reader's Acquire sample with `end`'s Release store: it sees all of that write. The reader's Acquire fence with
 //! the writer's Release fence: a reader that saw any word of a newer write sees the odd count, or a later one, in its recheck.
 //!
-//! Limit: a reader that sleeps through exactly 2^32 writes of one slot would not notice.
+//! Limit: a reader that sleeps through exactly 2^32 writes of one slot would not notice. What keeps words for longer than a read
+//! takes forgets them when [`laps`] moves.
 
 use crate::sync::{AtomicU64, Ordering, fence, spin_loop, yield_now};
 
@@ -24,6 +25,12 @@ pub(crate) const ODD: u64 = 1;
 
 /// One write.
 const ONE: u64 = 1 << 32;
+
+/// After so many writes of a record, it has gone a lap.
+const LAP: u64 = 1 << 27;
+
+/// Laps of all records of the process. It counts, and publishes nothing: so `Relaxed`, and no model's.
+static LAPS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// The bits that are flags.
 const FLAGS: u64 = ONE - 1 - ODD;
@@ -76,6 +83,32 @@ pub(crate) fn write(word: &AtomicU64) -> Writing<'_> {
     }
 }
 
+/// Makes the count odd, unless another thread writes just now.
+pub(crate) fn try_write(word: &AtomicU64) -> Option<Writing<'_>> {
+    let before = word.load(Ordering::Relaxed);
+    if before & ODD != 0 || word.compare_exchange(before, before | ODD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        return None;
+    }
+    fence(Ordering::Release);
+    Some(Writing { word, before })
+}
+
+/// Returns how often a record has gone a lap. Between two laps of one record, there are 2^27 writes of it: what remembers words
+/// and forgets them when this moves has none whose count has come round.
+#[inline(always)]
+pub(crate) fn laps() -> u64 {
+    LAPS.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Leaves a record as so many writes would that change no flag.
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(crate) fn write_more(word: &AtomicU64, writes: u32) {
+    let before = word.load(Ordering::Relaxed);
+    let after = (before / ONE) + u64::from(writes);
+    LAPS.fetch_add(after / LAP - before / ONE / LAP, std::sync::atomic::Ordering::Relaxed);
+    word.store(before & (ONE - 1) | after << 32, Ordering::Relaxed);
+}
+
 /// Makes the count odd, where nobody else may: what keeps writers apart also shows each what the last one wrote.
 pub(crate) fn write_alone(word: &AtomicU64) -> Writing<'_> {
     let before = word.load(Ordering::Relaxed);
@@ -112,6 +145,30 @@ impl Writing<'_> {
     /// Ends the write with these flags.
     pub(crate) fn end(self, flags: u64) {
         debug_assert_eq!(flags & !FLAGS, 0);
-        self.word.store(self.before.wrapping_add(ONE) & !FLAGS | flags, Ordering::Release);
+        let after = self.before.wrapping_add(ONE) & !FLAGS | flags;
+        if (after / ONE).is_multiple_of(LAP) {
+            LAPS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        self.word.store(after, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lap_is_counted_by_the_write_that_ends_it() {
+        let word = AtomicU64::new(0);
+        write_more(&word, LAP as u32 - 2);
+        let step = || {
+            let before = laps();
+            write(&word).end(0);
+            laps() - before
+        };
+        // Others may go a lap meanwhile.
+        let counted: Vec<_> = (0..4).map(|_| step() != 0).collect();
+        assert!(counted[1], "{counted:?}");
+        assert_eq!(word.load(Ordering::Relaxed), (LAP + 2) << 32);
     }
 }

@@ -25,7 +25,7 @@ impl Place {
     }
 
     /// Returns the word that a record keeps of it.
-    pub(super) const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         self.0
     }
 

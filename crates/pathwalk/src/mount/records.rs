@@ -198,6 +198,17 @@ impl MountRecords {
         MountsView::new(self.hot.all())
     }
 
+    /// Returns the records as one that remembers their words holds them: the first word of a line is the mount's.
+    #[inline(always)]
+    pub(crate) fn lines(&self) -> &[Line] {
+        self.hot.all()
+    }
+
+    /// Returns the word of a mount that the caller has a pin on, sampled.
+    pub(crate) fn word(&self, mount: MountId) -> u64 {
+        seqcount::sample(&self.line(mount)[WORD])
+    }
+
     /// Returns what seems to be mounted on a place, 0 if nothing does.
     #[cold]
     #[inline(never)]

@@ -7,6 +7,7 @@ use super::place::Place;
 use super::records::MountRecords;
 use super::tree::{NamespaceId, Tree};
 use crate::cache::Caches;
+use crate::memo::Memo;
 use crate::memory::alone::Alone;
 use crate::superblock::Trees;
 use crate::sync::Mutex;
@@ -26,6 +27,8 @@ pub(crate) struct World {
     pub(crate) symlinks: SymlinkProtection,
     /// Linux: `sysctl_protected_hardlinks`.
     pub(crate) hardlinks: HardlinkProtection,
+    /// Where whole paths lead to.
+    pub(crate) memo: Memo,
     /// The budget in bytes, as it was given.
     pub(crate) budget: u64,
 }
@@ -51,11 +54,12 @@ impl World {
         mounts: MountRecords,
         symlinks: SymlinkProtection,
         hardlinks: HardlinkProtection,
+        memo: Memo,
         budget: u64,
     ) -> World {
         let tree = Alone(Mutex::new(Tree::new(Tree::LIMIT)));
         let (root, namespace) = (Place::NONE, NamespaceId::NONE);
-        World { trees, mounts, tree, root, namespace, symlinks, hardlinks, budget }
+        World { trees, mounts, tree, root, namespace, symlinks, hardlinks, memo, budget }
     }
 
     #[inline(always)]

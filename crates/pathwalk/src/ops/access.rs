@@ -10,24 +10,64 @@ use crate::attr::FileType;
 use crate::cache::dcache::dentry::everyone;
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
-use crate::config::{Config, Crossing, Shipped, Unruled};
+use crate::config::{Config, Crossing, Learning, Shipped, Unruled};
+use crate::memo::question::{LastLink, Question};
+use crate::memo::{Found, OfMount};
 use crate::memory::slot::DentryId;
-use crate::mount::{PinnedPlace, Standing, Switches};
+use crate::mount::{PinnedPlace, Standing, Switches, World};
 use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
-use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Arrived, Env, Follow, Whose, may, start};
+use crate::walk::{Arrived, Env, Follow, Whose, last, may, start, whole};
 
 /// Of an asker without rules: the whole hit path is one call, of the fast walk.
 #[inline(always)]
 pub(crate) fn access(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
-    if asker.world.mounts.some_cover() {
+    let world = &*asker.world;
+    if !world.memo.is_off() {
+        remembered_from_cwd(asker, path, want)
+    } else if world.mounts.some_cover() {
         access_with::<Crossing<Unruled>>(asker, path, want)
     } else {
         access_with::<Unruled>(asker, path, want)
     }
+}
+
+/// Walks, and lets the memo learn. Not one function with what asks it: the two keep other things in registers.
+#[cold]
+#[inline(never)]
+fn learning_from_cwd(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
+    if asker.world.mounts.some_cover() {
+        access_with::<Crossing<Learning<Unruled>>>(asker, path, want)
+    } else {
+        access_with::<Learning<Unruled>>(asker, path, want)
+    }
+}
+
+/// Answers from the memo of whole paths, or walks.
+#[inline(never)]
+fn remembered_from_cwd(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
+    let world = &*asker.world;
+    let begin = if path.first() == Some(&b'/') { asker.root } else { asker.cwd };
+    let question = Question { path, start: begin.bits(), root: asker.root.bits(), last_link: LastLink::Followed };
+    let mut of_end = OfMount::default();
+    match whole::find(world, &question, || asker.real_class.known(), &mut of_end) {
+        Some(found) if found.what.is_absent() => Err(Errno::ENOENT),
+        Some(found) if is_granted(world, found.word, want) => Ok(()),
+        Some(found) => closer_at_remembered(asker, path, (found, of_end), want),
+        None => learning_from_cwd(asker, path, want),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn closer_at_remembered(asker: &Asker, path: &[u8], (found, of_end): (Found, OfMount), want: Access) -> Result<(), Errno> {
+    let env = Env::new(asker, Whose::Real);
+    let env = env.from(start::at_cwd(&env, path)?);
+    let at = whole::arrived(&env, found, of_end);
+    let fast = closer(&env, at.cur.dentry(), at.cur.word, at.mount, want);
+    answer(&env, path, Follow::Links, fast, |found| check(&env, &found, want))
 }
 
 /// The same in a variant of the walk.
@@ -40,11 +80,16 @@ pub(crate) fn access_with<C: Config>(asker: &Asker, path: &[u8], want: Access) -
 fn from_cwd<C: Config>(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
     let env = Env::new(asker, Whose::Real);
     let env = env.from(start::at_cwd(&env, path)?);
-    match fast::<C>(&env, path, Follow::Links, want) {
+    match walked::<C>(&env, path, want) {
         Ok(()) => Ok(()),
         Err(Stopped::Errno(errno)) => Err(errno),
         Err(stopped) => slow_from_cwd(&env, path, want, stopped),
     }
+}
+
+#[inline(always)]
+fn walked<'a, C: Config>(env: &Env<'a>, path: &'a [u8], want: Access) -> Result<(), Stopped<'a>> {
+    last::to_end::<C, _>(env, path, Follow::Links, move |at| at_end(env, at, want))
 }
 
 #[cold]
@@ -69,14 +114,23 @@ pub(crate) fn faccessat(asker: &Asker, at: Begin, path: &[u8], want: Access, fla
 
 #[inline(always)]
 pub(super) fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], follow: Follow, want: Access) -> Result<(), Stopped<'a>> {
-    to_end::<C, _>(env, path, follow, move |at| at_end(env, at, want))
+    whole::to_end::<C, _>(env, path, follow, move |at| at_end(env, at, want))
 }
 
 #[inline(always)]
 pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>, want: Access) -> Result<(), Stopped<'a>> {
     let cur = at.cur;
-    let granted = cur.has(everyone(want), everyone(want)) && !env.world.mounts.some_ask(want);
-    if granted && cur.unchanged() { Ok(()) } else { closer(env, cur.dentry(), cur.word, at.mount, want) }
+    if is_granted(env.world, cur.word, want) && cur.unchanged() {
+        Ok(())
+    } else {
+        closer(env, cur.dentry(), cur.word, at.mount, want)
+    }
+}
+
+/// Returns whether everyone may do this with what has this word, in any mount.
+#[inline(always)]
+fn is_granted(world: &World, word: u64, want: Access) -> bool {
+    word as u32 & everyone(want) as u32 == everyone(want) as u32 && !world.mounts.some_ask(want)
 }
 
 /// Where it is not granted to everyone: the inode is looked at. It takes apart what the walk arrived at: that is in registers.

@@ -10,8 +10,8 @@ use crate::mount::{MountPin, PinnedPlace, Place};
 use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
-use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
+use crate::walk::whole::to_end;
 use crate::walk::{Arrived, Env, Follow, Whose};
 
 pub(crate) fn lookupat<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<PinnedPlace<'a>, Errno> {

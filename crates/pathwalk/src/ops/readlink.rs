@@ -13,8 +13,8 @@ use crate::memory::side::ChainReader;
 use crate::stats::HandOver;
 use crate::sync::Ordering;
 use crate::walk::asker::{Asker, Begin};
-use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
+use crate::walk::whole::to_end;
 use crate::walk::{Cursor, Env, Follow, Whose};
 
 pub(crate) fn readlinkat(asker: &Asker, at: Begin, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {

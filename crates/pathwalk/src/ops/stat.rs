@@ -14,8 +14,8 @@ use crate::fs_api::StatFs;
 use crate::mount::{PinnedPlace, Place, World};
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
-use crate::walk::last::to_end;
 use crate::walk::verdict::{Resume, Stopped};
+use crate::walk::whole::to_end;
 use crate::walk::{Arrived, Env, Follow, Whose};
 
 pub(crate) fn fstatat(asker: &Asker, at: Begin, path: &[u8], how: AtFlags) -> Result<Attributes, Errno> {

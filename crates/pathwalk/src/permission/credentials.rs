@@ -203,6 +203,16 @@ impl<'a> Subject<'a> {
         self.owns(uid) || self.has(Capabilities::FOWNER) && self.sees_uid(uid)
     }
 
+    /// Returns the supplementary groups, sorted, as they are seen without a map.
+    pub(crate) fn groups(&self) -> &'a [u32] {
+        self.groups
+    }
+
+    /// Returns all capabilities.
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.caps
+    }
+
     /// The user.
     pub fn uid(&self) -> u32 {
         self.ids.uid

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::attr::{Attributes, FileType};
-use crate::node::{NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes};
+use crate::attr::{AclState, Attributes, FileType};
+use crate::node::{Freshness, NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::sync::{Mutex, yield_now};
 use crate::text::Name;
 use crate::{Directory, Entry as Listed, Errno, FileSystem, OpenFile, OpenFor, Siblings};
@@ -19,11 +19,21 @@ pub(super) enum Fault {
     Panic,
 }
 
-struct Entry {
+/// A node.
+pub(super) struct Entry {
     kind: FileType,
     mode: u16,
     names: BTreeMap<Vec<u8>, u128>,
     body: Option<Box<[u8]>>,
+    pub(super) uid: u32,
+    pub(super) freshness: Freshness,
+    pub(super) acl: AclState,
+}
+
+impl Entry {
+    fn new(kind: FileType, mode: u16, body: Option<Box<[u8]>>) -> Entry {
+        Entry { kind, mode, names: BTreeMap::new(), body, uid: 0, freshness: Freshness::Stable, acl: AclState::Absent }
+    }
 }
 
 #[derive(Default)]
@@ -31,7 +41,7 @@ struct Tree {
     nodes: BTreeMap<u128, Entry>,
     /// Nodes handed out and not forgotten yet.
     held: BTreeMap<u128, u64>,
-    /// Lookups by name.
+    /// Lookups by name, and questions whether a name is still valid.
     asked: BTreeMap<Vec<u8>, u32>,
     faults: BTreeMap<Vec<u8>, Fault>,
     siblings: Tells,
@@ -51,13 +61,14 @@ impl Tree {
         *self.held.entry(key).or_default() += 1;
         let entry = &self.nodes[&key];
         let node = Node::new(NodeKey(key), self.attributes(key));
-        Node { link_body: entry.body.clone(), ..node }
+        Node { link_body: entry.body.clone(), freshness: entry.freshness, ..node }
     }
 
     fn attributes(&self, key: u128) -> Attributes {
         let entry = &self.nodes[&key];
         let mut attributes = Attributes::new(entry.kind, entry.mode);
         attributes.ino = key as u64;
+        (attributes.uid, attributes.acl) = (entry.uid, entry.acl);
         attributes.nlink =
             self.nodes.values().flat_map(|dir| dir.names.values()).filter(|leads_to| **leads_to == key).count() as u32;
         attributes
@@ -87,7 +98,7 @@ pub(super) struct TestFs(Arc<Mutex<Tree>>);
 impl TestFs {
     pub(super) fn new() -> TestFs {
         let mut tree = Tree::default();
-        tree.add(0, b"", Entry { kind: FileType::Directory, mode: 0o755, names: BTreeMap::new(), body: None });
+        tree.add(0, b"", Entry::new(FileType::Directory, 0o755, None));
         TestFs(Arc::new(Mutex::new(tree)))
     }
 
@@ -97,15 +108,13 @@ impl TestFs {
 
     /// A new node, behind the engine's back.
     pub(super) fn add(&self, dir: u128, name: &str, kind: FileType, mode: u16) -> u128 {
-        self.with(|tree| tree.add(dir, name.as_bytes(), Entry { kind, mode, names: BTreeMap::new(), body: None }))
+        self.with(|tree| tree.add(dir, name.as_bytes(), Entry::new(kind, mode, None)))
     }
 
     /// A new link.
-    pub(super) fn add_link(&self, dir: u128, name: &str, body: &str) {
+    pub(super) fn add_link(&self, dir: u128, name: &str, body: &str) -> u128 {
         let body = Some(body.as_bytes().into());
-        self.with(|tree| {
-            tree.add(dir, name.as_bytes(), Entry { kind: FileType::Symlink, mode: 0o777, names: BTreeMap::new(), body })
-        });
+        self.with(|tree| tree.add(dir, name.as_bytes(), Entry::new(FileType::Symlink, 0o777, body)))
     }
 
     /// A second name of a node.
@@ -134,6 +143,11 @@ impl TestFs {
     /// Changes a mode, behind the engine's back.
     pub(super) fn set_mode(&self, key: u128, mode: u16) {
         self.with(|tree| tree.nodes.get_mut(&key).expect("a node").mode = mode);
+    }
+
+    /// Changes what is known of a node, behind the engine's back.
+    pub(super) fn alter(&self, key: u128, change: impl FnOnce(&mut Entry)) {
+        self.with(|tree| change(tree.nodes.get_mut(&key).expect("a node")));
     }
 
     /// Lets the next lookup of a name fail.
@@ -256,6 +270,15 @@ impl FileSystem for TestFs {
         Ok(attributes)
     }
 
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        let (dir, node) = (dir.key().0, node.map(|node| node.0));
+        let is_so = self.with(|tree| {
+            *tree.asked.entry(name.bytes().to_vec()).or_default() += 1;
+            tree.names(dir).get(name.bytes()).copied() == node
+        });
+        Ok(if is_so { Validity::Valid } else { Validity::Invalid })
+    }
+
     fn open(&self, node: NodeKey, _what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         self.with(|tree| tree.check_held(node.0));
         Ok(Box::new(Open { tree: self.0.clone(), node: node.0 }))
@@ -276,7 +299,7 @@ impl FileSystem for TestFs {
             if tree.names(dir).contains_key(name.bytes()) {
                 return Err(Errno::EEXIST);
             }
-            let key = tree.add(dir, name.bytes(), Entry { kind, mode: new.mode, names: BTreeMap::new(), body: None });
+            let key = tree.add(dir, name.bytes(), Entry::new(kind, new.mode, None));
             Ok(tree.hand_out(key))
         })
     }
@@ -318,9 +341,9 @@ impl FileSystem for TestFs {
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         self.with(|tree| {
             tree.check_held(node.0);
-            if let Some(mode) = set.mode {
-                tree.nodes.get_mut(&node.0).expect("it is held").mode = mode;
-            }
+            let entry = tree.nodes.get_mut(&node.0).expect("it is held");
+            entry.mode = set.mode.unwrap_or(entry.mode);
+            entry.uid = set.uid.unwrap_or(entry.uid);
             Ok(tree.attributes(node.0))
         })
     }

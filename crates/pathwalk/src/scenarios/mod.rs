@@ -27,6 +27,7 @@ mod inodes;
 mod invalidate;
 #[cfg(not(shuttle))]
 mod kept;
+mod memo;
 mod mounts;
 mod moves;
 mod one_question;

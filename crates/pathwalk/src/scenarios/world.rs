@@ -6,12 +6,13 @@ use super::fs::{ROOT, TestFs};
 use super::thread::{self, JoinHandle};
 use crate::attr::FileType;
 use crate::cache::budget::Split;
+use crate::memo::Memo;
 use crate::memory::slot::DentryId;
 use crate::node::{NewKind, NewNode, SetAttributes};
 use crate::sync::Ordering;
 use crate::text::Name;
 use crate::text::hash::COLLIDE;
-use crate::{Access, Context, Credentials, Errno, Handle, Vfs, internals};
+use crate::{Access, Context, Credentials, Errno, Handle, Vfs, VfsBuilder, internals};
 
 /// How names are hashed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,11 +47,23 @@ impl World {
 
     /// With room for so many dentries.
     pub(super) fn with_room(dentries: u64, hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
+        World::built((dentries, 0), hash, |builder| builder, fill)
+    }
+
+    /// With room for so many dentries, and for whole paths in so many sets, which are learned at once; built so.
+    pub(super) fn built(
+        (dentries, sets): (u64, u64),
+        hash: Hash,
+        how: impl FnOnce(VfsBuilder) -> VfsBuilder,
+        fill: impl FnOnce(&TestFs),
+    ) -> World {
         let fs = Arc::new(TestFs::new());
         fill(&fs);
         let seed = if hash == Hash::Collide { COLLIDE } else { 1 };
-        let vfs = Vfs::builder().budget(Split::bytes(dentries)).seed(seed).build(fs.clone()).expect("a small budget is enough");
-        World { vfs, fs }
+        let for_paths = sets * Memo::SET_BYTES;
+        let builder = Vfs::builder().budget(Split::bytes(dentries) + for_paths).whole_paths(for_paths).seed(seed);
+        let vfs = how(internals::learning_at_once(builder)).build(fs.clone());
+        World { vfs: vfs.expect("a small budget is enough"), fs }
     }
 
     /// Somebody without rights of his own.

@@ -1,6 +1,7 @@
 //! The one that asks: where its walks start, and its rights.
 
 use crate::abi::Resolve;
+use crate::memo::classes::ClassNumber;
 use crate::mount::{NamespaceId, Place, World};
 use crate::permission::Credentials;
 use crate::sync::Arc;
@@ -21,6 +22,17 @@ pub(crate) struct Asker {
     pub(crate) umask: u16,
     /// What its walks must not leave.
     pub(crate) rules: Rules,
+    /// The classes of both sides of its credentials, for the memo of whole paths.
+    pub(crate) real_class: ClassNumber,
+    pub(crate) effective_class: ClassNumber,
+}
+
+impl Asker {
+    /// Gives it other credentials.
+    pub(crate) fn set_credentials(&mut self, credentials: Credentials) {
+        self.credentials = credentials;
+        (self.real_class, self.effective_class) = Default::default();
+    }
 }
 
 /// Where a relative path starts. An absolute path ignores it.

@@ -15,6 +15,7 @@ use crate::Errno;
 use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, guessed_cover, parent_of};
 use crate::config::Config;
+use crate::memo::recording::Recording;
 use crate::memory::seqcount::ODD;
 use crate::mount::{Cover, MountsView, PinnedPlace, Place};
 use crate::stats::HandOver;
@@ -23,7 +24,7 @@ use crate::stats::HandOver;
 /// mounted on that; none where more has to be looked at, as [`down`] does.
 #[inline(always)]
 pub(super) fn plainly_down<'a, C: Config>(env: &Env<'a>, mounts: MountsView<'a>, from: Arrived<'a>) -> Option<Arrived<'a>> {
-    if from.cur.is(OBSTACLES) || C::RULES && env.scope.is_some_and(|scope| scope.asks_at_mounts()) {
+    if C::RECORDS || from.cur.is(OBSTACLES) || C::RULES && env.scope.is_some_and(|scope| scope.asks_at_mounts()) {
         return None;
     }
     let place = from.place();
@@ -44,7 +45,11 @@ pub(super) fn down<'a>(env: &Env<'a>, from: Arrived<'a>, pos: usize) -> Result<A
     while at.cur.is(flags::MOUNTED) {
         usable(at.cur, pos)?;
         let (mount, root) = match mounts.cover(at.place()) {
-            Cover::Nothing if mounts.is_still(at.mount) => return Ok(at),
+            Cover::Nothing if mounts.is_still(at.mount) => {
+                // What comes to cover it later need not write to it.
+                env.tell(Recording::refuse);
+                return Ok(at);
+            }
             Cover::Nothing | Cover::NotNow => return Err(Stop::FromStart(HandOver::Mount)),
             Cover::Mount(mount, root) => (mount, root),
         };
@@ -59,6 +64,8 @@ pub(super) fn down<'a>(env: &Env<'a>, from: Arrived<'a>, pos: usize) -> Result<A
             return Err(Stop::FromStart(HandOver::Mount));
         }
         at = Arrived { cur: to, mount };
+        env.tell_mount(mount);
+        env.tell_place(to);
     }
     Ok(at)
 }
@@ -68,6 +75,7 @@ pub(super) fn down<'a>(env: &Env<'a>, from: Arrived<'a>, pos: usize) -> Result<A
 pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Arrived<'a>, root: Place) -> Result<Arrived<'a>, Stop<'a>> {
     let mounts = &env.world.mounts;
     let (mut here, mut at) = (from.mount, from.cur.dentry());
+    env.tell_mount(here);
     // The mount that keeps the dentry where the way up is.
     let mut by = from.mount;
     loop {
@@ -80,7 +88,11 @@ pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Arrived<'a>, root: Place) ->
         }
         match mounts.covered(here) {
             Ok(None) => return Ok(from),
-            Ok(Some(covered)) => (by, here, at) = (covered.by, covered.mount, covered.dentry),
+            Ok(Some(covered)) => {
+                env.tell_mount(covered.by);
+                env.tell_mount(covered.mount);
+                (by, here, at) = (covered.by, covered.mount, covered.dentry);
+            }
             Err(_) => return Err(Stop::FromStart(HandOver::Mount)),
         }
     }
@@ -93,6 +105,9 @@ pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Arrived<'a>, root: Place) ->
     }
     if here.mount != from.mount.mount {
         refused(env, from.cur)?;
+    }
+    if at != from.cur.dentry() {
+        env.tell_step(cur, true);
     }
     Ok(Arrived { cur: to, mount: here })
 }

@@ -49,6 +49,7 @@ pub(super) fn up_from_top<'a>(env: &Env<'a>, from: Arrived<'a>) -> Result<Arrive
     {
         return Err(stop);
     }
+    env.tell_step(to.cur, true);
     match &env.scope {
         Some(scope) => scope::refused_up(env, scope, from, to).map_or(Ok(to), Err),
         None => Ok(to),

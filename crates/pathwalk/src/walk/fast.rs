@@ -20,6 +20,7 @@ use crate::cache::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::Decision;
 use crate::config::{Config, SearchCheck};
+use crate::memo::recording::Recording;
 use crate::memory::lines::Line;
 use crate::memory::seqcount::{self, ODD};
 use crate::memory::side::ChainReader;
@@ -88,6 +89,9 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
                     return broken(Broken::Stop(Stop::CHANGED));
                 }
                 cur = to;
+                if C::RECORDS {
+                    env.tell_step(cur, dots);
+                }
                 if C::CROSSES && cur.is(flags::MOUNTED) {
                     match cross::plainly_down::<C>(env, mounts, Arrived { cur, mount }) {
                         Some(down) => Arrived { cur, mount } = down,
@@ -237,7 +241,10 @@ fn look_closer<'a, C: Config, T: Text>(env: &Env<'a>, at: Arrived<'a>, text: T, 
         Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
         Ok(()) => match may_search(env, at) {
             None => Stop::CHANGED,
-            Some(Decision::Granted) => return None,
+            Some(Decision::Granted) => {
+                env.tell(Recording::is_restricted);
+                return None;
+            }
             Some(Decision::Refused) => validated(cur, Errno::EACCES),
             Some(_) => Stop::At(HandOver::Permission, at, pos),
         },

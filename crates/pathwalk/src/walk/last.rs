@@ -4,6 +4,7 @@ use super::component::{Path, Text};
 use super::fast::{Broken, obstacles, segment};
 use super::symlink;
 use super::verdict::{Ending, Stopped, Trail, arrive, usable};
+use super::whole::walked;
 use super::{Arrived, Env, Follow, Stop, cross, dotdot, scope};
 use crate::Errno;
 use crate::cache::dcache::dentry::flags;
@@ -21,24 +22,16 @@ pub(crate) fn to_end<'a, C: Config, T>(
     finish: impl Fn(Arrived<'a>) -> Result<T, Stopped<'a>> + Copy,
 ) -> Result<T, Stopped<'a>> {
     let path = Path(path);
-    let finish = move |at: Arrived<'a>| {
-        if C::RULES
-            && let Some(scope) = &env.scope
-            && let Some(stop) = scope::refused_end(env, scope, at)
-        {
-            return Err(Trail::none().stopped(stop));
-        }
-        finish(at)
-    };
+    let finish = move |at: Arrived<'a>| within_scope::<C, T>(env, at, finish);
     let end = move |at: Arrived<'a>| {
         let cur = at.cur;
         if !cur.is(obstacles::<C>()) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) {
-            cur.mark();
+            walked::<C>(env, path, follow, cur.mark());
             return finish(at);
         }
         // Most of what compilers and shells ask for is absent.
         if cur.has(obstacles::<C>(), flags::NEGATIVE) && cur.unchanged() {
-            cur.mark();
+            walked::<C>(env, path, follow, cur.mark());
             return Err(Stopped::Errno(Errno::ENOENT));
         }
         at_other::<C>(env, path, (cur.dentry(), cur.word), at.mount, follow).and_then(finish)
@@ -47,10 +40,53 @@ pub(crate) fn to_end<'a, C: Config, T>(
     segment::<C, _, _>(env, path, env.begin(), path.beginning(), end, broken)
 }
 
+/// Finishes where the walk ends, unless its scope forbids it to end there.
+#[inline(always)]
+pub(super) fn within_scope<'a, C: Config, T>(
+    env: &Env<'a>,
+    at: Arrived<'a>,
+    finish: impl Fn(Arrived<'a>) -> Result<T, Stopped<'a>>,
+) -> Result<T, Stopped<'a>> {
+    if C::RULES
+        && let Some(scope) = &env.scope
+        && let Some(stop) = scope::refused_end(env, scope, at)
+    {
+        return Err(Trail::none().stopped(stop));
+    }
+    finish(at)
+}
+
+/// Marks what a walk arrived at, and lets the memo learn. A name that is absent was marked; it is cached, so it was asked for
+/// before.
+fn learned<'a, C: Config>(
+    env: &Env<'a>,
+    path: Path<'a>,
+    follow: Follow,
+    arrived: Result<Arrived<'a>, Stopped<'a>>,
+) -> Result<Arrived<'a>, Stopped<'a>> {
+    match &arrived {
+        Ok(at) => walked::<C>(env, path, follow, at.cur.mark()),
+        Err(Stopped::Errno(Errno::ENOENT)) => walked::<C>(env, path, follow, true),
+        Err(_) => {}
+    }
+    arrived
+}
+
 /// The end of the path is a link, absent, out of date, no directory, or covered.
 #[cold]
 #[inline(never)]
 fn at_other<'a, C: Config>(
+    env: &Env<'a>,
+    path: Path<'a>,
+    at: (DentryId, u64),
+    mount: Standing,
+    follow: Follow,
+) -> Result<Arrived<'a>, Stopped<'a>> {
+    learned::<C>(env, path, follow, behind_other::<C>(env, path, at, mount, follow))
+}
+
+/// Goes on where the end of the path is one of these.
+fn behind_other<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
     (dentry, word): (DentryId, u64),
@@ -74,11 +110,12 @@ fn at_other<'a, C: Config>(
 #[cold]
 #[inline(never)]
 fn on_the_way<'a, C: Config>(env: &Env<'a>, path: Path<'a>, why: Broken<'a>, follow: Follow) -> Result<Arrived<'a>, Stopped<'a>> {
-    match why {
+    let arrived = match why {
         Broken::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
         Broken::Stop(Stop::Errno(errno)) => Err(Stopped::Errno(errno)),
         other => across::<C>(env, path, other, follow),
-    }
+    };
+    learned::<C>(env, path, follow, arrived)
 }
 
 /// The walk may go on in another mount.
@@ -93,7 +130,7 @@ fn across<'a, C: Config>(env: &Env<'a>, path: Path<'a>, mut why: Broken<'a>, fol
             Broken::Top(at, pos) => (dotdot::up_from_top(env, at).and_then(|above| cross::down(env, above, pos)), pos),
         };
         let at = at.map_err(|stop| Trail::none().stopped(stop))?;
-        let end = |at: Arrived<'a>| Ok(at_other::<Crossing<C>>(env, path, (at.cur.dentry(), at.cur.word), at.mount, follow));
+        let end = |at: Arrived<'a>| Ok(behind_other::<Crossing<C>>(env, path, (at.cur.dentry(), at.cur.word), at.mount, follow));
         match segment::<Crossing<C>, _, _>(env, path, at, path.from(pos), end, Err) {
             Ok(arrived) => return arrived,
             Err(next) => why = next,

@@ -5,7 +5,7 @@
 //! 3. [`component`]: the next name, split and hashed;
 //! 4. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`cross`] to other mounts, [`symlink`] through links ([`link_body`]),
 //!    [`may`] where one bit does not say who may search;
-//! 5. [`last`]: what the walk arrived at; [`verdict`]: whether that will do, and how else a walk goes on;
+//! 5. [`whole`]: paths whose way is remembered are not walked; [`last`]: what the walk arrived at; [`verdict`]: whether that will do, and how else a walk goes on;
 //! 6. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
 //! 7. [`locked`]: the same walk with pins, asking the file system for what is missing; [`steps`] tells each of its steps.
 //!
@@ -30,6 +30,7 @@ pub(crate) mod start;
 pub(crate) mod steps;
 pub(crate) mod symlink;
 pub(crate) mod verdict;
+pub(crate) mod whole;
 
 use crate::Errno;
 use crate::abi::Resolve;
@@ -73,7 +74,7 @@ pub(crate) struct Env<'a> {
     pub(crate) keys: NameHash,
     pub(crate) whose: Whose,
     /// What the walk must not leave; none for most.
-    pub(crate) scope: Option<Scope>,
+    pub(crate) scope: Option<Scope<'a>>,
     /// Where the walk begins: pinned by the asker or the caller.
     pub(crate) start: Place,
 }
@@ -195,12 +196,12 @@ impl<'a> Cursor<'a> {
         seqcount::unchanged(&self.line[WORD], self.word)
     }
 
-    /// Leaves the one mark of a hit, once. If the slot is another dentry's by now, that one is kept a little longer.
+    /// Leaves the one mark of a hit, once; returns whether it was there. If the slot is another dentry's by now, that one is kept a little longer.
     ///
     /// Marked is what was reached, and the links on the way. Directories on the way are not: their children keep them.
     #[inline(always)]
-    pub(crate) fn mark(&self) {
-        mark_hit(self.line);
+    pub(crate) fn mark(&self) -> bool {
+        mark_hit(self.line)
     }
 
     /// Whether any of these flags is set.

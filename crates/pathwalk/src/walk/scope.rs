@@ -20,11 +20,12 @@ use super::asker::{Asker, Begin};
 use super::{Arrived, Cursor, Env, Stop, validated};
 use crate::Errno;
 use crate::abi::Resolve;
+use crate::memo::recording::Recording;
 use crate::mount::{Place, Standing, World};
 
 /// The scope of one walk.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope {
+pub(crate) struct Scope<'a> {
     resolve: Resolve,
     /// The directory that the walk must not leave, if there is one.
     top: Option<Place>,
@@ -34,12 +35,19 @@ pub(crate) struct Scope {
     began: Option<(u64, u64)>,
     /// Whether the walk is no use of the mounts on its way.
     looks_only: bool,
+    /// What the walk tells its way; none for most. It is here because a walk that has a scope is
+    /// looked after on the slow side, as this one is to be.
+    recording: Option<&'a Recording>,
 }
 
-impl Scope {
+impl<'a> Scope<'a> {
+    /// Forbids nothing.
+    const NONE: Scope<'static> =
+        Scope { resolve: Resolve::empty(), top: None, confined: None, began: None, looks_only: false, recording: None };
+
     /// Returns the scope of a walk that begins there, by the asker's rules and these; none where
     /// nothing is forbidden.
-    pub(crate) fn of(asker: &Asker, at: Begin, more: Resolve) -> Option<Scope> {
+    pub(crate) fn of(asker: &Asker, at: Begin, more: Resolve) -> Option<Scope<'a>> {
         let resolve = asker.rules.resolve() | more;
         if resolve.is_empty() && asker.rules.are_none() {
             return None;
@@ -51,13 +59,27 @@ impl Scope {
         };
         let confined = asker.rules.is_confined().then_some(asker.root);
         let top = if resolve.intersects(Resolve::SCOPED) { Some(start) } else { confined };
-        Some(Scope { resolve, top, confined, began: asker.world.still(), looks_only: false })
+        Some(Scope { resolve, top, confined, began: asker.world.still(), ..Scope::NONE })
     }
 
     /// Returns the same of a walk that is no use of the mounts on its way: to unmount one.
-    pub(crate) fn looking_only(asker: &Asker, at: Begin) -> Scope {
-        let none = Scope { resolve: Resolve::empty(), top: None, confined: None, began: None, looks_only: true };
-        Scope { looks_only: true, ..Scope::of(asker, at, Resolve::empty()).unwrap_or(none) }
+    pub(crate) fn looking_only(asker: &Asker, at: Begin) -> Scope<'a> {
+        Scope { looks_only: true, ..Scope::of(asker, at, Resolve::empty()).unwrap_or(Scope::NONE) }
+    }
+
+    /// Returns the scope of a walk that tells its way, and is in this one otherwise.
+    pub(super) fn telling(scope: Option<Scope<'a>>, recording: &'a Recording) -> Scope<'a> {
+        Scope { recording: Some(recording), ..scope.unwrap_or(Scope::NONE) }
+    }
+
+    /// Returns what the walk tells its way.
+    pub(super) fn recording(self) -> Option<&'a Recording> {
+        self.recording
+    }
+
+    /// Returns the rules of `openat2(2)` that it keeps.
+    pub(super) fn rules(&self) -> Resolve {
+        self.resolve
     }
 
     pub(super) fn looks_only(&self) -> bool {
@@ -163,7 +185,7 @@ impl<'a> Look<'a> {
 }
 
 /// Returns why a walk must not go on where `..` led it.
-pub(super) fn refused_up<'a>(env: &Env<'a>, scope: &Scope, from: Arrived<'a>, to: Arrived<'a>) -> Option<Stop<'a>> {
+pub(super) fn refused_up<'a>(env: &Env<'a>, scope: &Scope<'_>, from: Arrived<'a>, to: Arrived<'a>) -> Option<Stop<'a>> {
     let may = scope.after_dot_dot(from.place(), (to.place(), to.mount), Look::Once(env.world));
     may.err().map(|refused| stop(from.cur, refused))
 }
@@ -171,7 +193,7 @@ pub(super) fn refused_up<'a>(env: &Env<'a>, scope: &Scope, from: Arrived<'a>, to
 /// Returns why a walk must not end where it arrived.
 #[cold]
 #[inline(never)]
-pub(super) fn refused_end<'a>(env: &Env<'a>, scope: &Scope, at: Arrived<'a>) -> Option<Stop<'a>> {
+pub(super) fn refused_end<'a>(env: &Env<'a>, scope: &Scope<'_>, at: Arrived<'a>) -> Option<Stop<'a>> {
     scope.holds((at.place(), at.mount), Look::Once(env.world)).err().map(|refused| stop(at.cur, refused))
 }
 

@@ -21,8 +21,9 @@ use crate::abi::Resolve;
 use crate::cache::dcache::dentry::{flags, inode_of, parent_of};
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::Snapshot;
-use crate::config::Config;
+use crate::config::{Config, Crossing};
 use crate::limits::MAX_LINKS;
+use crate::memo::recording::Recording;
 use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
 use crate::permission::Subject;
@@ -54,18 +55,32 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
     no_links.then(|| validated(link, Errno::ELOOP))
 }
 
+/// The mode bits of a directory in which `protected_symlinks` may forbid a link.
+const STICKY_FOR_ALL: u16 = 0o1002;
+
 /// Whether `protected_symlinks` forbids `follower` a link in this directory: it is sticky and everyone may write to it, and neither
 /// the follower nor the directory's owner owns the link.
 pub(crate) fn is_protected(follower: &Subject<'_>, link: &Snapshot, dir: &Snapshot) -> bool {
-    const STICKY_FOR_ALL: u16 = 0o1002;
     let have_one_owner = link.uid() == dir.uid() && follower.sees_uid(dir.uid());
     dir.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL && !follower.owns(link.uid()) && !have_one_owner
+}
+
+/// Tells that the walk follows a link. Where `protected_symlinks` may forbid that to others, or later, the way is not learned:
+/// a link's owner may change and its entry stay.
+#[cold]
+fn tell(env: &Env<'_>, at: Arrived<'_>, dir: Cursor<'_>, is_last: bool) {
+    env.tell_place(dir);
+    let is_free = |of_dir: Snapshot| of_dir.mode() & STICKY_FOR_ALL != STICKY_FOR_ALL;
+    if env.world.protects_symlinks() && !may::snapshot(env, dir).is_some_and(is_free) {
+        env.tell(Recording::refuse);
+    }
+    env.tell(|way| way.follows(at.cur.dentry().0, is_last));
 }
 
 /// What forbids a link to lead to the root.
 #[cold]
 #[inline(never)]
-fn refused_absolute<'a>(env: &Env<'a>, at: Arrived<'a>, path: Path<'_>, scope: &Scope) -> Option<Stop<'a>> {
+fn refused_absolute<'a>(env: &Env<'a>, at: Arrived<'a>, path: Path<'_>, scope: &Scope<'_>) -> Option<Stop<'a>> {
     let link = at.cur;
     let to_another = scope.has(Resolve::NO_XDEV) && at.mount.mount != env.root().mount();
     if scope.has(Resolve::BENEATH) || to_another {
@@ -157,7 +172,8 @@ impl<'a> Reached<'a> {
             match above.and_then(|above| cross::down(env, above, pos)) {
                 Ok(at) => {
                     self.at.set(at);
-                    way = self.segment::<C, T>(env, text, text.from(pos));
+                    // One that crosses: else it stops once more where nothing is mounted in this mount.
+                    way = self.segment::<Crossing<C>, T>(env, text, text.from(pos));
                 }
                 Err(stop) => {
                     self.stop.set(stop);
@@ -210,12 +226,19 @@ impl Trail {
             {
                 return Err(stop);
             }
+            if C::RECORDS {
+                tell(env, at, dir, matches!(rest, Rest::Over(_)) && self.left.is_empty());
+            }
             // It has no children that would keep it.
             link.mark();
             self.enter(inode, word, rest);
             let from = if is_absolute {
                 let root = if C::RULES { env.root() } else { env.asker.root };
-                env.from(root).begin()
+                let from = env.from(root).begin();
+                if C::RECORDS {
+                    env.tell_place(from.cur);
+                }
+                from
             } else {
                 Arrived { cur: dir, mount: at.mount }
             };

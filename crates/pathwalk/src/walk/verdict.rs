@@ -176,12 +176,11 @@ pub(crate) fn usable<'a>(cur: Cursor<'a>, pos: usize) -> Result<(), Stop<'a>> {
     Ok(())
 }
 
-/// Whether the place where everything ends will do.
+/// Whether the place where everything ends will do. The caller marks it.
 pub(crate) fn arrive(cur: Cursor<'_>, pos: usize, ending: Ending) -> Result<Cursor<'_>, Stop<'_>> {
     usable(cur, pos)?;
     if ending == Ending::Slash && !cur.is(flags::DIRECTORY) {
         return Err(validated(cur, Errno::ENOTDIR));
     }
-    cur.mark();
     Ok(cur)
 }

@@ -282,12 +282,14 @@ pub(crate) fn was_hit(line: &Line) -> bool {
     line[HIT].load(Ordering::Relaxed) != 0
 }
 
-/// Leaves the one mark of a hit, once.
+/// Leaves the one mark of a hit, once; returns whether it was there.
 #[inline(always)]
-pub(crate) fn mark_hit(line: &Line) {
-    if !was_hit(line) {
+pub(crate) fn mark_hit(line: &Line) -> bool {
+    let was_hit = was_hit(line);
+    if !was_hit {
         line[HIT].store(1, Ordering::Relaxed);
     }
+    was_hit
 }
 
 /// Takes the mark back.

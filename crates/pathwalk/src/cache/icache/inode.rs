@@ -52,6 +52,9 @@ pub(crate) const MANY: u32 = u32::MAX;
 /// Where `st_mode` is in word 0.
 const MODE_SHIFT: u32 = 16;
 
+/// The bits of `st_mode` in word 0.
+pub(crate) const MODE: u64 = 0xffff << MODE_SHIFT;
+
 /// Flags in word 0; bit 0 is the count's.
 pub(crate) mod flags {
     /// `AclState`, two bits.

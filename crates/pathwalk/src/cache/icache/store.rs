@@ -5,7 +5,7 @@
 //! asking it for data. So for that time nothing that is stored counts as up to date: each question
 //! for attributes goes to the file system, too.
 
-use super::inode::{self, LINKS_AUX, MANY, Record, WORD, flags, set_fields};
+use super::inode::{self, LINKS_AUX, MANY, MIXED, OWNER, Record, WORD, flags, set_fields};
 use super::pool::InodeHeld;
 use crate::attr::{AclState, Attributes, FileType};
 use crate::cache::Caches;
@@ -26,6 +26,25 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         self.caches.mark_stale(self.id);
         self.caches.versions.under_way(self.id).fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// All that the right to search or access a node depends on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rights {
+    /// Type and mode, and the flags that rights depend on.
+    of_word: u64,
+    /// User and group.
+    owner: u64,
+    is_immutable: bool,
+}
+
+impl Rights {
+    /// Returns those of a node whose lock is held.
+    fn of(record: &Record) -> Rights {
+        let load = |at: usize| record[at].load(Ordering::Relaxed);
+        let of_word = load(WORD) & (inode::MODE | flags::ACL | flags::UNKNOWN);
+        Rights { of_word, owner: load(OWNER), is_immutable: inode::is_immutable(load(MIXED)) }
     }
 }
 
@@ -68,12 +87,11 @@ impl Caches {
             return;
         }
         let held = self.lock_inode(id);
+        let before = Rights::of(record);
         let writing = seqcount::write_alone(&record[WORD]);
         let flags = writing.flags();
         writing.end(flags | mark);
-        if mark & flags::UNKNOWN != 0 {
-            self.update_alias(record, &held);
-        }
+        self.update_alias(record, before, &held);
     }
 
     /// Notes what the file system said of an ACL, unless something changed since `version` was
@@ -85,16 +103,18 @@ impl Caches {
             return;
         }
         self.versions.moved(id);
+        let before = Rights::of(record);
         let writing = seqcount::write_alone(&record[WORD]);
         let flags = writing.flags() & !flags::ACL | (acl as u64) << flags::ACL_SHIFT;
         writing.end(flags);
-        self.update_alias(record, &held);
+        self.update_alias(record, before, &held);
     }
 
     /// Stores attributes that were asked for when the version was this one. Whether it did.
     pub(crate) fn store(&self, id: InodeId, attributes: &Attributes, version: u64, if_moved: IfMoved) -> bool {
         let record = self.inodes.record(id);
         let held = self.lock_inode(id);
+        let before = Rights::of(record);
         let writing = seqcount::write_alone(&record[WORD]);
         // See `mark`.
         fence(Ordering::SeqCst);
@@ -106,17 +126,22 @@ impl Caches {
         }
         self.versions.moved(id);
         let kept = writing.flags() & flags::FOR_LIFE;
-        let body_length = inode::body_length(record[inode::MIXED].load(Ordering::Relaxed));
+        let body_length = inode::body_length(record[MIXED].load(Ordering::Relaxed));
         set_fields(record, attributes, body_length);
         let changes = self.versions.under_way(id).load(Ordering::SeqCst) > 0;
         let stale = if moved || changes { flags::STALE } else { 0 };
         writing.end(kept | inode::word_of(attributes, PermissionRule::Generic) | stale);
-        self.update_alias(record, &held);
+        self.update_alias(record, before, &held);
         true
     }
 
-    /// Makes the permission bits of the one dentry those of the inode, whose lock is held.
-    fn update_alias(&self, record: &Record, held: &InodeHeld<'_>) {
+    /// Makes the permission bits of the one dentry those of the inode, whose lock is held. The dentry's
+    /// word moves on any change of rights, be its bits the same; and on no other, so that what is
+    /// remembered of ways through it stays.
+    fn update_alias(&self, record: &Record, before: Rights, held: &InodeHeld<'_>) {
+        if Rights::of(record) == before {
+            return;
+        }
         let alias = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
         let is_link = inode::kind_of(record[WORD].load(Ordering::Relaxed)) == FileType::Symlink;
         if !is_link && alias != 0 && alias != MANY {

@@ -1,0 +1,131 @@
+//! An entry of the memo of whole paths: what is read of it is of one path, and what it says of words is
+//! of one instant.
+
+use super::{race, words};
+use crate::memo::question::{LastLink, Question};
+use crate::memo::recording::{End, Recording};
+use crate::memo::{Found, Learning, Memo, OfMount, Slots};
+use crate::memory::lines::Line;
+use crate::memory::seqcount;
+use crate::sync::{AtomicU64, Ordering};
+
+/// One set, and the words of dentries; slot 0 is never used.
+struct Bed {
+    memo: Memo,
+    dentries: [Line; 4],
+    is_over: AtomicU64,
+}
+
+impl<'a> Slots<'a> for &'a Bed {
+    fn dentries(self) -> &'a [Line] {
+        &self.dentries
+    }
+
+    fn mounts(self) -> &'a [Line] {
+        &[]
+    }
+}
+
+/// Three paths of one length.
+const OLD: &[u8] = b"what was here";
+const NEW: &[u8] = b"what comes in";
+const THIRD: &[u8] = b"what comes as";
+
+/// Where a path begins, and where each ends.
+const START: u32 = 1;
+const END: u32 = 2;
+const OTHER_END: u32 = 3;
+
+fn question(path: &[u8]) -> Question<'_> {
+    Question { path, start: 1, root: 1, last_link: LastLink::Followed }
+}
+
+fn word(bed: &Bed, slot: u32) -> u64 {
+    seqcount::sample(&bed.dentries[slot as usize][0])
+}
+
+/// Learns that a path leads there.
+fn learn(bed: &Bed, path: &[u8], end: u32) {
+    let question = question(path);
+    let Some(room) = bed.memo.room(&question, bed, 0) else { return };
+    let recording = Recording::default();
+    recording.begins(START, word(bed, START));
+    let of_end = word(bed, end);
+    recording.came_to(end, of_end);
+    bed.memo.fill(&room, (&question, 0), (&recording, &[(1, 0)], End::At(end, of_end, 1)), bed);
+}
+
+fn find(bed: &Bed, path: &[u8]) -> Option<Found> {
+    bed.memo.find(&question(path), bed, || 0, &mut OfMount::default())
+}
+
+fn write(bed: &Bed, slot: u32, flags: u64) {
+    seqcount::write(&bed.dentries[slot as usize][0]).end(flags);
+}
+
+fn bed() -> Bed {
+    let memo = Memo::new(Memo::SET_BYTES, 1, Learning::AtOnce).unwrap();
+    Bed { memo, dentries: [(); 4].map(|()| words()), is_over: AtomicU64::new(0) }
+}
+
+/// One of the two entries would answer nothing, and is given to the next path.
+fn bed_with_one_to_give() -> Bed {
+    let bed = bed();
+    learn(&bed, OLD, END);
+    learn(&bed, b"what stays on", OTHER_END);
+    write(&bed, END, 0);
+    bed
+}
+
+/// The text of one path, and the end of another: never both.
+#[test]
+fn reader_of_a_torn_entry() {
+    let fill: fn(&Bed) = |bed| learn(bed, NEW, OTHER_END);
+    let read: fn(&Bed) = |bed| assert!(find(bed, OLD).is_none());
+    race(bed_with_one_to_give, [fill, read], |bed, _| assert_eq!(find(bed, NEW).map(|found| found.end), Some(OTHER_END)));
+}
+
+/// The same while the new path is asked for.
+#[test]
+fn reader_of_an_entry_that_is_being_filled() {
+    let fill: fn(&Bed) = |bed| learn(bed, NEW, OTHER_END);
+    let read: fn(&Bed) = |bed| assert!(find(bed, NEW).is_none_or(|found| found.end == OTHER_END));
+    race(bed_with_one_to_give, [fill, read], |_, _| {});
+}
+
+/// One of them gets the entry, whole.
+#[test]
+fn two_fillers() {
+    let fill_one: fn(&Bed) = |bed| learn(bed, NEW, OTHER_END);
+    let fill_other: fn(&Bed) = |bed| learn(bed, THIRD, END);
+    race(bed_with_one_to_give, [fill_one, fill_other], |bed, _| {
+        let found = [NEW, THIRD].map(|path| find(bed, path).map(|found| found.end));
+        assert!([[Some(OTHER_END), None], [None, Some(END)]].contains(&found), "{found:?}");
+    });
+}
+
+/// Two words change, one after the other, so that their flags add up to what they were.
+#[test]
+fn sum_beside_exchange() {
+    let setup = || {
+        let bed = bed();
+        write(&bed, START, 4);
+        write(&bed, END, 2);
+        learn(&bed, OLD, END);
+        assert!(find(&bed, OLD).is_some());
+        bed
+    };
+    let exchange: fn(&Bed) = |bed| {
+        write(bed, START, 2);
+        write(bed, END, 4);
+        bed.is_over.store(1, Ordering::Release);
+    };
+    let read: fn(&Bed) = |bed| {
+        let is_over = bed.is_over.load(Ordering::Acquire) == 1;
+        if let Some(found) = find(bed, OLD) {
+            assert!(!is_over, "what is over is seen");
+            assert_eq!(found.word, 1 << 32 | 2);
+        }
+    };
+    race(setup, [exchange, read], |bed, _| assert!(find(bed, OLD).is_none()));
+}

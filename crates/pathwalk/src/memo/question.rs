@@ -1,0 +1,47 @@
+//! What the memo is asked.
+
+use super::text;
+use crate::text::hash::fold;
+
+/// What becomes of a link in the last component.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LastLink {
+    Followed,
+    /// It is what the path leads to.
+    Found,
+    /// It is followed, and is no last link for `protected_symlinks`.
+    FollowedOnTheWay,
+}
+
+/// A path, and all on which it depends where it leads, but for rights.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'p> {
+    pub(crate) path: &'p [u8],
+    /// The place where the walk begins, as one word.
+    pub(crate) start: u64,
+    /// The place where absolute links begin and `..` ends.
+    pub(crate) root: u64,
+    pub(crate) last_link: LastLink,
+}
+
+/// The keys of the memo's hash, secret to one `Vfs`.
+#[derive(Clone, Copy)]
+pub(super) struct Keys {
+    start: u64,
+    pub(super) multiplier: u64,
+}
+
+impl Keys {
+    pub(super) fn new(seed: u64) -> Keys {
+        let key = |salt: u64| fold(seed ^ salt, 0x9e37_79b9_7f4a_7c15) | 1;
+        Keys { start: key(0x0826_e5f8_2c54_ae37), multiplier: key(0x4528_21e6_38d0_1377) }
+    }
+}
+
+impl Question<'_> {
+    /// Returns the hash of path and start. The rest rarely differs where these do not.
+    #[inline(always)]
+    pub(super) fn hash(&self, keys: &Keys) -> u64 {
+        text::hash(self.path, keys.start ^ self.start, keys.multiplier)
+    }
+}

@@ -1,0 +1,236 @@
+//! What an entry answers, asked of one that was found: hashes that are equal cannot be made.
+
+use super::entry::{Draft, Entry, LINES, MOST_SLOTS, Parts, Slots};
+use super::question::{LastLink, Question};
+use super::recording::{End, Recording};
+use crate::cache::dcache::dentry::flags;
+use crate::memory::lines::Line;
+use crate::memory::seqcount;
+
+const TAG: u64 = 2;
+
+const QUESTION: Question<'_> = Question { path: b"some/path", start: 7, root: 8, last_link: LastLink::Followed };
+
+/// Stores an entry of [`QUESTION`], and calls with it.
+fn with_entry(parts: &Parts<'_>, then: impl FnOnce(Entry<'_>)) {
+    let lines: [Line; LINES] = Default::default();
+    let entry = Entry(&lines);
+    assert!(entry.is_empty() && entry.answers(&QUESTION, || 0).is_none());
+    assert!(entry.store(TAG, &QUESTION, &Draft::new(parts).unwrap()));
+    then(entry);
+}
+
+fn parts<'a>(dentries: &'a [(u32, u64)], mounts: &'a [(u32, u64)]) -> Parts<'a> {
+    let last_links = &[LastLink::Followed];
+    Parts { dentries, mounts, links: 0, last_links, is_absent: false, has_dot_dot: false, crosses: false, class: 0 }
+}
+
+#[test]
+fn each_part_of_a_question_is_compared() {
+    with_entry(&parts(&[(1, 0)], &[]), |entry| {
+        assert!(entry.answers(&QUESTION, || 0).is_some());
+        let others = [
+            Question { path: b"some/paths", ..QUESTION },
+            Question { path: b"some/pat", ..QUESTION },
+            Question { path: b"same/path", ..QUESTION },
+            Question { path: b"some/patH", ..QUESTION },
+            Question { start: 6, ..QUESTION },
+            Question { root: 6, ..QUESTION },
+            Question { last_link: LastLink::Found, ..QUESTION },
+            Question { last_link: LastLink::FollowedOnTheWay, ..QUESTION },
+        ];
+        for other in others {
+            assert!(entry.answers(&other, || 0).is_none(), "{other:?}");
+        }
+        entry.clear();
+        assert!(entry.is_empty() && entry.answers(&QUESTION, || 0).is_none());
+    });
+}
+
+#[test]
+fn a_class_is_asked_for_where_there_is_one() {
+    with_entry(&Parts { class: 3, ..parts(&[(1, 0)], &[]) }, |entry| {
+        let answers = |class| entry.answers(&QUESTION, || class).is_some();
+        assert_eq!([0, 2, 3, 4].map(answers), [false, false, true, false]);
+    });
+    with_entry(&parts(&[(1, 0)], &[]), |entry| {
+        assert!(entry.answers(&QUESTION, || unreachable!("it is for everyone")).is_some());
+    });
+}
+
+/// The words of dentries and of mounts.
+#[derive(Clone, Copy)]
+struct Words<'a>(&'a [Line], &'a [Line]);
+
+impl<'a> Slots<'a> for Words<'a> {
+    fn dentries(self) -> &'a [Line] {
+        self.0
+    }
+
+    fn mounts(self) -> &'a [Line] {
+        self.1
+    }
+}
+
+/// Of as many dentries and mounts as there is room for, a write of each is seen.
+#[test]
+fn each_word_is_in_the_sum() {
+    for dentries in 1..=MOST_SLOTS {
+        let room = MOST_SLOTS - dentries.next_multiple_of(4).min(MOST_SLOTS);
+        for mounts in 0..=room {
+            let lines = [(); 2].map(|()| -> [Line; 20] { Default::default() });
+            let words = Words(&lines[0], &lines[1]);
+            let seen = |lines: &[Line], count: usize| -> Vec<_> {
+                let slots = (1..=count).map(|at| (at * 7 % 19) as u32);
+                slots.map(|slot| (slot, seqcount::sample(&lines[slot as usize][0]))).collect()
+            };
+            let write = |lines: &[Line], slot: u32| seqcount::write(&lines[slot as usize][0]).end(2);
+            (1..20).for_each(|slot| (0..slot).for_each(|_| write(&lines[0], slot)));
+            let (all, of_mounts) = (seen(&lines[0], dentries), seen(&lines[1], mounts));
+            for (lines, (slot, _)) in all.iter().map(|one| (&lines[0], one)).chain(of_mounts.iter().map(|one| (&lines[1], one))) {
+                with_entry(&parts(&seen(words.0, dentries), &seen(words.1, mounts)), |entry| {
+                    let ((end, ..), mount) = entry.end(entry.what(), words).unwrap();
+                    assert_eq!((end, mount.slot as u32), (all[0].0, of_mounts.first().map_or(0, |mount| mount.0)));
+                    write(lines, *slot);
+                    assert!(entry.end(entry.what(), words).is_none(), "slot {slot} of {dentries} and {mounts}");
+                });
+            }
+        }
+    }
+    let too_many = [(1, 0); MOST_SLOTS + 1];
+    assert!(Draft::new(&parts(&too_many, &[])).is_none());
+    assert!(Draft::new(&parts(&too_many[..9], &too_many[..3])).is_none());
+}
+
+/// The mounts where walks begin that are recorded here: those of the start and the root.
+const BEGINS: [(u32, u64); 2] = [(1, 0), (2, 0)];
+
+/// What is made of a walk that ends so, of this class. Words are 0, unless told.
+fn draft_of(way: &Recording, end: End, class: u32) -> Option<Draft> {
+    let lines: [Line; 20] = Default::default();
+    way.draft(&QUESTION, (&BEGINS, end), Words(&lines, &lines), class)
+}
+
+/// A walk from slot 1 to slot 2.
+fn way() -> Recording {
+    let way = Recording::default();
+    way.begins(1, 0);
+    way.came_to(2, 0);
+    way
+}
+
+const END: End = End::At(2, 0, 1);
+
+#[test]
+fn a_way_is_learned() {
+    assert_eq!(draft_of(&way(), END, 0), Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, 0), (1, 0)], &[]) }));
+}
+
+const ALL: [LastLink; 3] = [LastLink::Found, LastLink::Followed, LastLink::FollowedOnTheWay];
+
+/// Through what is not in its directory, or not for good, no way is learned.
+#[test]
+fn names_that_may_change_unseen() {
+    for flag in [flags::UNHASHED, flags::REVALIDATE, flags::IN_LOOKUP] {
+        let lines: [Line; 20] = Default::default();
+        seqcount::write(&lines[3][0]).end(flag);
+        let word = seqcount::sample(&lines[3][0]);
+        let draft = |told: fn(&Recording, u32, u64)| {
+            let way = Recording::default();
+            way.begins(1, 0);
+            told(&way, 3, word);
+            way.came_to(2, 0);
+            way.draft(&QUESTION, (&BEGINS, END), Words(&lines, &lines), 0)
+        };
+        assert_eq!(draft(Recording::came_to), None, "{flag:#x}");
+        assert!(draft(Recording::begins).is_some() && draft(Recording::went_up).is_some(), "{flag:#x}");
+        // The same place, by its position and then by its name.
+        let by_name: fn(&Recording, u32, u64) = |way, slot, word| {
+            way.begins(slot, word);
+            way.came_to(slot, word);
+        };
+        assert_eq!(draft(by_name), None, "{flag:#x}");
+    }
+}
+
+#[test]
+fn what_changed_since_is_not_learned() {
+    for slot in [1, 2] {
+        let lines: [Line; 20] = Default::default();
+        let draft = || way().draft(&QUESTION, (&BEGINS, END), Words(&lines, &[]), 0);
+        assert!(draft().is_some());
+        let writing = seqcount::write(&lines[slot][0]);
+        assert_eq!(draft(), None);
+        writing.end(0);
+        assert_eq!(draft(), None);
+    }
+    let lines: [Line; 20] = Default::default();
+    let writing = seqcount::write(&lines[2][0]);
+    let word = seqcount::sample(&lines[2][0]);
+    let odd = Recording::default();
+    odd.begins(2, word);
+    assert_eq!(odd.draft(&QUESTION, (&BEGINS, End::At(2, word, 1)), Words(&lines, &[]), 0), None, "it is being written");
+    writing.end(0);
+}
+
+/// One slot that was two things on one walk.
+#[test]
+fn a_slot_that_changed_on_the_way() {
+    for (first, second) in [(0, 1 << 32), (1 << 32, 0)] {
+        let way = way();
+        way.went_up(3, first);
+        way.went_up(3, second);
+        way.came_to(2, 0);
+        let lines: [Line; 20] = Default::default();
+        // What was seen first is what it is now, and is all that would be kept.
+        if first != 0 {
+            seqcount::write(&lines[3][0]).end(0);
+        }
+        assert_eq!(way.draft(&QUESTION, (&BEGINS, END), Words(&lines, &lines), 0), None);
+    }
+}
+
+/// A walk ends where its last step led, and in `ENOENT` by what is known to be absent.
+#[test]
+fn an_end_that_was_not_told() {
+    assert_eq!(draft_of(&way(), End::At(3, 0, 1), 0), None);
+    assert_eq!(draft_of(&way(), End::Absent, 0), None);
+    let lines: [Line; 20] = Default::default();
+    seqcount::write(&lines[2][0]).end(flags::NEGATIVE);
+    let word = seqcount::sample(&lines[2][0]);
+    let absent = Recording::default();
+    absent.begins(1, 0);
+    absent.came_to(2, word);
+    let draft = |end| absent.draft(&QUESTION, (&BEGINS, end), Words(&lines, &lines), 0);
+    assert!(draft(End::Absent).is_some_and(|draft| draft.what.is_absent()));
+    assert_eq!(draft(End::At(2, word, 1)), None);
+}
+
+#[test]
+fn refused_ways_and_classes_that_have_no_number() {
+    let refused = way();
+    refused.refuse();
+    assert_eq!(draft_of(&refused, END, 0), None);
+    let restricted = way();
+    restricted.is_restricted();
+    assert_eq!(draft_of(&restricted, END, 0), None);
+    let wanted = Parts { class: 4, last_links: &ALL, ..parts(&[(2, 0), (1, 0)], &BEGINS) };
+    assert_eq!(draft_of(&restricted, END, 4), Draft::new(&wanted), "ids are seen through the mounts where it begins");
+}
+
+/// The mounts by which a way leads; that of the end is the first.
+#[test]
+fn mounts_of_a_way() {
+    let of = |mounts| Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, 0), (1, 0)], mounts) });
+    assert_eq!(draft_of(&way(), END, 0), of(&[]));
+    assert_eq!(draft_of(&way(), End::At(2, 0, 2), 0), of(&[(2, 0)]), "it ends in the mount of the root");
+    assert_eq!(draft_of(&way(), End::At(2, 0, 3), 0), None, "it ends in one of which nothing was told");
+    let asking = way();
+    asking.asks_mounts();
+    assert_eq!(draft_of(&asking, END, 0), of(&BEGINS));
+    let crossing = way();
+    crossing.crosses(3, 0);
+    let crosses = |mounts| Draft::new(&Parts { last_links: &ALL, crosses: true, ..parts(&[(2, 0), (1, 0)], mounts) });
+    assert_eq!(draft_of(&crossing, End::At(2, 0, 3), 0), crosses(&[(3, 0)]));
+    assert_eq!(draft_of(&crossing, END, 0), crosses(&[(1, 0), (3, 0)]), "it ends where it began");
+}

@@ -1,0 +1,392 @@
+//! `mount_on_the_way`: mounts that come, go, move and change.
+
+use std::sync::Arc;
+
+use super::super::explore;
+use super::super::fs::{ROOT, TestFs};
+use super::super::world::{DIRECTORY, FILE, Hash, World, part};
+use super::{ABSENT, admin, alone, changed, ino, is_known, is_there, learn};
+use crate::node::RenameFlags;
+use crate::{
+    Access, At, AtFlags, Capabilities, Context, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags,
+    Recursion, UmountFlags, internals,
+};
+
+const CWD: At<'static> = At::Cwd;
+const NONE: MountFlags = MountFlags::empty();
+
+/// Of `/a`, `/a/p`, `/a/p/f`, `/b`, `/b/p`.
+const A: u64 = 2;
+const BELOW: u64 = 4;
+const B: u64 = 5;
+const TOP: u64 = 1;
+
+fn fill(fs: &TestFs) {
+    let a = fs.plain(ROOT, "a", DIRECTORY);
+    let p = fs.plain(a, "p", DIRECTORY);
+    assert_eq!(fs.plain(p, "f", FILE), BELOW.into());
+    let b = fs.plain(ROOT, "b", DIRECTORY);
+    fs.plain(b, "p", DIRECTORY);
+    fs.add_link(a, "l", "/b");
+    fs.plain(p, "x", DIRECTORY);
+    fs.plain(8, "y", DIRECTORY);
+    fs.plain(9, "z", DIRECTORY);
+}
+
+fn world(hash: Hash) -> World {
+    World::built((40, 16), hash, |builder| builder, fill)
+}
+
+/// A file system with the file `f`, whose number is this, in the directory `in`.
+fn other(number: u64) -> Arc<TestFs> {
+    let fs = Arc::new(TestFs::new());
+    fs.plain(ROOT, "in", DIRECTORY);
+    (3..number).for_each(|at| _ = fs.plain(ROOT, &at.to_string(), FILE));
+    assert_eq!(fs.plain(ROOT, "f", FILE), number.into());
+    fs
+}
+
+fn mount(context: &Context, number: u64, at: &str) {
+    context.mount(other(number), CWD, at, NONE).unwrap();
+}
+
+fn umount(context: &Context, at: &str) {
+    context.umount(CWD, at, UmountFlags::DETACH).unwrap();
+}
+
+fn set(context: &Context, at: &str, flags: MountFlags) {
+    let attributes = MountAttributes { set: flags, ..MountAttributes::default() };
+    context.mount_setattr(CWD, at, AtFlags::empty(), &attributes, Recursion::Alone).unwrap();
+}
+
+#[test]
+fn it_comes_and_goes() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        learn(&root, "/a/p/f");
+        changed(&world, &root, "/a/p/f", (Ok(BELOW), Ok(10)), |world| mount(&admin(world), 10, "/a/p"));
+        learn(&root, "/a/p/f");
+        changed(&world, &root, "/a/p/f", (Ok(10), Ok(20)), |world| mount(&admin(world), 20, "/a/p"));
+        learn(&root, "/a/p/f");
+        changed(&world, &root, "/a/p/f", (Ok(20), Ok(10)), |world| umount(&admin(world), "/a/p"));
+        changed(&world, &root, "/a/p/f", (Ok(10), Ok(BELOW)), |world| umount(&admin(world), "/a/p"));
+        drop(root);
+        world.end();
+    });
+}
+
+#[test]
+fn it_is_moved() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        mount(&root, 10, "/a/p");
+        let mut inside = admin(&world);
+        inside.chdir("/a/p").unwrap();
+        learn(&root, "/a/p/f");
+        learn(&inside, "..");
+        changed(&world, &root, "/a/p/f", (Ok(10), Ok(BELOW)), |world| {
+            admin(world).move_mount(CWD, "/a/p", CWD, "/b/p", MoveFlags::empty()).unwrap();
+        });
+        assert_eq!((ino(&inside, ".."), ino(&root, "/b/p/f")), (Ok(B), Ok(10)));
+        changed(&world, &inside, "..", (Ok(B), Ok(A)), |world| {
+            admin(world).move_mount(CWD, "/b/p", CWD, "/a/p", MoveFlags::empty()).unwrap();
+        });
+        learn(&inside, "../../b");
+        learn(&inside, "in/../..");
+        drop(inside);
+        umount(&root, "/a/p");
+        drop(root);
+        world.end();
+    });
+}
+
+/// The directory that is covered is moved, and what is mounted there goes along.
+#[test]
+fn what_is_covered_is_moved() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        mount(&root, 10, "/a/p");
+        let mut inside = admin(&world);
+        inside.chdir("/a/p").unwrap();
+        learn(&inside, "..");
+        changed(&world, &inside, "..", (Ok(A), Ok(B)), |world| {
+            let dirs = (world.handle("/a"), world.handle("/b"));
+            internals::rename((&dirs.0, part("p")), (&dirs.1, part("q")), RenameFlags::empty()).unwrap();
+        });
+        drop(inside);
+        umount(&root, "/b/q");
+        drop(root);
+        world.end();
+    });
+}
+
+/// A tree that is mounted nowhere comes to be mounted: its `..` leads out.
+#[test]
+fn a_tree_is_attached() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        let tree = root.new_tree(other(10), NONE).unwrap();
+        let mut inside = admin(&world);
+        inside.fchdir(tree.handle()).unwrap();
+        learn(&inside, "..");
+        assert_eq!(ino(&inside, "../f"), Ok(10));
+        changed(&world, &inside, "..", (Ok(TOP), Ok(A)), |world| {
+            let to = (CWD, "/a/p");
+            admin(world).move_mount(At::Handle(tree.handle()), "", to.0, to.1, MoveFlags::FROM_EMPTY_PATH).unwrap();
+        });
+        assert_eq!(ino(&inside, "../p/f"), Ok(10));
+        drop((inside, tree));
+        umount(&root, "/a/p");
+        drop(root);
+        world.end();
+    });
+}
+
+/// The same beside a walk of the place that comes to be covered, on which something is mounted for others already.
+#[test]
+fn a_tree_is_attached_on_the_way() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        let mut apart = admin(&world);
+        apart.unshare().unwrap();
+        mount(&apart, 20, "/a/p");
+        let tree = root.new_tree(other(10), NONE).unwrap();
+        changed(&world, &root, "/a/p/f", (Ok(BELOW), Ok(10)), |world| {
+            let to = (CWD, "/a/p");
+            admin(world).move_mount(At::Handle(tree.handle()), "", to.0, to.1, MoveFlags::FROM_EMPTY_PATH).unwrap();
+        });
+        assert_eq!(ino(&apart, "/a/p/f"), Ok(20));
+        drop((apart, tree));
+        umount(&root, "/a/p");
+        drop(root);
+        world.end();
+    });
+}
+
+/// One directory in two mounts: what covers it in the one does not in the other.
+#[test]
+fn a_directory_is_covered_in_one_of_two_mounts() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        root.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
+        changed(&world, &root, "/b/p/f", (Ok(BELOW), Ok(10)), |world| mount(&admin(world), 10, "/b/p"));
+        assert_eq!((ino(&root, "/a/p/f"), ino(&root, "/a/p/f")), (Ok(BELOW), Ok(BELOW)));
+        // Something is mounted on the directory already.
+        changed(&world, &root, "/a/p/f", (Ok(BELOW), Ok(20)), |world| mount(&admin(world), 20, "/a/p"));
+        learn(&root, "/a/p/f");
+        changed(&world, &root, "/b/p/f", (Ok(10), Ok(BELOW)), |world| umount(&admin(world), "/b/p"));
+        // And still is.
+        mount(&root, 10, "/b/p");
+        learn(&root, "/b/p/f");
+        changed(&world, &root, "/a/p/f", (Ok(20), Ok(BELOW)), |world| umount(&admin(world), "/a/p"));
+        assert_eq!(ino(&root, "/b/p/f"), Ok(10));
+        umount(&root, "/b/p");
+        umount(&root, "/b");
+        drop(root);
+        world.end();
+    });
+}
+
+/// One directory, seen through two mounts, is two starts.
+#[test]
+fn a_start_in_one_of_two_mounts() {
+    alone(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        root.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
+        let within = |path| {
+            let mut context = admin(&world);
+            context.chdir(path).unwrap();
+            context
+        };
+        let (one, two) = (within("/a"), within("/b"));
+        mount(&root, 10, "/b/p");
+        for _ in 0..3 {
+            assert_eq!((ino(&one, "p/f"), ino(&two, "p/f")), (Ok(BELOW), Ok(10)));
+            assert_eq!((ino(&one, "../b/p/f"), ino(&two, "../a/p/f")), (Ok(10), Ok(BELOW)));
+        }
+        // What is written through is that by which it is seen.
+        let read_only = set_on_b(&root);
+        let may = |context: &Context, path: &str| context.access(path, Access::WRITE);
+        for _ in 0..3 {
+            assert_eq!([may(&one, "p"), may(&two, "p"), may(&one, "."), may(&two, ".")], [Ok(()), Ok(()), Ok(()), read_only]);
+        }
+        drop((one, two));
+        umount(&root, "/b/p");
+        umount(&root, "/b");
+        drop(root);
+        world.end();
+    });
+}
+
+/// Makes the mount on `/b` one that is not written to; returns what a writer is told.
+fn set_on_b(context: &Context) -> Result<(), Errno> {
+    set(context, "/b", MountFlags::READ_ONLY);
+    Err(Errno::EROFS)
+}
+
+/// A link leads from the mount where the walk begins to that of its root.
+#[test]
+fn a_link_leads_to_another_mount() {
+    alone(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        root.bind(CWD, "/a", CWD, "/b/p", Recursion::Alone).unwrap();
+        set(&root, "/b/p", MountFlags::READ_ONLY);
+        let mut inside = admin(&world);
+        inside.chdir("/b/p").unwrap();
+        ["l", "/b/p/l"].iter().for_each(|path| learn(&inside, path));
+        for _ in 0..3 {
+            let of = |path| (ino(&inside, path), inside.access(path, Access::WRITE));
+            assert_eq!([of("l"), of("/b/p/l")], [(Ok(B), Ok(())); 2]);
+            assert_eq!([of("p").1, of("/b/p").1], [Err(Errno::EROFS); 2]);
+            let [found, there] = ["l", "/b/p/l"].map(|path| inside.lookup(path).unwrap().place().mount());
+            assert_eq!([found, there], [inside.root().place().mount(); 2]);
+        }
+        drop(inside);
+        umount(&root, "/b/p");
+        drop(root);
+        world.end();
+    });
+}
+
+/// A directory is moved out from under the root of a mount that shows a part of its file system. The
+/// way from where the walk begins to where it ends is as it was.
+#[test]
+fn the_way_up_is_shown_no_more() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        root.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        let mut inside = admin(&world);
+        inside.chdir("/b/p/x/y/z").unwrap();
+        ["..", "../z"].iter().for_each(|path| learn(&inside, path));
+        changed(&world, &inside, "..", (Ok(9), ABSENT), |world| {
+            let dirs = (world.handle("/a/p"), world.handle("/a"));
+            internals::rename((&dirs.0, part("x")), (&dirs.1, part("x")), RenameFlags::empty()).unwrap();
+        });
+        assert!(!is_known(&inside, "..") && !is_known(&inside, "../z"));
+        assert_eq!((ino(&inside, "../z"), ino(&inside, ".")), (ABSENT, Ok(10)));
+        drop(inside);
+        umount(&root, "/b/p");
+        drop(root);
+        world.end();
+    });
+}
+
+/// Up from a mount to one in which the walk did not begin, and which is not that of its root.
+#[test]
+fn up_to_a_third_mount() {
+    alone(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        mount(&root, 10, "/a/p");
+        mount(&root, 20, "/a/p/in");
+        let mut inside = admin(&world);
+        inside.chdir("/a/p/in").unwrap();
+        ["../f", "../../p/f"].iter().for_each(|path| learn(&inside, path));
+        let may = |path: &str| inside.access(path, Access::WRITE);
+        assert_eq!([may("../f"), may("f"), may("../../p/f")], [Ok(()); 3]);
+        set(&root, "/a/p", MountFlags::READ_ONLY);
+        assert_eq!([may("../f"), may("f"), may("../../p/f")], [Err(Errno::EROFS), Ok(()), Err(Errno::EROFS)]);
+        drop(inside);
+        umount(&root, "/a/p/in");
+        umount(&root, "/a/p");
+        drop(root);
+        world.end();
+    });
+}
+
+/// Links are followed until a mount follows none.
+#[test]
+fn links_are_followed_no_more() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        root.bind(CWD, "/a", CWD, "/b/p", Recursion::Alone).unwrap();
+        let mut inside = admin(&world);
+        inside.chdir("/b/p").unwrap();
+        ["l", "l/p", "/b/p/l"].iter().for_each(|path| learn(&inside, path));
+        changed(&world, &inside, "l", (Ok(B), Err(Errno::ELOOP)), |world| set(&admin(world), "/b/p", MountFlags::NOSYMFOLLOW));
+        assert_eq!((ino(&inside, "l/p"), ino(&inside, "/b/p/l")), (Err(Errno::ELOOP), Err(Errno::ELOOP)));
+        drop(inside);
+        umount(&root, "/b/p");
+        drop(root);
+        world.end();
+    });
+}
+
+/// The root of what is mounted is gone through, and its rights are its own.
+#[test]
+fn the_root_of_a_mount_is_searched() {
+    explore(|hash| {
+        let world = world(hash);
+        let (root, user) = (admin(&world), world.user());
+        mount(&root, 10, "/a/p");
+        learn(&user, "/a/p/f");
+        let top = root.lookup("/a/p").unwrap();
+        changed(&world, &user, "/a/p/f", (Ok(10), Err(Errno::EACCES)), |world| world.chmod(&top, 0o700));
+        drop(top);
+        umount(&root, "/a/p");
+        drop((root, user));
+        world.end();
+    });
+}
+
+/// Owners are seen through the map of the mount where the walk begins, which it gets later.
+#[test]
+fn a_start_gets_a_map() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        let fs = other(10);
+        fs.set_mode(2, 0o700);
+        fs.plain(2, "deep", FILE);
+        let tree = root.new_tree(fs, NONE).unwrap();
+        let plain = Credentials::root().with_capabilities(Capabilities::empty());
+        let mut owner = admin(&world);
+        owner.fchdir(tree.handle()).unwrap();
+        let owner = owner.with_credentials(plain);
+        learn(&owner, "in/deep");
+        changed(&world, &owner, "in/deep", (Ok(11), Err(Errno::EACCES)), |world| {
+            let ids = |outside| [IdExtent { inside: 0, outside, length: 1 }];
+            let id_map = Some(IdMap::new(&ids(100), &ids(100)).unwrap());
+            let attributes = MountAttributes { id_map, ..MountAttributes::default() };
+            let at = At::Handle(tree.handle());
+            admin(world).mount_setattr(at, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
+        });
+        drop((owner, tree, root));
+        world.end();
+    });
+}
+
+/// What a mount forbids at the end is asked of the mount as it is.
+#[test]
+fn flags_of_the_last_mount() {
+    explore(|hash| {
+        let world = world(hash);
+        let root = admin(&world);
+        mount(&root, 10, "/a/p");
+        let may = || root.access("/a/p/f", Access::WRITE);
+        learn(&root, "/a/p/f");
+        assert_eq!((may(), may()), (Ok(()), Ok(())));
+        let asker = world.spawn(|world| {
+            let found = admin(world).access("/a/p/f", Access::WRITE);
+            assert!(matches!(found, Ok(()) | Err(Errno::EROFS)), "{found:?}");
+        });
+        set(&root, "/a/p", MountFlags::READ_ONLY);
+        assert_eq!((may(), may()), (Err(Errno::EROFS), Err(Errno::EROFS)));
+        asker.join().unwrap();
+        learn(&root, "/a/p/f");
+        assert_eq!((may(), is_there(&root, "/a/p/f")), (Err(Errno::EROFS), Ok(())));
+        umount(&root, "/a/p");
+        drop(root);
+        world.end();
+    });
+}

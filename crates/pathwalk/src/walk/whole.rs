@@ -1,0 +1,181 @@
+//! Whole paths: where one leads is remembered, or walked and then perhaps remembered.
+//!
+//! The memo is asked before the walk, and answers as the walk would, with a dentry that is not
+//! pinned but sampled. Where it does not answer, the walk goes on as if there were none. A path that
+//! was asked before is walked once more to be recorded, on the slow side.
+//!
+//! What a context's rules forbid depends on the way: where there are rules, only ways that they say
+//! nothing about are answered from the memo.
+
+use super::component::Path;
+use super::scope::Scope;
+use super::verdict::Stopped;
+use super::{Arrived, Cursor, Env, Follow, Whose, last};
+use crate::Errno;
+use crate::abi::Resolve;
+use crate::config::{Config, Recorded};
+use crate::memo::classes::ClassNumber;
+use crate::memo::question::{LastLink, Question};
+use crate::memo::recording::{End, Recording};
+use crate::memo::{Found, OfMount, Slots};
+use crate::memory::lines::Line;
+use crate::memory::seqcount;
+use crate::memory::slot::{DentryId, MountId};
+use crate::mount::{Standing, World};
+
+#[inline(always)]
+fn question<'p>(env: &Env<'_>, path: Path<'p>, follow: Follow) -> Question<'p> {
+    let last_link = match follow {
+        Follow::Links => LastLink::Followed,
+        Follow::Not => LastLink::Found,
+        Follow::OnTheWay => LastLink::FollowedOnTheWay,
+    };
+    Question { path: path.0, start: env.start.bits(), root: env.root().bits(), last_link }
+}
+
+impl<'a> Slots<'a> for &'a World {
+    #[inline(always)]
+    fn dentries(self) -> &'a [Line] {
+        self.caches().dentries.hot()
+    }
+
+    #[inline(always)]
+    fn mounts(self) -> &'a [Line] {
+        self.mounts.lines()
+    }
+}
+
+#[inline(always)]
+fn class<'a>(env: &Env<'a>) -> &'a ClassNumber {
+    match env.whose {
+        Whose::Real => &env.asker.real_class,
+        Whose::Effective => &env.asker.effective_class,
+    }
+}
+
+/// Goes to the end of a path, remembered or walked, and finishes there, as [`last::to_end`] does.
+#[inline(always)]
+pub(crate) fn to_end<'a, C: Config, T>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    follow: Follow,
+    finish: impl Fn(Arrived<'a>) -> Result<T, Stopped<'a>> + Copy,
+) -> Result<T, Stopped<'a>> {
+    let walk = || last::to_end::<C, T>(env, path, follow, finish);
+    if C::WHOLE_PATHS { remembered::<C, T>(env, path, follow, finish).unwrap_or_else(walk) } else { walk() }
+}
+
+/// Finishes at the end of a path, as of now, if it is remembered where that is.
+#[inline(always)]
+pub(crate) fn remembered<'a, C: Config, T>(
+    env: &Env<'a>,
+    path: &'a [u8],
+    follow: Follow,
+    finish: impl Fn(Arrived<'a>) -> Result<T, Stopped<'a>>,
+) -> Option<Result<T, Stopped<'a>>> {
+    let mut of_end = OfMount::default();
+    let found = find(env.world, &question(env, Path(path), follow), || class(env).known(), &mut of_end)?;
+    if C::RULES && env.scope.is_some() && !is_within_rules(env, &found) {
+        return None;
+    }
+    Some(if found.what.is_absent() {
+        Err(Stopped::Errno(Errno::ENOENT))
+    } else {
+        last::within_scope::<C, T>(env, arrived(env, found, of_end), finish)
+    })
+}
+
+/// Returns what is remembered of a path, as of now. The end is to be rechecked after the last read of
+/// it, as after a walk. Its mount is written to `of_end` where it is not that of the start.
+#[inline(always)]
+pub(crate) fn find(world: &World, question: &Question<'_>, class: impl Fn() -> u32, of_end: &mut OfMount) -> Option<Found> {
+    let found = world.memo.find(question, world, class, of_end)?;
+    let may = found.what.is_plain() || may_go(world, found.what.has_dot_dot(), found.what.has_links());
+    may.then_some(found)
+}
+
+/// Returns whether a way with `..` or links is as it was: what a mount shows is asked anew at each `..`, where it may be less than
+/// it was, and what it says of links at each link, where some mount follows none.
+#[inline(always)]
+fn may_go(world: &World, has_dot_dot: bool, has_links: bool) -> bool {
+    !(has_dot_dot && world.may_stray() || has_links && world.mounts.some_follow_none())
+}
+
+/// Returns what was found as a walk from the same start would have come to it.
+pub(crate) fn arrived<'a>(env: &Env<'a>, found: Found, of_end: OfMount) -> Arrived<'a> {
+    let mount = match of_end {
+        OfMount { slot: 0, .. } => Standing::pinned(env.start.mount()),
+        OfMount { slot, word } => Standing { mount: MountId(slot as u32), word },
+    };
+    Arrived { cur: env.sampled(DentryId(found.end), found.word), mount }
+}
+
+/// Returns whether the rules of a scope say nothing about a way.
+#[cold]
+fn is_within_rules(env: &Env<'_>, found: &Found) -> bool {
+    match &env.scope {
+        None => true,
+        Some(scope) if scope.rules().difference(Resolve::CACHED).is_empty() => !found.what.has_dot_dot(),
+        Some(_) => found.what.is_plain(),
+    }
+}
+
+/// Remembers where a path leads to that was just walked, if that is worth it: `used_before` says
+/// whether its end was.
+#[inline(always)]
+pub(super) fn walked<C: Config>(env: &Env<'_>, path: Path<'_>, follow: Follow, used_before: bool) {
+    if C::WHOLE_PATHS && env.world.memo.learns(path.0.len(), used_before) {
+        learn(env, path, follow);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn learn(env: &Env<'_>, path: Path<'_>, follow: Follow) {
+    let (memo, question, slots) = (&env.world.memo, question(env, path, follow), env.world);
+    let has_rules = env.scope.is_some_and(|scope| !scope.rules().difference(Resolve::CACHED).is_empty() || scope.looks_only());
+    if has_rules || path.0.contains(&0) {
+        return;
+    }
+    let class = class(env).number(&memo.classes, &env.who());
+    let Some(room) = memo.room(&question, slots, class) else { return };
+    let begins = [env.start.mount(), env.root().mount()].map(|mount| (mount.0, env.world.mounts.word(mount)));
+    let recording = Recording::default();
+    let recorded = Env { scope: Some(Scope::telling(env.scope, &recording)), ..*env };
+    recording.begins(env.start.dentry().0, seqcount::sample(&env.cursor(env.start.dentry()).line[0]));
+    let end = match last::to_end::<Recorded, _>(&recorded, path.0, follow, Ok) {
+        Ok(Arrived { cur, mount }) => End::At(cur.dentry().0, cur.word, mount.mount.0),
+        Err(Stopped::Errno(Errno::ENOENT)) => End::Absent,
+        Err(_) => return memo.refuse(),
+    };
+    if !may_go(env.world, recording.has_dot_dot(), recording.has_links()) {
+        return memo.refuse();
+    }
+    memo.fill(&room, (&question, class), (&recording, &begins, end), slots);
+}
+
+impl<'a> Env<'a> {
+    /// Tells the recording, if this walk is recorded.
+    #[inline(always)]
+    pub(super) fn tell(&self, what: impl FnOnce(&Recording)) {
+        if let Some(recording) = self.scope.and_then(Scope::recording) {
+            what(recording);
+        }
+    }
+
+    /// Tells that the walk came to a dentry by a name or `..`.
+    pub(super) fn tell_step(&self, to: Cursor<'_>, is_up: bool) {
+        let (dentry, word) = (to.dentry().0, to.word);
+        self.tell(|way| if is_up { way.went_up(dentry, word) } else { way.came_to(dentry, word) });
+    }
+
+    /// Tells that the walk goes on at a place that it did not look up.
+    pub(super) fn tell_place(&self, at: Cursor<'_>) {
+        self.tell(|way| way.begins(at.dentry().0, at.word));
+    }
+
+    /// Tells that it goes by what a mount says, which is sampled.
+    pub(super) fn tell_mount(&self, mount: Standing) {
+        self.tell(|way| if mount.word == 0 { way.asks_mounts() } else { way.crosses(mount.mount.0, mount.word) });
+    }
+}
