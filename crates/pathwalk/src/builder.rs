@@ -73,7 +73,7 @@ impl Vfs {
 
 impl VfsBuilder {
     /// The most memory that the caches may take, in bytes, tables and locks included; a cached file takes about 250. What is not
-    /// used costs address space only (where transparent huge pages are on for everything, up to 2 MiB for each of the seven arrays). Default:
+    /// used costs address space only (where transparent huge pages are on for everything, up to 2 MiB for each of the eight arrays). Default:
     /// 64 MiB.
     #[must_use]
     pub fn budget(mut self, bytes: u64) -> Self {

@@ -152,6 +152,11 @@ impl Recording {
         self.0.borrow_mut().is_restricted = true;
     }
 
+    /// Returns whether what it came to is for a class of credentials only.
+    pub(crate) fn needs_class(&self) -> bool {
+        self.0.borrow().is_restricted
+    }
+
     /// The walk follows the link to which it came, in the last component or before.
     pub(crate) fn follows(&self, dentry: u32, is_last: bool) {
         let mut way = self.0.borrow_mut();

@@ -137,8 +137,7 @@ fn learn(env: &Env<'_>, path: Path<'_>, follow: Follow) {
     if has_rules || path.0.contains(&0) {
         return;
     }
-    let class = class(env).number(&memo.classes, &env.who());
-    let Some(room) = memo.room(&question, slots, class) else { return };
+    let Some(room) = memo.room(&question, slots, class(env).known()) else { return };
     let begins = [env.start.mount(), env.root().mount()].map(|mount| (mount.0, env.world.mounts.word(mount)));
     let recording = Recording::default();
     let recorded = Env { scope: Some(Scope::telling(env.scope, &recording)), ..*env };
@@ -151,6 +150,8 @@ fn learn(env: &Env<'_>, path: Path<'_>, follow: Follow) {
     if !may_go(env.world, recording.has_dot_dot(), recording.has_links()) {
         return memo.refuse();
     }
+    // Looked up for those who need one: it may allocate.
+    let class = if recording.needs_class() { class(env).number(&memo.classes, &env.who()) } else { 0 };
     memo.fill(&room, (&question, class), (&recording, &begins, end), slots);
 }
 
