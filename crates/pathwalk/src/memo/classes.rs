@@ -118,6 +118,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "one thread, and minutes there")]
     fn a_number_is_not_given_twice() {
         let classes = Classes::default();
         let numbers: std::collections::HashSet<_> =

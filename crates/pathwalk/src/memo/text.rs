@@ -94,6 +94,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "one thread, and minutes there")]
     fn a_text_is_told_from_all_that_differ_in_a_byte() {
         let words: [AtomicU64; TEXT_WORDS] = Default::default();
         for length in 0..=MOST {
