@@ -74,6 +74,7 @@ impl<'a> Slots<'a> for Words<'a> {
 
 /// Of as many dentries and mounts as there is room for, a write of each is seen.
 #[test]
+#[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn each_word_is_in_the_sum() {
     for dentries in 1..=MOST_SLOTS {
         let room = MOST_SLOTS - dentries.next_multiple_of(4).min(MOST_SLOTS);
