@@ -138,18 +138,16 @@ impl Memo {
         }
         let hash = self.hash(question);
         let tag = tag(hash);
-        let [first, second] = self.set(hash)?;
-        let (mut entry, mut sampled) = (first, first.sample());
-        if sampled as u32 != tag {
-            (entry, sampled) = (second, second.sample());
-            if sampled as u32 != tag {
-                return None;
+        // Both may tell of the path: for other classes, roots, or kinds of last links.
+        for entry in self.set(hash)? {
+            let sampled = entry.sample();
+            if sampled as u32 == tag
+                && let Some(what) = entry.answers(question, &class)
+            {
+                return found(entry, sampled, what, slots, of_end);
             }
         }
-        match entry.answers(question, &class) {
-            Some(what) => found(entry, sampled, what, slots, of_end),
-            None => found_in_other(second, question, slots, class, of_end),
-        }
+        None
     }
 
     #[inline(always)]
@@ -211,22 +209,6 @@ impl Memo {
     pub(super) fn tag_of(hash: u64) -> u64 {
         tag(hash).into()
     }
-}
-
-/// Returns what the second entry of a set says of a path of which the first tells something else: for another class, or of
-/// another kind of last link.
-#[cold]
-#[inline(never)]
-fn found_in_other<'a>(
-    second: Entry<'_>,
-    question: &Question<'_>,
-    slots: impl Slots<'a>,
-    class: impl Fn() -> u32,
-    of_end: &mut OfMount,
-) -> Option<Found> {
-    let sampled = second.sample();
-    let what = second.answers(question, class)?;
-    if sampled & seqcount::ODD == 0 { found(second, sampled, what, slots, of_end) } else { None }
 }
 
 /// Returns where the way of an entry leads, if nothing has changed since.
