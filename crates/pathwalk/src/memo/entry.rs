@@ -222,9 +222,13 @@ impl<'m> Entry<'m> {
         let what = What(self.load(WHAT));
         let asked = question.path.len() as u64 | 1 << (LAST_LINKS.shift + question.last_link as u32);
         let of_question = LENGTH.most | 1 << (LAST_LINKS.shift + question.last_link as u32);
-        let same = what.0 & of_question == asked && self.load(START) == question.start && self.load(ROOT) == question.root;
-        let may = !what.has(CLASS) || what.get(CLASS) == u64::from(class());
-        (same && may && text::is(self.text(), question.path)).then_some(what)
+        if what.0 & of_question != asked || self.load(START) != question.start || self.load(ROOT) != question.root {
+            return None;
+        }
+        if what.has(CLASS) && what.get(CLASS) != u64::from(class()) {
+            return None;
+        }
+        text::is(self.text(), question.path).then_some(what)
     }
 
     /// Returns what the path leads to if nothing has changed since, provided that the entry is the

@@ -1,7 +1,13 @@
 //! An array of records of `N` words, each starting at a cache line.
 //!
-//! It is reserved once and zeroed by the allocator, which touches nothing: a record costs memory when it is first written.
+//! It is reserved once and zeroed by the allocator, which touches nothing: a record costs memory when
+//! it is first written. An allocator that aligns to cache lines would touch all of it, so the records
+//! begin at the first line within what was reserved. Where that is, is found once: a walk has to load
+//! no more than a slice's address and length.
+//!
 //! What it does not do: it knows nothing of what the words mean.
+
+use yoke::Yoke;
 
 use crate::sync::{AtomicU64, zeroed};
 
@@ -15,38 +21,38 @@ pub(crate) const LINE_WORDS: usize = LINE / 8;
 pub(crate) type Line = [AtomicU64; LINE_WORDS];
 
 /// `N` words a record; `N` is a multiple of eight.
-pub(crate) struct Records<const N: usize> {
-    words: Box<[AtomicU64]>,
-    /// Index of the first word on a line boundary.
-    start: usize,
-}
+pub(crate) struct Records<const N: usize>(
+    /// The records, and the words that they lie in.
+    Yoke<&'static [[AtomicU64; N]], Vec<AtomicU64>>,
+);
 
 impl<const N: usize> Records<N> {
     const WHOLE_LINES: () = assert!(N.is_multiple_of(LINE_WORDS));
 
-    /// `count` zeroed records, or `None` where there is no room.
+    /// Returns `count` zeroed records, or `None` where there is no room.
     pub(crate) fn new(count: usize) -> Option<Self> {
         let () = Self::WHOLE_LINES;
         let words = zeroed::<AtomicU64>(count.checked_mul(N)?.checked_add(LINE_WORDS - 1)?)?;
         let misaligned = words.as_ptr().addr() % LINE / 8;
-        Some(Records { words, start: (LINE_WORDS - misaligned) % LINE_WORDS })
+        let start = (LINE_WORDS - misaligned) % LINE_WORDS;
+        // What the alignment leaves over is less than a record.
+        Some(Records(Yoke::attach_to_cart(words.into_vec(), |words| words[start..].as_chunks().0)))
     }
 
-    /// All records. A walk takes this once: it is two registers, where the fields behind it would be loaded again after every
-    /// acquire.
+    /// Returns all records. A walk takes this once: it is two registers, where the fields behind it
+    /// would be loaded again after every acquire.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[[AtomicU64; N]] {
-        // What the alignment left over is less than a record.
-        self.words[self.start..].as_chunks().0
+        self.0.get()
     }
 
-    /// One record.
+    /// Returns one record.
     #[inline(always)]
     pub(crate) fn at(&self, index: u32) -> &[AtomicU64; N] {
         &self.all()[index as usize]
     }
 
-    /// Where the records lie: first and one past the last address.
+    /// Returns where the records lie: first and one past the last address.
     pub(crate) fn range(&self) -> (usize, usize) {
         let range = self.all().as_ptr_range();
         (range.start.addr(), range.end.addr())
