@@ -55,7 +55,8 @@ struct Field {
 const LENGTH: Field = Field { shift: 0, most: 0xff };
 const LAST_LINKS: Field = Field { shift: 8, most: 7 };
 const ABSENT: Field = Field { shift: 11, most: 1 };
-const DENTRIES: Field = Field { shift: 12, most: 15 };
+/// Dentries behind the end.
+const OTHERS: Field = Field { shift: 12, most: 15 };
 const DOT_DOT: Field = Field { shift: 16, most: 1 };
 const CROSSES: Field = Field { shift: 17, most: 1 };
 const LINKS: Field = Field { shift: 18, most: 15 };
@@ -64,7 +65,7 @@ const MOUNTS: Field = Field { shift: 22, most: 15 };
 const NOT_PLAIN: Field = Field { shift: DOT_DOT.shift, most: 0x3ff };
 const CLASS: Field = Field { shift: 32, most: u32::MAX as u64 };
 
-const _: () = assert!(text::MOST as u64 <= LENGTH.most && MOST_SLOTS as u64 <= DENTRIES.most);
+const _: () = assert!(text::MOST as u64 <= LENGTH.most && MOST_SLOTS as u64 <= OTHERS.most + 1);
 
 impl What {
     #[inline(always)]
@@ -157,7 +158,7 @@ impl Draft {
             .with(DOT_DOT, parts.has_dot_dot.into())
             .with(CROSSES, parts.crosses.into())
             .with(LINKS, parts.links as u64)
-            .with(DENTRIES, dentries.len() as u64)
+            .with(OTHERS, dentries.len() as u64 - 1)
             .with(MOUNTS, mounts.len() as u64)
             .with(CLASS, parts.class.into());
         Some(Draft { what, sum, slots })
@@ -258,12 +259,13 @@ impl<'m> Entry<'m> {
         // What is read of the dentry is behind this.
         let word = seqcount::sample(&line[OF_SLOT]);
         let mut sum = word.wrapping_add(word_at(words, first >> 32)?).wrapping_add(two(1)?).wrapping_add(of_mounts);
-        let count = what.get(DENTRIES);
-        if count > 4 {
+        // In steps of four: of their number, these bits tell.
+        let others = |bits: u64| what.0 & bits << OTHERS.shift;
+        if others(0b1100) != 0 {
             sum = sum.wrapping_add(two(2)?).wrapping_add(two(3)?);
-            if count > 8 {
+            if others(0b1000) != 0 {
                 sum = sum.wrapping_add(two(4)?).wrapping_add(two(5)?);
-                if count > 12 {
+                if others(0b1100) == 0b1100 << OTHERS.shift {
                     sum = sum.wrapping_add(two(6)?);
                 }
             }
