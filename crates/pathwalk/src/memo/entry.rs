@@ -297,7 +297,7 @@ impl<'m> Entry<'m> {
 
     /// Marks the links on the way as used. If the entry became another meanwhile, that one's are kept
     /// a little longer.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn mark_links(self, what: What, dentries: &[Line]) {
         for at in 1..=what.get(LINKS) as usize {
             if let Some(line) = dentries.get(self.slot(at)) {

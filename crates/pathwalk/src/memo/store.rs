@@ -225,7 +225,7 @@ fn found<'a>(entry: Entry<'_>, sampled: u64, what: What, slots: impl Slots<'a>, 
         return None;
     }
     mark_hit(line);
-    if what.has_links() {
+    if !what.is_plain() {
         entry.mark_links(what, dentries);
     }
     Some(Found { what, end, word })
