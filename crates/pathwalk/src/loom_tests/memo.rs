@@ -56,7 +56,7 @@ fn learn(bed: &Bed, path: &[u8], end: u32) {
 }
 
 fn find(bed: &Bed, path: &[u8]) -> Option<Found> {
-    bed.memo.find(&question(path), bed, || 0, &mut OfMount::default())
+    bed.memo.find(&question(path), bed, || 0, |_| true, &mut OfMount::default())
 }
 
 fn write(bed: &Bed, slot: u32, flags: u64) {

@@ -40,36 +40,39 @@ struct Pace {
 
 thread_local!(static PACE: Pace = const { Pace { credit: Cell::new(FULL), left: Cell::new(LEARNED) } });
 
-/// Returns whether the thread asks the memo.
+/// The credit of a thread that asks the memo.
+#[derive(Clone, Copy)]
+pub(super) struct Credit(i32);
+
+impl Credit {
+    /// That of a thread that asks whatever its luck.
+    pub(super) const ALWAYS: Credit = Credit(FULL);
+
+    /// Notes a hit.
+    #[inline(always)]
+    pub(super) fn hit(self) {
+        if self.0 < FULL {
+            PACE.with(|pace| pace.credit.set(self.0 + GAIN));
+        }
+    }
+
+    /// Notes a miss.
+    #[inline(always)]
+    pub(super) fn missed(self) {
+        PACE.with(|pace| pace.credit.set(if self.0 == 0 { -REST } else { self.0 - 1 }));
+    }
+}
+
+/// Returns the thread's credit if it asks the memo.
 #[inline(always)]
-pub(super) fn asks() -> bool {
+pub(super) fn asks() -> Option<Credit> {
     PACE.with(|pace| {
         let credit = pace.credit.get();
         if credit < 0 {
             pace.credit.set(if credit == -1 { TRIAL } else { credit + 1 });
         }
-        credit >= 0
+        (credit >= 0).then_some(Credit(credit))
     })
-}
-
-/// Notes a hit.
-#[inline(always)]
-pub(super) fn hit() {
-    PACE.with(|pace| {
-        let credit = pace.credit.get();
-        if credit < FULL {
-            pace.credit.set(credit + GAIN);
-        }
-    });
-}
-
-/// Notes a miss.
-#[inline(always)]
-pub(super) fn missed() {
-    PACE.with(|pace| {
-        let credit = pace.credit.get();
-        pace.credit.set(if credit == 0 { -REST } else { credit - 1 });
-    });
 }
 
 /// Returns whether a path that could be learned is.
@@ -94,7 +97,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "one thread, and minutes there")]
     fn a_thread_that_never_hits_asks_once_in_a_while() {
-        let asked = (0..100_000).filter(|_| asks()).inspect(|_| missed()).count();
+        let asked = (0..100_000).filter_map(|_| asks()).inspect(|credit| credit.missed()).count();
         assert!(asked < 100_000 / 6, "{asked}");
         assert!(asked > 100_000 / 16, "{asked}");
     }
@@ -104,8 +107,10 @@ mod tests {
     fn a_thread_that_hits_one_time_in_three_always_asks() {
         let mut times = 0;
         for round in 0..100_000 {
-            times += u32::from(asks());
-            if round % 3 == 0 { hit() } else { missed() }
+            let credit = asks();
+            times += u32::from(credit.is_some());
+            let credit = credit.unwrap_or(Credit::ALWAYS);
+            if round % 3 == 0 { credit.hit() } else { credit.missed() }
         }
         assert_eq!(times, 100_000);
     }

@@ -5,8 +5,9 @@
 
 use super::classes::Classes;
 use super::entry::{Entry, Found, LINES, OfMount, Slots, What};
-use super::pace;
+use super::pace::{self, Credit};
 use super::question::{Keys, Question};
+use super::text;
 use crate::cache::dcache::dentry::mark_hit;
 use crate::memory::alone::Alone;
 use crate::memory::lines::{LINE, LINE_WORDS, Line, Records};
@@ -100,7 +101,9 @@ impl Memo {
     }
 
     /// Returns where a path leads to, as of now; none where it has to be walked. What is read of its
-    /// end is to be rechecked, as after a walk.
+    /// end is to be rechecked, as after a walk. Of a memo that is not off.
+    ///
+    /// `may` says whether a way that is not plain may be gone.
     ///
     /// The mount of the end is written to `of_end` where it is not that of the start. It is not
     /// returned with the rest: that is in registers.
@@ -110,16 +113,18 @@ impl Memo {
         question: &Question<'_>,
         slots: impl Slots<'a>,
         class: impl Fn() -> u32,
+        may: impl Fn(What) -> bool,
         of_end: &mut OfMount,
     ) -> Option<Found> {
-        if self.is_off() || !self.is_asked() || question.path.len() > super::text::MOST {
+        let credit = self.asks()?;
+        if question.path.len() > text::MOST {
             return None;
         }
-        let found = self.probe(question, slots, class, of_end);
+        let found = self.probe(question, slots, class, may, of_end);
         if found.is_some() {
-            pace::hit()
+            credit.hit()
         } else {
-            pace::missed()
+            credit.missed()
         }
         found
     }
@@ -130,6 +135,7 @@ impl Memo {
         question: &Question<'_>,
         slots: impl Slots<'a>,
         class: impl Fn() -> u32,
+        may: impl Fn(What) -> bool,
         of_end: &mut OfMount,
     ) -> Option<Found> {
         if self.lap.load(Ordering::Relaxed) != seqcount::laps() {
@@ -144,15 +150,15 @@ impl Memo {
             if sampled as u32 == tag
                 && let Some(what) = entry.answers(question, &class)
             {
-                return found(entry, sampled, what, slots, of_end);
+                return found(entry, sampled, what, slots, may, of_end);
             }
         }
         None
     }
 
     #[inline(always)]
-    fn is_asked(&self) -> bool {
-        pace::asks() || self.learns_at_once()
+    fn asks(&self) -> Option<Credit> {
+        pace::asks().or_else(|| self.learns_at_once().then_some(Credit::ALWAYS))
     }
 
     fn learns_at_once(&self) -> bool {
@@ -162,7 +168,7 @@ impl Memo {
     /// Returns whether a path that was walked, and whose end was used before, is to be learned.
     pub(crate) fn learns(&self, path_length: usize, used_before: bool) -> bool {
         !self.is_off()
-            && path_length <= super::text::MOST
+            && path_length <= text::MOST
             && match self.learning {
                 Learning::Paced => used_before && pace::learns(),
                 Learning::AtOnce => true,
@@ -211,13 +217,20 @@ impl Memo {
     }
 }
 
-/// Returns where the way of an entry leads, if nothing has changed since.
+/// Returns where the way of an entry leads, if nothing has changed since, and the way may be gone.
 #[inline(always)]
-fn found<'a>(entry: Entry<'_>, sampled: u64, what: What, slots: impl Slots<'a>, of_end: &mut OfMount) -> Option<Found> {
+fn found<'a>(
+    entry: Entry<'_>,
+    sampled: u64,
+    what: What,
+    slots: impl Slots<'a>,
+    may: impl Fn(What) -> bool,
+    of_end: &mut OfMount,
+) -> Option<Found> {
     if what.has_mounts() {
         let mut end = 0;
         let word = across_mounts(entry, sampled, what, slots, (&mut end, of_end))?;
-        return Some(Found { what, end, word });
+        return may(what).then_some(Found { what, end, word });
     }
     let dentries = slots.dentries();
     let (end, line, word) = entry.end_in_mount(what, dentries)?;
@@ -227,6 +240,9 @@ fn found<'a>(entry: Entry<'_>, sampled: u64, what: What, slots: impl Slots<'a>, 
     mark_hit(line);
     if !what.is_plain() {
         entry.mark_links(what, dentries);
+        if !may(what) {
+            return None;
+        }
     }
     Some(Found { what, end, word })
 }

@@ -67,6 +67,10 @@ fn closer_at_remembered(asker: &Asker, path: &[u8], (found, of_end): (Found, OfM
     let env = env.from(start::at_cwd(&env, path)?);
     let at = whole::arrived(&env, found, of_end);
     let fast = closer(&env, at.cur.dentry(), at.cur.word, at.mount, want);
+    if fast.is_ok() {
+        // What is asked for again and again is to be granted by its dentry's word.
+        env.trees().learn_acl(at.cur.dentry(), at.cur.word);
+    }
     answer(&env, path, Follow::Links, fast, |found| check(&env, &found, want))
 }
 

@@ -5,7 +5,7 @@ use crate::Errno;
 use crate::attr::AclState;
 use crate::cache::icache::inode::{self, flags};
 use crate::cache::icache::snapshot::{Decision, Snapshot};
-use crate::memory::slot::InodeId;
+use crate::memory::slot::{DentryId, InodeId};
 use crate::node::NodeKey;
 use crate::permission::{Access, Subject};
 
@@ -32,6 +32,23 @@ impl Trees {
                 Decision::AskForAttributes => _ = self.refresh(id)?,
             }
         }
+    }
+
+    /// Asks for the ACL of what a dentry leads to whose word was this, if it is not known: its owner's
+    /// right is decided without. Once it is known that there is none, the dentry's word says what
+    /// everyone may do. May block. What fails, fails for a caller that needs it.
+    #[cold]
+    pub(crate) fn learn_acl(&self, dentry: DentryId, word: u64) {
+        let dentries = &self.caches.dentries;
+        if !dentries.pin_sampled(dentry, word) {
+            return;
+        }
+        let id = dentries.inode(dentry);
+        let known = Snapshot::of_pinned(&self.caches, id).word;
+        if known & (flags::UNKNOWN | flags::OWN_RULE) == 0 && inode::acl_of(known) == AclState::Unknown {
+            _ = self.ask_for_acl(id);
+        }
+        dentries.unpin(dentry);
     }
 
     fn ask_for_acl(&self, id: InodeId) -> Result<(), Errno> {

@@ -73,6 +73,9 @@ pub(crate) fn remembered<'a, C: Config, T>(
     follow: Follow,
     finish: impl Fn(Arrived<'a>) -> Result<T, Stopped<'a>>,
 ) -> Option<Result<T, Stopped<'a>>> {
+    if env.world.memo.is_off() {
+        return None;
+    }
     let mut of_end = OfMount::default();
     let found = find(env.world, &question(env, Path(path), follow), || class(env).known(), &mut of_end)?;
     if C::RULES && env.scope.is_some() && !is_within_rules(env, &found) {
@@ -85,13 +88,12 @@ pub(crate) fn remembered<'a, C: Config, T>(
     })
 }
 
-/// Returns what is remembered of a path, as of now. The end is to be rechecked after the last read of
-/// it, as after a walk. Its mount is written to `of_end` where it is not that of the start.
+/// Returns what is remembered of a path, as of now, by a memo that is not off. The end is to be
+/// rechecked after the last read of it, as after a walk. Its mount is written to `of_end` where it is
+/// not that of the start.
 #[inline(always)]
 pub(crate) fn find(world: &World, question: &Question<'_>, class: impl Fn() -> u32, of_end: &mut OfMount) -> Option<Found> {
-    let found = world.memo.find(question, world, class, of_end)?;
-    let may = found.what.is_plain() || may_go(world, found.what.has_dot_dot(), found.what.has_links());
-    may.then_some(found)
+    world.memo.find(question, world, class, |what| may_go(world, what.has_dot_dot(), what.has_links()), of_end)
 }
 
 /// Returns whether a way with `..` or links is as it was: what a mount shows is asked anew at each `..`, where it may be less than
