@@ -55,6 +55,13 @@ pub fn learning_at_once(builder: VfsBuilder) -> VfsBuilder {
     builder.learning(Learning::AtOnce)
 }
 
+/// Lets the memo of whole paths learn the directory of each path that is walked, however short, and
+/// asks it each time.
+#[must_use]
+pub fn directories_learned_at_once(builder: VfsBuilder) -> VfsBuilder {
+    builder.learning(Learning::DirectoriesAtOnce)
+}
+
 /// Lets the memo of whole paths be asked, and learn nothing.
 #[must_use]
 pub fn learning_never(builder: VfsBuilder) -> VfsBuilder {

@@ -37,5 +37,6 @@ mod store;
 mod tests;
 mod text;
 
-pub(crate) use entry::{Found, OfMount, Slots};
+pub(crate) use entry::{Found, OfMount, Slots, What};
+pub(crate) use pace::Taught;
 pub(crate) use store::{Learning, Memo};

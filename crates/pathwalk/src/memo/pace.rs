@@ -4,8 +4,8 @@
 //! not ask for a while, and neither lets the memo learn; then it tries again. So where the memo never
 //! hits, it costs a look at the credit. A thread whose credit is full stores nothing when it hits.
 //!
-//! Of the paths that could be learned, one in [`LEARNED`] is: a recording walk takes five times as
-//! long as another.
+//! Of the walks of which something could be learned, one in [`LEARNED`] teaches: a recording walk takes
+//! longer than another. In turns, the path is learned and the directory in which it ends.
 //!
 //! What it does not do: it tells no `Vfs` from another. It decides what is fast, and never what is
 //! right.
@@ -18,27 +18,43 @@ const FULL: i32 = 1024;
 /// What a hit adds: it saves five times what a miss costs.
 const GAIN: i32 = 5;
 
+/// What a directory adds that is remembered.
+const GAIN_OF_DIRECTORY: i32 = 3;
+
 /// Lookups for which a thread without credit does not ask.
 const REST: i32 = 256;
 
 /// What it begins with thereafter.
 const TRIAL: i32 = 32;
 
-/// Of so many paths that could be learned, one is.
+/// Of so many walks of which something could be learned, one teaches.
 const LEARNED: u32 = 4;
 
-/// Paths that are not learned after one that could not be.
+/// Walks that teach nothing after one that could not be learned.
 const REFUSED: u32 = 64;
 
 /// What a thread knows of its luck.
 struct Pace {
     /// Below zero: so many lookups until it asks again.
     credit: Cell<i32>,
-    /// Paths that could be learned until one is.
+    /// Walks until one teaches.
     left: Cell<u32>,
+    /// What that one teaches.
+    next: Cell<Taught>,
 }
 
-thread_local!(static PACE: Pace = const { Pace { credit: Cell::new(FULL), left: Cell::new(LEARNED) } });
+/// What is learned of a walk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taught {
+    /// The path.
+    Path,
+    /// The path of the directory in which it ends.
+    Directory,
+}
+
+thread_local!(static PACE: Pace = const {
+    Pace { credit: Cell::new(FULL), left: Cell::new(LEARNED), next: Cell::new(Taught::Path) }
+});
 
 /// The credit of a thread that asks the memo.
 #[derive(Clone, Copy)]
@@ -75,13 +91,38 @@ pub(super) fn asks() -> Option<Credit> {
     })
 }
 
-/// Returns whether a path that could be learned is.
+/// Notes that the thread, which asked for a path in vain, found its directory.
+pub(super) fn found_directory() {
+    PACE.with(|pace| {
+        let credit = pace.credit.get();
+        if credit < FULL {
+            pace.credit.set(credit + GAIN_OF_DIRECTORY);
+        }
+    });
+}
+
+/// Returns whether the thread has credit.
 #[inline(always)]
-pub(super) fn learns() -> bool {
+pub(super) fn has_credit() -> bool {
+    PACE.with(|pace| pace.credit.get() >= 0)
+}
+
+/// Returns what a walk of which something could be learned teaches, if it does.
+#[inline(always)]
+pub(super) fn teaches() -> Option<Taught> {
     PACE.with(|pace| {
         let left = pace.left.get().wrapping_sub(1);
-        pace.left.set(if left == 0 { LEARNED } else { left });
-        left == 0 && pace.credit.get() >= 0
+        if left != 0 {
+            pace.left.set(left);
+            return None;
+        }
+        pace.left.set(LEARNED);
+        let now = pace.next.get();
+        pace.next.set(match now {
+            Taught::Path => Taught::Directory,
+            Taught::Directory => Taught::Path,
+        });
+        (pace.credit.get() >= 0).then_some(now)
     })
 }
 
@@ -116,9 +157,10 @@ mod tests {
     }
 
     #[test]
-    fn one_path_in_four_is_learned_and_fewer_after_a_refusal() {
-        assert_eq!((0..400).filter(|_| learns()).count(), 100);
+    fn one_walk_in_four_teaches_and_fewer_after_a_refusal() {
+        let taught: Vec<_> = (0..400).filter_map(|_| teaches()).collect();
+        assert_eq!((taught.len(), taught.iter().filter(|one| **one == Taught::Path).count()), (100, 50));
         refused();
-        assert_eq!((0..64).filter(|_| learns()).count(), 1);
+        assert_eq!((0..64).filter_map(|_| teaches()).count(), 1);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::classes::Classes;
 use super::entry::{Entry, Found, LINES, OfMount, Slots, What};
-use super::pace::{self, Credit};
+use super::pace::{self, Credit, Taught};
 use super::question::{Keys, Question};
 use super::text;
 use crate::cache::dcache::dentry::mark_hit;
@@ -18,6 +18,10 @@ use crate::sync::{AtomicU64, Ordering};
 /// Entries of a set.
 const WAYS: usize = 2;
 
+/// The least bytes of a directory's path that are remembered. A walk of fewer, which are two or three
+/// components, takes no longer than a probe.
+const LEAST_OF_DIRECTORY: usize = 16;
+
 /// Words of a set.
 const SET: usize = WAYS * LINES * LINE_WORDS;
 
@@ -28,6 +32,8 @@ pub(crate) enum Learning {
     Paced,
     /// All that is walked: for tests.
     AtOnce,
+    /// The directory of all that is walked: for tests.
+    DirectoriesAtOnce,
     /// Nothing: to measure what it costs to ask.
     Never,
 }
@@ -129,6 +135,36 @@ impl Memo {
         found
     }
 
+    /// Returns whether directories are asked for.
+    #[inline(always)]
+    pub(crate) fn asks_for_directories(&self) -> bool {
+        !self.is_off() && (pace::has_credit() || self.learns_at_once())
+    }
+
+    /// Returns where the directory leads to in which a path ends that [`find`](Self::find) did not find.
+    pub(crate) fn find_directory<'a>(
+        &self,
+        question: &Question<'_>,
+        slots: impl Slots<'a>,
+        class: impl Fn() -> u32,
+        may: impl Fn(What) -> bool,
+        of_end: &mut OfMount,
+    ) -> Option<Found> {
+        if !self.is_worth_asking(question.path) {
+            return None;
+        }
+        let found = self.probe(question, slots, class, may, of_end)?;
+        pace::found_directory();
+        Some(found)
+    }
+
+    /// Returns whether a directory's path is short enough to be learned, and long enough: a walk of few
+    /// components takes no longer than a probe.
+    fn is_worth_asking(&self, path: &[u8]) -> bool {
+        let least = if self.learns_at_once() { 1 } else { LEAST_OF_DIRECTORY };
+        (least..=text::MOST).contains(&path.len())
+    }
+
     #[inline(always)]
     fn probe<'a>(
         &self,
@@ -161,19 +197,38 @@ impl Memo {
         pace::asks().or_else(|| self.learns_at_once().then_some(Credit::ALWAYS))
     }
 
+    /// Returns whether it learns at once, and so is asked each time.
+    #[inline(always)]
     fn learns_at_once(&self) -> bool {
-        self.learning == Learning::AtOnce
+        matches!(self.learning, Learning::AtOnce | Learning::DirectoriesAtOnce)
     }
 
-    /// Returns whether a path that was walked, and whose end was used before, is to be learned.
-    pub(crate) fn learns(&self, path_length: usize, used_before: bool) -> bool {
-        !self.is_off()
-            && path_length <= text::MOST
-            && match self.learning {
-                Learning::Paced => used_before && pace::learns(),
-                Learning::AtOnce => true,
-                Learning::Never => false,
-            }
+    /// Returns what is to be learned of a walk, if anything is.
+    pub(crate) fn learns(&self) -> Option<Taught> {
+        if self.is_off() {
+            return None;
+        }
+        match self.learning {
+            Learning::Paced => pace::teaches(),
+            Learning::AtOnce => Some(Taught::Path),
+            Learning::DirectoriesAtOnce => Some(Taught::Directory),
+            Learning::Never => None,
+        }
+    }
+
+    /// Returns whether a path may be learned whose end was used before, or was not.
+    pub(crate) fn may_learn(&self, path: &[u8], used_before: bool) -> bool {
+        let may = match self.learning {
+            Learning::Paced => used_before,
+            Learning::AtOnce => true,
+            Learning::DirectoriesAtOnce | Learning::Never => false,
+        };
+        may && path.len() <= text::MOST
+    }
+
+    /// Returns whether a directory's path may be learned.
+    pub(crate) fn may_learn_directory(&self, path: &[u8]) -> bool {
+        self.is_worth_asking(path)
     }
 
     /// Clears all entries: a count may come round.

@@ -4,7 +4,7 @@ use super::component::{Path, Text};
 use super::fast::{Broken, obstacles, segment};
 use super::symlink;
 use super::verdict::{Ending, Stopped, Trail, arrive, usable};
-use super::whole::walked;
+use super::whole::{Whence, directory, walked};
 use super::{Arrived, Env, Follow, Stop, cross, dotdot, scope};
 use crate::Errno;
 use crate::cache::dcache::dentry::flags;
@@ -22,22 +22,35 @@ pub(crate) fn to_end<'a, C: Config, T>(
     finish: impl Fn(Arrived<'a>) -> Result<T, Stopped<'a>> + Copy,
 ) -> Result<T, Stopped<'a>> {
     let path = Path(path);
+    let (from, rest, whence) = beginning::<C>(env, path);
     let finish = move |at: Arrived<'a>| within_scope::<C, T>(env, at, finish);
     let end = move |at: Arrived<'a>| {
         let cur = at.cur;
         if !cur.is(obstacles::<C>()) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) {
-            walked::<C>(env, path, follow, cur.mark());
+            walked::<C>(env, path, follow, whence, cur.mark());
             return finish(at);
         }
         // Most of what compilers and shells ask for is absent.
         if cur.has(obstacles::<C>(), flags::NEGATIVE) && cur.unchanged() {
-            walked::<C>(env, path, follow, cur.mark());
+            walked::<C>(env, path, follow, whence, cur.mark());
             return Err(Stopped::Errno(Errno::ENOENT));
         }
         at_other::<C>(env, path, (cur.dentry(), cur.word), at.mount, follow).and_then(finish)
     };
     let broken = move |why| on_the_way::<C>(env, path, why, follow).and_then(finish);
-    segment::<C, _, _>(env, path, env.begin(), path.beginning(), end, broken)
+    segment::<C, _, _>(env, path, from, rest, end, broken)
+}
+
+/// Returns where the walk of a path begins: at the directory in which it ends, if the memo knows it.
+#[inline(always)]
+fn beginning<'a, C: Config>(env: &Env<'a>, path: Path<'a>) -> (Arrived<'a>, &'a [u8], Whence) {
+    if C::WHOLE_PATHS
+        && env.world.memo.asks_for_directories()
+        && let Some((dentry, word, mount, pos)) = directory(env, path)
+    {
+        return (Arrived { cur: env.sampled(dentry, word), mount }, path.from(pos), Whence::Directory);
+    }
+    (env.begin(), path.beginning(), Whence::Start)
 }
 
 /// Finishes where the walk ends, unless its scope forbids it to end there.
@@ -65,8 +78,8 @@ fn learned<'a, C: Config>(
     arrived: Result<Arrived<'a>, Stopped<'a>>,
 ) -> Result<Arrived<'a>, Stopped<'a>> {
     match &arrived {
-        Ok(at) => walked::<C>(env, path, follow, at.cur.mark()),
-        Err(Stopped::Errno(Errno::ENOENT)) => walked::<C>(env, path, follow, true),
+        Ok(at) => walked::<C>(env, path, follow, Whence::Start, at.cur.mark()),
+        Err(Stopped::Errno(Errno::ENOENT)) => walked::<C>(env, path, follow, Whence::Start, true),
         Err(_) => {}
     }
     arrived

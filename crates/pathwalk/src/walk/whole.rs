@@ -17,11 +17,12 @@ use crate::config::{Config, Recorded};
 use crate::memo::classes::ClassNumber;
 use crate::memo::question::{LastLink, Question};
 use crate::memo::recording::{End, Recording};
-use crate::memo::{Found, OfMount, Slots};
+use crate::memo::{Found, OfMount, Slots, Taught, What};
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
 use crate::memory::slot::{DentryId, MountId};
 use crate::mount::{Standing, World};
+use crate::text::swar::last_slash;
 
 #[inline(always)]
 fn question<'p>(env: &Env<'_>, path: Path<'p>, follow: Follow) -> Question<'p> {
@@ -122,18 +123,65 @@ fn is_within_rules(env: &Env<'_>, found: &Found) -> bool {
     }
 }
 
-/// Remembers where a path leads to that was just walked, if that is worth it: `used_before` says
-/// whether its end was.
+/// Where a walk begins that lets the memo learn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Whence {
+    /// Where it was to begin.
+    Start,
+    /// At the directory in which its path ends, which was remembered.
+    Directory,
+}
+
+/// Returns the directory in which a path ends, as of now, if it is remembered where that is, and the
+/// position of the name in it. It is as if the walk had come there; whether it may be searched was not
+/// asked yet.
+#[inline(never)]
+pub(super) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, u64, Standing, usize)> {
+    let (dir, pos) = parent(path)?;
+    let (mut of_end, world) = (OfMount::default(), env.world);
+    let may = |what: What| may_go(world, what.has_dot_dot(), what.has_links());
+    let question = question(env, dir, Follow::OnTheWay);
+    let found = world.memo.find_directory(&question, world, || class(env).known(), may, &mut of_end)?;
+    // Where there is no such directory, what is wrong with the name may come first.
+    if found.what.is_absent() || env.scope.is_some() && !is_within_rules(env, &found) {
+        return None;
+    }
+    let Arrived { cur, mount } = arrived(env, found, of_end);
+    Some((cur.dentry(), cur.word, mount, pos))
+}
+
+/// Returns the path of the directory in which a path ends, and the position of the name.
+fn parent(path: Path<'_>) -> Option<(Path<'_>, usize)> {
+    let slash = last_slash(path.0)?;
+    let pos = slash + 1;
+    (slash > 0 && pos < path.0.len()).then(|| (Path(&path.0[..slash]), pos))
+}
+
+/// Remembers where a path leads to that was just walked, or its directory, if that is worth it:
+/// `used_before` says whether its end was.
 #[inline(always)]
-pub(super) fn walked<C: Config>(env: &Env<'_>, path: Path<'_>, follow: Follow, used_before: bool) {
-    if C::WHOLE_PATHS && env.world.memo.learns(path.0.len(), used_before) {
-        learn(env, path, follow);
+pub(super) fn walked<C: Config>(env: &Env<'_>, path: Path<'_>, follow: Follow, whence: Whence, used_before: bool) {
+    if C::WHOLE_PATHS
+        && let Some(taught) = env.world.memo.learns()
+    {
+        learn(env, (path, follow), (taught, whence), used_before);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn learn(env: &Env<'_>, path: Path<'_>, follow: Follow) {
+fn learn(env: &Env<'_>, (path, follow): (Path<'_>, Follow), (taught, whence): (Taught, Whence), used_before: bool) {
+    let memo = &env.world.memo;
+    match parent(path) {
+        Some((dir, _)) if (taught, whence) == (Taught::Directory, Whence::Start) && memo.may_learn_directory(dir.0) => {
+            learn_path(env, dir, Follow::OnTheWay);
+        }
+        _ if memo.may_learn(path.0, used_before) => learn_path(env, path, follow),
+        _ => {}
+    }
+}
+
+fn learn_path(env: &Env<'_>, path: Path<'_>, follow: Follow) {
     let (memo, question, slots) = (&env.world.memo, question(env, path, follow), env.world);
     let has_rules = env.scope.is_some_and(|scope| !scope.rules().difference(Resolve::CACHED).is_empty() || scope.looks_only());
     if has_rules || path.0.contains(&0) {
