@@ -6,6 +6,7 @@
 
 mod cached;
 mod change;
+mod many;
 mod mounts;
 mod scope;
 mod steps;

@@ -15,7 +15,7 @@
 
 mod crew;
 pub mod held;
-mod meter;
+pub(crate) mod meter;
 mod nodes;
 mod paths;
 mod report;

@@ -52,6 +52,12 @@ pub(super) fn asks() -> bool {
     })
 }
 
+/// Returns whether the thread will ask the memo the next time, and counts nothing.
+#[inline(always)]
+pub(super) fn will_ask() -> bool {
+    PACE.with(|pace| pace.credit.get() >= 0)
+}
+
 /// Notes a hit.
 #[inline(always)]
 pub(super) fn hit() {

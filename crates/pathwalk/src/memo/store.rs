@@ -124,6 +124,17 @@ impl Memo {
         found
     }
 
+    /// Returns whether an entry seems to be of a path, and will be asked: a guess by its tag. Counts
+    /// nothing.
+    #[inline(always)]
+    pub(crate) fn seems_to_have(&self, question: &Question<'_>) -> bool {
+        if self.is_off() || question.path.len() > super::text::MOST || !(pace::will_ask() || self.learns_at_once()) {
+            return false;
+        }
+        let hash = self.hash(question);
+        self.set(hash).is_some_and(|set| set.iter().any(|entry| entry.sample() as u32 == tag(hash)))
+    }
+
     #[inline(always)]
     fn probe<'a>(
         &self,
