@@ -90,6 +90,9 @@ impl Context {
         Many::new(self, At::Cwd, Purpose::Pin, paths, |path| self.lookup(path))
     }
 
+    /// The most paths that [`prefetch`](Self::prefetch) reads ahead of: 32.
+    pub const PREFETCHED: usize = ahead::MOST;
+
     /// Reads what the caches have of up to 32 paths, with attributes, so that operations on these
     /// paths that follow at once find it in the processor's own caches; paths behind those are left
     /// alone.
@@ -117,6 +120,9 @@ impl Context {
 
     fn read_ahead<'p>(&self, purpose: Purpose, paths: impl Iterator<Item = (At<'p>, &'p [u8])>) {
         let env = Env::of(&self.asker, Whose::Effective, Begin::Cwd);
+        if !ahead::pays(&env) {
+            return;
+        }
         let places = paths.filter_map(|(at, path)| match at.begin(self) {
             Begin::Cwd => Some((self.asker.cwd, path)),
             Begin::At(place) => Some((place, path)),

@@ -31,6 +31,16 @@ use crate::sync::Ordering;
 /// processor.
 pub(crate) const MOST: usize = 32;
 
+/// Fewer names than this find room in a processor's last cache, with what belongs to them: some
+/// 200 bytes each. Then there is little to wait for, and it takes longer to read ahead. Where
+/// assertions are checked, what few names there are is read, so that tests do it.
+const FEWEST: u32 = if cfg!(debug_assertions) { 0 } else { 1 << 17 };
+
+/// Returns whether so many names are cached, or were, that it pays to read ahead.
+pub(crate) fn pays(env: &Env<'_>) -> bool {
+    env.caches().dentries.free().touched() > FEWEST
+}
+
 /// What is done at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
@@ -48,17 +58,32 @@ pub(crate) fn read<'p>(env: &Env<'_>, purpose: Purpose, paths: impl IntoIterator
     let mut ways: ArrayVec<Way<'_>, MOST> = begun.collect();
     let mut ends = ArrayVec::<DentryId, MOST>::new();
     let mounts = env.world.mounts.view();
-    ways.retain(|way| way.goes_on(env, &mut ends));
+    keep(&mut ways, |way| way.goes_on(env, &mut ends));
     while !ways.is_empty() {
+        // Short loops, so that a processor has many turns of them under way.
         black_box(ways.iter().fold(0, |all, way| all ^ env.table.peek(way.hash)));
         ways.iter_mut().for_each(|way| way.child = env.table.guess(way.hash));
         black_box(ways.iter().fold(0, |all, way| all ^ word(env.hot.get(way.child as usize))));
-        ways.retain(|way| way.enters_child(env, mounts) && way.goes_on(env, &mut ends));
+        keep(&mut ways, |way| way.enters_child(env, mounts) && way.goes_on(env, &mut ends));
     }
     black_box(ends.iter().fold(0, |all, end| all ^ behind(env, purpose, *end)));
 }
 
+/// Keeps the ways of which this is true, in any order.
+#[inline(always)]
+fn keep<'p>(ways: &mut ArrayVec<Way<'p>, MOST>, mut goes_on: impl FnMut(&mut Way<'p>) -> bool) {
+    let mut at = 0;
+    while let Some(way) = ways.get_mut(at) {
+        if goes_on(way) {
+            at += 1;
+        } else {
+            ways.swap_remove(at);
+        }
+    }
+}
+
 /// A path that is read ahead of, and how far.
+#[derive(Clone, Copy)]
 struct Way<'p> {
     path: Path<'p>,
     /// What is left; none at the end.
@@ -81,8 +106,7 @@ impl<'p> Way<'p> {
         }
         let text = Path(path);
         let at = if text.is_absolute() { env.root() } else { place };
-        let question =
-            Question { path, start: at.bits(), root: env.root().bits(), last_link: LastLink::Followed };
+        let question = Question { path, start: at.bits(), root: env.root().bits(), last_link: LastLink::Followed };
         let way = Way { path: text, rest: Some(text.beginning()), at, first: 0, length: 0, hash: 0, child: 0 };
         (!env.world.memo.seems_to_have(&question)).then_some(way)
     }
@@ -98,14 +122,21 @@ impl<'p> Way<'p> {
                 (self.first, self.length) = (name.first, name.length);
                 return true;
             }
-            if name.is_dot_dot()
-                && let Some(line) = env.hot.get(self.at.dentry().0 as usize)
-            {
-                self.at = Place::new(self.at.mount(), parent_of(line));
+            if name.is_dot_dot() {
+                self.goes_up(env);
             }
         }
         ends.push(self.at.dentry());
         false
+    }
+
+    /// Goes to the directory above. At the top of something, that is a wrong guess.
+    #[cold]
+    #[inline(never)]
+    fn goes_up(&mut self, env: &Env<'_>) {
+        if let Some(line) = env.hot.get(self.at.dentry().0 as usize) {
+            self.at = Place::new(self.at.mount(), parent_of(line));
+        }
     }
 
     /// Goes to the child that was looked for, and to what is mounted on it. Returns whether it seems
@@ -117,12 +148,19 @@ impl<'p> Way<'p> {
             return false;
         }
         self.at = Place::new(self.at.mount(), DentryId(self.child));
-        if word(Some(line)) & flags::MOUNTED != 0
-            && let Some((seen, root)) = mounts.covers(guessed_cover(line), self.at)
-        {
-            self.at = Place::new(seen.standing.mount, root);
+        if word(Some(line)) & flags::MOUNTED != 0 {
+            self.crosses(mounts, line);
         }
         true
+    }
+
+    /// Goes to the root of what is mounted on a dentry.
+    #[cold]
+    #[inline(never)]
+    fn crosses(&mut self, mounts: MountsView<'_>, line: &Line) {
+        if let Some((seen, root)) = mounts.covers(guessed_cover(line), self.at) {
+            self.at = Place::new(seen.standing.mount, root);
+        }
     }
 }
 
