@@ -12,11 +12,20 @@ fn main() {
     let c = vfs.context(Credentials::user(1000, 1000, &[]));
     let paths = tree.shuffled(Kind::File);
     let absent = tree.shuffled(Kind::Absent);
-    for _ in 0..2 { for p in paths.iter().chain(&absent) { let _ = c.access(p, Access::READ); } }
+    for _ in 0..2 {
+        for p in paths.iter().chain(&absent) {
+            let _ = c.access(p, Access::READ);
+        }
+    }
     let step = |paths: &[TreePath]| match &mode[..] {
         "one" => paths.iter().filter(|p| c.access(*p, Access::READ).is_ok()).count(),
         "many" => c.access_many(paths, Access::READ).filter(Result::is_ok).count(),
-        "pre" => { for w in paths.chunks(32) { c.prefetch(w.iter().map(|p| (pathwalk::At::Cwd, p))); } 0 }
+        "pre" => {
+            for w in paths.chunks(32) {
+                c.prefetch(w.iter().map(|p| (pathwalk::At::Cwd, p)));
+            }
+            0
+        }
         "none" => 0,
         "stat" => paths.iter().filter(|p| c.stat(*p).is_ok()).count(),
         "stats" => c.stat_many(paths).filter(Result::is_ok).count(),
@@ -24,6 +33,8 @@ fn main() {
     };
     let t = Instant::now();
     let mut s = 0;
-    for _ in 0..reps { s += step(&paths); }
+    for _ in 0..reps {
+        s += step(&paths);
+    }
     println!("{mode} {n}: {:.1} ns {s}", t.elapsed().as_nanos() as f64 / (reps as f64 * n as f64));
 }

@@ -90,6 +90,13 @@ impl<T: AsPath + ?Sized> AsPath for &T {
     }
 }
 
+impl<T: AsPath + ?Sized> AsPath for Box<T> {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        (**self).path_bytes()
+    }
+}
+
 /// Who asks. Made by [`Vfs::context`]; cheap to clone (two pins and a count).
 ///
 /// # Errors of every operation

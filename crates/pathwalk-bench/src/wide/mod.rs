@@ -215,7 +215,13 @@ fn held_of(cache: &impl WholePaths, kind: Kind, paths: &[TreePath]) -> usize {
     paths.iter().filter(|path| cache.get(path.path_bytes()) == Some(kind)).count()
 }
 
-fn rows_of(plan: &Plan, tree: Tree, kind: Kind, entrants: &[Entrant<'_>], progress: Progress<'_>) -> Result<Vec<Row>, SetUpError> {
+fn rows_of(
+    plan: &Plan,
+    tree: Tree,
+    kind: Kind,
+    entrants: &[Entrant<'_>],
+    progress: Progress<'_>,
+) -> Result<Vec<Row>, SetUpError> {
     let mut race = Race::new(Pace { rounds: plan.rounds as usize, turn: plan.turn });
     let lanes: Vec<_> = entrants.iter().map(|entrant| race.enter(&*entrant.work, 1)).collect();
     race.warm_up();

@@ -188,7 +188,9 @@ mod tests {
         let mut reports = measure(&plan, &mut |_, _, _| ()).unwrap();
         reports[0].notes.push("nothing".into());
         let text = text(&reports[0]);
-        for word in ["2,000 files", "access, 32 at once", "papaya", "quick_cache", "moka", "access(2), ", "Note: nothing.", "holds"] {
+        for word in
+            ["2,000 files", "access, 32 at once", "papaya", "quick_cache", "moka", "access(2), ", "Note: nothing.", "holds"]
+        {
             assert!(text.contains(word), "{word}:\n{text}");
         }
         let json = json(&reports[0]);

@@ -17,9 +17,7 @@ use arrayvec::ArrayVec;
 
 use super::Env;
 use super::component::{self, Path, Text};
-use crate::cache::dcache::dentry::{
-    NAME, WORD, everyone, flags, guessed_cover, has_parent_and_length, inode_of, parent_of,
-};
+use crate::cache::dcache::dentry::{NAME, WORD, everyone, flags, guessed_cover, has_parent_and_length, inode_of, parent_of};
 use crate::memo::question::{LastLink, Question};
 use crate::memory::lines::Line;
 use crate::memory::slot::DentryId;
