@@ -47,7 +47,7 @@ impl Kind {
     /// Returns a face of this kind over a context.
     pub fn face(self, context: Context, company: Company) -> Box<dyn Face> {
         match self {
-            Kind::Engine => Box::new(plain::Plain(context)),
+            Kind::Engine => Box::new(plain::Plain::new(context)),
             Kind::Cached => Box::new(cached::Caches::new(context, company)),
             Kind::Ring => Box::new(ring::ByRing::new(context)),
             Kind::Async => Box::new(asynchronous::ByFuture::new(context)),

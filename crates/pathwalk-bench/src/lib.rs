@@ -11,7 +11,8 @@
 //! - [`field`]: a bench as a set of entrants and what comes out of it;
 //! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches; [`walktrees`]: millions of files from
 //!   many threads, a bench of its own kind, as is [`open_cached`]: what it brings to try the cache
-//!   before a worker is asked; and [`pinned`]: what changes cost where most slots are held.
+//!   before a worker is asked; [`pinned`]: what changes cost where most slots are held; and
+//!   [`wide`]: lookups at random in more than the processor's caches hold.
 //!
 //! What it does not do: print. The `pathwalk` program does.
 
@@ -30,6 +31,7 @@ pub mod rounds;
 pub mod trace;
 pub mod variants;
 pub mod walktrees;
+pub mod wide;
 pub mod work;
 
 use field::Field;

@@ -5,6 +5,7 @@ use std::path::Path;
 use pathwalk::permission::Ids;
 use pathwalk::{Capabilities, Context, Credentials, FileSystem, Vfs};
 use pathwalk_hostfs::HostFs;
+use rustix::fs::{Mode, OFlags};
 use rustix::thread::CapabilitySet;
 
 /// What the engine gets for its caches: room for some 260,000 files.
@@ -109,6 +110,20 @@ pub fn host(links: LastLinks) -> Result<Context, SetUpError> {
 pub fn over(fs: impl FileSystem + 'static, who: Credentials) -> Result<Context, SetUpError> {
     let vfs = Vfs::builder().budget(BUDGET).build(fs).doing(|| format!("building a Vfs of {BUDGET} bytes"))?;
     Ok(vfs.context(who))
+}
+
+/// Returns what the kernel calls the file system that a directory is on, by its mount; none where it does
+/// not tell.
+pub fn file_system_at(dir: &Path) -> Option<String> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(dir, flags, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&fd).ok()?;
+    let device = format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mounts.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        (mount.split(' ').nth(2) == Some(device.as_str())).then(|| kind.split(' ').next().map(str::to_owned))?
+    })
 }
 
 /// A path for messages.

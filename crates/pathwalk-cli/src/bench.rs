@@ -4,6 +4,7 @@ mod open_cached;
 mod pinned;
 mod policies;
 mod walktrees;
+mod wide;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(crate) enum Own {
     Pinned(pinned::PinnedArgs),
     Policies(policies::PoliciesArgs),
     Walktrees(walktrees::WalktreesArgs),
+    Wide(wide::WideArgs),
 }
 
 /// Runs the benches that are asked for.
@@ -39,6 +41,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         Some(Own::Pinned(args)) => pinned::run(args),
         Some(Own::Policies(args)) => policies::run(args),
         Some(Own::Walktrees(args)) => walktrees::run(args),
+        Some(Own::Wide(args)) => wide::run(args),
         None => run_races(args),
     }
 }

@@ -63,6 +63,18 @@ impl Op<'_> {
         })
     }
 
+    /// Returns the path that the caches are asked about, if it is a lookup of one.
+    pub(crate) fn looked_up(&self) -> Option<&Place<'_>> {
+        match self {
+            Op::Statx { place, .. }
+            | Op::Access { place, .. }
+            | Op::Lookup { place, .. }
+            | Op::Readlink { place, .. }
+            | Op::Openat2 { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
     /// Returns whether the caches' answer is wanted, or none.
     pub(crate) fn is_cached_only(&self, context: &Context) -> bool {
         let own = if let Op::Openat2 { how, .. } = self { how.resolve } else { self.resolve() };

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use pathwalk::Errno;
+use pathwalk::{Context, Errno};
 
-use crate::Entry;
+use crate::{Entry, EntryFlags};
 
 /// Entries to be submitted together. Made by [`Ring::queue`](crate::Ring::queue); as long as the ring was told to make them. It is the caller's
 /// own, so entries may borrow their paths until they are submitted. Source: the submission queue of `io_uring_setup(2)`.
@@ -65,6 +65,17 @@ impl<'p> SubmissionQueue<'p> {
     pub(crate) fn chain(&self) -> usize {
         let links = self.entries.iter().take_while(|entry| entry.flags.links()).count();
         (links + 1).min(self.entries.len())
+    }
+
+    /// Reads what the caches have of the paths of the next entries, at most so many; returns how many entries it
+    /// looked at. One path alone has nothing to overlap with.
+    pub(crate) fn read_ahead(&self, context: &Context, room: usize) -> usize {
+        let entries = || self.entries.iter().take(room.min(Context::PREFETCHED));
+        let places = || entries().filter_map(|entry| (!entry.flags.contains(EntryFlags::ASYNC)).then(|| entry.op.looked_up())?);
+        if places().nth(1).is_some() {
+            context.prefetch(places().map(|place| (place.at(), place.path())));
+        }
+        entries().len()
     }
 
     pub(crate) fn take(&mut self, entries: usize) -> impl Iterator<Item = Entry<'p>> {

@@ -20,7 +20,7 @@ impl Ring {
     ///
     /// `EBUSY` if there was no room for any; `EINVAL` if so many are linked that there never will be. Source: `io_uring_enter(2)`, and there `EBUSY`.
     pub fn submit(&mut self, queue: &mut SubmissionQueue<'_>) -> Result<usize, Errno> {
-        let mut taken = 0;
+        let (mut taken, mut ahead) = (0, 0);
         let refused = loop {
             if queue.is_empty() {
                 break None;
@@ -32,6 +32,10 @@ impl Ring {
             if self.outstanding + linked > self.places {
                 break Some(Errno::EBUSY);
             }
+            if ahead == 0 {
+                ahead = queue.read_ahead(&self.context, self.places - self.outstanding);
+            }
+            ahead = ahead.saturating_sub(linked);
             self.outstanding += linked;
             taken += linked;
             let mut entries = queue.take(linked);

@@ -120,3 +120,30 @@ fn a_cached_stat_through_a_ring_allocates_nothing() {
     batch();
     assert_eq!(allocations(batch).1, 0);
 }
+
+/// A batch that is read ahead of, and many paths without a ring.
+#[test]
+fn many_cached_lookups_at_once_allocate_nothing() {
+    let paths: Vec<&str> = ["/srv/www/index.html", "/srv/none", "/srv/www/..", "/"].repeat(20);
+    let mut ring = Ring::new(world().context().clone());
+    paths.iter().for_each(|path| _ = ring.context().stat(path));
+    let mut queue = ring.queue();
+    let mut batch = || {
+        for (id, path) in paths.iter().enumerate() {
+            queue.push(Entry::new(id as u64, Op::stat(path))).unwrap();
+        }
+        assert_eq!(ring.submit(&mut queue), Ok(paths.len()));
+        let found = std::iter::from_fn(|| ring.reap());
+        found.zip(&paths).filter(|(done, path)| done.result.is_ok() != path.contains("none")).count()
+    };
+    assert_eq!(batch(), paths.len());
+    assert_eq!(allocations(batch), (paths.len(), 0));
+
+    let context = ring.context();
+    let all = || {
+        let stat = context.stat_many(&paths).filter(Result::is_ok).count();
+        let access = context.access_many(&paths, Access::READ).filter(Result::is_ok).count();
+        stat + access + context.lookup_many(&paths).filter(Result::is_ok).count()
+    };
+    assert_eq!(allocations(all), (3 * 60, 0));
+}

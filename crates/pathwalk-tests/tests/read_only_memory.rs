@@ -12,7 +12,7 @@ use std::error::Error;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Vfs, internals};
+use pathwalk::{Access, At, Attributes, Context, Credentials, Errno, MountFlags, Vfs, internals};
 use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::tree::gcc_tree;
@@ -46,6 +46,9 @@ struct Warm {
     context: Context,
     questions: Vec<Question>,
     answers: Vec<Result<(), Errno>>,
+    /// All paths, and what they are at once.
+    paths: Vec<Box<[u8]>>,
+    at_once: Vec<Result<Attributes, Errno>>,
     ranges: Vec<Range>,
 }
 
@@ -70,9 +73,11 @@ impl Warm {
         let answers = ask();
         assert_eq!(ask(), answers);
         assert_eq!(answers.iter().filter(|answer| **answer == Err(Errno::ENOENT)).count(), 118);
+        let paths: Vec<Box<[u8]>> = questions.iter().map(|question| question.path.clone()).collect();
+        let at_once = context.stat_many(&paths).collect();
         let ranges = [internals::memory_ranges(&vfs), internals::mount_ranges(&vfs)].concat();
         assert!(!ranges.is_empty() && ranges.iter().all(|(start, end)| start < end));
-        Ok(Warm { context, questions, answers, ranges })
+        Ok(Warm { context, questions, answers, paths, at_once, ranges })
     }
 
     /// Asks everything once more.
@@ -81,6 +86,15 @@ impl Warm {
             self.context.access(&question.path[..], question.want) == *answer
         };
         if self.questions.iter().zip(&self.answers).all(right) { end::WELL } else { end::WRONG_ANSWER }
+    }
+
+    /// Asks for everything at once.
+    fn still_right_at_once(&self) -> i32 {
+        let exists = self.context.access_many(&self.paths, Access::empty());
+        let same = exists.zip(&self.at_once).all(|(found, then)| found.is_ok() == then.is_ok());
+        self.context.prefetch(self.paths.iter().map(|path| (At::Cwd, path)));
+        let again = self.context.stat_many(&self.paths).eq(self.at_once.iter().copied());
+        if same && again { end::WELL } else { end::WRONG_ANSWER }
     }
 
     /// Whether all pages of all ranges are read-only from now on.
@@ -157,6 +171,7 @@ fn cached_lookups_store_nothing() -> Result<(), Box<dyn Error>> {
     for who in [Credentials::root(), Credentials::user(1000, 1000, &[])] {
         let warm = Warm::new(who)?;
         assert_eq!(warm.protected_child(|| warm.still_right())?, Ended::Exit(end::WELL));
+        assert_eq!(warm.protected_child(|| warm.still_right_at_once())?, Ended::Exit(end::WELL));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 mod cached;
 mod change;
+mod many;
 mod mounts;
 mod scope;
 mod steps;
@@ -83,6 +84,13 @@ impl<const N: usize> AsPath for [u8; N] {
 }
 
 impl<T: AsPath + ?Sized> AsPath for &T {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        (**self).path_bytes()
+    }
+}
+
+impl<T: AsPath + ?Sized> AsPath for Box<T> {
     #[inline(always)]
     fn path_bytes(&self) -> &[u8] {
         (**self).path_bytes()

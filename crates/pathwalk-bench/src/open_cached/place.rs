@@ -4,9 +4,7 @@ use std::ffi::CString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
-
-use crate::machine::{Doing, SetUpError, escaped};
+use crate::machine::{Doing, SetUpError, escaped, file_system_at};
 use crate::walktrees::trees::drop_kernel_caches;
 
 /// So many files lie in one directory.
@@ -78,19 +76,7 @@ impl Place {
 
     /// What the kernel calls the file system: from the mount that the directory is on.
     pub(super) fn file_system(&self) -> String {
-        self.mount_type().unwrap_or_else(|| "unknown".into())
-    }
-
-    fn mount_type(&self) -> Option<String> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(self.dir.path(), flags, Mode::empty()).ok()?;
-        let stat = rustix::fs::fstat(&fd).ok()?;
-        let device = format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        mounts.lines().find_map(|line| {
-            let (mount, kind) = line.split_once(" - ")?;
-            (mount.split(' ').nth(2) == Some(device.as_str())).then(|| kind.split(' ').next().map(str::to_owned))?
-        })
+        file_system_at(self.dir.path()).unwrap_or_else(|| "unknown".into())
     }
 }
 

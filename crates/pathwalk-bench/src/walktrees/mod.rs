@@ -6,7 +6,7 @@
 //! - `paths`: the paths, written without formatting; `crew`: the threads; `meter`: processors and memory;
 //! - [`trees`]: computed ones, or real files, which the kernel's `stat(2)` then walks as well;
 //! - `nodes`: in place of trees, their nodes by key in inode caches alone, which differ in how they
-//!   are probed first;
+//!   are probed first, and in `peers`, which servers use instead;
 //! - [`held`]: beside all that, probes of one bucket whose lock is held by a thread that sleeps.
 //!
 //! Every answer is checked: the inode numbers of a pass, folded in order, are those of the tree, or those that the kernel gave.
@@ -15,9 +15,10 @@
 
 mod crew;
 pub mod held;
-mod meter;
+pub(crate) mod meter;
 mod nodes;
 mod paths;
+mod peers;
 mod report;
 mod run;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub mod trees;
 
 pub use meter::{Growth, Memory, Used};
 pub use pathwalk_synthfs::Shape;
+pub use peers::Peer;
 pub use report::{Pass, Report, Run, Served, Which, Who};
 pub use run::run;
 
@@ -90,8 +92,9 @@ pub enum Subject {
         /// Whether pathwalk asks for files beside those that are looked up.
         ask: Ask,
     },
-    /// Inode caches alone, for the inode of every file by key: one cache for each first probe.
-    Nodes(Vec<Probe>),
+    /// Inode caches alone, for the inode of every file by key: [`Who::Inodes`] and [`Who::Peer`], each with a cache of
+    /// its own.
+    Nodes(Vec<Who>),
 }
 
 /// What is to be asked for, and how.
@@ -113,7 +116,7 @@ impl Plan {
         match &self.subject {
             Subject::Trees { trees: Trees::Synth, .. } => vec![Who::Pathwalk],
             Subject::Trees { trees: Trees::Host(_), .. } => vec![Who::Kernel, Who::Pathwalk],
-            Subject::Nodes(probes) => probes.iter().copied().map(Who::Inodes).collect(),
+            Subject::Nodes(caches) => caches.clone(),
         }
     }
 

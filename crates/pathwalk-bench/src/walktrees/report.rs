@@ -2,7 +2,7 @@
 
 use pathwalk::{HandOver, Stats};
 
-use super::{Memory, Probe, Used};
+use super::{Memory, Peer, Probe, Used};
 use crate::rounds::Quartiles;
 
 /// Who is asked.
@@ -14,6 +14,8 @@ pub enum Who {
     Pathwalk,
     /// An inode cache alone, with this first probe.
     Inodes(Probe),
+    /// What servers use instead.
+    Peer(Peer),
 }
 
 impl Who {
@@ -23,13 +25,14 @@ impl Who {
             Who::Kernel => "stat(2)",
             Who::Pathwalk => "pathwalk",
             Who::Inodes(_) => "inode cache",
+            Who::Peer(peer) => peer.name(),
         }
     }
 
-    /// Returns how inodes are looked for first; `None` of the kernel.
+    /// Returns how inodes are looked for first; `None` of the kernel and of peers.
     pub const fn probe(self) -> Option<Probe> {
         match self {
-            Who::Kernel => None,
+            Who::Kernel | Who::Peer(_) => None,
             Who::Pathwalk => Some(Probe::LockFree),
             Who::Inodes(probe) => Some(probe),
         }

@@ -11,6 +11,7 @@ use super::crew::{Crew, Walk, Work, folded};
 use super::meter::{Growth, Resident};
 use super::nodes::nodes;
 use super::paths::Paths;
+use super::peers;
 use super::trees::{self, Trees};
 use super::{Ask, Memory, Pass, Plan, Report, Run, Served, Subject, Used, Which, Who};
 use crate::kernel;
@@ -125,6 +126,10 @@ impl Bench<'_> {
             (Who::Pathwalk, Subject::Trees { trees, ask }) => self.our_turn(trees, *ask, round),
             (Who::Inodes(probe), Subject::Nodes(_)) => {
                 let work = nodes(probe, self.plan.shape, self.plan.inodes()?)?;
+                self.passes(who, round, &work)
+            }
+            (Who::Peer(peer), Subject::Nodes(_)) => {
+                let work = peers::nodes(peer, self.plan.shape, self.plan.inodes()?);
                 self.passes(who, round, &work)
             }
             _ => unreachable!("a plan has no other contestants"),

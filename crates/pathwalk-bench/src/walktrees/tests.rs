@@ -6,7 +6,7 @@ use pathwalk::HandOver;
 use pathwalk_synthfs::Shape;
 
 use super::trees::{Trees, make};
-use super::{Ask, Plan, Probe, Report, Room, Run, Subject, Which, Who, run};
+use super::{Ask, Peer, Plan, Probe, Report, Room, Run, Subject, Which, Who, run};
 
 const OURS: Who = Who::Pathwalk;
 
@@ -16,8 +16,8 @@ fn plan(shape: (u32, u32, u32), room: Room, trees: Trees) -> Plan {
 }
 
 /// Returns a plan for inode caches alone.
-fn compared(room: Room, probes: &[Probe], rounds: u32) -> Plan {
-    let subject = Subject::Nodes(probes.to_vec());
+fn compared(room: Room, caches: &[Who], rounds: u32) -> Plan {
+    let subject = Subject::Nodes(caches.to_vec());
     Plan { shape: Shape::new(3, 4, 50).unwrap(), room, subject, rounds }
 }
 
@@ -69,23 +69,29 @@ fn with_room_for_all_the_second_pass_asks_nobody() {
 
 #[test]
 fn all_first_probes_find_the_same() {
-    let probes = [Probe::LockFree, Probe::Locked, Probe::Global];
+    let caches = [
+        Who::Inodes(Probe::LockFree),
+        Who::Inodes(Probe::Locked),
+        Who::Inodes(Probe::Global),
+        Who::Peer(Peer::QuickCache),
+        Who::Peer(Peer::DashMap),
+    ];
     // With room for 100 of the 600, most are evicted before they are asked for again.
     for room in [Room::All, Room::Entries(100)] {
-        let report = walked(&compared(room, &probes, 2));
+        let report = walked(&compared(room, &caches, 2));
         let of = |round: u32| report.runs.iter().filter(move |run| run.round == round).map(|run| run.who);
-        assert!(of(0).eq(probes.map(Who::Inodes)), "{report:?}");
-        assert!(of(1).eq([Probe::Locked, Probe::Global, Probe::LockFree].map(Who::Inodes)), "{report:?}");
+        assert!(of(0).eq(caches), "{report:?}");
+        assert!(of(1).eq(caches.iter().copied().cycle().skip(1).take(caches.len())), "{report:?}");
         report.runs.iter().for_each(check_times);
         assert!(report.runs.iter().all(|run| run.first.files == 600 && run.memory.is_none()));
-        let [first, last] = [Probe::LockFree, Probe::Global].map(Who::Inodes);
+        let [first, last] = [caches[0], caches[4]];
         assert!(report.ratio(last, first, Which::First).unwrap().median > 0.0);
     }
 }
 
 #[test]
 fn room_that_an_inode_cache_cannot_have_is_refused() {
-    let refused = |room| refused(&compared(room, &[Probe::Locked], 1));
+    let refused = |room| refused(&compared(room, &[Who::Inodes(Probe::Locked)], 1));
     assert!(refused(Room::Bytes(1 << 20)).contains("not of bytes"));
     assert!(refused(Room::Entries(1 << 31)).contains("room for 2147483648 inodes"));
     assert!(refused(Room::Entries(0)).contains("room for 0 inodes"));

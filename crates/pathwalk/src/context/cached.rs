@@ -47,7 +47,7 @@ impl Context {
 /// answer costs what it costs a `Context`. Source: `RESOLVE_CACHED` in `openat2(2)`, for every operation that changes nothing.
 #[derive(Debug)]
 pub struct Cached<'a> {
-    context: &'a Context,
+    pub(super) context: &'a Context,
     missing: Cell<Option<MissingName>>,
 }
 

@@ -101,9 +101,9 @@ pub(super) fn found_directory() {
     });
 }
 
-/// Returns whether the thread has credit.
+/// Returns whether the thread will ask the memo the next time, and counts nothing.
 #[inline(always)]
-pub(super) fn has_credit() -> bool {
+pub(super) fn will_ask() -> bool {
     PACE.with(|pace| pace.credit.get() >= 0)
 }
 

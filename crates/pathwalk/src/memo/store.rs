@@ -138,7 +138,7 @@ impl Memo {
     /// Returns whether directories are asked for.
     #[inline(always)]
     pub(crate) fn asks_for_directories(&self) -> bool {
-        !self.is_off() && (pace::has_credit() || self.learns_at_once())
+        !self.is_off() && (pace::will_ask() || self.learns_at_once())
     }
 
     /// Returns where the directory leads to in which a path ends that [`find`](Self::find) did not find.
@@ -163,6 +163,17 @@ impl Memo {
     fn is_worth_asking(&self, path: &[u8]) -> bool {
         let least = if self.learns_at_once() { 1 } else { LEAST_OF_DIRECTORY };
         (least..=text::MOST).contains(&path.len())
+    }
+
+    /// Returns whether an entry seems to be of a path, and will be asked: a guess by its tag. Counts
+    /// nothing.
+    #[inline(always)]
+    pub(crate) fn seems_to_have(&self, question: &Question<'_>) -> bool {
+        if self.is_off() || question.path.len() > text::MOST || !(pace::will_ask() || self.learns_at_once()) {
+            return false;
+        }
+        let hash = self.hash(question);
+        self.set(hash).is_some_and(|set| set.iter().any(|entry| entry.sample() as u32 == tag(hash)))
     }
 
     #[inline(always)]

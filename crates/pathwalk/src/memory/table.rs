@@ -110,6 +110,19 @@ impl TableView<'_> {
         self.0[self.home(hash)][0].load(Ordering::Relaxed)
     }
 
+    /// Returns the slot of the first entry in the line where a search begins whose tag is the key's; 0
+    /// where there is none. A guess: what the caller reads through it is not ordered behind it.
+    #[inline(always)]
+    pub(crate) fn guess(&self, hash: u64) -> u32 {
+        let line = &self.0[self.home(hash)];
+        let own = line[place(hash)].load(Ordering::Relaxed);
+        if same_tag(own, hash) {
+            return slot_of(own);
+        }
+        let mut entries = line.iter().map(|entry| entry.load(Ordering::Relaxed));
+        entries.find(|entry| same_tag(*entry, hash)).map_or(0, slot_of)
+    }
+
     /// What `check` makes of the first candidate that it accepts. Candidates may be slot 0, which is never in use.
     pub(crate) fn find<T>(&self, hash: u64, check: impl Fn(u32) -> Option<T> + Copy) -> Option<T> {
         self.likely(hash).and_then(check).or_else(|| self.search(hash, check))

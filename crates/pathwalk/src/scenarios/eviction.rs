@@ -3,7 +3,7 @@
 use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World};
-use crate::Errno;
+use crate::{Credentials, Errno};
 
 fn world(hash: Hash) -> World {
     World::new(hash, |fs| {
@@ -129,6 +129,33 @@ fn hardly_more_slots_than_pins() {
             })
         });
         walkers.into_iter().for_each(|walker| walker.join().unwrap());
+        world.end();
+    });
+}
+
+/// What is read ahead of goes before it is walked, and its slots are filled with others.
+#[test]
+fn what_was_read_ahead_of() {
+    explore(|hash| {
+        let world = world(hash);
+        let walker = world.spawn(|world| {
+            let context = world.vfs.context(Credentials::root());
+            let paths = ["/dir/one", "/dir/../dir/two", "/link", "/dir/none", "/dir/one/below"];
+            let wanted = [Ok(3), Ok(4), Ok(3), Err(Errno::ENOENT), Err(Errno::ENOTDIR)];
+            for _ in ["cold", "warm"] {
+                let found = context.stat_many(&paths).map(|found| found.map(|found| found.ino));
+                assert!(found.eq(wanted), "{wanted:?}");
+            }
+        });
+        let others = world.spawn(|world| {
+            for path in ["/a", "/dir/c"] {
+                world.evict(2);
+                assert_eq!(world.exists(path), Err(Errno::ENOENT));
+            }
+        });
+        world.evict(4);
+        walker.join().unwrap();
+        others.join().unwrap();
         world.end();
     });
 }

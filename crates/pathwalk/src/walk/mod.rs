@@ -7,7 +7,8 @@
 //!    [`may`] where one bit does not say who may search;
 //! 5. [`whole`]: paths whose way is remembered are not walked; [`last`]: what the walk arrived at; [`verdict`]: whether that will do, and how else a walk goes on;
 //! 6. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
-//! 7. [`locked`]: the same walk with pins, asking the file system for what is missing; [`steps`] tells each of its steps.
+//! 7. [`locked`]: the same walk with pins, asking the file system for what is missing; [`steps`] tells each of its steps;
+//! 8. [`ahead`]: before several walks, the memory that they will read is read for all of them at once.
 //!
 //! The two walkers are separate, and return verdicts: the fast one ends in an answer, or in a reason and a place to go on from; never in
 //! an errno that means something else.
@@ -15,6 +16,7 @@
 //! What is true of a walk: each step from a directory to a child was true at some instant during the walk. A walk of many
 //! components is no snapshot.
 
+pub(crate) mod ahead;
 pub(crate) mod asker;
 pub(crate) mod component;
 pub(crate) mod cross;

@@ -13,7 +13,7 @@ use anyhow::bail;
 use clap::{Args as ClapArgs, ValueEnum, value_parser};
 use pathwalk_bench::walktrees::held::{Holding, Waits, hold};
 use pathwalk_bench::walktrees::trees::{Trees, make as make_trees};
-use pathwalk_bench::walktrees::{Ask, Plan, Probe, Report, Room, Shape, Subject, Which, Who, run as walk};
+use pathwalk_bench::walktrees::{Ask, Peer, Plan, Probe, Report, Room, Shape, Subject, Which, Who, run as walk};
 
 use crate::output;
 use parse::{bytes, trees};
@@ -50,6 +50,8 @@ Examples:
   pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 15 --hold 10
                                                                  what a lock before the first look costs, and what it costs if
                                                                  its holder sleeps
+  pathwalk bench walktrees --beside quick_cache,dashmap --rounds 7
+                                                                 inodes by key, beside what servers use instead
   pathwalk bench walktrees --json | jq '.runs[0].bytes_per_cached_file'
 
 What the figures say:
@@ -65,8 +67,8 @@ What the figures say:
   held             in no sample, some hundred a second, were more slots in use than there are, or was more memory resident than the
                    budget allows (what the file system says it holds is not part of the budget)
 
-With several first probes no tree is walked: for each of them the threads get the inodes of their files by key from an inode cache alone,
-the engine's without names, which asks no file system. A first pass fills them, each a miss; a repeated one finds them.
+With several first probes, or peers beside, no tree is walked: for each of them the threads get the inodes of their files by key from an inode cache alone,
+the engine's without names, which asks no file system; a peer has attributes by device and inode number. A first pass fills them, each a miss; a repeated one finds them.
 
 With --hold MS, threads also get one inode that is cached, every half millisecond, while another takes the lock of its bucket again
 and again and sleeps with it for MS milliseconds. A wait counts for all probes that would have begun during it, too; \"during\" are the probes
@@ -103,6 +105,9 @@ pub(crate) struct WalktreesArgs {
     /// How the inode cache is probed first; several take turns, on inode caches alone
     #[arg(long, value_name = "PROBE", value_delimiter = ',', default_value = "lockfree")]
     probe: Vec<ProbeArg>,
+    /// What servers use in place of an inode cache, beside it: by device and inode number
+    #[arg(long, value_name = "PEER", value_delimiter = ',')]
+    beside: Vec<PeerArg>,
     /// How often all take their turns, each with empty caches [default: 3 beside the kernel, else 1]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     rounds: Option<u32>,
@@ -131,6 +136,25 @@ impl From<ProbeArg> for Probe {
             ProbeArg::Lockfree => Probe::LockFree,
             ProbeArg::Locked => Probe::Locked,
             ProbeArg::Global => Probe::Global,
+        }
+    }
+}
+
+/// A [`Peer`] as an argument.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum PeerArg {
+    /// A cache with S3-FIFO, with room for as many
+    #[value(name = "quick_cache")]
+    QuickCache,
+    /// A map under locks, which evicts nothing
+    Dashmap,
+}
+
+impl From<PeerArg> for Peer {
+    fn from(arg: PeerArg) -> Peer {
+        match arg {
+            PeerArg::QuickCache => Peer::QuickCache,
+            PeerArg::Dashmap => Peer::DashMap,
         }
     }
 }
@@ -166,8 +190,11 @@ impl WalktreesArgs {
         if let Some(probe) = twice(&probes) {
             bail!("the first probe \"{}\" is asked for twice: name each once, --rounds repeats them all", probe.name());
         }
-        if let [only] = probes[..] {
-            if only != Probe::LockFree {
+        if let Some(peer) = twice(&self.beside) {
+            bail!("{} is asked for twice: name each peer once, --rounds repeats them all", Peer::from(*peer).name());
+        }
+        if let ([only], true) = (&probes[..], self.beside.is_empty()) {
+            if *only != Probe::LockFree {
                 bail!(
                     "trees are walked through the engine, which probes without a lock: name \"{}\" beside \"lockfree\", \
                      to compare them on inode caches alone",
@@ -185,11 +212,12 @@ impl WalktreesArgs {
         ];
         if let Some((option, _)) = of_walks.iter().find(|(_, given)| *given) {
             bail!(
-                "several first probes are compared on inode caches alone, which ask no file system and have room for \
-                 --entries inodes: leave out {option}, or all probes but \"lockfree\""
+                "several first probes, and peers, are compared on inode caches alone, which ask no file system and have \
+                 room for --entries inodes: leave out {option}, or --beside and all probes but \"lockfree\""
             );
         }
-        Ok(Subject::Nodes(probes))
+        let peers = self.beside.iter().map(|peer| Who::Peer((*peer).into()));
+        Ok(Subject::Nodes(probes.into_iter().map(Who::Inodes).chain(peers).collect()))
     }
 
     /// The walks' numbers of threads, probes and rounds.

@@ -21,7 +21,10 @@ pub(super) fn text(outcome: &Outcome) -> String {
     let walks: Vec<_> = outcome.walked.iter().map(|(plan, report)| show::text(plan, report)).collect();
     let mut text = walks.join("\n");
     if outcome.walked.iter().any(|(plan, _)| !compared_of(plan).is_empty()) {
-        text += &format!("\nFirst probes side by side, medians (and quartiles) of files a second\n{}\n", side_by_side(outcome));
+        text += &format!(
+            "\nFirst probes and peers side by side, medians (and quartiles) of files a second\n{}\n",
+            side_by_side(outcome)
+        );
     }
     if let Some((holding, waits)) = &outcome.held {
         let hold = holding.hold.as_millis();
@@ -37,30 +40,35 @@ fn side_by_side(outcome: &Outcome) -> comfy_table::Table {
     let header = ["threads", "probe", "first", "", "against the first", "repeated", "", "against the first"];
     let mut rows = table(&header, &[1]);
     for (plan, report) in &outcome.walked {
-        for probe in compared_of(plan) {
+        for who in compared_of(plan) {
             let cells = Which::BOTH.map(|which| {
-                let (rate, ratio) = compared(plan, report, *probe, which)?;
+                let (rate, ratio) = compared(plan, report, *who, which)?;
                 Some([number(rate.median), format!("({})", spread(rate)), format!("{:.3}", ratio.median)])
             });
             let threads = plan.shape.threads().to_string();
             let cells = cells.into_iter().flat_map(Option::unwrap_or_default);
-            rows.add_row([threads, probe.name().to_owned()].into_iter().chain(cells));
+            rows.add_row([threads, label(*who).to_owned()].into_iter().chain(cells));
         }
     }
     rows
 }
 
-/// Returns the first probes that a plan compares.
-fn compared_of(plan: &Plan) -> &[Probe] {
+/// Returns what tells those that are compared apart: the first probe, or the peer.
+fn label(who: Who) -> &'static str {
+    who.probe().map_or(who.name(), Probe::name)
+}
+
+/// Returns the caches that a plan compares.
+fn compared_of(plan: &Plan) -> &[Who] {
     match &plan.subject {
         Subject::Trees { .. } => &[],
-        Subject::Nodes(probes) => probes,
+        Subject::Nodes(caches) => caches,
     }
 }
 
-/// Files a second, and how many times those of the probe that was named first.
-fn compared(plan: &Plan, report: &Report, probe: Probe, which: Which) -> Option<(Quartiles, Quartiles)> {
-    let [who, first] = [probe, *compared_of(plan).first()?].map(Who::Inodes);
+/// Files a second, and how many times those of the one that was named first.
+fn compared(plan: &Plan, report: &Report, who: Who, which: Which) -> Option<(Quartiles, Quartiles)> {
+    let first = *compared_of(plan).first()?;
     Some((report.rate(who, which)?, report.ratio(who, first, which)?))
 }
 
@@ -85,9 +93,9 @@ fn held(holding: &Holding, waits: &[Waits]) -> comfy_table::Table {
 pub(super) fn json(outcome: &Outcome) -> Value {
     let walk = |(plan, report): &(Plan, Report)| {
         let mut value = show::json(plan, report);
-        let probes = compared_of(plan);
-        if !probes.is_empty() {
-            value["probes"] = probes.iter().filter_map(|probe| probe_json(plan, report, *probe)).collect();
+        let caches = compared_of(plan);
+        if !caches.is_empty() {
+            value["probes"] = caches.iter().filter_map(|who| probe_json(plan, report, *who)).collect();
         }
         value
     };
@@ -101,10 +109,10 @@ pub(super) fn json(outcome: &Outcome) -> Value {
     value
 }
 
-fn probe_json(plan: &Plan, report: &Report, probe: Probe) -> Option<Value> {
-    let mut value = json!({ "probe": probe.name() });
+fn probe_json(plan: &Plan, report: &Report, who: Who) -> Option<Value> {
+    let mut value = json!({ "probe": label(who) });
     for which in Which::BOTH {
-        let (rate, ratio) = compared(plan, report, probe, which)?;
+        let (rate, ratio) = compared(plan, report, who, which)?;
         value[which.name()] = json!({
             "files_per_second": rate.median.round(),
             "files_per_second_quartiles": spread_json(rate),
@@ -142,7 +150,7 @@ mod tests {
 
     use pathwalk_bench::walktrees::held::hold;
     use pathwalk_bench::walktrees::trees::Trees;
-    use pathwalk_bench::walktrees::{Ask, Room, Shape, run};
+    use pathwalk_bench::walktrees::{Ask, Peer, Room, Shape, run};
 
     use super::*;
 
@@ -176,8 +184,9 @@ mod tests {
     #[test]
     fn probes_stand_side_by_side() {
         let probes = [Probe::LockFree, Probe::Global];
+        let caches = [Who::Inodes(probes[0]), Who::Inodes(probes[1]), Who::Peer(Peer::DashMap)];
         let holding = Holding { threads: vec![1], probes: probes.to_vec(), hold: Duration::from_millis(2), holds: 2, rounds: 1 };
-        let outcome = outcome(&[1, 3], &Subject::Nodes(probes.to_vec()), Some(holding));
+        let outcome = outcome(&[1, 3], &Subject::Nodes(caches.to_vec()), Some(holding));
         let value = json(&outcome);
         assert_eq!((&value["by_threads"][0]["threads"], &value["by_threads"][1]["threads"]), (&1.into(), &3.into()));
         let [first, second] = [0, 1].map(|at| &value["by_threads"][1]["probes"][at]);
@@ -191,6 +200,10 @@ mod tests {
         for key in ["probes", "during", "median_ns", "p99_ns", "p99_9_ns", "longest_ns"] {
             assert!(turns[0][key].is_u64(), "{key}: {value:#}");
         }
+        assert_eq!(
+            (&value["by_threads"][0]["probes"][2]["probe"], &walk["runs"][2]["who"]),
+            (&"dashmap".into(), &"dashmap".into())
+        );
         let text = text(&outcome);
         for word in [
             "1 threads",

@@ -31,7 +31,7 @@ fn trees(trees: &Trees) -> String {
 /// Returns a name that tells all contestants of a plan apart.
 pub(super) fn named(who: Who) -> String {
     match who {
-        Who::Kernel | Who::Pathwalk => who.name().to_owned(),
+        Who::Kernel | Who::Pathwalk | Who::Peer(_) => who.name().to_owned(),
         Who::Inodes(probe) => format!("{}, {}", who.name(), probe.name()),
     }
 }

@@ -26,7 +26,8 @@ fn several_numbers_of_threads_are_several_walks() {
     let plans = args.plans().unwrap();
     assert!(plans.iter().map(|plan| plan.shape.threads()).eq([1, 2, 20]));
     let probes = vec![Probe::Locked, Probe::LockFree];
-    assert!(plans.iter().all(|plan| plan.subject == Subject::Nodes(probes.clone()) && plan.rounds == 4));
+    let caches: Vec<_> = probes.iter().copied().map(Who::Inodes).collect();
+    assert!(plans.iter().all(|plan| plan.subject == Subject::Nodes(caches.clone()) && plan.rounds == 4));
     let expected = Holding { threads: vec![1, 2, 20], probes, hold: Duration::from_millis(7), holds: HOLDS, rounds: 4 };
     assert_eq!(args.holding(&plans), Some(expected));
     assert_eq!(parsed(&[]).unwrap().holding(&plans), None);
@@ -42,8 +43,11 @@ fn what_is_asked_for_is_planned() {
     assert_eq!((plan.shape, plan.room, plan.rounds), (Shape::new(2, 3, 4).unwrap(), Room::Entries(5), 3));
     assert_eq!(plan.subject, Subject::Trees { trees: Trees::Host("/a:b".into()), ask: Ask::OneByOne });
     let plan = planned(&["--entries", "5", "--probe", "global,lockfree"]);
-    let probes = vec![Probe::Global, Probe::LockFree];
-    assert_eq!((plan.subject, plan.room, plan.rounds), (Subject::Nodes(probes), Room::Entries(5), 1));
+    let caches = [Probe::Global, Probe::LockFree].map(Who::Inodes).to_vec();
+    assert_eq!((plan.subject, plan.room, plan.rounds), (Subject::Nodes(caches), Room::Entries(5), 1));
+    let plan = planned(&["--beside", "dashmap,quick_cache"]);
+    let caches = vec![Who::Inodes(Probe::LockFree), Who::Peer(Peer::DashMap), Who::Peer(Peer::QuickCache)];
+    assert_eq!(plan.subject, Subject::Nodes(caches));
     for (text, bytes) in [("12345", 12345), ("64K", 64 << 10), ("3M", 3 << 20), ("4G", 4 << 30), ("1T", 1 << 40)] {
         assert_eq!(planned(&["--budget", text]).room, Room::Bytes(bytes), "{text}");
     }
@@ -82,6 +86,8 @@ fn bad_arguments_are_refused() {
         let line = [of_walks, &["--probe", "lockfree,locked"]].concat();
         assert!(refused(&line).contains(&format!("leave out {}", of_walks[0])), "{line:?}");
     }
+    assert!(refused(&["--beside", "dashmap,dashmap"]).contains("dashmap is asked for twice"));
+    assert!(refused(&["--beside", "dashmap", "--make"]).contains("leave out --make"));
     assert!(refused(&["--threads", "2,1,2"]).contains("2 threads are asked for twice"));
     assert!(refused(&["--budget", "1K"]).contains("1024 bytes"));
     let most = ["--threads", "1024", "--dirs", "100000000", "--files", "100000000", "--probe", "lockfree"];

@@ -176,6 +176,12 @@ impl Dentries {
         &self.cold(id)[LIFE]
     }
 
+    /// Reads the life of a dentry, if there is such: so that it is near.
+    #[inline(always)]
+    pub(crate) fn peek_life(&self, id: DentryId) -> u64 {
+        self.cold.get(id.0 as usize).map_or(0, |cold| cold[LIFE].load(Ordering::Relaxed))
+    }
+
     /// Another count of a dentry that the caller has one of.
     pub(crate) fn pin_again(&self, id: DentryId) {
         pin::pin_again(self.life(id));

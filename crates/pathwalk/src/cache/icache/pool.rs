@@ -9,7 +9,7 @@ use super::first::{FirstProbe, LockFree};
 use super::inode::{INODE_WORDS, LIFE, LINKS_AUX, Record, WORD, flags, set_key};
 use crate::memory::alone::{Alone, apart};
 use crate::memory::free_list::FreeList;
-use crate::memory::lines::Records;
+use crate::memory::lines::{LINE_WORDS, Records};
 use crate::memory::slot::InodeId;
 use crate::memory::table::{Table, TableView};
 use crate::memory::{pin, seqcount};
@@ -81,6 +81,13 @@ impl<P: FirstProbe> Inodes<P> {
     #[inline(always)]
     pub(crate) fn record(&self, id: InodeId) -> &Record {
         self.records.at(id.0)
+    }
+
+    /// Reads a word of each line of a record, if there is such: so that they are near.
+    #[inline(always)]
+    pub(crate) fn peek(&self, id: InodeId) -> u64 {
+        let record = self.records.all().get(id.0 as usize);
+        record.map_or(0, |record| record.iter().step_by(LINE_WORDS).fold(0, |all, word| all ^ word.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn table(&self) -> TableView<'_> {
