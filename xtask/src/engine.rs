@@ -134,7 +134,11 @@ fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
 
 /// Its memo of whole paths, whose room is part of the budget.
 fn memo(builder: VfsBuilder, settings: Settings) -> VfsBuilder {
-    let builder = if settings.contains(Settings::PACED_MEMO) { builder } else { internals::learning_at_once(builder) };
+    let builder = match () {
+        () if settings.contains(Settings::PACED_MEMO) => builder,
+        () if settings.contains(Settings::DIRECTORIES_MEMO) => internals::directories_learned_at_once(builder),
+        () => internals::learning_at_once(builder),
+    };
     match () {
         () if settings.contains(Settings::NO_MEMO) => builder.whole_paths(0),
         () if settings.contains(Settings::SMALL_MEMO) => builder.whole_paths(SMALL_MEMO),

@@ -122,6 +122,7 @@ fn settings(rng: &mut Rng, names: &Names) -> Settings {
         (Settings::SMALL_MEMO, 30),
         (Settings::LARGE_MEMO, 20),
         (Settings::PACED_MEMO, 10),
+        (Settings::DIRECTORIES_MEMO, 25),
     ];
     let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
     // A path of long names takes more room than there is in a small budget.

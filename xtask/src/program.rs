@@ -55,6 +55,8 @@ bitflags! {
         const LARGE_MEMO = 1 << 15;
         /// It learns as it does for users: some of what is asked again.
         const PACED_MEMO = 1 << 16;
+        /// It learns the directory of each path that is walked, and no path.
+        const DIRECTORIES_MEMO = 1 << 17;
         /// There is room for few nodes.
         const FEW_NODES = 1 << 24;
         /// There is room for few pages.

@@ -87,9 +87,16 @@ impl Found {
     }
 }
 
+/// If set, the memo of whole paths learns directories, and no whole path.
+const DIRECTORIES: &str = "PATHWALK_TABLE_DIRECTORIES";
+
 /// With a budget that a tree of ours fits in, and little more, so that evicting everything is cheap.
 pub(crate) fn builder() -> pathwalk::VfsBuilder {
-    internals::learning_at_once(Vfs::builder().budget(1 << 20))
+    let builder = Vfs::builder().budget(1 << 20);
+    match std::env::var_os(DIRECTORIES) {
+        Some(_) => internals::directories_learned_at_once(builder),
+        None => internals::learning_at_once(builder),
+    }
 }
 
 impl Table<'_> {

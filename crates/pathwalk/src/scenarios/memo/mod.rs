@@ -4,6 +4,7 @@
 //! under way, an answer is that from before or that from after; once it has returned, that from after.
 
 mod changes;
+mod directories;
 mod mounts;
 mod places;
 mod rights;
@@ -74,10 +75,14 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
 
 /// Whether the memo answers, and needs no walk.
 fn is_known(context: &Context, path: &str) -> bool {
+    find(context, path, LastLink::Followed)
+}
+
+/// The same for a link in the last component of which this becomes.
+fn find(context: &Context, path: &str, last_link: LastLink) -> bool {
     let asker = context.asker();
     let begin = if path.starts_with('/') { asker.root } else { asker.cwd };
-    let (start, root) = (begin.bits(), asker.root.bits());
-    let question = Question { path: path.as_bytes(), start, root, last_link: LastLink::Followed };
+    let question = Question { path: path.as_bytes(), start: begin.bits(), root: asker.root.bits(), last_link };
     whole::find(&asker.world, &question, || asker.real_class.known(), &mut OfMount::default()).is_some()
 }
 

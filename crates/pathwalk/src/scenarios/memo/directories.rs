@@ -1,0 +1,142 @@
+//! A directory is remembered, and the walk goes on from there, beside what changes where that leads.
+
+use super::super::explore;
+use super::super::fs::{ROOT, TestFs};
+use super::super::world::{DIRECTORY, FILE, Hash, World, part};
+use super::{ABSENT, D, IN_D, IN_E, NEXT, admin, alone, changed, fill, ino, is_known};
+use crate::internals::{self, directories_learned_at_once};
+use crate::node::RenameFlags;
+use crate::{At, Context, Errno, Resolve, UmountFlags};
+
+/// Where directories are learned, and nothing else.
+fn world(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
+    World::built((24, 1), hash, directories_learned_at_once, fill)
+}
+
+/// Has the directory of a path learned.
+fn learn(context: &Context, path: &str) {
+    let (dir, _) = path.rsplit_once('/').unwrap();
+    // More often, since a lap of any count in the process clears the memo.
+    let is_learned = (0..8).any(|_| {
+        _ = ino(context, path);
+        super::find(context, dir, crate::memo::question::LastLink::FollowedOnTheWay)
+    });
+    assert!(is_learned && !is_known(context, path), "{dir} is not learned, or {path} is");
+}
+
+fn rename(world: &World, from: &str, to: &str, how: RenameFlags) {
+    let root = world.root();
+    internals::rename((&root, part(from)), (&root, part(to)), how).unwrap();
+}
+
+#[test]
+fn directory_moved() {
+    explore(|hash| {
+        let world = world(hash, fill);
+        let user = world.user();
+        learn(&user, "/d/f");
+        changed(&world, &user, "/d/f", (Ok(IN_D), Ok(IN_E)), |world| rename(world, "d", "e", RenameFlags::EXCHANGE));
+        changed(&world, &user, "/d/f", (Ok(IN_E), ABSENT), |world| rename(world, "d", "g", RenameFlags::empty()));
+        drop(user);
+        world.end();
+    });
+}
+
+/// What the walk goes on from is searched, like any other directory.
+#[test]
+fn directory_closed() {
+    explore(|hash| {
+        let world = world(hash, fill);
+        let user = world.user();
+        learn(&user, "/d/f");
+        let chmod = |world: &World, mode| world.chmod(&admin(world).lookup("/d").unwrap(), mode);
+        changed(&world, &user, "/d/f", (Ok(IN_D), Err(Errno::EACCES)), |world| chmod(world, 0o700));
+        changed(&world, &user, "/d/f", (Err(Errno::EACCES), Ok(IN_D)), |world| chmod(world, 0o711));
+        drop(user);
+        world.end();
+    });
+}
+
+/// What happens in the directory is none of the memo's business.
+#[test]
+fn names_in_a_directory() {
+    explore(|hash| {
+        let world = world(hash, fill);
+        let user = world.user();
+        let dir = world.handle("/d");
+        learn(&user, "/d/f");
+        changed(&world, &user, "/d/f", (Ok(IN_D), ABSENT), |world| world.unlink(&dir, "f").unwrap());
+        changed(&world, &user, "/d/new", (ABSENT, Ok(NEXT)), |world| drop(world.create(&dir, "new").unwrap()));
+        drop((user, dir));
+        world.end();
+    });
+}
+
+#[test]
+fn link_to_a_directory_replaced() {
+    explore(|hash| {
+        let world = world(hash, |fs| {
+            fill(fs);
+            fs.add_link(ROOT, "l", "/d");
+            fs.add_link(ROOT, "m", "/e");
+        });
+        let user = world.user();
+        learn(&user, "/l/f");
+        changed(&world, &user, "/l/f", (Ok(IN_D), Ok(IN_E)), |world| rename(world, "l", "m", RenameFlags::EXCHANGE));
+        drop(user);
+        world.end();
+    });
+}
+
+#[test]
+fn directory_covered() {
+    explore(|hash| {
+        let world = world(hash, fill);
+        let context = admin(&world);
+        learn(&context, "/d/f");
+        let other = || {
+            let fs = std::sync::Arc::new(TestFs::new());
+            (0..7).for_each(|name| _ = fs.plain(ROOT, &name.to_string(), FILE));
+            assert_eq!(fs.plain(ROOT, "f", FILE), 9);
+            fs
+        };
+        changed(&world, &context, "/d/f", (Ok(IN_D), Ok(9)), |world| {
+            admin(world).mount(other(), At::Cwd, "/d", crate::MountFlags::empty()).unwrap();
+        });
+        changed(&world, &context, "/d/f", (Ok(9), Ok(IN_D)), |world| {
+            admin(world).umount(At::Cwd, "/d", UmountFlags::DETACH).unwrap();
+        });
+        drop(context);
+        world.end();
+    });
+}
+
+/// Names behind a remembered directory: `..`, none, one that is too long, and one behind what is no
+/// directory.
+#[test]
+fn names_of_all_kinds() {
+    alone(|hash| {
+        let world = world(hash, |fs| {
+            fill(fs);
+            fs.plain(D.into(), "down", DIRECTORY);
+        });
+        let user = world.user();
+        learn(&user, "/d/down/x");
+        let long = format!("/d/down/{}", "n".repeat(256));
+        for _ in 0..2 {
+            assert_eq!(ino(&user, "/d/down/.."), Ok(D));
+            assert_eq!(ino(&user, "/d/down/."), Ok(NEXT));
+            assert_eq!(ino(&user, "/d/down/"), Ok(NEXT));
+            assert_eq!(ino(&user, "/d/f/"), Err(Errno::ENOTDIR));
+            assert_eq!(ino(&user, "/d/f/x"), Err(Errno::ENOTDIR));
+            assert_eq!(ino(&user, "/d/none/x"), ABSENT);
+            assert_eq!(ino(&user, "/d/down/\0"), Err(Errno::EINVAL));
+            assert_eq!(ino(&user, "/d/none/\0"), Err(Errno::EINVAL));
+            assert_eq!(ino(&user, &long), Err(Errno::ENAMETOOLONG));
+            let beneath = user.clone().with_resolve(Resolve::BENEATH).unwrap();
+            assert_eq!(ino(&beneath, "d/down/.."), Ok(D));
+        }
+        drop(user);
+        world.end();
+    });
+}
