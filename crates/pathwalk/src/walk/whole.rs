@@ -133,8 +133,8 @@ pub(super) enum Whence {
 }
 
 /// Returns the directory in which a path ends, as of now, if it is remembered where that is, and the
-/// position of the name in it. It is as if the walk had come there; whether it may be searched was not
-/// asked yet.
+/// position of the name in it. It is as if the walk had come there: whether it is there, and a directory
+/// that may be searched, was not asked yet.
 #[inline(never)]
 pub(super) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, u64, Standing, usize)> {
     let (dir, pos) = parent(path)?;
@@ -142,8 +142,7 @@ pub(super) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, 
     let may = |what: What| may_go(world, what.has_dot_dot(), what.has_links());
     let question = question(env, dir, Follow::OnTheWay);
     let found = world.memo.find_directory(&question, world, || class(env).known(), may, &mut of_end)?;
-    // Where there is no such directory, what is wrong with the name may come first.
-    if found.what.is_absent() || env.scope.is_some() && !is_within_rules(env, &found) {
+    if env.scope.is_some() && !is_within_rules(env, &found) {
         return None;
     }
     let Arrived { cur, mount } = arrived(env, found, of_end);
