@@ -258,3 +258,33 @@ fn a_bind_is_another_when_a_directory_was_moved_out() {
         world.end();
     });
 }
+
+/// While a walk that began before anything was mounted is in a link's body, or behind one, something comes
+/// to be mounted on where it goes, in another mount: it goes on, and is not at that again and again.
+#[test]
+fn a_directory_behind_a_link_is_covered_in_another_mount() {
+    fn fill(fs: &TestFs) {
+        let d = fs.plain(ROOT, "d", DIRECTORY);
+        let e = fs.plain(d, "e", DIRECTORY);
+        fs.plain(e, "f", FILE);
+        fs.add_link(ROOT, "through", "d/e");
+        fs.add_link(ROOT, "before", ".");
+    }
+    fn walk(hash: Hash, path: &str) {
+        let world = World::with_room(28, hash, fill);
+        let context = admin(&world);
+        let mut apart = context.clone();
+        apart.unshare().unwrap();
+        // All is cached, and the path is not remembered.
+        ["/d/e/f", "/through", "/before"].iter().for_each(|path| is_there(&context, path).unwrap());
+        let there = apart.clone();
+        let other = world.spawn(move |_| there.mount(with_file("late"), CWD, "/d", MountFlags::empty()).unwrap());
+        assert_eq!(is_there(&context, path), Ok(()));
+        other.join().unwrap();
+        assert_eq!(is_there(&apart, path), Err(Errno::ENOENT));
+        drop((apart, context));
+        world.end();
+    }
+    interrupt(|hash| walk(hash, "/through/f"));
+    interrupt(|hash| walk(hash, "/before/d/e/f"));
+}
