@@ -7,6 +7,7 @@ mod changes;
 mod mounts;
 mod places;
 mod rights;
+mod switches;
 mod turns;
 
 use super::fs::{ROOT, TestFs};
