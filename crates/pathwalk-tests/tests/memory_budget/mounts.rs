@@ -15,7 +15,7 @@ fn context(count: u64) -> Context {
     let fs = MemFs::new();
     fs.mkdir("/s", 0o755).expect("a directory");
     fs.mkdir("/m", 0o755).expect("a directory");
-    (0..count).for_each(|at| _ = fs.mkdir(&format!("/m/{at}"), 0o755).expect("a directory"));
+    (0..count).for_each(|at| fs.mkdir(&format!("/m/{at}"), 0o755).map(drop).expect("a directory"));
     let vfs = Vfs::builder().budget(Vfs::budget_for(2 * count + 1000)).build(fs).expect("a budget with room for all");
     let context = vfs.context(Credentials::root());
     (0..count).for_each(|at| _ = context.stat(&format!("/m/{at}")).expect("what was made"));
