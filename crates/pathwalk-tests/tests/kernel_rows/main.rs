@@ -7,8 +7,8 @@
 //!
 //! What always holds: each row is asked on a scene of its own, of a face with nothing cached and
 //! with what it is about cached; and of the kernel again, where a namespace is to be had. All
-//! answers are those of the file. With `CACHED`, a face may know a refusal that the kernel leaves its
-//! caches for; then it is the one that the kernel gives without `CACHED`.
+//! answers are those of the file. With `CACHED`, a face may know a refusal that the kernel leaves
+//! its caches for; then it is the one that the kernel gives without `CACHED`.
 //!
 //! What it does not do: it compares what rows ask for, not all of `mountinfo`; random operations on
 //! mounts are in `mounts`. Rules for what is no `openat2` are asked as [`kernel`] says.

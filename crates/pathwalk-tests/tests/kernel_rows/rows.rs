@@ -195,8 +195,8 @@ impl Row {
         Row { rules: self.rules - Resolve::CACHED, ..self.clone() }
     }
 
-    /// Returns the answer of the engine with all cached that the row is about: that of the kernel. Where the
-    /// kernel leaves its caches to refuse something, the engine refuses it at once.
+    /// Returns the answer of the engine with all cached that the row is about: that of the kernel.
+    /// Where the kernel leaves its caches to refuse something, the engine refuses it at once.
     fn expected(&self) -> &str {
         match (self.answer.strip_prefix(AGAIN_THEN), self.op.kind()) {
             (Some(refusal), Kind::Question) => refusal,

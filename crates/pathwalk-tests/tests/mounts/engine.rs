@@ -15,8 +15,8 @@ use super::system::{DIRECTORIES, Failure, Line, System};
 /// How many mounts there may be before no more are made.
 const ENOUGH: u64 = 240;
 
-/// The budget of the caches. A mount to all peers may make more mounts than a small cache has dentries,
-/// which is `ENOSPC`; with this one, as many fit as Linux allows in a namespace.
+/// The budget of the caches. A mount to all peers may make more mounts than a small cache has
+/// dentries, which is `ENOSPC`; with this one, as many fit as Linux allows in a namespace.
 const BUDGET: u64 = 64 << 20;
 
 /// What is held open.

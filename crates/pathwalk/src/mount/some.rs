@@ -1,10 +1,10 @@
 //! What some mount may ask, whichever it is: one word that tells a walk what it need not look for.
 //!
-//! Bits of [`Access`]: some mount may refuse that although a dentry grants it to everyone. Above them,
-//! the bits below.
+//! Bits of [`Access`]: some mount may refuse that although a dentry grants it to everyone. Above
+//! them, the bits below.
 //!
-//! What always holds: bits are never taken back, and a thread that makes a mount, or sets switches of one,
-//! sets them first. So they are `Relaxed`. `COVERS` is a guess.
+//! What always holds: bits are never taken back, and a thread that makes a mount, or sets switches
+//! of one, sets them first. So they are `Relaxed`. `COVERS` is a guess.
 
 use super::id_maps::IdMapNumber;
 use super::records::MountRecords;

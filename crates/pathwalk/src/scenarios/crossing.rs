@@ -130,8 +130,8 @@ fn covered_dentry(hash: Hash, layers: usize) {
     world.end();
 }
 
-/// `..` leads from the root of a mount to the directory of what it covers. The mount goes between, what
-/// it covered is evicted, and its slot is that of a name elsewhere.
+/// `..` leads from the root of a mount to the directory of what it covers. The mount goes between,
+/// what it covered is evicted, and its slot is that of a name elsewhere.
 #[test]
 fn a_covered_dentry_is_another_on_the_way_up() {
     interrupt(|hash| {
@@ -228,7 +228,8 @@ fn a_directory_is_moved_out_of_a_bind() {
     });
 }
 
-/// The same, and the bind goes: its slot is that of a bind of the directory to which that was moved.
+/// The same, and the bind goes: its slot is that of a bind of the directory to which that was
+/// moved.
 #[test]
 fn a_bind_is_another_when_a_directory_was_moved_out() {
     fn fill(fs: &TestFs) {
@@ -259,8 +260,9 @@ fn a_bind_is_another_when_a_directory_was_moved_out() {
     });
 }
 
-/// While a walk that began before anything was mounted is in a link's body, or behind one, something comes
-/// to be mounted on where it goes, in another mount: it goes on, and is not at that again and again.
+/// While a walk that began before anything was mounted is in a link's body, or behind one,
+/// something comes to be mounted on where it goes, in another mount: it goes on, and is not at that
+/// again and again.
 #[test]
 fn a_directory_behind_a_link_is_covered_in_another_mount() {
     fn fill(fs: &TestFs) {

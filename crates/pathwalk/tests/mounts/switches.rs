@@ -66,8 +66,8 @@ fn switches_are_set_of_one_mount_or_of_all_below() {
     assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC | MountFlags::NODEV, MountFlags::NODEV]);
 }
 
-/// What is refused for a file that is open for writing, through whichever mount, leaves the switches and
-/// the writers of all mounts as they were.
+/// What is refused for a file that is open for writing, through whichever mount, leaves the
+/// switches and the writers of all mounts as they were.
 #[test]
 fn a_remount_that_is_refused_changes_nothing() {
     let context = root(&["/a/", "/b/", "/c/"]);

@@ -127,7 +127,8 @@ fn what_is_covered_is_moved() {
     });
 }
 
-/// A tree that is mounted nowhere comes to be mounted: for a walk in it, `..` from its root leads out.
+/// A tree that is mounted nowhere comes to be mounted: for a walk in it, `..` from its root leads
+/// out.
 #[test]
 fn a_tree_is_attached() {
     explore(|hash| {
