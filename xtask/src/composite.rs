@@ -42,7 +42,9 @@ impl Op {
         }
     }
 
-    /// Returns its answer. Where it may have to wait and says that it would, any other is as good.
+    /// Returns its answer. Where it may have to wait and says that it would, any other is as good:
+    /// the kernel leaves its caches to refuse what those of the engine refuse at once. That such a
+    /// refusal is right, the model tells, which never waits.
     pub(crate) fn settled(&self, answer: Answer) -> Answer {
         let never_waits = OpenFlags::CREATE | OpenFlags::TRUNCATE | OpenFlags::TMPFILE;
         match (self, answer) {

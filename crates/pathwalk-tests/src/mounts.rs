@@ -95,7 +95,12 @@ pub fn new_tmpfs() -> io::Result<OwnedFd> {
 /// Returns a context in a namespace of its own, whose root mount carries another, with `fs`, as the
 /// kernel's root file system lies on one that cannot be seen.
 pub fn context_on(fs: MemFs) -> Context {
-    let vfs = Vfs::builder().budget(4 << 20).build(MemFs::new()).expect("a Vfs");
+    context_within(4 << 20, fs)
+}
+
+/// The same, whose caches have this budget: there are no more mounts than dentries.
+pub fn context_within(budget: u64, fs: MemFs) -> Context {
+    let vfs = Vfs::builder().budget(budget).build(MemFs::new()).expect("a Vfs");
     let mut context = vfs.context(Credentials::root());
     // The first namespace would live as long as the `Vfs`.
     context.unshare().expect("a namespace");

@@ -67,6 +67,14 @@ bitflags! {
     pub struct Resolve: u32 {
         /// `RESOLVE_CACHED`: `EAGAIN` for everything that the lock-free walk cannot finish alone; for what the file system cannot open without
         /// blocking; and for `CREATE`, `TRUNCATE` and `TMPFILE`. As [`Context::cached`](crate::Context::cached).
+        ///
+        /// Any other errno is the answer: the same question without `CACHED` has it too. Linux says
+        /// `EAGAIN` to most questions that it refuses (`EACCES` and `ENOTDIR` on the way, `EXDEV`
+        /// at a `..` or a mount, `ENOENT` for some file systems), since it leaves its lock-free
+        /// walk to refuse them; here such a refusal comes at once, if the caches know it. The other
+        /// way round, an absolute link by `NO_XDEV` is `EAGAIN` here and has an answer on Linux. A
+        /// caller that asks again without `CACHED` where it is told `EAGAIN` gets the same from
+        /// both.
         const CACHED = 0x20;
         /// `RESOLVE_NO_XDEV`: `EXDEV` for what leads to another mount.
         const NO_XDEV = 0x01;

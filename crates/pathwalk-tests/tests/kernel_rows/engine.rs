@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pathwalk::{
-    At, AtFlags, Context, Credentials, DetachedTree, Device, Errno, File, Handle, LinkFlags, MountAttributes, MountFlags,
-    MoveFlags, NewKind, OpenFlags, OpenHow, Recursion, Resolve, SetTime, StatxFlags, StatxMask, SuperblockFlags, Timestamp,
-    internals,
+    At, AtFlags, Capabilities, Context, Credentials, DetachedTree, Device, Errno, File, Handle, LinkFlags, MountAttributes,
+    MountFlags, MoveFlags, NewKind, OpenFlags, OpenHow, Recursion, Resolve, SetTime, StatxFlags, StatxMask, SuperblockFlags,
+    Timestamp, internals,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::mounts::context_on;
@@ -252,6 +252,11 @@ impl Engine {
             Op::User(id) => {
                 let context = self.face.context().clone();
                 *self.face.context_mut() = context.with_credentials(Credentials::user(*id, *id, &[]));
+                Ok(Outcome::Done)
+            }
+            Op::Powerless => {
+                let context = self.face.context().clone();
+                *self.face.context_mut() = context.with_credentials(Credentials::root().with_capabilities(Capabilities::empty()));
                 Ok(Outcome::Done)
             }
             Op::Close(name) => self.held.remove(name).map(|_| Outcome::Done).ok_or(Errno::EBADF),

@@ -296,6 +296,11 @@ impl Kernel {
                 rustix::thread::set_thread_res_gid(gid, gid, gid)?;
                 rustix::thread::set_thread_res_uid(uid, uid, uid).map(done)
             }
+            Op::Powerless => {
+                let none = rustix::thread::CapabilitySet::empty();
+                let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+                rustix::thread::set_capabilities(None, sets).map(done)
+            }
             op => unreachable!("{op:?} is carried out elsewhere"),
         }
     }

@@ -65,6 +65,8 @@ pub(crate) enum Op {
     Chroot(Spot),
     /// The caller becomes this user, of the group of the same number, without capabilities.
     User(u32),
+    /// The caller has no capabilities any more.
+    Powerless,
 }
 
 /// Where a mount is moved to.
@@ -96,7 +98,8 @@ impl Spot {
                 Some((name, path)) => Spot::Held(name.into(), path.into()),
                 None => Spot::Held(held.into(), String::new()),
             },
-            None => Spot::Path(if word == "\"\"" { String::new() } else { word.into() }),
+            None if word == "\"\"" => Spot::Path(String::new()),
+            None => Spot::Path(lengthened(word)),
         }
     }
 
@@ -121,6 +124,13 @@ impl Spot {
         let is_name = !matches!(name, "" | "." | "..");
         is_name.then(|| (self.with(if way.is_empty() { "." } else { way }), name))
     }
+}
+
+/// Returns a path in which `{NUMBER}` stands for so many letters.
+fn lengthened(word: &str) -> String {
+    let parts = word.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (number, behind))) = parts else { return word.into() };
+    number.parse().map_or_else(|_| word.into(), |count| format!("{before}{}{behind}", "n".repeat(count)))
 }
 
 fn recursion(word: &str) -> Result<Recursion> {
@@ -187,6 +197,7 @@ impl Op {
             ["umount", flags, path] => Op::Umount(read_flags(flags)?, spot(path)),
             ["remount", flags, path] => Op::Remount(read_flags(flags)?, spot(path)),
             ["user", id] => Op::User(id.parse()?),
+            ["powerless"] => Op::Powerless,
             ["set", how, flags, path] => Op::Set(recursion(how)?, read_flags(flags)?, spot(path)),
             ["clear", how, flags, path] => Op::Clear(recursion(how)?, read_flags(flags)?, spot(path)),
             ["pivot", new, old] => Op::Pivot(spot(new), spot(old)),
@@ -213,7 +224,7 @@ impl Op {
             Op::Mount(..) | Op::Bind(..) | Op::Move(..) | Op::Umount(..) | Op::Remount(..) => Kind::Mounts,
             Op::Set(..) | Op::Clear(..) | Op::Propagate(..) | Op::Pivot(..) | Op::Unshare => Kind::Mounts,
             Op::Tree(_) | Op::Clone(..) | Op::Hold(..) | Op::Keep(..) | Op::Close(_) => Kind::Caller,
-            Op::Chdir(_) | Op::Chroot(_) | Op::User(_) => Kind::Caller,
+            Op::Chdir(_) | Op::Chroot(_) | Op::User(_) | Op::Powerless => Kind::Caller,
         }
     }
 
@@ -230,7 +241,7 @@ impl Op {
             Op::Remount(_, at) => vec![at],
             Op::Rename(_, from, to) | Op::Link(_, from, to) | Op::Bind(_, from, to) | Op::Move(_, from, to) => vec![from, to],
             Op::Pivot(new, old) => vec![new, old],
-            Op::Tree(_) | Op::Close(_) | Op::Unshare | Op::User(_) => Vec::new(),
+            Op::Tree(_) | Op::Close(_) | Op::Unshare | Op::User(_) | Op::Powerless => Vec::new(),
         }
     }
 

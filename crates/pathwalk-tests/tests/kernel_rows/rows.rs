@@ -11,13 +11,22 @@ use anyhow::{Context as _, Result, ensure};
 use pathwalk::Resolve;
 use xtask::read_flags;
 
-use crate::op::Op;
+use crate::op::{Kind, Op};
 
 /// What the line begins with that names the kernel.
 const ANSWERS_OF: &str = "# Answers of Linux ";
 
 /// What stands before an answer.
 const ARROW: &str = "=>";
+
+/// An answer of caches that do not know, or that are not asked.
+pub(crate) const AGAIN: &str = "EAGAIN";
+
+/// The scene of what the engine's caches leave to a walk that may wait.
+const HANDED_OVER: &str = "caches-hand-over";
+
+/// What stands before the answer that the kernel gives where it may leave its caches.
+pub(crate) const AGAIN_THEN: &str = "EAGAIN then ";
 
 /// Where a row is asked from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,6 +66,13 @@ pub(crate) struct Scene {
     pub(crate) name: String,
     pub(crate) steps: Vec<Step>,
     pub(crate) rows: Vec<Row>,
+}
+
+impl Scene {
+    /// Returns the answer of the engine with all cached that the row is about.
+    pub(crate) fn expected<'a>(&self, row: &'a Row) -> &'a str {
+        if self.name == HANDED_OVER { AGAIN } else { row.expected() }
+    }
 }
 
 /// The file.
@@ -167,6 +183,31 @@ impl Row {
             format!("{word:width$} ")
         });
         format!("{}{ARROW} {answer}", each.collect::<String>())
+    }
+
+    /// Returns whether it is asked with `CACHED`.
+    pub(crate) fn asks_caches(&self) -> bool {
+        self.rules.contains(Resolve::CACHED)
+    }
+
+    /// Returns the same row for a system that may leave its caches.
+    pub(crate) fn may_wait(&self) -> Row {
+        Row { rules: self.rules - Resolve::CACHED, ..self.clone() }
+    }
+
+    /// Returns the answer of the engine with all cached that the row is about: that of the kernel.
+    /// Where the kernel leaves its caches to refuse something, the engine refuses it at once.
+    fn expected(&self) -> &str {
+        match (self.answer.strip_prefix(AGAIN_THEN), self.op.kind()) {
+            (Some(refusal), Kind::Question) => refusal,
+            (Some(_), _) => AGAIN,
+            (None, _) => &self.answer,
+        }
+    }
+
+    /// Returns the line and the question, for errors.
+    pub(crate) fn place(&self) -> String {
+        format!("rows.txt:{}: `{}`", self.line, self.question())
     }
 
     /// Returns the question as it stands in the file.

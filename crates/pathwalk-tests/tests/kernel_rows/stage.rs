@@ -160,17 +160,11 @@ impl Stage {
 
     /// Asks a row. The error is of a row that cannot be asked.
     pub(crate) fn ask(&mut self, system: &mut dyn System, row: &Row) -> Result<String> {
-        let at = || format!("rows.txt:{}: `{}`", row.line, row.question());
-        let stood = system.stand(&row.from);
-        stood.map_err(|errno| anyhow!("no working directory: {errno:?}")).with_context(at)?;
-        let ask = Ask { from: &row.from, rules: row.rules, op: &row.op };
-        if row.rules.contains(Resolve::CACHED) {
-            warm(system, &ask);
-        }
+        let ask = standing(system, row)?;
         let before = system.mounts();
         Ok(match system.run(&ask) {
             Err(errno) => errno.name().map_or_else(|| format!("errno {}", errno.raw()), str::to_owned),
-            Ok(outcome) => self.told(system, &ask, outcome, &before).with_context(at)?,
+            Ok(outcome) => self.told(system, &ask, outcome, &before).with_context(|| row.place())?,
         })
     }
 
@@ -214,8 +208,19 @@ impl Stage {
     }
 }
 
-/// Has what a question is about cached.
-fn warm(system: &mut dyn System, ask: &Ask<'_>) {
+/// Goes to where a row is asked. Returns what it asks.
+fn standing<'a>(system: &mut dyn System, row: &'a Row) -> Result<Ask<'a>> {
+    let stood = system.stand(&row.from);
+    stood.map_err(|errno| anyhow!("no working directory: {errno:?}")).with_context(|| row.place())?;
+    Ok(Ask { from: &row.from, rules: row.rules, op: &row.op })
+}
+
+/// Has what a row is about cached, if the row asks the caches.
+pub(crate) fn warm(system: &mut dyn System, row: &Row) -> Result<()> {
+    if !row.asks_caches() {
+        return Ok(());
+    }
+    let ask = standing(system, row)?;
     let rules = ask.rules - Resolve::CACHED;
     let op = match ask.op {
         Op::Open(flags, at) if ask.op.kind() != Kind::Question => {
@@ -226,4 +231,5 @@ fn warm(system: &mut dyn System, ask: &Ask<'_>) {
     };
     // Whether it is there is for the question to tell.
     let _ = system.run(&Ask { op: &op, rules, from: ask.from });
+    Ok(())
 }

@@ -1,9 +1,11 @@
 //! The budget is hard: what the caches take never exceeds it, whatever is asked, and nothing is lost by it.
 //!
 //! - [`computed`]: a file system without memory of its own, with everything in it that takes some of the engine's;
+//! - [`mounts`]: what is beside the budget, and has a bound of its own;
 //! - [`process`]: a process for each measurement, and what is resident of it.
 
 mod computed;
+mod mounts;
 mod process;
 
 use pathwalk::{Access, Context, Credentials, Errno, Handle, Stats, Vfs, internals};

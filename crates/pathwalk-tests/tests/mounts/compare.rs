@@ -13,6 +13,9 @@ const LENGTH: usize = 120;
 /// How long every tenth sequence is.
 const LONG: usize = 500;
 
+/// A sequence ends at more mounts than this: each operation would take longer than all before.
+const MANY: usize = 5_000;
+
 /// In percent, how many operations are about files and id maps, in every third sequence.
 const FILES: usize = 90;
 
@@ -57,6 +60,10 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
             return Err(story.join("\n"));
         }
         if leader.run(&Op::File { user: 0, call: Call::Access("/".into(), 1) }).is_err() {
+            break;
+        }
+        if ours.len() > MANY {
+            count(tally, &op, expected, ours.len());
             break;
         }
         // The caller's root was unmounted, and nothing much succeeds any more.

@@ -5,7 +5,7 @@ use pathwalk::{
     Recursion, StatxMask, UmountFlags, internals,
 };
 use pathwalk_memfs::MemFs;
-use pathwalk_tests::mounts::context_on;
+use pathwalk_tests::mounts::context_within;
 use xtask::id_maps;
 
 use super::files::{Call, Owner, USERS, calls_engine};
@@ -14,6 +14,10 @@ use super::system::{DIRECTORIES, Failure, Line, System};
 
 /// How many mounts there may be before no more are made.
 const ENOUGH: u64 = 240;
+
+/// The budget of the caches. A mount to all peers may make more mounts than a small cache has
+/// dentries, which is `ENOSPC`; with this one, as many fit as Linux allows in a namespace.
+const BUDGET: u64 = 64 << 20;
 
 /// What is held open.
 enum Held {
@@ -66,7 +70,7 @@ fn recursion(is_recursive: bool) -> Recursion {
 impl Engine {
     /// Makes a namespace whose root mount is covered by the file system with directories.
     pub(crate) fn new() -> Engine {
-        let mut context = context_on(filled());
+        let mut context = context_within(BUDGET, filled());
         context.umask(0);
         let mut namespaces = [const { None }; SLOTS];
         namespaces[0] = Some(context.namespace());

@@ -39,7 +39,8 @@ impl Context {
 /// A [`Context`] that answers from the caches alone. Made by [`Context::cached`]; costs nothing to make.
 ///
 /// Each operation has the errors of its namesake there, and `EAGAIN`: what is asked for is not cached, is out of date, is being changed just now, or
-/// takes the file system's word. A cached absence is an answer: `ENOENT`.
+/// takes the file system's word. A cached absence is an answer: `ENOENT`. So is every other errno:
+/// see [`Resolve::CACHED`](crate::Resolve::CACHED).
 ///
 /// # Cost
 ///

@@ -2,8 +2,9 @@
 //!
 //! - [`place`]: a mount and a dentry; [`pinned`]: pins on both;
 //! - [`switches`]: what a mount, and its superblock, forbid;
-//! - [`records`]: what walks read of mounts, without a lock;
-//! - [`view`]: the same within the loop of a walk;
+//! - [`records`]: what walks read of mounts, without a lock; [`view`]: the same within the loop of
+//!   a walk;
+//! - [`some`]: what any of them may ask, in one word;
 //! - [`id_maps`]: by which ids owners are shown; [`mapped`]: through which mount;
 //! - [`holders`]: pins on them, and writers; [`changing`]: how they are written;
 //! - [`tree`]: what is mounted where, in which namespace, and what follows what, under one lock;
@@ -22,6 +23,7 @@ mod path;
 mod pinned;
 mod place;
 mod records;
+mod some;
 mod switches;
 mod tree;
 mod view;

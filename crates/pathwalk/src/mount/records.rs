@@ -25,18 +25,16 @@
 //!
 //! What it does not do: it knows no tree, no namespace and no propagation.
 
-use super::id_maps::{IdMapNumber, IdMaps};
+use super::id_maps::IdMaps;
 use super::place::Place;
 use super::switches::Switches;
 use super::view::MountsView;
-use crate::abi::MountFlags;
 use crate::memory::alone::Alone;
 use crate::memory::free_list::FreeList;
 use crate::memory::lines::{Line, Records};
 use crate::memory::seqcount;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::memory::table::Table;
-use crate::permission::Access;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, zeroed};
 use crate::text::hash::fold;
 
@@ -73,22 +71,9 @@ pub(crate) struct MountRecords {
     changes: Alone<AtomicU64>,
     free: Alone<FreeList>,
     pub(super) id_maps: IdMaps,
-    /// What some mount may ask although the dentry grants it to everyone: bits of [`Access`]; and
-    /// above them, whether some mount follows no links, whether some covers a place, whether some has
-    /// an id map, and whether some shows a part of its file system. Bits are never taken back, so
-    /// `Relaxed`: a thread that makes a mount, or sets flags of one, sets them first. `COVERS` is a
-    /// guess.
-    some: AtomicU32,
+    /// See `mount/some.rs`.
+    pub(super) some: AtomicU32,
 }
-
-/// In `some`: a mount follows no links; or its root is one, which is followed from elsewhere.
-const NO_LINKS: u32 = 1 << 8;
-/// In `some`: a mount covers a place, or did.
-const COVERS: u32 = 1 << 9;
-/// In `some`: a mount has an id map.
-const MAPS: u32 = 1 << 10;
-/// In `some`: a mount has a root that is not its file system's, or had.
-const PARTS: u32 = 1 << 11;
 
 /// A mount that a reader stands in.
 #[derive(Clone, Copy, Debug)]
@@ -284,38 +269,6 @@ impl MountRecords {
         self.line(mount)[NUMBER].load(Ordering::Relaxed)
     }
 
-    /// Returns whether some mount may have to be asked for this, whatever a dentry grants to
-    /// everyone.
-    #[inline(always)]
-    pub(crate) fn some_ask(&self, want: Access) -> bool {
-        self.some.load(Ordering::Relaxed) & u32::from(want.bits()) != 0
-    }
-
-    /// Returns whether some mount may show a part of its file system.
-    #[inline(always)]
-    pub(crate) fn some_show_parts(&self) -> bool {
-        self.some.load(Ordering::Relaxed) & PARTS != 0
-    }
-
-    /// Returns whether a link may have to be looked at closer: some mount may follow none, or be
-    /// one.
-    #[inline(always)]
-    pub(crate) fn some_follow_none(&self) -> bool {
-        self.some.load(Ordering::Relaxed) & NO_LINKS != 0
-    }
-
-    /// Returns whether some mount may have an id map.
-    #[inline(always)]
-    pub(super) fn some_have_maps(&self) -> bool {
-        self.some.load(Ordering::Relaxed) & MAPS != 0
-    }
-
-    /// Returns whether a walk probably crosses to a mount. A guess.
-    #[inline(always)]
-    pub(crate) fn some_cover(&self) -> bool {
-        self.some.load(Ordering::Relaxed) & COVERS != 0
-    }
-
     /// Returns the count of changes, or `None` if there is one under way.
     pub(crate) fn settled(&self) -> Option<u64> {
         Some(self.changes.load(Ordering::Acquire)).filter(|count| count.is_multiple_of(2))
@@ -343,49 +296,13 @@ impl MountRecords {
 
     /// Lets a place be found to be covered by a mount.
     pub(super) fn enter(&self, mount: MountId, at: Place) {
-        self.remember(COVERS);
+        self.note_cover();
         self.table.view().put(self.hash(at), mount.0);
     }
 
     /// Lets it be found no more.
     pub(super) fn leave(&self, mount: MountId, at: Place) {
         self.table.view().remove(self.hash(at), mount.0);
-    }
-
-    /// Remembers what mounts may ask from now on.
-    pub(super) fn note(&self, switches: Switches) {
-        let mut some = 0;
-        if switches.is_read_only() {
-            some |= u32::from(Access::WRITE.bits());
-        }
-        if switches.contains(MountFlags::NOEXEC) {
-            some |= u32::from(Access::EXECUTE.bits());
-        }
-        if switches.contains(MountFlags::NOSYMFOLLOW) {
-            some |= NO_LINKS;
-        }
-        self.remember(some);
-    }
-
-    /// Remembers that a mount is about to have an id map, if this is one. What an unmapped id owns
-    /// is not written to, whatever its mode says.
-    pub(super) fn note_map(&self, map: Option<IdMapNumber>) {
-        if map.is_some() {
-            self.remember(MAPS | u32::from(Access::WRITE.bits()));
-        }
-    }
-
-    /// Adds bits to `some`. Those that are there are not written again: all walks read it.
-    fn remember(&self, bits: u32) {
-        if self.some.load(Ordering::Relaxed) & bits != bits {
-            self.some.fetch_or(bits, Ordering::Relaxed);
-        }
-    }
-
-    /// Remembers that a mount is about to have a root that is a link, or not its file system's.
-    pub(super) fn note_root(&self, is_link: bool, is_part: bool) {
-        let some = if is_link { NO_LINKS } else { 0 } | if is_part { PARTS } else { 0 };
-        self.remember(some);
     }
 
     /// Returns an unused slot, if there is one.

@@ -130,6 +130,36 @@ fn covered_dentry(hash: Hash, layers: usize) {
     world.end();
 }
 
+/// `..` leads from the root of a mount to the directory of what it covers. The mount goes between,
+/// what it covered is evicted, and its slot is that of a name elsewhere.
+#[test]
+fn a_covered_dentry_is_another_on_the_way_up() {
+    interrupt(|hash| {
+        let world = World::with_room(28, hash, |fs| {
+            let a = fs.plain(ROOT, "a", DIRECTORY);
+            fs.plain(a, "p", DIRECTORY);
+            let b = fs.plain(ROOT, "b", DIRECTORY);
+            fs.plain(b, "late", FILE);
+        });
+        let context = admin(&world);
+        let pins = ["/a", "/b"].map(|path| context.lookup(path).unwrap());
+        context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+        let mut inside = context.clone();
+        inside.chdir("/a/p").unwrap();
+        assert_eq!(is_there(&inside, "../late"), Err(Errno::ENOENT));
+        let other = world.spawn(move |world| {
+            let context = admin(world);
+            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            internals::evict_all(context.vfs());
+            is_there(&context, "/b/late").unwrap();
+        });
+        assert_eq!(is_there(&inside, "../late"), Err(Errno::ENOENT));
+        other.join().unwrap();
+        drop((pins, inside, context));
+        world.end();
+    });
+}
+
 /// A mount on another one goes, and its root's slot is that of a directory. What it covered is
 /// covered still, in another namespace.
 #[test]
@@ -196,4 +226,67 @@ fn a_directory_is_moved_out_of_a_bind() {
         drop(context);
         world.end();
     });
+}
+
+/// The same, and the bind goes: its slot is that of a bind of the directory to which that was
+/// moved.
+#[test]
+fn a_bind_is_another_when_a_directory_was_moved_out() {
+    fn fill(fs: &TestFs) {
+        let d = fs.plain(ROOT, "d", DIRECTORY);
+        let e = fs.plain(d, "e", DIRECTORY);
+        let g = fs.plain(e, "g", DIRECTORY);
+        fs.plain(g, "h", DIRECTORY);
+        let out = fs.plain(ROOT, "out", DIRECTORY);
+        fs.plain(out, "late", FILE);
+        fs.plain(ROOT, "x", DIRECTORY);
+    }
+    interrupt(|hash| {
+        let world = World::with_room(32, hash, fill);
+        let context = admin(&world);
+        context.bind(CWD, "/d/e", CWD, "/x", Recursion::Alone).unwrap();
+        ["/x/g/h", "/out/late"].iter().for_each(|path| is_there(&context, path).unwrap());
+        let other = world.spawn(|world| {
+            let context = admin(world);
+            context.rename(CWD, "/d/e/g", CWD, "/out/g", RenameFlags::empty()).unwrap();
+            context.umount(CWD, "/x", UmountFlags::DETACH).unwrap();
+            context.bind(CWD, "/out", CWD, "/d", Recursion::Alone).unwrap();
+        });
+        assert_eq!(is_there(&context, "/x/g/h/../../late"), Err(Errno::ENOENT));
+        other.join().unwrap();
+        context.umount(CWD, "/d", UmountFlags::empty()).unwrap();
+        drop(context);
+        world.end();
+    });
+}
+
+/// While a walk that began before anything was mounted is in a link's body, or behind one,
+/// something comes to be mounted on where it goes, in another mount: it goes on, and is not at that
+/// again and again.
+#[test]
+fn a_directory_behind_a_link_is_covered_in_another_mount() {
+    fn fill(fs: &TestFs) {
+        let d = fs.plain(ROOT, "d", DIRECTORY);
+        let e = fs.plain(d, "e", DIRECTORY);
+        fs.plain(e, "f", FILE);
+        fs.add_link(ROOT, "through", "d/e");
+        fs.add_link(ROOT, "before", ".");
+    }
+    fn walk(hash: Hash, path: &str) {
+        let world = World::with_room(28, hash, fill);
+        let context = admin(&world);
+        let mut apart = context.clone();
+        apart.unshare().unwrap();
+        // All is cached, and the path is not remembered.
+        ["/d/e/f", "/through", "/before"].iter().for_each(|path| is_there(&context, path).unwrap());
+        let there = apart.clone();
+        let other = world.spawn(move |_| there.mount(with_file("late"), CWD, "/d", MountFlags::empty()).unwrap());
+        assert_eq!(is_there(&context, path), Ok(()));
+        other.join().unwrap();
+        assert_eq!(is_there(&apart, path), Err(Errno::ENOENT));
+        drop((apart, context));
+        world.end();
+    }
+    interrupt(|hash| walk(hash, "/through/f"));
+    interrupt(|hash| walk(hash, "/before/d/e/f"));
 }

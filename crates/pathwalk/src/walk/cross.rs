@@ -97,10 +97,12 @@ pub(super) fn up_from_root<'a>(env: &Env<'a>, from: Arrived<'a>, root: Place) ->
         }
     }
     let cur = if at == from.cur.dentry() { from.cur } else { env.cursor(at) };
-    // Hand over hand, from the mount below to the dentry that it covers, and to the directory above.
+    // Hand over hand, from the mount below to the dentry that it covers, and to the directory
+    // above. The mount below keeps the one where the walk goes on, which has no recheck of its own,
+    // as at any `..`.
     let is_it = mounts.is_still(by);
     let to = env.cursor(parent_of(cur.line));
-    if !is_it || cur.is(ODD) || !cur.unchanged() || !mounts.is_still(here) {
+    if !is_it || cur.is(ODD) || !cur.unchanged() {
         return Err(Stop::FromStart(HandOver::Mount));
     }
     if here.mount != from.mount.mount {

@@ -27,8 +27,10 @@ fn strayed<'a>(env: &Env<'a>, from: Arrived<'a>, to: Arrived<'a>) -> Option<Stop
     let is_shown = env.world.is_shown(to.place());
     let mounts = &env.world.mounts;
     match is_shown {
+        // It was asked of the root of whatever mount has the slot.
+        Some(_) if !mounts.is_still(to.mount) => Some(Stop::CHANGED),
         Some(true) => None,
-        Some(false) if mounts.is_still(from.mount) && mounts.is_still(to.mount) => Some(validated(from.cur, Errno::ENOENT)),
+        Some(false) if mounts.is_still(from.mount) => Some(validated(from.cur, Errno::ENOENT)),
         _ => Some(Stop::CHANGED),
     }
 }

@@ -8,6 +8,7 @@ mod directories;
 mod mounts;
 mod places;
 mod rights;
+mod switches;
 mod turns;
 
 use super::fs::{ROOT, TestFs};

@@ -5,20 +5,19 @@ use std::sync::Arc;
 use super::super::explore;
 use super::super::fs::{ROOT, TestFs};
 use super::super::world::{DIRECTORY, FILE, Hash, World, part};
-use super::{ABSENT, admin, alone, changed, ino, is_known, is_there, learn};
+use super::{ABSENT, admin, alone, changed, ino, is_known, learn};
 use crate::node::RenameFlags;
 use crate::{
-    Access, At, AtFlags, Capabilities, Context, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags,
-    Recursion, UmountFlags, internals,
+    Access, At, AtFlags, Context, DetachedTree, Errno, MountAttributes, MountFlags, MoveFlags, Recursion, UmountFlags, internals,
 };
 
-const CWD: At<'static> = At::Cwd;
-const NONE: MountFlags = MountFlags::empty();
+pub(super) const CWD: At<'static> = At::Cwd;
+pub(super) const NONE: MountFlags = MountFlags::empty();
 
 /// Of `/a`, `/a/p`, `/a/p/f`, `/b`, `/b/p`.
 const A: u64 = 2;
 const BELOW: u64 = 4;
-const B: u64 = 5;
+pub(super) const B: u64 = 5;
 const TOP: u64 = 1;
 
 fn fill(fs: &TestFs) {
@@ -33,12 +32,12 @@ fn fill(fs: &TestFs) {
     fs.plain(9, "z", DIRECTORY);
 }
 
-fn world(hash: Hash) -> World {
+pub(super) fn world(hash: Hash) -> World {
     World::built((40, 16), hash, |builder| builder, fill)
 }
 
 /// A file system with the file `f`, whose number is this, in the directory `in`.
-fn other(number: u64) -> Arc<TestFs> {
+pub(super) fn other(number: u64) -> Arc<TestFs> {
     let fs = Arc::new(TestFs::new());
     fs.plain(ROOT, "in", DIRECTORY);
     (3..number).for_each(|at| _ = fs.plain(ROOT, &at.to_string(), FILE));
@@ -46,15 +45,20 @@ fn other(number: u64) -> Arc<TestFs> {
     fs
 }
 
-fn mount(context: &Context, number: u64, at: &str) {
+pub(super) fn mount(context: &Context, number: u64, at: &str) {
     context.mount(other(number), CWD, at, NONE).unwrap();
 }
 
-fn umount(context: &Context, at: &str) {
+pub(super) fn umount(context: &Context, at: &str) {
     context.umount(CWD, at, UmountFlags::DETACH).unwrap();
 }
 
-fn set(context: &Context, at: &str, flags: MountFlags) {
+/// Mounts a tree on `/a/p`.
+fn attach(world: &World, tree: &DetachedTree) {
+    admin(world).move_mount(At::Handle(tree.handle()), "", CWD, "/a/p", MoveFlags::FROM_EMPTY_PATH).unwrap();
+}
+
+pub(super) fn set(context: &Context, at: &str, flags: MountFlags) {
     let attributes = MountAttributes { set: flags, ..MountAttributes::default() };
     context.mount_setattr(CWD, at, AtFlags::empty(), &attributes, Recursion::Alone).unwrap();
 }
@@ -123,7 +127,8 @@ fn what_is_covered_is_moved() {
     });
 }
 
-/// A tree that is mounted nowhere comes to be mounted: its `..` leads out.
+/// A tree that is mounted nowhere comes to be mounted: for a walk in it, `..` from its root leads
+/// out.
 #[test]
 fn a_tree_is_attached() {
     explore(|hash| {
@@ -134,10 +139,7 @@ fn a_tree_is_attached() {
         inside.fchdir(tree.handle()).unwrap();
         learn(&inside, "..");
         assert_eq!(ino(&inside, "../f"), Ok(10));
-        changed(&world, &inside, "..", (Ok(TOP), Ok(A)), |world| {
-            let to = (CWD, "/a/p");
-            admin(world).move_mount(At::Handle(tree.handle()), "", to.0, to.1, MoveFlags::FROM_EMPTY_PATH).unwrap();
-        });
+        changed(&world, &inside, "..", (Ok(TOP), Ok(A)), |world| attach(world, &tree));
         assert_eq!(ino(&inside, "../p/f"), Ok(10));
         drop((inside, tree));
         umount(&root, "/a/p");
@@ -146,7 +148,8 @@ fn a_tree_is_attached() {
     });
 }
 
-/// The same beside a walk of the place that comes to be covered, on which something is mounted for others already.
+/// The same for a walk down to where it is mounted. In another namespace something is mounted there
+/// already, so what comes to cover the directory does not write to it.
 #[test]
 fn a_tree_is_attached_on_the_way() {
     explore(|hash| {
@@ -156,10 +159,7 @@ fn a_tree_is_attached_on_the_way() {
         apart.unshare().unwrap();
         mount(&apart, 20, "/a/p");
         let tree = root.new_tree(other(10), NONE).unwrap();
-        changed(&world, &root, "/a/p/f", (Ok(BELOW), Ok(10)), |world| {
-            let to = (CWD, "/a/p");
-            admin(world).move_mount(At::Handle(tree.handle()), "", to.0, to.1, MoveFlags::FROM_EMPTY_PATH).unwrap();
-        });
+        changed(&world, &root, "/a/p/f", (Ok(BELOW), Ok(10)), |world| attach(world, &tree));
         assert_eq!(ino(&apart, "/a/p/f"), Ok(20));
         drop((apart, tree));
         umount(&root, "/a/p");
@@ -297,94 +297,6 @@ fn up_to_a_third_mount() {
         assert_eq!([may("../f"), may("f"), may("../../p/f")], [Err(Errno::EROFS), Ok(()), Err(Errno::EROFS)]);
         drop(inside);
         umount(&root, "/a/p/in");
-        umount(&root, "/a/p");
-        drop(root);
-        world.end();
-    });
-}
-
-/// Links are followed until a mount follows none.
-#[test]
-fn links_are_followed_no_more() {
-    explore(|hash| {
-        let world = world(hash);
-        let root = admin(&world);
-        root.bind(CWD, "/a", CWD, "/b/p", Recursion::Alone).unwrap();
-        let mut inside = admin(&world);
-        inside.chdir("/b/p").unwrap();
-        ["l", "l/p", "/b/p/l"].iter().for_each(|path| learn(&inside, path));
-        changed(&world, &inside, "l", (Ok(B), Err(Errno::ELOOP)), |world| set(&admin(world), "/b/p", MountFlags::NOSYMFOLLOW));
-        assert_eq!((ino(&inside, "l/p"), ino(&inside, "/b/p/l")), (Err(Errno::ELOOP), Err(Errno::ELOOP)));
-        drop(inside);
-        umount(&root, "/b/p");
-        drop(root);
-        world.end();
-    });
-}
-
-/// The root of what is mounted is gone through, and its rights are its own.
-#[test]
-fn the_root_of_a_mount_is_searched() {
-    explore(|hash| {
-        let world = world(hash);
-        let (root, user) = (admin(&world), world.user());
-        mount(&root, 10, "/a/p");
-        learn(&user, "/a/p/f");
-        let top = root.lookup("/a/p").unwrap();
-        changed(&world, &user, "/a/p/f", (Ok(10), Err(Errno::EACCES)), |world| world.chmod(&top, 0o700));
-        drop(top);
-        umount(&root, "/a/p");
-        drop((root, user));
-        world.end();
-    });
-}
-
-/// Owners are seen through the map of the mount where the walk begins, which it gets later.
-#[test]
-fn a_start_gets_a_map() {
-    explore(|hash| {
-        let world = world(hash);
-        let root = admin(&world);
-        let fs = other(10);
-        fs.set_mode(2, 0o700);
-        fs.plain(2, "deep", FILE);
-        let tree = root.new_tree(fs, NONE).unwrap();
-        let plain = Credentials::root().with_capabilities(Capabilities::empty());
-        let mut owner = admin(&world);
-        owner.fchdir(tree.handle()).unwrap();
-        let owner = owner.with_credentials(plain);
-        learn(&owner, "in/deep");
-        changed(&world, &owner, "in/deep", (Ok(11), Err(Errno::EACCES)), |world| {
-            let ids = |outside| [IdExtent { inside: 0, outside, length: 1 }];
-            let id_map = Some(IdMap::new(&ids(100), &ids(100)).unwrap());
-            let attributes = MountAttributes { id_map, ..MountAttributes::default() };
-            let at = At::Handle(tree.handle());
-            admin(world).mount_setattr(at, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
-        });
-        drop((owner, tree, root));
-        world.end();
-    });
-}
-
-/// What a mount forbids at the end is asked of the mount as it is.
-#[test]
-fn flags_of_the_last_mount() {
-    explore(|hash| {
-        let world = world(hash);
-        let root = admin(&world);
-        mount(&root, 10, "/a/p");
-        let may = || root.access("/a/p/f", Access::WRITE);
-        learn(&root, "/a/p/f");
-        assert_eq!((may(), may()), (Ok(()), Ok(())));
-        let asker = world.spawn(|world| {
-            let found = admin(world).access("/a/p/f", Access::WRITE);
-            assert!(matches!(found, Ok(()) | Err(Errno::EROFS)), "{found:?}");
-        });
-        set(&root, "/a/p", MountFlags::READ_ONLY);
-        assert_eq!((may(), may()), (Err(Errno::EROFS), Err(Errno::EROFS)));
-        asker.join().unwrap();
-        learn(&root, "/a/p/f");
-        assert_eq!((may(), is_there(&root, "/a/p/f")), (Err(Errno::EROFS), Ok(())));
         umount(&root, "/a/p");
         drop(root);
         world.end();

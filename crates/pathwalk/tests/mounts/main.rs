@@ -6,6 +6,9 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
+mod ends;
+mod switches;
+
 const CWD: At<'static> = At::Cwd;
 const NOTHING: UmountFlags = UmountFlags::empty();
 
@@ -87,57 +90,6 @@ fn a_bind_shows_a_directory_twice() {
 }
 
 #[test]
-fn switches_are_the_mounts_own() {
-    let context = root(&["/a/", "/a/f", "/x/"]);
-    context.bind(CWD, "/a", CWD, "/x", Recursion::Alone).unwrap();
-    let read_only = pathwalk::MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
-    context.mount_setattr(CWD, "/x", AtFlags::empty(), &read_only, Recursion::Alone).unwrap();
-    assert_eq!(context.statfs(CWD, "/x/f").map(|told| told.flags), Ok(MountFlags::READ_ONLY));
-    assert_eq!(context.statfs(CWD, "/a/f").map(|told| told.flags), Ok(MountFlags::empty()));
-    assert_eq!(context.access("/a/f", Access::WRITE), Ok(()));
-    assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
-    assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
-    assert_eq!(context.unlink(CWD, "/x/f"), Err(Errno::EROFS));
-    assert_eq!(context.mkdir(CWD, "/x/d", 0o755), Err(Errno::EROFS));
-    context.mkdir(CWD, "/a/d", 0o755).unwrap();
-    assert_eq!(context.open(CWD, "/x/f", &OpenHow::from(OpenFlags::WRITE)).err(), Some(Errno::EROFS));
-}
-
-#[test]
-fn a_mount_point_is_busy_where_it_is_seen() {
-    let context = root(&["/d/", "/e/", "/f"]);
-    context.mount(tree(&[]), CWD, "/d", MountFlags::empty()).unwrap();
-    assert_eq!(context.rmdir(CWD, "/d"), Err(Errno::EBUSY));
-    assert_eq!(context.rename(CWD, "/d", CWD, "/g", RenameFlags::empty()), Err(Errno::EBUSY));
-    assert_eq!(context.rename(CWD, "/e", CWD, "/d", RenameFlags::empty()), Err(Errno::EBUSY));
-    context.bind(CWD, "/f", CWD, "/f", Recursion::Alone).unwrap();
-    assert_eq!(context.unlink(CWD, "/f"), Err(Errno::EBUSY));
-    let mut other = context.clone();
-    other.unshare().unwrap();
-    context.umount(CWD, "/d", NOTHING).unwrap();
-    context.umount(CWD, "/f", NOTHING).unwrap();
-    assert_eq!(other.mountinfo().len(), 3);
-    context.rmdir(CWD, "/d").unwrap();
-    context.unlink(CWD, "/f").unwrap();
-    assert_eq!(other.mountinfo().len(), 1, "what was removed elsewhere is unmounted");
-}
-
-#[test]
-fn lazily_unmounted_is_what_is_in_use_until_it_is_not() {
-    let context = root(&["/d/"]);
-    let fs = tree(&["/e/", "/e/f"]);
-    context.mount(fs.clone(), CWD, "/d", MountFlags::empty()).unwrap();
-    let mut inside = context.clone();
-    inside.chdir("/d/e").unwrap();
-    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EBUSY));
-    context.umount(CWD, "/d", UmountFlags::DETACH).unwrap();
-    assert_eq!(exists(&context, "/d/e"), Err(Errno::ENOENT));
-    assert_eq!(exists(&inside, "f"), Ok(()));
-    assert_eq!(exists(&inside, "../../../e/f"), Ok(()), "`..` ends at the root of the mount");
-    drop(inside);
-}
-
-#[test]
 fn no_crossing_where_that_is_forbidden() {
     let context = root(&["/d/", "/e/"]);
     context.mount(tree(&["/f"]), CWD, "/d", MountFlags::empty()).unwrap();
@@ -190,57 +142,6 @@ fn trees_are_moved() {
 }
 
 #[test]
-fn what_is_invalidated_is_unmounted() {
-    let context = root(&["/d/", "/d/e/"]);
-    let mounted = tree(&["/on"]);
-    context.mount(mounted, CWD, "/d/e", MountFlags::empty()).unwrap();
-    context.vfs().invalidate_subtree(context.root()).unwrap();
-    assert_eq!((context.mountinfo().len(), exists(&context, "/d/e/on")), (1, Err(Errno::ENOENT)));
-    assert_eq!(context.rmdir(CWD, "/d/e"), Ok(()), "nothing is left on it");
-}
-
-#[test]
-fn files_that_are_written_to_keep_a_mount_writable() {
-    let context = root(&["/d/", "/d/f"]);
-    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
-    let file = context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).unwrap();
-    let read_only = pathwalk::MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
-    let set = || context.mount_setattr(CWD, "/d", AtFlags::empty(), &read_only, Recursion::Alone);
-    assert_eq!(set(), Err(Errno::EBUSY));
-    drop(file);
-    assert_eq!(set(), Ok(()));
-    assert_eq!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).err(), Some(Errno::EROFS));
-    let again = pathwalk::MountAttributes { clear: MountFlags::READ_ONLY, ..Default::default() };
-    context.mount_setattr(CWD, "/d", AtFlags::empty(), &again, Recursion::Alone).unwrap();
-    assert!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).is_ok());
-}
-
-#[test]
-fn devices_are_closed_where_the_mount_says_so() {
-    let context = root(&["/d/"]);
-    let null = pathwalk::NewKind::CharDevice(pathwalk::Device { major: 1, minor: 3 });
-    context.mknod(CWD, "/d/null", null, 0o666).unwrap();
-    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
-    let open = || context.open(CWD, "/d/null", &OpenHow::from(OpenFlags::READ)).err();
-    assert_eq!(open(), Some(Errno::ENXIO));
-    let no_devices = pathwalk::MountAttributes { set: MountFlags::NODEV, ..Default::default() };
-    context.mount_setattr(CWD, "/d", AtFlags::empty(), &no_devices, Recursion::Alone).unwrap();
-    assert_eq!(open(), Some(Errno::EACCES));
-}
-
-#[test]
-fn an_unused_mount_expires() {
-    let context = root(&["/d/"]);
-    context.mount(tree(&["/f"]), CWD, "/d", MountFlags::empty()).unwrap();
-    let expire = || context.umount(CWD, "/d", UmountFlags::EXPIRE);
-    assert_eq!(expire(), Err(Errno::EAGAIN));
-    exists(&context, "/d/f").unwrap();
-    assert_eq!(expire(), Err(Errno::EAGAIN), "it was used");
-    assert_eq!(expire(), Ok(()));
-    assert_eq!(context.umount(CWD, "/d", UmountFlags::EXPIRE | UmountFlags::DETACH), Err(Errno::EINVAL));
-}
-
-#[test]
 fn the_mount_is_told_by_its_number() {
     let context = root(&["/d/", "/d/f"]);
     context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
@@ -282,23 +183,6 @@ fn a_confined_context_stays_below_its_root_across_mounts() {
     inner.unshare().unwrap();
     assert_eq!(exists(&inner, "/../../secret"), Err(Errno::ENOENT));
     assert_eq!(inner.mountinfo().iter().map(|mount| &mount.mount_point[..]).collect::<Vec<_>>(), [b"/"]);
-}
-
-#[test]
-fn each_file_system_is_counted_alone_and_goes_with_its_last_mount() {
-    let context = root(&["/d/"]);
-    let vfs = context.vfs().clone();
-    context.mount(tree(&["/a", "/b"]), CWD, "/d", MountFlags::empty()).unwrap();
-    for path in ["/d/a", "/d/b", "/d/c"] {
-        _ = exists(&context, path);
-    }
-    let counted = |at: usize| vfs.file_systems()[at];
-    assert_eq!((counted(0).lookups, counted(1).lookups), (1, 3));
-    assert_eq!((counted(0).nodes, counted(1).nodes, counted(1).mounts), (2, 3, 1));
-    context.umount(CWD, "/d", NOTHING).unwrap();
-    assert_eq!((vfs.file_systems().len(), counted(0).nodes), (1, 2));
-    context.mount(tree(&[]), CWD, "/d", MountFlags::empty()).unwrap();
-    assert_eq!((counted(1).file_system, counted(1).lookups), (1, 0), "another, under the number that is free");
 }
 
 #[test]
@@ -389,30 +273,4 @@ fn a_link_that_is_mounted_is_followed_from_where_it_is_mounted() {
         let itself = context.lookupat(CWD, "/e/covered", AtFlags::SYMLINK_NOFOLLOW).unwrap();
         assert_eq!(itself.key(), link.key());
     }
-}
-
-#[test]
-fn switches_are_set_of_one_mount_or_of_all_below() {
-    let context = root(&["/a/"]);
-    context.mount(tree(&["/b/"]), CWD, "/a", MountFlags::empty()).unwrap();
-    context.mount(tree(&[]), CWD, "/a/b", MountFlags::empty()).unwrap();
-    let set = |switch, how| {
-        let to = pathwalk::MountAttributes { set: switch, ..Default::default() };
-        context.mount_setattr(CWD, "/a", AtFlags::empty(), &to, how).unwrap();
-    };
-    let told = || ["/", "/a", "/a/b"].map(|path| context.statfs(CWD, path).unwrap().flags);
-    set(MountFlags::NOEXEC, Recursion::Alone);
-    assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC, MountFlags::empty()]);
-    set(MountFlags::NODEV, Recursion::Recursive);
-    assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC | MountFlags::NODEV, MountFlags::NODEV]);
-}
-
-/// To look for a mount that is to be unmounted is no use of it, whatever rules the caller is under.
-#[test]
-fn an_unused_mount_expires_for_a_confined_caller() {
-    let context = root(&["/jail/", "/jail/d/"]);
-    context.mount(tree(&["/f"]), CWD, "/jail/d", MountFlags::empty()).unwrap();
-    let jail = context.confined(&context.lookup("/jail").unwrap()).unwrap();
-    let expire = || jail.umount(CWD, "/d", UmountFlags::EXPIRE);
-    assert_eq!([expire(), expire()], [Err(Errno::EAGAIN), Ok(())]);
 }

@@ -1,0 +1,189 @@
+//! What the engine asks of it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::{Entry, Fault, ROOT, Tells, TestFs, Tree};
+use crate::attr::{Attributes, FileType};
+use crate::node::{NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
+use crate::sync::{Mutex, yield_now};
+use crate::text::Name;
+use crate::{Directory, Entry as Listed, Errno, FileSystem, OpenFile, OpenFor, Siblings};
+
+/// A file without contents, or a directory.
+struct Open {
+    tree: Arc<Mutex<Tree>>,
+    node: u128,
+}
+
+/// Names of up to seven bytes in order: so are their cookies.
+fn cookie_of(name: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[1..=name.len()].copy_from_slice(name);
+    u64::from_be_bytes(bytes)
+}
+
+impl OpenFile for Open {
+    fn read_dir(&self, mut from: u64, each: &mut dyn FnMut(Listed<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        loop {
+            // One at a time: names come and go meanwhile.
+            yield_now();
+            let next = {
+                let tree = self.tree.lock();
+                let next = tree.nodes[&self.node].names.iter().find(|(name, _)| cookie_of(name) > from);
+                next.map(|(name, key)| (name.clone(), *key, tree.nodes[key].kind))
+            };
+            let Some((name, key, kind)) = next else { return Ok(()) };
+            from = cookie_of(&name);
+            if each(Listed { name: &name, key: NodeKey(key), ino: key as u64, kind, cookie: from }).is_break() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl FileSystem for TestFs {
+    fn allows_id_maps(&self) -> bool {
+        true
+    }
+
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(self.with(|tree| tree.hand_out(ROOT)))
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        let dir = dir.key().0;
+        let fault = self.with(|tree| {
+            tree.check_held(dir);
+            *tree.asked.entry(name.bytes().to_vec()).or_default() += 1;
+            tree.faults.remove(name.bytes())
+        });
+        // An answer may be late.
+        yield_now();
+        match fault {
+            Some(Fault::Error) => return Err(Errno::EIO),
+            // Without the hook, which would print it.
+            Some(Fault::Panic) => std::panic::resume_unwind(Box::new("a file system that panics")),
+            None => {}
+        }
+        let found = self.with(|tree| {
+            let key = tree.names(dir).get(name.bytes()).copied();
+            key.map(|key| tree.hand_out(key))
+        });
+        yield_now();
+        Ok(found)
+    }
+
+    fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+        let dir = dir.key().0;
+        let names: Vec<_> = self.with(|tree| {
+            tree.check_held(dir);
+            tree.names(dir).keys().cloned().collect()
+        });
+        if self.with(|tree| tree.siblings) == Tells::Nothing || names.len() > siblings.most() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for name in names.iter().map(|name| Name::new(name).expect("a name")) {
+            // One at a time, and given later.
+            yield_now();
+            if siblings.wants(name) {
+                let key = self.with(|tree| tree.names(dir).get(name.bytes()).copied());
+                found.extend(key.map(|key| (name, self.with(|tree| tree.hand_out(key)))));
+            }
+        }
+        for two in found.chunks(2) {
+            yield_now();
+            siblings.give(two);
+        }
+        siblings.are_all();
+        Ok(())
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        let attributes = self.with(|tree| {
+            tree.check_held(node.0);
+            tree.attributes(node.0)
+        });
+        yield_now();
+        Ok(attributes)
+    }
+
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        let (dir, node) = (dir.key().0, node.map(|node| node.0));
+        let is_so = self.with(|tree| {
+            *tree.asked.entry(name.bytes().to_vec()).or_default() += 1;
+            tree.names(dir).get(name.bytes()).copied() == node
+        });
+        Ok(if is_so { Validity::Valid } else { Validity::Invalid })
+    }
+
+    fn open(&self, node: NodeKey, _what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        self.with(|tree| tree.check_held(node.0));
+        Ok(Box::new(Open { tree: self.0.clone(), node: node.0 }))
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.with(|tree| {
+            tree.check_held(node.0);
+            *tree.held.get_mut(&node.0).expect("it is held") -= 1;
+        });
+    }
+
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        let dir = dir.key().0;
+        let kind = if new.kind == NewKind::Directory { FileType::Directory } else { FileType::Regular };
+        self.with(|tree| {
+            tree.check_held(dir);
+            if tree.names(dir).contains_key(name.bytes()) {
+                return Err(Errno::EEXIST);
+            }
+            let key = tree.add(dir, name.bytes(), Entry::new(kind, new.mode, None));
+            Ok(tree.hand_out(key))
+        })
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        let dir = dir.key().0;
+        self.with(|tree| {
+            tree.check_held(node.0);
+            assert!(tree.attributes(node.0).nlink > 0, "node {} lost its last name before", node.0);
+            tree.names(dir).insert(name.bytes().to_vec(), node.0);
+            Ok(tree.hand_out(node.0))
+        })
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        let dir = dir.key().0;
+        self.with(|tree| {
+            tree.check_held(node.0);
+            if !tree.nodes[&node.0].names.is_empty() {
+                return Err(Errno::ENOTEMPTY);
+            }
+            tree.names(dir).remove(name.bytes()).map(drop).ok_or(Errno::ENOENT)
+        })
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        let (from_dir, to_dir) = (from.0.key().0, to.0.key().0);
+        let (old, new) = (from.1.bytes(), to.1.bytes());
+        self.with(|tree| {
+            let moved = tree.names(from_dir).remove(old).ok_or(Errno::ENOENT)?;
+            let replaced = tree.names(to_dir).insert(new.to_vec(), moved);
+            if flags.contains(RenameFlags::EXCHANGE) {
+                tree.names(from_dir).insert(old.to_vec(), replaced.ok_or(Errno::ENOENT)?);
+            }
+            Ok(())
+        })
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        self.with(|tree| {
+            tree.check_held(node.0);
+            let entry = tree.nodes.get_mut(&node.0).expect("it is held");
+            entry.mode = set.mode.unwrap_or(entry.mode);
+            entry.uid = set.uid.unwrap_or(entry.uid);
+            Ok(tree.attributes(node.0))
+        })
+    }
+}
