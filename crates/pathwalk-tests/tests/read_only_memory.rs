@@ -184,6 +184,9 @@ fn cached_lookups_store_nothing() -> Result<(), Box<dyn Error>> {
 fn many_cached_lookups_at_once_store_nothing() -> Result<(), Box<dyn Error>> {
     for who in [Credentials::root(), Credentials::user(1000, 1000, &[])] {
         let mut warm = Warm::built(internals::learning_never(Vfs::builder()), who)?;
+        // The directories on the way have no mark, and get none.
+        let read_ahead = || warm.context.prefetch(warm.paths.iter().map(|path| (At::Cwd, path)));
+        assert_eq!(warm.protected_child(|| (read_ahead(), end::WELL).1)?, Ended::Exit(end::WELL));
         warm.at_once = warm.context.stat_many(&warm.paths).collect();
         let before = warm.context.vfs().stats().hand_overs;
         assert_eq!(warm.still_right_at_once(), end::WELL);
