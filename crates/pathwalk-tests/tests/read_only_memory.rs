@@ -12,7 +12,7 @@ use std::error::Error;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pathwalk::{Access, At, Attributes, Context, Credentials, Errno, MountFlags, Vfs, internals};
+use pathwalk::{Access, At, Attributes, Context, Credentials, Errno, MountFlags, Vfs, VfsBuilder, internals};
 use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::tree::gcc_tree;
@@ -54,10 +54,14 @@ struct Warm {
 
 impl Warm {
     fn new(who: Credentials) -> Result<Warm, Box<dyn Error>> {
+        Warm::built(Vfs::builder(), who)
+    }
+
+    fn built(builder: VfsBuilder, who: Credentials) -> Result<Warm, Box<dyn Error>> {
         let fs = MemFs::new();
         gcc_tree()?.lay_into(&fs)?;
         fs.mkdir("/m", 0o755)?;
-        let vfs = Vfs::builder().build(fs)?;
+        let vfs = builder.build(fs)?;
         let root = vfs.context(Credentials::root());
         for at in ["/m", "/m/m", "/m/m/m", "/m/m/m/m"] {
             let on = MemFs::new();
@@ -74,7 +78,7 @@ impl Warm {
         assert_eq!(ask(), answers);
         assert_eq!(answers.iter().filter(|answer| **answer == Err(Errno::ENOENT)).count(), 118);
         let paths: Vec<Box<[u8]>> = questions.iter().map(|question| question.path.clone()).collect();
-        let at_once = context.stat_many(&paths).collect();
+        let at_once = Vec::new();
         let ranges = [internals::memory_ranges(&vfs), internals::mount_ranges(&vfs)].concat();
         assert!(!ranges.is_empty() && ranges.iter().all(|(start, end)| start < end));
         Ok(Warm { context, questions, answers, paths, at_once, ranges })
@@ -171,6 +175,22 @@ fn cached_lookups_store_nothing() -> Result<(), Box<dyn Error>> {
     for who in [Credentials::root(), Credentials::user(1000, 1000, &[])] {
         let warm = Warm::new(who)?;
         assert_eq!(warm.protected_child(|| warm.still_right())?, Ended::Exit(end::WELL));
+    }
+    Ok(())
+}
+
+/// Of whole paths nothing is learned: that stores.
+#[test]
+fn many_cached_lookups_at_once_store_nothing() -> Result<(), Box<dyn Error>> {
+    for who in [Credentials::root(), Credentials::user(1000, 1000, &[])] {
+        let mut warm = Warm::built(internals::learning_never(Vfs::builder()), who)?;
+        // The directories on the way have no mark, and get none.
+        let read_ahead = || warm.context.prefetch(warm.paths.iter().map(|path| (At::Cwd, path)));
+        assert_eq!(warm.protected_child(|| (read_ahead(), end::WELL).1)?, Ended::Exit(end::WELL));
+        warm.at_once = warm.context.stat_many(&warm.paths).collect();
+        let before = warm.context.vfs().stats().hand_overs;
+        assert_eq!(warm.still_right_at_once(), end::WELL);
+        assert_eq!(warm.context.vfs().stats().hand_overs, before, "all is cached");
         assert_eq!(warm.protected_child(|| warm.still_right_at_once())?, Ended::Exit(end::WELL));
     }
     Ok(())

@@ -10,7 +10,7 @@ use pathwalk_bench::wide::tree::{Kind, MOST_FILES};
 use pathwalk_bench::wide::{Plan, Report, Row, run as measure};
 use serde_json::{Value, json};
 
-use crate::output::{self, grouped, number, rounded, spread, spread_json, table};
+use crate::output::{self, grouped, number, rounded, spread_json, table};
 
 /// Most rounds that may be asked for.
 const MOST_ROUNDS: i64 = 10_000;
@@ -110,7 +110,8 @@ fn text(report: &Report) -> String {
     let mut rows = table(&["ns a lookup", "files", "quartiles", "times", "absent", "quartiles", "times"], &[]);
     let of = |kind: Kind| report.rows.iter().filter(move |row| row.kind == kind);
     for (file, absent) in of(Kind::File).zip(of(Kind::Absent)) {
-        let cells = |row: &Row| [number(row.ns.median), spread(row.ns), number(row.times.median)];
+        let quartiles = |row: &Row| format!("{}–{}", number(row.ns.lower), number(row.ns.upper));
+        let cells = |row: &Row| [number(row.ns.median), quartiles(row), number(row.times.median)];
         rows.add_row([file.who.clone()].into_iter().chain(cells(file)).chain(cells(absent)));
     }
     let mut held = table(&["", "bytes a path", "holds, %"], &[]);
@@ -193,6 +194,8 @@ mod tests {
         {
             assert!(text.contains(word), "{word}:\n{text}");
         }
+        let longest = text.lines().filter(|line| !line.starts_with("Note")).map(|line| line.chars().count()).max();
+        assert!(longest <= Some(80), "{longest:?}:\n{text}");
         let json = json(&reports[0]);
         assert_eq!((&json["files"], json["rows"].as_array().unwrap().len()), (&2000.into(), 16));
         assert!(json["rows"].as_array().unwrap().iter().all(|row| row["ns"].as_f64() > Some(0.0)), "{json:#}");

@@ -29,9 +29,9 @@ use crate::sync::Ordering;
 /// processor.
 pub(crate) const MOST: usize = 32;
 
-/// Fewer names than this find room in a processor's last cache, with what belongs to them: some
-/// 200 bytes each. Then there is little to wait for, and it takes longer to read ahead. Where
-/// assertions are checked, what few names there are is read, so that tests do it.
+/// So many names find room in a processor's last cache, with what belongs to them: some 200 bytes
+/// each. Then there is little to wait for, and reading ahead takes longer than it saves. Builds in
+/// which assertions are checked read ahead of any number, so that tests do.
 const FEWEST: u32 = if cfg!(any(debug_assertions, shuttle)) { 0 } else { 1 << 17 };
 
 /// Returns whether so many names are cached, or were, that it pays to read ahead.
