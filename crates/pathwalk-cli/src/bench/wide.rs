@@ -107,19 +107,21 @@ pub(super) fn run(args: &WideArgs) -> anyhow::Result<ExitCode> {
 
 fn text(report: &Report) -> String {
     let files = grouped(report.tree.files() as i64);
-    let mut rows = table(&["ns a lookup", "files", "quartiles", "times", "absent", "quartiles", "times"], &[]);
-    let of = |kind: Kind| report.rows.iter().filter(move |row| row.kind == kind);
-    for (file, absent) in of(Kind::File).zip(of(Kind::Absent)) {
-        let quartiles = |row: &Row| format!("{}–{}", number(row.ns.lower), number(row.ns.upper));
-        let cells = |row: &Row| [number(row.ns.median), quartiles(row), number(row.times.median)];
-        rows.add_row([file.who.clone()].into_iter().chain(cells(file)).chain(cells(absent)));
+    let mut lookups = String::new();
+    for kind in Kind::ALL {
+        let mut rows = table(&[&format!("ns a lookup, {}", kind.name()), "median", "quartiles", "times"], &[]);
+        for row in report.rows.iter().filter(|row| row.kind == kind) {
+            let quartiles = format!("{} .. {}", number(row.ns.lower), number(row.ns.upper));
+            rows.add_row([row.who.clone(), number(row.ns.median), quartiles, number(row.times.median)]);
+        }
+        lookups += &format!("{rows}\n\n");
     }
     let mut held = table(&["", "bytes a path", "holds, %"], &[]);
     for one in &report.held {
         held.add_row([one.who.to_owned(), number(one.bytes), number(one.percent)]);
     }
     let notes: String = report.notes.iter().map(|note| format!("Note: {note}.\n")).collect();
-    format!("wide: {files} files and {files} absent names, asked for at random\n{rows}\n\n{held}\n{notes}\n")
+    format!("wide: {files} files and {files} absent names, asked for at random\n{lookups}{held}\n{notes}\n")
 }
 
 fn json(report: &Report) -> Value {

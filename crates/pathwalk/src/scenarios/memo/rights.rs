@@ -5,8 +5,10 @@ use super::super::fs::{ROOT, TestFs};
 use super::super::world::{DIRECTORY, FILE, World, part};
 use super::{Answer, D, IN_D, IN_E, NEXT, admin, alone, changed, fill, filled, ino, is_known, learn, protecting, world};
 use crate::attr::{AclState, FileType};
+use crate::cache::dcache::dentry::everyone;
+use crate::cache::dcache::dentry::flags::EVERYONE;
 use crate::node::{Freshness, SetAttributes};
-use crate::{Capabilities, Context, Credentials, Errno, internals};
+use crate::{Access, Capabilities, Context, Credentials, Errno, internals};
 
 const REFUSED: Answer = Err(Errno::EACCES);
 
@@ -181,6 +183,28 @@ fn acl_appears() {
             world.vfs.refresh(&world.handle("/d")).unwrap();
         });
         drop(user);
+        world.end();
+    });
+}
+
+/// What the owner of a file may do needs no ACL. It is asked for when that is asked again, and then
+/// the dentry's word says what everyone may do.
+#[test]
+fn acl_of_an_own_file_is_learned() {
+    alone(|hash| {
+        let world = filled(hash, |fs| {
+            fill(fs);
+            fs.alter(IN_D.into(), |file| (file.uid, file.acl) = (1000, AclState::Unknown));
+        });
+        let user = world.user();
+        learn(&user, "/d/f");
+        let held = world.handle("/d/f");
+        let granted = || world.vfs.world().caches().dentries.word(held.dentry()) & EVERYONE;
+        assert_eq!(granted(), 0);
+        // By a walk, then from the memo.
+        (0..2).for_each(|_| user.access("/d/f", Access::READ).unwrap());
+        assert_eq!(granted(), everyone(Access::READ));
+        drop((user, held));
         world.end();
     });
 }
