@@ -35,9 +35,9 @@ pub(crate) fn to_end<'a, C: Config, T>(
             walked::<C>(env, path, follow, whence, cur.mark());
             return Err(Stopped::Errno(Errno::ENOENT));
         }
-        at_other::<C>(env, path, (cur.dentry(), cur.word), at.mount, follow).and_then(finish)
+        at_other::<C>(env, path, (cur.dentry(), cur.word), at.mount, (follow, whence)).and_then(finish)
     };
-    let broken = move |why| on_the_way::<C>(env, path, why, follow).and_then(finish);
+    let broken = move |why| on_the_way::<C>(env, path, why, (follow, whence)).and_then(finish);
     segment::<C, _, _>(env, path, from, rest, end, broken)
 }
 
@@ -74,12 +74,12 @@ pub(super) fn within_scope<'a, C: Config, T>(
 fn learned<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
-    follow: Follow,
+    (follow, whence): (Follow, Whence),
     arrived: Result<Arrived<'a>, Stopped<'a>>,
 ) -> Result<Arrived<'a>, Stopped<'a>> {
     match &arrived {
-        Ok(at) => walked::<C>(env, path, follow, Whence::Start, at.cur.mark()),
-        Err(Stopped::Errno(Errno::ENOENT)) => walked::<C>(env, path, follow, Whence::Start, true),
+        Ok(at) => walked::<C>(env, path, follow, whence, at.cur.mark()),
+        Err(Stopped::Errno(Errno::ENOENT)) => walked::<C>(env, path, follow, whence, true),
         Err(_) => {}
     }
     arrived
@@ -93,9 +93,9 @@ fn at_other<'a, C: Config>(
     path: Path<'a>,
     at: (DentryId, u64),
     mount: Standing,
-    follow: Follow,
+    (follow, whence): (Follow, Whence),
 ) -> Result<Arrived<'a>, Stopped<'a>> {
-    learned::<C>(env, path, follow, behind_other::<C>(env, path, at, mount, follow))
+    learned::<C>(env, path, (follow, whence), behind_other::<C>(env, path, at, mount, follow))
 }
 
 /// Goes on where the end of the path is one of these.
@@ -122,13 +122,18 @@ fn behind_other<'a, C: Config>(
 /// Something is in the way.
 #[cold]
 #[inline(never)]
-fn on_the_way<'a, C: Config>(env: &Env<'a>, path: Path<'a>, why: Broken<'a>, follow: Follow) -> Result<Arrived<'a>, Stopped<'a>> {
+fn on_the_way<'a, C: Config>(
+    env: &Env<'a>,
+    path: Path<'a>,
+    why: Broken<'a>,
+    (follow, whence): (Follow, Whence),
+) -> Result<Arrived<'a>, Stopped<'a>> {
     let arrived = match why {
         Broken::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
         Broken::Stop(Stop::Errno(errno)) => Err(Stopped::Errno(errno)),
         other => across::<C>(env, path, other, follow),
     };
-    learned::<C>(env, path, follow, arrived)
+    learned::<C>(env, path, (follow, whence), arrived)
 }
 
 /// The walk may go on in another mount.
