@@ -7,11 +7,12 @@
 mod failing;
 mod phase;
 mod readers;
+mod sure;
 mod world;
 
 use std::time::{Duration, Instant};
 
-use pathwalk::{BuildError, Vfs};
+use pathwalk::{BuildError, Vfs, internals};
 use pathwalk_memfs::MemFs;
 use readers::Reader;
 use world::{Eviction, World};
@@ -82,4 +83,20 @@ fn in_a_cache_with_room() {
 #[test]
 fn failed_lookups() {
     failing::every_failure_is_seen(READERS as u64 + 1, goes_on());
+}
+
+/// Whole paths, learned as they are for users.
+#[test]
+fn sure_answers() {
+    sure::all_are_right(|builder| builder);
+}
+
+#[test]
+fn sure_answers_where_each_path_is_learned() {
+    sure::all_are_right(internals::learning_at_once);
+}
+
+#[test]
+fn sure_answers_where_directories_are_learned() {
+    sure::all_are_right(internals::directories_learned_at_once);
 }

@@ -132,8 +132,8 @@ pub(super) enum Whence {
     Directory,
 }
 
-/// Returns the directory in which a path ends, as of now, if it is remembered where that is, and the
-/// position of the name in it. It is as if the walk had come there: whether it is there, and a directory
+/// Returns the directory in which a path ends, as of now, if it is remembered where that is and no link
+/// leads there, and the position of the name in it. It is as if the walk had come there: whether it is there, and a directory
 /// that may be searched, was not asked yet.
 #[inline(never)]
 pub(super) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, u64, Standing, usize)> {
@@ -142,7 +142,8 @@ pub(super) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, 
     let may = |what: What| may_go(world, what.has_dot_dot(), what.has_links());
     let question = question(env, dir, Follow::OnTheWay);
     let found = world.memo.find_directory(&question, world, || class(env).known(), may, &mut of_end)?;
-    if env.scope.is_some() && !is_within_rules(env, &found) {
+    // The links on a way are counted, and where there was one too many, is an error of its end.
+    if found.what.has_links() || env.scope.is_some() && !is_within_rules(env, &found) {
         return None;
     }
     let Arrived { cur, mount } = arrived(env, found, of_end);
@@ -173,14 +174,14 @@ fn learn(env: &Env<'_>, (path, follow): (Path<'_>, Follow), (taught, whence): (T
     let memo = &env.world.memo;
     match parent(path) {
         Some((dir, _)) if (taught, whence) == (Taught::Directory, Whence::Start) && memo.may_learn_directory(dir.0) => {
-            learn_path(env, dir, Follow::OnTheWay);
+            learn_path(env, dir, Follow::OnTheWay, taught);
         }
-        _ if memo.may_learn(path.0, used_before) => learn_path(env, path, follow),
+        _ if memo.may_learn(path.0, used_before) => learn_path(env, path, follow, Taught::Path),
         _ => {}
     }
 }
 
-fn learn_path(env: &Env<'_>, path: Path<'_>, follow: Follow) {
+fn learn_path(env: &Env<'_>, path: Path<'_>, follow: Follow, taught: Taught) {
     let (memo, question, slots) = (&env.world.memo, question(env, path, follow), env.world);
     let has_rules = env.scope.is_some_and(|scope| !scope.rules().difference(Resolve::CACHED).is_empty() || scope.looks_only());
     if has_rules || path.0.contains(&0) {
@@ -196,7 +197,8 @@ fn learn_path(env: &Env<'_>, path: Path<'_>, follow: Follow) {
         Err(Stopped::Errno(Errno::ENOENT)) => End::Absent,
         Err(_) => return memo.refuse(),
     };
-    if !may_go(env.world, recording.has_dot_dot(), recording.has_links()) {
+    let leads_on = taught == Taught::Path || !recording.has_links();
+    if !leads_on || !may_go(env.world, recording.has_dot_dot(), recording.has_links()) {
         return memo.refuse();
     }
     // Looked up for those who need one: it may allocate.

@@ -73,22 +73,6 @@ fn names_in_a_directory() {
 }
 
 #[test]
-fn link_to_a_directory_replaced() {
-    explore(|hash| {
-        let world = world(hash, |fs| {
-            fill(fs);
-            fs.add_link(ROOT, "l", "/d");
-            fs.add_link(ROOT, "m", "/e");
-        });
-        let user = world.user();
-        learn(&user, "/l/f");
-        changed(&world, &user, "/l/f", (Ok(IN_D), Ok(IN_E)), |world| rename(world, "l", "m", RenameFlags::EXCHANGE));
-        drop(user);
-        world.end();
-    });
-}
-
-#[test]
 fn directory_covered() {
     explore(|hash| {
         let world = world(hash, fill);
@@ -107,6 +91,32 @@ fn directory_covered() {
             admin(world).umount(At::Cwd, "/d", UmountFlags::DETACH).unwrap();
         });
         drop(context);
+        world.end();
+    });
+}
+
+/// Links are counted from the beginning, so a directory behind one is not where a walk begins: not even
+/// where the whole path was learned that far.
+#[test]
+fn links_are_counted_from_the_beginning() {
+    alone(|hash| {
+        let body = |name: &str, at: usize, last: &str| if at == 0 { last.to_owned() } else { format!("{name}{}", at - 1) };
+        let world = World::built((100, 4), hash, directories_learned_at_once, |fs| {
+            fill(fs);
+            (0..5).for_each(|at| _ = fs.add_link(ROOT, &format!("l{at}"), &body("l", at, "d")));
+            (0..37).for_each(|at| _ = fs.add_link(D.into(), &format!("c{at}"), &body("c", at, "f")));
+        });
+        let user = world.user();
+        learn(&user, "/d/x");
+        (0..4).for_each(|_| assert_eq!(ino(&user, "/l4/x"), ABSENT));
+        for path in ["/d/c36", "/l4/c34"] {
+            (0..2).for_each(|_| assert_eq!(ino(&user, path), Ok(IN_D), "{path}"));
+        }
+        // Found, handed over where its name is not cached, and again.
+        internals::evict_all(&world.vfs);
+        (0..4).for_each(|_| assert_eq!(ino(&user, "/l4/f"), Ok(IN_D)));
+        (0..3).for_each(|_| assert_eq!(ino(&user, "/l4/c35"), Err(Errno::ELOOP)));
+        drop(user);
         world.end();
     });
 }
