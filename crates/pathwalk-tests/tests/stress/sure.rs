@@ -1,0 +1,228 @@
+//! Whole paths that are asked again and again beside a thread that changes where they lead: by each
+//! kind of change that one can be asked beside.
+//!
+//! An answer is sure if nothing changed meanwhile: then there is one that is right.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, RenameFlags, UmountFlags, Vfs, VfsBuilder};
+use pathwalk_memfs::MemFs;
+
+use crate::phase::Phase;
+
+/// Sure answers of a test, of all readers together; `PATHWALK_SURE_ANSWERS` for another number.
+const ANSWERS: u64 = 300_000;
+
+/// More than one, so that they also meet in the memo.
+const READERS: usize = 2;
+
+/// Questions between two looks at how many sure answers there were.
+const ROUND: u64 = 1024;
+
+/// For how long nothing changes: long beside a lookup, so that most answers are sure.
+const REST: Duration = Duration::from_micros(100);
+
+/// Permission bits, by which files are told apart.
+type Answer = Result<u16, Errno>;
+
+const ABSENT: Answer = Err(Errno::ENOENT);
+const REFUSED: Answer = Err(Errno::EACCES);
+
+/// Something that changes, and a path whose answer depends on it.
+struct Subject {
+    path: &'static str,
+    ask: fn(&Context, &str) -> Answer,
+    /// The answers in even and in odd states.
+    answers: [Answer; 2],
+    /// Makes the next state, which is odd or not.
+    change: fn(&Context, bool),
+}
+
+fn mode(context: &Context, path: &str) -> Answer {
+    context.stat(path).map(|found| found.mode & 0o777)
+}
+
+fn readable(context: &Context, path: &str) -> Answer {
+    context.access(path, Access::READ).map(|()| 0)
+}
+
+fn exchange(context: &Context, one: &str, other: &str) {
+    context.rename(At::Cwd, one, At::Cwd, other, RenameFlags::EXCHANGE).expect("an exchange");
+}
+
+fn chmod(context: &Context, path: &str, mode: u16) {
+    context.chmod(At::Cwd, path, mode, AtFlags::empty()).expect("chmod");
+}
+
+const SUBJECTS: [Subject; 7] = [
+    Subject {
+        path: "/swapped/one/f",
+        ask: mode,
+        answers: [Ok(0o644), Ok(0o664)],
+        change: |context, _| exchange(context, "/swapped/one", "/swapped/other"),
+    },
+    Subject {
+        path: "/guarded/by/a/directory/f",
+        ask: mode,
+        answers: [Ok(0o644), REFUSED],
+        change: |context, is_odd| chmod(context, "/guarded/by", if is_odd { 0o700 } else { 0o755 }),
+    },
+    Subject {
+        path: "/rights/f",
+        ask: readable,
+        answers: [Ok(0), REFUSED],
+        change: |context, is_odd| chmod(context, "/rights/f", if is_odd { 0o600 } else { 0o644 }),
+    },
+    Subject {
+        path: "/names/come/and/go",
+        ask: mode,
+        answers: [ABSENT, Ok(0o666)],
+        change: |context, is_odd| {
+            let name = "/names/come/and/go";
+            if is_odd {
+                context.link(At::Cwd, "/names/kept", At::Cwd, name, AtFlags::empty()).expect("link");
+            } else {
+                context.unlink(At::Cwd, name).expect("unlink");
+            }
+        },
+    },
+    Subject {
+        path: "/links/now/f",
+        ask: mode,
+        answers: [Ok(0o644), Ok(0o664)],
+        change: |context, _| exchange(context, "/links/now", "/links/then"),
+    },
+    Subject {
+        path: "/up/below/../f",
+        ask: mode,
+        answers: [Ok(0o644), ABSENT],
+        change: |context, is_odd| {
+            let (from, to) = if is_odd { ("/up/below", "/away/below") } else { ("/away/below", "/up/below") };
+            context.rename(At::Cwd, from, At::Cwd, to, RenameFlags::NOREPLACE).expect("a move");
+        },
+    },
+    Subject {
+        path: "/mounts/on/f",
+        ask: mode,
+        answers: [Ok(0o644), Ok(0o664)],
+        change: |context, is_odd| {
+            if is_odd {
+                let fs = MemFs::new();
+                fs.file("/f", 0o664).expect("a file");
+                context.mount(fs, At::Cwd, "/mounts/on", MountFlags::empty()).expect("mount");
+            } else {
+                context.umount(At::Cwd, "/mounts/on", UmountFlags::DETACH).expect("umount");
+            }
+        },
+    },
+];
+
+fn tree() -> Result<MemFs, Errno> {
+    let fs = MemFs::new();
+    let directories = [
+        "/swapped",
+        "/swapped/one",
+        "/swapped/other",
+        "/guarded",
+        "/guarded/by",
+        "/guarded/by/a",
+        "/guarded/by/a/directory",
+        "/rights",
+        "/names",
+        "/names/come",
+        "/names/come/and",
+        "/links",
+        "/up",
+        "/up/below",
+        "/away",
+        "/mounts",
+        "/mounts/on",
+    ];
+    for path in directories {
+        fs.mkdir(path, 0o755)?;
+    }
+    for path in ["/swapped/one/f", "/guarded/by/a/directory/f", "/rights/f", "/up/f", "/mounts/on/f"] {
+        fs.file(path, 0o644)?;
+    }
+    fs.file("/swapped/other/f", 0o664)?;
+    fs.file("/names/kept", 0o666)?;
+    fs.mkdir("/links/a", 0o755)?;
+    fs.mkdir("/links/b", 0o755)?;
+    fs.file("/links/a/f", 0o644)?;
+    fs.file("/links/b/f", 0o664)?;
+    fs.symlink("/links/now", "a")?;
+    fs.symlink("/links/then", "b")?;
+    Ok(fs)
+}
+
+/// How many sure answers there are to be, and were.
+struct Tally {
+    wanted: u64,
+    sure: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// Says that it is over, also by a panic.
+struct Over<'a>(&'a Tally);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Tally {
+    fn goes_on(&self) -> bool {
+        !self.is_over.load(Ordering::SeqCst) && self.sure.load(Ordering::SeqCst) < self.wanted
+    }
+}
+
+/// Asks for all of it, in turns, and holds what is sure against what is right.
+fn read(context: &Context, phases: &[Phase], tally: &Tally) {
+    let _over = Over(tally);
+    let mut subjects = SUBJECTS.iter().zip(phases).cycle();
+    while tally.goes_on() {
+        let mut sure = 0;
+        for (subject, phase) in subjects.by_ref().take(ROUND as usize) {
+            let (states, answer) = phase.during(|| (subject.ask)(context, black_box(subject.path)));
+            if states.start() == states.end() {
+                let state = *states.start();
+                assert_eq!(answer, subject.answers[(state % 2) as usize], "{} in state {state}", subject.path);
+                sure += 1;
+            }
+        }
+        tally.sure.fetch_add(sure, Ordering::SeqCst);
+    }
+}
+
+fn change(context: &Context, phases: &[Phase], tally: &Tally) {
+    let _over = Over(tally);
+    for (subject, phase) in SUBJECTS.iter().zip(phases).cycle() {
+        if !tally.goes_on() {
+            return;
+        }
+        phase.advance(|state| (subject.change)(context, state % 2 == 1));
+        std::thread::sleep(REST);
+    }
+}
+
+/// Runs readers beside a thread that changes, until there are as many sure answers as wanted.
+pub(crate) fn all_are_right(how: impl FnOnce(VfsBuilder) -> VfsBuilder) {
+    let wanted = std::env::var("PATHWALK_SURE_ANSWERS")
+        .ok()
+        .map_or(ANSWERS, |text| text.parse().unwrap_or_else(|_| panic!("PATHWALK_SURE_ANSWERS is to be a number, not {text:?}")));
+    let vfs = how(Vfs::builder()).build(tree().expect("a tree")).expect("a Vfs");
+    let tally = Tally { wanted, sure: AtomicU64::new(0), is_over: AtomicBool::new(false) };
+    let phases: Vec<Phase> = SUBJECTS.iter().map(|_| Phase::default()).collect();
+    let (user, root) = (vfs.context(Credentials::user(1000, 1000, &[])), vfs.context(Credentials::root()));
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| read(&user, &phases, &tally));
+        }
+        scope.spawn(|| change(&root, &phases, &tally));
+    });
+    let changes: u64 = phases.iter().map(Phase::begun).sum();
+    println!("{} sure answers beside {changes} changes; {:?}", tally.sure.into_inner(), vfs.stats().whole_paths);
+}
