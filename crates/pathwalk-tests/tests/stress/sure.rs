@@ -7,7 +7,9 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, RenameFlags, UmountFlags, Vfs, VfsBuilder};
+use pathwalk::{
+    Access, At, AtFlags, Context, Credentials, Errno, LinkFlags, MountFlags, RenameFlags, UmountFlags, Vfs, VfsBuilder,
+};
 use pathwalk_memfs::MemFs;
 
 use crate::phase::Phase;
@@ -82,7 +84,7 @@ const SUBJECTS: [Subject; 7] = [
         change: |context, is_odd| {
             let name = "/names/come/and/go";
             if is_odd {
-                context.link(At::Cwd, "/names/kept", At::Cwd, name, AtFlags::empty()).expect("link");
+                context.link(At::Cwd, "/names/kept", At::Cwd, name, LinkFlags::empty()).expect("link");
             } else {
                 context.unlink(At::Cwd, name).expect("unlink");
             }
@@ -119,7 +121,7 @@ const SUBJECTS: [Subject; 7] = [
     },
 ];
 
-fn tree() -> Result<MemFs, Errno> {
+fn tree() -> Result<MemFs, pathwalk_memfs::Error> {
     let fs = MemFs::new();
     let directories = [
         "/swapped",
