@@ -1,4 +1,4 @@
-//! What a mount takes that nobody uses. Mounts are beside the budget.
+//! What a mount takes that is idle. Mounts are beside the budget.
 
 use pathwalk::{At, AtFlags, Context, Credentials, MountAttributes, Propagation, Recursion, Vfs};
 use pathwalk_memfs::MemFs;

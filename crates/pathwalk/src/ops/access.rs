@@ -67,7 +67,7 @@ fn closer_at_remembered(asker: &Asker, path: &[u8], (found, of_end): (Found, OfM
     let env = env.from(start::at_cwd(&env, path)?);
     let at = whole::arrived(&env, found, of_end);
     let fast = closer(&env, at.cur.dentry(), at.cur.word, at.mount, want);
-    if fast.is_ok() {
+    if fast.is_ok() && may::snapshot(&env, at.cur).is_some_and(|node| node.leaves_acl_open()) {
         // What is asked for again and again is to be granted by its dentry's word.
         env.trees().learn_acl(at.cur.dentry(), at.cur.word);
     }

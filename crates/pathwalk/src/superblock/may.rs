@@ -44,8 +44,7 @@ impl Trees {
             return;
         }
         let id = dentries.inode(dentry);
-        let known = Snapshot::of_pinned(&self.caches, id).word;
-        if known & (flags::UNKNOWN | flags::OWN_RULE) == 0 && inode::acl_of(known) == AclState::Unknown {
+        if Snapshot::of_pinned(&self.caches, id).leaves_acl_open() {
             _ = self.ask_for_acl(id);
         }
         dentries.unpin(dentry);

@@ -141,6 +141,11 @@ impl Snapshot {
         }
     }
 
+    /// Returns whether it is open if there is an ACL, by which the generic rule would go.
+    pub(crate) fn leaves_acl_open(&self) -> bool {
+        self.word & (flags::UNKNOWN | flags::OWN_RULE) == 0 && inode::acl_of(self.word) == AclState::Unknown
+    }
+
     /// Itself, unless it is out of date: then `EAGAIN`.
     pub(crate) fn if_known(self) -> Result<Snapshot, Errno> {
         if self.word & flags::UNKNOWN == 0 { Ok(self) } else { Err(Errno::EAGAIN) }
