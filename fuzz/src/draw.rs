@@ -1,18 +1,20 @@
-//! The parts of a program, made of bytes: each takes a byte or two, so that a mutation changes one thing.
+//! The parts of a program, made from bytes: each takes a byte or two, so that a mutation changes
+//! one thing.
 //!
-//! Names are few, so that operations meet each other. When the bytes are used up everything is the first of its kind.
+//! There are few names, so that operations meet. When the bytes are used up, every choice is the
+//! first of its kind.
 
 use std::fmt::Write;
 
 use arbitrary::Unstructured;
 
-/// Who acts. The rights of each are in `xtask`.
+/// The actors. The rights of each are defined in `xtask`.
 const ACTORS: [&str; 15] = [
     "root", "user", "member", "other", "bare", "fowner", "override", "search", "giver", "fsetid", "maker", "weak", "suid",
     "suidroot", "fallen",
 ];
 
-/// Pieces of paths, as the language of programs writes them: one after the other they make any kind of path.
+/// The pieces of paths, in the language of programs. Joined, they make any kind of path.
 const PIECES: [&str; 40] = [
     "a",
     "b",
@@ -61,14 +63,15 @@ const MODES: [&str; 18] = [
     "0666", "0600", "0070",
 ];
 
-/// Of what is read and written, in bytes. A few dozen of them stay within what the model keeps.
+/// The lengths of reads and writes, in bytes. A few dozen writes stay within what the model stores.
 const LENGTHS: [&str; 5] = ["0", "1", "5", "100", "2000"];
 
-/// Sizes and positions, in bytes: at the edges of pages, and what the kernel refuses. What lies between, the model does not keep.
+/// Sizes and positions, in bytes: those at the edges of pages, and those that the kernel refuses.
+/// The model does not store the ones in between.
 const SIZES: [&str; 11] =
     ["0", "1", "5", "100", "4095", "4096", "4097", "10000", "30000", "9223372036854775808", "18446744073709551615"];
 
-/// The same to read from: there is nothing.
+/// The positions of reads far beyond the end, where there is no data.
 const FAR: [&str; 4] = ["131072", "8589934592", "9223372036854775806", "9223372036854775807"];
 
 const TIMES: [&str; 10] = [
@@ -92,7 +95,7 @@ const OWNERS: [&str; 5] = ["-", "0", "1000", "1001", "1002"];
 const OPEN: [&str; 10] =
     ["READ", "WRITE", "CREATE", "EXCLUSIVE", "TRUNCATE", "APPEND", "DIRECTORY", "NOFOLLOW", "PATH", "TMPFILE"];
 
-/// What opens usually ask for; others are drawn flag by flag.
+/// The usual flags of opens. Other sets are drawn flag by flag.
 const USUAL_OPEN: [&str; 10] = [
     "READ",
     "PATH",
@@ -114,14 +117,14 @@ const STATX: [&str; 8] = ["TYPE", "MODE", "NLINK", "UID", "SIZE", "INO", "MTIME"
 const WHENCE: [&str; 3] = ["start", "current", "end"];
 const BY: [&str; 9] = ["0", "1", "-1", "100", "2000", "-2000", "-4096", "1999", "-9223372036854775808"];
 
-/// Descriptors of a program.
+/// The number of descriptors of a program.
 const SLOTS: usize = 6;
 
-/// Makes parts of bytes.
+/// A source of parts, made from bytes.
 pub(crate) struct Draw<'a> {
     bytes: Unstructured<'a>,
     actor: &'static str,
-    /// Who tried last to open each descriptor: only he may write to it.
+    /// The actor that last tried to open each descriptor. Only this actor writes to it.
     openers: [&'static str; SLOTS],
 }
 
@@ -142,7 +145,7 @@ impl<'a> Draw<'a> {
         choices[usize::from(self.byte()) % choices.len()]
     }
 
-    /// Those whose bits are set, joined as programs write them. Up to 16.
+    /// Returns the names whose bits are set, joined as in programs. There may be up to 16 names.
     pub(crate) fn flags(&mut self, names: &[&'static str]) -> String {
         let low = self.byte();
         let high = if names.len() > 8 { self.byte() } else { 0 };
@@ -155,14 +158,14 @@ impl<'a> Draw<'a> {
         usize::from(self.byte()) % SLOTS
     }
 
-    /// One byte for up to three pieces: most paths are short.
+    /// Returns a path. One byte selects the number of pieces: most paths are short.
     fn path(&mut self) -> String {
         let pieces = [1, 1, 1, 2, 2, 3, 4, 0][usize::from(self.byte() % 8)];
         let body: String = (0..pieces).map(|_| self.among(&PIECES)).collect();
         format!("\"{body}\"")
     }
 
-    /// Usually from the working directory.
+    /// Returns a path with its start, which is usually the working directory.
     fn place(&mut self) -> String {
         let at = self.byte();
         let path = self.path();
@@ -176,7 +179,8 @@ impl<'a> Draw<'a> {
         }
     }
 
-    /// Reading alone is a flag here and none of the kernel's: it is there unless something else is asked for.
+    /// Returns a set of open flags. `READ` is a flag here but not in the kernel. It is left out
+    /// with `PATH`, and half of the time with `WRITE`.
     fn any_open_flags(&mut self) -> String {
         let others = self.flags(&OPEN[1..]);
         let drawn: Vec<&str> = others.split('+').collect();
@@ -184,10 +188,10 @@ impl<'a> Draw<'a> {
         if reads { format!("READ+{others}") } else { others }
     }
 
-    /// One line.
+    /// Writes one line.
     pub(crate) fn step(&mut self, text: &mut String) {
         let verb = self.byte();
-        // Often whoever did the last one.
+        // The actor is often that of the previous line.
         let who = self.byte();
         if who >= 64 {
             self.actor = ACTORS[usize::from(who) % ACTORS.len()];

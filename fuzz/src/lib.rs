@@ -1,13 +1,16 @@
-//! What the fuzz targets do: bytes become a question or a program, the engine and the model answer, and whatever differs is a panic.
+//! The code of the fuzz targets: bytes become a question or a program, the engine and the model
+//! answer, and any difference is a panic.
 //!
 //! # Layout
 //!
-//! - `question` is the target `path`; `tree` is where it is asked, `world` who is asked.
-//! - `program` is the target `operations`; `draw` makes its parts of bytes.
+//! - `question` is the target `path`; `tree` is the tree of its questions, `world` the sides that
+//!   are asked.
+//! - `program` is the target `operations`; `draw` makes its parts from bytes.
 //!
 //! # What it does not do
 //!
-//! It does not know what is right: the model does, and that is held against the kernel elsewhere.
+//! It contains no expected answers. The model gives them, and the model is compared with the kernel
+//! elsewhere.
 
 #![forbid(unsafe_code)]
 

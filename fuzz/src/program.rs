@@ -1,15 +1,18 @@
-//! Bytes become a program in the language of `cargo xtask differential`; the model and the engine carry it out.
+//! The target `operations`: bytes become a program in the language of `cargo xtask differential`,
+//! which the model and the engine carry out.
 //!
-//! A program that differs is printed as text: `cargo xtask differential --replay` takes it.
+//! A program with a difference is printed as text, which `cargo xtask differential --replay`
+//! accepts.
 
 use arbitrary::Unstructured;
 
 use crate::draw::Draw;
 
-/// Most steps of a program. With `draw::LENGTHS`, no file grows past what the model keeps.
+/// The largest number of steps of a program. With `draw::LENGTHS`, no file grows past what the
+/// model stores.
 const STEPS: usize = 48;
 
-/// What the settings are called. The model has no mounts, so there is no `READ_ONLY`.
+/// The names of the settings. The model has no mounts, so there is no `READ_ONLY`.
 const SETTINGS: [&str; 10] = [
     "OBSERVE",
     "PROTECT_SYMLINKS",
@@ -23,7 +26,7 @@ const SETTINGS: [&str; 10] = [
     "OBSERVE_AS_ACTOR",
 ];
 
-/// Carries out the program that these bytes make.
+/// Carries out the program that these bytes stand for.
 ///
 /// # Panics
 ///
@@ -37,7 +40,7 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-/// The program, as text. At least one step; it ends with the bytes.
+/// Returns the program as text. It has at least one step, and ends when the bytes are used up.
 pub fn program(bytes: &[u8]) -> String {
     let mut draw = Draw::new(Unstructured::new(bytes));
     let mut text = format!("settings {}\n", draw.flags(&SETTINGS));

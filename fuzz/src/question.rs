@@ -1,7 +1,9 @@
-//! Bytes become a question about one path, asked in every way; the engine answers cold, warm and half cold, always as the model does.
+//! The target `path`: bytes become a question about one path, asked in every way. The engine
+//! answers cold, warm and half cold, and each answer has to be the model's.
 //!
-//! The first bytes say how the file system is, who asks, where he stands, with which flags, what he wants and how much is forgotten before
-//! the last time; the others are the path (see `tree::path`).
+//! The first bytes select the settings of the file system, the asker, its root, working directory
+//! and start, the flags, the access, and how much is evicted before the last time. The other bytes
+//! are the path (see `tree::path`).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,17 +15,17 @@ use pathwalk_model::{Id, Model, Status};
 use crate::tree;
 use crate::world::{Asker, Settings, Stand, World, model_flags};
 
-/// Bytes before the path.
+/// The number of bytes before the path.
 const HEAD: usize = 8;
 
-/// Longer than any link's body.
+/// The size of a buffer that is longer than any link's body.
 const BUFFER: usize = 5000;
 
 thread_local! {
     static WORLDS: RefCell<HashMap<Settings, World>> = RefCell::default();
 }
 
-/// Asks the question that these bytes make; too few make none.
+/// Asks the question that these bytes stand for. Too few bytes stand for no question.
 ///
 /// # Panics
 ///
@@ -43,7 +45,7 @@ pub fn check(bytes: &[u8]) {
     });
 }
 
-/// What is asked about.
+/// The subject of a question.
 struct Asked<'a> {
     path: &'a [u8],
     flags: AtFlags,
@@ -62,18 +64,18 @@ fn at_flags(byte: u8) -> AtFlags {
     set.fold(AtFlags::empty(), |all, (_, flag)| all | flag)
 }
 
-/// In which way it is asked.
+/// The way in which a question is asked.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// With the flags as they are.
     Stat,
-    /// By the other way round of following the last link.
+    /// With the opposite treatment of a last link.
     OtherStat,
     Readlink,
     ReadlinkShort,
     /// By the real ids, with no flags.
     Access,
-    /// With the flags as they are.
+    /// With the flags as they are, by the real ids.
     AccessAt,
     /// By the effective ids.
     AccessEffective,
@@ -95,7 +97,7 @@ impl Way {
     ];
 }
 
-/// What either side answers, for comparison: `N` is how a node is called.
+/// The answer of either side, for comparison. `N` is the name of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Answer<N> {
     Node(N, Node),
@@ -103,18 +105,18 @@ enum Answer<N> {
     Granted,
 }
 
-/// Attributes, without times and what is a file system's own affair.
+/// The attributes, without times and without those that differ between file systems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Node {
     mode: u32,
     nlink: u32,
     uid: u32,
     gid: u32,
-    /// 0 for directories.
+    /// The size, 0 for directories.
     size: u64,
 }
 
-/// The model's answer, and the engine's: cold, warm, and after some was forgotten.
+/// The model's answer, and the engine's: cold, warm, and after some entries were evicted.
 struct Answers {
     model: Result<Answer<Id>, Errno>,
     engine: [Result<Answer<u64>, Errno>; 3],
@@ -178,9 +180,9 @@ fn other(flags: AtFlags) -> AtFlags {
     flags ^ AtFlags::SYMLINK_NOFOLLOW
 }
 
-/// What is told ends as the answer says.
+/// Checks that the last step agrees with the answer.
 fn check_end(told: &Steps) {
-    // Nothing is told of what is refused before the walk, nor of where an empty path leads.
+    // There are no steps for a refusal before the walk, nor for an empty path.
     let Some(Step { what, .. }) = told.steps.last() else { return };
     let ends_so = match (what, &told.answer) {
         (What::Absent { .. }, answer) => matches!(answer, Err(errno) if *errno == Errno::ENOENT),
@@ -217,7 +219,7 @@ fn compare(world: &mut World, answers: &Answers, what: &dyn std::fmt::Display) {
 mod tests {
     use super::check;
 
-    /// Each single byte of a path, from each place, by everybody.
+    /// Asks about each single byte as a path, from each place, as every user.
     #[test]
     fn short_paths_are_answered_alike() {
         for byte in 1..=u8::MAX {

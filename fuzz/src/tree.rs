@@ -1,12 +1,13 @@
-//! The tree in which paths are asked: links, loops, dots, long names, directories that may not be searched, sticky ones.
+//! The tree of the questions: links, loops, dots, long names, directories that may not be searched,
+//! sticky directories.
 //!
-//! It is laid twice, into a file system and into a model, from one list.
+//! It is made twice, in a file system and in a model, from one list.
 
 use pathwalk::{FileType, NewKind};
 use pathwalk_memfs::MemFs;
 use pathwalk_model::{AT_FDCWD, AtFlags, Model, Process};
 
-/// What stands at a path.
+/// The node at a path.
 enum Is {
     Directory(u16),
     File(u16),
@@ -24,17 +25,17 @@ struct Entry {
     gid: u32,
 }
 
-/// So many links lead one to the next: one more than may be followed.
+/// The number of links that each lead to the next: one more than may be followed.
 const CHAIN: usize = 41;
-/// So many links each lead through the one before twice.
+/// The number of links that each lead through the previous one twice.
 const DOUBLING: usize = 7;
-/// So many directories stand one in the other.
+/// The number of nested directories.
 const DEEP: usize = 30;
 
-/// Directories that are removed once something stands in them.
+/// The directories that are removed once an asker has them as working directory or start.
 pub(crate) const REMOVED: [&[u8]; 2] = [b"/gone", b"/gone/sub"];
 
-/// Where a question may start, besides in what was removed.
+/// The places where a question may start, besides the removed directories.
 pub(crate) const STARTS: [&[u8]; 14] = [
     b"/",
     b"/a",
@@ -52,13 +53,13 @@ pub(crate) const STARTS: [&[u8]; 14] = [
     b"/fifo",
 ];
 
-/// The first of [`STARTS`] that are directories.
+/// The number of first entries of [`STARTS`] that are directories.
 pub(crate) const DIRECTORIES: usize = 10;
 
-/// A root directory is one of the first few of [`STARTS`].
+/// The number of first entries of [`STARTS`] that may be a root directory.
 pub(crate) const ROOTS: usize = 4;
 
-/// Names and bodies worth putting together; a byte from 0x80 on stands for one of them.
+/// The names and bodies that are combined. A byte from 0x80 on stands for one of them.
 const PIECES: [&[u8]; 80] = [
     b"/",
     b"/..",
@@ -142,11 +143,13 @@ const PIECES: [&[u8]; 80] = [
     b"t/dirs/l/",
 ];
 
-/// Long pieces: a name as long as may be, and too long; and what makes paths longer than they may be.
+/// The long pieces, with their repetitions: a name of the greatest length, one that is too long,
+/// and pieces that make paths too long.
 const LONG: [(&[u8], usize); 8] =
     [(b"n", 255), (b"n", 256), (b"./", 2040), (b"/", 4000), (b"a/../", 400), (b"up/", 20), (b"deep/", 30), (b"absent/../", 30)];
 
-/// The path that bytes stand for: themselves up to 0x7f, pieces above.
+/// Returns the path that bytes stand for: bytes up to 0x7f stand for themselves, those above for
+/// pieces.
 pub(crate) fn path(bytes: &[u8]) -> Vec<u8> {
     let mut path = Vec::new();
     for byte in bytes {
@@ -187,7 +190,8 @@ fn entries() -> Vec<Entry> {
     add(b"/abs", link(b"/a/b/c"), 0, 0);
     add(b"/nothing", link(b"absent"), 0, 0);
     add(b"/filedir", link(b"a/f/"), 0, 0);
-    // One may be passed through and not looked at, one the other way round, one only by a group.
+    // One of these directories can be searched and not read, one read and not searched, one
+    // accessed only by a group.
     add(b"/n", Directory(0o700), 0, 0);
     add(b"/n/d", Directory(0o755), 0, 0);
     add(b"/n/l", link(b"../a"), 0, 0);
@@ -196,7 +200,7 @@ fn entries() -> Vec<Entry> {
     add(b"/g", Directory(0o070), 1000, 1001);
     add(b"/g/f", File(0o604), 1000, 1001);
     add(b"/throughn", link(b"n/../a/f"), 0, 0);
-    // Sticky: who follows which link here is a matter of `protected_symlinks`.
+    // In these sticky directories, `protected_symlinks` decides which user may follow which link.
     add(b"/t", Directory(0o1777), 0, 0);
     add(b"/t/own", link(b"/a/f"), 1000, 1000);
     add(b"/t/other", link(b"../a"), 1001, 1001);
@@ -225,7 +229,7 @@ fn entries() -> Vec<Entry> {
     add(&long, Directory(0o755), 0, 0);
     add(&long.repeat(2), File(0o600), 1001, 1001);
     add(b"/long", Link(long[1..].to_vec()), 0, 0);
-    // At the edges of how bodies are kept.
+    // These bodies are at the limits of the ways in which bodies are stored.
     for length in [62, 63, 64, 126, 127, 128] {
         add(format!("/body{length}").as_bytes(), Link([&b"./".repeat(length / 2)[..], &b"/"[..length % 2]].concat()), 0, 0);
     }
@@ -236,7 +240,7 @@ fn entries() -> Vec<Entry> {
     entries
 }
 
-/// Lays it into a file system.
+/// Makes the tree in a file system.
 pub(crate) fn lay_into(fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {
     for Entry { path, is, uid, gid } in entries() {
         match is {
@@ -246,13 +250,13 @@ pub(crate) fn lay_into(fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {
             Fifo(mode) => fs.mknod(&path, NewKind::Fifo, mode)?,
             Socket(mode) => fs.mknod(&path, NewKind::Socket, mode)?,
         }
-        // Giving it away takes no bits of the mode: this is no system call.
+        // Changing the owner here clears no bits of the mode, because this is not a system call.
         fs.chown(&path, uid, gid)?;
     }
     Ok(())
 }
 
-/// Lays it into a model.
+/// Makes the tree in a model.
 pub(crate) fn lay_out(model: &Model, root: &mut Process) -> pathwalk_model::Result<()> {
     model.umask(root, 0);
     for Entry { path, is, uid, gid } in entries() {

@@ -1,6 +1,8 @@
-//! Who is asked: an engine over a file system in memory, and a model, both with the same tree.
+//! The two sides that are asked: an engine over a file system in memory, and a model, both with the
+//! same tree.
 //!
-//! The tree never changes, so a world serves any number of questions. After each, all that it pinned is back.
+//! The tree never changes, so a world serves any number of questions. After each question, all its
+//! pins are released.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use pathwalk_model::{AT_FDCWD, AtFlags as ModelAtFlags, Id, Model, OpenFlags, Pr
 use crate::tree::{self, DIRECTORIES, REMOVED, ROOTS, STARTS};
 
 bitflags::bitflags! {
-    /// How the file system presents itself, and which switch is on.
+    /// The properties of the file system, and the switch that is on.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub(crate) struct Settings: u8 {
         const PROTECT_SYMLINKS = 1;
@@ -28,21 +30,23 @@ bitflags::bitflags! {
     }
 }
 
-/// Bytes for the caches: all of the tree has room, or not nearly.
+/// The budget of the caches in bytes. All of the tree fits into `BUDGET`, and only a part into
+/// `SMALL_BUDGET`.
 const BUDGET: u64 = 512 << 10;
 const SMALL_BUDGET: u64 = 160 << 10;
 
-/// Where somebody is, and where his path starts. Numbers of [`STARTS`], and behind those of [`REMOVED`].
+/// The root and working directory of an asker, and the start of its path. Each is a number in
+/// [`STARTS`], or after those in [`REMOVED`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stand {
     pub(crate) root: usize,
     pub(crate) cwd: usize,
-    /// `None`: at the working directory.
+    /// The start of the path, `None` for the working directory.
     pub(crate) at: Option<usize>,
 }
 
 impl Stand {
-    /// The one that these bytes mean.
+    /// Returns the stand that these bytes select.
     pub(crate) fn of([root, cwd, at]: [u8; 3]) -> Stand {
         // Removed directories count as working directories too.
         let cwd = usize::from(cwd) % (DIRECTORIES + REMOVED.len());
@@ -52,7 +56,7 @@ impl Stand {
     }
 }
 
-/// A user: ids, real and effective, groups and capabilities.
+/// A user: real id, effective user and group id, groups and capabilities.
 type Who = (u32, u32, u32, &'static [u32], Capabilities);
 
 const USERS: [Who; 9] = [
@@ -67,7 +71,7 @@ const USERS: [Who; 9] = [
     (1002, 1002, 1002, &[], Capabilities::DAC_OVERRIDE.union(Capabilities::FOWNER)),
 ];
 
-/// Somebody who asks, on either side.
+/// An asker, on both sides.
 pub(crate) struct Asker<'a> {
     pub(crate) context: Context,
     handle: Option<Handle>,
@@ -85,14 +89,14 @@ impl Asker<'_> {
 pub(crate) struct World {
     pub(crate) vfs: Vfs,
     model: Arc<Model>,
-    /// Root's, standing in each of what was removed.
+    /// The contexts of root, one in each removed directory.
     removed: Vec<Context>,
-    /// Has what stands at each start open, in order.
+    /// The model's process that has every start open, in order.
     opener: Process,
     processes: HashMap<(usize, usize), Process>,
-    /// Dentries in use when nothing can be evicted any more.
+    /// The number of dentries in use when nothing can be evicted any more.
     kept: u64,
-    /// Which node of the model is which inode.
+    /// The inode number for each node of the model.
     inodes: HashMap<Id, u64>,
 }
 
@@ -127,7 +131,7 @@ impl World {
         Arc::clone(&self.model)
     }
 
-    /// Somebody who stands there.
+    /// Returns an asker for this user and stand.
     pub(crate) fn asker(&mut self, user: u8, stand: Stand) -> Asker<'_> {
         let (real, uid, gid, groups, caps) = USERS[usize::from(user) % USERS.len()];
         let credentials = Credentials::user(uid, gid, groups).with_real(Ids { uid: real, gid }).with_capabilities(caps);
@@ -157,11 +161,11 @@ impl World {
         Asker { context: context.with_credentials(credentials), handle, process, descriptor }
     }
 
-    /// Whether it is the same node as ever.
+    /// Returns whether the two nodes correspond, as in all earlier answers.
     pub(crate) fn is_same(&mut self, theirs: Id, ours: u64) -> bool {
         let known = self.inodes.len();
         let same = *self.inodes.entry(theirs).or_insert(ours) == ours;
-        // A new one must be new on both sides.
+        // A node that is new on one side must be new on both.
         same && (self.inodes.len() == known || self.inodes.values().filter(|ino| **ino == ours).count() == 1)
     }
 
@@ -173,10 +177,10 @@ impl World {
         self.vfs.stats().dentries.used
     }
 
-    /// Nobody asks any more: every pin has to be back.
+    /// Checks that no pins are left. No question is being asked at this point.
     pub(crate) fn check_pins(&self) {
         self.evict_all();
-        assert_eq!(self.used(), self.kept, "dentries are pinned that nobody holds");
+        assert_eq!(self.used(), self.kept, "dentries are pinned that no handle holds");
     }
 }
 
@@ -210,7 +214,7 @@ fn model(settings: Settings) -> pathwalk_model::Result<(Model, Process)> {
     Ok((model, opener))
 }
 
-/// The model's name for flags that both have.
+/// Converts flags that both sides have to the model's type.
 pub(crate) fn model_flags(flags: AtFlags) -> ModelAtFlags {
     ModelAtFlags::from_bits_retain(flags.bits() as i32)
 }

@@ -1,4 +1,4 @@
-//! Who does it: a few processes, each with credentials of its own.
+//! The actors of a program: a few processes, each with its own credentials.
 
 use anyhow::{Result, anyhow};
 use pathwalk::permission::Ids;
@@ -29,7 +29,7 @@ const fn role(name: &'static str, ids: Ids, groups: &'static [u32], caps: Capabi
 
 const NONE: Capabilities = Capabilities::empty();
 
-/// Users who own things.
+/// The user ids that own files.
 pub(crate) const UIDS: [u32; 4] = [0, 1000, 1001, 1002];
 
 const CAST: [Role; 15] = [
@@ -50,20 +50,20 @@ const CAST: [Role; 15] = [
     Role { name: "fallen", real: ids(0, 0), active: NONE, ..role("", ids(1001, 1001), &[], Capabilities::all()) },
 ];
 
-/// The one who may do everything.
+/// The actor that may do everything.
 pub(crate) const ROOT: Actor = Actor(0);
 
-/// How many there are.
+/// The number of actors.
 pub(crate) const ACTORS: usize = CAST.len();
 
-/// All of them.
-pub(crate) fn everybody() -> impl Iterator<Item = Actor> {
+/// Returns all actors.
+pub(crate) fn all_actors() -> impl Iterator<Item = Actor> {
     (0..ACTORS).map(Actor)
 }
 
-/// The one of this name.
+/// Returns the actor with this name.
 pub(crate) fn called(name: &str) -> Result<Actor> {
-    everybody().find(|actor| actor.name() == name).ok_or_else(|| anyhow!("nobody is called `{name}`"))
+    all_actors().find(|actor| actor.name() == name).ok_or_else(|| anyhow!("no actor is called `{name}`"))
 }
 
 impl Actor {
@@ -71,12 +71,12 @@ impl Actor {
         &CAST[self.0]
     }
 
-    /// Whether it acts with these capabilities.
+    /// Returns whether the actor's effective set has these capabilities.
     pub(crate) fn has(self, caps: Capabilities) -> bool {
         self.role().active.contains(caps)
     }
 
-    /// What the model is told.
+    /// Returns the actor's credentials in the model's form.
     pub(crate) fn model_credentials(self) -> pathwalk_model::Credentials {
         let Role { real, effective, groups, permitted, active, .. } = *self.role();
         pathwalk_model::Credentials {
@@ -90,17 +90,17 @@ impl Actor {
         }
     }
 
-    /// Tells whether real and effective ids are one, and it has no capabilities.
+    /// Returns whether the real and effective ids are equal and the actor has no capabilities.
     pub(crate) fn is_plain(self) -> bool {
         self.role().real == self.role().effective && self.role().active.is_empty()
     }
 
-    /// Returns the user it acts as.
+    /// Returns the user id that the actor acts as.
     pub(crate) fn uid(self) -> u32 {
         self.role().effective.uid
     }
 
-    /// Returns the group it acts as.
+    /// Returns the group id that the actor acts as.
     pub(crate) fn gid(self) -> u32 {
         self.role().effective.gid
     }
@@ -109,24 +109,26 @@ impl Actor {
         self.role().name
     }
 
-    /// Its place in the cast.
+    /// Returns the actor's index in the cast.
     pub(crate) fn index(self) -> usize {
         self.0
     }
 
-    /// What the engine is told.
+    /// Returns the actor's credentials in the engine's form.
     pub(crate) fn credentials(self) -> Credentials {
         let Role { real, effective, groups, permitted, active, .. } = *self.role();
         Credentials::user(effective.uid, effective.gid, groups).with_real(real).with_capability_sets(permitted, active)
     }
 
-    /// Whether its thread may raise all capabilities for a moment, to look as root does. Nobody else's permitted set is visible but that of
-    /// who is really root, which `access(2)` goes by.
+    /// Returns whether the actor's thread may raise all capabilities for a moment, to look as root
+    /// does. That takes a full permitted set. The only call that shows a larger permitted set is
+    /// `access(2)`, and only for a process whose real user is root: so such an actor needs the full
+    /// set by its role.
     pub(crate) fn may_look_as_root(self) -> bool {
         self.role().real.uid != 0 || self.role().permitted == Capabilities::all()
     }
 
-    /// The groups, and the real and effective ids.
+    /// Gives the calling thread the actor's groups and its real and effective ids.
     pub(crate) fn take_over_ids(self) -> rustix::io::Result<()> {
         let Role { real, effective, groups, .. } = *self.role();
         rustix::thread::set_keep_capabilities(true)?;
@@ -138,14 +140,14 @@ impl Actor {
         rustix::thread::set_thread_res_uid(real_uid, effective_uid, effective_uid)
     }
 
-    /// The capabilities with which it acts.
+    /// Returns the capability sets with which the actor acts.
     pub(crate) fn sets(self) -> CapabilitySets {
         let permitted = if self.may_look_as_root() { all() } else { kernel_set(self.role().permitted) };
         CapabilitySets { effective: kernel_set(self.role().active), permitted, inheritable: CapabilitySet::empty() }
     }
 }
 
-/// The capabilities with which whoever may look as root does so.
+/// Returns the capability sets with which an actor that may look as root does so.
 pub(crate) fn sets_to_look() -> CapabilitySets {
     CapabilitySets { effective: all(), permitted: all(), inheritable: CapabilitySet::empty() }
 }
@@ -154,8 +156,9 @@ fn all() -> CapabilitySet {
     kernel_set(Capabilities::all())
 }
 
-/// Returns what the kernel calls these. All actors may change their root: the engine asks for no
-/// right to. All may set attribute bits, too, which only root does.
+/// Returns the kernel's form of these capabilities. All actors get the capability to change their
+/// root, since the engine requires none for it. All get the one to set attribute bits, too; only
+/// root sets them.
 fn kernel_set(caps: Capabilities) -> CapabilitySet {
     let pairs = [
         (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),

@@ -1,11 +1,10 @@
-//! `cargo xtask differential --census`: what programs were made of, and which rules they came by.
+//! `cargo xtask differential --census`: counts what programs were made of and which rules they met.
 //!
-//! It counts operations, answers, flags, users, flags of mounts and settings, and each rule of
-//! pathname lookup that a step met: see [`rules`]. What is counted is what the oracle answered. A
-//! rule that no step of a long run met is a hole in what is drawn.
+//! The census counts operations, answers, flags, users, flags of mounts and settings, and each rule
+//! of pathname lookup that a step met: see [`rules`]. It counts the oracle's answers. A rule that
+//! no step of a long run met is a hole in what is drawn.
 //!
-//! What it does not do: it judges nothing. Whether an answer is right is for
-//! [`compare`](crate::compare).
+//! What it does not do: it judges no answer. [`compare`](crate::compare) does.
 
 mod met;
 mod rules;
@@ -23,12 +22,12 @@ use met::{Met, Past};
 use pathwalk::Errno;
 use rules::Reach;
 
-/// From how many operations on a rule that no step met is a hole.
+/// The number of operations from which on a rule that no step met is a hole.
 pub(crate) const LONG_RUN: u64 = 1_000_000;
 
 type Table = BTreeMap<String, u64>;
 
-/// What was counted.
+/// The counts of a run.
 #[derive(Default)]
 pub(crate) struct Census {
     ops: u64,
@@ -37,7 +36,7 @@ pub(crate) struct Census {
     users: Table,
     mounts: Table,
     settings: Table,
-    /// By place in [`rules::all`].
+    /// The number of steps that met each rule, by its place in [`rules::all`].
     rules: Vec<u64>,
 }
 
@@ -49,7 +48,7 @@ fn count(table: &mut Table, what: &str) {
 }
 
 impl Census {
-    /// Counts one program.
+    /// Counts the steps of one program.
     pub(crate) fn take(&mut self, program: &Program, transcript: &Transcript) {
         self.rules.resize(rules::all().count(), 0);
         program.settings.iter_names().for_each(|(name, _)| count(&mut self.settings, name));
@@ -75,13 +74,13 @@ impl Census {
         }
     }
 
-    /// Returns the rules that no step met although they are to be drawn.
+    /// Returns the drawn rules that no step met.
     pub(crate) fn unmet(&self) -> Vec<String> {
         let unmet = rules::all().zip(&self.rules).filter(|(rule, times)| matches!(rule.reach, Reach::Drawn(_)) && **times == 0);
         unmet.map(|(rule, _)| format!("{} {}", rule.section, rule.name)).collect()
     }
 
-    /// Tells whether a rule was met by no step of a run that was long enough for that to be a hole.
+    /// Returns whether the run was long enough, and some rule was met by no step.
     pub(crate) fn has_holes(&self) -> bool {
         self.ops >= LONG_RUN && !self.unmet().is_empty()
     }
@@ -152,7 +151,7 @@ fn line(table: &Table) -> String {
     entries.iter().map(|(what, times)| format!("{what} {times}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the flags in a step's line: words in capitals, joined by `+`.
+/// Returns the flags in a step's line: words in capital letters, joined by `+`.
 fn flags(line: &str) -> impl Iterator<Item = &str> {
     let is_flags = |word: &&str| word.bytes().all(|byte| byte.is_ascii_uppercase() || matches!(byte, b'+' | b'_'));
     line.split(' ').filter(is_flags).flat_map(|word| word.split('+'))
@@ -165,7 +164,7 @@ mod tests {
     use crate::generate;
     use crate::outcome::Interpreter;
 
-    /// Asks the engine alone: it answers as the kernel does.
+    /// Uses the engine alone, since it answers as the kernel does.
     #[test]
     fn each_rule_is_drawn() {
         let mut census = Census::default();

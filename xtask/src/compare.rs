@@ -1,4 +1,4 @@
-//! Two transcripts of one program: where they differ first.
+//! The comparison of two transcripts of one program: finds the first difference.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::{self, Write as _};
@@ -11,23 +11,26 @@ use crate::program::Program;
 use crate::times::Time;
 use crate::watch::Watched;
 
-/// A difference.
+/// A difference between two transcripts.
 #[derive(Clone, Debug)]
 pub(crate) struct Mismatch {
-    /// How many steps it takes: with the one that differs, or all if it is the tree that does.
+    /// The number of steps up to and with the one that differs; all steps if the final tree
+    /// differs.
     pub(crate) steps: usize,
-    /// What kind of a difference it is: two mismatches of one kind are likely to have one cause.
+    /// The kind of the difference: two mismatches of one kind are likely to have one cause.
     pub(crate) kind: String,
-    /// What either side says.
+    /// The statements of both sides.
     pub(crate) text: String,
 }
 
-/// What was learnt of inodes.
+/// The inode numbers that are known to be the same on both sides, and the steps with uncertain
+/// times.
 #[derive(Clone, Default, Hash)]
 pub(crate) struct Identity {
-    /// Which of the right is which of the left. Numbers of the left are never used again.
+    /// The right side's inode number for each of the left side's. The left side never reuses a
+    /// number.
     pairs: BTreeMap<u64, u64>,
-    /// Steps that may move a file's times or leave them.
+    /// The steps that may change a file's times or leave them unchanged.
     vague: BTreeSet<u32>,
 }
 
@@ -36,13 +39,13 @@ impl Identity {
         *self.pairs.entry(left).or_insert(right) == right
     }
 
-    /// Whether nothing that was learnt says otherwise.
+    /// Returns whether the two numbers do not contradict a known pair.
     pub(crate) fn may_be_same(&self, left: u64, right: u64) -> bool {
         self.pairs.get(&left).is_none_or(|known| *known == right)
     }
 }
 
-/// The first difference.
+/// Returns the first difference between two transcripts.
 pub(crate) fn first_mismatch(program: &Program, names: [&str; 2], left: &Transcript, right: &Transcript) -> Option<Mismatch> {
     let mut identity = Identity::default();
     for (index, (l, r)) in left.outcomes.iter().zip(&right.outcomes).enumerate() {
@@ -143,7 +146,7 @@ fn error_class(seen: &Result<Node, Errno>) -> String {
     seen.as_ref().map_or_else(|errno| format!("{errno:?}"), |_| "there".to_owned())
 }
 
-/// What kind of an answer it is: for a failure its errno.
+/// Returns the kind of an answer; for a failure its errno.
 pub(crate) fn class(answer: &Answer) -> String {
     match answer {
         Answer::Failed(errno) => format!("{errno:?}"),
@@ -158,7 +161,7 @@ pub(crate) fn class(answer: &Answer) -> String {
     }
 }
 
-/// Long data cut short.
+/// Returns an answer as text; long data is cut short.
 fn show(answer: &Answer) -> String {
     match answer {
         Answer::Bytes(bytes) if bytes.len() > 64 => format!("{} bytes: {}…", bytes.len(), bytes[..64].escape_ascii()),
@@ -174,14 +177,14 @@ fn show(answer: &Answer) -> String {
     }
 }
 
-/// Whether both say the same.
+/// Returns whether both answers are the same.
 pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity) -> bool {
     match (left, right) {
         (Answer::Again, _) | (_, Answer::Again) => true,
         (Answer::Node(l), Answer::Node(r)) => differing_fields(l, r, identity).is_empty(),
         (Answer::Some(which, l), Answer::Some(same, r)) => which == same && differing_fields(l, r, identity).is_empty(),
         (Answer::Listing(l), Answer::Listing(r)) => {
-            // The model lists no dots.
+            // The model lists neither `.` nor `..`.
             let has_dots = l.contains_key(&b"."[..]) && r.contains_key(&b"."[..]);
             let counts = |name: &[u8]| has_dots || !matches!(name, b"." | b"..");
             let mut others = r.iter().filter(|(name, _)| counts(name));
@@ -195,7 +198,7 @@ pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity
     }
 }
 
-/// The names of the attributes that differ.
+/// Returns the names of the attributes that differ.
 fn differing_fields(left: &Node, right: &Node, identity: &mut Identity) -> String {
     let moved = |time: Time| matches!(time, Time::Step(Some(step)) if identity.vague.contains(&step));
     let agree = |left: Time, right: Time| left.agrees(right) || moved(left) || moved(right);
@@ -217,14 +220,15 @@ fn differing_fields(left: &Node, right: &Node, identity: &mut Identity) -> Strin
         ("ctime", ctime),
         ("btime", left.btime.agrees(right.btime)),
         ("flags", left.flags & could == right.flags & could),
-        // What a mount is said to be is left out by the engine, and a mask says so.
+        // The engine leaves out the flags that describe a mount. Its mask records that.
         ("flags_mask", left.flags_mask.contains(right.flags_mask)),
     ];
     let differing: Vec<&str> = fields.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect();
     differing.join("+")
 }
 
-/// Inodes may be numbered in another way than before.
+/// Returns the first difference of the final trees. Their inode numbers need not match those of the
+/// steps before.
 pub(crate) fn tree_difference(left: &Transcript, right: &Transcript, learnt: Identity) -> Option<Difference> {
     let mut identity = Identity { pairs: BTreeMap::new(), ..learnt };
     let paths: BTreeSet<&Vec<u8>> = left.tree.keys().chain(right.tree.keys()).collect();

@@ -1,7 +1,6 @@
-//! Operations that are made of others, and those whose answer may be left open.
+//! The operations that are made of others, and those whose answer may be left open.
 //!
-//! What they are made of is said here once, and carried out by each interpreter as its own
-//! operations.
+//! Their parts are defined here once. Each interpreter carries the parts out as its own operations.
 
 use pathwalk::{Errno, OpenFlags};
 
@@ -9,7 +8,8 @@ use crate::op::Op;
 use crate::outcome::Answer;
 use crate::words::{Body, Kind, Mode, Place, Slot, Text};
 
-/// Returns the name of this number that `fill` makes: all begin alike, and end in three digits.
+/// Returns the name with this number that `fill` makes: all begin alike and end in at least three
+/// digits.
 pub(crate) fn filled(index: u64, length: u64) -> Vec<u8> {
     let digits = format!("{index:03}");
     let mut name = vec![b'x'; (length as usize).saturating_sub(digits.len())];
@@ -17,13 +17,14 @@ pub(crate) fn filled(index: u64, length: u64) -> Vec<u8> {
     name
 }
 
-/// Returns the name that `dig` makes again and again.
+/// Returns the name that `dig` gives to each directory.
 pub(crate) fn dug(length: u64) -> Vec<u8> {
     vec![b'd'; length.max(1) as usize]
 }
 
 impl Op {
-    /// Returns what it is made of, if it is: done until one fails, its answer is how many did not.
+    /// Returns the parts of a composite operation. They run until one fails; the answer is the
+    /// number that succeeded.
     pub(crate) fn parts(&self) -> Option<Vec<Op>> {
         match self {
             Op::Fill { at, count, length } => {
@@ -42,9 +43,10 @@ impl Op {
         }
     }
 
-    /// Returns its answer. Where it may have to wait and says that it would, any other is as good:
-    /// the kernel leaves its caches to refuse what those of the engine refuse at once. That such a
-    /// refusal is right, the model tells, which never waits.
+    /// Returns the answer as it is compared. Where an operation may have to wait and answers that
+    /// it would, any other answer is as good: the kernel's caches answer `EAGAIN` to operations
+    /// that the engine's caches refuse at once. The comparison with the model, which never waits,
+    /// checks that such a refusal is right.
     pub(crate) fn settled(&self, answer: Answer) -> Answer {
         let never_waits = OpenFlags::CREATE | OpenFlags::TRUNCATE | OpenFlags::TMPFILE;
         match (self, answer) {
@@ -55,7 +57,8 @@ impl Op {
     }
 }
 
-/// Carries out all parts until one fails. Returns how many did not, or why the first did.
+/// Carries out all parts until one fails. Returns the number that succeeded, or the error if the
+/// first one failed.
 pub(crate) fn all_parts<E>(parts: &[Op], mut one: impl FnMut(&Op) -> Result<Answer, E>) -> Result<Answer, E> {
     for (done, part) in parts.iter().enumerate() {
         match one(part) {
@@ -67,7 +70,7 @@ pub(crate) fn all_parts<E>(parts: &[Op], mut one: impl FnMut(&Op) -> Result<Answ
     Ok(Answer::Number(parts.len() as u64))
 }
 
-/// Returns what `listparts` does between the parts: a name is made, moved and taken away.
+/// Returns the changes that `listparts` makes between the parts: a name is made, moved and removed.
 pub(crate) fn changes(slot: Slot, name: &Body, to: &Body) -> [Op; 3] {
     let at = |name: &Body| Place { at: Some(slot), path: Text(name.0.clone()) };
     [

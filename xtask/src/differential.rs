@@ -1,4 +1,5 @@
-//! `cargo xtask differential`: random programs through two interpreters; every difference shrunk and printed.
+//! `cargo xtask differential`: carries out random programs through two interpreters, and shrinks
+//! and prints every difference.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -21,31 +22,34 @@ use crate::program::{Program, Settings};
 use crate::shrink::shrink;
 use crate::threads::{self, Verdict};
 
-/// Operations of one program. A fresh tree for each keeps what has to be shrunk small.
+/// The number of operations of one program. A fresh tree for each program keeps what has to be
+/// shrunk small.
 pub(crate) const PROGRAM: usize = 400;
 
-/// What is asked for.
+/// The arguments of the command.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// What programs are drawn from: the same seed and number of operations draw the same. A fresh one if it is not given; it is printed.
+    /// The seed of the programs: the same seed and number of operations draw the same programs. A
+    /// fresh one if it is not given; it is printed.
     #[arg(long)]
     seed: Option<u64>,
-    /// How many seeds, counted up from the first; each gets its share of the operations.
+    /// The number of seeds, counted up from the first; each gets its share of the operations.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
-    /// How many operations in all.
+    /// The number of operations in all.
     #[arg(long, default_value_t = 50_000)]
     ops: u64,
-    /// So many threads at once on the engine; looks for an order of what they did in which the model answers the same.
+    /// Run this number of concurrent threads on the engine, and search for an order of their
+    /// operations in which the model answers the same.
     #[arg(long, value_parser = clap::value_parser!(u64).range(2..=rounds::MOST_THREADS as u64))]
     threads: Option<u64>,
-    /// What is right.
+    /// The side that is right.
     #[arg(long, value_enum, default_value_t = Who::Kernel)]
     against: Who,
-    /// What is held against it.
+    /// The side that is compared with it.
     #[arg(long, value_enum, default_value_t = Who::Engine)]
     subject: Who,
-    /// How the engine is asked. Drawn for each program if it is not given.
+    /// The face through which the engine is called. Drawn for each program if it is not given.
     #[arg(long, value_enum)]
     face: Option<face::Kind>,
     /// Go on after a mismatch, and report one of each kind.
@@ -55,38 +59,39 @@ pub(crate) struct Args {
     /// rule that no step met in a run of at least a million operations is a failure.
     #[arg(long)]
     census: bool,
-    /// Carry out this program instead of random ones: in the form in which mismatches are printed.
+    /// Carry out this program instead of random ones, in the form in which mismatches are printed.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
-    /// Report as JSON: `ops`, `mismatches`, `seed`, `against`, why another oracle was taken (`skipped`), how often which answer was given
-    /// (`answers`), the shrunk programs (`found`), and what `--census` reports (`census`).
+    /// Report as JSON: `ops`, `mismatches`, `seed`, `against`, why another oracle was taken
+    /// (`skipped`), how often each answer was given (`answers`), the shrunk programs (`found`), and
+    /// what `--census` reports (`census`).
     #[arg(long)]
     json: bool,
 }
 
-/// Who carries programs out.
+/// The interpreter that carries programs out.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Who {
     /// Linux, on a tmpfs. Needs root.
     Kernel,
-    /// The obvious VFS of `pathwalk-model`.
+    /// The simple VFS of `pathwalk-model`.
     Model,
     /// The engine, on the reference file system.
     Engine,
 }
 
-/// Two interpreters.
+/// The oracle and the subject.
 struct Pair {
     oracle: Box<dyn Interpreter + Send>,
     subject: Box<dyn Interpreter + Send>,
     files: Files,
     census: Census,
     wants_census: bool,
-    /// How often each operation was answered so.
+    /// The number of times that each operation got each answer.
     answers: BTreeMap<&'static str, BTreeMap<String, u64>>,
 }
 
-/// What is left where the kernel cannot be asked.
+/// The interpreters for a machine on which the kernel cannot be used.
 const WITHOUT_KERNEL: [Who; 2] = [Who::Model, Who::Engine];
 
 impl Pair {
@@ -102,7 +107,7 @@ impl Pair {
         })
     }
 
-    /// Both carry it out, at the same time; what the oracle answered is counted.
+    /// Carries a program out on both sides at the same time, and counts the oracle's answers.
     fn counted(&mut self, program: &Program) -> Result<Option<Mismatch>> {
         let (left, mismatch) = self.both(program)?;
         for (step, outcome) in program.steps.iter().zip(&left.outcomes) {
@@ -156,7 +161,7 @@ impl Who {
 struct Tally {
     ops: u64,
     mismatches: u64,
-    /// By kind: a program each, and what differs.
+    /// The first program of each kind of mismatch, shrunk, with its difference.
     found: BTreeMap<String, (Program, Mismatch)>,
 }
 
@@ -260,7 +265,7 @@ fn many(pair: &mut Pair, args: &Args, seed: u64, tally: &mut Tally) -> Result<()
     Ok(())
 }
 
-/// The program with this face, if one is given.
+/// Returns the program with this face, if one is given.
 fn asked_by(face: Option<face::Kind>, program: Program) -> Program {
     let Some(face) = face else { return program };
     Program { settings: (program.settings - Settings::FACES) | face.settings(), ..program }

@@ -1,5 +1,5 @@
-//! The engine carries out programs: a `Vfs` over a fresh file system in memory, a
-//! [`Context`](pathwalk::Context) for each process, asked through a face.
+//! The interpreter that carries programs out with the engine: a `Vfs` over a fresh file system in
+//! memory, and a [`Context`](pathwalk::Context) for each process, called through a face.
 
 mod administer;
 mod convert;
@@ -34,17 +34,17 @@ use convert::{new_kind, node};
 use data::{Descriptor, Descriptors, data};
 use late::Late;
 
-/// Bytes for the caches: plenty, and few.
+/// The budgets of the caches, in bytes: one with plenty of room, and one with little.
 const BUDGET: u64 = 1 << 20;
 const SMALL_BUDGET: u64 = 160 << 10;
 
-/// Bytes of a memo of one set.
+/// The size of a memo of one set, in bytes.
 const SMALL_MEMO: u64 = 384;
 
-/// Bytes of a memo that has room for all paths of a program, where the budget has.
+/// The size of a memo that holds all paths of a program, if the budget has room for it, in bytes.
 const LARGE_MEMO: u64 = 256 << 10;
 
-/// The engine.
+/// The interpreter that uses the engine.
 pub(crate) struct Engine;
 
 impl Interpreter for Engine {
@@ -64,7 +64,7 @@ impl Interpreter for Engine {
             };
             let mut stage = Stage::new(beginning, &fs, program.settings, Company::Alone, &clock);
             for step in steps {
-                // Relaxed: this thread reads it, or a worker that it hands the step to.
+                // Relaxed: the reader is this thread, or a worker to which it hands the step over.
                 clock.store(outcomes.len() as u32 + 1, Relaxed);
                 outcomes.push(stage.carry_out(step));
             }
@@ -77,7 +77,7 @@ impl Interpreter for Engine {
     }
 }
 
-/// The engine for several threads at once.
+/// The engine for several concurrent threads.
 pub(crate) struct Concurrent {
     vfs: Vfs,
     fs: MemFs,
@@ -86,22 +86,22 @@ pub(crate) struct Concurrent {
 
 impl Concurrent {
     pub(crate) fn new(settings: Settings) -> Result<Concurrent> {
-        // All that happens at once happens in one step.
+        // All concurrent operations count as one step.
         let fs = MemFs::with(options(settings, &Arc::default()));
         Ok(Concurrent { vfs: build(settings, MountFlags::empty(), &fs).context("build a Vfs")?, fs, settings })
     }
 
-    /// For one more thread.
+    /// Returns a stage for one more thread.
     pub(crate) fn stage(&self) -> Stage {
         Stage::new(self.vfs.context(Credentials::root()), &self.fs, self.settings, Company::Others, &Arc::default())
     }
 
-    /// The same, with the descriptors of another.
+    /// Returns a stage for one more thread, with the descriptors of another.
     pub(crate) fn stage_like(&self, other: &Stage) -> Stage {
         Stage { slots: other.slots.clone(), ..self.stage() }
     }
 
-    /// The tree when all are done.
+    /// Returns the tree after all threads have ended.
     pub(crate) fn end(self) -> Result<Transcript> {
         let tree = tree::look(&self.vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?;
         Ok(Transcript { outcomes: Vec::new(), tree }.without_steps())
@@ -132,7 +132,7 @@ fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
     options
 }
 
-/// Its memo of whole paths, whose room is part of the budget.
+/// Sets up the memo of whole paths, whose room is part of the budget.
 fn memo(builder: VfsBuilder, settings: Settings) -> VfsBuilder {
     let builder = match () {
         () if settings.contains(Settings::PACED_MEMO) => builder,
@@ -163,13 +163,13 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
     if settings.contains(Settings::LATE) { builder.build(Late::new(fs.clone())) } else { builder.build(fs.clone()) }
 }
 
-/// One process: its face, and its context with all capabilities, to look.
+/// One process: its face, and its context with all capabilities for looking.
 struct Process {
     face: Box<dyn Face>,
     looking: Context,
     all_seeing: Credentials,
     own: Credentials,
-    /// Whether it has changed its root.
+    /// A flag that is set once the process has changed its root.
     is_elsewhere: bool,
 }
 
@@ -191,14 +191,14 @@ impl Process {
     }
 }
 
-/// What one thread has.
+/// The state of one thread.
 pub(crate) struct Stage {
     vfs: Vfs,
-    /// By the numbers of their devices.
+    /// The file systems, by the numbers of their devices.
     file_systems: HashMap<Device, MemFs>,
-    /// The root of all.
+    /// The root of the whole tree.
     top: Handle,
-    /// Looks at all from there.
+    /// A context at that root, which sees the whole tree.
     overview: Context,
     clock: Arc<AtomicU32>,
     settings: Settings,
@@ -207,9 +207,9 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Makes processes that begin where this context is.
+    /// Creates a stage whose processes begin where this context is.
     fn new(overview: Context, fs: &MemFs, settings: Settings, company: Company, clock: &Arc<AtomicU32>) -> Stage {
-        let processes = cast::everybody().map(|actor| Process::new(&overview, actor, settings, company)).collect();
+        let processes = cast::all_actors().map(|actor| Process::new(&overview, actor, settings, company)).collect();
         let top = overview.lookup("/").expect("there is a root");
         let device = top.attributes().expect("the root has attributes").device;
         Stage {
@@ -288,7 +288,7 @@ impl Stage {
             Op::Rename { from, to, flags } => context.rename(at(from), &from.path.0, at(to), &to.path.0, *flags).map(done),
             Op::Chmod { at: of, mode, flags } => context.chmod(at(of), &of.path.0, mode.0, *flags).map(done),
             Op::Chown { at: of, uid, gid, flags } => {
-                // The call means by -1 what the engine says by none; it refuses a -1.
+                // `chown(2)` means by -1 what the engine means by `None`; the engine refuses a -1.
                 let known = |owner: Owner| owner.0.filter(|id| *id != NO_ID);
                 let chown = |uid, gid| context.chown(at(of), &of.path.0, uid, gid, *flags).map(done);
                 let answer = chown(uid.0, gid.0);
@@ -304,7 +304,7 @@ impl Stage {
             Op::Times { at: of, atime, mtime, flags } => context.set_times(at(of), &of.path.0, *atime, *mtime, *flags).map(done),
             Op::Stat { at: of, flags } => context.fstatat(at(of), &of.path.0, *flags).map(|found| Answer::Node(node(&found))),
             Op::Statx { at: of, flags, mask } => {
-                // Which attributes there are that nobody wanted is a file system's own affair.
+                // File systems differ in the attributes that they return without being asked.
                 let found = context.statx(at(of), &of.path.0, *flags, *mask)?;
                 Ok(Answer::Some(found.mask & *mask, node(&found.attributes).only(*mask)))
             }

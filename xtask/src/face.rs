@@ -1,8 +1,9 @@
-//! The ways in which the engine can be asked: by a [`Context`], by its caches alone, by a ring, and
-//! by futures.
+//! The ways in which the engine can be called: by a [`Context`], by its caches alone, by a ring,
+//! and by futures.
 //!
-//! A face carries out single operations; what asks through it is the same for all. What a face has
-//! no way for, the [`Context`] does. An answer must not depend on the face that gave it.
+//! A face carries out single operations; its callers are the same for all faces. An operation that
+//! a face does not have is carried out by the [`Context`]. An answer must not depend on the face
+//! that gave it.
 
 mod asynchronous;
 mod cached;
@@ -10,7 +11,7 @@ mod plain;
 mod ring;
 mod tally;
 
-use std::ops::{ControlFlow, Deref};
+use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
 use fastrand::Rng;
@@ -24,15 +25,15 @@ use crate::program::Settings;
 pub use tally::Tally;
 pub(crate) use tally::told;
 
-/// How many faces there are.
+/// The number of faces.
 const FACES: usize = 4;
 
-/// A face, by its name.
+/// The kind of a face.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A context.
     Engine,
-    /// The caches alone; where they do not know, a context.
+    /// The caches alone; a context where they answer `EAGAIN`.
     Cached,
     /// Entries of a ring.
     Ring,
@@ -41,7 +42,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All faces.
+    /// All kinds.
     pub const ALL: [Kind; FACES] = [Kind::Engine, Kind::Cached, Kind::Ring, Kind::Async];
 
     /// Returns a face of this kind over a context.
@@ -54,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// How a program says so.
+    /// Returns the setting that selects this face in a program.
     pub(crate) fn settings(self) -> Settings {
         match self {
             Kind::Engine => Settings::empty(),
@@ -64,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// What a program says. Of several the first counts.
+    /// Returns the face that a program's settings select. Of several the first counts.
     pub(crate) fn of(settings: Settings) -> Kind {
         let asked = Kind::ALL.into_iter().skip(1).find(|kind| settings.contains(kind.settings()));
         asked.unwrap_or(Kind::Engine)
@@ -74,44 +75,44 @@ impl Kind {
         Kind::ALL[rng.usize(..FACES)]
     }
 
-    /// Returns its name.
+    /// Returns the name of the face.
     pub fn name(self) -> &'static str {
         ["engine", "cached", "ring", "async"][self as usize]
     }
 }
 
-/// Whether other threads use the same `Vfs`.
+/// The presence of other threads that use the same `Vfs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Company {
-    /// None does.
+    /// No other threads.
     Alone,
-    /// Some may.
+    /// Possibly other threads.
     Others,
 }
 
-/// What is listed of one name: the name, its type and inode number.
+/// An entry of a listing: the name, its type and inode number.
 pub type Listed = (Vec<u8>, FileType, u64);
 
-/// One process's way to ask.
+/// The calls of one process.
 ///
 /// Each operation is that of its namesake in [`Context`] or [`File`]. Operations that no face has
 /// are reached through the face as a [`Context`].
 pub trait Face: Send {
-    /// Returns the context that asks.
+    /// Returns the context of the process.
     fn context(&self) -> &Context;
 
-    /// Returns the context, for what changes the process itself.
+    /// Returns the context, for changes of the process itself.
     fn context_mut(&mut self) -> &mut Context;
 
-    /// Resolves the paths of `lookupat`, `statx`, `fstatat`, `faccessat` and `readlinkat` by these rules
-    /// from here on. `EINVAL` for rules that make no sense, from here or from each operation.
+    /// Sets the rules by which `lookupat`, `statx`, `fstatat`, `faccessat` and `readlinkat` resolve
+    /// their paths from now on. Invalid rules are `EINVAL`, here or in each operation.
     fn set_rules(&mut self, rules: Resolve) -> Result<(), Errno> {
         let context = self.context().clone().with_resolve(rules)?;
         *self.context_mut() = context;
         Ok(())
     }
 
-    /// Returns a handle on what a path leads to.
+    /// Returns a handle on the node that a path leads to.
     fn lookupat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
         self.context().lookupat(at, path, flags)
     }
@@ -121,7 +122,7 @@ pub trait Face: Send {
         self.context().open(at, path, how).map(Arc::new)
     }
 
-    /// Returns the attributes that are wanted.
+    /// Returns the wanted attributes.
     fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
         self.context().statx(at, path, flags, mask)
     }
@@ -131,22 +132,22 @@ pub trait Face: Send {
         self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes)
     }
 
-    /// Checks whether something may be accessed so.
+    /// Checks whether a node may be accessed in this way.
     fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
         self.context().faccessat(at, path, want, flags)
     }
 
-    /// Reads the body of a link; returns how long it is.
+    /// Reads the body of a link; returns its length.
     fn readlinkat(&mut self, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
         self.context().readlinkat(at, path, buffer)
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
         self.context().mkdir(at, path, mode)
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     fn symlink(&mut self, body: &[u8], at: At<'_>, path: &[u8]) -> Result<(), Errno> {
         self.context().symlink(body, at, path)
     }
@@ -156,12 +157,12 @@ pub trait Face: Send {
         self.context().link(from, old, to, new, flags)
     }
 
-    /// Takes a name away.
+    /// Removes a name.
     fn unlink(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
         self.context().unlink(at, path)
     }
 
-    /// Takes an empty directory away.
+    /// Removes an empty directory.
     fn rmdir(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
         self.context().rmdir(at, path)
     }
@@ -171,7 +172,7 @@ pub trait Face: Send {
         self.context().rename(from, old, to, new, flags)
     }
 
-    /// Reads at the position.
+    /// Reads at the file's position.
     fn read(&mut self, file: &Arc<File>, buffer: &mut [u8]) -> Result<usize, Errno> {
         file.read(buffer)
     }
@@ -181,7 +182,7 @@ pub trait Face: Send {
         file.read_at(buffer, offset)
     }
 
-    /// Writes at the position.
+    /// Writes at the file's position.
     fn write(&mut self, file: &Arc<File>, data: &[u8]) -> Result<usize, Errno> {
         file.write(data)
     }
@@ -191,24 +192,24 @@ pub trait Face: Send {
         file.write_at(data, offset)
     }
 
-    /// Puts a file on stable storage.
+    /// Writes a file to stable storage.
     fn sync(&mut self, file: &Arc<File>, what: SyncWhat) -> Result<(), Errno> {
         file.sync(what)
     }
 
-    /// Lists from the position to the end.
+    /// Lists a directory from the position to the end.
     fn list(&mut self, file: &Arc<File>, each: &mut dyn FnMut(Listed)) -> Result<(), Errno> {
         list(file, each)
     }
 
-    /// Closes a file that no other has.
+    /// Closes a file that has no other holder.
     fn close(&mut self, file: Arc<File>) -> Result<(), Errno> {
         drop(file);
         Ok(())
     }
 }
 
-/// What no face has.
+/// Gives access to the operations that no face has.
 impl Deref for dyn Face {
     type Target = Context;
 
@@ -217,19 +218,17 @@ impl Deref for dyn Face {
     }
 }
 
-/// Lists without a face.
+/// Lists a directory without a face.
 pub(crate) fn list(file: &File, each: &mut dyn FnMut(Listed)) -> Result<(), Errno> {
-    file.read_dir(|entry| {
-        each((entry.name.to_vec(), entry.kind, entry.ino));
-        ControlFlow::Continue(())
-    })
+    file.getdents(usize::MAX)?.into_iter().for_each(|entry| each((entry.name.into(), entry.kind, entry.ino)));
+    Ok(())
 }
 
 /// The workers of all rings and futures.
 static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::builder().workers(2).build());
 
-/// What stands for two answers that differ, and for a completion that is missing or one too many:
-/// no oracle answers so.
+/// Returns the error for two answers that contradict each other, and for a completion that is
+/// missing or superfluous. No oracle answers with it.
 fn at_odds() -> Errno {
     Errno::from_raw(4000)
 }

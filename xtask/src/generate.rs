@@ -1,9 +1,11 @@
-//! Programs by chance: few names, so that operations meet each other, and all that is nasty about paths.
+//! The generator of random programs. It uses few names, so that operations affect each other, and
+//! all unusual forms of paths.
 //!
-//! What is drawn follows from the seed alone. It is not known what is where, but there are habits, so that more than failures comes about:
-//! `a` and `b` are often directories, the other names files; the lower descriptors are often
-//! places, the upper ones open files. Now and then comes a sequence: some steps that belong together.
-//! One program in four has long names, many names or a deep tree; one in five has little room.
+//! A program follows from the seed alone. The generator does not track which names exist, but it
+//! has habits, so that many operations succeed: `a` and `b` are often directories, the other names
+//! files; the lower descriptors are often places, the upper ones open files. Now and then it adds a
+//! sequence: some steps that belong together. One program in four has long names, many names or a
+//! deep tree; one in five has little room.
 
 mod draw;
 mod mounts;
@@ -24,28 +26,29 @@ use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
 use names::Names;
 use paths::Wish;
 
-/// How long files may become.
+/// The limit on the length of files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Files {
-    /// As long as can be, with holes.
+    /// The greatest possible length, with holes.
     Any,
-    /// No longer than the model can keep.
+    /// A length that the model can store.
     Short,
 }
 
-/// How many descriptors are drawn from: few, so that they are in use.
+/// The number of descriptors that are drawn: few, so that most are open.
 const DRAWN: u8 = 6;
 
-/// How many steps make something for the others to meet.
+/// The number of steps that make nodes for the later steps.
 const PROLOGUE: usize = 30;
 
-/// A program of so many steps.
+/// Draws a program of this many steps.
 pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let mut rng = Rng::with_seed(seed);
     let names = Names::drawn(&mut rng);
     let mut settings = settings(&mut rng, &names) | Kind::drawn(&mut rng).settings();
     if files == Files::Short {
-        // What is open and has no name holds the directory that it was in, but not in the model.
+        // An open file without a name pins its former directory on the other sides, but not in the
+        // model.
         settings -= Settings::FEW_NODES;
     }
     let mut draw = Draw {
@@ -62,14 +65,16 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     let prologue = steps.min(PROLOGUE);
     let mut program = Program { settings, steps: draw.layout() };
     program.steps.extend((0..prologue).map(|_| draw.prologue()));
-    // A walk that `protected_symlinks` refuses is done twice in the kernel, which goes on counting links: `ELOOP` may come before `EACCES`.
+    // A walk that `protected_symlinks` refuses is done twice in the kernel, and the second walk
+    // goes on counting links: `ELOOP` may come before `EACCES`.
     if !settings.contains(Settings::PROTECT_SYMLINKS) && draw.one_in(4) {
         program.steps.extend(chain());
         program.steps.truncate(steps);
     }
-    // The model has no mounts. What processes that end hold counts for a moment longer.
+    // The model has no mounts. With limits, the descriptors of ended processes would still count
+    // for a moment.
     let remounts = files == Files::Any && settings.limits() == [None; 2] && draw.one_in(3);
-    // What is forgotten is unmounted as well.
+    // `FORGETFUL` also unmounts what it invalidates.
     let mounts =
         files == Files::Any && settings.limits() == [None; 2] && !settings.contains(Settings::FORGETFUL) && draw.one_in(2);
     draw.has_id_maps = mounts && draw.one_in(3);
@@ -85,14 +90,14 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         }
     }
     if draw.has_id_maps {
-        // They are set beside the engine, which maps no ids then.
+        // ACLs and attribute bits are set behind the engine, without mapping ids.
         program.steps.retain(|step| !matches!(step.op, Op::SetAcl { .. } | Op::SetFlags { .. }));
     }
     program.steps.truncate(steps);
     program
 }
 
-/// A chain of links, of which the last but one can just be followed.
+/// Returns a chain of links, of which the last but one can just be followed.
 fn chain() -> impl Iterator<Item = Step> {
     (0..=41).map(|index| {
         let body = if index == 0 { "c".to_owned() } else { format!("l{}", index - 1) };
@@ -101,7 +106,8 @@ fn chain() -> impl Iterator<Item = Step> {
     })
 }
 
-/// Usually everything is looked at as root; the engine's file system presents itself in all ways.
+/// Draws the settings. Most programs look at nodes as root; the engine's file system presents
+/// itself in all ways.
 fn settings(rng: &mut Rng, names: &Names) -> Settings {
     let chances = [
         (Settings::PROTECT_SYMLINKS, 50),
@@ -125,7 +131,7 @@ fn settings(rng: &mut Rng, names: &Names) -> Settings {
         (Settings::DIRECTORIES_MEMO, 25),
     ];
     let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
-    // A path of long names takes more room than there is in a small budget.
+    // A path of long names takes more room than a small budget has.
     if names.are_few() { settings } else { settings - Settings::SMALL_BUDGET }
 }
 
@@ -133,32 +139,32 @@ struct Draw {
     rng: Rng,
     names: Names,
     files: Files,
-    /// Those who play in this program.
+    /// The actors of this program.
     actors: Vec<Actor>,
     last: Actor,
-    /// Who was the last that tried to open each.
+    /// The last actor that tried to open each descriptor.
     openers: [Actor; SLOTS],
-    /// Where something was to be mounted last.
+    /// The last place at which a mount was tried.
     mounted: Option<Place>,
-    /// Whether mounts may get id maps.
+    /// A flag that is set if mounts may get id maps.
     has_id_maps: bool,
 }
 
 impl Draw {
     fn cast(&mut self) {
-        let all: Vec<Actor> = cast::everybody().collect();
+        let all: Vec<Actor> = cast::all_actors().collect();
         self.actors = vec![cast::ROOT];
         for _ in 0..self.rng.usize(2..6) {
             self.actors.push(all[self.rng.usize(..all.len())]);
         }
     }
 
-    /// Returns what makes the many names, if there are such.
+    /// Returns the steps that make the many names, if the program has such.
     fn layout(&self) -> Vec<Step> {
         self.names.layout().into_iter().map(|op| Step { actor: cast::ROOT, op }).collect()
     }
 
-    /// Root lays something out.
+    /// Draws a step of root that makes a node.
     fn prologue(&mut self) -> Step {
         let chance = self.rng.u8(..20);
         let wish = if chance < 9 { Wish::Directory } else { Wish::File };
@@ -181,14 +187,14 @@ impl Draw {
         Step { actor: cast::ROOT, op }
     }
 
-    /// Draws a step that mounts; every other one takes all flags away.
+    /// Draws a step that mounts. Every second one clears all flags.
     fn mount(&mut self) -> Step {
         let flags: MountFlags = if self.one_in(2) { MountFlags::empty() } else { self.flags(2) };
         Step { actor: cast::ROOT, op: Op::Mount { flags } }
     }
 
-    /// Draws a step, often of the actor of the last one. What is written to is mostly written by its
-    /// opener.
+    /// Draws a step, often of the same actor as the step before. Most writes are by the opener of
+    /// the descriptor.
     fn step(&mut self) -> Step {
         if self.one_in(4) {
             self.last = self.actors[self.rng.usize(..self.actors.len())];
@@ -216,7 +222,7 @@ impl Draw {
         choices[self.rng.usize(..choices.len())]
     }
 
-    /// Each flag with a chance of one in `n`.
+    /// Draws flags, each with a chance of one in `n`.
     fn flags<F: bitflags::Flags + Copy>(&mut self, n: u32) -> F {
         F::all().iter().fold(F::empty(), |set, flag| if self.one_in(n) { set.union(flag) } else { set })
     }
@@ -230,7 +236,7 @@ impl Draw {
         Place { at, path: self.path(wish) }
     }
 
-    /// One that may be empty and mean its starting point.
+    /// Draws a place, which may be an empty path that means its starting point.
     fn place_or_start(&mut self, flag: bool) -> Place {
         if flag && !self.one_in(4) {
             let at = if self.one_in(4) { None } else { Some(self.slot()) };
@@ -243,12 +249,12 @@ impl Draw {
         Slot(self.rng.u8(..DRAWN))
     }
 
-    /// Where most are places.
+    /// Draws a descriptor from the half in which most are places.
     fn place_slot(&mut self) -> Slot {
         if self.one_in(8) { self.slot() } else { Slot(self.rng.u8(..DRAWN / 2)) }
     }
 
-    /// Where most are open files.
+    /// Draws a descriptor from the half in which most are open files.
     fn file_slot(&mut self) -> Slot {
         if self.one_in(8) { self.slot() } else { Slot(self.rng.u8(DRAWN / 2..DRAWN)) }
     }

@@ -1,4 +1,4 @@
-//! Id maps, as the engine takes them and as the kernel does: by a namespace of users.
+//! Id maps in the engine's form and in the kernel's, as a user namespace.
 
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
@@ -10,8 +10,8 @@ use pathwalk::{IdExtent, IdMap};
 
 type Extents = &'static [(u32, u32, u32)];
 
-/// Extents of users and of groups: inside, outside, length. The fifth maps each id to itself; the
-/// last has more than the kernel looks through one by one.
+/// Extents of users and of groups: inside, outside, length. The fifth map maps each id to itself.
+/// The last has more extents than the kernel searches one by one.
 pub const MAPS: [(Extents, Extents); 6] = [
     (&[(0, 100_000, 65_536)], &[(0, 100_000, 65_536)]),
     (&[(0, 1000, 1), (1000, 0, 1), (2000, 2000, 5)], &[(0, 0, 1), (1000, 2000, 1), (2000, 1000, 1)]),
@@ -40,7 +40,7 @@ pub const MAPS: [(Extents, Extents); 6] = [
     ),
 ];
 
-/// Returns a map as the engine takes it.
+/// Returns a map in the engine's form.
 pub fn map(number: usize) -> IdMap {
     let extents = |of: Extents| -> Vec<IdExtent> {
         of.iter().map(|&(inside, outside, length)| IdExtent { inside, outside, length }).collect()
@@ -49,14 +49,14 @@ pub fn map(number: usize) -> IdMap {
     IdMap::new(&extents(uids), &extents(gids)).expect("a map")
 }
 
-/// Returns a namespace of users for each map; an error if this process may make none.
+/// Returns a user namespace for each map, or an error if this process may not create one.
 pub fn namespaces() -> Result<&'static [OwnedFd], &'static str> {
     static MADE: OnceLock<Result<Vec<OwnedFd>, String>> = OnceLock::new();
     let made = MADE.get_or_init(|| MAPS.iter().map(|map| namespace(map).map_err(|error| error.to_string())).collect());
     made.as_deref().map_err(|why| why.as_str())
 }
 
-/// Makes a namespace of users with a process that ends at once.
+/// Creates a user namespace, by means of a process that ends at once.
 fn namespace((uids, gids): &(Extents, Extents)) -> std::io::Result<OwnedFd> {
     let mut command = Command::new("cat");
     command.stdin(Stdio::piped()).stdout(Stdio::null());
@@ -72,7 +72,7 @@ fn namespace((uids, gids): &(Extents, Extents)) -> std::io::Result<OwnedFd> {
         let of = |name: &str| format!("/proc/{}/{name}", child.id());
         for (name, extents) in [("uid_map", uids), ("gid_map", gids)] {
             let lines = extents.iter().map(|(inside, outside, length)| format!("{inside} {outside} {length}\n"));
-            // In one write, as the kernel wants it.
+            // In one write, as the kernel requires.
             std::fs::OpenOptions::new().write(true).open(of(name))?.write_all(lines.collect::<String>().as_bytes())?;
         }
         std::fs::File::open(of("ns/user")).map(OwnedFd::from)

@@ -1,17 +1,20 @@
 //! Tasks of the repository.
 //!
-//! - `differential`: random programs of operations, through the kernel and through the engine; what differs is shrunk to a few lines;
-//! - `table`: the kernel's answers to a table of operations, written down;
-//! - `mutants`: small changes to the engine, each of which a test has to notice;
-//! - `rooms`: the engine's imports point one way.
+//! - `differential`: carries out random programs of operations through the kernel and through the
+//!   engine; a difference is shrunk to a few lines;
+//! - `table`: writes down the kernel's answers to a table of operations;
+//! - `mutants`: makes small changes to the engine, each of which a test has to catch;
+//! - `rooms`: checks that the engine's imports point one way;
+//! - `prose`: checks that comments and pages are in plain English.
 //!
 //! # Layout
 //!
-//! `words`, `op`, `composite`, `program` and `cast` are the language of programs; `outcome` is what
-//! comes of one, `listing` what of a listing in parts. `kernel`, `engine` and `model` carry
-//! programs out, the engine asked through a `face`; `generate` draws them; `times` and `watch` say what of them is looked at and how;
-//! `compare` and `shrink` find what differs; `census` counts what was drawn and which rules it met;
-//! `threads` looks for an order in what threads did at once.
+//! `words`, `op`, `composite`, `program` and `cast` are the language of programs. `outcome` has the
+//! results of a program, and `listing` those of a directory that is listed in parts. `kernel`,
+//! `engine` and `model` carry programs out; the engine is called through a `face`. `generate` draws
+//! programs. `times` and `watch` define which part of the result is looked at, and how. `compare`
+//! and `shrink` find what differs. `census` counts what was drawn and which rules it met. `threads`
+//! searches for an order that explains what concurrent threads observed.
 
 mod cast;
 mod census;
@@ -31,6 +34,7 @@ mod mutants;
 mod op;
 mod outcome;
 mod program;
+mod prose;
 mod rooms;
 mod shrink;
 mod table;
@@ -48,7 +52,8 @@ use outcome::Interpreter as _;
 pub use table::engine_answers;
 pub use words::read_flags;
 
-/// The engine's words in the kernel's numbers: for tests that ask the kernel themselves.
+/// The engine's flags and errors as the kernel's numbers, for tests that make system calls
+/// themselves.
 pub mod system_calls {
     pub use crate::kernel::{at_flags, errno, faccessat2, link_flags, open_flags, rename_flags};
 }
@@ -56,32 +61,43 @@ pub mod system_calls {
 #[derive(Parser, Debug)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Task {
-    /// Random operations through an oracle and through the engine: every answer must be the same.
+    /// Carries out random operations through an oracle and through the engine: every answer must be
+    /// the same.
     ///
-    /// The kernel is asked on a tmpfs in a mount namespace of its own, by a thread for each of several users; `fs.protected_*`, which are switches
-    /// of the whole machine, are set meanwhile and given back. A mismatch is shrunk to the fewest operations and printed as a program for
-    /// `--replay`. Exit codes: 0 all is well, 1 something differs, 2 it could not be done.
+    /// The kernel runs on a tmpfs in a mount namespace of its own, with one thread for each of
+    /// several users. `fs.protected_*` are switches of the whole machine: they are set for the run
+    /// and restored afterwards. A mismatch is shrunk to the fewest operations and printed as a
+    /// program for `--replay`. Exit codes: 0 all is well, 1 something differs, 2 it could not be
+    /// done.
     Differential(differential::Args),
-    /// Asks the kernel a table of operations, and writes its answers down.
+    /// Asks the kernel for the answers to a table of operations, and writes them down.
     Table(table::Args),
     /// Draws small changes to the engine and the ring; a test has to fail for each.
     ///
-    /// Needs `cargo-mutants`, and root for the kernel's tables. Takes hours. A survivor is printed in the form of an
-    /// entry of docs/mutants.md. Exit codes: 0 the bar is met, 1 it is not, 2 it could not be done.
+    /// Needs `cargo-mutants`, and root for the kernel's tables. Takes hours. A survivor is printed
+    /// in the form of an entry of docs/mutants.md. Exit codes: 0 the bar is met, 1 it is not, 2 it
+    /// could not be done.
     Mutants(mutants::Args),
-    /// Checks that the engine's imports point one way: from each room to those below it, and in no circle.
+    /// Checks that the engine's imports point one way: from each room to those below it, and in no
+    /// circle.
     ///
     /// Exit codes: 0 they do, 1 some do not, 2 the sources could not be read.
     Rooms(rooms::Args),
+    /// Checks that comments and pages are in plain English, as far as that can be told by words.
+    ///
+    /// The rules are in CONTRIBUTING.md. Exit codes: 0 all are, 1 some are not, 2 the sources could
+    /// not be read.
+    Prose(prose::Args),
 }
 
-/// Carries out what the command line says.
+/// Runs the task that the command line names.
 pub fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::Differential(args) => differential::run(&args),
         Task::Table(args) => table::run(&args),
         Task::Mutants(args) => mutants::run(&args),
         Task::Rooms(args) => rooms::run(&args),
+        Task::Prose(args) => prose::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");
@@ -89,10 +105,11 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Carries out a program, given as text, by the model and by the engine; tells where they first differ. For fuzzers.
+/// Carries out a program, given as text, by the model and by the engine, and returns the first
+/// difference. For fuzzers.
 ///
-/// An error is a line that cannot be read, or an interpreter that could not do its work. No file
-/// may grow past a MiB: the model keeps no more.
+/// Fails if a line cannot be read, or if an interpreter could not do its work. No file may grow
+/// past 1 MiB: the model keeps no more.
 pub fn difference_from_model(program: &str) -> anyhow::Result<Option<String>> {
     let program: program::Program = program.parse()?;
     let left = model::ModelInterpreter.run(&program).context("by the model")?;
@@ -100,8 +117,8 @@ pub fn difference_from_model(program: &str) -> anyhow::Result<Option<String>> {
     Ok(compare::first_mismatch(&program, ["model", "engine"], &left, &right).map(|mismatch| mismatch.text))
 }
 
-/// Draws programs of `ops` operations in all from `seed`, and carries each out by the model and by the engine; tells the first that
-/// differs, with what differs. For tests.
+/// Draws programs of `ops` operations in all from `seed`, and carries each out by the model and by
+/// the engine. Returns the first program that differs, with the difference. For tests.
 pub fn random_difference_from_model(seed: u64, ops: usize) -> anyhow::Result<Option<String>> {
     let mut seeds = fastrand::Rng::with_seed(seed);
     for _ in 0..ops.div_ceil(differential::PROGRAM) {
@@ -113,7 +130,8 @@ pub fn random_difference_from_model(seed: u64, ops: usize) -> anyhow::Result<Opt
     Ok(None)
 }
 
-/// Draws rounds of `threads` threads from `seed`, `ops` operations in all; tells the first that no order of the model explains. For tests.
+/// Draws rounds of `threads` threads from `seed`, `ops` operations in all. Returns the first round
+/// that no order of the model explains. For tests.
 pub fn unexplained_by_model(seed: u64, threads: usize, ops: u64) -> anyhow::Result<Option<String>> {
     let mut seeds = fastrand::Rng::with_seed(seed);
     let mut done = 0;

@@ -1,9 +1,9 @@
-//! A directory that is listed in parts, between which names come and go, and from where a told
-//! cookie leads.
+//! The listing of a directory in parts, with changes of names between them, and the continuation
+//! from a cookie.
 //!
-//! The orders of two file systems differ, so what is compared is what holds for any: a name that
-//! was not touched comes exactly once, any other at most once; and behind a told cookie come those
-//! that came behind it before, in the same order.
+//! Two file systems list in different orders. So the comparison covers what holds for any order: a
+//! name that no change touched comes exactly once, any other at most once. After a seek to a
+//! cookie, the same names follow as before, in the same order.
 
 use std::collections::BTreeMap;
 
@@ -16,43 +16,43 @@ pub(crate) struct Entry {
     pub(crate) name: Vec<u8>,
     pub(crate) kind: FileType,
     pub(crate) ino: u64,
-    /// Where the listing goes on behind it.
+    /// The position at which the listing continues after the entry.
     pub(crate) cookie: u64,
 }
 
-/// An open directory, as an interpreter has it.
+/// An open directory of an interpreter.
 pub(crate) trait Directory {
     type Error;
-    /// Whether a name may come again.
+    /// The repeats that this interpreter's file system may produce.
     const REPEATS: Repeats;
 
-    /// Returns the next entries, from where it stands: none at the end.
+    /// Returns the next entries from the current position; none at the end.
     fn part(&mut self) -> Result<Vec<Entry>, Self::Error>;
     /// Moves to a cookie.
     fn seek(&mut self, to: u64) -> Result<(), Self::Error>;
-    /// Makes one of the changes, if it can be made.
+    /// Makes one of the changes, if it is possible.
     fn change(&mut self, which: usize);
 }
 
-/// Whether a name may come again after a change.
+/// The possibility that a name is repeated after a change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repeats {
     Never,
-    /// A tmpfs that stands at a name that is taken away goes on at the next newer one, and lists
-    /// the newest first: from there all come again. So do those behind a cookie that leads to such
-    /// a name.
+    /// A tmpfs lists the newest names first. If the name at the current position is removed, the
+    /// listing goes on at the next newer name, and all names from there on come again. The same
+    /// holds after a seek to a cookie of such a name.
     Sometimes,
 }
 
-/// How many changes there are.
+/// The number of changes.
 pub(crate) const CHANGES: usize = 3;
 
-/// Far more parts than any directory has.
+/// A number of parts that is far above that of any directory.
 const MOST_PARTS: usize = 100_000;
 
-/// Lists a directory from its beginning, with a change behind each of the first parts; then once
-/// more from the middle. The answer has the names that were not touched; what is wrong is said in
-/// bytes.
+/// Lists a directory from its beginning, with a change after each of the first parts, and then once
+/// more from the middle. The answer has the names that no change touched. A fault is described in
+/// an answer of bytes.
 pub(crate) fn in_parts<D: Directory>(mut dir: D, touched: [&[u8]; 2]) -> Result<Answer, D::Error> {
     dir.seek(0)?;
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! `cargo xtask`: see the library of the same name.
+//! The `cargo xtask` program; the library of the same name does the work.
 
 fn main() -> std::process::ExitCode {
     xtask::main()

@@ -1,7 +1,9 @@
-//! The model carries out programs.
+//! The interpreter that carries programs out with the model.
 //!
-//! All processes of a program are one of the model's, since descriptors are shared by all: when another has its turn, that one takes over
-//! root, working directory, umask and credentials. Both directories are held by descriptors above those of the program.
+//! All processes of a program share one process of the model, since they share their descriptors.
+//! When another actor has its turn, that process takes over the actor's root, working directory,
+//! umask and credentials. The roots and working directories are held by descriptors above those of
+//! the program.
 
 mod administer;
 mod convert;
@@ -24,10 +26,10 @@ use crate::watch::{Open, Watched};
 use crate::words::{Owner, Place, SLOTS, Slot, Whence};
 use convert::{acl, at_flags, file_type, ino, kind_and_device, leaf, link_flags, new_time, node, node_flags, open_flags};
 
-/// The model.
+/// The interpreter that uses the model.
 pub(crate) struct ModelInterpreter;
 
-/// The longest file that the model is made with, in bytes: it keeps every one of them.
+/// The model's limit on the length of a file, in bytes: the model stores every byte.
 pub(crate) const LARGEST_FILE: u64 = 1 << 20;
 
 impl Interpreter for ModelInterpreter {
@@ -48,13 +50,13 @@ impl Interpreter for ModelInterpreter {
 
 type Answered<T> = std::result::Result<T, pathwalk_model::Errno>;
 
-/// The state of a program: a clone is another that goes on from here.
+/// The state of a program. A clone goes on from here by itself.
 #[derive(Clone, Hash)]
 pub(crate) struct World {
     model: Model,
     process: Process,
     settings: Settings,
-    /// Who acts, and everybody's umask.
+    /// The current actor, and the umasks of all actors.
     now: Actor,
     umasks: [u32; ACTORS],
     openers: [Option<Actor>; SLOTS],
@@ -81,14 +83,14 @@ impl World {
         let process = model.process(Credentials::root());
         let umasks = [0o022; ACTORS];
         let mut world = World { model, process, settings, now: cast::ROOT, umasks, openers: Default::default() };
-        for actor in cast::everybody() {
+        for actor in cast::all_actors() {
             world.keep(b"/", root_of(actor))?;
             world.keep(b"/", cwd_of(actor))?;
         }
         Ok(world)
     }
 
-    /// The tree as it is.
+    /// Returns the current tree.
     pub(crate) fn transcript(&self) -> Transcript {
         Transcript { outcomes: Vec::new(), tree: self.model.dump().into_iter().map(leaf).collect() }
     }
@@ -101,7 +103,7 @@ impl World {
         if new != descriptor { self.model.close(&mut self.process, new) } else { Ok(()) }
     }
 
-    /// Another takes over.
+    /// Makes another actor the current one.
     fn become_process(&mut self, actor: Actor) -> Answered<()> {
         if self.now == actor {
             return Ok(());
@@ -150,7 +152,7 @@ impl World {
                 model.chroot(process, &path.0)?;
                 self.keep(b"/", root_of(self.now)).map(done)
             }
-            // It has no mounts and no rules.
+            // The model has no mounts and no `RESOLVE_*` rules.
             Op::Mount { .. } | Op::OpenUnder { .. } => Ok(Answer::NotCarriedOut),
             op if op.changes_mounts() => Ok(Answer::NotCarriedOut),
             Op::Umask { mask } => Ok(Answer::Number(model.umask(process, mask.0.into()).into())),
@@ -224,7 +226,8 @@ impl World {
         model.fstat(process, number(slot)).map(|found| Answer::Node(node(&found)))
     }
 
-    /// Looks at all there is, if the program is watched. The model tells no paths.
+    /// Looks at the whole tree and at all open files, if the program is watched. The model reports
+    /// no paths of open files.
     fn watch(&mut self, actor: Actor) -> Option<Box<Watched>> {
         if !self.settings.contains(Settings::WATCH) || !actor.may_look_as_root() {
             return None;
@@ -236,7 +239,7 @@ impl World {
         Some(Box::new(Watched { tree, slots }))
     }
 
-    /// Operations on what is open.
+    /// Carries out an operation on an open file.
     fn data(&mut self, op: &Op) -> Answered<Answer> {
         let Self { model, process, .. } = self;
         match *op {
@@ -267,7 +270,7 @@ impl World {
         }
     }
 
-    /// The model lists neither `.` nor `..`.
+    /// Lists a directory. The model lists neither `.` nor `..`.
     fn list(&mut self, slot: Slot) -> Answered<Answer> {
         let Self { model, process, .. } = self;
         model.seek(process, number(slot), 0, ModelWhence::Set)?;

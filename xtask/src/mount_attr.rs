@@ -1,4 +1,4 @@
-//! `mount_setattr(2)`, which no library has.
+//! The call `mount_setattr(2)`, which no library has.
 
 use std::ffi::CString;
 use std::io;
@@ -7,16 +7,16 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use pathwalk::{MountFlags, Propagation, Recursion};
 use rustix::mount::MountAttrFlags;
 
-/// What of a mount is to be changed.
+/// The changes of a mount's attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MountAttr<'a> {
-    /// Switches that are set: those that an operation on files meets.
+    /// The switches that are set: those that affect operations on files.
     pub set: MountFlags,
-    /// Switches that are cleared before.
+    /// The switches that are cleared before.
     pub clear: MountFlags,
-    /// What it gets and gives from now on, if that changes.
+    /// The new propagation of the mount, if it changes.
     pub propagation: Option<Propagation>,
-    /// The namespace of users that has its id map, if it is to get one.
+    /// The user namespace with the mount's new id map, if it gets one.
     pub users: Option<BorrowedFd<'a>>,
 }
 
@@ -30,13 +30,14 @@ const SWITCHES: [(MountFlags, MountAttrFlags); 5] = [
 
 const AT_RECURSIVE: libc::c_uint = 0x8000;
 
-/// Returns what the kernel calls these switches.
+/// Returns the kernel's form of these switches.
 pub fn attributes(flags: MountFlags) -> MountAttrFlags {
     let set = SWITCHES.into_iter().filter(|switch| flags.contains(switch.0));
     set.fold(MountAttrFlags::empty(), |all, switch| all | switch.1)
 }
 
-/// Changes the mount whose root a path leads to; an empty path means what the descriptor is open on.
+/// Changes the mount whose root a path leads to. An empty path means the file that the descriptor
+/// is open on.
 pub fn mount_setattr(at: BorrowedFd<'_>, path: &[u8], to: &MountAttr<'_>, how: Recursion) -> io::Result<()> {
     let propagation = to.propagation.map_or(0, |kind| match kind {
         Propagation::Private => libc::MS_PRIVATE,
@@ -52,7 +53,8 @@ pub fn mount_setattr(at: BorrowedFd<'_>, path: &[u8], to: &MountAttr<'_>, how: R
     flags |= if how == Recursion::Recursive { AT_RECURSIVE } else { 0 };
     let path = CString::new(path)?;
     let (size, attributes) = (size_of_val(&attributes), attributes.as_ptr());
-    // SAFETY: the path ends in a NUL; it and the attributes outlive the call, which only reads them.
+    // SAFETY: the path ends in a NUL; it and the attributes outlive the call, which only reads
+    // them.
     let result = unsafe { libc::syscall(libc::SYS_mount_setattr, at.as_raw_fd(), path.as_ptr(), flags, attributes, size) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,8 +1,9 @@
-//! What interpreters of operations on mounts have in common: what is not compared.
+//! The operations on mounts that no interpreter carries out, because their results cannot be
+//! compared.
 //!
-//! Both sides leave out the same: what would change the kernel's file system and not only its
-//! mounts, what is not the same on both sides by design, what would make too many mounts, and maps
-//! of ids where no namespace of users can be made.
+//! Both sides leave out the same: operations that change the kernel's file system and not only its
+//! mounts, operations that differ by design, those that would make too many mounts, and id maps
+//! where no user namespace can be created.
 
 use pathwalk::UmountFlags;
 
@@ -10,23 +11,23 @@ use crate::id_maps;
 use crate::op::Op;
 use crate::words::Ids;
 
-/// How many mounts there may be before no more are made.
+/// The number of mounts from which on no more are made.
 const ENOUGH: u64 = 40;
 
-/// What an interpreter tells of the actor.
+/// An actor's view of the mounts, as an interpreter provides it.
 pub(crate) trait Sight {
-    /// Returns how many mounts the actor sees.
+    /// Returns the number of mounts that the actor sees.
     fn mounts(&self) -> u64;
-    /// Tells whether the actor has changed its root.
+    /// Returns whether the actor has changed its root.
     fn is_elsewhere(&self) -> bool;
-    /// Tells whether a path leads to the mount of the actor's root.
+    /// Returns whether a path leads to the mount of the actor's root.
     fn is_at_root(&self, path: &[u8]) -> bool;
 }
 
-/// Tells whether the operation is carried out.
+/// Returns whether the operation is carried out.
 ///
-/// The mark of a mount that is to expire cannot be cleared from below another one. So such paths are
-/// only unmounted, or detached.
+/// The expiry mark of a mount that lies below another one cannot be cleared. So the paths of such
+/// mounts are only unmounted without `EXPIRE`, or detached.
 pub(crate) fn counts(op: &Op, sight: &impl Sight) -> bool {
     match op {
         Op::Unmount { flags, .. } if !flags.contains(UmountFlags::EXPIRE) => true,
@@ -37,7 +38,7 @@ pub(crate) fn counts(op: &Op, sight: &impl Sight) -> bool {
     }
 }
 
-/// Tells whether the last component is `.` or `..`, or there is none.
+/// Returns whether the last component is `.` or `..`, or there is none.
 fn ends_in_dots(path: &[u8]) -> bool {
     let last = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty());
     last.is_none_or(|last| matches!(last, b"." | b".."))

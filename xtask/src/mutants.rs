@@ -1,17 +1,17 @@
-//! `cargo xtask mutants`: measures how good the tests are. A sample of small changes to the engine
-//! and the ring is drawn; a test has to fail for each of them.
+//! `cargo xtask mutants`: measures how good the tests are. It draws a sample of small changes to
+//! the engine and the ring; a test has to fail for each of them.
 //!
 //! # What always holds
 //!
-//! - The same seed draws the same sample of the same sources, the same share from each folder.
+//! - The same seed draws the same sample of the same sources, with the same share from each folder.
 //! - A mutant that one stage catches goes to no later stage. The stages are ordered by their cost.
 //! - A mutant counts as settled only if a test caught it, or if `docs/mutants.md` argues that it
-//!   changes nothing that can be seen. The page names a mutant by its file, its description and its
-//!   changed lines, so an entry ends to hold when the code it argues about changes.
+//!   changes nothing that can be observed. The page names a mutant by its file, its description and
+//!   its changed lines, so an entry ceases to hold when the code that it argues about changes.
 //!
 //! # What it does not do
 //!
-//! It mutates no memory orderings: loom and Miri are held against those by hand. `cargo-mutants`
+//! It mutates no memory orderings: those are checked against loom and Miri by hand. `cargo-mutants`
 //! makes the mutants, builds them in a copy of the tree and runs the tests.
 
 mod equal;
@@ -29,13 +29,13 @@ use equal::Equal;
 use sample::{FOLDERS, Mutant};
 use stages::Stage;
 
-/// What the command line asks for.
+/// The arguments of the command.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// What the sample is drawn from; a fresh one if it is not given. It is printed.
+    /// The seed of the sample; a fresh one if it is not given. It is printed.
     #[arg(long)]
     seed: Option<u64>,
-    /// How many mutants, in equal shares from walk, dcache, icache, memory, ops and the ring.
+    /// The number of mutants, in equal shares from walk, dcache, icache, memory, ops and the ring.
     #[arg(long, default_value_t = 210)]
     sample: usize,
     /// The last stage to run: each later one costs more for each mutant that is left.
@@ -44,15 +44,15 @@ pub(crate) struct Args {
     /// The least share of settled mutants, in percent, for exit code 0.
     #[arg(long, default_value_t = 95.0)]
     bar: f64,
-    /// Where `cargo-mutants` keeps its logs, one directory a stage.
+    /// The directory in which `cargo-mutants` keeps its logs, one subdirectory for each stage.
     #[arg(long, default_value = "target/mutants-out")]
     out: PathBuf,
-    /// How many mutants are built and tested at once. With more, a test takes longer until it is
-    /// taken to be endless.
+    /// The number of mutants that are built and tested at once. With more, a test may take longer
+    /// until it counts as endless.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// How long the tests of the first stage may take, in seconds. The unmutated tree is then not
-    /// tested before the others, to find that out.
+    /// The time that the tests of the first stage may take, in seconds. With it, the unmutated tree
+    /// is not tested first to measure that time.
     #[arg(long)]
     timeout: Option<u64>,
     /// Print the sample and run nothing.
@@ -63,16 +63,16 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How a mutant ended.
+/// The end of a mutant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Fate {
-    /// It does not compile, so it says nothing about tests.
+    /// The mutant does not compile, so it shows nothing about the tests.
     Unviable,
     /// Tests of this stage failed, or did not end.
     Caught(Stage),
-    /// `docs/mutants.md` argues that it changes nothing.
+    /// The mutant changes nothing, as `docs/mutants.md` argues.
     Equal,
-    /// No test noticed it.
+    /// No test failed.
     Survived,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(share < args.bar)))
 }
 
-/// Runs the stages; returns how each mutant of the sample ended.
+/// Runs the stages; returns the fate of each mutant of the sample.
 fn fates(sample: &[Mutant], equal: &[Equal], args: &Args) -> Result<Vec<Fate>> {
     let argued = |mutant: &Mutant| equal.iter().any(|entry| entry.is(mutant));
     let mut fates: Vec<Fate> = sample.iter().map(|mutant| if argued(mutant) { Fate::Equal } else { Fate::Survived }).collect();
@@ -122,7 +122,7 @@ fn fates(sample: &[Mutant], equal: &[Equal], args: &Args) -> Result<Vec<Fate>> {
     Ok(fates)
 }
 
-/// The share of caught and argued mutants among those that compile, in percent.
+/// Returns the share of caught and argued mutants among those that compile, in percent.
 fn settled_share(fates: &[Fate]) -> f64 {
     let viable = fates.iter().filter(|fate| **fate != Fate::Unviable).count();
     let survived = fates.iter().filter(|fate| **fate == Fate::Survived).count();

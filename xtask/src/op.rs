@@ -1,4 +1,4 @@
-//! Operations: what a program is made of. One line each; all that can be done on either side.
+//! The operations of programs, one line each: all that can be done on either side.
 
 use anyhow::{Result, bail};
 use pathwalk::{
@@ -18,7 +18,7 @@ macro_rules! operations {
         }
 
         impl Op {
-            /// What its line begins with.
+            /// Returns the word that its line begins with.
             pub(crate) fn verb(&self) -> &'static str {
                 match self { $(Op::$name { .. } => $verb,)* }
             }
@@ -39,19 +39,19 @@ macro_rules! operations {
                 })
             }
 
-            /// The paths in it that may name what it changed.
+            /// Returns the paths in it that may name nodes that it changed.
             pub(crate) fn places(&self) -> Vec<(Option<Slot>, &[u8])> {
                 match self {
                     $(Op::$name { $($field),* } => [$($field as &dyn Part),*].into_iter().filter_map(Part::place).collect(),)*
                 }
             }
 
-            /// The descriptors that have to be there.
+            /// Returns the descriptors that have to be open.
             pub(crate) fn slots(&self) -> Vec<Slot> {
                 let all: Vec<Slot> = match self {
                     $(Op::$name { $($field),* } => [$($field as &dyn Part),*].into_iter().filter_map(Part::slot).collect(),)*
                 };
-                // The one that an open fills need not.
+                // The descriptor that an open fills need not be open.
                 all[usize::from(matches!(self, Op::Open { .. } | Op::OpenUnder { .. }))..].to_vec()
             }
         }
@@ -75,7 +75,7 @@ impl<T: Word> Part for T {
 }
 
 operations! {
-    /// Into a slot, whose former descriptor is closed first if this succeeds.
+    /// An open into a slot. On success, the slot's former descriptor is closed first.
     Open "open" { slot: Slot, at: Place, flags: OpenFlags, mode: Mode }
     Close "close" { slot: Slot }
     Mkdir "mkdir" { at: Place, mode: Mode }
@@ -87,7 +87,7 @@ operations! {
     Rename "rename" { from: Place, to: Place, flags: RenameFlags }
     Chmod "chmod" { at: Place, mode: Mode, flags: AtFlags }
     Chown "chown" { at: Place, uid: Owner, gid: Owner, flags: AtFlags }
-    /// Starts at the working directory: the kernel has no other.
+    /// A truncation. The path starts at the working directory: `truncate(2)` takes no other.
     Truncate "truncate" { path: Text, size: u64 }
     Times "times" { at: Place, atime: SetTime, mtime: SetTime, flags: AtFlags }
     Stat "stat" { at: Place, flags: AtFlags }
@@ -100,58 +100,58 @@ operations! {
     Statfs "statfs" { path: Text }
     Read "read" { slot: Slot, size: u64 }
     ReadAt "pread" { slot: Slot, size: u64, offset: u64 }
-    /// So many times this byte.
+    /// A write of this byte, so many times.
     Write "write" { slot: Slot, byte: u8, size: u64 }
     WriteAt "pwrite" { slot: Slot, byte: u8, size: u64, offset: u64 }
     Seek "seek" { slot: Slot, whence: Whence, by: i64 }
     SetLen "ftruncate" { slot: Slot, size: u64 }
-    /// All of a directory, from its beginning.
+    /// A listing of the whole directory, from its beginning.
     List "list" { slot: Slot }
     Sync "fsync" { slot: Slot }
-    /// By root. A list without entries takes it away.
+    /// A change of the ACL, for root only. A list without entries removes the ACL.
     SetAcl "setacl" { at: Place, list: List, flags: AtFlags }
-    /// By root: attribute bits; those that are not named are cleared.
+    /// A change of attribute bits, for root only. Bits that are not named are cleared.
     SetFlags "chattr" { at: Place, set: StatxFlags, flags: AtFlags }
-    /// With `RESOLVE_CACHED`, and closed again.
+    /// An open with `RESOLVE_CACHED`, which is closed again.
     TryOpen "tryopen" { at: Place, flags: OpenFlags, mode: Mode }
-    /// With `RWF_NOWAIT`.
+    /// A read with `RWF_NOWAIT`.
     TryReadAt "trypread" { slot: Slot, size: u64, offset: u64 }
-    /// All of a directory in parts of so many bytes; between them a name is made, moved and taken
-    /// away.
+    /// A listing of the whole directory in parts of so many bytes. Between the parts a name is
+    /// made, moved and removed.
     ListParts "listparts" { slot: Slot, size: u64, name: Body, to: Body }
-    /// So many files in a directory, with names of so many bytes.
+    /// The creation of so many files in a directory, with names of so many bytes.
     Fill "fill" { at: Place, count: u64, length: u64 }
-    /// So many directories in each other, with names of so many bytes.
+    /// The creation of so many directories in each other, with names of so many bytes.
     Dig "dig" { at: Place, count: u64, length: u64 }
-    /// All processes begin anew at the root, nothing is open, and the mount has these flags.
+    /// A change of the mount's flags. All processes begin anew at the root, and nothing is open.
     Mount "mount" { flags: MountFlags }
-    /// As `open`, with rules for the path.
+    /// An open as `open` does it, with rules for the path.
     OpenUnder "openunder" { slot: Slot, at: Place, flags: OpenFlags, mode: Mode, rules: Resolve }
-    /// Mounts a fresh file system.
+    /// A mount of a fresh file system.
     Attach "attach" { at: Place, flags: MountFlags }
-    /// With a map, the copy shows its owners by it.
+    /// A mount of a copy of a mount. With a map, the copy maps the ids of its owners.
     Bind "bind" { from: Place, to: Place, how: Recursion, ids: Ids }
     MoveMount "movemount" { from: Place, to: Place, flags: MoveFlags }
-    /// With `EXPIRE`: looks at it, and unmounts it twice so; the answer is the second, if the first
-    /// is `EAGAIN`.
+    /// An unmount. With `EXPIRE`: a use of the mount, and then up to two unmounts; if the first
+    /// answer is `EAGAIN`, the second one is the answer.
     Unmount "umount" { path: Text, flags: UmountFlags }
-    /// Starts at the working directory: the kernel has no other.
+    /// A remount. The path starts at the working directory: `mount(2)` takes no other.
     Remount "remount" { path: Text, flags: MountFlags }
     SetMount "setmount" { at: Place, set: MountFlags, clear: MountFlags, spread: Spread, how: Recursion }
 }
 
 impl Op {
-    /// Tells whether it changes the tree of mounts.
+    /// Returns whether the operation changes the tree of mounts.
     pub(crate) fn changes_mounts(&self) -> bool {
         self.adds_mounts() || matches!(self, Op::Unmount { .. } | Op::Remount { .. } | Op::SetMount { .. })
     }
 
-    /// Tells whether there may be more mounts after it.
+    /// Returns whether there may be more mounts after the operation.
     pub(crate) fn adds_mounts(&self) -> bool {
         matches!(self, Op::Attach { .. } | Op::Bind { .. } | Op::MoveMount { .. })
     }
 
-    /// Returns the descriptor that is written through.
+    /// Returns the descriptor that the operation writes through.
     pub(crate) fn written(&self) -> Option<Slot> {
         match self {
             Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => Some(*slot),
@@ -159,10 +159,11 @@ impl Op {
         }
     }
 
-    /// Whether it can be compared if this actor does it; `opener` says who has opened a descriptor.
+    /// Returns whether the operation can be compared when this actor does it. `opener` returns the
+    /// actor that has opened a descriptor.
     ///
-    /// Descriptors must be there. `linkat` with `AT_EMPTY_PATH` is free to the opener of the
-    /// descriptor while it has the very credentials that it had then. The kernel tells by their
+    /// Descriptors must be open. `linkat` with `AT_EMPTY_PATH` is allowed to the opener of the
+    /// descriptor while it has the very credentials that it had then. The kernel compares their
     /// address; a handle has none.
     pub(crate) fn counts(&self, actor: Actor, opener: impl Fn(Slot) -> Option<Actor>) -> bool {
         let is_own = |slot: Slot| opener(slot) == Some(actor);

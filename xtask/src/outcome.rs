@@ -1,4 +1,5 @@
-//! What came of a program: of each step, and of the tree at its end. What may differ between file systems is left out.
+//! The results of a program: of each step, and the tree at its end. What may differ between file
+//! systems is left out.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +9,28 @@ use crate::times::Time;
 use crate::watch::Watched;
 use crate::words::Whence;
 
-/// What one step answered.
+/// The answer of one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
-    /// It was not carried out: it needs a descriptor that is not there, or one that this process has opened.
+    /// The step was not carried out, since it cannot be compared: it needs a descriptor that is not
+    /// open, or must not use one that this process has opened.
     NotCarriedOut,
     Failed(Errno),
     Done,
     Number(u64),
     Node(Node),
-    /// Some attributes, and which.
+    /// The attributes that were returned, and the mask that names them.
     Some(StatxMask, Node),
     Bytes(Vec<u8>),
     Listing(BTreeMap<Vec<u8>, (FileType, u64)>),
-    /// It would have had to wait: any other answer is as good.
+    /// The operation would have had to wait: any other answer is as good.
     Again,
 }
 
-/// Behind a name in a listing: it came before.
+/// The byte that is appended to a name that a listing repeats.
 pub(crate) const AGAIN: u8 = b'/';
 
-/// Attributes, without what is a file system's own affair.
+/// The attributes of a node, without those that each file system chooses by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Node {
     pub(crate) kind: FileType,
@@ -46,7 +48,7 @@ pub(crate) struct Node {
     pub(crate) ctime: Time,
     pub(crate) btime: Time,
     pub(crate) flags: StatxFlags,
-    /// Which flags there could be: the others say nothing.
+    /// The flags that the file system supports: the others mean nothing.
     pub(crate) flags_mask: StatxFlags,
 }
 
@@ -55,12 +57,12 @@ impl Node {
         [&mut self.atime, &mut self.mtime, &mut self.ctime, &mut self.btime].into_iter()
     }
 
-    /// Returns the number of its file system.
+    /// Returns the number of the node's file system.
     pub(crate) fn file_system(&self) -> u64 {
         self.ino >> INO_BITS
     }
 
-    /// Returns it with nothing but what the mask names, and the flags.
+    /// Returns the node with the attributes that the mask names, and with the flags.
     pub(crate) fn only(self, mask: StatxMask) -> Node {
         const NEVER: Time = Time::Step(Some(0));
         let mut node = self;
@@ -100,16 +102,16 @@ impl Node {
     }
 }
 
-/// Returns one number for an inode of one of several file systems, told apart by the minor numbers
-/// of their devices.
+/// Returns one number for an inode of one of several file systems, which differ in the minor
+/// numbers of their devices.
 pub(crate) fn number(minor: u32, ino: u64) -> u64 {
     u64::from(minor) << INO_BITS | ino
 }
 
-/// Bits of a number that are the inode's own.
+/// The number of bits that hold the inode's own number.
 const INO_BITS: u32 = 40;
 
-/// The switches of a mount that are compared. Those of times tell only.
+/// The switches of a mount that are compared. Those that concern times are not.
 pub(crate) const SWITCHES: MountFlags = MountFlags::READ_ONLY
     .union(MountFlags::NOEXEC)
     .union(MountFlags::NOSYMFOLLOW)
@@ -121,18 +123,18 @@ pub(crate) fn told_of_file_system(name_max: u64, switches: MountFlags) -> Answer
     Answer::Number(name_max | u64::from((switches & SWITCHES).bits()) << 32)
 }
 
-/// What one step came to.
+/// The result of one step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
     pub(crate) answer: Answer,
-    /// What it named, and the directories that those are in, after it.
+    /// The named nodes and their directories, after the step.
     pub(crate) seen: Vec<Result<Node, Errno>>,
-    /// All there is, after it.
+    /// The whole tree and all open files, after the step.
     pub(crate) watched: Option<Box<Watched>>,
 }
 
 impl Outcome {
-    /// Returns that of a step that counts for nothing.
+    /// Returns the outcome of a step that was not carried out.
     pub(crate) fn not_carried_out() -> Outcome {
         Outcome { answer: Answer::NotCarriedOut, seen: Vec::new(), watched: None }
     }
@@ -142,11 +144,11 @@ impl Outcome {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Leaf {
     pub(crate) node: Node,
-    /// The body of a link, or the data of a file: of a long one both ends.
+    /// The body of a link, or the data of a file; both ends of a long one.
     pub(crate) content: Vec<u8>,
 }
 
-/// What came of a whole program.
+/// The results of a whole program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transcript {
     pub(crate) outcomes: Vec<Outcome>,
@@ -154,14 +156,14 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// Returns it without the steps at which things were written: of what happens at once there is
-    /// no order.
+    /// Returns the transcript without the steps at which times were written: concurrent operations
+    /// have no order.
     pub(crate) fn without_steps(mut self) -> Transcript {
         self.nodes_mut(|node| node.times_mut().for_each(Time::forget_step));
         self
     }
 
-    /// Changes each node in it.
+    /// Changes each node in the transcript.
     pub(crate) fn nodes_mut(&mut self, mut change: impl FnMut(&mut Node)) {
         for Outcome { answer, seen, watched } in &mut self.outcomes {
             if let Answer::Node(node) | Answer::Some(_, node) = answer {
@@ -177,7 +179,7 @@ impl Transcript {
     }
 }
 
-/// Whether what is in links and files is looked at.
+/// The part of the contents of links and files that is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Contents {
     /// Bodies of links, and both ends of files.
@@ -185,19 +187,20 @@ pub(crate) enum Contents {
     LeftOut,
 }
 
-/// How much of either end of a file is compared, in bytes.
+/// The number of bytes that are compared at either end of a file.
 pub(crate) const END: u64 = 20_000;
 
-/// Who carries programs out.
+/// A side that carries programs out.
 pub(crate) trait Interpreter {
-    /// What it is called in messages.
+    /// Returns the name of the interpreter in messages.
     fn name(&self) -> &'static str;
 
     /// Carries out a program on a fresh tree.
     fn run(&mut self, program: &crate::program::Program) -> anyhow::Result<Transcript>;
 }
 
-/// The directory of the last component: the path without it, so that a listing of the way stays as it was.
+/// Returns the directory of the last component: the path without that component, so that the rest
+/// of the path is unchanged.
 pub(crate) fn directory_of(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
     let start = path[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
@@ -208,13 +211,15 @@ pub(crate) fn directory_of(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a seek can be compared. Where a listing stands is a file system's own affair, but for its beginning.
+/// Returns whether a seek can be compared. In a directory, file systems choose all positions but
+/// the beginning by themselves.
 pub(crate) fn may_seek(kind: FileType, whence: Whence) -> bool {
     kind != FileType::Directory || whence == Whence::Start
 }
 
-/// Whether a truncate to `size` leaves the file as long as it was. Then the answer is the node: whether its times move is a file system's own
-/// affair. (On a tmpfs they do if the file has a page.)
+/// Returns whether a truncate to `size` keeps the length of the file. Then the answer is the node,
+/// since file systems differ in whether its times change. (On a tmpfs they do if the file has a
+/// page.)
 pub(crate) fn keeps_size(before: Option<&Node>, size: u64) -> bool {
     before.is_some_and(|node| node.kind == FileType::Regular && node.size == size)
 }

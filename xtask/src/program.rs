@@ -1,4 +1,4 @@
-//! A program: settings, and steps that each somebody takes. It can be written down, one step a line, and read again.
+//! A program: settings, and steps with an actor each. It has a text form with one step a line.
 //!
 //! ```text
 //! settings PROTECT_SYMLINKS+OBSERVE
@@ -6,7 +6,7 @@
 //! user open 0 "a/b" CREATE+WRITE 0644
 //! ```
 //!
-//! Empty lines and what is behind a `#` at the beginning of a line do not count.
+//! Empty lines and lines that begin with a `#` are ignored.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,81 +20,84 @@ use crate::op::Op;
 use crate::words::{Words, read_flags, write_flags};
 
 bitflags! {
-    /// What holds for the whole of a program.
+    /// The settings of a whole program.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub(crate) struct Settings: u32 {
-        /// `protected_symlinks`
+        /// The switch `protected_symlinks`.
         const PROTECT_SYMLINKS = 1;
-        /// `protected_hardlinks`
+        /// The switch `protected_hardlinks`.
         const PROTECT_HARDLINKS = 2;
-        /// After each operation, look at what it named.
+        /// A look at the named nodes after each operation.
         const OBSERVE = 4;
-        /// Whoever does it looks, and not root.
+        /// The rule that the actor of the step looks, and not root.
         const OBSERVE_AS_ACTOR = 8;
-        /// The engine's file system wants to be asked about names before each use.
+        /// The engine's file system requires that names are revalidated before each use.
         const ASK_NAMES = 16;
-        /// The same of names that are not there.
+        /// The engine's file system requires the same of absent names.
         const ASK_ABSENCE = 32;
-        /// It checks permissions itself.
+        /// The engine's file system checks permissions itself.
         const OWN_RULE = 64;
-        /// It gives the bodies of links on request only.
+        /// The engine's file system gives the bodies of links on request only.
         const BODIES_ON_REQUEST = 128;
-        /// It does not say whether there is an ACL.
+        /// The engine's file system does not report whether there is an ACL.
         const ACL_UNKNOWN = 256;
-        /// The engine has room for few entries.
+        /// The engine's caches have room for few entries.
         const SMALL_BUDGET = 512;
-        /// The last step finds the mount read-only, and nothing open. The model has no mounts.
+        /// The last step runs on a read-only mount, with no file open. The model has no mounts.
         const READ_ONLY = 1024;
-        /// The engine is told before each step that what it has cached may have changed, or drops it, though nothing did.
+        /// The engine's invalidation or eviction of cached entries before each step, although
+        /// nothing changed.
         const FORGETFUL = 2048;
-        /// The engine has no memo of whole paths. Else it has one that learns each path that is walked.
+        /// The engine has no memo of whole paths. Without a setting it has one that learns each
+        /// path that is walked.
         const NO_MEMO = 1 << 13;
-        /// It has one with room for two.
+        /// The engine has a memo with room for two entries.
         const SMALL_MEMO = 1 << 14;
-        /// It has one with room for all.
+        /// The engine has a memo with room for all paths.
         const LARGE_MEMO = 1 << 15;
-        /// It learns as it does for users: some of what is asked again.
+        /// The memo learns at its normal pace: some of the paths that are walked again.
         const PACED_MEMO = 1 << 16;
-        /// It learns the directory of each path that is walked, and no path.
+        /// The memo learns the directory of each path that is walked, and no path.
         const DIRECTORIES_MEMO = 1 << 17;
-        /// There is room for few nodes.
+        /// The file system has room for few nodes.
         const FEW_NODES = 1 << 24;
-        /// There is room for few pages.
+        /// The file system has room for few pages.
         const FEW_PAGES = 1 << 25;
-        /// After each operation, look at the whole tree and at all that is open.
+        /// A look at the whole tree and at all open files after each operation.
         const WATCH = 4096;
-        /// The engine's file system lets others go first.
+        /// The engine's file system pauses around each call.
         const LATE = 1 << 27;
-        /// The engine has the least room that it takes.
+        /// The engine has the smallest budget that it accepts.
         const LEAST_BUDGET = 1 << 28;
-        /// The engine is asked by its caches alone, and where they do not know, as ever.
+        /// The engine is called through its caches alone, and through a context where they have no
+        /// answer.
         const BY_CACHED = 1 << 29;
-        /// The engine is asked by a ring.
+        /// The engine is called through a ring.
         const BY_RING = 1 << 30;
-        /// The engine is asked by futures.
+        /// The engine is called through futures.
         const BY_ASYNC = 1 << 31;
     }
 }
 
 impl Settings {
-    /// How the engine is asked.
+    /// The settings that select a face.
     pub(crate) const FACES: Settings = Settings::BY_CACHED.union(Settings::BY_RING).union(Settings::BY_ASYNC);
 }
 
-/// One operation, and who does it.
+/// One operation and its actor.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Step {
     pub(crate) actor: Actor,
     pub(crate) op: Op,
 }
 
-/// What is done under one mount, by processes that begin at the root.
+/// The steps under one mount, by processes that begin at the root.
 pub(crate) struct Act<'a> {
     pub(crate) mount: MountFlags,
     pub(crate) steps: &'a [Step],
 }
 
-/// A program.
+/// Settings and steps.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Program {
     pub(crate) settings: Settings,
@@ -149,12 +152,12 @@ impl FromStr for Program {
     }
 }
 
-/// Room for nodes, and for pages of 4,096 bytes, where there is little.
+/// The limits of nodes, and of pages of 4,096 bytes, in programs with little room.
 const FEW_NODES: u64 = 24;
 const FEW_PAGES: u64 = 8;
 
 impl Settings {
-    /// How many nodes there may be, and pages.
+    /// Returns the limits of nodes and of pages.
     pub(crate) fn limits(self) -> [Option<u64>; 2] {
         let limit = |flag, few| self.contains(flag).then_some(few);
         [limit(Settings::FEW_NODES, FEW_NODES), limit(Settings::FEW_PAGES, FEW_PAGES)]
@@ -162,8 +165,9 @@ impl Settings {
 }
 
 impl Program {
-    /// Returns what is done between one mount and the next: each act but the first begins with the
-    /// step that mounts, or is the last step of a program that says so.
+    /// Returns the acts: the steps between one mount and the next. Each act but the first begins
+    /// with the step that mounts; in a program with `READ_ONLY`, the last step is an act of its
+    /// own.
     pub(crate) fn acts(&self) -> Vec<Act<'_>> {
         let mut acts = vec![Act { mount: MountFlags::empty(), steps: &[] }];
         let mut from = 0;
@@ -185,7 +189,7 @@ impl Program {
         acts
     }
 
-    /// Tells whether a step changes the tree of mounts.
+    /// Returns whether a step changes the tree of mounts.
     pub(crate) fn changes_mounts(&self) -> bool {
         self.steps.iter().any(|step| step.op.changes_mounts())
     }

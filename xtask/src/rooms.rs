@@ -1,18 +1,18 @@
-//! `cargo xtask rooms`: holds the engine to one direction of dependency.
+//! `cargo xtask rooms`: checks that the engine's imports have one direction.
 //!
-//! The engine's files belong to rooms, which stand in an order; a file imports from its own room
-//! and from those below it. `docs/design.md` says why the order is this one.
+//! The engine's files belong to rooms, which are ordered. A file imports from its own room and from
+//! those below it. `docs/design.md` gives the reasons for the order.
 //!
 //! # What always holds
 //!
-//! - Each file belongs to one room. A new one that belongs to none is reported.
+//! - Each file belongs to one room. A new file that belongs to none is reported.
 //! - A name is followed through its re-exports to the file that defines it.
-//! - What a file defines no type for, it adds no methods to: `impl T` stands in the room of `T`. Else
-//!   a call of a method would hide what a `use` line shows.
+//! - A file adds methods only to types of its own: `impl T` is in the room of `T`. Otherwise a
+//!   method call would hide a dependency that no `use` line shows.
 //!
 //! # What it does not do
 //!
-//! It looks at no tests, and at no paths within the arguments of macros.
+//! It checks no tests, and no paths within the arguments of macros.
 
 mod circles;
 mod sources;
@@ -26,7 +26,7 @@ use sources::{Import, Sources};
 
 /// The rooms, the lowest first: a name, and the modules in it with all that is below them.
 const ROOMS: [(&str, &[&str]); 12] = [
-    ("values", &["attr", "config", "errno", "limits", "stats", "sync"]),
+    ("values", &["attr", "config", "errno", "error", "limits", "stats", "sync"]),
     ("words", &["abi", "node", "permission", "text"]),
     ("memory", &["memory"]),
     ("cache", &["cache"]),
@@ -37,19 +37,19 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ("mount", &["mount"]),
     ("walk", &["walk"]),
     ("ops", &["ops"]),
-    ("face", &["builder", "context", "file", "handle", "internals", "invalidate", "mounts", "vfs"]),
+    ("face", &["builder", "context", "file", "fs", "handle", "internals", "invalidate", "mounts", "vfs"]),
 ];
 
-/// Where the engine is.
+/// The directory of the engine's sources.
 const ENGINE: &str = "crates/pathwalk/src";
 
-/// The longest circle of imports that two files of a room may make.
+/// The number of files in the longest circle of imports that a room may have.
 const LONGEST_CIRCLE: usize = 2;
 
-/// What the command line asks for.
+/// The arguments of the command.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
-    /// The sources to look at.
+    /// The directory of the sources to check.
     #[arg(long, default_value = ENGINE)]
     sources: PathBuf,
     /// Print each import from one room to another.
@@ -72,13 +72,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!faults.is_empty())))
 }
 
-/// The place of a module's room in the order, and its name.
+/// Returns the place of a module's room in the order, and its name.
 fn room_of(module: &str) -> Option<(usize, &'static str)> {
     let top = module.split("::").next().unwrap_or(module);
     ROOMS.iter().enumerate().find(|(_, (_, tops))| tops.contains(&top)).map(|(at, (name, _))| (at, *name))
 }
 
-/// All that is against the rules, as sentences.
+/// Returns all violations of the rules, as sentences.
 fn faults(sources: &Sources) -> Vec<String> {
     let mut faults = Vec::new();
     for module in sources.files.iter().filter(|module| room_of(module).is_none()) {
@@ -111,7 +111,7 @@ fn list(sources: &Sources) {
     }
 }
 
-/// Holds for the engine as it is, from the workspace's root or a crate's.
+/// Tests on the engine as it is, from the workspace's root or a crate's.
 #[cfg(test)]
 mod tests {
     use std::path::Path;

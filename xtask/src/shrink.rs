@@ -1,12 +1,13 @@
-//! Delta debugging: the fewest steps that still differ in the same way.
+//! Delta debugging: finds the fewest steps that still differ in the same way.
 //!
-//! Each candidate is carried out on fresh trees. Source: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002.
+//! Each candidate is carried out on fresh trees. Source: Zeller and Hildebrandt, "Simplifying and
+//! isolating failure-inducing input", 2002.
 
 use anyhow::Result;
 
 use crate::program::Program;
 
-/// Leaves out what can be left out; `differs` says whether a candidate still does.
+/// Leaves out all steps that are not needed; `differs` returns whether a candidate still differs.
 pub(crate) fn shrink(program: &Program, mut differs: impl FnMut(&Program) -> Result<bool>) -> Result<Program> {
     let mut best = program.clone();
     let mut length = best.steps.len() / 2;

@@ -1,7 +1,8 @@
-//! Tables: rows of one operation each, on a tree of their own, and what is answered.
+//! Tables: rows of one operation each, on trees of their own, and their answers.
 //!
-//! `rows.txt` says what is asked, `expected.txt` what the kernel answers. The format of the first is told at its top; a line of the second
-//! is a row with its answer and the names that came (`+`) and went (`-`).
+//! `rows.txt` has the operations, `expected.txt` the kernel's answers. The format of the first is
+//! described at its top. A line of the second is a row with its answer, the names that it made
+//! (`+`) and those that it removed (`-`).
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::outcome::{Answer, Interpreter, Transcript};
 use crate::program::{Program, Settings, Step};
 use crate::words::read_flags;
 
-/// What is asked for.
+/// The arguments of the command.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Args {
     /// The directory of `rows.txt` and `expected.txt`.
@@ -40,11 +41,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let rows = args.directory.join("rows.txt");
     let expected = args.directory.join("expected.txt");
     let text = std::fs::read_to_string(&rows).with_context(|| format!("read {}", rows.display()))?;
-    // Opened before the root is another.
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     match supervise()? {
         Supervised::Parent(code) => Ok(code),
         Supervised::Child => {
+            // The file is opened before `Kernel::enter` changes the root.
             let mut out = std::fs::File::create(&expected).with_context(|| format!("create {}", expected.display()))?;
             let answers = answers(&text, &mut Kernel::enter()?)?;
             let head = format!("# Answers of Linux {release} on a tmpfs. Written by `cargo xtask table`; not to be edited.\n");
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
 }
 
-/// The engine's answers to `rows`, in the form of `expected.txt` without its comments.
+/// Returns the engine's answers to `rows`, in the form of `expected.txt` without its comments.
 pub fn engine_answers(rows: &str) -> Result<String> {
     answers(rows, &mut Engine)
 }
@@ -76,7 +77,7 @@ fn answers(text: &str, by: &mut dyn Interpreter) -> Result<String> {
     Ok(out)
 }
 
-/// What the last step answered, and which names it made and took away.
+/// Returns the answer of the last step, and the names that it made and removed.
 fn described(before: &Transcript, after: &Transcript) -> String {
     let mut text = match after.outcomes.last().map(|outcome| &outcome.answer) {
         Some(Answer::Node(node)) => format!("{:?} {:04o}", node.kind, node.mode),
@@ -122,7 +123,7 @@ fn take(line: &str, sections: &mut Vec<Section>) -> Result<()> {
         }
         "row" => section.rows.push(rest.parse()?),
         "rows" => {
-            for (actor, name) in cast::everybody().flat_map(|actor| section.names.iter().map(move |name| (actor, name))) {
+            for (actor, name) in cast::all_actors().flat_map(|actor| section.names.iter().map(move |name| (actor, name))) {
                 section.rows.push(format!("{} {}", actor.name(), rest.replace('@', name)).parse()?);
             }
         }

@@ -1,9 +1,10 @@
-//! `cargo xtask differential --threads T`: threads at once, and an order that explains what they saw.
+//! `cargo xtask differential --threads T`: runs concurrent threads, and searches for an order of
+//! their operations that explains the answers.
 //!
-//! A round is carried out by the engine, each operation with a stamp before and one behind it. Then
-//! an order is looked for in which the model gives the same answers, one part of an operation after
-//! the other, and has the same tree at the end; what had ended before another began comes before
-//! it. Source: Wing and Gong, "Testing and verifying concurrent objects", 1993.
+//! The engine carries out a round. Each operation gets a stamp before it and one after it. Then the
+//! search looks for an order of the operations' parts in which the model gives the same answers and
+//! has the same tree at the end. An operation that ended before another began comes before it.
+//! Source: Wing and Gong, "Testing and verifying concurrent objects", 1993.
 
 mod listing;
 mod parts;
@@ -37,20 +38,20 @@ struct Event {
     answer: Answer,
     began: u64,
     ended: u64,
-    /// No other thread changed anything meanwhile.
+    /// A flag that is set if no other thread changed anything during the operation.
     undisturbed: bool,
-    /// The last components of what other threads changed meanwhile.
+    /// The last components of the names that other threads changed during it.
     coming_and_going: BTreeSet<Vec<u8>>,
 }
 
-/// What a round came to.
+/// The result of a round.
 pub(crate) enum Verdict {
     Explained,
-    /// No order explains it.
+    /// No order explains the round.
     Unexplained(String),
 }
 
-/// Draws a round, carries it out, and looks for an order.
+/// Draws a round, carries it out, and searches for an order.
 pub(crate) fn one(seed: u64, threads: usize) -> Result<(u64, Verdict)> {
     let round = rounds::round(seed, threads);
     let (histories, engine) = carry_out(&round)?;
@@ -65,7 +66,7 @@ pub(crate) fn one(seed: u64, threads: usize) -> Result<(u64, Verdict)> {
     Ok((ops, Verdict::Unexplained(told(why, seed, &round, &histories) + &format!("# {}\n", search.against()))))
 }
 
-/// The model where the threads begin.
+/// Returns the model in the state in which the threads begin.
 fn crowd(round: &Round) -> Result<Crowd, pathwalk_model::Errno> {
     let mut world = World::new(round.settings)?;
     round.setup.iter().for_each(|step| drop(world.carry_out(step)));
@@ -116,7 +117,7 @@ fn carry_out(round: &Round) -> Result<(Vec<Vec<Event>>, Transcript)> {
     Ok((histories, concurrent.end()?))
 }
 
-/// Counts a thread as over, even if it panics.
+/// A guard that counts a thread as ended, even if the thread panics.
 struct Over<'a>(&'a AtomicUsize);
 
 impl Drop for Over<'_> {
@@ -125,7 +126,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Carries out what one thread does, each operation with a stamp before and one behind it.
+/// Carries out the operations of one thread, each with a stamp before it and one after it.
 fn run(mut stage: Stage, Thread { actor, ops, .. }: &Thread, clock: &AtomicU64) -> Vec<Event> {
     let event = |op: &Op| {
         let step = Step { actor: *actor, op: op.clone() };
@@ -143,7 +144,7 @@ fn run(mut stage: Stage, Thread { actor, ops, .. }: &Thread, clock: &AtomicU64) 
     ops.iter().map(event).collect()
 }
 
-/// Finds what other threads changed during each operation.
+/// Finds the changes that other threads made during each operation.
 fn note_disturbed(histories: &mut [Vec<Event>]) {
     let changes = |event: &&Event| event.step.op.changes() && !matches!(event.answer, Answer::Failed(_) | Answer::NotCarriedOut);
     let of = |event: &Event| (event.began, event.ended, event.step.op.last_components());
@@ -161,7 +162,7 @@ fn note_disturbed(histories: &mut [Vec<Event>]) {
     }
 }
 
-/// The history, for people.
+/// Returns the history as text.
 fn told(why: &str, seed: u64, round: &Round, histories: &[Vec<Event>]) -> String {
     let mut settings = String::new();
     write_flags(&round.settings, &mut settings);
@@ -205,7 +206,7 @@ impl Op {
         self.places().into_iter().map(|(_, path)| last(path)).collect()
     }
 
-    /// Whether it may change what others see.
+    /// Returns whether the operation may change what other threads see.
     fn changes(&self) -> bool {
         match self {
             Op::Open { flags, .. } => flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE),

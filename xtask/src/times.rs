@@ -1,25 +1,26 @@
-//! Times, told by the step that wrote them.
+//! The times of nodes, identified by the step that wrote them.
 //!
-//! The clocks of two sides are not the same, but both can say which step of the program a reading
-//! of their clock falls into. So a time is either one that was set by hand, and compared as it is,
-//! or it is compared by the step that wrote it: an update that is missing, one too many, and one of
-//! another time are all seen, also at the end of the program, when the step is long gone.
+//! The clocks of two sides differ, but both sides can report the step of the program in which their
+//! clock had a value. So a time that was set by hand is compared as it is, and a time of the clock
+//! is compared by the step that wrote it. A missing update, a superfluous update and an update of
+//! the wrong time are all found, also at the end of the program, long after the step.
 //!
-//! How a side tells the step:
+//! The step is determined in these ways:
 //!
-//! - The engine's file system has a clock that is given to it ([`tick`]): it stands still during a
+//! - The engine's file system gets a clock from outside ([`tick`]), which stands still during a
 //!   step.
 //! - So does the model's.
-//! - The kernel's file systems go by a clock that moves some hundred times a second. Since Linux
-//!   6.13 those of a tmpfs are of several grains: an inode whose time of change was asked for gets
-//!   a fine time at its next change, and no inode gets an earlier one from then on. So before each
-//!   step a file of our own, on another mount, is written and asked about
-//!   ([`floor`](crate::kernel)): what is stamped in the step is at or above that, and what was
-//!   stamped before is below it. This takes 1.5 µs and no waiting.
+//! - The kernel's file systems use a clock that moves some hundred times a second. Since Linux 6.13
+//!   a tmpfs has multigrain times: an inode whose time of change was read gets a fine time at its
+//!   next change, and from then on no inode gets an earlier one. So before each step a file of our
+//!   own, on another mount, is written and its attributes are read ([`floor`](crate::kernel)):
+//!   times of this step are at or above its time, and earlier times are below it. This takes 1.5 µs
+//!   and no waiting.
 //!
-//! What always holds: steps count from 1; 0 is what was there before the first.
+//! What always holds: steps count from 1; 0 stands for the time before the first step.
 //!
-//! What it does not do: it does not tell two writes within one step apart. Where a kernel has no
+//! What it does not do: it does not distinguish two writes within one step. On a kernel without
+//! fine times, all times of its clock are equal.
 //! fine times, all times of its clock are alike.
 
 use pathwalk::Timestamp;
@@ -27,18 +28,18 @@ use pathwalk::Timestamp;
 /// A time that was set, or one of a clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Time {
-    /// Written by the clock during this step, where that is known.
+    /// A time that the clock wrote during this step; `None` if the step is unknown.
     Step(Option<u32>),
-    /// Set by hand.
+    /// A time that was set by hand.
     Set { seconds: i64, nanoseconds: u32 },
-    /// A reading of the kernel's clock, of which the step is not looked up yet.
+    /// A reading of the kernel's clock whose step has not been looked up yet.
     Reading { seconds: i64, nanoseconds: u32 },
 }
 
-/// The years 2020 to 2100, in which no program sets a time: it must be a clock's.
+/// The years 2020 to 2100. No program sets a time in this range, so such a time is a clock's.
 const CLOCK: std::ops::Range<i64> = 1_577_836_800..4_102_444_800;
 
-/// Returns what the engine's clock says during a step.
+/// Returns the value of the engine's clock during a step.
 pub(crate) fn tick(step: u32) -> Timestamp {
     Timestamp { seconds: CLOCK.start + i64::from(step), nanoseconds: 0 }
 }
@@ -52,14 +53,14 @@ impl Time {
         Time::set(time.seconds, time.nanoseconds)
     }
 
-    /// Returns a time of the kernel's.
+    /// Returns a time of one of the kernel's file systems.
     pub(crate) fn of_kernel(seconds: i64, nanoseconds: u32) -> Time {
         if CLOCK.contains(&seconds) { Time::Reading { seconds, nanoseconds } } else { Time::set(seconds, nanoseconds) }
     }
 
-    /// Returns one that was set, as the engine keeps it: beyond either end of what it keeps it is
-    /// that end, without nanoseconds. The kernel's tmpfs does the same at the ends of its own
-    /// range, which is wider.
+    /// Returns a time that was set, as the engine stores it: a time beyond either end of the
+    /// engine's range becomes that end, without nanoseconds. The kernel's tmpfs does the same at
+    /// the ends of its own, wider range.
     pub(crate) fn set(seconds: i64, nanoseconds: u32) -> Time {
         let time = Timestamp { seconds, nanoseconds };
         let Timestamp { seconds, nanoseconds } = match seconds {
@@ -70,8 +71,8 @@ impl Time {
         Time::Set { seconds, nanoseconds }
     }
 
-    /// Looks up the step of a reading: `floors` are the clock's at the beginning of each, or none
-    /// where they cannot be told apart.
+    /// Looks up the step of a reading. `floors` has the clock's value at the beginning of each
+    /// step, or is `None` where steps cannot be distinguished.
     pub(crate) fn look_up(&mut self, floors: Option<&[(i64, u32)]>) {
         if let Time::Reading { seconds, nanoseconds } = *self {
             let step = |floors: &[(i64, u32)]| floors.partition_point(|floor| *floor <= (seconds, nanoseconds)) as u32;
@@ -79,14 +80,14 @@ impl Time {
         }
     }
 
-    /// Leaves open in which step the clock wrote it.
+    /// Drops the step in which the clock wrote the time.
     pub(crate) fn forget_step(&mut self) {
         if let Time::Step(step) = self {
             *step = None;
         }
     }
 
-    /// Tells whether both are one, as far as it is known.
+    /// Returns whether both times are equal, as far as their steps are known.
     pub(crate) fn agrees(self, other: Time) -> bool {
         match (self, other) {
             (Time::Step(None), Time::Step(_)) | (Time::Step(_), Time::Step(None)) => true,

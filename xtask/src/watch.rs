@@ -1,15 +1,15 @@
-//! The whole tree and all that is open, looked at after a step: what is stale, and what a step
-//! changed that it did not name, is seen at once.
+//! The whole tree and all open files, looked at after a step. This finds at once what is stale, and
+//! what a step changed without naming it.
 //!
-//! It takes far longer than a step, so only some programs are watched
-//! ([`Settings::WATCH`](crate::program::Settings)). Both sides look as root does, the engine
-//! through the caches that the step went through. After a step of an actor that cannot become root
-//! for a moment there is no look.
+//! A look takes far longer than a step, so only some programs are watched
+//! ([`Settings::WATCH`](crate::program::Settings)). Both sides look as root; the engine looks
+//! through the caches that the step used. After a step of an actor that cannot become root for a
+//! moment there is no look.
 //!
-//! The path of what is open is compared where it means the same on both sides: not for an actor
-//! with another root, since the kernel's is seen from there and the engine's from the root of the
-//! `Vfs`; and not where the engine drops names that are in use, since what is held keeps the path
-//! that it had. What the kernel calls deleted is `ENOENT`.
+//! The path of an open file is compared where it means the same on both sides. It is not compared
+//! for an actor with another root, since the kernel's path begins there and the engine's at the
+//! root of the `Vfs`. Nor is it where the engine drops names that are in use, since a handle keeps
+//! its former path. A path that the kernel marks as deleted is `ENOENT`.
 
 use std::collections::BTreeMap;
 
@@ -18,32 +18,32 @@ use pathwalk::Errno;
 use crate::outcome::Node;
 use crate::program::Settings;
 
-/// What was seen.
+/// The result of a look.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Watched {
-    /// By paths from the root.
+    /// The nodes, by paths from the root.
     pub(crate) tree: BTreeMap<Vec<u8>, Node>,
-    /// By number.
+    /// The open files, by descriptor.
     pub(crate) slots: BTreeMap<u8, Open>,
 }
 
-/// What one descriptor is on.
+/// The node and the path of one descriptor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Open {
     pub(crate) node: Node,
-    /// `None`: it is not to be compared.
+    /// The path; `None` if it is not compared.
     pub(crate) path: Option<Result<Vec<u8>, Errno>>,
 }
 
-/// Tells whether paths of what is open mean the same on both sides.
+/// Returns whether the paths of open files mean the same on both sides.
 pub(crate) fn paths_compare(settings: Settings) -> bool {
     !settings.contains(Settings::FORGETFUL)
 }
 
-/// What the kernel adds to the path of what has lost its name.
+/// The suffix that the kernel adds to the path of a file without a name.
 const DELETED: &[u8] = b" (deleted)";
 
-/// Returns the path as the engine tells it, from what the kernel's link in `/proc` says.
+/// Returns the path in the engine's form, from the kernel's link in `/proc`.
 pub(crate) fn told_by_kernel(body: Vec<u8>) -> Result<Vec<u8>, Errno> {
     if body.ends_with(DELETED) { Err(Errno::ENOENT) } else { Ok(body) }
 }

@@ -1,6 +1,7 @@
-//! Words: how the parts of an operation are written down, and read again.
+//! Words: the text form of the parts of an operation.
 //!
-//! A word has no space in it. Paths are quoted, with everything unprintable escaped and long repetitions folded: `"{n*255}"`.
+//! A word contains no space. Paths are quoted, with all unprintable bytes escaped and long
+//! repetitions folded: `"{n*255}"`.
 
 mod acl;
 mod mounts;
@@ -16,17 +17,17 @@ pub(crate) use acl::List;
 pub(crate) use mounts::{Ids, Spread};
 use text::{quote, unquote};
 
-/// Something that is one word.
+/// A type with a text form of one word.
 pub(crate) trait Word: Sized {
-    /// Appends it.
+    /// Appends the word.
     fn write(&self, out: &mut String);
-    /// Reads it.
+    /// Reads the word.
     fn read(word: &str) -> Result<Self>;
-    /// The place it is, if it is one.
+    /// Returns the place, if the word is one.
     fn place(&self) -> Option<(Option<Slot>, &[u8])> {
         None
     }
-    /// The descriptor it is, if it is one.
+    /// Returns the descriptor, if the word is one.
     fn slot(&self) -> Option<Slot> {
         None
     }
@@ -49,7 +50,7 @@ impl<'a> Words<'a> {
         T::read(word).with_context(|| format!("in the word `{word}`"))
     }
 
-    /// Nothing may be left.
+    /// Fails if a word is left.
     pub(crate) fn end(mut self) -> Result<()> {
         self.0.next().map_or(Ok(()), |word| bail!("`{word}` is one word too many"))
     }
@@ -59,7 +60,7 @@ impl<'a> Words<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub(crate) struct Slot(pub(crate) u8);
 
-/// How many descriptors there are.
+/// The number of descriptors.
 pub(crate) const SLOTS: usize = 12;
 
 /// The body of a link.
@@ -70,7 +71,7 @@ pub(crate) struct Body(pub(crate) Vec<u8>);
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub(crate) struct Text(pub(crate) Vec<u8>);
 
-/// A path, and where it starts: the working directory or a descriptor.
+/// A path, and its start: the working directory or a descriptor.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub(crate) struct Place {
     pub(crate) at: Option<Slot>,
@@ -85,7 +86,7 @@ pub(crate) struct Mode(pub(crate) u16);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner(pub(crate) Option<u32>);
 
-/// What `mknod` makes, or is asked to.
+/// The type of node that `mknod` is to make.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     File,
@@ -97,7 +98,7 @@ pub(crate) enum Kind {
     Block(Device),
 }
 
-/// From where a position is counted.
+/// The origin of a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whence {
     Start,
@@ -207,14 +208,14 @@ impl Word for Text {
     }
 }
 
-/// Names joined by `+`, or `-` for none.
+/// Appends the names of flags joined by `+`, or `-` for none.
 pub(crate) fn write_flags<F: Flags>(flags: &F, out: &mut String) {
     let names: Vec<&str> = flags.iter_names().map(|(name, _)| name).collect();
     out.push_str(if names.is_empty() { "-" } else { "" });
     out.push_str(&names.join("+"));
 }
 
-/// Reads names joined by `+`, or `-` for none.
+/// Reads names of flags joined by `+`, or `-` for none.
 pub fn read_flags<F: Flags>(word: &str) -> Result<F> {
     let names = word.split('+').filter(|name| *name != "-");
     let each = names.map(|name| F::from_name(name).ok_or_else(|| anyhow!("no flag is called `{name}`")));

@@ -1,16 +1,17 @@
-//! Instructions of cached lookups, ours and in variants, counted by gungraun in callgrind's simulator.
+//! Counts the instructions of cached lookups, by pathwalk and its variants, with gungraun in
+//! callgrind's simulator.
 //!
-//! `public` is the public `Context::access`; the others are the same with one thing changed at compile time. All of them ask a
-//! listing in memory, whose lookups are cached before counting starts; so the figures are those of the walk alone, and the same on
-//! every run.
+//! `public` is the public `Context::access`. The others are the same with one thing changed at
+//! compile time. All of them use a listing in memory, whose lookups are cached before counting
+//! starts. So the figures are those of the walk alone, and the same on every run.
 //!
 //! ```text
-//! cargo install --locked --version =0.20.0 gungraun-runner     # the version of gungraun in Cargo.lock
+//! cargo install --locked --version =0.20.0 gungraun-runner   # the version in Cargo.lock
 //! cargo bench -p pathwalk-bench --bench instructions
 //! ```
 //!
-//! It needs valgrind and `gungraun-runner` in `PATH` (or its place in `GUNGRAUN_RUNNER`). What these figures may be at most is
-//! another matter: `.ci/hit-path`.
+//! It needs valgrind and `gungraun-runner` in `PATH` (or its path in `GUNGRAUN_RUNNER`). The upper
+//! limits of these figures are checked elsewhere, in `.ci/hit-path`.
 
 #![allow(missing_docs, reason = "gungraun's macros make items that are public and bear no documentation")]
 
@@ -24,10 +25,10 @@ use pathwalk_bench::machine::BUDGET;
 use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_bench::variants::{FullCheck, ModeTest, StepOutOfLine};
 
-/// Always the same, since it decides where names lie in the table.
+/// The seed of the table. It is always the same, since it decides where names are in the table.
 const SEED: u64 = 1;
 
-/// Lookups and who is asked; all is cached.
+/// The lookups, and the context that answers them with everything cached.
 pub struct Ready {
     context: Context,
     questions: Vec<Question>,
@@ -56,12 +57,12 @@ impl Ready {
     }
 }
 
-/// The 205 lookups of a compiler.
+/// Prepares the 205 lookups of a compiler.
 fn gcc_trace() -> Ready {
     Ready::new(&Trace::gcc())
 }
 
-/// One path of six components.
+/// Prepares lookups of one path of six components.
 fn six_components() -> Ready {
     Ready::new(&Trace::repeated(b"/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o", Access::READ, 1))
 }

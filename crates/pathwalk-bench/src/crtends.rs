@@ -1,7 +1,9 @@
-//! `crtends`: one deep path, and what deciding a directory's search by one bit gives.
+//! The bench `crtends`: lookups of one deep path, and the gain from checking a directory's search
+//! permission by one bit.
 //!
-//! Also for a file system with its own permission hook. Its directories have mode 0111; if it promises that its
-//! hook agrees with that, it is not called, else once a directory. The file itself is under the generic rule here, so that
+//! It also measures a file system with its own permission hook. Its directories have mode 0111. If
+//! the file system promises that its hook agrees with that mode, the hook is not called. Otherwise
+//! it is called once for each directory. The file itself is under the generic rule here, so that
 //! only the directories' checks differ.
 
 use std::os::unix::ffi::OsStringExt;
@@ -27,7 +29,7 @@ const FULL: &str = "pathwalk, full check";
 const PROMISED: &str = "pathwalk, own hook, search promised";
 const UNPROMISED: &str = "pathwalk, own hook, nothing promised";
 
-/// So often in one pass.
+/// The number of lookups in one pass.
 const TIMES: usize = 64;
 
 /// The bench.
@@ -70,7 +72,8 @@ fn comparisons() -> Vec<Comparison> {
     ]
 }
 
-/// A file system with its own permission hook, in memory, under this rule for directories.
+/// Creates an entrant over a file system in memory that has its own permission hook, with this rule
+/// for directories.
 fn own_hook(what: &'static str, rule: PermissionRule) -> Result<Entrant, SetUpError> {
     let trace = Trace::repeated(PATH.as_bytes(), Access::READ, TIMES);
     let who = machine::credentials()?;
@@ -78,12 +81,13 @@ fn own_hook(what: &'static str, rule: PermissionRule) -> Result<Entrant, SetUpEr
     Ok(Entrant { hook_calls: Some(hook_calls(rule)?), ..Entrant::new(what, ours(&context, trace.questions())) })
 }
 
-/// Directories that everyone may search and nobody may list: all that a walk asks for, and nothing else.
+/// Returns a listing of directories that all users may search and none may list. This is all that a
+/// walk needs.
 fn listing(rule: PermissionRule) -> Listing {
     Listing::gcc().with_directory_rule(rule).with_directory_mode(0o111)
 }
 
-/// How often one cached lookup calls the hook.
+/// Returns the number of calls of the hook by one cached lookup.
 fn hook_calls(rule: PermissionRule) -> Result<f64, SetUpError> {
     let calls = Arc::new(AtomicU64::new(0));
     let context = machine::over(listing(rule).counting(Arc::clone(&calls)), machine::credentials()?)?;
@@ -94,7 +98,7 @@ fn hook_calls(rule: PermissionRule) -> Result<f64, SetUpError> {
     Ok((calls.load(Ordering::Relaxed) - before) as f64)
 }
 
-/// Lays the file into a temporary directory.
+/// Creates the file in a temporary directory.
 fn lay() -> Result<(PathBuf, Option<TempDir>), SetUpError> {
     let temp = open_to_all()?;
     let path = temp.path().join(&PATH[1..]);

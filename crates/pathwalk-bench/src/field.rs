@@ -1,4 +1,4 @@
-//! A bench as a field of entrants, and what came out of it.
+//! A bench as a field of entrants, and its results.
 //!
 //! Every entrant runs in one thread and in two, all in alternating rounds of one run.
 
@@ -10,111 +10,113 @@ use crate::rounds::{Lane, Pace, Quartiles, Race, Results};
 use crate::trace::Question;
 use crate::work::{Asking, Work};
 
-/// In how many threads each entrant runs.
+/// The numbers of threads that each entrant runs in.
 pub const THREADS: [usize; 2] = [1, 2];
 
-/// The entrant that ships.
+/// The name of the entrant that ships.
 pub const OURS: &str = "pathwalk";
 
 /// One thing that is measured.
 pub struct Entrant {
-    /// What it is.
+    /// The name.
     pub what: &'static str,
-    /// What one gives up by using it.
+    /// The drawback of using it.
     pub gets_wrong: Option<&'static str>,
-    /// How often a lookup calls the file system's own permission hook, where that is the point.
+    /// The number of calls of the file system's own permission hook a lookup, where that is what
+    /// the bench is about.
     pub hook_calls: Option<f64>,
-    /// What it does.
+    /// The work that is timed.
     pub work: Box<dyn Work>,
 }
 
 impl Entrant {
-    /// Something that is right as far as it goes.
+    /// Creates an entrant without a drawback.
     pub fn new(what: &'static str, work: impl Work + 'static) -> Entrant {
         Entrant { what, gets_wrong: None, hook_calls: None, work: Box::new(work) }
     }
 
-    /// Asks the kernel with `access(2)`.
+    /// Creates an entrant that asks the kernel with `access(2)`.
     pub fn kernel(questions: &[Question]) -> Entrant {
         let questions = questions.iter().map(KernelQuestion::from).collect();
         Entrant::new("access(2)", Asking { questions, ask: |question: &KernelQuestion| question.ask().is_ok() })
     }
 
-    /// Asks a peer as `access(2)` is asked.
+    /// Creates an entrant that asks a peer as `access(2)` is asked.
     pub fn peer<P: Peer + 'static>(peer: P, questions: &[Question]) -> Entrant {
         let ask = move |question: &Question| peer.access(&question.path, question.want).is_ok();
         Entrant { gets_wrong: Some(P::GETS_WRONG), ..Entrant::new(P::WHAT, Asking { questions: questions.to_vec(), ask }) }
     }
 }
 
-/// Two entrants whose relation is the point.
+/// Two entrants that are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// What made the difference.
+    /// The difference between the two.
     pub what: &'static str,
     /// The entrant with it.
     pub with: &'static str,
-    /// The entrant without.
+    /// The entrant without it.
     pub without: &'static str,
-    /// What the same gave in Linux, in per cent, where that was reported.
+    /// The gain of the same change in Linux, in percent, where one was reported.
     pub linux_percent: Option<f64>,
 }
 
 /// A bench that is ready to run.
 pub struct Field {
-    /// Its name.
+    /// The name of the bench.
     pub name: &'static str,
-    /// Who takes part.
+    /// The entrants.
     pub entrants: Vec<Entrant>,
-    /// What is compared.
+    /// The comparisons.
     pub comparisons: Vec<Comparison>,
-    /// What one should know when reading the figures.
+    /// The notes that a reader of the figures needs.
     pub notes: Vec<String>,
-    /// Files that have to be there while it runs.
+    /// The files that have to exist while the bench runs.
     pub files: Option<TempDir>,
 }
 
 /// One line of a [`Report`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// The entrant.
+    /// The entrant's name.
     pub what: &'static str,
-    /// What one gives up by using it.
+    /// The drawback of using it.
     pub gets_wrong: Option<&'static str>,
-    /// Calls of the file system's own permission hook, a lookup.
+    /// The calls of the file system's own permission hook, a lookup.
     pub hook_calls: Option<f64>,
-    /// In how many threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Nanoseconds a lookup of one of the threads.
+    /// The nanoseconds for a lookup in one of the threads.
     pub ns: Quartiles,
-    /// Lookups a second, all threads together.
+    /// The lookups a second, of all threads together.
     pub per_second: f64,
 }
 
-/// What a [`Comparison`] gave: lookups a second, one thread, in per cent, round by round.
+/// The result of a [`Comparison`]: the gain in lookups a second, in one thread, in percent, round
+/// by round.
 #[derive(Clone, Copy, Debug)]
 pub struct Gain {
-    /// What was compared.
+    /// The comparison.
     pub of: Comparison,
-    /// By how many per cent more.
+    /// The gain in percent.
     pub percent: Quartiles,
 }
 
-/// What came out of a bench.
+/// The results of a bench.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Its name.
+    /// The name of the bench.
     pub name: &'static str,
-    /// A line for each entrant and number of threads.
+    /// The lines, one for each entrant and number of threads.
     pub rows: Vec<Row>,
-    /// One for each comparison.
+    /// The gains, one for each comparison.
     pub gains: Vec<Gain>,
-    /// What one should know when reading the figures.
+    /// The notes that a reader of the figures needs.
     pub notes: Vec<String>,
 }
 
 impl Field {
-    /// Runs it. `tick` is called after each round.
+    /// Runs the bench. `tick` is called after each round.
     pub fn run(&self, pace: Pace, tick: &mut dyn FnMut()) -> Report {
         let mut race = Race::new(pace);
         let mut lanes = Vec::new();
@@ -140,7 +142,7 @@ impl Field {
         Report { name: self.name, rows, gains, notes: self.notes.clone() }
     }
 
-    /// The work of one entrant.
+    /// Returns the work of one entrant.
     pub fn work(&self, what: &str) -> Option<&dyn Work> {
         self.entrants.iter().find(|entrant| entrant.what == what).map(|entrant| &*entrant.work)
     }

@@ -1,4 +1,5 @@
-//! `gcc-trace`: the lookups of a compiler, and what inlining the step of a component gives.
+//! The bench `gcc-trace`: the lookups of a compiler, and the gain from inlining the step of a
+//! component.
 
 use pathwalk::Context;
 use pathwalk::internals::{self, Config};
@@ -12,7 +13,7 @@ use crate::trace::{Question, Trace};
 use crate::variants::{StepOutOfLine, Walked};
 use crate::work::{Asking, Work};
 
-/// Without the memo of whole paths.
+/// The name of the entrant without the memo of whole paths.
 pub(crate) const WALKED: &str = "pathwalk, each path walked";
 const OUT_OF_LINE: &str = "pathwalk, step out of line";
 
@@ -39,7 +40,7 @@ fn set_up(backing: Backing) -> Result<Field, SetUpError> {
     Ok(Field { name: BENCH.name, entrants, comparisons, notes: vec![], files: None })
 }
 
-/// The engine that a bench asks.
+/// Returns the engine that a bench asks.
 pub(crate) fn context(backing: Backing) -> Result<Context, SetUpError> {
     match backing {
         Backing::Machine => machine::host(LastLinks::of_this_machine()),
@@ -47,21 +48,21 @@ pub(crate) fn context(backing: Backing) -> Result<Context, SetUpError> {
     }
 }
 
-/// The engine by its public name.
+/// Returns the work of asking the engine by its public name.
 pub(crate) fn ours(context: &Context, questions: &[Question]) -> impl Work + use<> {
     let context = context.clone();
     let ask = move |question: &Question| context.access(&question.path[..], question.want).is_ok();
     Asking { questions: questions.to_vec(), ask }
 }
 
-/// A variant of the engine.
+/// Returns the work of asking a variant of the engine.
 pub(crate) fn variant<C: Config>(context: &Context, questions: &[Question]) -> impl Work + use<C> {
     let context = context.clone();
     let ask = move |question: &Question| internals::access::<C>(&context, &question.path, question.want).is_ok();
     Asking { questions: questions.to_vec(), ask }
 }
 
-/// All peers, asked as `access(2)` is.
+/// Returns all peers, asked as `access(2)` is.
 pub(crate) fn peers(questions: &[Question]) -> Result<Vec<Entrant>, SetUpError> {
     let tree = LockedTree::new(machine::credentials()?).doing(|| format!("loading the root of \"{}\"", LockedTree::WHAT))?;
     Ok(vec![

@@ -1,7 +1,7 @@
 //! The running kernel, asked the same questions.
 //!
-//! The calls are made as cheaply as a C program could make them: rustix issues the system call itself and writes no
-//! `errno`, and the strings with their NUL are made beforehand.
+//! The calls are made as cheaply as a C program could make them: rustix issues the system call
+//! itself and writes no `errno`, and the strings with their NUL are made beforehand.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
@@ -11,7 +11,7 @@ use rustix::fs::{Stat, Statx, StatxFlags};
 
 use crate::trace::Question;
 
-/// A question with its path as the kernel takes it.
+/// A question with its path in the form that the kernel takes.
 #[derive(Clone, Debug)]
 pub struct KernelQuestion {
     path: CString,
@@ -19,20 +19,21 @@ pub struct KernelQuestion {
 }
 
 impl KernelQuestion {
-    /// Asks with `access(2)`: by the real ids of this process.
+    /// Asks with `access(2)`, by the real ids of this process.
     #[inline(always)]
     pub fn ask(&self) -> Result<(), Errno> {
         access(&self.path, self.want)
     }
 
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &CStr {
         &self.path
     }
 }
 
 impl From<&Question> for KernelQuestion {
-    /// Cuts the path at a NUL, of which a [`Trace`](crate::trace::Trace) has none.
+    /// Converts a question. Cuts the path at a NUL, which no [`Trace`](crate::trace::Trace)
+    /// contains.
     fn from(question: &Question) -> Self {
         let end = question.path.iter().position(|byte| *byte == 0).unwrap_or(question.path.len());
         let path = CString::new(&question.path[..end]).expect("no NUL is left");
@@ -40,51 +41,53 @@ impl From<&Question> for KernelQuestion {
     }
 }
 
-/// What the kernel lets this process do with `path`, or why it does not get there. For maps of whole paths.
+/// Returns the access that the kernel grants this process to `path`, or the error of reaching it.
+/// It is for maps of whole paths.
 pub fn everything(path: &CStr) -> Result<Access, Errno> {
     access(path, rustix::fs::Access::EXISTS)?;
     let may = |want: &Access| access(path, mode(*want)).is_ok();
     Ok(Access::all().iter().filter(may).collect())
 }
 
-/// The mode as the kernel takes it.
+/// Returns the mode in the form that the kernel takes.
 #[inline(always)]
 pub fn mode(want: Access) -> rustix::fs::Access {
     rustix::fs::Access::from_bits_retain(u32::from(want.bits()))
 }
 
-/// `access(2)`: by the real ids, from the working directory.
+/// Calls `access(2)`: by the real ids, from the working directory.
 #[inline(always)]
 pub fn access(path: &CStr, want: rustix::fs::Access) -> Result<(), Errno> {
     rustix::fs::access(path, want).map_err(errno)
 }
 
-/// `readlink(2)` into a buffer.
+/// Calls `readlink(2)` into a buffer.
 #[inline(always)]
 pub fn readlink(path: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
     rustix::fs::readlinkat_raw(rustix::fs::CWD, path, buffer).map_err(errno)
 }
 
-/// `faccessat2(2)`, or `faccessat(2)` without flags.
+/// Calls `faccessat2(2)`, or `faccessat(2)` without flags.
 #[inline(always)]
 pub fn faccessat(at: BorrowedFd<'_>, path: &CStr, want: rustix::fs::Access, flags: AtFlags) -> Result<(), Errno> {
     rustix::fs::accessat(at, path, want, at_flags(flags)).map_err(errno)
 }
 
-/// `fstatat(2)`.
+/// Calls `fstatat(2)`.
 #[inline(always)]
 pub fn fstatat(at: BorrowedFd<'_>, path: &CStr, flags: AtFlags) -> Result<Stat, Errno> {
     rustix::fs::statat(at, path, at_flags(flags)).map_err(errno)
 }
 
-/// `statx(2)` for all that `stat(2)` tells and the time of creation; as `stat(2)`, it mounts nothing.
+/// Calls `statx(2)` for everything that `stat(2)` reports and the time of creation. Like `stat(2)`,
+/// it triggers no automount.
 #[inline(always)]
 pub fn statx(at: BorrowedFd<'_>, path: &CStr, flags: AtFlags) -> Result<Statx, Errno> {
     let flags = at_flags(flags) | rustix::fs::AtFlags::NO_AUTOMOUNT;
     rustix::fs::statx(at, path, flags, StatxFlags::BASIC_STATS | StatxFlags::BTIME).map_err(errno)
 }
 
-/// `readlinkat(2)` into a buffer.
+/// Calls `readlinkat(2)` into a buffer.
 #[inline(always)]
 pub fn readlinkat(at: BorrowedFd<'_>, path: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
     rustix::fs::readlinkat_raw(at, path, buffer).map_err(errno)
@@ -95,7 +98,7 @@ fn at_flags(flags: AtFlags) -> rustix::fs::AtFlags {
     rustix::fs::AtFlags::from_bits_retain(flags.bits())
 }
 
-/// The engine's type of an error of the kernel's.
+/// Converts an error of the kernel to the engine's type.
 pub fn errno(errno: rustix::io::Errno) -> Errno {
     Errno::from_raw(errno.raw_os_error())
 }

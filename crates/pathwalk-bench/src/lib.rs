@@ -1,18 +1,25 @@
-//! Benches of pathwalk: beside the kernel, beside what one writes by hand, and beside variants of itself.
+//! The benches of pathwalk: beside the kernel, beside hand-written alternatives, and beside
+//! variants of itself.
 //!
 //! - [`trace`]: the questions that are asked, `path TAB mode` a line;
 //! - [`kernel`]: the same questions to the running kernel;
-//! - [`machine`]: who this process is, and the engine over this machine's files;
+//! - [`machine`]: the credentials of this process, and the engine over this machine's files;
 //! - [`work`]: the loops that are timed;
-//! - [`rounds`]: how it is timed: alternating rounds of one run, so that all contestants meet the same weather;
-//! - [`peers`]: what one would use instead, each labelled with what it gets wrong;
-//! - [`variants`]: the walk with one thing changed; [`listing`]: a file system for what is not about this machine's files;
+//! - [`rounds`]: the timing: alternating rounds of one run, so that all contestants meet the same
+//!   conditions;
+//! - [`peers`]: the alternatives to pathwalk, each labelled with what it gets wrong;
+//! - [`variants`]: the walk with one thing changed; [`listing`]: a file system for benches that are
+//!   not about this machine's files;
 //! - [`policies`]: which entry to evict, simulated on recorded walks;
-//! - [`field`]: a bench as a set of entrants and what comes out of it;
-//! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches; [`walktrees`]: millions of files from
-//!   many threads, a bench of its own kind, as is [`open_cached`]: what it brings to try the cache
-//!   before a worker is asked; [`pinned`]: what changes cost where most slots are held; and
-//!   [`wide`]: lookups at random in more than the processor's caches hold.
+//! - [`field`]: a bench as a set of entrants, and its results;
+//! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches of that kind.
+//!
+//! These benches are of their own kind:
+//!
+//! - [`walktrees`]: millions of files, looked up by many threads;
+//! - [`open_cached`]: the gain from trying the cache before a worker is asked;
+//! - [`pinned`]: the cost of changes where most slots are pinned;
+//! - [`wide`]: lookups at random among more names than the processor's caches hold.
 //!
 //! What it does not do: print. The `pathwalk` program does.
 
@@ -37,14 +44,14 @@ pub mod work;
 use field::Field;
 use machine::{Backing, SetUpError};
 
-/// A bench that can be asked for by name.
+/// A bench that can be requested by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Bench {
     /// The name.
     pub name: &'static str,
-    /// What it measures, in a sentence.
+    /// The description of what it measures, in a sentence.
     pub about: &'static str,
-    /// Makes its entrants ready.
+    /// The function that prepares its entrants.
     pub set_up: fn(Backing) -> Result<Field, SetUpError>,
 }
 

@@ -1,7 +1,9 @@
-//! A file system out of a listing: `kind TAB path TAB mode TAB link body` a line, kinds `D`, `F` and `L`.
+//! A file system made from a listing: `kind TAB path TAB mode TAB link body` a line. The kinds are
+//! `D`, `F` and `L`.
 //!
-//! It is there so that benches which are not about this machine's files, but about a file system's own permission hook, or about
-//! counting instructions, run alike everywhere. All nodes belong to root.
+//! It serves benches that are not about this machine's files, but about a file system's own
+//! permission hook or about counting instructions. They run alike everywhere. All nodes belong to
+//! root.
 //!
 //! What it does not do: change.
 
@@ -22,7 +24,7 @@ struct Entry {
 
 /// The file system.
 pub struct Listing {
-    /// By key. The root is the first.
+    /// The entries, by key. The root is the first.
     entries: Vec<Entry>,
     names: HashMap<(usize, Box<[u8]>), usize>,
     directory_rule: PermissionRule,
@@ -30,12 +32,13 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// The files of a compiler, those of the default trace.
+    /// Returns the files of a compiler, which the default trace uses.
     pub fn gcc() -> Listing {
         Listing::parse(GCC_TREE).expect("the built-in listing is well formed: a test parses it")
     }
 
-    /// From the bytes of a listing whose directories come before what is in them; `None` if it is malformed.
+    /// Parses a listing in which directories come before their contents. Returns `None` if it is
+    /// malformed.
     pub fn parse(bytes: &[u8]) -> Option<Listing> {
         let mut listing =
             Listing { entries: Vec::new(), names: HashMap::new(), directory_rule: PermissionRule::Generic, calls: None };
@@ -46,14 +49,14 @@ impl Listing {
         Some(listing)
     }
 
-    /// The same, but its directories are checked so.
+    /// Returns the listing with this permission rule for its directories.
     #[must_use]
     pub fn with_directory_rule(mut self, rule: PermissionRule) -> Listing {
         self.directory_rule = rule;
         self
     }
 
-    /// The same, but its directories have this mode.
+    /// Returns the listing with this mode for its directories.
     #[must_use]
     pub fn with_directory_mode(mut self, mode: u16) -> Listing {
         let directories = self.entries.iter_mut().filter(|entry| entry.kind == FileType::Directory);
@@ -61,7 +64,8 @@ impl Listing {
         self
     }
 
-    /// The same, counting the calls of its own permission hook. Not for timing: the count is a store in shared memory.
+    /// Returns the listing with a count of the calls of its own permission hook. It is not for
+    /// timing: the count is a store to shared memory.
     #[must_use]
     pub fn counting(mut self, calls: Arc<AtomicU64>) -> Listing {
         self.calls = Some(calls);

@@ -2,31 +2,27 @@
 
 use std::path::Path;
 
-use pathwalk::permission::Ids;
-use pathwalk::{Capabilities, Context, Credentials, FileSystem, Vfs};
+use pathwalk::{Context, Credentials, FileSystem, Vfs, VfsBuilder};
 use pathwalk_hostfs::HostFs;
 use rustix::fs::{Mode, OFlags};
-use rustix::thread::CapabilitySet;
 
-/// What the engine gets for its caches: room for some 260,000 files.
+/// The budget of the engine's caches: room for some 260,000 files.
 ///
-/// Not more, since the name table is spread over all of its room, and so the budget decides how many pages a walk touches.
+/// It is not larger, because the name table is spread over all of its room, and so the budget
+/// decides how many pages a walk touches.
 pub const BUDGET: u64 = 64 << 20;
 
-/// The id that stands for every id that a user namespace does not map. Source: `/proc/sys/kernel/overflowgid`.
-pub const OVERFLOW_ID: u32 = 65_534;
-
-/// What the engine of a bench stands on.
+/// The file system below the engine of a bench.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backing {
     /// The files of this machine.
     Machine,
-    /// The [listing](crate::listing) of a compiler's files, in memory: for counting instructions in a simulator that does not
-    /// know all system calls.
+    /// The [listing](crate::listing) of a compiler's files, in memory. It is for counting
+    /// instructions in a simulator that does not support all system calls.
     Listing,
 }
 
-/// Something that had to be made ready could not be.
+/// An error of preparing a bench.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}")]
 pub struct SetUpError {
@@ -34,9 +30,9 @@ pub struct SetUpError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Says what was being done when an error came.
+/// The addition of a description to an error: what was being done when it occurred.
 pub trait Doing<T> {
-    /// `doing` in words, as "opening /".
+    /// Adds `doing` in words, such as "opening /", to an error.
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T, SetUpError>;
 }
 
@@ -46,45 +42,25 @@ impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> Doing<T> for Result<T
     }
 }
 
-/// Whose rights this process has: real and effective ids, groups, and the capabilities that the engine looks at.
-///
-/// The group that stands for all unmapped ones is left out: in a user namespace everything that belongs to an unmapped
-/// group seems to belong to it, mostly wrongly.
+/// Returns the credentials of this process, as [`pathwalk_hostfs::credentials`] does.
 pub fn credentials() -> Result<Credentials, SetUpError> {
-    use rustix::process::{getegid, geteuid, getgid, getgroups, getuid};
-    let groups = getgroups().doing(|| "asking for the groups of this process".into())?;
-    let groups: Vec<u32> = groups.iter().map(|gid| gid.as_raw()).filter(|gid| *gid != OVERFLOW_ID).collect();
-    let sets = rustix::thread::capabilities(None).doing(|| "asking for the capabilities of this process".into())?;
-    Ok(Credentials::user(geteuid().as_raw(), getegid().as_raw(), &groups)
-        .with_real(Ids { uid: getuid().as_raw(), gid: getgid().as_raw() })
-        .with_capability_sets(known(sets.permitted), known(sets.effective)))
+    pathwalk_hostfs::credentials().doing(|| "asking for the groups and capabilities of this process".into())
 }
 
-fn known(set: CapabilitySet) -> Capabilities {
-    let pairs = [
-        (CapabilitySet::DAC_OVERRIDE, Capabilities::DAC_OVERRIDE),
-        (CapabilitySet::DAC_READ_SEARCH, Capabilities::DAC_READ_SEARCH),
-        (CapabilitySet::FOWNER, Capabilities::FOWNER),
-        (CapabilitySet::CHOWN, Capabilities::CHOWN),
-        (CapabilitySet::FSETID, Capabilities::FSETID),
-        (CapabilitySet::MKNOD, Capabilities::MKNOD),
-        (CapabilitySet::SYS_ADMIN, Capabilities::SYS_ADMIN),
-    ];
-    pairs.iter().filter(|(theirs, _)| set.contains(*theirs)).map(|(_, ours)| *ours).collect()
-}
-
-/// Which links in the last component are followed. Source: `fs.protected_symlinks` in `proc(5)`.
+/// The links in the last component that are followed. Source: `fs.protected_symlinks` in `proc(5)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LastLinks {
-    /// All.
+    /// All links.
     Any,
-    /// In sticky directories that everyone may write, only one's own and those of the directory's owner.
+    /// In sticky directories that all users may write to, only the user's own links and those of
+    /// the directory's owner.
     Protected,
 }
 
 impl LastLinks {
-    /// What this machine's kernel does. To be asked before leaving `/proc` behind; where it cannot be, what
-    /// distributions set is assumed.
+    /// Returns the setting of this machine's kernel. It has to be called before the root is
+    /// changed, while `/proc` is reachable. Where it cannot be read, the usual setting of
+    /// distributions is assumed.
     pub fn of_this_machine() -> LastLinks {
         match std::fs::read("/proc/sys/fs/protected_symlinks").as_deref() {
             Ok(b"0\n") => LastLinks::Any,
@@ -93,11 +69,21 @@ impl LastLinks {
     }
 }
 
-/// The engine over all files that this process sees, under the same rules: its credentials, its working directory, and what
-/// [`HostFs`] leaves to the engine of the root's mount.
+/// Creates the engine over all files that this process sees, under the same rules: with its
+/// credentials, its working directory, and the flags of the root's mount that [`HostFs`] leaves to
+/// the engine.
 pub fn host(links: LastLinks) -> Result<Context, SetUpError> {
+    host_built(links, |builder| builder)
+}
+
+/// Returns the same engine without the memo of whole paths: it walks each path.
+pub fn walking_host(links: LastLinks) -> Result<Context, SetUpError> {
+    host_built(links, |builder| builder.whole_paths(0))
+}
+
+fn host_built(links: LastLinks, with: impl FnOnce(VfsBuilder) -> VfsBuilder) -> Result<Context, SetUpError> {
     let fs = HostFs::open(Path::new("/")).doing(|| "opening \"/\" as the root".into())?;
-    let builder = Vfs::builder().budget(BUDGET).mount_flags(fs.mount_flags());
+    let builder = with(Vfs::builder().budget(BUDGET).mount_flags(fs.mount_flags()));
     let builder = if links == LastLinks::Protected { builder.protect_symlinks() } else { builder };
     let vfs = builder.build(fs).doing(|| format!("building a Vfs of {BUDGET} bytes over \"/\""))?;
     let mut context = vfs.context(credentials()?);
@@ -106,14 +92,14 @@ pub fn host(links: LastLinks) -> Result<Context, SetUpError> {
     Ok(context)
 }
 
-/// The engine over any file system.
+/// Creates the engine over any file system.
 pub fn over(fs: impl FileSystem + 'static, who: Credentials) -> Result<Context, SetUpError> {
     let vfs = Vfs::builder().budget(BUDGET).build(fs).doing(|| format!("building a Vfs of {BUDGET} bytes"))?;
     Ok(vfs.context(who))
 }
 
-/// Returns what the kernel calls the file system that a directory is on, by its mount; none where it does
-/// not tell.
+/// Returns the kernel's name of the file system that a directory is on, from its mount. Returns
+/// `None` where the kernel does not list the mount.
 pub fn file_system_at(dir: &Path) -> Option<String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(dir, flags, Mode::empty()).ok()?;
@@ -126,7 +112,7 @@ pub fn file_system_at(dir: &Path) -> Option<String> {
     })
 }
 
-/// A path for messages.
+/// Returns a path for messages.
 pub fn escaped(path: &Path) -> impl std::fmt::Display {
     path.as_os_str().as_encoded_bytes().escape_ascii()
 }
@@ -134,13 +120,6 @@ pub fn escaped(path: &Path) -> impl std::fmt::Display {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn capabilities_are_taken_over_one_by_one() {
-        assert_eq!(known(CapabilitySet::all()), Capabilities::all());
-        assert_eq!(known(CapabilitySet::DAC_READ_SEARCH | CapabilitySet::SYS_CHROOT), Capabilities::DAC_READ_SEARCH);
-        assert_eq!(known(CapabilitySet::empty()), Capabilities::empty());
-    }
 
     #[test]
     fn the_process_is_known() {

@@ -1,16 +1,16 @@
-//! What a change of a name costs where most slots are pinned, since handles are open on them.
+//! The cost of a change of a name where most slots are pinned, because handles are open on them.
 //!
-//! Each share that is pinned has a `Vfs` of its own over a memfs. All its slots are in use: some by
-//! files that are held, the others by names that were made and removed. So each change that needs a
-//! slot has to find one among those that are not held. Two changes are timed: a file is made, and
-//! the name of an open file is taken away. (An absence takes the place of that name, which needs a
-//! slot, because the entry stays with the open file.)
+//! Each pinned share has a `Vfs` of its own over a memfs. All its slots are in use: some by files
+//! that are held, the others by names that were made and removed. So each change that needs a slot
+//! has to find one among those that are not held. Two changes are timed: making a file, and
+//! removing the name of an open file. (A negative entry takes the place of that name. It needs a
+//! slot, because the old entry stays with the open file.)
 //!
-//! The shares take turns. Names are made before the clock runs, and what a turn leaves behind is
-//! removed after it.
+//! The shares take turns. Names are made before the clock runs, and the files of a turn are removed
+//! after it.
 //!
-//! What it does not do: the first turn of the hands, in which they meet every pinned slot once, is
-//! over before.
+//! What it does not do: measure the first round of the clock hands, in which they meet every pinned
+//! slot once. That round is over before the measurement.
 
 use std::time::{Duration, Instant};
 
@@ -20,59 +20,59 @@ use pathwalk_memfs::MemFs;
 use crate::machine::{Doing, SetUpError};
 use crate::rounds::Quartiles;
 
-/// Changes of each kind in a turn.
+/// The number of changes of each kind in a turn.
 const CHANGES: usize = 256;
-/// The most files that are open at once beside those that are held.
+/// The largest number of files that are open at once beside those that are held.
 const MOST_OPEN: usize = 64;
-/// Slots that are pinned besides files: the root and two directories.
+/// The number of slots that are pinned besides files: the root and two directories.
 const DIRECTORIES: usize = 3;
-/// The share beside which the others are judged, in percent.
+/// The share that the others are compared with, in percent.
 pub const BASE: u32 = 50;
 
-/// What is to be measured.
+/// The plan of a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// Slots of the caches.
+    /// The numbers of slots of the caches.
     pub slots: Vec<u32>,
-    /// Percent of them that are pinned.
+    /// The percentages of the slots that are pinned.
     pub pinned: Vec<u32>,
-    /// How many rounds are timed.
+    /// The number of rounds that are timed.
     pub rounds: u32,
 }
 
 impl Plan {
-    /// How often `tick` is called.
+    /// Returns the number of calls of `tick`.
     pub fn steps(&self) -> u64 {
         self.slots.len() as u64 * self.pinned.len() as u64 * (u64::from(self.rounds) + 1)
     }
 }
 
-/// What a change cost.
+/// The cost of a change.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost {
-    /// Nanoseconds, over the rounds.
+    /// The nanoseconds, over the rounds.
     pub ns: Quartiles,
-    /// The same in relation to the share of [`BASE`] percent in the same round, if that was
+    /// The ratio to the time for the share of [`BASE`] percent in the same round, if that was
     /// measured.
     pub of_base: Option<Quartiles>,
-    /// Slots that were looked at, in the mean.
+    /// The mean number of slots that were looked at.
     pub looks: f64,
 }
 
-/// What came out for a share of some number of slots.
+/// The results for a share of some number of slots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Row {
-    /// Slots of the cache.
+    /// The number of slots of the cache.
     pub slots: u32,
-    /// Percent of them that were pinned.
+    /// The percentage of them that were pinned.
     pub pinned: u32,
-    /// Making a file.
+    /// The cost of making a file.
     pub mknod: Cost,
-    /// Taking away the name of an open file.
+    /// The cost of removing the name of an open file.
     pub unlink: Cost,
 }
 
-/// Runs it. `tick` is called for each share that was made ready, and after each of its turns.
+/// Runs the bench. `tick` is called for each share that was prepared, and after each of its turns.
 pub fn run(plan: &Plan, tick: &mut dyn FnMut()) -> Result<Vec<Row>, SetUpError> {
     let mut rows = Vec::new();
     for slots in &plan.slots {
@@ -81,7 +81,7 @@ pub fn run(plan: &Plan, tick: &mut dyn FnMut()) -> Result<Vec<Row>, SetUpError> 
     Ok(rows)
 }
 
-/// All shares of a cache of so many slots.
+/// Measures all shares of a cache with this number of slots.
 fn race(slots: u32, plan: &Plan, tick: &mut dyn FnMut()) -> Result<Vec<Row>, SetUpError> {
     let doing = |share: u32| move || format!("making {slots} slots ready of which {share} % are pinned");
     let mut lanes = Vec::new();
@@ -131,7 +131,7 @@ impl Turn {
     }
 }
 
-/// A share, and what was measured of it by round.
+/// A share, and its measurements by round.
 struct Lane {
     world: World,
     mknod: Vec<Turn>,
@@ -146,10 +146,10 @@ impl Lane {
     }
 }
 
-/// A `Vfs` of which a share of the slots is pinned.
+/// A `Vfs` with a share of its slots pinned.
 struct World {
     context: Context,
-    /// Files that are open at once beside those that are held.
+    /// The number of files that are open at once beside those that are held.
     open: usize,
     /// The number of the next name.
     next: usize,
@@ -166,7 +166,7 @@ impl World {
             world.make(&name)?;
             world.held.push(world.context.lookup(&name)?);
         }
-        // So that the hands have gone round, and nothing is left but names that were made here.
+        // After this, the hands have gone round, and the remaining names were all made here.
         for name in world.names(2 * (slots - held) + CHANGES) {
             world.make(&name)?;
             world.unlink(&name)?;
@@ -176,7 +176,7 @@ impl World {
         Ok(world)
     }
 
-    /// Nothing is pinned but the directories.
+    /// Creates a `Vfs` in which only the directories are pinned.
     fn empty(slots: usize) -> Result<World, Box<dyn std::error::Error + Send + Sync>> {
         let fs = MemFs::new();
         fs.mkdir("/held", 0o755)?;
@@ -206,7 +206,7 @@ impl World {
         self.context.open(At::Cwd, name, &how)
     }
 
-    /// Makes files; they are removed again while no clock runs.
+    /// Makes files. They are removed again while no clock runs.
     fn make_files(&mut self) -> Result<Turn, Errno> {
         let mut turn = Turn::default();
         let names = self.names(CHANGES);
@@ -215,8 +215,8 @@ impl World {
         Ok(turn)
     }
 
-    /// Takes away the names of files that are open, which are opened before and closed after, while
-    /// no clock runs.
+    /// Removes the names of open files. The files are opened before and closed after, while no
+    /// clock runs.
     fn unlink_open_files(&mut self) -> Result<Turn, Errno> {
         let mut turn = Turn::default();
         while turn.changes < CHANGES {
@@ -239,22 +239,22 @@ impl World {
     }
 }
 
-/// Slots beside those of the open files that [`unlink_all`] removes.
+/// The number of slots beside those of the open files that [`unlink_all`] removes.
 const SPARE: usize = 5000;
 
-/// What it cost to take away the names of many open files, one after the other, from the first on.
+/// The cost of removing the names of many open files, one after the other, including the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unlinked {
-    /// Files that were open.
+    /// The number of files that were open.
     pub files: u32,
-    /// Slots of the cache.
+    /// The number of slots of the cache.
     pub slots: u32,
-    /// All of it.
+    /// The time of all removals.
     pub time: Duration,
 }
 
-/// Opens so many files with hardly more slots, and takes all their names away. The hands have not
-/// gone round before.
+/// Opens `files` files with few slots more, and removes all their names. The hands have not gone
+/// round before.
 pub fn unlink_all(files: u32) -> Result<Unlinked, SetUpError> {
     let doing = || format!("taking away the names of {files} open files");
     let slots = files as usize + SPARE;
@@ -300,7 +300,7 @@ mod tests {
             let world = World::new(1000, share).unwrap();
             let vfs = world.context.vfs();
             pathwalk::internals::evict(vfs, 2000);
-            // Where nothing is to be held, it is the directories that are.
+            // If no file is to be held, the directories are still held.
             let (left, wanted) = (vfs.stats().dentries.used, (share * 10).max(DIRECTORIES as u32));
             assert!(left.abs_diff(wanted.into()) <= 1, "{share} %: {left} of 1,000 are left, {wanted} were to be");
         }

@@ -1,4 +1,5 @@
-//! `readlink`: the body of a link into a buffer of 1024 bytes, and what knowing its length gives.
+//! The bench `readlink`: the body of a link is read into a buffer of 1024 bytes. It also measures
+//! the gain from storing the body's length.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -22,18 +23,18 @@ use crate::work::{Asking, Work};
 const NAME: &str = "initrd.img";
 const BODY: &str = "boot/initrd.img-6.18.0-amd64";
 const SCANNED: &str = "pathwalk, length by scanning";
-/// A link of the listing that stands in where no files are laid.
+/// The link of the listing that is used where no files are made.
 const LISTED: &[u8] = b"/usr/bin/gcc-12";
 const BUFFER: usize = 1024;
 
-/// So often in one pass.
+/// The number of lookups in one pass.
 const TIMES: usize = 64;
 
 /// The bench.
 pub const BENCH: Bench = Bench { name: "readlink", about: "readlink of a short link into a buffer of 1024 bytes", set_up };
 
 thread_local! {
-    /// Each thread's own.
+    /// The buffer of each thread.
     static TARGET: RefCell<[u8; BUFFER]> = const { RefCell::new([0; BUFFER]) };
 }
 
@@ -67,7 +68,7 @@ fn set_up(backing: Backing) -> Result<Field, SetUpError> {
     Ok(Field { name: BENCH.name, entrants, comparisons, notes: vec![], files })
 }
 
-/// A temporary directory that everyone may search, as those of a system are.
+/// Creates a temporary directory that all users may search, like the directories of a system.
 pub(crate) fn open_to_all() -> Result<TempDir, SetUpError> {
     let temp = tempfile::Builder::new().prefix("pathwalk-bench-").tempdir().doing(|| "making a temporary directory".into())?;
     let mode = Permissions::from_mode(0o755);
@@ -94,7 +95,7 @@ where
     Asking { questions: vec![path.to_vec(); TIMES], ask }
 }
 
-/// Reads into this thread's buffer, and has the optimiser believe that somebody looks at what is in it.
+/// Reads into this thread's buffer, and makes the optimiser assume that the contents are used.
 #[inline(always)]
 fn into_buffer(read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> bool {
     TARGET.with_borrow_mut(|buffer| {

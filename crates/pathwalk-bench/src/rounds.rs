@@ -1,11 +1,13 @@
 //! Alternating rounds: every contestant runs once a round, all rounds in one run.
 //!
-//! A machine's speed drifts: its clock, its neighbours, its caches. What is compared is therefore measured side by side, a
-//! few milliseconds apart, and a ratio is taken within each round before the median over the rounds is.
+//! A machine's speed drifts: its clock, its neighbours, its caches. Measurements that are compared
+//! are therefore made side by side, a few milliseconds apart. A ratio is taken within each round,
+//! and then the median over the rounds.
 //!
-//! A round is timed by the clock and not by a count: each thread does passes until the time is over, so all threads of a
-//! contestant run for the same time, and none of them alone at the end. The clock is read once a chunk of many passes.
-//! Threads start at a barrier and live as long as the run; the order of contestants moves on by one each round.
+//! A round is timed by the clock and not by a count: each thread does passes until the time is
+//! over. So all threads of a contestant run for the same time, and none of them runs alone at the
+//! end. The clock is read once for a chunk of many passes. Threads start at a barrier and live as
+//! long as the run. The order of contestants moves on by one each round.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -13,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use crate::work::Work;
 
-/// How many rounds, and how long each contestant's turn in one is.
+/// The number of rounds, and the length of each contestant's turn in one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
-    /// How many rounds.
+    /// The number of rounds.
     pub rounds: usize,
-    /// How long a turn is.
+    /// The length of a turn.
     pub turn: Duration,
 }
 
@@ -28,24 +30,24 @@ impl Default for Pace {
     }
 }
 
-/// Which contestant of a [`Race`].
+/// The number of a contestant of a [`Race`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lane(usize);
 
 struct Contestant<'a> {
     work: &'a dyn Work,
     threads: usize,
-    /// Passes between two looks at the clock.
+    /// The number of passes between two reads of the clock.
     chunk: u64,
 }
 
-/// Contestants and the pace at which they run.
+/// The contestants and the pace at which they run.
 pub struct Race<'a> {
     pace: Pace,
     contestants: Vec<Contestant<'a>>,
 }
 
-/// What one thread did in one turn.
+/// The work of one thread in one turn.
 #[derive(Clone, Copy)]
 struct Turn {
     lookups: u64,
@@ -53,18 +55,19 @@ struct Turn {
 }
 
 impl<'a> Race<'a> {
-    /// Without contestants.
+    /// Creates a race without contestants.
     pub fn new(pace: Pace) -> Race<'a> {
         Race { pace, contestants: Vec::new() }
     }
 
-    /// Adds a contestant that runs in so many threads at once.
+    /// Adds a contestant that runs in `threads` threads at once.
     pub fn enter(&mut self, work: &'a dyn Work, threads: usize) -> Lane {
         self.contestants.push(Contestant { work, threads: threads.max(1), chunk: 1 });
         Lane(self.contestants.len() - 1)
     }
 
-    /// Fills the caches, finds out how many passes fit between two looks at the clock, and runs one round for nothing.
+    /// Fills the caches, determines the number of passes between two reads of the clock, and runs
+    /// one round without counting it.
     pub fn warm_up(&mut self) {
         let enough = self.pace.turn / 40;
         for contestant in &mut self.contestants {
@@ -92,7 +95,7 @@ impl<'a> Race<'a> {
         Results { outcomes: self.contestants.iter().zip(turns).map(outcome).collect() }
     }
 
-    /// All turns, by contestant, round and thread.
+    /// Returns all turns, by contestant, round and thread.
     fn rounds(&self, rounds: usize, tick: &mut dyn FnMut()) -> Vec<Vec<Vec<Turn>>> {
         let crew = self.contestants.iter().map(|contestant| contestant.threads).max().unwrap_or(1);
         let barrier = &Barrier::new(crew);
@@ -107,7 +110,8 @@ impl<'a> Race<'a> {
         (0..self.contestants.len()).map(|i| (0..rounds).map(|round| turns_of(i, round)).collect()).collect()
     }
 
-    /// What one thread of the crew does: its turns, by contestant and round. It sits out those with fewer threads.
+    /// Runs the turns of one thread of the crew. Returns them by contestant and round. The thread
+    /// skips the contestants with fewer threads.
     fn member(&self, number: usize, rounds: usize, barrier: &Barrier, tick: &mut dyn FnMut()) -> Vec<Vec<Turn>> {
         let _guard = EndOnPanic;
         let count = self.contestants.len();
@@ -141,7 +145,8 @@ impl Contestant<'_> {
     }
 }
 
-/// Ends the process if its thread panics: the others would wait at the barrier for ever.
+/// A guard that ends the process if its thread panics: the other threads would wait at the barrier
+/// forever.
 struct EndOnPanic;
 
 impl Drop for EndOnPanic {
@@ -155,52 +160,53 @@ impl Drop for EndOnPanic {
 struct Outcome {
     threads: usize,
     lookups: u64,
-    /// All threads together, by round.
+    /// The lookups a second of all threads together, by round.
     per_second: Vec<f64>,
 }
 
-/// What came out of a [`Race`].
+/// The results of a [`Race`].
 pub struct Results {
     outcomes: Vec<Outcome>,
 }
 
 impl Results {
-    /// Lookups a second, all threads together.
+    /// Returns the lookups a second, of all threads together.
     pub fn per_second(&self, lane: Lane) -> Quartiles {
         Quartiles::of(self.outcomes[lane.0].per_second.clone())
     }
 
-    /// Nanoseconds a lookup of one of the threads.
+    /// Returns the nanoseconds for a lookup in one of the threads.
     pub fn nanoseconds(&self, lane: Lane) -> Quartiles {
         let outcome = &self.outcomes[lane.0];
         Quartiles::of(outcome.per_second.iter().map(|rate| outcome.threads as f64 * 1e9 / rate).collect())
     }
 
-    /// How many times as many lookups a second as `other` did, round by round.
+    /// Returns the ratio of a contestant's lookups a second to those of `other`, round by round.
     pub fn ratio(&self, lane: Lane, other: Lane) -> Quartiles {
         let pairs = self.outcomes[lane.0].per_second.iter().zip(&self.outcomes[other.0].per_second);
         Quartiles::of(pairs.map(|(one, other)| one / other).collect())
     }
 
-    /// How many lookups there were in all rounds, warm-up not counted.
+    /// Returns the number of lookups in all rounds, without those of the warm-up.
     pub fn lookups(&self, lane: Lane) -> u64 {
         self.outcomes[lane.0].lookups
     }
 }
 
-/// The middle of some values.
+/// The quartiles of some values.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Quartiles {
-    /// A quarter of the values is below.
+    /// The lower quartile: a quarter of the values is below it.
     pub lower: f64,
-    /// Half of them are.
+    /// The median: half of the values are below it.
     pub median: f64,
-    /// Three quarters are.
+    /// The upper quartile: three quarters of the values are below it.
     pub upper: f64,
 }
 
 impl Quartiles {
-    /// Of these values, linear between neighbours; all zero if there are none.
+    /// Returns the quartiles of these values, linear between neighbours. All are zero if there are
+    /// no values.
     pub fn of(mut values: Vec<f64>) -> Quartiles {
         values.sort_by(f64::total_cmp);
         let Some(last) = values.len().checked_sub(1) else { return Quartiles::default() };

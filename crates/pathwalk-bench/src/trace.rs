@@ -1,7 +1,8 @@
 //! A trace of lookups: `path TAB mode` a line, where a mode is `F_OK` or some of `R_OK|W_OK|X_OK`.
 //!
-//! A path is bytes up to the last TAB of its line: it need not be text, and may be empty or too long, since those have
-//! answers too. It cannot have a NUL, which the kernel could not be asked about.
+//! A path is the bytes up to the last TAB of its line. It need not be text, and may be empty or too
+//! long, since those have answers too. It cannot contain a NUL, because the kernel could not be
+//! asked about it.
 
 use std::collections::HashSet;
 
@@ -16,38 +17,38 @@ pub const GCC_TREE: &[u8] = include_bytes!("../../../traces/gcc-access.tree");
 /// One lookup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// Its line in the trace, from 1.
+    /// The number of its line in the trace, from 1.
     pub line: usize,
     /// The path, without a NUL.
     pub path: Box<[u8]>,
-    /// What is asked for; empty for `F_OK`.
+    /// The access that is asked for; empty for `F_OK`.
     pub want: Access,
 }
 
-/// Lookups, in order and with repeats.
+/// The lookups, in order and with repeats.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     questions: Vec<Question>,
 }
 
-/// Why a trace cannot be used.
+/// The reason why a trace cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TraceError {
-    /// There is nothing in it.
+    /// An empty trace.
     #[error("the trace is empty; it needs at least one line of `path TAB mode`")]
     Empty,
     /// A line without a TAB.
     #[error("line {line}: no TAB in \"{text}\"; a line is `path TAB mode`")]
     NoTab {
-        /// Which, from 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The line, escaped.
         text: String,
     },
-    /// A mode that is none.
+    /// A mode that is not valid.
     #[error("line {line}: unknown mode \"{mode}\"; a mode is F_OK or some of R_OK|W_OK|X_OK")]
     UnknownMode {
-        /// Which, from 1.
+        /// The number of the line, from 1.
         line: usize,
         /// The mode, escaped.
         mode: String,
@@ -55,13 +56,13 @@ pub enum TraceError {
     /// A path with a NUL in it.
     #[error("line {line}: the path has a NUL byte, and so the kernel cannot be asked about it")]
     Nul {
-        /// Which, from 1.
+        /// The number of the line, from 1.
         line: usize,
     },
 }
 
 impl Trace {
-    /// From the bytes of a file.
+    /// Parses the bytes of a file.
     pub fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
         if bytes.is_empty() {
             return Err(TraceError::Empty);
@@ -72,22 +73,23 @@ impl Trace {
         Ok(Trace { questions })
     }
 
-    /// The default trace.
+    /// Returns the default trace.
     pub fn gcc() -> Trace {
         Trace::parse(GCC_ACCESS).expect("the built-in trace is well formed: a test parses it")
     }
 
-    /// One question, so many times over, so that the loop around it does not show in its time.
+    /// Returns a trace with one question repeated, so that the loop around it does not show in its
+    /// time.
     pub fn repeated(path: &[u8], want: Access, times: usize) -> Trace {
         Trace { questions: vec![Question { line: 1, path: path.into(), want }; times] }
     }
 
-    /// The lookups.
+    /// Returns the lookups.
     pub fn questions(&self) -> &[Question] {
         &self.questions
     }
 
-    /// How many different paths there are.
+    /// Returns the number of different paths.
     pub fn distinct(&self) -> usize {
         self.questions.iter().map(|question| &question.path).collect::<HashSet<_>>().len()
     }
@@ -116,14 +118,14 @@ fn parse_mode(mode: &[u8]) -> Option<Access> {
     })
 }
 
-/// The mode as a trace has it.
+/// Returns the mode in the form that a trace uses.
 pub fn mode_text(want: Access) -> String {
     let words = [(Access::READ, "R_OK"), (Access::WRITE, "W_OK"), (Access::EXECUTE, "X_OK")];
     let words: Vec<_> = words.iter().filter(|(bit, _)| want.contains(*bit)).map(|(_, word)| *word).collect();
     if words.is_empty() { "F_OK".into() } else { words.join("|") }
 }
 
-/// Escaped, and cut off where a message would get too long.
+/// Returns the text escaped, and cut off where a message would get too long.
 fn shortened(text: &[u8]) -> String {
     const MOST: usize = 80;
     let dots = if text.len() > MOST { "..." } else { "" };

@@ -1,8 +1,9 @@
-//! The walk in variants: each is what ships but for one thing, chosen at compile time, so that what ships has no switch.
+//! The variants of the walk. Each differs in one thing from the walk that ships, chosen at compile
+//! time, so that the shipped code has no switch.
 
 use pathwalk::internals::{Config, SearchCheck};
 
-/// What ships, but each path is walked.
+/// The walk that ships, but without the memo: each path is walked.
 pub struct Walked;
 
 impl Config for Walked {
@@ -11,7 +12,7 @@ impl Config for Walked {
     const CACHED_LENGTH: bool = true;
 }
 
-/// What ships, but each path is walked, and each component's step is a call.
+/// The same as [`Walked`], but each component's step is a call.
 pub struct StepOutOfLine;
 
 impl Config for StepOutOfLine {
@@ -20,7 +21,7 @@ impl Config for StepOutOfLine {
     const CACHED_LENGTH: bool = true;
 }
 
-/// The same as [`Walked`], but whether a directory may be searched is read off its mode bits.
+/// The same as [`Walked`], but a directory's search permission is read from its mode bits.
 pub struct ModeTest;
 
 impl Config for ModeTest {
@@ -29,7 +30,7 @@ impl Config for ModeTest {
     const CACHED_LENGTH: bool = true;
 }
 
-/// The same, but every directory on the way gets the full permission check.
+/// The same as [`Walked`], but every directory on the way gets the full permission check.
 pub struct FullCheck;
 
 impl Config for FullCheck {
@@ -38,7 +39,7 @@ impl Config for FullCheck {
     const CACHED_LENGTH: bool = true;
 }
 
-/// The same, but the length of a link's body is found by looking for its end.
+/// The same as [`Walked`], but the length of a link's body is found by searching for its end.
 pub struct ScannedLength;
 
 impl Config for ScannedLength {

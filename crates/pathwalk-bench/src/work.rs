@@ -1,22 +1,23 @@
-//! What is timed: loops over questions, one for each who is asked.
+//! The work that is timed: loops over questions, one for each contestant.
 //!
-//! All loops are alike, so that what differs in time is who is asked.
+//! All loops are alike, so that differences in time come from the contestants.
 
 use std::hint::black_box;
 
-/// What is timed: something that a thread can do again and again.
+/// Work that a thread can repeat and that is timed.
 pub trait Work: Send + Sync {
-    /// Lookups in one pass.
+    /// Returns the number of lookups in one pass.
     fn lookups(&self) -> u64;
-    /// Does so many passes. Returns how many lookups failed, so that none of them can be optimised away.
+    /// Does `passes` passes. Returns the number of lookups that failed, so that none of them can be
+    /// optimised away.
     fn run(&self, passes: u64) -> u64;
 }
 
-/// Asks questions one after the other; `ask` says whether it succeeded.
+/// Work that asks questions one after the other.
 pub struct Asking<Q, F> {
-    /// What is asked.
+    /// The questions.
     pub questions: Vec<Q>,
-    /// Who is asked.
+    /// The function that asks one question and returns whether it succeeded.
     pub ask: F,
 }
 
@@ -37,9 +38,10 @@ impl<Q: Send + Sync, F: Fn(&Q) -> bool + Send + Sync> Work for Asking<Q, F> {
     }
 }
 
-/// A loop without stores over the same paths: what it gains from more threads is the most that lookups can gain.
+/// A loop without stores over the same paths. Its gain from more threads is the upper limit of the
+/// gain of lookups.
 pub struct StoreFree {
-    /// What is read.
+    /// The paths that are read.
     pub paths: Vec<Box<[u8]>>,
 }
 

@@ -1,4 +1,5 @@
-//! The budget, watched while it is used up. The only test of its process, since resident memory is the process's.
+//! Tests that the budget holds while it is used up. This is the only test of its process, since
+//! resident memory is a property of the process.
 
 use pathwalk_bench::walktrees::trees::Trees;
 use pathwalk_bench::walktrees::{Ask, Plan, Room, Subject, run};
@@ -16,7 +17,7 @@ fn the_budget_holds_while_eight_threads_evict() {
     let report = run(&plan, &mut |_, _, _| ()).unwrap();
     let memory = report.runs[0].memory.unwrap();
     assert!(memory.budget_held(), "{memory:?}");
-    // Of samples: while slots change hands, one or the other is nobody's.
+    // These are samples: while slots change owners, one or another belongs to no thread.
     assert!(memory.peak_names >= ENTRIES - ENTRIES / 100, "{memory:?}");
     assert!(memory.bytes_per_cached_file().unwrap() <= 256.0, "{memory:?}");
 }

@@ -1,111 +1,168 @@
-//! What can be asked for.
+//! The command line of the program.
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, value_parser};
 
 use crate::bench::Own;
+use crate::exits;
 use crate::explain::args::{EXPLAIN_EXAMPLES, ExplainArgs};
+use crate::pages::{COMPLETIONS_EXAMPLES, CompletionsArgs, MAN_EXAMPLES, ManArgs};
 
-/// Most threads that may be asked for.
+/// The largest number of threads that may be requested.
 const MOST_THREADS: i64 = 1024;
-/// Most rounds that may be asked for.
+/// The largest number of rounds that may be requested.
 const MOST_ROUNDS: i64 = 100_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  pathwalk replay                        a compiler's 205 lookups, answered by pathwalk and by the kernel
-  pathwalk replay --threads 2            the same in two threads at once
-  pathwalk replay build.strace --cwd .   what a recorded command looks up: see pathwalk replay --help
-  pathwalk explain /root/x --as nobody   who may pass, who is refused and by which rule
-  pathwalk bench                         all benches
-  pathwalk bench crtends readlink        two of them
+  pathwalk replay                  a compiler's 205 lookups, answered by
+                                   pathwalk and by the kernel
+  pathwalk replay build.strace --cwd .
+                                   what a recorded command looks up
+  pathwalk explain /root/x --as nobody
+                                   who may pass, who is refused, by which rule
+  pathwalk explain /srv/www --as www-data --want rx && echo yes
+                                   the answer as an exit code
+  pathwalk bench                   all benches
+  pathwalk bench crtends readlink  two of them
+  pathwalk man /usr/local/share/man/man1
+                                   manual pages
 
-Exit codes: 0 all is well; 1 an answer differed from the kernel's; 2 it could not be done.";
+Each command has more: pathwalk replay --help
+
+Tables are as wide as the terminal. Elsewhere they have the columns of the
+variable COLUMNS, or 80.";
 
 const REPLAY_EXAMPLES: &str = "\
-What do the lookups of my build cost? Record it, then replay the recording where it was made:
-  strace -f -y -o build.strace -e trace=%file,%process,fchdir,close,dup,dup2,dup3,fcntl make
+What do the lookups of my build cost? Record it:
+
+  strace -f -y -o build.strace \\
+    -e trace=%file,%process,fchdir,close,dup,dup2,dup3,fcntl make
+
+Then replay the recording where it was made:
+
   pathwalk replay build.strace --cwd . --svg build.svg
 
-FILE is what strace wrote, plain or packed with gzip, with or without -t, -T and -y; or a trace, one lookup a line: the path, a
-TAB, and F_OK or some of R_OK|W_OK|X_OK. Without FILE, the 205 lookups are replayed that gcc and its linker make to compile one
-file. Every lookup is answered by pathwalk and by the kernel; an open is asked as access by its mode, execve as access to execute,
-chdir as access to search. Nothing is run, nothing changed.
+FILE is what strace wrote: plain or packed with gzip, with or without -t, -T
+and -y. Or it is a trace, one lookup a line: the path, a TAB, and F_OK or some
+of R_OK|W_OK|X_OK. Without FILE, the 205 lookups are replayed that gcc and its
+linker make to compile one file.
+
+Every lookup is answered by pathwalk and by the kernel. An open is asked as
+access by its mode, execve as access to execute, chdir as access to search.
+Nothing is run, nothing is changed.
 
 Examples:
-  pathwalk replay build.strace --cwd .   a recording; --cwd is the directory in which strace was started
-  pathwalk replay - < build.strace.gz    from standard input, packed or not
+  pathwalk replay build.strace --cwd .
+      a recording; --cwd is the directory in which strace was started
+  pathwalk replay - < build.strace.gz
+      from standard input, packed or not
   pathwalk replay build.strace --cwd . --tree build.tree
-                                         and keep the names that it goes through, to replay it on another machine
-  pathwalk replay my.tsv --threads 2     a trace, in two threads
-  pathwalk replay --root /srv/debian     in another tree: both sides run after chroot(2)
-  pathwalk replay --json | jq .ratio     how many times as fast as the kernel
+      keeps the names that it goes through, for a replay on another machine
+  pathwalk replay my.tsv --threads 2
+      a trace, in two threads
+  pathwalk replay --root /srv/debian
+      in another tree: both sides run after chroot(2)
+  pathwalk replay --json | jq .ratio
+      how many times as fast as the kernel
 
 What the figures say:
-  outside the tree ...     lookups in proc and sysfs, of devices and over magic links: the kernel itself answers them, no file system
-  answered of the others   lookups that both sides were asked; the rest is in the table of those left out, with the reason
-  absent                   of them, those for a name that is not there: most come from search paths, and the table says in which
-                           directories they search
-  repeats                  lookups that ask again what was asked before: what a cache can save
-  disagreements            answers in which pathwalk and the kernel differ; for attributes every one but the access time counts
-  answered otherwise ...   the tree is not as it was when recorded: those names came or went since
-  time in the kernel now   all answered lookups at the kernel's speed measured here; with the cache: at pathwalk's
-  ns a lookup              of one thread, median of the rounds, with the quartiles
-  ratio                    lookups a second, pathwalk over the kernel, median of the rounds' ratios
-  ceiling                  what a loop without stores gains from the same number of threads in the same rounds
-  fast share               lookups that the lock-free walk finished alone
+  outside the tree       lookups in proc and sysfs, of devices and over magic
+                         links: the kernel itself answers them
+  answered of the others lookups that both sides were asked; the others are in
+                         the table of those left out, with the reason
+  absent                 of them, those for a name that is not there; the table
+                         says in which directories they search
+  repeats                lookups that ask what was asked before: what a cache
+                         can save
+  disagreements          answers that differ; of attributes, each one but the
+                         access time counts
+  answered otherwise     the tree has changed since the recording
+  time in the kernel now all answered lookups, at the kernel's speed measured
+                         here; with the cache: at pathwalk's
+  ns a lookup            of one thread, median of the rounds, with quartiles
+  ratio                  lookups a second, pathwalk over the kernel, median of
+                         the rounds' ratios
+  ceiling                what a loop without stores gains from as many threads
+  gain by whole paths    lookups a second, with the memo of whole paths over
+                         those without it
+  answered from whole    lookups of a pass that the memo answered, so that
+  paths                  nothing was walked
+  fast share             lookups that the lock-free walk finished alone
 
-The picture of --svg opens in a browser: each name is as wide as lookups ended at it or below it, and the redder the more of them
-found nothing. A wide red frame is a directory that is searched in vain.
+The picture of --svg opens in a browser. Each name is as wide as lookups ended
+at it or below it, and the redder the more of them found nothing. A wide red
+frame is a directory that is searched in vain.
 
-Another root needs CAP_SYS_CHROOT, or a kernel that lets users make user namespaces.
-Exit codes: 0 all answers agree; 1 some differ; 2 it could not be done.";
+Another root needs CAP_SYS_CHROOT, or a kernel that lets users make user
+namespaces.";
 
 const BENCH_EXAMPLES: &str = "\
 Benches:
-  gcc-trace   the 205 lookups that gcc and the linker make to compile one file
-  crtends     access to one path of six components, all cached
-  readlink    readlink of a short link into a buffer of 1024 bytes
+  gcc-trace
+      the 205 lookups that gcc and the linker make to compile one file
+  crtends
+      access to one path of six components, all cached
+  readlink
+      readlink of a short link into a buffer of 1024 bytes
 
-Each of these runs in one thread and in two, beside the kernel's call, beside what one writes by hand, and beside variants of pathwalk
-itself, in alternating rounds of one run. Where valgrind is installed, the instructions of pathwalk's lookups are counted too.
-Those under Commands have arguments of their own.
+Each of these runs in one thread and in two: beside the kernel's call, beside
+what one writes by hand, and beside variants of pathwalk itself, in alternating
+rounds of one run. Where valgrind is installed, the instructions of pathwalk's
+lookups are counted too. The benches under Commands have arguments of their own.
 
 Examples:
-  pathwalk bench                         all but those with arguments of their own
-  pathwalk bench crtends --rounds 101    one, with narrower quartiles
+  pathwalk bench
+      all but those with arguments of their own
+  pathwalk bench crtends --rounds 101
+      one, with narrower quartiles
   pathwalk bench --json > bench.json
-  pathwalk bench walktrees --threads 4   millions of files, each asked for by path: see pathwalk bench walktrees --help
-  pathwalk bench open-cached             opens that the cache may answer, beside tokio and io_uring";
+  pathwalk bench walktrees --threads 4
+      millions of files, each asked for by path
+  pathwalk bench open-cached
+      opens that the cache may answer, beside tokio and io_uring";
 
-/// The Linux kernel's pathname lookup, in user space: see it agree with the kernel, and how fast it is.
+/// The Linux kernel's pathname lookup in user space: its agreement with the kernel, and its speed
 #[derive(Parser, Debug)]
-#[command(name = "pathwalk", version, after_help = EXAMPLES)]
+#[command(name = "pathwalk", version, after_help = exits::short(exits::PROGRAM), after_long_help = exits::long(EXAMPLES, exits::PROGRAM))]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Do not report progress: on a terminal it is a bar on standard error, elsewhere a line every
+    /// few seconds
+    #[arg(long, short, global = true, display_order = 900)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Answer every lookup of a recording by pathwalk and by the kernel; compare the answers and the time
-    #[command(after_help = REPLAY_EXAMPLES)]
+    /// Answer every lookup of a recording by pathwalk and by the kernel; compare the answers and
+    /// the time
+    #[command(after_help = exits::short(exits::REPLAY), after_long_help = exits::long(REPLAY_EXAMPLES, exits::REPLAY))]
     Replay(ReplayArgs),
     /// Measure pathwalk beside the kernel, its peers and its own variants
-    #[command(after_help = BENCH_EXAMPLES)]
+    #[command(after_help = exits::short(exits::BENCH), after_long_help = exits::long(BENCH_EXAMPLES, exits::BENCH))]
     Bench(BenchArgs),
-    /// Tell one lookup step by step: who may pass, who is refused and by which rule, and what to do about it
-    #[command(after_help = EXPLAIN_EXAMPLES)]
+    /// Explain one lookup step by step: where it passes, where and by which rule it is refused, and
+    /// what to do about it
+    #[command(after_help = exits::short(exits::EXPLAIN), after_long_help = exits::long(EXPLAIN_EXAMPLES, exits::EXPLAIN))]
     Explain(ExplainArgs),
-    /// Do so many passes of one entrant's work, for a simulator to count
+    /// Write completions for a shell to standard output
+    #[command(after_help = exits::short(exits::WRITE), after_long_help = exits::long(COMPLETIONS_EXAMPLES, exits::WRITE))]
+    Completions(CompletionsArgs),
+    /// Write manual pages: that of the program to standard output, or those of all commands into a
+    /// directory
+    #[command(after_help = exits::short(exits::WRITE), after_long_help = exits::long(MAN_EXAMPLES, exits::WRITE))]
+    Man(ManArgs),
+    /// Do a number of passes of one entrant's work, for a simulator to count
     #[command(hide = true)]
     Count(CountArgs),
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ReplayArgs {
-    /// What strace wrote, or a trace; `-` is standard input [default: a compiler's lookups, built in]
+    /// Output of strace, or a trace; `-` is standard input [default: built-in compiler lookups]
     #[arg(value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Directory in which the recorded program started
@@ -114,16 +171,17 @@ pub(crate) struct ReplayArgs {
     /// Directory that is the root for both sides
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub(crate) root: PathBuf,
-    /// How many threads ask at once
+    /// Number of threads that do lookups at once
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=MOST_THREADS))]
     pub(crate) threads: u32,
-    /// How many alternating rounds are timed
+    /// Number of alternating rounds that are timed
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u32,
-    /// Draw where the lookups end
+    /// Draw where the lookups end, as an SVG file
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Write all directories, files and links that the lookups go through, `kind TAB path TAB mode TAB link body` a line
+    /// Write all directories, files and links that the lookups go through,
+    /// `kind TAB path TAB mode TAB link body` a line
     #[arg(long, value_name = "FILE")]
     pub(crate) tree: Option<PathBuf>,
     /// Print JSON instead of a table
@@ -136,10 +194,10 @@ pub(crate) struct ReplayArgs {
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub(crate) own: Option<Own>,
-    /// Which benches [default: all]
+    /// Names of the benches [default: all]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
-    /// How many alternating rounds are timed
+    /// Number of alternating rounds that are timed
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u32,
     /// Print JSON instead of tables
@@ -149,11 +207,11 @@ pub(crate) struct BenchArgs {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct CountArgs {
-    /// The bench.
+    /// The bench
     pub(crate) bench: String,
-    /// The entrant.
+    /// The entrant
     pub(crate) what: String,
-    /// How many passes.
+    /// Number of passes
     pub(crate) passes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! `pathwalk bench`: runs benches and prints what came out. Those with arguments of their own have a module each.
+//! The command `pathwalk bench`: runs benches and prints the results. Benches with arguments of
+//! their own have a module each.
 
 mod open_cached;
 mod pinned;
@@ -21,10 +22,10 @@ use crate::args::BenchArgs;
 use crate::instructions::{self, Counts};
 use crate::output::{self, number, rounded, spread, spread_json, table};
 
-/// How long an entrant's turn in a round is.
+/// The length of an entrant's turn in a round.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Benches with arguments of their own.
+/// The benches with arguments of their own.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Own {
     OpenCached(open_cached::OpenCachedArgs),
@@ -34,7 +35,7 @@ pub(crate) enum Own {
     Wide(wide::WideArgs),
 }
 
-/// Runs the benches that are asked for.
+/// Runs the requested benches.
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.own {
         Some(Own::OpenCached(args)) => open_cached::run(args),
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Runs those that are races of entrants.
+/// Runs the benches that are races of entrants.
 fn run_races(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let benches = chosen(&args.names)?;
     let mut reports = Vec::new();
@@ -55,9 +56,8 @@ fn run_races(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         let bar = output::progress(u64::from(args.rounds), bench.name, "rounds");
         let pace = Pace { rounds: args.rounds as usize, turn: TURN };
         let report = field.run(pace, &mut || bar.inc(1));
-        bar.set_message(format!("{}: counting instructions", bench.name));
+        bar.finish();
         let counts = instructions::count(&bench);
-        bar.finish_and_clear();
         if !args.json {
             output::print(&text(&bench, &report, &counts))?;
         }
@@ -69,7 +69,7 @@ fn run_races(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The benches of these names, all if there are none.
+/// Returns the benches of these names, or all if there are no names.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<Bench>> {
     if names.is_empty() {
         return Ok(BENCHES.to_vec());
@@ -77,7 +77,7 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Bench>> {
     names.iter().map(|name| find(name)).collect()
 }
 
-/// The bench of this name.
+/// Returns the bench of this name.
 pub(crate) fn find(name: &str) -> anyhow::Result<Bench> {
     match BENCHES.iter().find(|bench| bench.name == name) {
         Some(bench) => Ok(*bench),
@@ -88,9 +88,19 @@ pub(crate) fn find(name: &str) -> anyhow::Result<Bench> {
         }
         None => {
             let known: Vec<_> = BENCHES.iter().map(|bench| bench.name).collect();
-            bail!("no bench is called \"{}\"; there are {}", name.escape_default(), known.join(", "))
+            bail!(
+                "no bench is called \"{}\"; there are {}, and with arguments of their own {}",
+                name.escape_default(),
+                known.join(", "),
+                own_names().join(", ")
+            )
         }
     }
+}
+
+/// Returns the names of the benches with arguments of their own.
+fn own_names() -> Vec<String> {
+    Own::augment_subcommands(clap::Command::new("bench")).get_subcommands().map(|own| own.get_name().to_owned()).collect()
 }
 
 fn json(report: &Report, counts: &Counts) -> Value {
@@ -133,8 +143,7 @@ fn gain_json(gain: &Gain, counts: &Counts) -> Value {
 }
 
 fn text(bench: &Bench, report: &Report, counts: &Counts) -> String {
-    let mut rows = table(&[bench.name, "threads", "ns", "quartiles", "per second", "instructions", "gets wrong"], &[6]);
-    rows.set_width(160).set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    let mut rows = table(&[bench.name, "threads", "ns", "quartiles", "per second", "instructions", "gets wrong"], &[6]).keys(2);
     for row in &report.rows {
         let first = row.threads == 1;
         let hook = row.hook_calls.filter(|_| first).map(|calls| format!("{calls} hook calls a lookup"));
@@ -165,6 +174,10 @@ mod tests {
     fn a_bench_that_runs_alone_is_told_from_one_that_is_not_there() {
         assert!(find("walktrees").unwrap_err().to_string().contains("runs alone"));
         assert!(find("walktree").unwrap_err().to_string().contains("there are gcc-trace"));
+        for name in own_names() {
+            assert!(Own::has_subcommand(&name) && find("nosuch").unwrap_err().to_string().contains(&name), "{name}");
+        }
+        assert_eq!(own_names().len(), 5);
         assert_eq!(find("crtends").unwrap().name, "crtends");
     }
 }

@@ -1,33 +1,35 @@
-//! Another root for the whole process, entered before any thread starts.
+//! The change of the root for the whole process, done before any thread starts.
 //!
-//! With CAP_SYS_CHROOT that is `chroot(2)`. Without, a user namespace is entered first, in which the process keeps its own
-//! user and group and, once the root is changed, gives up the capabilities that the namespace gave it: `access(2)` is to answer
-//! as it would have answered outside.
+//! With CAP_SYS_CHROOT that is `chroot(2)`. Without it, the process first enters a user namespace,
+//! in which it keeps its own user and group. Once the root is changed, it gives up the capabilities
+//! that the namespace gave it, so that `access(2)` answers as it would have answered outside.
 //!
-//! What it cannot do: tell groups apart that the namespace does not map. There, supplementary groups count for nothing on
-//! pathwalk's side (see [`credentials`](pathwalk_bench::machine::credentials)); the kernel still knows them.
+//! What it cannot do: distinguish groups that the namespace does not map. There, supplementary
+//! groups count for nothing on pathwalk's side (see
+//! [`credentials`](pathwalk_bench::machine::credentials)), while the kernel still uses them.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use pathwalk_bench::machine::{OVERFLOW_ID, escaped};
+use pathwalk::permission::OVERFLOW_ID;
+use pathwalk_bench::machine::escaped;
 use rustix::io::Errno;
 use rustix::process::{chroot, getegid, geteuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags, set_capabilities, unshare_unsafe};
 
-/// How the root was changed.
+/// The way in which the root was changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Enclosure {
-    /// It was not: it is `/`.
+    /// No change: the root is `/`.
     None,
-    /// By privilege.
+    /// A change by privilege.
     Chroot,
-    /// In a user namespace.
+    /// A change in a user namespace.
     UserNamespace,
 }
 
 impl Enclosure {
-    /// For JSON and tables.
+    /// Returns the name for JSON and tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Enclosure::None => "none",
@@ -66,7 +68,8 @@ pub(crate) fn enter(root: &Path) -> anyhow::Result<Enclosure> {
     Ok(enclosure)
 }
 
-/// The directory itself, without links; an error if it is none or may not be searched.
+/// Returns the path of the directory, without links. Fails if it is not a directory or may not be
+/// searched.
 fn directory(root: &Path) -> std::io::Result<PathBuf> {
     let dir = root.canonicalize()?;
     dir.join(".").metadata()?;
@@ -75,7 +78,8 @@ fn directory(root: &Path) -> std::io::Result<PathBuf> {
 
 fn enter_user_namespace() -> anyhow::Result<()> {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-    // SAFETY: only the user namespace is unshared; descriptors stay shared, and there is one thread.
+    // SAFETY: only the user namespace is unshared; descriptors stay shared, and there is one
+    // thread.
     unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.context("unshare(CLONE_NEWUSER)")?;
     // A user may map a group only after giving up setgroups(2).
     write("/proc/self/setgroups", "deny")?;
@@ -83,7 +87,8 @@ fn enter_user_namespace() -> anyhow::Result<()> {
     write("/proc/self/gid_map", &format!("{} {gid} 1", inside(gid)))
 }
 
-/// What an id is called inside: the same, unless that is what all unmapped ids are called.
+/// Returns an id's number inside the namespace. It is the same number, except that the overflow id,
+/// which stands for all unmapped ids, is replaced.
 fn inside(id: u32) -> u32 {
     if id == OVERFLOW_ID { OVERFLOW_ID - 1 } else { id }
 }

@@ -1,8 +1,10 @@
-//! Instructions a lookup, counted in valgrind's simulator.
+//! The number of instructions for a lookup, counted in valgrind's simulator.
 //!
-//! The program runs itself there twice, once with few passes over the questions and once with more: the difference is what the
-//! passes cost, and all that comes before and after cancels out. The engine stands on a listing in memory then, since the
-//! simulator does not know all system calls; a cached lookup never sees its file system, so nothing is changed by that.
+//! The program runs itself in the simulator twice, once with few passes over the questions and once
+//! with more. The difference is the cost of the additional passes. Everything before and after the
+//! passes cancels out. The engine then uses a listing in memory as its file system, because the
+//! simulator does not support all system calls. This changes nothing, because a cached lookup never
+//! calls its file system.
 
 use std::collections::HashMap;
 use std::process::{Command, ExitCode, Stdio};
@@ -13,38 +15,43 @@ use pathwalk_bench::field::Gain;
 use pathwalk_bench::machine::Backing;
 
 use crate::args::CountArgs;
-use crate::bench;
+use crate::{bench, output};
 
 const FEW: u64 = 10;
 const MORE: u64 = 510;
 
-/// Instructions a lookup, by entrant. Empty where there is no valgrind.
+/// The instructions for a lookup, by entrant. Empty where there is no valgrind.
 #[derive(Default, Debug)]
 pub(crate) struct Counts(HashMap<&'static str, f64>);
 
 impl Counts {
-    /// Of this entrant.
+    /// Returns the number of this entrant.
     pub(crate) fn of(&self, what: &str) -> Option<f64> {
         self.0.get(what).copied()
     }
 
-    /// How many per cent fewer instructions there were.
+    /// Returns by how many percent a variant reduces the number of instructions.
     pub(crate) fn saved(&self, gain: &Gain) -> Option<f64> {
         Some((1.0 - self.of(gain.of.with)? / self.of(gain.of.without)?) * 100.0)
     }
 }
 
-/// Counts all entrants of a bench that can run on a listing; nothing where valgrind is missing or fails.
+/// Counts all entrants of a bench that can run on a listing. Returns no counts where valgrind is
+/// missing or fails.
 pub(crate) fn count(bench: &Bench) -> Counts {
     if !valgrind_is_there() {
         return Counts::default();
     }
     let Ok(field) = (bench.set_up)(Backing::Listing) else { return Counts::default() };
+    let bar = output::progress(field.entrants.len() as u64, &format!("{}: counting instructions", bench.name), "entrants");
     let counted = field.entrants.iter().filter_map(|entrant| {
+        bar.inc(1);
         let cost = collected(bench.name, entrant.what, MORE)?.checked_sub(collected(bench.name, entrant.what, FEW)?)?;
         Some((entrant.what, cost as f64 / ((MORE - FEW) * entrant.work.lookups()) as f64))
     });
-    Counts(counted.collect())
+    let counts = Counts(counted.collect());
+    bar.finish();
+    counts
 }
 
 fn valgrind_is_there() -> bool {
@@ -52,7 +59,7 @@ fn valgrind_is_there() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// Instructions of a whole run with so many passes.
+/// Returns the instructions of a whole run with this number of passes.
 fn collected(bench: &str, what: &str, passes: u64) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -66,7 +73,7 @@ fn collected(bench: &str, what: &str, passes: u64) -> Option<u64> {
     text.lines().find_map(|line| line.split_once("Collected : ")).and_then(|(_, count)| count.trim().parse().ok())
 }
 
-/// What runs in the simulator.
+/// Runs the part of the program that is counted in the simulator.
 pub(crate) fn run_counted(args: &CountArgs) -> anyhow::Result<ExitCode> {
     let field = (bench::find(&args.bench)?.set_up)(Backing::Listing)?;
     let work = field.work(&args.what).with_context(|| format!("no entrant is called \"{}\"", args.what.escape_default()))?;

@@ -1,16 +1,31 @@
-//! Tables, progress and standard output.
+//! Standard output, and the form of numbers.
+//!
+//! - [`wrap`]: the width of the output, and text that fits into it;
+//! - [`table`]: tables that do;
+//! - [`progress`]: how far a long job is, on standard error.
+
+pub(crate) mod progress;
+pub(crate) mod table;
+pub(crate) mod wrap;
 
 use std::fmt::Write as _;
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use anyhow::Context as _;
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
-use indicatif::{ProgressBar, ProgressStyle};
 use pathwalk_bench::rounds::Quartiles;
 use serde_json::{Value, json};
 
-/// Writes to standard output. That whoever reads it went away is no error.
+pub(crate) use progress::{bytes_progress, progress};
+pub(crate) use table::{Table, table};
+
+/// Writes text to standard output, with lines broken that are wider than it. A reader that has
+/// closed its end is not an error.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    print_unbroken(&wrap::fitted(text, wrap::width()))
+}
+
+/// Writes text for a program to standard output, as it is.
+pub(crate) fn print_unbroken(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -18,12 +33,21 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes JSON and a line's end.
+/// Writes JSON and a newline.
 pub(crate) fn print_json(value: &Value) -> anyhow::Result<()> {
-    print(&format!("{value:#}\n"))
+    print_unbroken(&format!("{value:#}\n"))
 }
 
-/// An error with its causes, leaving out those that the text before already tells.
+/// Writes an error to standard error. On a terminal its lines are broken to fit.
+pub(crate) fn complain(error: &anyhow::Error) {
+    let mut stderr = std::io::stderr().lock();
+    let text = format!("pathwalk: {}\n", chain(error));
+    let text = if stderr.is_terminal() { wrap::fitted(&text, wrap::width_of(&stderr)) } else { text };
+    // Without a reader of the error, the exit code has to do.
+    let _ = stderr.write_all(text.as_bytes());
+}
+
+/// Returns an error with its causes, without those that the text before already contains.
 pub(crate) fn chain(error: &anyhow::Error) -> String {
     error.chain().skip(1).fold(error.to_string(), |mut text, cause| {
         let cause = cause.to_string();
@@ -34,40 +58,7 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
     })
 }
 
-/// A bar on standard error, if that is a terminal; `unit` is what the steps are.
-pub(crate) fn progress(steps: u64, what: &str, unit: &str) -> ProgressBar {
-    bar(ProgressBar::new(steps), what, &format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}"))
-}
-
-/// The same of bytes; of how many may not be known.
-pub(crate) fn bytes_progress(bytes: Option<u64>, what: &str) -> ProgressBar {
-    match bytes {
-        Some(bytes) => bar(ProgressBar::new(bytes), what, "{msg} {wide_bar} {bytes}/{total_bytes}"),
-        None => bar(ProgressBar::no_length(), what, "{msg} {bytes}"),
-    }
-}
-
-fn bar(bar: ProgressBar, what: &str, template: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.with_style(style).with_message(what.to_owned())
-}
-
-/// A table with this header, whose columns are aligned to the right but for the first and those in `text`.
-pub(crate) fn table(header: &[&str], text: &[usize]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header.iter().copied());
-    for line in [TableComponent::HeaderLines, TableComponent::MiddleHeaderIntersections] {
-        table.set_style(line, '─');
-    }
-    for (i, column) in table.column_iter_mut().enumerate() {
-        if i > 0 && !text.contains(&i) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
-}
-
-/// Three digits, or as many as it takes.
+/// Returns a number with three digits, or with more if its integer part has more.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         magnitude if magnitude >= 1000.0 => grouped(value.round() as i64),
@@ -77,7 +68,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// With a comma every three digits.
+/// Returns a number with a comma every three digits.
 pub(crate) fn grouped(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
     let mut text = String::from(if value < 0 { "-" } else { "" });
@@ -90,17 +81,17 @@ pub(crate) fn grouped(value: i64) -> String {
     text
 }
 
-/// Lower and upper quartile.
+/// Returns the lower and the upper quartile.
 pub(crate) fn spread(quartiles: Quartiles) -> String {
     format!("{} .. {}", number(quartiles.lower), number(quartiles.upper))
 }
 
-/// Lower and upper quartile, for JSON.
+/// Returns the lower and the upper quartile, for JSON.
 pub(crate) fn spread_json(quartiles: Quartiles) -> Value {
     json!([rounded(quartiles.lower), rounded(quartiles.upper)])
 }
 
-/// To four decimals, which is more than any clock gives.
+/// Returns a number rounded to four decimals, which is more than any clock gives.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }

@@ -1,6 +1,8 @@
-//! `pathwalk explain` as its users run it: its options, its forms, its exit codes, and what it says when it cannot.
+//! Tests of `pathwalk explain` as its users run it: options, forms, exit codes and error messages.
 //!
-//! What it tells is held against the kernel in `explain_table`.
+//! The contents of its reports are compared with the kernel in `explain_table`.
+
+mod common;
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -10,15 +12,16 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use common::on_a_terminal;
 use pathwalk_tests::skipped;
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 use tempfile::TempDir;
 
 fn explain(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pathwalk"));
     command.arg("explain").args(args).stdin(Stdio::null()).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    // Sentences are looked for as a whole; tests/columns.rs has those that are broken.
+    command.env("COLUMNS", "1000");
     command
 }
 
@@ -32,7 +35,8 @@ fn json(command: &mut Command) -> Value {
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"))
 }
 
-/// A tree with users of its own: `d/f`, links to it, and a directory that only user 1000 may search.
+/// Makes a tree with users of its own: `d/f`, links to it, and a directory that only user 1000 may
+/// search.
 fn tree() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
@@ -109,6 +113,9 @@ fn bad_arguments_are_refused_with_a_reason() {
         (&["x", "--as", ""], "UID[:GID[,GID…]]"),
         (&[], "PATH"),
         (&["x", "y"], "unexpected argument"),
+        (&["x", "--want", "rq"], "no 'q'"),
+        (&["x", "--want", ""], "name one of r, w and x"),
+        (&["x", "--want", "---"], "name one of r, w and x"),
     ] {
         let (code, text, errors) = output(&mut in_tree(&dir, args));
         assert_eq!((code, &*text), (Some(2), ""), "{args:?}: {errors}");
@@ -215,7 +222,102 @@ fn what_is_advised_helps() {
     }
 }
 
-/// Runs it as user 1002; `None`, and says so, where that cannot be.
+#[test]
+fn what_is_wanted_decides_the_exit_code() {
+    let dir = tree();
+    fs::set_permissions(dir.path().join("etc/group"), Permissions::from_mode(0o600)).unwrap();
+    for (args, expected, says) in [
+        (&["d/f", "--as", "ann", "--want", "r"][..], 0, "wanted r: yes"),
+        (&["d/f", "--as", "ann", "--want=r--"], 0, "wanted r: yes"),
+        (&["d/f", "--as", "ann", "--want", "wr"], 1, "wanted rw: no: EACCES (Permission denied)"),
+        (&["d/f", "--as", "ann", "--want", "x"], 1, "chmod o+x"),
+        (&["d", "--as", "ann", "--want", "rx"], 0, "wanted rx: yes"),
+        (&["etc/group", "--as", "ann", "--want", "r"], 1, "lets all users read it"),
+        (&["dangling", "--want", "r"], 1, "No such file"),
+        (&["dangling", "--nofollow", "--want", "r"], 0, "wanted r: yes"),
+        (&["d/f", "--as", "ann"], 0, "reached"),
+    ] {
+        let (code, text, errors) = output(&mut in_tree(&dir, args));
+        assert_eq!((code, &*errors), (Some(expected), ""), "{args:?}: {text}");
+        assert!(text.contains(says), "{args:?}: {text}");
+        assert_eq!(
+            text.contains("wanted"),
+            says.contains("wanted") || args.contains(&"x") || args.contains(&"etc/group"),
+            "{text}"
+        );
+    }
+    let value = json(&mut in_tree(&dir, &["d/f", "--as", "ann", "--want", "rw"]));
+    assert_eq!((&value["want"]["access"], &value["want"]["granted"]), (&Value::from("rw"), &Value::from(false)));
+    assert_eq!(value["want"]["errno"]["name"], "EACCES");
+    assert_eq!(json(&mut in_tree(&dir, &["d/f"]))["want"], Value::Null);
+}
+
+#[test]
+fn a_file_that_refuses_itself_comes_with_advice() {
+    let dir = tree();
+    let file = dir.path().join("d/f");
+    let advised = |mode: u32, args: &[&str]| -> Vec<String> {
+        fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+        let (_, text, _) = output(&mut in_tree(&dir, &[&["d/f", "--as", "ann"], args].concat()));
+        text.lines().filter_map(|line| line.trim().split_once("  # ")).map(|(command, _)| command.trim_end().to_owned()).collect()
+    };
+    let at = file.to_str().expect("temporary files have names in UTF-8");
+    let commands = |all: [&str; 2]| all.map(|command| format!("{command} {at}"));
+    let one: Vec<String> = advised(0o600, &["--want", "r"]);
+    assert_eq!(one, commands(["chmod o+r", "setfacl -m u:1000:r"]));
+    let both: Vec<String> = advised(0o600, &[]);
+    assert_eq!(both, [commands(["chmod o+r", "setfacl -m u:1000:r"]), commands(["chmod o+w", "setfacl -m u:1000:w"])].concat());
+    let program: Vec<String> = advised(0o744, &[]);
+    assert!(program.contains(&format!("chmod o+x {at}")), "a program: {program:?}");
+    assert_eq!(advised(0o644, &["--want", "r"]), [""; 0], "nothing is refused that is asked for");
+}
+
+#[test]
+fn the_mask_is_named_where_it_refuses() {
+    let dir = tree();
+    let file = dir.path().join("d/f");
+    let set = |list: &str| Command::new("setfacl").args(["-m", list]).arg(&file).output().is_ok_and(|done| done.status.success());
+    if !set("u:1000:rw,m::r") {
+        return skipped("the mask of a list", "there is no setfacl here, or no such lists");
+    }
+    let (code, text, _) = output(&mut in_tree(&dir, &["d/f", "--as", "ann", "--want", "w"]));
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("EACCES: the mask r-- of its ACL cuts w off the entry user:ann:rw-"), "{text}");
+    let value = json(&mut in_tree(&dir, &["d/f", "--as", "ann", "--want", "w"]));
+    assert_eq!(value["want"]["rule"], "acl-mask", "{value:#}");
+    let advice = value["want"]["advice"][0]["command"].as_str().expect("a command").to_owned();
+    assert!(advice.starts_with("setfacl -m m::rw "), "{advice}");
+    assert!(Command::new("sh").args(["-c", &advice]).status().expect("a shell").success());
+    let (code, text, _) = output(&mut in_tree(&dir, &["d/f", "--as", "ann", "--want", "w"]));
+    assert_eq!(code, Some(0), "{text}");
+}
+
+#[test]
+fn a_relative_path_starts_in_cwd() {
+    let dir = tree();
+    let (code, text, _) = output(&mut in_tree(&dir, &["f", "--cwd", "/d"]));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("reached: /d/f"), "{text}");
+    let (code, text, _) = output(&mut in_tree(&dir, &["/absolute", "--cwd", "d"]));
+    assert_eq!(code, Some(0), "{text}");
+    let mut command = explain(&["f", "--cwd", "d"]);
+    let (code, text, _) = output(command.current_dir(dir.path()));
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("/d/f, a regular file"), "{text}");
+    for (cwd, says) in [("/nonexist", "No such file"), ("/d/f", "Not a directory"), ("/absolute", "Not a directory")] {
+        for path in ["f", "/d/f"] {
+            let (code, text, errors) = output(&mut in_tree(&dir, &[path, "--cwd", cwd]));
+            assert_eq!((code, &*text), (Some(2), ""), "{cwd}: {errors}");
+            assert!(errors.contains(says) && errors.contains(cwd) && errors.contains("name a directory"), "{errors}");
+        }
+    }
+    let (code, _, errors) = output(&mut explain(&["f", "--cwd", "/nonexist"]));
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("name a directory that is there"), "{errors}");
+}
+
+/// Runs the program as user 1002. Returns `None`, and reports a skipped test, where that is not
+/// possible.
 fn as_somebody(command: &mut Command, test: &str) -> Option<(Option<i32>, String, String)> {
     if !is_root() {
         skipped(test, "it runs the program as another user; run it as root");
@@ -254,33 +356,16 @@ fn that_we_may_not_look_is_said() {
     assert!(errors.contains("who may search it"), "{errors}");
 }
 
-/// What it writes to a terminal.
-fn on_a_terminal(command: &mut Command) -> Result<String, String> {
-    let failed = |doing: &'static str| move |errno: rustix::io::Errno| format!("{doing}: {errno}");
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).map_err(failed("openpt"))?;
-    grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed("unlockpt"))?;
-    let name = ptsname(&master, Vec::new()).map_err(failed("ptsname"))?;
-    let slave = rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).map_err(failed("opening it"))?;
-    // What it writes fits into the terminal's buffer.
-    let status =
-        command.stdout(slave.try_clone().map_err(|error| error.to_string())?).status().map_err(|error| error.to_string())?;
-    assert!(status.success());
-    let mut text = vec![0; 65536];
-    let length = rustix::io::read(&master, &mut text).map_err(failed("reading it"))?;
-    drop(slave);
-    text.truncate(length);
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
 #[test]
 fn a_terminal_gets_colours_unless_they_are_unwanted() {
     let dir = tree();
-    let on = match on_a_terminal(in_tree(&dir, &["d/f"]).env("TERM", "xterm")) {
-        Ok(text) => text,
+    let on = match on_a_terminal(in_tree(&dir, &["d/f"]).env("TERM", "xterm"), 80) {
+        Ok((_, text)) => text,
         Err(why) => return skipped("colours on a terminal", &why),
     };
     assert!(on.contains("\x1b["), "{on:?}");
-    let off = on_a_terminal(in_tree(&dir, &["d/f"]).env("TERM", "xterm").env("NO_COLOR", "1")).expect("it worked before");
+    let (_, off) =
+        on_a_terminal(in_tree(&dir, &["d/f"]).env("TERM", "xterm").env("NO_COLOR", "1"), 80).expect("it worked before");
     assert!(!off.contains('\x1b') && off.contains("reached"), "{off:?}");
 }
 

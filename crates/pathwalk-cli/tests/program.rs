@@ -1,4 +1,4 @@
-//! The program as its users run it: what it prints, what it exits with, and what it says when it cannot.
+//! Tests of the program as its users run it: output, exit codes and error messages.
 
 mod common;
 
@@ -54,9 +54,12 @@ fn bad_arguments_are_refused() {
 #[test]
 fn help_teaches_by_example() {
     for (args, says) in [
-        (vec!["--help"], "pathwalk replay --threads 2"),
+        (vec!["--help"], "pathwalk replay build.strace --cwd ."),
         (vec!["replay", "--help"], "R_OK|W_OK|X_OK"),
-        (vec!["replay", "--help"], "strace -f -y -o build.strace -e trace=%file,%process,fchdir,close,dup,dup2,dup3,fcntl make"),
+        (
+            vec!["replay", "--help"],
+            "strace -f -y -o build.strace \\\n    -e trace=%file,%process,fchdir,close,dup,dup2,dup3,fcntl make",
+        ),
         (vec!["replay", "--help"], "pathwalk replay build.strace --cwd . --svg build.svg"),
         (vec!["bench", "--help"], "crtends"),
     ] {
@@ -79,7 +82,7 @@ fn the_default_trace_agrees_with_the_kernel() {
     for key in positive {
         assert!(value[key].as_f64().is_some_and(|figure| figure > 0.0), "{key}: {}", value[key]);
     }
-    // How much of it depends on the machine: lists and read-only mounts are for the locked walk.
+    // The share depends on the machine: lists and read-only mounts need the locked walk.
     assert!(value["fast_share"].as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)), "{}", value["fast_share"]);
 }
 
@@ -103,7 +106,6 @@ fn the_table_tells_the_same() {
     for word in ["205", "distinct paths", "39", "ratio", "fast share", "hand-overs", "access(2)", "agree on every lookup"] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    assert!(output.stderr.is_empty(), "no progress where there is no terminal");
 }
 
 #[test]
@@ -132,7 +134,7 @@ fn names_that_are_no_text_are_escaped() {
     assert!(text.contains("/no\\xff\\n"), "{text}");
 }
 
-/// A small tree with links that would lead out of it, were it not the root.
+/// Makes a small tree with links that would lead out of it if it were not the root.
 fn small_tree(dir: &Path) {
     std::fs::create_dir_all(dir.join("usr/bin")).unwrap();
     std::fs::create_dir(dir.join("locked")).unwrap();
@@ -154,14 +156,14 @@ fn replays_in_a_small_root(command: &mut Command, what: &str) {
     small_tree(dir.path());
     let trace = trace(&files, SMALL_TRACE);
     let value = json_enclosed(command.args(["replay", "--json", "--rounds", "1", "--root"]).arg(dir.path()).arg(trace), what);
-    // So that whoever removes the directory may look into it.
+    // The process that removes the directory has to be able to list it.
     std::fs::set_permissions(dir.path().join("locked"), open_to_all()).unwrap();
     let Some(value) = value else { return };
     assert_eq!(value["lookups"], 7, "{value:#}");
     assert_eq!(value["disagreements"], 0, "{value:#}");
     assert_eq!(value["enclosure"].as_str().map(|name| name != "none"), Some(true));
     let absent = value["absent"].as_u64().unwrap();
-    assert!(absent == 1 || absent == 2, "/etc/passwd, and /locked/x for whoever may look: {value:#}");
+    assert!(absent == 1 || absent == 2, "/etc/passwd, and /locked/x for a user that may look: {value:#}");
 }
 
 #[test]
@@ -171,7 +173,7 @@ fn another_root_confines_both_sides() {
 
 #[test]
 fn another_root_needs_no_privilege() {
-    // Of all users only root can become another: a user is one already, and is tested above.
+    // Only root can become another user. For any other user, the test above already covers this.
     let mut command = pathwalk();
     command.uid(65_534).gid(65_534).current_dir("/");
     replays_in_a_small_root(&mut command, "another_root_needs_no_privilege");
@@ -236,7 +238,7 @@ fn open_cached_tells_people_the_same() {
     let dir = tempfile::tempdir().unwrap();
     let line =
         ["bench", "open-cached", "--rounds", "1", "--opens", "20", "--hit", "50", "--depth", "2", "--descriptors", "at-open"];
-    let output = pathwalk().args(line).arg("--dir").arg(dir.path()).output().unwrap();
+    let output = pathwalk().env("COLUMNS", "200").args(line).arg("--dir").arg(dir.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
     for word in ["holds a descriptor", "speedup", "of bound", "p99.9", "tokio::fs::metadata", "cached first"] {

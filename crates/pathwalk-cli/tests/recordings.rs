@@ -1,4 +1,5 @@
-//! Real recordings, each on its tree: a compiler, an interpreter, a repository with many files, a build tool. `traces/record` made them.
+//! Tests with real recordings, each on its tree: a compiler, an interpreter, a repository with many
+//! files, a build tool. `traces/record` made them.
 
 use std::path::PathBuf;
 
@@ -9,15 +10,15 @@ mod common;
 
 use common::{json_enclosed, pathwalk, place_for_all};
 
-/// A recording and what is known of it.
+/// A recording and its expected figures.
 struct Known {
     name: &'static str,
-    /// Where it started.
+    /// The directory in which the program started.
     cwd: &'static str,
     lookups: u64,
-    /// Of them, absent on the tree.
+    /// The lookups that are absent on the tree.
     absent: u64,
-    /// Not answered.
+    /// The lookups that are not answered.
     left_out: u64,
 }
 

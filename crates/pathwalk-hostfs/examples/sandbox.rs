@@ -1,10 +1,11 @@
 //! A sandbox: one tree of several file systems, and what four users may do in it.
 //!
-//! The root is in memory. On it are mounted a directory of the host, which cannot be written to, a
-//! scratch directory with limits of its own, where nothing can be executed, and a home, whose files
-//! are stored as root's and are its user's. The contexts are confined to it: nothing leads out.
+//! The root is in memory. Three file systems are mounted on it: a directory of the host, which is
+//! read-only; a scratch directory with limits of its own, in which nothing can be executed; and a
+//! home, whose files are stored as root's and are shown as its user's. The contexts are confined to
+//! the tree: nothing leads out.
 //!
-//! Run it with `cargo run -p pathwalk-hostfs --example sandbox -- /usr/share`; without an argument
+//! Run it with `cargo run -p pathwalk-hostfs --example sandbox -- /usr/share`. Without an argument
 //! it shows the current directory.
 
 use std::error::Error;
@@ -17,19 +18,19 @@ use pathwalk::{
 use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::{MemFs, Options};
 
-/// Bytes that the scratch directory may hold.
+/// The number of bytes that the scratch directory may hold.
 const SCRATCH: u64 = 1 << 20;
 
 const ALICE: u32 = 1000;
 
-/// Builds the namespace; returns a context of root's in it, and the home as it is stored.
+/// Builds the namespace. Returns a context of root's in it, and the home as it is stored.
 fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
     let fs = MemFs::new();
     for directory in ["/host", "/tmp", "/home"] {
         fs.mkdir(directory, 0o755)?;
     }
     let mut root = Vfs::builder().build(fs)?.context(Credentials::root());
-    // A namespace of its own: it ends, and with it all mounts, when the last context in it goes.
+    // This namespace ends, and all its mounts with it, when the last context in it is dropped.
     root.unshare()?;
 
     let host = HostFs::open(host)?;
@@ -42,8 +43,9 @@ fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
 
     root.mkdir(At::Cwd, "/home/alice", 0o700)?;
     let stored = root.lookup("/home/alice")?;
-    // Her home is a mount, so that it can have switches of its own: no link in it is followed. And
-    // it is id-mapped: what is root's in the file system is hers, and hers is stored as root's.
+    // Alice's home is a mount of its own, so that it can have flags of its own: no link in it is
+    // followed. It is also id-mapped: root's files in the file system are shown as Alice's, and
+    // Alice's files are stored as root's.
     let ids = [IdExtent { inside: 0, outside: ALICE, length: 1 }];
     let id_map = Some(IdMap::new(&ids, &ids)?);
     let attributes = MountAttributes { set: MountFlags::NOSYMFOLLOW, id_map, ..MountAttributes::default() };
@@ -59,7 +61,7 @@ fn make(context: &Context, path: &str) -> Result<(), Errno> {
     context.open(At::Cwd, path, &how)?.write(b"what is here is gone with the namespace").map(drop)
 }
 
-/// What is tried, and how.
+/// The description of an operation, and the operation.
 type Try = (&'static str, fn(&Context) -> Result<(), Errno>);
 
 const TRIES: [Try; 8] = [

@@ -1,9 +1,12 @@
-//! What it costs those who look up few names of each directory that directories are asked for as a whole, and gives those who look up many.
+//! Measures what reading directories as a whole costs a program that looks up few names of each
+//! directory, and what it saves a program that looks up many.
 //!
-//! Asks for each path of its input (one a line, of this machine), with empty caches: once by single questions, once as it comes; in turns.
+//! Looks up each path of its input (one a line, of this machine) with empty caches: once with
+//! single lookups only, and once with the engine's default. The two ways alternate.
 //!
 //! ```sh
-//! zcat traces/g++.strace.gz | grep -o '"/[^"]*"' | tr -d '"' | cargo run --release -p pathwalk-hostfs --example unasked
+//! zcat traces/g++.strace.gz | grep -o '"/[^"]*"' | tr -d '"' |
+//!     cargo run --release -p pathwalk-hostfs --example unasked
 //! ```
 
 use std::io::{self, BufRead};
@@ -28,7 +31,8 @@ fn context(ask: Ask) -> Result<Context, Box<dyn std::error::Error>> {
     Ok(builder.build(HostFs::open(Path::new("/"))?)?.context(Credentials::root()))
 }
 
-/// How long it took, how many were found, and what the caches did.
+/// Looks up all paths. Returns the time that it took, the number of paths found, and the counters
+/// of the caches.
 fn walk(ask: Ask, paths: &[Vec<u8>]) -> Result<(Duration, usize, Stats), Box<dyn std::error::Error>> {
     let context = context(ask)?;
     let start = Instant::now();
@@ -42,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("there are no paths in the input: give one a line".into());
     }
     let ways = [(Ask::OneByOne, "one by one"), (Ask::AsItComes, "as it comes")];
-    // The first round warms the kernel.
+    // The first round warms the kernel's caches.
     let mut times = [(); 2].map(|()| Vec::new());
     let mut last = [None, None];
     for round in 0..=ROUNDS {

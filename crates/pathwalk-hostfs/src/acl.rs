@@ -1,15 +1,17 @@
-//! Asking the host for the access control list of a node.
+//! Reads the access control list of a node from the host.
 //!
-//! `O_PATH` descriptors, all that is held here, do not take `fgetxattr(2)`. Three ways around that, of which the first that
-//! works is chosen once:
+//! The descriptors used here are `O_PATH` descriptors, which `fgetxattr(2)` does not accept. There
+//! are three ways around that. The first that works is chosen once, when the file system is opened:
 //!
-//! 1. `getxattrat(2)` (Linux 6.13): a name below a directory, or `.` in it. Needs nothing else; but `.` needs search
-//!    permission on that very directory.
-//! 2. `getxattr(2)` on `/proc/thread-self/fd/N`, or on a name below that. Needs `/proc` where it usually is.
-//! 3. Opening the node for reading. Needs read permission, and is not done to devices, pipes and sockets, whose drivers and
-//!    peers would notice.
+//! 1. `getxattrat(2)` (Linux 6.13), on a name below a directory, or on `.` in it. Needs nothing
+//!    else, but `.` needs search permission on that very directory.
+//! 2. `getxattr(2)` on `/proc/thread-self/fd/N`, or on a name below that. Needs `/proc` at its
+//!    usual place.
+//! 3. Opening the node for reading. Needs read permission. It is not done for devices, pipes and
+//!    sockets, because their drivers and peers would notice.
 //!
-//! Invariant: "there is none" is said only if the kernel said so. What cannot be known is an error.
+//! Invariant: "no list" is reported only if the kernel said so. If the kernel's answer cannot be
+//! obtained, the result is an error.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -24,13 +26,13 @@ use crate::getxattrat::getxattrat;
 
 const ATTRIBUTE: &CStr = c"system.posix_acl_access";
 
-/// A list of 32 entries. Longer ones are read a second time.
+/// The size of a list of 32 entries. Longer lists take a second read.
 const USUAL_BYTES: usize = 4 + 32 * 8;
 
-/// The most that Linux stores in one attribute.
+/// The largest value that Linux stores in one attribute.
 const MOST_BYTES: usize = 1 << 16;
 
-/// How lists are read.
+/// The way in which lists are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
     GetxattrAt,
@@ -39,9 +41,9 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The best way that works in this process.
+    /// Returns the best way that works in this process.
     pub(crate) fn probe(root: BorrowedFd<'_>) -> Source {
-        // Seccomp filters older than the call refuse it with EPERM.
+        // Seccomp filters that are older than the call refuse it with EPERM.
         if !matches!(getxattrat(root, c".", ATTRIBUTE, &mut [0; 8]), Err(io::Errno::NOSYS | io::Errno::PERM)) {
             return Source::GetxattrAt;
         }
@@ -49,7 +51,8 @@ impl Source {
         if is_proc { Source::ProcFd } else { Source::Open }
     }
 
-    /// The value of the list's attribute, or `None` where there is no list, or none can be.
+    /// Returns the value of the list's attribute. Returns `None` where there is no list, or where
+    /// none is possible.
     pub(crate) fn read(self, node: &Reached, kind: FileType) -> Result<Option<Vec<u8>>, Errno> {
         if kind == FileType::Symlink {
             return Ok(None);
@@ -67,11 +70,11 @@ impl Source {
     }
 }
 
-/// A list, and what it takes in memory.
+/// Parses a list and returns it with the memory that it takes, in bytes.
 pub(crate) fn parse(value: &[u8]) -> Result<(Acl, u64), Errno> {
     let entries = (value.len() / 8).next_power_of_two().max(4);
     let bytes = entries * size_of::<pathwalk::permission::AclEntry>() + 16;
-    // A list that the kernel itself cannot make sense of refuses everything there as well.
+    // The kernel refuses everything on a node whose list it cannot parse, so this is an error too.
     Ok((Acl::from_xattr(value).map_err(|_| Errno::EIO)?, bytes as u64))
 }
 
@@ -102,7 +105,7 @@ fn read_opened(node: &Reached, kind: FileType) -> io::Result<Vec<u8>> {
     whole(|buffer| fs::fgetxattr(opened.as_fd(), ATTRIBUTE, buffer))
 }
 
-/// The whole value: one call for usual lists, another where that does not hold it.
+/// Reads the whole value: one call for usual lists, and a second one for longer lists.
 fn whole(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<Vec<u8>> {
     let mut usual = [0; USUAL_BYTES];
     match retry_on_intr(|| read(&mut usual)) {

@@ -1,12 +1,13 @@
-//! `statx(2)` into [`Attributes`]: every field as the kernel reports it.
+//! The conversion of `statx(2)` results to [`Attributes`]: every field as the kernel reports it.
 
 use pathwalk::{AclState, Attributes, Device, Errno, FileType, StatxFlags, Timestamp};
 use rustix::fs::{Statx, StatxFlags as Mask, StatxTimestamp};
 
-/// What is asked of `statx`.
+/// The fields that are requested from `statx`.
 pub(crate) const MASK: Mask = Mask::BASIC_STATS.union(Mask::BTIME).union(Mask::MNT_ID);
 
-/// The attributes that `stat` tells. A link has no ACL; of everything else it is not known yet. `EIO` for a type that is none.
+/// Converts the result of `statx`. A symbolic link has no ACL. For all other types, the ACL is
+/// still unknown. Fails with `EIO` if the mode has no valid type.
 pub(crate) fn from_statx(stat: &Statx) -> Result<Attributes, Errno> {
     let kind = FileType::from_mode(u32::from(stat.stx_mode)).ok_or(Errno::EIO)?;
     Ok(Attributes {

@@ -1,40 +1,43 @@
-//! Files of one directory that were handed out together and have neighbouring numbers, as files have that were made one after the other: where they
-//! are, in a few bytes each, written once for all of them.
+//! The places of files that were handed out together and have neighbouring inode numbers.
 //!
-//! A batch is of at most 64 files, the keys of which differ in their lowest 6 bits only. It stays until the last of them is forgotten.
+//! Files that were made one after the other in one directory usually have such numbers. A batch
+//! stores their places in a few bytes each, written once for all of them. It holds at most 64
+//! files, whose keys differ only in their lowest 6 bits. It stays until the last of its files is
+//! forgotten.
 //!
-//! What it does not do: more than to tell a file's place. A file that is found again elsewhere, or of which more is kept, is taken out of its batch
-//! ([`take`](Batches::take)).
+//! What it does not do: store more than a file's place. A file that is found again at another
+//! place, or for which more is stored, is taken out of its batch ([`take`](Batches::take)).
 
 use std::collections::HashMap;
 
 use pathwalk::{Name, Node, NodeKey};
 use rapidhash::fast::RandomState;
 
-/// Lowest bits in which the keys of a batch may differ.
+/// The number of lowest bits in which the keys of a batch may differ.
 const BITS: u32 = 6;
 
-/// All batches, by what the keys in them have in common.
+/// All batches, grouped by the bits that their keys have in common.
 #[derive(Default)]
 pub(crate) struct Batches {
     groups: HashMap<u128, Vec<Batch>, RandomState>,
-    /// Bytes of what they point to.
+    /// The bytes that the batches hold on the heap.
     heap: u64,
 }
 
 struct Batch {
-    /// Its slot.
+    /// The slot of the files' directory.
     directory: u32,
-    /// A bit for each file, by its lowest bits: handed out and not yet forgotten.
+    /// One bit for each file, selected by the lowest bits of its key: set while the file is handed
+    /// out and not yet forgotten.
     held: u64,
-    /// Of each file, in order: its lowest bits, and where its name ends.
+    /// For each file, in order: the lowest bits of its key, and the end of its name in `names`.
     ends: Box<[(u8, u16)]>,
     names: Box<[u8]>,
 }
 
 const _: () = assert!((1 << BITS) * pathwalk::limits::NAME_MAX <= u16::MAX as usize);
 
-/// What two files have in common that may be in one batch.
+/// Returns the bits of a key that all files of one batch have in common.
 pub(crate) fn group_of(key: NodeKey) -> u128 {
     key.0 >> BITS
 }
@@ -72,20 +75,23 @@ impl Batch {
 }
 
 impl Batches {
-    /// Enters files of one group, each once, at most 64; each is handed out once more.
+    /// Adds files of one group, at most 64, each once. Each counts as handed out once more.
     pub(crate) fn insert(&mut self, directory: u32, files: &[(Name<'_>, Node)]) {
         let batch = Batch::new(directory, files);
         self.heap += batch.heap();
         self.groups.entry(group_of(files[0].1.key)).or_default().push(batch);
     }
 
-    /// The slot of a file's directory, and its name there: the newest, if there are several.
+    /// Returns the slot of a file's directory and the file's name there. If the file is in several
+    /// batches, the newest counts.
     pub(crate) fn find(&self, key: NodeKey) -> Option<(u32, &[u8])> {
         let batch = self.groups.get(&group_of(key))?.iter().rfind(|batch| batch.holds(key))?;
         Some((batch.directory, batch.name(key)?))
     }
 
-    /// Takes a file out: once less handed out. The oldest, if there are several; and whether that was the last of its batch, which is gone then.
+    /// Takes a file out, which counts it as handed out once less. If the file is in several
+    /// batches, the oldest counts. If it was the last file of its batch, the batch is dropped.
+    /// Returns `None` if no batch holds the file.
     pub(crate) fn take(&mut self, key: NodeKey) -> Option<Taken> {
         let batches = self.groups.get_mut(&group_of(key))?;
         let at = batches.iter().position(|batch| batch.holds(key))?;
@@ -101,16 +107,16 @@ impl Batches {
         Some(Taken::LastOf(directory))
     }
 
-    /// Bytes it holds.
+    /// Returns the number of bytes that the batches hold.
     pub(crate) fn memory(&self) -> u64 {
         (self.groups.capacity() * (size_of::<(u128, Vec<Batch>)>() + 1)) as u64 + self.heap
     }
 }
 
-/// What was taken out, with its directory's slot.
+/// The result of taking a file out, with the slot of its directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
-    /// Others are in the batch.
+    /// The batch still holds other files.
     OneOf(u32),
     /// The batch is gone.
     LastOf(u32),

@@ -1,11 +1,13 @@
-//! Reaching a node beneath the root, and never anything else.
+//! Reaches nodes beneath the root, and never anything else.
 //!
-//! Invariant: every descriptor comes from `openat2(2)` beneath the root's, with no links followed,
-//! or from such a descriptor. One single name below such a descriptor may then be looked at by
-//! calls that know no `RESOLVE_BENEATH`: without following a link it cannot lead out.
+//! Invariant: every descriptor comes from `openat2(2)` beneath the root's descriptor, with no links
+//! followed, or from such a descriptor. Calls without `RESOLVE_BENEATH` may then use one single
+//! name below such a descriptor. A single name cannot lead out of the root as long as it is not
+//! followed as a link.
 //!
-//! What it does not do: keep descriptors to look up names. A directory's descriptor stays with the directory when that is moved out of the
-//! root, and would go on answering from there. (What is open to be read stays open, as it does anywhere.)
+//! What it does not do: keep descriptors for lookups of names. A directory's descriptor stays with
+//! the directory when that is moved out of the root, and would keep answering from there. (A file
+//! or directory that is open for reading stays open, as with any open file.)
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -22,25 +24,27 @@ use crate::attributes;
 
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// A place only: no right to read, no effect on what is opened, a link is opened itself.
+/// The flags for a place only: the descriptor gives no right to read, the open has no effect on the
+/// node, and a link is opened itself.
 const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Where the kernel shows the descriptors of the thread that looks.
+/// The directory in which the kernel shows the descriptors of the calling thread.
 const OWN_DESCRIPTORS: &CStr = c"/proc/thread-self/fd";
 
-/// Type of `/proc`. Source: `linux/magic.h`.
+/// The type of `/proc`. Source: `linux/magic.h`.
 const PROC_MAGIC: u32 = 0x9fa0;
 
-/// The directory that everything is beneath.
+/// The directory that every node is beneath.
 #[derive(Debug)]
 pub(crate) struct Root(OwnedFd);
 
 impl Root {
-    /// Opens the directory, following links in `path`, and makes sure that the kernel can keep us beneath it.
+    /// Opens the directory, following links in `path`, and checks that the kernel can confine
+    /// lookups to it.
     pub(crate) fn open(path: &Path) -> Result<Root, OpenError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = fs::openat(CWD, path, flags, Mode::empty()).map_err(|errno| OpenError::open(path, errno))?;
-        // Seccomp filters older than the call refuse it with EPERM.
+        // Seccomp filters that are older than the call refuse it with EPERM.
         match open_beneath(root.as_fd(), b".", PLACE) {
             Ok(_) => {}
             Err(io::Errno::NOSYS | io::Errno::PERM) => return Err(OpenError::unsupported(path, "there is no openat2(2)")),
@@ -53,22 +57,23 @@ impl Root {
         Ok(Root(root))
     }
 
-    /// What `path`, relative to the root, leads to: no slash at either end, empty for the root.
+    /// Opens the node at `path`, relative to the root, as a place. The path has no slash at either
+    /// end, and is empty for the root.
     pub(crate) fn reach(&self, path: &[u8]) -> io::Result<Reached> {
         self.open_below(path, PLACE, ResolveFlags::empty()).map(Reached::itself)
     }
 
-    /// The same opened in some way; `resolve` is what is asked besides.
+    /// Opens the node at `path` with the given flags. `resolve` is added to the usual restrictions.
     pub(crate) fn open_below(&self, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
         if path.is_empty() { open_so(self.as_fd(), b".", flags, resolve) } else { self.descend(path, flags, resolve) }
     }
 
-    /// `name` in the directory at `dir`, by a descriptor of that directory.
+    /// Reaches `name` in the directory at `dir`, by a descriptor of that directory.
     pub(crate) fn reach_in(&self, dir: &[u8], name: &[u8]) -> io::Result<Reached> {
         Ok(Reached { fd: self.reach(dir)?.fd, name: name.into() })
     }
 
-    /// A path that is too long for one call is gone in stretches.
+    /// Opens the node at `path`. Opens a path that is too long for one call in several stretches.
     fn descend(&self, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
         let mut rest = path;
         let mut stretch: Option<OwnedFd> = None;
@@ -88,11 +93,12 @@ impl AsFd for Root {
     }
 }
 
-/// A node within reach: by a descriptor of its own, or by its name below one of its directory.
+/// A node that was reached, by a descriptor of its own or by its name below its directory's
+/// descriptor.
 #[derive(Debug)]
 pub(crate) struct Reached {
     fd: OwnedFd,
-    /// Empty where `fd` is the node itself.
+    /// The name below `fd`, empty where `fd` is the node itself.
     name: Box<[u8]>,
 }
 
@@ -105,20 +111,20 @@ impl Reached {
         self.fd
     }
 
-    /// The descriptor that [`name`](Self::name) is below.
+    /// Returns the descriptor that [`name`](Self::name) is below.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 
-    /// The node's name below the descriptor, or `None` where the descriptor is the node.
+    /// Returns the node's name below the descriptor, or `None` where the descriptor is the node.
     pub(crate) fn name(&self) -> Option<Name<'_>> {
         Name::new(&self.name).ok()
     }
 
-    /// Opens the node that the descriptor is, which is no link, in another way: by the descriptor,
-    /// not by its name, so it is the same node.
+    /// Opens the node of the descriptor, which is not a link, with other flags. The node is found
+    /// by the descriptor and not by its name, so it is the same node.
     ///
-    /// `EAGAIN` where no `/proc` is mounted.
+    /// Fails with `EAGAIN` where no `/proc` is mounted.
     pub(crate) fn open_again(&self, flags: OFlags) -> io::Result<OwnedFd> {
         let descriptors = fs::open(OWN_DESCRIPTORS, PLACE | OFlags::DIRECTORY, Mode::empty()).map_err(|_| io::Errno::AGAIN)?;
         if fs::fstatfs(&descriptors)?.f_type as u32 != PROC_MAGIC {
@@ -129,12 +135,13 @@ impl Reached {
         retry_on_intr(|| fs::openat(&descriptors, name.as_str(), flags.difference(OFlags::NOFOLLOW), Mode::empty()))
     }
 
-    /// What it is. Triggers no automount.
+    /// Returns the node's `statx` result. Triggers no automount.
     pub(crate) fn stat(&self) -> io::Result<Statx> {
         statx(self.fd(), &*self.name)
     }
 
-    /// The body of a link. A buffer as large as the largest body takes it in one call, whatever size `stat` told.
+    /// Returns the body of a link. The buffer is as large as the largest body, so one call suffices
+    /// whatever size `stat` reported.
     pub(crate) fn link_body(&self) -> Result<Box<[u8]>, Errno> {
         let mut buffer = [0; LINK_MAX + 1];
         let length = retry_on_intr(|| fs::readlinkat_raw(self.fd(), &*self.name, &mut buffer)).map_err(errno)?;
@@ -145,7 +152,8 @@ impl Reached {
     }
 }
 
-/// Opens `path` below `from` with `RESOLVE`. Without `..` in a path the kernel has no reason for `EAGAIN`.
+/// Opens `path` below `from` with `RESOLVE`. Without `..` in the path, the kernel has no reason for
+/// `EAGAIN`.
 pub(crate) fn open_beneath(from: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     open_so(from, path, flags, ResolveFlags::empty())
 }
@@ -154,7 +162,7 @@ fn open_so(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFla
     retry_on_intr(|| fs::openat2(from, path, flags, Mode::empty(), RESOLVE | resolve))
 }
 
-/// What `name` in the directory `dir` is. Triggers no automount.
+/// Returns the `statx` result of `name` in the directory `dir`. Triggers no automount.
 pub(crate) fn stat_in(dir: BorrowedFd<'_>, name: &CStr) -> io::Result<Statx> {
     statx(dir, name)
 }
@@ -164,10 +172,11 @@ fn statx(fd: BorrowedFd<'_>, name: impl Arg + Copy) -> io::Result<Statx> {
     retry_on_intr(|| fs::statx(fd, name, flags, attributes::MASK))
 }
 
-/// The engine's error for one of the kernel's.
+/// Converts an error of the kernel to the engine's.
 ///
-/// What lay on the way was a chain of directories. If it is no longer, the tree has changed, and only then does the kernel
-/// speak of links, of files on the way or of a way out: the walk had better start again.
+/// The path consists of directories that were found before. If it still does, the kernel cannot
+/// report a link, a non-directory on the way, or a way out of the root. So these errors mean that
+/// the tree has changed, and they become `ESTALE`: the walk starts again.
 pub(crate) fn errno(errno: io::Errno) -> Errno {
     match errno {
         io::Errno::LOOP | io::Errno::NOTDIR | io::Errno::XDEV => Errno::ESTALE,

@@ -1,4 +1,4 @@
-//! Why a directory could not be opened as a file system: what failed on which path, and what to do.
+//! The errors of opening a directory as a file system: what failed, on which path, and what to do.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -6,35 +6,36 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// Why [`HostFs::open`](crate::HostFs::open) failed.
+/// The reason why [`HostFs::open`](crate::HostFs::open) failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The path leads to no directory that can be opened.
+    /// A path that leads to no directory that can be opened.
     #[error("cannot open \"{}\" as the root of a file system: {source}; {}", shown(path), advice(source))]
     Open {
-        /// The path, as it was given.
+        /// The path as it was given.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error that the kernel reported.
         source: io::Error,
     },
-    /// The directory is there, but this process may not look up names in it.
+    /// A directory in which this process may not look up names.
     #[error("may not look up names in \"{}\": {source}; {}", shown(path), advice(source))]
     Search {
-        /// The path, as it was given.
+        /// The path as it was given.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error that the kernel reported.
         source: io::Error,
     },
-    /// The kernel, or the sandbox that this process runs in, lacks something without which the root could be left.
+    /// A kernel, or a sandbox around this process, that lacks something without which lookups could
+    /// leave the root.
     #[error(
         "cannot confine lookups to \"{}\": {missing}; this needs Linux 5.8 or newer, and a seccomp filter that lets openat2 and statx through",
         shown(path)
     )]
     Unsupported {
-        /// The path, as it was given.
+        /// The path as it was given.
         path: PathBuf,
-        /// What is missing.
+        /// The thing that is missing.
         missing: &'static str,
     },
 }

@@ -1,13 +1,15 @@
-//! `getxattrat(2)`, Linux 6.13: an extended attribute of a name below a descriptor, `O_PATH` ones included.
+//! The system call `getxattrat(2)`, Linux 6.13: reads an extended attribute of a name below a
+//! descriptor, including `O_PATH` descriptors.
 //!
-//! The only call here that rustix does not have, and so the only `unsafe`.
+//! This is the only call here that rustix does not have, and so the only `unsafe`.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::io;
 
-/// Its number, the same on every architecture that numbers calls as the generic table does.
+/// The number of the call. It is the same on every architecture that numbers calls as the generic
+/// table does.
 const NUMBER: Option<libc::c_long> = if cfg!(any(
     all(target_arch = "x86_64", target_pointer_width = "64"),
     target_arch = "aarch64",
@@ -23,7 +25,7 @@ const NUMBER: Option<libc::c_long> = if cfg!(any(
     None
 };
 
-/// `struct xattr_args` of `linux/xattr.h`.
+/// The `struct xattr_args` of `linux/xattr.h`.
 #[repr(C, align(8))]
 struct Args {
     value: u64,
@@ -31,15 +33,15 @@ struct Args {
     flags: u32,
 }
 
-/// Reads the attribute `name` of `path` below `dir` into `value` and returns its length, not following a link at the end.
-/// `ENOSYS` where the kernel has no such call.
+/// Reads the attribute `name` of `path` below `dir` into `value` and returns its length. Does not
+/// follow a link at the end. Fails with `ENOSYS` where the kernel has no such call.
 #[allow(unsafe_code)]
 pub(crate) fn getxattrat(dir: BorrowedFd<'_>, path: &CStr, name: &CStr, value: &mut [u8]) -> io::Result<usize> {
     let number = NUMBER.ok_or(io::Errno::NOSYS)?;
     let size = u32::try_from(value.len()).unwrap_or(u32::MAX);
     let args = Args { value: value.as_mut_ptr() as u64, size, flags: 0 };
-    // SAFETY: the strings end in NUL and live through the call, as do `args` and the `size` writable bytes that it points to;
-    // the kernel keeps none of these pointers.
+    // SAFETY: the strings end in NUL and live through the call, as do `args` and the `size`
+    // writable bytes that it points to; the kernel keeps none of these pointers.
     let result = unsafe {
         libc::syscall(
             number,

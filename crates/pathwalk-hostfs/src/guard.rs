@@ -1,14 +1,15 @@
 //! The permission check of a node by its owner, its list and its mount.
 //!
-//! Order, as in the kernel: noexec, read-only file system, owner (final), list, group and other, capabilities, read-only mount.
-//! What it does not do: immutable nodes, which the engine refuses before it asks.
+//! The order is the kernel's: noexec, read-only file system, owner (final), list, group and other,
+//! capabilities, read-only mount. What it does not do: check for immutable nodes. The engine
+//! refuses those before it calls the file system.
 
 use pathwalk::permission::{Acl, Subject, generic};
 use pathwalk::{Access, Attributes, Errno, FileType, MountFlags, SuperblockFlags};
 
 use crate::mounts::OfMount;
 
-/// What a check needs to know of a node.
+/// The properties of a node that a check reads.
 #[derive(Debug)]
 pub(crate) struct Guard {
     kind: FileType,
@@ -16,28 +17,29 @@ pub(crate) struct Guard {
     uid: u32,
     gid: u32,
     acl: Option<Acl>,
-    /// What the list takes on the heap.
+    /// The bytes that the list takes on the heap.
     heap: u64,
 }
 
 impl Guard {
-    /// A guard for a node with these attributes and this list.
+    /// Creates a guard for a node with these attributes and this list.
     pub(crate) fn new(of: &Attributes, acl: Option<(Acl, u64)>) -> Guard {
         let (acl, heap) = acl.unzip();
         Guard { kind: of.kind, mode: of.mode, uid: of.uid, gid: of.gid, acl, heap: heap.unwrap_or(0) }
     }
 
-    /// Whether it goes by a list.
+    /// Returns whether the node has a list.
     pub(crate) fn has_acl(&self) -> bool {
         self.acl.is_some()
     }
 
-    /// Bytes it holds on the heap when it is shared.
+    /// Returns the number of bytes that a shared guard holds on the heap.
     pub(crate) fn memory(&self) -> u64 {
         size_of::<Guard>() as u64 + 32 + self.heap
     }
 
-    /// Whether `who` may do `want`, on such a mount.
+    /// Checks whether `who` has the access `want` on a mount with these flags. Fails with `EACCES`
+    /// or `EROFS`.
     pub(crate) fn check(&self, who: &Subject<'_>, want: Access, mount: OfMount) -> Result<(), Errno> {
         if self.kind == FileType::Regular && want.contains(Access::EXECUTE) && mount.flags.contains(MountFlags::NOEXEC) {
             return Err(Errno::EACCES);

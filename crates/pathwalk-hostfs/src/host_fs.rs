@@ -1,9 +1,11 @@
-//! The file system itself: what the engine asks, turned into questions to the host.
+//! The file system itself: translates the engine's questions to system calls of the host.
 //!
-//! A lookup opens the name's whole path beneath the root, as a place only, and asks the descriptor. Questions by key go by
-//! the path under which the node was last found, and make sure that it is the same node still: if not, `ESTALE`.
+//! A lookup opens the name's whole path beneath the root, as a place only, and asks the descriptor.
+//! A question by key uses the path under which the node was last found, and verifies that the same
+//! node is still there. If it is not, the answer is `ESTALE`.
 //!
-//! Locks: the table of nodes, shared for reading a path, exclusive for counting; never held across a system call.
+//! Locks: the table of nodes. It is locked shared to read a path and exclusively to count. It is
+//! never held across a system call.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -28,13 +30,14 @@ use crate::mounts::Mounts;
 use crate::nodes::Nodes;
 use crate::open_file::{Descriptors, Open, Wait};
 
-/// A directory of the host, for trees that nobody changes meanwhile. The crate's page says what holds.
+/// A directory of the host, for trees that do not change meanwhile. The crate's documentation lists
+/// its guarantees.
 pub struct HostFs {
     pub(crate) root: Arc<Root>,
     key: NodeKey,
     pub(crate) source: Source,
     pub(crate) mounts: Mounts,
-    /// Shared with the files that are open.
+    /// The table of nodes, shared with the open files.
     pub(crate) nodes: Arc<RwLock<Nodes>>,
     descriptors: Descriptors,
 }
@@ -42,14 +45,15 @@ pub struct HostFs {
 /// A node as it was just loaded.
 struct Loaded {
     attributes: Attributes,
-    /// What its checks go by, if it has a list.
+    /// The guard of the node, if it has a list.
     guard: Option<Arc<Guard>>,
 }
 
 impl HostFs {
-    /// Takes the directory at `path`, links in it followed, as the root.
+    /// Opens the directory at `path`, following links in the path, as the root.
     ///
-    /// `/` is a path like any other. After `chroot(2)`, open anew: a `HostFs` keeps the directory that it was opened on.
+    /// `/` is a path like any other. After `chroot(2)`, open anew: a `HostFs` keeps the directory
+    /// that it was opened on.
     pub fn open(path: &Path) -> Result<HostFs, OpenError> {
         let root = Arc::new(Root::open(path)?);
         let failed = |errno| OpenError::open(path, errno);
@@ -61,18 +65,21 @@ impl HostFs {
         Ok(HostFs { root, key, source, mounts, nodes, descriptors })
     }
 
-    /// Says when open files get their descriptors of the host; else [`Descriptors::AtOpen`].
+    /// Sets when open files get their descriptors of the host. The default is
+    /// [`Descriptors::AtOpen`].
     pub fn with_descriptors(self, descriptors: Descriptors) -> HostFs {
         HostFs { descriptors, ..self }
     }
 
-    /// What only the engine can obey, for `VfsBuilder::mount_flags`: whether the mount that the root is on is nosymfollow. It
-    /// then goes for links on mounts below as well. Read-only and noexec are not told: they are obeyed here, mount by mount.
+    /// Returns the mount flags that only the engine can apply, for `VfsBuilder::mount_flags`. This
+    /// is nosymfollow, if the root's mount has it. The engine then applies it to links on mounts
+    /// below as well. Read-only and noexec are not included, because this file system applies them
+    /// itself, mount by mount.
     pub fn mount_flags(&self) -> MountFlags {
         self.mounts.of(self.key).flags & MountFlags::NOSYMFOLLOW
     }
 
-    /// What is behind `name` in a directory that was handed out.
+    /// Looks up `name` in a directory that was handed out.
     fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
         let path = self.nodes.read().path_in(dir, name.bytes()).ok_or(Errno::ESTALE)?;
         let reached = match self.root.reach(&path) {
@@ -86,7 +93,8 @@ impl HostFs {
         let rule = self.mounts.rule(key, attributes.kind, reached.fd()).map_err(errno)?;
         let mut node = Node::new(key, attributes).with_rule(rule);
         if attributes.kind == FileType::Symlink {
-            // A body that cannot be had now, or is empty, is asked for when it is needed, and the reason told then.
+            // A body that cannot be read now, or is empty, is read again when it is needed. An
+            // error is reported then.
             node.link_body = reached.link_body().ok().filter(|body| !body.is_empty());
         }
         let mut nodes = self.nodes.write();
@@ -97,7 +105,8 @@ impl HostFs {
         Ok(Some(node))
     }
 
-    /// Attributes and, of directories, the list. A list that cannot be read now is asked for again at the first check.
+    /// Loads the attributes and, for a directory, the list. If the list cannot be read now, the
+    /// first check reads it again.
     fn load(&self, node: &Reached, mut attributes: Attributes) -> Loaded {
         let mut guard = None;
         if attributes.kind == FileType::Directory
@@ -130,13 +139,15 @@ impl HostFs {
         Ok(Box::new(if self.descriptors == Descriptors::AtOpen { file.at_once(wait)? } else { file }))
     }
 
-    /// Reaches it by its name in its directory: an ACL is readable there without any right to the node itself.
+    /// Reaches a node by its name in its directory. That way its ACL is readable without any
+    /// permission on the node itself.
     fn reach_by_name(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
         let (dir, name) = self.nodes.read().place(key).ok_or(Errno::ESTALE)?;
         verified(key, self.root.reach_in(&dir, name.bytes()))
     }
 
-    /// What checks of a node go by; kept if `keep` says so and its attributes were not asked for anew meanwhile.
+    /// Returns the guard for checks of a node. It is stored if `keep` returns true and no
+    /// attributes were reloaded meanwhile.
     fn guard(&self, key: NodeKey, keep: impl FnOnce(&Guard) -> bool) -> Result<Arc<Guard>, Errno> {
         let version = {
             let nodes = self.nodes.read();
@@ -157,7 +168,8 @@ impl HostFs {
     }
 }
 
-/// Makes sure that what was reached is the node that was meant.
+/// Verifies that the reached node has this key, and returns it with its attributes. Fails with
+/// `ESTALE` if it has another key.
 pub(crate) fn verified(key: NodeKey, reached: io::Result<Reached>) -> Result<(Reached, Attributes), Errno> {
     let stale = |e| if e == io::Errno::NOENT { Errno::ESTALE } else { errno(e) };
     let node = reached.map_err(stale)?;
@@ -190,7 +202,7 @@ impl FileSystem for HostFs {
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         let loaded = self.reach(node).map(|(reached, attributes)| self.load(&reached, attributes));
-        // Of a node that is not there any more, too: its key may come back.
+        // This drops the guard even if the node is gone, because its key may be reused.
         let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
         self.nodes.write().refresh_guard(node, guard);
         loaded.map(|loaded| loaded.attributes)
@@ -202,23 +214,25 @@ impl FileSystem for HostFs {
     }
 
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
-        // Kept with or without a list: on read-only and noexec mounts every check comes here.
+        // The guard is stored with or without a list: on read-only and noexec mounts every check
+        // comes here.
         self.guard(node, |_| true)?.check(who, want, self.mounts.of(node))
     }
 
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
-        // The engine remembers that there is none.
+        // A node without a list needs no stored guard, because the engine remembers that there is
+        // none.
         Ok(if self.guard(node, Guard::has_acl)?.has_acl() { AclState::Present } else { AclState::Absent })
     }
 
-    /// Nothing of the host is changed, and each check is of the user that the engine names: so a map
-    /// changes by which ids the host's owners are shown, and nothing else.
+    /// Returns true. Nothing on the host is changed, and each check uses the credentials that the
+    /// engine passes. So a map changes only the ids under which the host's owners are shown.
     fn allows_id_maps(&self) -> bool {
         true
     }
 
-    /// Read-only, if the root's file system is, on a mount that is not noexec, and nothing is mounted
-    /// below the root.
+    /// Returns read-only if the root's file system is read-only, its mount is not noexec, and
+    /// nothing is mounted below the root.
     fn superblock_flags(&self) -> SuperblockFlags {
         self.mounts.by_engine()
     }

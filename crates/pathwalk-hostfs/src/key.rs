@@ -4,11 +4,12 @@
 //! |---|---|
 //! | 0..64 | inode number |
 //! | 64..96 | device: 12 bits of major, 20 of minor, all that Linux has |
-//! | 96..124 | mount id: Linux gives out the lowest that is free, and no machine has 2^28 mounts |
+//! | 96..124 | mount id: Linux assigns the lowest free one, and no machine has 2^28 mounts |
 //! | 124..128 | type, as in the mode |
 //!
-//! Device and inode number alone would not do: a bind mount shows one directory under two names, and each has its own `..`. The
-//! type is there for inode numbers that are used again: whatever is asked of a link is `ESTALE` where a file has its number now.
+//! Device and inode number alone do not suffice: a bind mount shows one directory under two names,
+//! and each has its own `..`. The type is included because inode numbers are reused. A question
+//! about a link gives `ESTALE` if its number now belongs to a file.
 
 use pathwalk::{Errno, FileType, NodeKey};
 use rustix::fs::Statx;
@@ -18,21 +19,23 @@ const MAJOR_BITS: u32 = 12;
 const MOUNT_BITS: u32 = 28;
 const TYPE_SHIFT: u32 = 12;
 
-/// Mount id and device.
+/// The bits of mount id and device.
 const PLACE: u128 = (1 << 124) - (1 << 64);
 
-/// The key of what `stat` is about; `EOVERFLOW` if a number is larger than Linux makes them.
+/// Returns the key of the node that `stat` describes. Fails with `EOVERFLOW` if a number is larger
+/// than any that Linux assigns.
 pub(crate) fn of(stat: &Statx) -> Result<NodeKey, Errno> {
     pack(stat.stx_mode >> TYPE_SHIFT, stat.stx_mnt_id, stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino)
 }
 
-/// The key of what a directory lists, as far as that tells: what is mounted there is another node.
+/// Returns the key of a node that a directory lists, assuming that it is on the directory's mount.
+/// If something is mounted there, the node that a lookup finds has another key.
 pub(crate) fn beside(dir: NodeKey, kind: FileType, ino: u64) -> NodeKey {
     let place = dir.0 & PLACE;
     NodeKey(u128::from(kind.mode_bits() >> TYPE_SHIFT) << 124 | place | u128::from(ino))
 }
 
-/// The id of the mount that a node was found on.
+/// Returns the id of the mount that a node was found on.
 pub(crate) fn mount_of(key: NodeKey) -> u32 {
     (key.0 >> 96) as u32 & ((1 << MOUNT_BITS) - 1)
 }

@@ -1,8 +1,9 @@
 //! A directory of the host as a file system of [`pathwalk`]: read lazily, and never left.
 //!
-//! [`HostFs::open`] takes a directory; a [`Vfs`](pathwalk::Vfs) built on it asks for one name at a time and remembers the
-//! answers. It is meant for trees that nobody changes meanwhile ("frozen"): a change on the host is seen only where nothing is
-//! cached. It never writes: what changes a tree is `EROFS`.
+//! [`HostFs::open`] takes a directory. A [`Vfs`](pathwalk::Vfs) built on it looks up one name at a
+//! time and remembers the answers. It is meant for trees that do not change meanwhile ("frozen"): a
+//! change on the host is seen only where nothing is cached. It never writes: every operation that
+//! changes a tree fails with `EROFS`.
 //!
 //! ```
 //! use pathwalk::{Access, Credentials, Vfs};
@@ -18,70 +19,87 @@
 //!
 //! # What holds
 //!
-//! - **It stays beneath the root.** The root is one descriptor. Every question starts there, with `openat2(2)` under
-//!   `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`. No other descriptor, but those of open files, outlives the call that opened
-//!   it, so a directory that was moved out of the root is not followed there: what lay in it is absent from then on. Where a directory is asked for as a whole,
-//!   it has to be at its place before and after: only one that is moved out and back between may tell of what its names led to meanwhile.
-//! - **Mounts below the root are crossed**, as in a walk by the kernel. A key is (mount id, device, inode number), so two bind
-//!   mounts of one directory are two directories. An automount point is not triggered by looking at it, only by looking
-//!   for a name below it.
-//! - **ACLs** are asked for when a directory is loaded, and when anything else is first checked. Where there is one, checks go
-//!   by its entries.
-//! - **Each node goes by the flags of its own mount**, the root's or one below: read-only (`EROFS`, after `EACCES`), noexec
-//!   (`EACCES`, before all else). A writable mount below a read-only root is writable. On a file system that is read-only as a
-//!   whole, `EROFS` comes before `EACCES`. Only nosymfollow is for the builder: see [`HostFs::mount_flags`].
-//! - **A read-only file system is one here.** If the root's is, on a mount that is not noexec, and nothing is mounted below
-//!   the root when it is opened, that is said of the superblock: the engine judges by it, and files have no rule of their own for it.
+//! - **Lookups stay beneath the root.** The root is one descriptor. Every question starts there,
+//!   with `openat2(2)` under `RESOLVE_BENEATH`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_NO_MAGICLINKS`.
+//!   Except for those of open files, no other descriptor outlives the call that opened it. So a
+//!   directory that was moved out of the root is not followed there: what was in it is absent from
+//!   then on. When a directory is read as a whole, it has to be at its place before and after. Only
+//!   a directory that is moved out and back in between may show what its names led to meanwhile.
+//! - **Mounts below the root are crossed**, as in a walk by the kernel. A key is (mount id, device,
+//!   inode number), so two bind mounts of one directory are two directories. Looking at an
+//!   automount point does not trigger it; looking up a name below it does.
+//! - **ACLs** are read when a directory is loaded, and when any other node is first checked. Where
+//!   there is an ACL, checks use its entries.
+//! - **The flags of its own mount apply to each node**, whether that is the root's mount or one
+//!   below: read-only (`EROFS`, after `EACCES`) and noexec (`EACCES`, before all else). A writable
+//!   mount below a read-only root is writable. On a file system that is read-only as a whole,
+//!   `EROFS` comes before `EACCES`. Only nosymfollow has to be passed to the builder: see
+//!   [`HostFs::mount_flags`].
+//! - **A read-only file system is reported as one.** This holds if the root's file system is
+//!   read-only, its mount is not noexec, and nothing is mounted below the root when it is opened.
+//!   The superblock then has the flag: the engine applies it, and files need no permission rule of
+//!   their own for it.
 //!
 //! # Cost
 //!
-//! Opening a file or directory to read it: 2 (`openat2`, and `statx` to make sure that it is the node that was meant), or none until it is read: see
-//! [`Descriptors`]. An open file holds a descriptor of the host from then on. Of a file that the ring or the async face only tries to open, the kernel is
-//! asked for what it has cached, which does not block; so is what is only tried to be read (`preadv2` with `RWF_NOWAIT`).
+//! Opening a file or directory to read it takes 2 system calls: `openat2`, and `statx` to verify
+//! that it is the right node. With [`Descriptors::AtFirstUse`], it takes none until the first read.
+//! An open file holds a descriptor of the host from then on. When the ring or the async face only
+//! tries to open a file, the kernel uses only what it has cached, which does not block. The same
+//! holds for a read that is only tried (`preadv2` with `RWF_NOWAIT`).
 //!
-//! System calls of a name that is not cached: absent 1, a file or device 3, a link or a directory 4; the first node of a
-//! mount 1 more. First check of a file: 4 more (its ACL). Attributes asked anew: 3, of a directory 4. Memory: 60 to 64 bytes
-//! for each node that the `Vfs` holds, and its name again where that is longer than 22 bytes;
+//! The system calls for a name that is not cached are: absent 1, a file or device 3, a link or a
+//! directory 4. The first node of a mount takes 1 more. The first check of a file takes 4 more (its
+//! ACL). Reloading attributes takes 3, for a directory 4. Memory: 60 to 64 bytes for each node that
+//! the `Vfs` holds, and the name in addition where it is longer than 22 bytes.
 //! [`memory`](pathwalk::FileSystem::memory) reports it.
 //!
-//! Of a directory that the engine asks for as a whole
-//! ([`lookup_siblings`](pathwalk::FileSystem::lookup_siblings)): 10 and 1 for each file in it, which then waits for no call any more; links and
-//! directories are asked for when they are looked up. Done only where it changes no time of access: for the directory's owner, or with `CAP_FOWNER`.
-//! Files that were told of so, have one name, and have numbers near each other take some 5 bytes and their name, in batches of up to 64; a batch stays until
-//! the last of its files is forgotten.
+//! When the engine reads a directory as a whole
+//! ([`lookup_siblings`](pathwalk::FileSystem::lookup_siblings)), that takes 10 calls and 1 for each
+//! file in it. Lookups of these files then make no system call. Links and directories are still
+//! looked up one by one. A directory is read as a whole only where that changes no access time: if
+//! this process is the directory's owner or has `CAP_FOWNER`. Files that were found this way, have
+//! one name, and have numbers near each other take some 5 bytes and their name, in batches of at
+//! most 64 files. A batch stays until the last of its files is forgotten.
 //!
-//! Of the first node of a read-only mount, `/proc/thread-self/mountinfo` is read.
+//! For the first node of a read-only mount, `/proc/thread-self/mountinfo` is read.
 //!
-//! On a read-only or noexec mount, but for a root as above, files have a permission rule of their own, on a read-only one directories and links too.
-//! Every check of such a file at the end of a path is handed over to the locked walk, which asks here, even for reading: the
-//! engine has one rule for all that may be wanted of a node. The first check costs the 4 system calls of the ACL and keeps
-//! about 110 bytes; those that follow make no system call. Directories that everyone may search are passed without asking,
-//! as anywhere. That is slower than the lock-free walk, and right.
+//! On a read-only or noexec mount, except below a root that is reported read-only as above, files
+//! have a permission rule of their own. On a read-only mount, directories and links have one too.
+//! Every check of such a file at the end of a path is handed over to the locked walk, which calls
+//! this file system, even for reading: the engine has one rule for all kinds of access to a node.
+//! The first check costs the 4 system calls of the ACL and stores about 110 bytes. Later checks
+//! make no system call. Directories that all users may search are passed without a call, as on any
+//! other mount. This is slower than the lock-free walk, and right.
 //!
 //! # What it does not do
 //!
-//! - Take a directory for complete on XFS, or where names are folded (`chattr +F`): a name in another case may be there unlisted.
-//! - Notice changes. A node that moved is found again only by a lookup under its new name; until then it is `ESTALE`. A new
-//!   node that got the inode number of one that was removed, and is of the same type, is taken for the old one. A single name is asked for by its
-//!   path: while others exchange directories, what has it in the one may be told of the other.
-//! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed by their text
-//!   (`pipe:[7]`), so they are absent where the kernel finds an open file.
-//! - Tell a name that is absent from one whose directory was taken away on the host meanwhile: both are absent, and
-//!   remembered so.
-//! - Repeat the private permission checks of NFS, FUSE or `/proc`: mode bits and ACL are taken at their word.
-//! - Obey `nosymfollow` on a mount below the root. Without `/proc`, a read-only file system is taken for a read-only mount of
-//!   it, and refuses with `EACCES` before `EROFS`.
-//! - Put a noexec mount before an immutable file: to write and execute that at once is `EPERM` here, `EACCES` in the kernel.
-//! - Model ids that are not mapped, by a user namespace or an id-mapped mount. The host shows them as the overflow id,
-//!   65534, and they are taken for that very user and group. The kernel refuses to write to a file whose owner or group has
-//!   no mapping (`EACCES`), and `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH` of a user namespace do not reach inodes that
-//!   are not mapped into it; here they reach all.
+//! - Treat a directory as complete on XFS, or where names are folded (`chattr +F`): a lookup may
+//!   find a name in another case that is not listed.
+//! - Notice changes. A node that moved is found again only by a lookup under its new name; until
+//!   then it is `ESTALE`. A new node that got the inode number of a removed one of the same type is
+//!   taken for the old one. A single name is looked up by its path: while other processes exchange
+//!   directories, a lookup in one directory may return the node that has the name in the other.
+//! - Jump through magic links: `/proc/self/fd/1`, and `/dev/stdout` which leads there, are followed
+//!   by their text (`pipe:[7]`), so they are absent where the kernel finds an open file.
+//! - Distinguish an absent name from a name whose directory was removed on the host meanwhile: both
+//!   are absent, and are remembered as absent.
+//! - Repeat the private permission checks of NFS, FUSE or `/proc`: only mode bits and ACL count.
+//! - Apply `nosymfollow` of a mount below the root. Without `/proc`, a read-only file system is
+//!   treated as a read-only mount of it, and refuses with `EACCES` before `EROFS`.
+//! - Check a noexec mount before an immutable file: asking for write and execute access to such a
+//!   file at once is `EPERM` here and `EACCES` in the kernel.
+//! - Model ids that a user namespace or an id-mapped mount does not map. The host shows them as the
+//!   overflow id, 65534, and they are treated as that very user and group. The kernel refuses to
+//!   write to a file whose owner or group has no mapping (`EACCES`). In the kernel,
+//!   `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH` of a user namespace do not reach inodes that are
+//!   not mapped into it; here they reach all.
 //!
 //! # What it needs
 //!
-//! Linux 5.8 (`openat2(2)`, mount ids from `statx(2)`). Before Linux 6.13, reading ACLs needs `/proc`; without it they are
-//! read by opening the node, so a directory that this process may search but not read is refused, and so is what is neither
-//! file nor directory.
+//! Linux 5.8 (`openat2(2)`, mount ids from `statx(2)`). Before Linux 6.13, reading ACLs needs
+//! `/proc`. Without `/proc`, ACLs are read by opening the node. Then a directory that this process
+//! may search but not read is refused, and so is every node that is neither file nor directory.
 
 #![deny(unsafe_code)]
 
@@ -89,6 +107,7 @@ mod acl;
 mod attributes;
 mod batches;
 mod beneath;
+mod credentials;
 mod error;
 mod getxattrat;
 mod guard;
@@ -103,6 +122,7 @@ mod siblings;
 mod slab;
 mod small_name;
 
+pub use credentials::credentials;
 pub use error::OpenError;
 pub use host_fs::HostFs;
 pub use look::MountAt;

@@ -1,7 +1,8 @@
-//! Looking at a node by its path, for whoever explains a walk to people: its list, its mount, the names in it.
+//! Looks at a node by its path, for programs that explain a walk to people: its list, its mount,
+//! the names in it.
 //!
-//! Paths are those of [`Handle::path`](pathwalk::Handle::path): from the root, with a leading slash. A link is looked at itself,
-//! and a path with a link on the way is refused.
+//! Paths are those of [`Handle::path`](pathwalk::Handle::path): from the root, with a leading
+//! slash. A link at the end is not followed, and a path with a link on the way is refused.
 //!
 //! What it does not do: remember anything, or serve the engine.
 
@@ -18,15 +19,15 @@ use crate::mounts;
 /// The mount that a node is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MountAt {
-    /// Its number, as in the first field of `/proc/self/mountinfo`.
+    /// The mount id, as in the first field of `/proc/self/mountinfo`.
     pub id: u64,
-    /// What it forbids, be it by its own switches or by those of the file system on it.
+    /// The flags of the mount, including those that its file system sets.
     pub flags: MountFlags,
 }
 
 impl HostFs {
-    /// The access control list of the node at `path`, if it has one. `EACCES` if this process may not search the directory that
-    /// it is in.
+    /// Returns the access control list of the node at `path`, if it has one. Fails with `EACCES` if
+    /// this process may not search the node's directory.
     pub fn acl_at(&self, path: &[u8]) -> Result<Option<Acl>, Errno> {
         let path = beneath(path);
         let slash = path.iter().rposition(|byte| *byte == b'/');
@@ -40,14 +41,15 @@ impl HostFs {
         Ok(value.map(|value| acl::parse(&value)).transpose()?.map(|(list, _)| list))
     }
 
-    /// The mount that the node at `path` is on.
+    /// Returns the mount that the node at `path` is on.
     pub fn mount_at(&self, path: &[u8]) -> Result<MountAt, Errno> {
         let node = self.root.reach(beneath(path)).map_err(errno)?;
         let flags = mounts::flags_of(node.fd()).map_err(errno)?;
         Ok(MountAt { id: node.stat().map_err(errno)?.stx_mnt_id, flags })
     }
 
-    /// The names in the directory at `path`, in no order, at most so many. `EACCES` if this process may not read it.
+    /// Returns the names in the directory at `path`, at most `most` of them, in no particular
+    /// order. Fails with `EACCES` if this process may not read the directory.
     pub fn names_at(&self, path: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Errno> {
         let place = self.root.reach(beneath(path)).map_err(errno)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -57,7 +59,7 @@ impl HostFs {
     }
 }
 
-/// As the root takes it.
+/// Returns the path relative to the root, without its leading slash.
 fn beneath(path: &[u8]) -> &[u8] {
     path.strip_prefix(b"/").unwrap_or(path)
 }

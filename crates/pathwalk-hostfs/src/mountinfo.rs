@@ -1,44 +1,46 @@
-//! The mounts of this thread's namespace, as `/proc/thread-self/mountinfo` tells them.
+//! The mounts of this thread's namespace, as `/proc/thread-self/mountinfo` lists them.
 //!
-//! Source: `proc_pid_mountinfo(5)`. What it does not do: it asks for no node, and keeps nothing.
+//! Source: `proc_pid_mountinfo(5)`. What it does not do: look at nodes, or remember anything.
 
-/// What the line of a mount says.
+/// The line of one mount.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
-    /// Its number, as `statx(2)` tells it.
+    /// The mount id, as `statx(2)` reports it.
     pub id: u64,
-    /// The number of the mount that it is mounted in.
+    /// The id of the mount that this mount is attached to.
     pub parent: u64,
-    /// Where it is mounted, as this process sees it.
+    /// The mount point, as this process sees it.
     pub point: Vec<u8>,
-    /// The type of its file system, such as `ext4`.
+    /// The type of the mounted file system, such as `ext4`.
     pub kind: Vec<u8>,
-    /// What that is read from, such as `/dev/sda1`.
+    /// The source of the file system, such as `/dev/sda1`.
     pub source: Vec<u8>,
-    /// Who may write to the file system, whatever the mount says.
+    /// The writability of the file system, whatever the mount's own flags are.
     pub writing: Writing,
 }
 
-/// Whether a file system as a whole may be written to.
+/// The writability of a file system as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Writing {
-    /// It may, where a mount does not forbid it.
+    /// The file system may be written to where a mount does not forbid it.
     Allowed,
-    /// Nothing can be changed.
+    /// The file system cannot be changed.
     ReadOnly,
 }
 
-/// Returns the mounts of this thread's namespace below its root, as they are now; none where there is no `/proc`.
+/// Returns the mounts of this thread's namespace below its root, as they are now. Returns none
+/// where there is no `/proc`.
 pub fn now() -> Vec<Line> {
     parse(&std::fs::read("/proc/thread-self/mountinfo").unwrap_or_default())
 }
 
-/// Reads the text of that file; lines that are none are passed over.
+/// Parses the text of that file. Skips lines that are not valid.
 pub fn parse(text: &[u8]) -> Vec<Line> {
     text.split(|byte| *byte == b'\n').filter_map(parse_line).collect()
 }
 
-/// `36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
+/// Parses a line such as `36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root
+/// rw,errors=continue`.
 fn parse_line(line: &[u8]) -> Option<Line> {
     let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse().ok();
@@ -56,7 +58,8 @@ fn parse_line(line: &[u8]) -> Option<Line> {
     })
 }
 
-/// Blanks, line ends and backslashes stand there as `\040` and the like.
+/// Returns a field with its escapes resolved. The file contains blanks, line ends and backslashes
+/// as `\040` and the like.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,12 +1,12 @@
 //! The flags of the mounts that nodes are on, and of their file systems.
 //!
-//! The engine has one mount of all, and would take its flags for those of every mount below. So
-//! each node is judged by its own mount here, the root's included: on a read-only or noexec one it
-//! gets a permission check of its own. The exception is a root whose whole file system is
-//! read-only, that is not noexec, and below which nothing is mounted: that is said of the
-//! superblock, so the engine judges all of it.
+//! The engine sees one mount for the whole tree, and would apply its flags to every mount below. So
+//! this module applies to each node the flags of its own mount, the root's mount included: a node
+//! on a read-only or noexec mount gets a permission check of its own. The exception is a root whose
+//! whole file system is read-only, whose mount is not noexec, and below which nothing is mounted.
+//! The superblock then has the read-only flag, so the engine checks all of it.
 //!
-//! Flags are asked for once for each mount and kept: there are few mounts, and the tree is frozen.
+//! Flags are read once for each mount and kept: there are few mounts, and the tree is frozen.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -19,45 +19,46 @@ use rustix::io;
 use crate::key;
 use crate::mountinfo::{self, Line, Writing};
 
-/// `ST_NOSYMFOLLOW`, Linux 5.10.
+/// The flag `ST_NOSYMFOLLOW`, Linux 5.10.
 const ST_NOSYMFOLLOW: u64 = 0x2000;
 
-/// What is known of a mount.
+/// The flags of one mount.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct OfMount {
-    /// Its flags, as `statvfs(3)` tells them: read-only also where its file system is.
+    /// The mount's flags, as `statvfs(3)` reports them: read-only also where the file system is.
     pub(crate) flags: MountFlags,
-    /// Those of its file system.
+    /// The flags of the mount's file system.
     pub(crate) superblock: SuperblockFlags,
 }
 
-/// What is known, by mount id.
+/// The known mounts, by mount id.
 #[derive(Debug)]
 pub(crate) struct Mounts {
     known: RwLock<HashMap<u32, OfMount>>,
-    /// What the engine judges, of all nodes.
+    /// The flags that the engine applies to all nodes.
     by_engine: SuperblockFlags,
 }
 
 impl Mounts {
-    /// With the root's own mount.
+    /// Creates the table with the root's own mount.
     pub(crate) fn new(key: NodeKey, root: BorrowedFd<'_>) -> io::Result<Mounts> {
         let mount = key::mount_of(key);
         let of_root = ask(mount, root)?;
         let is_alone = || has_nothing_below(mount, root, &mountinfo::now());
-        // Noexec comes before, and has to be judged here.
+        // A noexec check comes before the read-only check and has to be done here.
         let is_plain = !of_root.flags.contains(MountFlags::NOEXEC);
         let is_read_only = !of_root.superblock.is_empty() && is_plain && is_alone();
         let by_engine = if is_read_only { of_root.superblock } else { SuperblockFlags::empty() };
         Ok(Mounts { known: RwLock::new(HashMap::from([(mount, of_root)])), by_engine })
     }
 
-    /// What holds for the whole tree.
+    /// Returns the flags that hold for the whole tree.
     pub(crate) fn by_engine(&self) -> SuperblockFlags {
         self.by_engine
     }
 
-    /// Who checks a node that was just reached at `fd`: itself, if its mount forbids more than its mode does.
+    /// Returns the permission rule of a node that was just reached at `fd`. It is the file system's
+    /// own rule if the mount forbids something that the mode allows.
     pub(crate) fn rule(&self, key: NodeKey, kind: FileType, fd: BorrowedFd<'_>) -> io::Result<PermissionRule> {
         let mount = key::mount_of(key);
         let known = self.known.read().get(&mount).copied();
@@ -71,12 +72,12 @@ impl Mounts {
         Ok(self.rule_under(of_mount, kind))
     }
 
-    /// What is known of the mount of a node that was handed out.
+    /// Returns the flags of the mount of a node that was handed out.
     pub(crate) fn of(&self, key: NodeKey) -> OfMount {
         self.known.read().get(&key::mount_of(key)).copied().unwrap_or_default()
     }
 
-    /// Who checks a node of this type on such a mount.
+    /// Returns the permission rule of a node of this type on a mount with these flags.
     pub(crate) fn rule_under(&self, of_mount: OfMount, kind: FileType) -> PermissionRule {
         let mut matters = match kind {
             FileType::Regular => MountFlags::READ_ONLY | MountFlags::NOEXEC,
@@ -86,18 +87,18 @@ impl Mounts {
         if self.by_engine.contains(SuperblockFlags::READ_ONLY) {
             matters -= MountFlags::READ_ONLY;
         }
-        // Searching is no writing, so everyone's search bit stays good.
+        // Searching is not writing, so a search bit for all users remains valid.
         if of_mount.flags.intersects(matters) { PermissionRule::OwnButGenericSearch } else { PermissionRule::Generic }
     }
 
-    /// Bytes it holds.
+    /// Returns the number of bytes that the table holds.
     pub(crate) fn memory(&self) -> u64 {
         (self.known.read().capacity() * (size_of::<(u32, OfMount)>() + 1)) as u64
     }
 }
 
-/// What holds for the mount of this number, that `fd` is on. Where there is no `/proc`, a file
-/// system that is read-only is taken for a mount that is.
+/// Returns the flags of the mount with this id, which `fd` is on. Where there is no `/proc`, a
+/// read-only file system is treated as a read-only mount.
 pub(crate) fn ask(mount: u32, fd: BorrowedFd<'_>) -> io::Result<OfMount> {
     let flags = flags_of(fd)?;
     let is_it = |line: &Line| line.id == u64::from(mount) && line.writing == Writing::ReadOnly;
@@ -105,7 +106,7 @@ pub(crate) fn ask(mount: u32, fd: BorrowedFd<'_>) -> io::Result<OfMount> {
     Ok(OfMount { flags, superblock: if is_read_only { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() } })
 }
 
-/// The flags of the mount that `fd` is on.
+/// Returns the flags of the mount that `fd` is on.
 pub(crate) fn flags_of(fd: BorrowedFd<'_>) -> io::Result<MountFlags> {
     let told = fstatvfs(fd)?.f_flag;
     let mut flags = MountFlags::empty();
@@ -117,8 +118,8 @@ pub(crate) fn flags_of(fd: BorrowedFd<'_>) -> io::Result<MountFlags> {
     Ok(flags)
 }
 
-/// Whether nothing is mounted below a directory, which is on the mount of this number. No, where
-/// its path is not to be had.
+/// Returns whether nothing is mounted below a directory that is on the mount with this id. Returns
+/// false where the directory's path cannot be read.
 fn has_nothing_below(mount: u32, directory: BorrowedFd<'_>, lines: &[Line]) -> bool {
     let link = format!("/proc/self/fd/{}", directory.as_raw_fd());
     let Ok(path) = rustix::fs::readlink(link, Vec::new()) else { return false };

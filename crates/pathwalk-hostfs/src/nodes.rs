@@ -1,15 +1,17 @@
-//! From a key to the way there: which name in which directory, for every node that the engine holds.
+//! The table from keys to paths: for every node that the engine holds, its name and its directory.
 //!
-//! The engine asks by key; the host is asked by path.
+//! The engine identifies nodes by key, and the host identifies them by path.
 //!
 //! Invariants:
-//! - An entry lives while the engine holds its node (`held` > 0) or an entry has it as its directory (`children` > 0): a
-//!   file with two names may outlive the directory it was first found in.
-//! - A file is in a batch as well, or instead, if it was handed out with its neighbours. Where it has an entry, that is right.
-//! - Directories form a tree with the root at slot 0: an entry moves to another directory only if it does not thereby come
-//!   to lie below itself. So the way up always ends.
+//! - An entry lives while the engine holds its node (`held` > 0) or an entry has it as its
+//!   directory (`children` > 0): a file with two names may outlive the directory it was first found
+//!   in.
+//! - A file that was handed out with its neighbours is in a batch, alone or in addition to its
+//!   entry. If a file has both, the entry is the valid place.
+//! - Directories form a tree with the root at slot 0: an entry moves to another directory only if
+//!   it does not thereby come to lie below itself. So every way up ends.
 //!
-//! What it does not do: talk to the host, or lock.
+//! What it does not do: make system calls, or lock.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,10 +25,11 @@ use crate::small_name::SmallName;
 
 const ROOT: u32 = 0;
 
-/// Files that lie together are kept as a batch if they are so many: below, an entry each takes less.
+/// The smallest number of neighbouring files that are stored as a batch. For fewer files, an entry
+/// each takes less memory.
 const WORTH_A_BATCH: usize = 8;
 
-/// Whether it is a file that is found under one name only.
+/// Returns whether the node is a file that has one name only.
 fn has_one_name(node: &Node) -> bool {
     node.attributes.kind == FileType::Regular && node.attributes.nlink == 1
 }
@@ -34,18 +37,20 @@ fn has_one_name(node: &Node) -> bool {
 /// All nodes that the engine holds.
 pub(crate) struct Nodes {
     slab: Slab,
-    /// Files that are not in the slab, or were handed out once more.
+    /// The files that are not in the slab, or that were handed out once more.
     batches: Batches,
-    /// Guards by slot: of nodes with a list, and of those that were checked on a read-only or noexec mount.
+    /// The guards by slot: of nodes with a list, and of those that were checked on a read-only or
+    /// noexec mount.
     guards: HashMap<u32, Arc<Guard>>,
-    /// How often attributes were asked for anew: a guard that was read before may be out of date.
+    /// The number of times that attributes were reloaded. A guard that was read before the last
+    /// reload may be out of date.
     refreshes: u64,
-    /// Bytes of long names and guards.
+    /// The bytes of long names and guards.
     heap: u64,
 }
 
 impl Nodes {
-    /// With the root alone, which is never dropped.
+    /// Creates the table with the root alone, which is never dropped.
     pub(crate) fn new(root: NodeKey) -> Nodes {
         let mut slab = Slab::new();
         let slot = slab.insert(root, NONE, SmallName::default());
@@ -53,8 +58,8 @@ impl Nodes {
         Nodes { slab, batches: Batches::default(), guards: HashMap::new(), refreshes: 0, heap: 0 }
     }
 
-    /// The path of `name` in the directory `dir`, relative to the root; `None` if no such directory was handed out. An empty
-    /// name: the path of `dir` itself.
+    /// Returns the path of `name` in the directory `dir`, relative to the root. If `name` is empty,
+    /// returns the path of `dir` itself. Returns `None` if no such directory was handed out.
     pub(crate) fn path_in(&self, dir: NodeKey, name: &[u8]) -> Option<Vec<u8>> {
         if let Some(slot) = self.slab.find(dir) {
             return Some(self.path(slot, name));
@@ -63,7 +68,8 @@ impl Nodes {
         Some(self.path(above, file))
     }
 
-    /// The path of a node's directory, and its name there. Both are empty for the root.
+    /// Returns the path of a node's directory, and the node's name there. Both are empty for the
+    /// root.
     pub(crate) fn place(&self, node: NodeKey) -> Option<(Vec<u8>, SmallName)> {
         let Some(slot) = self.slab.find(node) else {
             let (directory, name) = self.batches.find(node)?;
@@ -79,15 +85,17 @@ impl Nodes {
         self.slab[ROOT].held += 1;
     }
 
-    /// Counts `node`, found as `name` in `dir`, as handed out once more. `None` if there is no such directory.
+    /// Counts `node`, found as `name` in `dir`, as handed out once more. Returns `None` if there is
+    /// no such directory.
     pub(crate) fn hold(&mut self, node: NodeKey, dir: NodeKey, name: &[u8]) -> Option<()> {
         let directory = self.slab.find(dir)?;
         self.hold_in(directory, node, name);
         Some(())
     }
 
-    /// The same with many in one directory: all of them or, where there is no such directory, none. Those that lie together are best told of in the
-    /// order of their keys.
+    /// Counts many nodes in one directory as handed out once more: all of them or, where there is
+    /// no such directory, none. Files with neighbouring keys should be given in the order of their
+    /// keys, because only adjacent ones form a batch.
     pub(crate) fn hold_all(&mut self, dir: NodeKey, all: &[(Name<'_>, Node)]) -> Option<()> {
         let directory = self.slab.find(dir)?;
         let together = |a: &(Name<'_>, Node), b: &(Name<'_>, Node)| {
@@ -120,7 +128,7 @@ impl Nodes {
         self.slab[slot].held += 1;
     }
 
-    /// Takes back one `hold`; drops what nobody needs any more.
+    /// Takes back one `hold`, and drops entries that are no longer needed.
     pub(crate) fn forget(&mut self, node: NodeKey) {
         match self.slab.find(node) {
             Some(slot) if self.slab[slot].held > 0 => {
@@ -131,7 +139,9 @@ impl Nodes {
         }
     }
 
-    /// A file of a batch is handed out once less there; its directory, which may be gone then, if it was in one.
+    /// Counts a file of a batch as handed out once less. Drops the batch's directory if the file
+    /// was the last in the batch and nothing else needs the directory. Returns `None` if the file
+    /// is in no batch.
     fn take_from_batch(&mut self, node: NodeKey) -> Option<()> {
         if let Taken::LastOf(directory) = self.batches.take(node)? {
             self.slab[directory].children -= 1;
@@ -140,7 +150,7 @@ impl Nodes {
         Some(())
     }
 
-    /// The entry of a node; of a file that is in a batch it is made.
+    /// Returns the entry of a node. For a file that is only in a batch, makes an entry.
     fn entry(&mut self, node: NodeKey) -> Option<u32> {
         let slot = self.slab.find(node);
         slot.or_else(|| {
@@ -151,12 +161,12 @@ impl Nodes {
         })
     }
 
-    /// The guard of a node, if one is kept.
+    /// Returns the guard of a node, if one is stored.
     pub(crate) fn guard(&self, node: NodeKey) -> Option<Arc<Guard>> {
         self.guards.get(&self.slab.find(node)?).cloned()
     }
 
-    /// Keeps a guard for as long as its node, in place of the one before.
+    /// Stores a guard for as long as its node is held, and drops the previous guard.
     pub(crate) fn set_guard(&mut self, node: NodeKey, guard: Option<Arc<Guard>>) {
         if guard.is_none() && self.slab.find(node).is_none() {
             return;
@@ -169,24 +179,26 @@ impl Nodes {
         }
     }
 
-    /// What was kept is out of date: from now on `guard`, or nothing until the next check.
+    /// Replaces a guard that is out of date by `guard`, or by nothing until the next check.
     pub(crate) fn refresh_guard(&mut self, node: NodeKey, guard: Option<Arc<Guard>>) {
         self.refreshes += 1;
         self.set_guard(node, guard);
     }
 
-    /// To be read before a guard is, and compared before that is kept.
+    /// Returns the number of reloads of attributes. The caller reads it before it reads a guard
+    /// from the host, and compares it before it stores the guard.
     pub(crate) fn refreshes(&self) -> u64 {
         self.refreshes
     }
 
-    /// Bytes it holds.
+    /// Returns the number of bytes that the table holds.
     pub(crate) fn memory(&self) -> u64 {
         let guards = self.guards.capacity() * (size_of::<(u32, Arc<Guard>)>() + 1);
         (self.slab.memory() + guards) as u64 + self.batches.memory() + self.heap
     }
 
-    /// Built from its end, so that nothing but the path is allocated.
+    /// Builds the path of `last` in a directory. It is built from its end, so that nothing but the
+    /// path is allocated.
     fn path(&self, directory: u32, last: &[u8]) -> Vec<u8> {
         let up =
             || std::iter::successors(Some(directory), |slot| Some(self.slab[*slot].directory)).take_while(|slot| *slot != ROOT);
@@ -205,8 +217,8 @@ impl Nodes {
         path
     }
 
-    /// A node that is known was found here. If that is another place than before, it has moved or has several names: the
-    /// newest is the likeliest to last.
+    /// Records that a known node was found here. If this is another place than before, the node has
+    /// moved or has several names. The newest place is kept, because it is the likeliest to last.
     fn found_at(&mut self, slot: u32, directory: u32, name: &[u8]) {
         let entry = &self.slab[slot];
         let same = entry.directory == directory && entry.name.bytes() == name;
@@ -231,7 +243,7 @@ impl Nodes {
         slot == above
     }
 
-    /// Drops the entry if nobody needs it, and upwards those that only it kept.
+    /// Drops the entry if it is no longer needed, and all entries above it that only it kept.
     fn release(&mut self, mut slot: u32) {
         while slot != ROOT && self.slab[slot].held == 0 && self.slab[slot].children == 0 {
             self.drop_guard(slot);

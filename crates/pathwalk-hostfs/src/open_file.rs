@@ -1,11 +1,13 @@
 //! Files and directories of the host that are open: data and listings by a descriptor of their own.
 //!
-//! A descriptor is opened beneath the root, along the path under which the node was last found by then, and asked whether it is that node: if not,
-//! `ESTALE`, and nothing of it is read. From then on the kernel answers, as for any open file, whatever becomes of the names.
+//! A descriptor is opened beneath the root, along the path under which the node was last found.
+//! Then its key is compared with that of the node. If the keys differ, the result is `ESTALE`, and
+//! nothing is read. From then on the kernel answers, as for any open file, even if names change.
 //!
 //! Invariant: nothing is read by a descriptor that was not verified.
 //!
-//! Locks: one for a directory's position, held over the calls that list it; below it the table of nodes, shared, for the path.
+//! Locks: one for a directory's position, held over the calls that list it. Below it in the lock
+//! order is the table of nodes, locked shared to read the path.
 
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
@@ -22,53 +24,58 @@ use crate::beneath::{Reached, Root, errno};
 use crate::key;
 use crate::nodes::Nodes;
 
-/// When an open file gets its descriptor of the host.
+/// The time at which an open file gets its descriptor of the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Descriptors {
-    /// When it is opened: what the host forbids, or lacks descriptors for, `open` tells.
+    /// The time of the open. Errors of the host, such as a refusal or a lack of descriptors, are
+    /// reported by `open`.
     #[default]
     AtOpen,
-    /// When it is first read or listed. Opening a node that is cached then makes no system call; what the host has against it, and that another
-    /// node has its place by now (`ESTALE`), the first reading tells. For servers that open much of which they read little.
+    /// The time of the first read or listing. Opening a cached node then makes no system call.
+    /// Errors of the host, and `ESTALE` if another node has the place by now, are reported by the
+    /// first read. For servers that open many files of which they read few.
     AtFirstUse,
 }
 
-/// How long it may take.
+/// The time that an open may take.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// As long as it takes, for the holder of a lease, too.
+    /// As long as necessary, including a wait for the holder of a lease.
     ForHost,
-    /// `EAGAIN` where the kernel does not have it all in its caches. Linux 5.12; always `EAGAIN` before.
+    /// No wait: the result is `EAGAIN` where the kernel does not have everything in its caches.
+    /// Needs Linux 5.12; before that, the result is always `EAGAIN`.
     Never,
 }
 
-/// Neither waits for the other end of a pipe, nor becomes the terminal of this process, should the
-/// node be another by now. Nor does it wait for the holder of a lease: see [`Open::after_lease`].
+/// The flags for reading. In case the place has another node by now, an open with them neither
+/// waits for the other end of a pipe nor makes a terminal the controlling terminal of this process.
+/// It also does not wait for the holder of a lease: see [`Open::after_lease`].
 pub(crate) const TO_READ: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Bytes of entries that are asked for at once.
+/// The number of bytes of entries that are read at once.
 const LISTED_AT_ONCE: usize = 1 << 15;
 
 pub(crate) struct Open {
     root: Arc<Root>,
-    /// Where it was last found. It is asked when a descriptor is needed: many files are opened and not read.
+    /// The table of nodes, which has the place where the node was last found. It is used only when
+    /// a descriptor is needed, because many files are opened and never read.
     nodes: Arc<RwLock<Nodes>>,
     node: NodeKey,
-    /// Verified.
+    /// The descriptor, which has been verified.
     fd: OnceLock<OwnedFd>,
-    /// Held while the descriptor's own position matters.
+    /// A lock that is held while the descriptor's own position matters.
     listing: Mutex<()>,
 }
 
 impl Open {
-    /// Opens no descriptor yet.
+    /// Creates an open file without a descriptor.
     pub(crate) fn new(root: &Arc<Root>, nodes: &Arc<RwLock<Nodes>>, node: NodeKey) -> Open {
         let (root, nodes) = (Arc::clone(root), Arc::clone(nodes));
         Open { root, nodes, node, fd: OnceLock::new(), listing: Mutex::new(()) }
     }
 
-    /// With its descriptor.
+    /// Opens the descriptor now.
     pub(crate) fn at_once(self, wait: Wait) -> Result<Open, Errno> {
         let fd = self.verified(wait)?;
         Ok(Open { fd: fd.into(), ..self })
@@ -78,7 +85,7 @@ impl Open {
         if let Some(fd) = self.fd.get() {
             return Ok(fd);
         }
-        // Two may open it at once: one is kept.
+        // Two threads may open the file at once. One descriptor is kept.
         let fd = self.verified(wait)?;
         Ok(self.fd.get_or_init(|| fd))
     }
@@ -91,7 +98,7 @@ impl Open {
             opened => opened,
         };
         let fd = opened.map_err(|error| match error {
-            // What does not know the flag takes it for a mistake.
+            // A kernel that does not support `RESOLVE_CACHED` reports it as `EINVAL`.
             io::Errno::INVAL if wait == Wait::Never => Errno::EAGAIN,
             io::Errno::NOENT => Errno::ESTALE,
             other => errno(other),
@@ -101,8 +108,8 @@ impl Open {
         if found == self.node { Ok(reached.into_fd()) } else { Err(Errno::ESTALE) }
     }
 
-    /// Opens a file of which another process has a lease: waits until that gives it back. What is
-    /// no regular file by now is not waited for.
+    /// Opens a file on which another process has a lease: waits until the holder gives the lease
+    /// back. If the node at this path is no regular file, fails with `EAGAIN` instead of waiting.
     fn after_lease(&self, path: &[u8]) -> io::Result<OwnedFd> {
         let place = self.root.reach(path)?;
         match FileType::from_mode(place.stat()?.stx_mode.into()) {
@@ -111,7 +118,8 @@ impl Open {
         }
     }
 
-    /// An entry of the host as the engine wants it. The kernel's own cookies lie behind those of `.` and `..`.
+    /// Passes an entry of the host to `each`, in the engine's form. The kernel's cookies are
+    /// shifted, so that they follow those of `.` and `..`.
     fn each(
         &self,
         fd: &OwnedFd,
@@ -126,7 +134,7 @@ impl Open {
             Some(kind) => kind,
             None => match kind_of(fd, name)? {
                 Some(kind) => kind,
-                // It has gone since.
+                // The name was removed after it was listed.
                 None => return Ok(ControlFlow::Continue(())),
             },
         };
@@ -135,10 +143,11 @@ impl Open {
     }
 }
 
-/// The greatest there is: some file systems have it behind their last entry, and it leads to the end from wherever.
+/// The greatest possible cookie. Some file systems have it after their last entry. It always leads
+/// to the end of the listing.
 const LAST_COOKIE: u64 = i64::MAX as u64;
 
-/// The type of a name whose file system does not list it.
+/// Returns the type of a name whose file system does not list types, or `None` if the name is gone.
 fn kind_of(dir: &OwnedFd, name: &[u8]) -> Result<Option<FileType>, Errno> {
     match retry_on_intr(|| fs::statat(dir, name, fs::AtFlags::SYMLINK_NOFOLLOW)) {
         Ok(stat) => FileType::from_mode(stat.st_mode).map(Some).ok_or(Errno::EIO),
@@ -157,7 +166,8 @@ impl OpenFile for Open {
         let fd = self.fd(Wait::Never)?;
         let mut buffer = [IoSliceMut::new(buffer)];
         retry_on_intr(|| io::preadv2(fd, &mut buffer, offset, ReadWriteFlags::NOWAIT)).map_err(|error| match error {
-            // A file system that cannot tell, or a kernel before 4.14, where there is no such flag.
+            // Either the file system does not support the flag, or the kernel is older than 4.14
+            // and does not have it.
             io::Errno::OPNOTSUPP | io::Errno::NOSYS => Errno::EAGAIN,
             other => host(other),
         })
@@ -183,7 +193,8 @@ impl OpenFile for Open {
         Ok(())
     }
 
-    /// So it is on disks. The names of `/proc`, of what is mounted when it is asked for, and of what other machines keep are not all listed.
+    /// Returns whether every name that can be looked up is listed, as on most disk file systems.
+    /// `/proc`, automounted directories and network file systems do not list all names.
     fn lists_all_names(&self) -> bool {
         self.fd(Wait::ForHost).is_ok_and(|fd| lists_all_names(fd.as_fd()))
     }
@@ -194,27 +205,29 @@ impl OpenFile for Open {
     }
 }
 
-/// Whether the file system that a directory is of lists every name that can be looked up there.
+/// Returns whether the file system of a directory lists every name that can be looked up there.
 pub(crate) fn lists_all_names(dir: BorrowedFd<'_>) -> bool {
     let keeps = |told: fs::StatFs| KEEP_THEIR_NAMES.contains(&(told.f_type as u32));
     fs::fstatfs(dir).is_ok_and(keeps) && !folds_case(dir)
 }
 
-/// Whether names that differ in case are one there, so that more can be looked up than are listed.
+/// Returns whether names that differ only in case are the same name there, so that more names can
+/// be looked up than are listed.
 fn folds_case(dir: BorrowedFd<'_>) -> bool {
-    // What does not have the call has no such directories.
+    // A file system without this call has no such directories.
     fs::ioctl_getflags(dir).is_ok_and(|flags| flags.bits() & FS_CASEFOLD_FL != 0)
 }
 
-/// Source: `linux/fs.h`.
+/// The flag of a case-folding directory. Source: `linux/fs.h`.
 const FS_CASEFOLD_FL: u32 = 0x4000_0000;
 
-/// Types of file systems that list every name that can be looked up: ext2 to ext4, Btrfs, F2FS, tmpfs, overlayfs, squashfs, EROFS. Not XFS,
-/// which may fold case, and tells that by no common call. Source: `linux/magic.h`.
+/// The types of file systems that list every name that can be looked up: ext2 to ext4, Btrfs, F2FS,
+/// tmpfs, overlayfs, squashfs, EROFS. XFS is missing because it may fold case and reports that by
+/// no common call. Source: `linux/magic.h`.
 const KEEP_THEIR_NAMES: [u32; 7] = [0xef53, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630, 0x7371_7368, 0xe0f5_e1e2];
 
-/// An error that has nothing to do with the way there.
-fn host(error: io::Errno) -> Errno {
+/// Converts an error that does not concern the path.
+pub(crate) fn host(error: io::Errno) -> Errno {
     Errno::from_raw(error.raw_os_error())
 }
 

@@ -1,11 +1,15 @@
-//! A directory of the host as a whole: listed, and each name looked at by the directory's descriptor, one call a name.
+//! Reads a directory of the host as a whole: lists it, and calls `statx` on each name below the
+//! directory's descriptor, one call for a name.
 //!
-//! The descriptor is opened beneath the root, and the directory has to be the one that was meant; and still has to be at its place when all was asked,
-//! else nothing of it is told. Files of the directory's own mount are told of; of directories and links, which take more calls, and of what is mounted there
-//! it is only noted that they are there.
+//! The descriptor is opened beneath the root and has to be that of the right directory. After the
+//! last call, the directory still has to be at its place; otherwise nothing is handed out. Files on
+//! the directory's own mount are handed out. Directories and links take more calls, and something
+//! else may be mounted on a name. Of these, only the presence is noted.
 //!
-//! What it does not do: change a time of access. It takes a directory's owner or `CAP_FOWNER` to ask the kernel not to; where this process is neither, or may
-//! not read the directory, that is left alone. (NFS may not obey; and whoever watches the directory sees that it is opened.)
+//! What it does not do: change an access time. The kernel accepts `O_NOATIME` only from a
+//! directory's owner or with `CAP_FOWNER`. Where this process has neither, or may not read the
+//! directory, the directory is not read as a whole. (NFS may ignore the flag. A process that
+//! watches the directory sees that it is opened.)
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -22,13 +26,14 @@ use crate::open_file::{TO_READ, lists_all_names};
 
 const TO_LIST: OFlags = TO_READ.union(OFlags::DIRECTORY).union(OFlags::NOATIME);
 
-/// Bytes of entries that are asked for at once: some hundred.
+/// The number of bytes of entries that are read at once: some hundred entries.
 const LISTED_AT_ONCE: usize = 1 << 13;
 
-/// The names of a directory, in one piece of memory, each with a NUL behind it.
+/// The names of a directory, in one piece of memory, each followed by a NUL.
 struct Names {
     bytes: Vec<u8>,
-    /// By inode number, since so they lie on the disk: where each begins, and whether it is a directory or a link.
+    /// For each name: inode number, the start of the name in `bytes`, and whether it is a directory
+    /// or a link. It is sorted by inode number, because inodes lie on the disk in that order.
     order: Vec<(u64, u32, Takes)>,
 }
 
@@ -44,12 +49,12 @@ impl Names {
     }
 }
 
-/// What it takes to tell of a node.
+/// The number of calls that it takes to load a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Takes {
-    /// Its attributes.
+    /// One call, for its attributes.
     OneCall,
-    /// A link's body or a directory's list, too.
+    /// More calls: for a link's body or a directory's list, too.
     More,
 }
 
@@ -59,12 +64,12 @@ impl Takes {
     }
 }
 
-/// What was found out.
+/// The result of looking at the names.
 #[derive(Default)]
 struct Found<'a> {
-    /// Files of the directory's mount.
+    /// The files on the directory's mount.
     files: Vec<(Name<'a>, Node)>,
-    /// Whatever else is there.
+    /// All other names that are present.
     others: Vec<Name<'a>>,
 }
 
@@ -92,7 +97,7 @@ impl HostFs {
         Ok(())
     }
 
-    /// What is behind those names that are wanted.
+    /// Loads the nodes of those names that the engine needs.
     fn look_at<'a>(&self, dir: NodeKey, opened: &Reached, names: &'a Names, siblings: &Siblings<'_>) -> Result<Found<'a>, Errno> {
         let of_mount = self.mounts.of(dir);
         let mut found = Found::default();
@@ -108,7 +113,7 @@ impl HostFs {
             }
             let stat = match stat_in(opened.fd(), cstr) {
                 Ok(stat) => stat,
-                // It has gone since.
+                // The name was removed after it was listed.
                 Err(io::Errno::NOENT) => continue,
                 Err(error) => return Err(errno(error)),
             };
@@ -123,14 +128,16 @@ impl HostFs {
     }
 }
 
-/// Whether a directory of this size in bytes has probably many more names than `most`: so that large ones need not be read to find that out.
+/// Returns whether a directory of this size in bytes probably has many more names than `most`. This
+/// avoids reading large directories only to find that out.
 fn seems_larger(size: u64, most: usize) -> bool {
-    // What a short name takes on a disk, where a directory is half empty. (Elsewhere a size is less, or says nothing.)
+    // The size that a short name takes on a disk in a half-empty directory. (On some file systems
+    // the size is less, or unrelated to the number of names.)
     const A_NAME: u64 = 64;
     size > most as u64 * A_NAME
 }
 
-/// The names in a directory but `.` and `..`, if they are at most so many.
+/// Returns the names in a directory except `.` and `..`, or `None` if there are more than `most`.
 fn names_of(dir: &Reached, most: usize) -> io::Result<Option<Names>> {
     let mut buffer = [MaybeUninit::uninit(); LISTED_AT_ONCE];
     let mut entries = RawDir::new(dir.fd(), &mut buffer);
@@ -146,7 +153,7 @@ fn names_of(dir: &Reached, most: usize) -> io::Result<Option<Names>> {
         if names.order.len() == most {
             return Ok(None);
         }
-        // Of an unknown type: it is asked.
+        // A name of unknown type is looked at, and its type is then known.
         let takes = FileType::from_mode(entry.file_type().as_raw_mode()).map_or(Takes::OneCall, Takes::of);
         names.push(entry.ino(), entry.file_name(), takes);
     }

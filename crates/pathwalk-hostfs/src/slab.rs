@@ -1,7 +1,8 @@
 //! Entries of 56 bytes in slots that never move, found by key.
 //!
-//! A chained hash index of 4 to 8 bytes an entry is threaded through the entries themselves. Slots are reused, never given back
-//! to the allocator. What it does not do: know what entries mean to each other.
+//! A chained hash index of 4 to 8 bytes an entry is threaded through the entries themselves. Slots
+//! are reused, never given back to the allocator. What it does not do: maintain the relations
+//! between entries.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -11,24 +12,24 @@ use pathwalk::NodeKey;
 
 use crate::small_name::SmallName;
 
-/// No slot.
+/// The number that stands for "no slot".
 pub(crate) const NONE: u32 = u32::MAX;
 
 const CHUNK: usize = 512;
 
-/// One node. The key is in two words, for an alignment of 8.
+/// One node. The key is stored as two words, for an alignment of 8.
 #[derive(Default)]
 pub(crate) struct Entry {
     key: [u64; 2],
-    /// The next in its bucket, or in the free list.
+    /// The next entry in its bucket, or in the free list.
     next: u32,
-    /// Its directory's slot; the root has `NONE`.
+    /// The slot of its directory, `NONE` for the root.
     pub(crate) directory: u32,
     /// Its name in that directory.
     pub(crate) name: SmallName,
-    /// How often its node was handed out and not yet forgotten.
+    /// The number of times that its node was handed out and not yet forgotten.
     pub(crate) held: u32,
-    /// Entries whose directory it is.
+    /// The number of entries and batches whose directory it is.
     pub(crate) children: u32,
 }
 
@@ -40,11 +41,11 @@ impl Entry {
     }
 }
 
-/// Entries by slot and by key.
+/// The entries, by slot and by key.
 pub(crate) struct Slab {
-    /// Chunks of entries: growing moves none.
+    /// The chunks of entries. Growing adds a chunk, and moves no entry.
     chunks: Vec<Box<[Entry]>>,
-    /// Heads of the chains; a power of two, at least as many as entries.
+    /// The heads of the chains. Their number is a power of two, and at least that of the entries.
     buckets: Vec<u32>,
     free: u32,
     live: usize,
@@ -56,19 +57,19 @@ impl Slab {
         Slab { chunks: Vec::new(), buckets: vec![NONE; 64], free: NONE, live: 0, hasher: RandomState::new() }
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.live
     }
 
-    /// Bytes it holds, long names apart.
+    /// Returns the number of bytes that the slab holds, without those of long names.
     pub(crate) fn memory(&self) -> usize {
         let chunks = self.chunks.len() * CHUNK * size_of::<Entry>() + self.chunks.capacity() * size_of::<Box<[Entry]>>();
         chunks + self.buckets.capacity() * size_of::<u32>()
     }
 
-    /// The slot of the entry with this key.
+    /// Returns the slot of the entry with this key.
     pub(crate) fn find(&self, key: NodeKey) -> Option<u32> {
         self.chain(self.buckets[self.bucket(key)]).find(|slot| self[*slot].key() == key)
     }
@@ -90,11 +91,12 @@ impl Slab {
         slot
     }
 
-    /// Takes an entry out and frees its slot.
+    /// Removes an entry and frees its slot.
     pub(crate) fn remove(&mut self, slot: u32) -> Entry {
         let bucket = self.bucket(self[slot].key());
         let next = self[slot].next;
-        // Before its link is overwritten: a chain that ran on into the free list would be as long as that.
+        // The predecessor has to be found before the entry's link is overwritten. Otherwise the
+        // chain would run on into the free list and be as long as that.
         let before = self.chain(self.buckets[bucket]).take_while(|at| *at != slot).last();
         match before {
             Some(before) => self[before].next = next,

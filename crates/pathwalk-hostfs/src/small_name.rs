@@ -1,10 +1,11 @@
 //! A name in 24 bytes: up to 22 bytes in place, longer ones on the heap.
 //!
-//! Nine names in ten are short; an allocation for each would cost more than the name.
+//! Nine names in ten are short. An allocation for each of them would take more memory than the
+//! name.
 
 const IN_PLACE: usize = 22;
 
-/// A name, or nothing (of the root, which has none).
+/// A name. It is empty for the root, which has none.
 #[derive(Clone, Debug)]
 pub(crate) enum SmallName {
     InPlace { length: u8, bytes: [u8; IN_PLACE] },
@@ -30,7 +31,8 @@ impl SmallName {
         }
     }
 
-    /// Bytes on the heap, as an allocator that hands out multiples of 16 and keeps a word beside them counts.
+    /// Returns the number of bytes on the heap, for an allocator that hands out multiples of 16 and
+    /// keeps a word beside each.
     pub(crate) fn heap(&self) -> u64 {
         match self {
             SmallName::InPlace { .. } => 0,

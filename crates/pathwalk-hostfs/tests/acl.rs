@@ -1,4 +1,4 @@
-//! Access control lists are answered as the kernel answers them.
+//! Tests that permissions by access control lists are those of the kernel.
 
 mod common;
 
@@ -21,10 +21,10 @@ const OWNER: u32 = 41_000;
 const OWNING_GROUP: u32 = 42_000;
 /// The user that most lists name.
 const NAMED: u32 = 41_001;
-/// How far the ids of the host are from those that are seen through a map.
+/// The distance of the host's ids from the ids that a map shows.
 const SHIFT: u32 = 10_000;
 
-/// Lists, as `setfacl -m` takes them, for a file and a directory each.
+/// The lists, as `setfacl -m` takes them, for a file and a directory each.
 const LISTS: [(&str, &str); 9] = [
     ("plain", "u::rw,g::r,o::-"),
     ("named-user", "u::rwx,u:41001:rx,g::-,o::rwx"),
@@ -55,7 +55,8 @@ fn everyone() -> Vec<Who> {
     ]
 }
 
-/// A file and a directory with a file in it for each list; the error is why lists cannot be set here.
+/// Makes a file, and a directory with a file in it, for each list. The error is the reason why
+/// lists cannot be set here.
 fn build(root: &Path) -> Result<(), String> {
     fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
     LISTS.iter().try_for_each(|(name, list)| {
@@ -76,14 +77,14 @@ fn paths() -> impl Iterator<Item = String> {
         .flat_map(|(name, _)| [format!("{name}.f"), format!("{name}.d"), format!("{name}.d/inside"), format!("{name}.d/nope")])
 }
 
-/// Compares every path and want for one user, and counts.
+/// Compares the answers for every path and want as one user. Returns the number of questions.
 fn compare(who: &Who, context: &Context, root: BorrowedFd<'_>) -> Result<usize, String> {
     let questions: Vec<_> = paths().flat_map(|path| wants().map(move |want| (path.clone(), want))).collect();
     let told = as_user(who, || {
         questions.iter().map(|(path, want)| host_access(root, path, *want, AtFlags::empty())).collect::<Vec<_>>()
     })?;
     for ((path, want), told) in questions.iter().zip(told) {
-        // Twice: what was cached by the first has to be as good.
+        // The second round uses what the first round cached.
         for round in 1..=2 {
             let ours = context.access(&format!("/{path}"), *want);
             assert_eq!(ours, told, "{path} {want:?} as {who:?}, round {round}");
@@ -111,7 +112,7 @@ fn the_kernel_agrees_about_every_entry() {
     assert_eq!(compared, everyone().len() * 2 * LISTS.len() * 4 * 8);
 }
 
-/// Shows a directory through a map by which each user here is another.
+/// Creates a context that shows a directory through a map, by which each user here is another.
 fn mapped(root: &Path) -> Context {
     let users = [IdExtent { inside: OWNER, outside: OWNER + SHIFT, length: SHIFT }];
     let id_map = Some(IdMap::new(&users, &users).unwrap());

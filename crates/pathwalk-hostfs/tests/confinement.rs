@@ -1,4 +1,4 @@
-//! Neither links, nor `..`, nor renames lead out of the root.
+//! Tests that neither links, nor `..`, nor renames lead out of the root.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn links_and_dotdot_stay_within() {
     for path in paths.into_iter().chain(["/../outside", "/../outside/secret", "/d/../../outside/secret"]) {
         assert_eq!(context.stat(path), Err(Errno::ENOENT), "{path}");
     }
-    // What the links name is there if it is there beneath the root.
+    // A link's target is found if it exists beneath the root.
     fs::create_dir(root.join("outside")).unwrap();
     fs::write(root.join("outside/own"), "").unwrap();
     let context = walk(&root);
@@ -46,7 +46,7 @@ fn a_magic_link_is_a_link_like_any_other() {
     }
     let context = walk(Path::new("/proc"));
     assert_eq!(context.lstat("/self/root").unwrap().kind, pathwalk::FileType::Symlink);
-    // Its body is "/", and that is the root here.
+    // The link's body is "/", which is this file system's root here.
     assert_eq!(context.stat("/self/root").unwrap().ino, context.stat("/").unwrap().ino);
     assert_eq!(context.stat("/self/root/etc"), Err(Errno::ENOENT));
 }
@@ -77,7 +77,7 @@ fn nothing_leaks_while_a_link_and_a_directory_change_places() {
     let (_dir, root, outside) = root_and_outside();
     symlink("../outside", root.join("swap")).unwrap();
     let exchange = || renameat_with(CWD, root.join("d"), CWD, root.join("swap"), RenameFlags::EXCHANGE);
-    // There and back.
+    // Exchanges the two and then exchanges them back.
     if let Err(errno) = exchange().and_then(|()| exchange()) {
         let why = format!("the file system of {} cannot exchange two names ({errno})", root.display());
         return skipped("nothing_leaks_while_a_link_and_a_directory_change_places", &why);

@@ -1,5 +1,5 @@
-//! Opening a file under a lease waits for its holder, as `open(2)` does, unless the caches alone
-//! are asked.
+//! Tests that opening a file under a lease waits for the lease's holder, as `open(2)` does, unless
+//! only the caches are asked.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,8 @@ use pathwalk_tests::{Lease, skipped};
 
 const READ: OpenHow = OpenHow { flags: OpenFlags::READ, mode: 0, resolve: Resolve::empty() };
 
-/// A file, and who asks for it. `None`, and said so, where there are no leases.
+/// Creates a file with a lease on it, and a context. Returns `None`, and reports a skipped test,
+/// where there are no leases.
 fn leased(dir: &Path, descriptors: Descriptors) -> Option<(Lease, Context)> {
     let path = dir.join("f");
     fs::write(&path, "before").unwrap();
@@ -45,7 +46,8 @@ fn the_caches_alone_do_not_wait() {
     assert!(context.open(At::Cwd, "/f", &READ).is_ok());
 }
 
-/// What has the name of a file by now is not opened, be it a pipe that nothing writes to.
+/// Tests that another node with the file's name is not opened, even if it is a pipe without a
+/// writer.
 #[test]
 fn a_pipe_in_its_place_is_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();

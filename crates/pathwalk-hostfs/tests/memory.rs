@@ -1,4 +1,4 @@
-//! What the file system holds goes with what the engine holds.
+//! Tests that the file system releases what it holds for a node when the engine evicts the node.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn nodes_that_the_engine_evicts_are_let_go() {
     let vfs = Vfs::builder().budget(1 << 20).build(Arc::clone(&host)).unwrap();
     let context = vfs.context(Credentials::root());
     let before = host.memory();
-    // Twice the same names, so that nodes go and come back.
+    // The same names come twice, so that nodes are evicted and loaded again.
     for name in names.iter().chain(&names) {
         context.stat(name).unwrap();
     }
@@ -31,6 +31,6 @@ fn nodes_that_the_engine_evicts_are_let_go() {
     assert!(grown >= held.saturating_sub(2) * NAME as u64, "{held} nodes, {grown} bytes");
     while internals::evict(&vfs, FILES) > 0 {}
     let left = host.memory() - before;
-    // Slots and index stay for later; the names have gone.
+    // Slots and index are kept for later use. The names have been freed.
     assert!(left <= grown - held.saturating_sub(2) * NAME as u64, "{held} nodes, {grown} bytes, then {left}");
 }

@@ -1,4 +1,5 @@
-//! Mounts below the root are crossed, and each node goes by the flags of its own, as the kernel has it.
+//! Tests that mounts below the root are crossed, and that the flags of its own mount apply to each
+//! node, as in the kernel.
 
 mod common;
 
@@ -22,10 +23,10 @@ const GROUP: u32 = 42_000;
 /// The mounts: the root itself, and two below it.
 const PLACES: [&str; 3] = [".", "tmp", "data"];
 
-/// What is on each: a name and, of files and directories, the mode.
+/// The nodes on each mount: a name and a mode for files and directories.
 const NODES: [(&str, u32); 5] = [("plain", 0o644), ("program", 0o755), ("private", 0o600), ("open", 0o777), ("closed", 0o750)];
 
-/// The same nodes on one mount: files, directories (`d-`), a pipe and links.
+/// Makes the same nodes on one mount: files, directories (`d-`), a pipe and links.
 fn fill(dir: &Path) {
     for (name, mode) in NODES {
         let (file, directory) = (dir.join(name), dir.join(format!("d-{name}")));
@@ -46,7 +47,7 @@ fn names() -> impl Iterator<Item = String> {
     given.chain([".", "pipe", "link", "dangling", "nope"].map(str::to_owned))
 }
 
-/// Every question about every node on every mount, with links followed and not.
+/// Returns every question about every node on every mount, with links followed and not followed.
 fn questions() -> Vec<(String, Access, HostAtFlags)> {
     let paths: Vec<String> = PLACES.iter().flat_map(|place| names().map(move |name| format!("{place}/{name}"))).collect();
     let ways = [HostAtFlags::empty(), HostAtFlags::SYMLINK_NOFOLLOW];
@@ -59,7 +60,7 @@ fn ours(context: &Context, path: &str, want: Access, way: HostAtFlags) -> Result
     context.faccessat(At::Cwd, &format!("/{path}"), want, flags)
 }
 
-/// Asks the kernel and the engine everything as several users.
+/// Asks the kernel and the engine every question as several users, and compares the answers.
 fn compare(root: &Path, case: &str) {
     let who = |uid, gid| Who { uid, gid, groups: vec![] };
     let place = place(root);
@@ -71,7 +72,7 @@ fn compare(root: &Path, case: &str) {
         let fresh = open(root).with_credentials(who.credentials());
         let warm = warm.clone().with_credentials(who.credentials());
         for ((path, want, way), told) in questions().into_iter().zip(told) {
-            // Twice: what was cached by the first has to be as good.
+            // The second and the third round use what the earlier rounds cached.
             for context in [&fresh, &fresh, &warm] {
                 assert_eq!(ours(context, &path, want, way), told, "{path} {want:?} {way:?} as {who:?}, {case}");
             }
@@ -79,7 +80,7 @@ fn compare(root: &Path, case: &str) {
     }
 }
 
-/// As programs do it: with the flags that are for the builder.
+/// Opens the root as programs do, with the flags that have to be passed to the builder.
 fn open(root: &Path) -> Context {
     let fs = HostFs::open(root).unwrap();
     let builder = Vfs::builder().budget(16 << 20).mount_flags(fs.mount_flags());
@@ -116,7 +117,7 @@ fn each_node_goes_by_the_flags_of_its_own_mount() {
     }
 }
 
-/// First nothing is mounted below it, then something that can be written to.
+/// Tests the file system alone, and then with a writable mount below it.
 #[test]
 fn a_read_only_file_system_is_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -157,7 +158,7 @@ fn a_read_only_file_system_is_one() {
 fn bind_mounts_are_crossed_and_told_apart() {
     let (_dir, root, outside) = root_and_outside();
     let mount_and_check = || {
-        // Who may have a namespace may still be kept from mounting in it.
+        // A process that may have a mount namespace may still be prevented from mounting in it.
         attempt("mount", &["--make-rprivate"], Path::new("/"))?;
         fs::create_dir(root.join("bound")).unwrap();
         attempt("mount", &["--bind", outside.to_str().unwrap()], &root.join("bound"))?;
@@ -176,7 +177,7 @@ fn bind_mounts_are_crossed_and_told_apart() {
 fn check_mounts(root: &Path) {
     let context = walk(root);
     assert!(context.stat("/bound/secret").is_ok(), "mounts are crossed");
-    // One directory under two names, each with its own `..` and its own flags.
+    // One directory has two names here, each with its own `..` and its own flags.
     let [d, again] = ["/d", "/d/sub"].map(|path| context.stat(path).unwrap());
     assert_eq!((d.ino, d.device), (again.ino, again.device));
     assert_eq!(context.lookup("/d/sub/..").unwrap().path().unwrap(), b"/d");

@@ -1,11 +1,11 @@
-//! Files and directories of the host, opened through the engine: what is read is what the kernel reads.
+//! Tests that files and directories of the host, opened through the engine, have the contents that
+//! the kernel reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::SeekFrom;
-use std::ops::ControlFlow;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pathwalk::{At, Context, Credentials, Errno, File, FileType, OpenFlags, OpenHow, Resolve, Vfs};
 use pathwalk_hostfs::{Descriptors, HostFs};
@@ -23,12 +23,10 @@ fn open(context: &Context, path: &str) -> Result<File, Errno> {
 
 fn names(dir: &File) -> BTreeMap<String, (u64, FileType)> {
     let mut names = BTreeMap::new();
-    dir.read_dir(|entry| {
-        let name = String::from_utf8(entry.name.to_vec()).unwrap();
+    for entry in dir.getdents(usize::MAX).unwrap() {
+        let name = String::from_utf8(entry.name.into()).unwrap();
         assert!(names.insert(name, (entry.ino, entry.kind)).is_none(), "each once");
-        ControlFlow::Continue(())
-    })
-    .unwrap();
+    }
     names
 }
 
@@ -65,7 +63,7 @@ fn what_the_kernel_has_at_hand_is_read_without_waiting() {
         let mut buffer = [0; 9];
         match file.try_read_at(&mut buffer, 1) {
             Ok(4) => assert_eq!(&buffer[..4], b"ello"),
-            // Where the file system has no such thing.
+            // This file system does not support `RWF_NOWAIT`.
             Err(Errno::EAGAIN) => assert_eq!(file.read_at(&mut buffer, 1), Ok(4)),
             other => panic!("{descriptors:?}: {other:?}"),
         }
@@ -102,32 +100,14 @@ fn a_listing_goes_on_where_it_was() {
     }
     let context = context(dir.path(), Descriptors::AtOpen);
     let (whole, parts) = (open(&context, "/").unwrap(), open(&context, "/").unwrap());
-    let mut all = Vec::new();
-    whole
-        .read_dir(|entry| {
-            all.push((entry.name.to_vec(), entry.cookie));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    let all = whole.getdents(usize::MAX).unwrap();
     let mut one_by_one = Vec::new();
     while one_by_one.len() < all.len() {
-        parts
-            .read_dir(|entry| {
-                one_by_one.push((entry.name.to_vec(), entry.cookie));
-                ControlFlow::Break(())
-            })
-            .unwrap();
+        one_by_one.extend(parts.getdents(1).unwrap());
     }
     assert_eq!(one_by_one, all);
-    whole.seek(SeekFrom::Start(all[50].1)).unwrap();
-    let mut next = None;
-    whole
-        .read_dir(|entry| {
-            next = Some(entry.name.to_vec());
-            ControlFlow::Break(())
-        })
-        .unwrap();
-    assert_eq!(next.as_ref(), Some(&all[51].0));
+    whole.seek(SeekFrom::Start(all[50].cookie)).unwrap();
+    assert_eq!(whole.getdents(1).unwrap(), all[51..52]);
 }
 
 #[test]
@@ -153,7 +133,7 @@ fn another_file_in_its_place_is_never_read() {
                 assert_eq!(again.unwrap().read_at(&mut buffer, 0), Err(Errno::ESTALE));
             }
         }
-        // A link out of the root in its place.
+        // A link out of the root replaces the file.
         fs::remove_file(&file).unwrap();
         symlink("/etc/passwd", &file).unwrap();
         let through = open(&context, "/file").and_then(|file| file.read_at(&mut buffer, 0));
@@ -169,11 +149,43 @@ fn what_is_only_tried_is_read_alike() {
     let cached = OpenHow { resolve: Resolve::CACHED, ..READ };
     assert_eq!(context.open(At::Cwd, "/file", &cached).unwrap_err(), Errno::EAGAIN, "nothing is cached");
     context.stat("/file").unwrap();
-    // The right to a file is known once its list was asked for.
+    // The first `open` reads the file's list. After that its permissions are known.
     drop(open(&context, "/file").unwrap());
     match context.open(At::Cwd, "/file", &cached) {
         Ok(file) => assert_eq!(file.read(&mut [0; 9]), Ok(4)),
-        // Before Linux 5.12.
+        // Kernels before Linux 5.12 give this answer.
         Err(errno) => assert_eq!(errno, Errno::EAGAIN),
+    }
+}
+
+/// Checks a walk that closes the directories above the deepest ones and opens them again: it goes
+/// on at the cookie that another descriptor reported.
+#[test]
+fn a_walk_finds_all_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut path, mut made) = (dir.path().to_path_buf(), BTreeSet::new());
+    for level in 0..40 {
+        for number in 0..20 {
+            let file = path.join(format!("{level}-{number}"));
+            fs::write(&file, "").unwrap();
+            made.insert(file);
+        }
+        path.push("below");
+        fs::create_dir(&path).unwrap();
+        made.insert(path.clone());
+    }
+    let context = context(dir.path(), Descriptors::AtFirstUse);
+    let walked: Vec<_> = context.walk("/").unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(walked.len(), made.len(), "each once");
+    let here = |path: &PathBuf| dir.path().join(path.strip_prefix("/").unwrap());
+    assert_eq!(walked.iter().map(here).collect::<BTreeSet<_>>(), made);
+}
+
+#[test]
+fn a_file_that_does_not_tell_its_size_is_read_whole() {
+    let context = context(Path::new("/proc"), Descriptors::AtFirstUse);
+    for name in ["filesystems", "devices"] {
+        assert_eq!(context.metadata(name).unwrap().size, 0);
+        assert_eq!(context.read(name).unwrap(), fs::read(Path::new("/proc").join(name)).unwrap());
     }
 }

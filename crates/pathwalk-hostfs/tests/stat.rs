@@ -1,4 +1,4 @@
-//! Attributes and link bodies are the host's, field by field.
+//! Tests that attributes and link bodies are the host's, field by field.
 
 mod common;
 
@@ -15,7 +15,7 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 use common::{assert_same, host, walk};
 
-/// One node of every kind, and names of every sort.
+/// Makes one node of every kind, and names of every sort.
 fn build(root: &Path) {
     let at = |name: &str| root.join(name);
     fs::create_dir_all(at("dir/sub/deeper")).unwrap();
@@ -39,7 +39,7 @@ fn build(root: &Path) {
     }
 }
 
-/// Every path below `dir`, links not followed.
+/// Collects every path below `dir`. Links are not followed.
 fn all_below(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
@@ -73,7 +73,7 @@ fn every_field_is_the_hosts() {
         } else {
             assert_eq!(readlink(&context, &inside), Err(Errno::EINVAL));
         }
-        // Asked anew, it is the same.
+        // Reloading the attributes gives the same result.
         let handle = context.lookupat(pathwalk::At::Cwd, &inside, pathwalk::AtFlags::SYMLINK_NOFOLLOW).unwrap();
         assert_same(path, &context.vfs().refresh(&handle).unwrap());
     }

@@ -1,12 +1,16 @@
-//! What many mounts cost: crossing one of them, making them, copying their namespace, unmounting them, and their memory.
+//! The cost of many mounts: crossing one of them, making them, copying their namespace, unmounting
+//! them, and their memory.
 //!
 //! `cargo run --release -p pathwalk-memfs --example mounts`
 //!
-//! A line for each number of mounts in one namespace. Crossing: the median of rounds in turns, of a cached `access` of a path
-//! that crosses one mount, less that of the same path without. A mount's memory is how much the process grew.
+//! Prints a line for each number of mounts in one namespace. Crossing: the median of rounds in
+//! turns, of a cached `access` of a path that crosses one mount, less that of the same path without
+//! a mount. A mount's memory is the growth of the process.
 //!
-//! Then what a thread that mounts and unmounts elsewhere costs a reader: the median of rounds in turns, beside a thread that does
-//! so in the reader's `Vfs` and in another. In either case the other processor is as busy, so the difference is what they share.
+//! Then prints the cost for a reader of a thread that mounts and unmounts elsewhere: the median of
+//! rounds in turns, beside a thread that does so in the reader's `Vfs` and in another one. The
+//! second processor is equally busy in both cases, so the difference comes from what the threads
+//! share.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -53,7 +57,7 @@ fn median(mut of: Vec<Duration>) -> f64 {
     of[of.len() / 2].as_nanos() as f64 / f64::from(LOOKUPS)
 }
 
-/// Makes a tree with a mount that readers cross, and a place elsewhere.
+/// Creates a tree with a mount that readers cross, and a place elsewhere.
 fn small() -> Result<Context, Box<dyn Error>> {
     let fs = MemFs::new();
     ["/s", "/s/d", "/m", "/apart", "/elsewhere"].iter().try_for_each(|dir| fs.mkdir(dir, 0o755).map(drop))?;
@@ -63,7 +67,7 @@ fn small() -> Result<Context, Box<dyn Error>> {
     let context = Vfs::builder().build(fs)?.context(Credentials::root());
     context.bind(At::Cwd, "/s/d", At::Cwd, "/m", Recursion::Alone)?;
     context.access("/m/f", Access::READ)?;
-    // What is elsewhere is cached elsewhere.
+    // These dentries separate those of the readers from those of `/apart` and `/elsewhere`.
     others.iter().try_for_each(|name| context.access(name, Access::READ))?;
     Ok(context)
 }
@@ -73,7 +77,7 @@ fn mount_and_unmount(context: &Context) -> Result<(), Errno> {
     context.umount(At::Cwd, "/elsewhere", UmountFlags::empty())
 }
 
-/// Prints what lookups cost beside a thread that mounts and unmounts.
+/// Prints the cost of lookups beside a thread that mounts and unmounts.
 fn beside_mounting() -> Result<(), Box<dyn Error>> {
     let (here, there) = (small()?, small()?);
     let (is_here, is_over, mounted) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
@@ -90,7 +94,7 @@ fn beside_mounting() -> Result<(), Box<dyn Error>> {
             let [mut beside, mut apart] = [Vec::new(), Vec::new()];
             for round in 0..10 * ROUNDS {
                 is_here.store(round % 2 == 0, Relaxed);
-                // The one that is under way is done in the other.
+                // An operation in progress at the switch may still be in the other `Vfs`.
                 let then = mounted.load(Relaxed);
                 while mounted.load(Relaxed) < then + 2 {
                     std::hint::spin_loop();

@@ -1,6 +1,8 @@
-//! Operations a second of create, rename, unlink, mkdir, rmdir and of listing a directory, on a `MemFs` through the engine and on a
-//! directory of the host (`/dev/shm` unless told otherwise) through the kernel: the same calls by root, a file that is made being opened
-//! and closed. Medians of rounds in turns. The engine's budget holds all names twice: a rename leaves the old one as absent.
+//! Operations a second of create, rename, unlink, mkdir, rmdir and of listing a directory, on a
+//! `MemFs` through the engine and on a directory of the host (`/dev/shm` unless another is given)
+//! through the kernel. Both sides make the same calls as root; a file is created by opening and
+//! closing it. Medians of rounds in turns. The engine's budget holds all names twice: a rename
+//! leaves the old name as a negative dentry.
 //!
 //! `cargo run --release -p pathwalk-memfs --example names [DIRECTORY]`
 //!
@@ -75,12 +77,12 @@ fn through_kernel(dir: &OwnedFd, from: &[CString], to: &[CString]) -> rustix::io
     ])
 }
 
-/// What each round took, by operation.
+/// The times of each round, by operation.
 #[derive(Default)]
 struct Side(Vec<Times>);
 
 impl Side {
-    /// The median time of an operation on one name, in nanoseconds.
+    /// Returns the median time of an operation on one name, in nanoseconds.
     fn each(&self, operation: usize) -> f64 {
         let mut times: Vec<Duration> = self.0.iter().map(|round| round[operation]).collect();
         times.sort();

@@ -1,13 +1,13 @@
-//! Counts of the engine's calls, so that tests can say "the file system was not asked".
+//! The counts of the engine's calls, for tests that check that the file system was not called.
 //!
-//! Only the trait's methods count; what is done through paths does not. The counters are relaxed: one read after the calls
-//! it is about have returned is exact.
+//! Only the trait's methods count; operations through paths do not. The counters are relaxed: a
+//! count is exact if it is read after the calls in question have returned.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// How often the engine called which method of the file system.
+        /// The number of times that the engine called each method of the file system.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct Calls {
@@ -15,19 +15,20 @@ macro_rules! calls {
         }
 
         impl Calls {
-            /// What was called between `earlier` and this snapshot.
+            /// Returns the calls between `earlier` and this snapshot.
             #[must_use]
             pub fn since(&self, earlier: &Calls) -> Calls {
                 Calls { $($name: self.$name - earlier.$name,)* }
             }
 
-            /// All calls together.
+            /// Returns the number of all calls together.
             pub fn total(&self) -> u64 {
                 [$(self.$name),*].iter().sum()
             }
         }
 
-        // Away from what is only read: every call writes here.
+        // The counters have cache lines of their own, apart from data that is only read: every call
+        // writes here.
         #[derive(Default)]
         #[repr(align(128))]
         pub(crate) struct Counters {
@@ -57,9 +58,9 @@ calls! {
     acl,
     /// `revalidate`
     revalidate,
-    /// `forget` of a node that was handed out
+    /// `forget` of a node that the engine held
     forget,
-    /// `forget` of one that was not, or too often: a fault of the caller
+    /// `forget` of a node that the engine did not hold, or too often: an error of the caller
     stray_forget,
     /// `create`
     create,

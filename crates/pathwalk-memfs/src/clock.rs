@@ -1,4 +1,4 @@
-//! The clock that times of nodes come from: the system's, or one that was given.
+//! The clock of the times of nodes: the system's, or one that the caller gives.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 use pathwalk::Timestamp;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Where a file system's times come from.
+/// The source of a file system's times.
 #[derive(Clone, Default)]
 pub(crate) enum Clock {
-    /// The system's last tick, which is what the kernel's file systems go by: a few milliseconds
-    /// old, and cheap to read.
+    /// The system's last tick, which the kernel's file systems use, too: a few milliseconds old,
+    /// and cheap to read.
     #[default]
     System,
-    /// A reading of the holder's making.
+    /// A clock that the constructor of the file system gives.
     Given(Arc<dyn Fn() -> Timestamp + Send + Sync>),
 }
 
 impl Clock {
-    /// Returns what the clock says.
+    /// Returns the current time.
     #[inline]
     pub(crate) fn now(&self) -> Timestamp {
         match self {

@@ -1,8 +1,8 @@
-//! What went wrong while a tree was being built.
+//! The errors of building a tree.
 
 use pathwalk::Errno;
 
-/// Something that was asked through a path could not be done: what, to which path, and why.
+/// A failed operation on a path: the operation, the path, and the errno.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("cannot {action} \"{}\": {errno}{}", path.escape_ascii(), hint(*errno))]
 pub struct Error {
@@ -16,12 +16,12 @@ impl Error {
         Error { action, path: path.to_vec(), errno }
     }
 
-    /// Why, as a number.
+    /// Returns the cause of the error, as a number.
     pub fn errno(&self) -> Errno {
         self.errno
     }
 
-    /// The path, as it was given.
+    /// Returns the path, as it was given.
     pub fn path(&self) -> &[u8] {
         &self.path
     }
@@ -33,7 +33,7 @@ impl From<Error> for std::io::Error {
     }
 }
 
-/// What to do about it.
+/// Returns a hint on how to avoid the error.
 fn hint(errno: Errno) -> &'static str {
     match errno {
         Errno::ENOENT => "; the directories above it must be there, mkdir_all makes them",

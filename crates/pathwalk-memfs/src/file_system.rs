@@ -1,4 +1,4 @@
-//! What the engine sees: each method counts its call and asks the store.
+//! The engine's interface: each method counts its call and calls the store.
 
 use pathwalk::permission::Subject;
 use pathwalk::{
@@ -55,7 +55,7 @@ impl FileSystem for MemFs {
         self.0.forget(node);
     }
 
-    /// All that it does with ids goes through the engine.
+    /// Returns true, since the engine does all that concerns ids.
     fn allows_id_maps(&self) -> bool {
         true
     }
@@ -67,7 +67,7 @@ impl FileSystem for MemFs {
     fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         self.0.calls.create.count();
         if new.kind == NewKind::Symlink(b"") {
-            // As symlink(2) has it. A tree built through paths may have such links.
+            // As `symlink(2)` does. A tree that is built through paths may have such links.
             return Err(Errno::ENOENT);
         }
         Ok(self.0.create(dir.key(), name, new)?.into_node())

@@ -1,8 +1,9 @@
-//! The reference file system of pathwalk: everything in memory, nothing clever.
+//! The reference file system of pathwalk: all data in memory, and no cleverness.
 //!
-//! [`MemFs`] is two things. To a `Vfs` it is a [`FileSystem`](pathwalk::FileSystem). To whoever builds a tree it is a
-//! handle with methods that take paths: [`mkdir`](MemFs::mkdir), [`file`](MemFs::file), [`symlink`](MemFs::symlink), …. It is
-//! cheap to clone, and all clones are one file system, so that a test keeps one and the `Vfs` another.
+//! [`MemFs`] has two sides. To a `Vfs` it is a [`FileSystem`](pathwalk::FileSystem). To a caller
+//! that builds a tree it is a handle with methods that take paths: [`mkdir`](MemFs::mkdir),
+//! [`file`](MemFs::file), [`symlink`](MemFs::symlink), …. It is cheap to clone, and all clones are
+//! one file system, so a test can keep one and give the `Vfs` another.
 //!
 //! ```
 //! use pathwalk::{Access, Credentials, Vfs};
@@ -21,26 +22,30 @@
 //!
 //! # Changes behind a `Vfs`'s back
 //!
-//! A `Vfs` remembers what it was told. What is changed here through paths, while it runs, it does not see until it asks again:
-//! build the tree first, change it through the `Vfs`, tell the `Vfs` what it should forget, or construct with
-//! [`Freshness::AskEachTime`](pathwalk::Freshness).
+//! A `Vfs` caches the answers of its file system. It does not see a change that is made here
+//! through paths while it runs, until it calls the file system again. So build the tree first, or
+//! change it through the `Vfs`, or invalidate the changed entries of the `Vfs`, or construct the
+//! file system with [`Freshness::AskEachTime`](pathwalk::Freshness).
 //!
 //! # Layout
 //!
-//! - [`options`](Options): how nodes present themselves to the engine;
-//! - `store/`: the nodes and what can be done with them, by key; `table` numbers them, `inode` is one node, made of `life` (who needs it), `record` (what
-//!   `stat` tells) and what its lock guards, in `locked`: `names` are one directory's, `pages` one file's. `space` are the limits, and
-//!   `rename` is the one operation that deserves a file;
-//! - `file_system.rs` with `open_file.rs`, and `paths.rs`: the two faces, thin.
+//! - [`options`](Options): the ways in which nodes present themselves to the engine;
+//! - `store/`: the nodes and the operations on them, by key. `table` numbers the nodes. `inode` is
+//!   one node; it consists of `life` (its names and holds), `record` (its attributes for `stat`)
+//!   and `locked` (the data that its lock protects): `names` are those of one directory, `pages`
+//!   those of one file. `space` has the limits, and `rename` is the one operation that needs a file
+//!   of its own;
+//! - `file_system.rs` with `open_file.rs`, and `paths.rs`: thin layers for the two sides.
 //!
 //! # What it does not do
 //!
-//! Access times are never moved by reading, as if mounted with `noatime`; the other times are those
-//! of the system's last clock tick, as the kernel's file systems have it, or of a clock that
-//! [`Options::clock`] gives. Of the attribute bits it keeps three, and enforces none: the engine does.
-//! Access control lists are not inherited. Nothing outlives the process: `sync` has nothing to do. What is removed goes back to the allocator, which may keep it
-//! from the system, but for the slot of the node itself (128 bytes), which waits for the next;
-//! [`memory`](pathwalk::FileSystem::memory) counts what is in use, slots included.
+//! Reads never change access times, as if mounted with `noatime`. The other times are those of the
+//! system's last clock tick, as on the kernel's file systems, or of a clock that [`Options::clock`]
+//! gives. The file system stores three of the attribute bits and enforces none: the engine does.
+//! Access control lists are not inherited. No data outlives the process, so `sync` does nothing.
+//! The memory of removed nodes goes back to the allocator, which may keep it from the system. The
+//! slot of the node itself (128 bytes) is kept for the next node.
+//! [`memory`](pathwalk::FileSystem::memory) counts the memory in use, slots included.
 
 #![forbid(unsafe_code)]
 
@@ -69,34 +74,35 @@ use store::Store;
 pub struct MemFs(Arc<Store>);
 
 impl MemFs {
-    /// An empty root directory, mode 0755, owned by root; all [`Options`] as they are by default.
+    /// Creates a file system with an empty root directory, mode 0755, owned by root, and with the
+    /// default [`Options`].
     pub fn new() -> MemFs {
         MemFs::with(Options::default())
     }
 
-    /// The same with options.
+    /// Creates a file system with options.
     pub fn with(options: Options) -> MemFs {
         MemFs(Arc::new(Store::new(options)))
     }
 
-    /// How often the engine called which method so far.
+    /// Returns the number of the engine's calls of each method so far.
     pub fn calls(&self) -> Calls {
         self.0.calls.snapshot()
     }
 
-    /// As [`set_acl`](Self::set_acl), of a node that the caller has a [`Handle`](pathwalk::Handle)
-    /// on, by its key.
+    /// Sets the access control list of a node by its key, as [`set_acl`](Self::set_acl) does. The
+    /// caller holds a [`Handle`](pathwalk::Handle) on the node.
     pub fn set_acl_of(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
         self.0.set_acl(node, entries)
     }
 
-    /// As [`set_flags`](Self::set_flags), of a node that the caller has a
-    /// [`Handle`](pathwalk::Handle) on, by its key.
+    /// Sets the attribute bits of a node by its key, as [`set_flags`](Self::set_flags) does. The
+    /// caller holds a [`Handle`](pathwalk::Handle) on the node.
     pub fn set_flags_of(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
         self.0.set_flags(node, flags)
     }
 
-    /// How many nodes there are, who holds them and what they weigh. Cost: looks at every node.
+    /// Returns the number of nodes, the holds on them, and their memory. Cost: visits every node.
     pub fn usage(&self) -> Usage {
         self.0.usage()
     }

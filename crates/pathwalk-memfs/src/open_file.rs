@@ -1,4 +1,5 @@
-//! What the engine sees of an open file or directory: each method counts its call and asks the store.
+//! The engine's interface to an open file or directory: each method counts its call and calls the
+//! store.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use pathwalk::{Entry, Errno, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Writ
 
 use crate::store::Store;
 
-/// A file or directory that is open: its node lives for as long, whatever becomes of its names.
+/// An open file or directory. Its node lives as long as it is open, even without names.
 pub(crate) struct Open {
     store: Arc<Store>,
     node: NodeKey,
@@ -20,7 +21,7 @@ impl Open {
         Ok(Open { store: store.clone(), node, what_for })
     }
 
-    /// `EBADF` if it was not opened for this.
+    /// Fails with `EBADF` if the file was not opened for this.
     fn opened_for(&self, what: OpenFor) -> Result<(), Errno> {
         if self.what_for.contains(what) { Ok(()) } else { Err(Errno::EBADF) }
     }
@@ -33,7 +34,7 @@ impl OpenFile for Open {
         self.store.read(self.node, buffer, offset)
     }
 
-    /// All of it is at hand.
+    /// Reads as `read_at` does, which never blocks: all data is in memory.
     fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         self.read_at(buffer, offset)
     }

@@ -1,4 +1,5 @@
-//! How the nodes of one file system present themselves to the engine: its promises, and what it holds back.
+//! The ways in which the nodes of one file system present themselves to the engine: its promises,
+//! and what it withholds.
 
 use std::sync::Arc;
 
@@ -6,13 +7,13 @@ use pathwalk::{AclState, Freshness, PermissionRule, Timestamp};
 
 use crate::clock::Clock;
 
-/// Where the engine gets the bodies of links from.
+/// The source of the engine's bodies of links.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LinkBodies {
-    /// From the node, so that it can follow links without asking.
+    /// The bodies come with the nodes, so that the engine can follow links without a call.
     #[default]
     WithNode,
-    /// From `read_link`, each time.
+    /// The engine calls `read_link` each time.
     OnRequest,
 }
 
@@ -22,11 +23,13 @@ pub enum LinkSizes {
     /// The length of the body.
     #[default]
     Length,
-    /// Zero, as some file systems do that make up their links. The bodies are whole all the same.
+    /// Zero, as on some file systems that generate their links. The bodies are complete all the
+    /// same.
     Zero,
 }
 
-/// What a [`MemFs`](crate::MemFs) is constructed with. Made from [`Options::default`]; each method changes one thing.
+/// The options of a [`MemFs`](crate::MemFs). They start from [`Options::default`]; each method
+/// changes one of them.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(crate) rule: PermissionRule,
@@ -42,8 +45,8 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Generic permissions, stable names and absences, link bodies with the node, no ACL, no limit but memory to links, nodes and
-    /// data.
+    /// Returns options with generic permissions, stable names and absences, link bodies with the
+    /// node, and no ACL. Only memory limits links, nodes and data.
     fn default() -> Self {
         Options {
             rule: PermissionRule::Generic,
@@ -61,75 +64,79 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Who checks permissions. The file system's own hook answers as the generic rule does, and can be counted.
+    /// Sets the side that checks permissions. The file system's own hook gives the same answers as
+    /// the generic rule, and its calls are counted.
     #[must_use]
     pub fn permission_rule(mut self, rule: PermissionRule) -> Options {
         self.rule = rule;
         self
     }
 
-    /// Whether names have to be asked about before each use.
+    /// Sets whether names have to be revalidated before each use.
     #[must_use]
     pub fn freshness(mut self, names: Freshness) -> Options {
         self.names = names;
         self
     }
 
-    /// The same of names that are not there.
+    /// Sets whether absent names have to be revalidated before each use.
     #[must_use]
     pub fn absence(mut self, absence: Freshness) -> Options {
         self.absence = absence;
         self
     }
 
-    /// Where link bodies come from.
+    /// Sets the source of link bodies.
     #[must_use]
     pub fn link_bodies(mut self, bodies: LinkBodies) -> Options {
         self.link_bodies = bodies;
         self
     }
 
-    /// The size that links report.
+    /// Sets the size that links report.
     #[must_use]
     pub fn link_sizes(mut self, sizes: LinkSizes) -> Options {
         self.link_sizes = sizes;
         self
     }
 
-    /// What attributes say of the ACL of a node that has none: the truth (`Absent`), that one has to ask (`Unknown`, also
-    /// for nodes that have one), or that there is one (`Present`: each check comes to the file system's hook).
+    /// Sets the ACL state that attributes report for a node without an ACL: the truth (`Absent`),
+    /// that the engine has to call `acl` (`Unknown`, reported also for nodes with an ACL), or that
+    /// there is one (`Present`: each check calls the file system's hook).
     #[must_use]
     pub fn acl(mut self, state: AclState) -> Options {
         self.acl = state;
         self
     }
 
-    /// How many links a node may have; one more is `EMLINK`. At least 2, which every directory has.
+    /// Sets the number of links that a node may have; one more is `EMLINK`. At least 2, which every
+    /// directory has.
     #[must_use]
     pub fn max_links(mut self, max: u32) -> Options {
         self.max_links = max.max(2);
         self
     }
 
-    /// How many bytes of data there may be, in pages of 4096 and rounded up to one; holes are free, and a link body over 127 bytes
-    /// takes a page. More is `ENOSPC`. What was unlinked counts until nobody holds it.
+    /// Sets the number of bytes of data, in pages of 4096 bytes and rounded up to one. Holes are
+    /// free, and a link body over 127 bytes takes a page. More is `ENOSPC`. An unlinked node counts
+    /// as long as it is held.
     #[must_use]
     pub fn max_bytes(mut self, max: u64) -> Options {
         self.max_bytes = Some(max);
         self
     }
 
-    /// How many nodes there may be, the root included; one more is `ENOSPC`. Each further name of a
-    /// node counts as one more, as on a tmpfs. What was unlinked counts until it is not held.
+    /// Sets the number of nodes, the root included; one more is `ENOSPC`. Each further name of a
+    /// node counts as one more, as on a tmpfs. An unlinked node counts as long as it is held.
     #[must_use]
     pub fn max_nodes(mut self, max: u64) -> Options {
         self.max_nodes = Some(max);
         self
     }
 
-    /// Sets what the time is: `read` is asked at each change, instead of the system. It may be
-    /// asked under a node's lock, so it must neither block nor use the file system. Times from 1970
-    /// to 2514 are kept.
+    /// Sets the clock: `read` is called at each change, instead of the system's clock. It may be
+    /// called under a node's lock, so it must neither block nor use the file system. Times from
+    /// 1970 to 2514 are stored.
     #[must_use]
     pub fn clock(mut self, read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Options {
         self.clock = Clock::Given(Arc::new(read));

@@ -1,8 +1,9 @@
-//! Trees by paths.
+//! Building and changing trees by paths.
 //!
-//! A path starts at the root of the file system, whether it begins with a slash or not. Empty components and `.` are passed over;
-//! `..` is `EINVAL`. No link is followed. New nodes belong to root, with the mode exactly as given. Nothing here is counted among
-//! the engine's [`Calls`](crate::Calls).
+//! A path starts at the root of the file system, whether it begins with a slash or not. Empty
+//! components and `.` are skipped; `..` is `EINVAL`. No link is followed. New nodes belong to root,
+//! with the mode exactly as given. Operations here do not count among the engine's
+//! [`Calls`](crate::Calls).
 
 use pathwalk::permission::AclEntry;
 use pathwalk::{
@@ -12,43 +13,45 @@ use pathwalk::{
 use crate::store::Held;
 use crate::{Error, MemFs};
 
-/// Building and changing a tree by paths, and looking at it. What a running `Vfs` remembers is not told of any of it.
+/// The methods that build, change and read a tree by paths. A running `Vfs` gets no notice of any
+/// change.
 impl MemFs {
-    /// Makes a directory: `EEXIST`, `ENOENT`, `ENOTDIR`, `EMLINK`.
+    /// Creates a directory: `EEXIST`, `ENOENT`, `ENOTDIR`, `EMLINK`.
     pub fn mkdir<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
         self.make("make directory", path, NewKind::Directory, mode)
     }
 
-    /// Makes a directory and those above it that are missing, all with this mode. One that is there stays as it is.
+    /// Creates a directory and its missing parents, all with this mode. An existing directory stays
+    /// as it is.
     pub fn mkdir_all<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
         let path = path.path_bytes();
         self.make_all(path, mode).map_err(|errno| Error::new("make directory", path, errno))
     }
 
-    /// Makes an empty regular file.
+    /// Creates an empty regular file.
     pub fn file<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
         self.make("make file", path, NewKind::Regular, mode)
     }
 
-    /// Makes a symbolic link: `ENAMETOOLONG` for a body over 4095 bytes, `EINVAL` for one with a NUL. An empty body, which
-    /// `symlink(2)` refuses, is made.
+    /// Creates a symbolic link: `ENAMETOOLONG` for a body over 4095 bytes, `EINVAL` for one with a
+    /// NUL. An empty body, which `symlink(2)` refuses, is allowed.
     pub fn symlink<P: AsPath + ?Sized, B: AsPath + ?Sized>(&self, path: &P, body: &B) -> Result<(), Error> {
         self.make("make symbolic link", path, NewKind::Symlink(body.path_bytes()), 0o777)
     }
 
-    /// Makes a node of any kind.
+    /// Creates a node of any kind.
     pub fn mknod<P: AsPath + ?Sized>(&self, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
         self.make("make node", path, kind, mode)
     }
 
-    /// Gives a node that is no directory another name.
+    /// Gives another name to a node that is not a directory.
     pub fn link<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, existing: &P, path: &Q) -> Result<(), Error> {
         let path = path.path_bytes();
         let node = self.node("link to", existing.path_bytes())?;
         self.in_parent("make link", path, |dir, name| self.0.link(node.key(), dir, name).map(drop))
     }
 
-    /// Takes a name away; a directory must be empty.
+    /// Removes a name; a directory must be empty.
     pub fn unlink<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
         let path = path.path_bytes();
         self.in_parent("unlink", path, |dir, name| {
@@ -57,19 +60,19 @@ impl MemFs {
         })
     }
 
-    /// Takes a name away and, if it is that of a directory, everything beneath it. Others who take
-    /// names away there meanwhile may make it fail halfway.
+    /// Removes a name and, if it is that of a directory, the whole tree beneath it. Other threads
+    /// that remove names there at the same time may make it fail halfway.
     pub fn remove<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
         let path = path.path_bytes();
         self.in_parent("remove", path, |dir, name| self.remove_all(dir, name))
     }
 
-    /// Moves a name, replacing what is at `to` as `rename(2)` does.
+    /// Moves a name, replacing the node at `to` as `rename(2)` does.
     pub fn rename<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, from: &P, to: &Q) -> Result<(), Error> {
         self.rename_with(from, to, RenameFlags::empty())
     }
 
-    /// The same with flags.
+    /// Moves a name as [`rename`](Self::rename) does, with flags.
     pub fn rename_with<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, from: &P, to: &Q, flags: RenameFlags) -> Result<(), Error> {
         let to = to.path_bytes();
         self.in_parent("rename", from.path_bytes(), |from_dir, from_name| {
@@ -93,7 +96,8 @@ impl MemFs {
         self.set("change size of", path, SetAttributes { size: Some(size), ..SetAttributes::default() })
     }
 
-    /// Writes into a regular file from an offset on, in bytes: `ENOSPC` if not all of it found room; what did is written.
+    /// Writes into a regular file, from an offset in bytes. Fails with `ENOSPC` if there is room
+    /// for a part only; that part is written.
     pub fn write<P: AsPath + ?Sized>(&self, path: &P, offset: u64, data: &[u8]) -> Result<(), Error> {
         const ACTION: &str = "write to";
         let node = self.node(ACTION, path.path_bytes())?;
@@ -102,14 +106,15 @@ impl MemFs {
         written.map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
-    /// All that is in a regular file.
+    /// Returns the whole data of a regular file.
     pub fn read<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<u8>, Error> {
         const ACTION: &str = "read";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.read_all(node.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
-    /// Gives a node an access control list; the mode follows it. No entries: takes it away.
+    /// Sets the access control list of a node; the mode follows it. Without entries, removes the
+    /// list.
     pub fn set_acl<P: AsPath + ?Sized>(&self, path: &P, entries: &[AclEntry]) -> Result<(), Error> {
         const ACTION: &str = "set ACL of";
         let node = self.node(ACTION, path.path_bytes())?;
@@ -117,27 +122,27 @@ impl MemFs {
     }
 
     /// Sets the attribute bits of a file or directory, and clears the others: `EOPNOTSUPP` for bits
-    /// other than `IMMUTABLE`, `APPEND` and `NODUMP`. The engine enforces them; nothing that is
-    /// done through paths here does.
+    /// other than `IMMUTABLE`, `APPEND` and `NODUMP`. The engine enforces them; operations through
+    /// paths here do not.
     pub fn set_flags<P: AsPath + ?Sized>(&self, path: &P, flags: StatxFlags) -> Result<(), Error> {
         const ACTION: &str = "set attribute bits of";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.set_flags(node.key(), flags).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
-    /// The attributes of a node; of a link, its own.
+    /// Returns the attributes of a node; of a link, its own.
     pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Error> {
         const ACTION: &str = "stat";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.attributes(node.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
-    /// The key by which the engine knows a node.
+    /// Returns the key by which the engine identifies a node.
     pub fn key<P: AsPath + ?Sized>(&self, path: &P) -> Result<NodeKey, Error> {
         self.node("find", path.path_bytes()).map(|node| node.key())
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     pub fn list<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<Vec<u8>>, Error> {
         const ACTION: &str = "list";
         let dir = self.node(ACTION, path.path_bytes())?;
@@ -159,7 +164,7 @@ impl MemFs {
                     break next;
                 }
                 match self.0.create(here.key(), name, &new) {
-                    // Another thread was faster: what it made will do.
+                    // Another thread created it first: its directory is as good.
                     Err(Errno::EEXIST) => {}
                     made => break made?,
                 }
@@ -176,7 +181,7 @@ impl MemFs {
         }
     }
 
-    /// Children first, without recursion: a tree may be deeper than the stack.
+    /// Removes children first, without recursion: a tree may be deeper than the stack.
     fn remove_all(&self, dir: NodeKey, name: Name<'_>) -> Result<(), Errno> {
         let top = self.0.lookup(dir, name)?.ok_or(Errno::ENOENT)?;
         let mut stack = vec![(dir, name.bytes().to_vec(), top)];
@@ -203,7 +208,7 @@ impl MemFs {
         self.resolve(components(path)).map_err(|errno| Error::new(action, path, errno))
     }
 
-    /// Does something to a name in the directory that `path` leads to.
+    /// Runs `act` on a name in the directory that `path` leads to.
     fn in_parent(
         &self,
         action: &'static str,
@@ -214,7 +219,7 @@ impl MemFs {
         done.map_err(|errno| Error::new(action, path, errno))
     }
 
-    /// The directory and the last name; `EBUSY` for the root, which has none.
+    /// Returns the directory and the last name; `EBUSY` for the root, which has none.
     fn parent<'p>(&self, path: &'p [u8]) -> Result<(Held<'_>, Name<'p>), Errno> {
         let mut names: Vec<_> = components(path).collect();
         let last = names.pop().ok_or(Errno::EBUSY)?;

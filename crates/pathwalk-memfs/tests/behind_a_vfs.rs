@@ -1,5 +1,5 @@
-//! Behind a `Vfs`: however the nodes present themselves the answers are the same, the file system is asked as often as its promises
-//! say, and all that was handed out is forgotten.
+//! Tests behind a `Vfs`: however the nodes present themselves, the answers are the same, the number
+//! of calls matches the file system's promises, and every node that was handed out is forgotten.
 
 use std::error::Error;
 
@@ -12,7 +12,8 @@ use pathwalk::{
 };
 use pathwalk_memfs::{Calls, LinkBodies, LinkSizes, MemFs, Options};
 
-/// A tree with a link in the middle, one that leads nowhere, and a file that not everyone may read.
+/// Returns a tree with a link in the middle, a dangling link, and a file that some users may not
+/// read.
 fn tree(options: Options) -> Result<MemFs, pathwalk_memfs::Error> {
     let fs = MemFs::with(options);
     fs.mkdir_all("a/b", 0o755)?;
@@ -25,7 +26,7 @@ fn tree(options: Options) -> Result<MemFs, pathwalk_memfs::Error> {
 
 type Answers = Vec<Result<(), Errno>>;
 
-/// Asks twice, and returns the answers with the calls that the second time took.
+/// Makes all calls twice. Returns the answers, and the file system's calls of the second time.
 fn ask(fs: &MemFs) -> Result<(Answers, Calls), Box<dyn Error>> {
     const PATHS: [&str; 6] = ["/a/b/f", "/l/f", "/l/secret", "/dangling", "/l/../b/no", "/a/b/f/x"];
     let vfs = Vfs::builder().budget(1 << 20).build(fs.clone())?;
@@ -83,7 +84,7 @@ fn a_vfs_that_asks_each_time_sees_what_is_done_behind_its_back() -> Result<(), B
     Ok(())
 }
 
-/// `SetTime::Now` is the file system's now, as each of its stamps is.
+/// Checks that `SetTime::Now` is the file system's time, as all its other times are.
 #[test]
 fn all_times_are_of_one_clock() -> Result<(), Box<dyn Error>> {
     let clock = Arc::new(AtomicI64::new(5));
@@ -100,7 +101,7 @@ fn all_times_are_of_one_clock() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What writing takes away goes by the rights of the writer, if it is said which that is.
+/// Checks that a write clears set-id bits by the rights of the writer, if the writer is given.
 #[test]
 fn set_id_bits_go_by_the_rights_of_the_writer() -> Result<(), Box<dyn Error>> {
     let vfs = Vfs::builder().budget(1 << 20).build(MemFs::new())?;
@@ -128,7 +129,8 @@ fn set_id_bits_go_by_the_rights_of_the_writer() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// New nodes have the bit from their directory, as on a tmpfs; the other bits are not passed on.
+/// Checks that new nodes inherit the `NODUMP` bit from their directory, as on a tmpfs, and no other
+/// bit.
 #[test]
 fn nodump_is_inherited() -> Result<(), Box<dyn Error>> {
     let fs = MemFs::new();

@@ -1,7 +1,8 @@
-//! The kernel as the oracle: the same random operations on a directory of the host and on a `MemFs` give the same answers, the
-//! same errnos and the same tree.
+//! Comparison with the kernel: the same random operations on a directory of the host and on a
+//! `MemFs` give the same answers, the same errnos and the same tree.
 //!
-//! Any file system of the host will do; `/dev/shm` is taken where it is there. Reproduce a failure with the seed that it names.
+//! Any file system of the host is suitable; `/dev/shm` is used where it exists. To reproduce a
+//! failure, use the seed that it prints.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -21,7 +22,8 @@ enum Op {
     Mkdir(&'static str),
     File(&'static str),
     Fifo(&'static str),
-    /// To what is there and no directory, so that walking through it is `ENOTDIR` whether it is followed or not.
+    /// A link to an existing node that is no directory. So a walk through the link is `ENOTDIR`,
+    /// whether it is followed or not.
     Symlink(&'static str),
     Link(&'static str, &'static str),
     Unlink(&'static str),
@@ -75,7 +77,7 @@ impl Op {
     }
 }
 
-/// One line for each node: path, type, links, and the path under which it was seen first.
+/// Returns one line for each node: path, type, links, and the path under which it was seen first.
 fn tree_of_memfs(fs: &MemFs) -> Vec<String> {
     let (mut lines, mut seen, mut stack) = (Vec::new(), Vec::new(), vec![Vec::new()]);
     while let Some(path) = stack.pop() {

@@ -1,5 +1,6 @@
-//! The kernel as the oracle for data: the same random writes, truncations and reads on a file of tmpfs and on one of a `MemFs` give the
-//! same answers, sizes, blocks and bytes. Reproduce a failure with the seed that it names.
+//! Comparison of data with the kernel: the same random writes, truncations and reads on a file of
+//! tmpfs and on one of a `MemFs` give the same answers, sizes, blocks and bytes. To reproduce a
+//! failure, use the seed that it prints.
 
 use std::fs::File;
 use std::io;

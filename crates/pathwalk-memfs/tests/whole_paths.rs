@@ -1,11 +1,12 @@
-//! Whole paths that are remembered: what keeps them, what makes them be forgotten, and who may be told.
+//! Tests of the memo of whole paths: what keeps an entry valid, what invalidates it, and which
+//! users may use it.
 
 use pathwalk::{
     Access, At, AtFlags, Context, Credentials, Errno, MountFlags, NewKind, Recursion, RenameFlags, StatxMask, Vfs, internals,
 };
 use pathwalk_memfs::MemFs;
 
-/// Asks so often that whatever can be learned is.
+/// A number of lookups after which every path that can be learned is.
 const OFTEN: usize = 4;
 
 fn at_once(fs: MemFs) -> Vfs {
@@ -24,7 +25,7 @@ fn fills(vfs: &Vfs) -> u64 {
     vfs.stats().whole_paths.fills
 }
 
-/// Returns whether a path is answered from the memo: it is not learned again.
+/// Returns whether a path is answered from the memo, that is, not learned again.
 fn is_known(who: &Context, path: &str) -> bool {
     let before = who.vfs().stats().whole_paths;
     _ = who.access(path, Access::empty());
@@ -139,7 +140,7 @@ fn a_directory_that_not_everyone_may_search_is_remembered_by_class() {
     learn(&owner, "/a/b/c/f");
     assert_eq!(other.access("/a/b/c/f", Access::empty()), Err(Errno::EACCES));
     assert!(is_known(&user(&vfs, 7).clone(), "/a/b/c/f") || is_known(&owner, "/a/b/c/f"));
-    // Its bits for everyone are what they were.
+    // The bits that grant rights to all users are unchanged.
     root.chown(At::Cwd, "/a", Some(8), Some(8), AtFlags::empty()).unwrap();
     assert_eq!(owner.access("/a/b/c/f", Access::empty()), Err(Errno::EACCES));
     learn(&other, "/a/b/c/f");
@@ -147,7 +148,8 @@ fn a_directory_that_not_everyone_may_search_is_remembered_by_class() {
     assert_eq!(other.access("/a/b/c/f", Access::empty()), Err(Errno::EACCES));
 }
 
-/// Names that come and go in a directory, and its attributes, which are asked for anew, change nothing about the way through it.
+/// Checks that names added to and removed from a directory, and refreshed attributes of it, do not
+/// invalidate a path through it.
 #[test]
 fn a_refresh_that_changes_no_rights_keeps_what_is_remembered() {
     let vfs = at_once(tree());
@@ -187,7 +189,8 @@ fn mounts_on_the_way_are_seen() {
     assert_eq!(root.access("/a/b/c/../../b/c", Access::empty()), Err(Errno::ENOENT));
 }
 
-/// An absolute link leads from the mount where the walk begins to that of the root, through which its end is seen.
+/// Checks that an absolute link leads from the mount where the walk begins to the mount of the
+/// root, which then shows the link's target.
 #[test]
 fn a_link_leads_to_the_mount_of_the_root() {
     let vfs = at_once(tree());

@@ -1,8 +1,8 @@
-//! Access control lists, and attribute bits that keep a node from being changed.
+//! Access control lists, and attribute bits that protect a node from changes.
 //!
-//! A list is kept in step with the mode: owner and other are its lowest and highest bits, and the
-//! mask, or else the owning group's entry, is the middle ones. What a list says is what the mode
-//! says if it has only those three entries: then it is dropped.
+//! A list is kept consistent with the mode: the owner's and the other entry are the mode's highest
+//! and lowest bits, and the mask, or else the owning group's entry, is the middle ones. A list of
+//! only those three entries grants the same as the mode, so it is dropped.
 //!
 //! Source: `posix_acl_permission`, `posix_acl_equiv_mode`, `__posix_acl_chmod_masq`, `vfs_set_acl`,
 //! `ioctl_setflags` of Linux.
@@ -17,36 +17,36 @@ use crate::permission::{in_group_or_capable, owner_or_capable};
 use crate::process::{Credentials, Process};
 use crate::walk::{Empty, Follow};
 
-/// Whom an entry is about.
+/// The users that an entry applies to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum AclTag {
     /// The owner.
     Owner,
-    /// This user.
+    /// The user with this id.
     User(u32),
     /// The owning group.
     Group,
-    /// This group.
+    /// The group with this id.
     NamedGroup(u32),
-    /// The most that named users and all groups get.
+    /// The upper limit for named users and all groups.
     Mask,
-    /// All others.
+    /// All other users.
     Other,
 }
 
 /// One entry of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AclEntry {
-    /// Whom it is about.
+    /// The users that the entry applies to.
     pub tag: AclTag,
-    /// What it grants.
+    /// The rights that the entry grants.
     pub grants: Access,
 }
 
 impl Model {
-    /// Does what `setxattrat` does to `system.posix_acl_access`, or `removexattrat` if there are no
-    /// entries. Entries come in the order of [`AclTag`], with a mask if any is named. Flags:
-    /// `SYMLINK_NOFOLLOW`.
+    /// Sets the list as `setxattrat` of `system.posix_acl_access` does, or removes it as
+    /// `removexattrat` does if there are no entries. Entries come in the order of [`AclTag`], with
+    /// a mask if any user or group is named. Flags: `SYMLINK_NOFOLLOW`.
     pub fn set_acl(&self, process: &mut Process, at: i32, path: &[u8], entries: &[AclEntry], flags: AtFlags) -> Result<()> {
         let mut call = self.call(process);
         if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
@@ -71,8 +71,8 @@ impl Model {
         Ok(())
     }
 
-    /// Does what `FS_IOC_SETFLAGS` does to a file or directory, with `CAP_LINUX_IMMUTABLE`:
-    /// `EOPNOTSUPP` for anything else. Flags: `SYMLINK_NOFOLLOW`.
+    /// Sets attribute bits as `FS_IOC_SETFLAGS` does on a file or directory, with
+    /// `CAP_LINUX_IMMUTABLE`: `EOPNOTSUPP` for any other node. Flags: `SYMLINK_NOFOLLOW`.
     pub fn set_flags(&self, process: &mut Process, at: i32, path: &[u8], set: NodeFlags, flags: AtFlags) -> Result<()> {
         let mut call = self.call(process);
         if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
@@ -98,12 +98,12 @@ impl Node {
         self.flags.contains(NodeFlags::APPEND)
     }
 
-    /// Refuses with `EPERM` where neither mode, owner nor times can be set.
+    /// Fails with `EPERM` if neither mode, owner nor times can be set.
     pub(crate) fn may_be_set(&self) -> Result<()> {
         if self.flags.intersects(NodeFlags::IMMUTABLE | NodeFlags::APPEND) { Err(Errno::EPERM) } else { Ok(()) }
     }
 
-    /// Sets the mode, and what of the list stands for it.
+    /// Sets the mode, and the entries of the list that correspond to it.
     pub(crate) fn set_mode(&mut self, mode: u32) {
         self.mode = mode;
         let class = group_class(&self.acl);
@@ -113,8 +113,8 @@ impl Node {
         }
     }
 
-    /// Says what the list decides for a caller that is not the owner. None: there is no list, or it
-    /// has no say.
+    /// Returns the list's decision for a caller that is not the owner. `None` if there is no list,
+    /// or if the mode's middle bits are empty.
     pub(crate) fn acl_grants(&self, who: &Credentials, wanted: Access) -> Option<bool> {
         if self.acl.is_empty() || self.mode & 0o070 == 0 {
             return None;
@@ -139,7 +139,7 @@ impl Node {
     }
 }
 
-/// Returns the mode that goes with a list.
+/// Returns the mode that corresponds to a list.
 fn mode_of(entries: &[AclEntry], mode: u32) -> u32 {
     let class = group_class(entries);
     let set = |mode, entry: &AclEntry| match shift(entry.tag, class) {
@@ -149,12 +149,12 @@ fn mode_of(entries: &[AclEntry], mode: u32) -> u32 {
     entries.iter().fold(mode, set)
 }
 
-/// Says which entry the mode's middle bits stand for.
+/// Returns the entry that corresponds to the mode's middle bits.
 fn group_class(entries: &[AclEntry]) -> AclTag {
     if entries.iter().any(|entry| entry.tag == AclTag::Mask) { AclTag::Mask } else { AclTag::Group }
 }
 
-/// Says where the bits of an entry are in the mode.
+/// Returns the position of an entry's bits in the mode.
 fn shift(tag: AclTag, class: AclTag) -> Option<u32> {
     match tag {
         AclTag::Owner => Some(6),

@@ -1,4 +1,4 @@
-//! `chmod`, `chown`, `utimens`, and what writing does to suid and sgid bits.
+//! The calls `chmod`, `chown` and `utimens`, and the effect of writes on suid and sgid bits.
 //!
 //! Source: `fs/attr.c`, `chmod_common`, `chown_common`, `vfs_utimes` of Linux.
 
@@ -10,45 +10,46 @@ use crate::process::{Credentials, NO_ID, Process};
 use crate::walk::{Empty, Follow};
 use crate::{Call, Model};
 
-/// The times of the file system's ends, in seconds since 1970, as `s_time_min` and `s_time_max`:
-/// what is set beyond becomes the end.
+/// The ends of the file system's range of times, in seconds since 1970, as `s_time_min` and
+/// `s_time_max`: a time beyond an end becomes that end.
 const EARLIEST: i64 = -(1 << 49);
 const LATEST: i64 = (1 << 49) - 1;
 
 /// One of the two times that `utimensat` sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NewTime {
-    /// The clock's.
+    /// The clock's time.
     Now,
-    /// The one it has.
+    /// The present value.
     Omit,
-    /// This one.
+    /// The given time.
     At {
-        /// Since 1970. Kept from −2⁴⁹ to 2⁴⁹−1: what is beyond becomes that end, without
-        /// nanoseconds.
+        /// The seconds since 1970. Stored from −2⁴⁹ to 2⁴⁹−1: a time beyond an end becomes that
+        /// end, without nanoseconds.
         seconds: i64,
-        /// 0..=999,999,999, else `EINVAL`.
+        /// The nanoseconds, 0..=999,999,999, else `EINVAL`.
         nanoseconds: u32,
     },
 }
 
 impl Model {
-    /// `fchmodat2`: the lower twelve bits. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    /// Sets the lower twelve bits of the mode, as `fchmodat2` does. Flags: `SYMLINK_NOFOLLOW`,
+    /// `EMPTY_PATH`.
     pub fn chmod(&self, process: &mut Process, at: i32, path: &[u8], mode: u32, flags: AtFlags) -> Result<()> {
         let mut call = self.call(process);
         let node = call.lookup_to_set(at, path, flags)?;
         call.chmod(node, mode)
     }
 
-    /// `fchmod`.
+    /// Sets the mode of an open file, as `fchmod` does.
     pub fn fchmod(&self, process: &mut Process, descriptor: i32, mode: u32) -> Result<()> {
         let mut call = self.call(process);
         let (_, file) = call.file(descriptor)?;
         call.chmod(file.node, mode)
     }
 
-    /// `fchownat`: owner and group, or `None` to leave one; `u32::MAX` is neither, `EINVAL`. Flags:
-    /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    /// Sets owner and group, as `fchownat` does; `None` leaves one unchanged. `u32::MAX` is no id:
+    /// `EINVAL`. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
     pub fn chown(
         &self,
         process: &mut Process,
@@ -63,14 +64,15 @@ impl Model {
         call.chown(node, uid, gid)
     }
 
-    /// `fchown`.
+    /// Sets owner and group of an open file, as `fchown` does.
     pub fn fchown(&self, process: &mut Process, descriptor: i32, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
         let mut call = self.call(process);
         let (_, file) = call.file(descriptor)?;
         call.chown(file.node, uid, gid)
     }
 
-    /// `utimensat`: the times of access and of data. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    /// Sets the times of access and of data, as `utimensat` does. Flags: `SYMLINK_NOFOLLOW`,
+    /// `EMPTY_PATH`.
     pub fn utimens(
         &self,
         process: &mut Process,
@@ -88,7 +90,7 @@ impl Model {
         call.utimens(node, accessed, modified)
     }
 
-    /// `futimens`.
+    /// Sets the times of an open file, as `futimens` does.
     pub fn futimens(&self, process: &mut Process, descriptor: i32, accessed: NewTime, modified: NewTime) -> Result<()> {
         let mut call = self.call(process);
         if (accessed, modified) == (NewTime::Omit, NewTime::Omit) {
@@ -123,7 +125,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Whoever asks for no change at all gets it, even from what is another's, unless there is an suid or sgid bit to clear.
+    /// Sets owner and group. A call that changes neither succeeds even for a file of another user,
+    /// unless there is an suid or sgid bit to clear.
     fn chown(&mut self, id: Id, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
         if [uid, gid].contains(&Some(NO_ID)) {
             return Err(Errno::EINVAL);
@@ -142,7 +145,7 @@ impl Call<'_> {
             return Err(Errno::EPERM);
         }
         let (uid, gid) = (uid.unwrap_or(node.uid), gid.unwrap_or(node.gid));
-        // A mode that is set is set for the new group.
+        // The resulting mode is checked against the new group.
         let mode = if mode == node.mode { mode } else { settable(mode, gid, who) };
         self.state.touch_changed(id);
         let node = self.state.node_mut(id);
@@ -175,7 +178,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// What was run with its owner's or group's rights is not any more once somebody has written it.
+    /// Clears the suid and sgid bits of a file after a write: it no longer runs with the rights of
+    /// its owner or group.
     pub(crate) fn clear_suid_and_sgid(&mut self, id: Id) {
         let node = self.state.node(id);
         let who = self.who();
@@ -188,18 +192,19 @@ impl Call<'_> {
     }
 }
 
-/// The sgid bit if it goes when the owner changes or somebody writes. Without the group's x bit it means something else
-/// (mandatory locks, once), and members of the group keep it.
+/// Returns the sgid bit if a change of owner or a write clears it. Without the group's x bit it has
+/// another meaning (once mandatory locks), and members of the group keep it.
 fn sgid_to_drop(node: &Node, who: &Credentials) -> u32 {
     if node.mode & GROUP_EXECUTE != 0 || !in_group_or_capable(node.gid, who) { SGID } else { 0 }
 }
 
-/// Everybody's chown clears these bits, root's too. Directories keep theirs.
+/// Returns the mode after a `chown`, which clears these bits even for root. Directories keep
+/// theirs.
 fn mode_after_chown(node: &Node, who: &Credentials) -> u32 {
     if node.is_directory() { node.mode } else { node.mode & !SUID & !sgid_to_drop(node, who) }
 }
 
-/// A mode as it can be set on something of this group.
+/// Returns the mode as it can be set on a node of this group.
 fn settable(mode: u32, gid: u32, who: &Credentials) -> u32 {
     if in_group_or_capable(gid, who) { mode } else { mode & !SGID }
 }

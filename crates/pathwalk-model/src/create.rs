@@ -1,6 +1,7 @@
-//! `mkdir`, `mknod`, `symlink`: a name that was free.
+//! The calls `mkdir`, `mknod` and `symlink`, which make a new name.
 //!
-//! Source: `filename_create`, `do_mkdirat`, `do_mknodat`, `may_mknod`, `do_symlinkat`, `vfs_prepare_mode`, `inode_init_owner` of Linux.
+//! Source: `filename_create`, `do_mkdirat`, `do_mknodat`, `may_mknod`, `do_symlinkat`,
+//! `vfs_prepare_mode`, `inode_init_owner` of Linux.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::process::Process;
 use crate::walk::{Last, Parent, child, import_link_body};
 use crate::{Call, Model};
 
-/// Whether a name with a slash at its end can be made.
+/// The type of node to be made. Only a directory's name may have a trailing slash.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Making {
     Directory,
@@ -20,7 +21,7 @@ pub(crate) enum Making {
 }
 
 impl Model {
-    /// `mkdirat`: an empty directory. Of `mode` the permission and sticky bits count.
+    /// Makes an empty directory, as `mkdirat` does. Uses the permission and sticky bits of `mode`.
     pub fn mkdir(&self, process: &mut Process, at: i32, path: &[u8], mode: u32) -> Result<()> {
         let mut call = self.call(process);
         let (directory, name) = call.free_name(at, path, Making::Directory)?;
@@ -29,7 +30,8 @@ impl Model {
         call.make(directory, &name, body, mode & 0o1777).map(drop)
     }
 
-    /// `mknodat`: an empty file (type 0 or `S_IFREG`), or a special node. `device` counts for devices.
+    /// Makes an empty file (type 0 or `S_IFREG`) or a special node, as `mknodat` does. `device` is
+    /// used for devices only.
     pub fn mknod(&self, process: &mut Process, at: i32, path: &[u8], mode: u32, device: u32) -> Result<()> {
         let mut call = self.call(process);
         let body = special(mode, device)?;
@@ -41,7 +43,7 @@ impl Model {
         call.make(directory, &name, body, mode & 0o7777).map(drop)
     }
 
-    /// `symlinkat`: a link that says `target`, 1..=4095 bytes.
+    /// Makes a link with the body `target`, of 1..=4095 bytes, as `symlinkat` does.
     pub fn symlink(&self, process: &mut Process, target: &[u8], at: i32, path: &[u8]) -> Result<()> {
         let mut call = self.call(process);
         import_link_body(target)?;
@@ -51,7 +53,7 @@ impl Model {
     }
 }
 
-/// What `mknod` makes of a mode.
+/// Returns the body of the node that `mknod` makes for a mode.
 fn special(mode: u32, device: u32) -> Result<Body> {
     let special = |kind, device| Ok(Body::Special { kind, device, links: 1 });
     match mode & libc::S_IFMT {
@@ -65,7 +67,8 @@ fn special(mode: u32, device: u32) -> Result<Body> {
     }
 }
 
-/// Devices, but for the character device 0:0, an overlay's whiteout, which opens nothing.
+/// Returns whether `mknod` of this node needs the capability: devices do, except the character
+/// device 0:0. That is an overlay's whiteout, and there is no device to open.
 fn needs_mknod(body: &Body) -> bool {
     match *body {
         Body::Special { kind: Special::CharDevice, device, .. } => device != 0,
@@ -75,7 +78,7 @@ fn needs_mknod(body: &Body) -> bool {
 }
 
 impl Call<'_> {
-    /// The directory and the name that is to be made in it.
+    /// Returns the directory and the name that is to be made in it.
     pub(crate) fn free_name(&self, at: i32, path: &[u8], making: Making) -> Result<(Id, Vec<u8>)> {
         let Parent { directory, last } = self.parent(at, path)?;
         let Last::Name { name, slash } = last else { return Err(Errno::EEXIST) };
@@ -93,7 +96,8 @@ impl Call<'_> {
         Ok(id)
     }
 
-    /// Makes a node as a directory's nodes are made: the sgid directory's group, the umask's bits gone, whoever makes it its owner.
+    /// Makes a node by the rules of its directory: with the group of a sgid directory, without the
+    /// umask's bits, and owned by the caller.
     pub(crate) fn make_nameless(&mut self, directory: Id, body: Body, mode: u32) -> Result<Id> {
         self.room_for(&body)?;
         let parent = self.state.node(directory);

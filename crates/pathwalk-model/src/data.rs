@@ -1,6 +1,7 @@
-//! `read`, `write`, `pread`, `pwrite`, `lseek`, `ftruncate`, `truncate`, `fsync`.
+//! The calls `read`, `write`, `pread`, `pwrite`, `lseek`, `ftruncate`, `truncate` and `fsync`.
 //!
-//! Source: `fs/read_write.c`, `generic_write_checks`, `vfs_truncate`, `do_ftruncate`, `do_truncate`, `shmem_setattr` of Linux.
+//! Source: `fs/read_write.c`, `generic_write_checks`, `vfs_truncate`, `do_ftruncate`,
+//! `do_truncate`, `shmem_setattr` of Linux.
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags};
@@ -10,22 +11,22 @@ use crate::process::Process;
 use crate::walk::{Empty, Follow};
 use crate::{Call, Model};
 
-/// How many bytes one call reads or writes at most: `MAX_RW_COUNT`.
+/// The most bytes that one call reads or writes: `MAX_RW_COUNT`.
 const AT_ONCE: usize = 0x7fff_f000;
 
-/// From where an offset counts.
+/// The origin of an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Whence {
-    /// The start.
+    /// The start of the file.
     Set,
-    /// Where the file stands.
+    /// The file's position.
     Current,
-    /// The end. Directories have none: `EINVAL`.
+    /// The end of the file. Directories have none: `EINVAL`.
     End,
 }
 
 impl Model {
-    /// `read`: at most `count` bytes from where the file stands, which moves on.
+    /// Reads at most `count` bytes at the file's position, and advances it, as `read` does.
     pub fn read(&self, process: &mut Process, descriptor: i32, count: usize) -> Result<Vec<u8>> {
         let mut call = self.call(process);
         let (id, file) = call.file(descriptor)?;
@@ -34,7 +35,7 @@ impl Model {
         Ok(data)
     }
 
-    /// `pread`: at most `count` bytes from `offset`.
+    /// Reads at most `count` bytes at `offset`, as `pread` does.
     pub fn pread(&self, process: &mut Process, descriptor: i32, count: usize, offset: i64) -> Result<Vec<u8>> {
         let call = self.call(process);
         let offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
@@ -42,7 +43,8 @@ impl Model {
         call.read_at(&file, offset, count)
     }
 
-    /// `write`: bytes to where the file stands, which moves on. How many were written.
+    /// Writes at the file's position and advances it, as `write` does. Returns the number of bytes
+    /// written.
     pub fn write(&self, process: &mut Process, descriptor: i32, data: &[u8]) -> Result<usize> {
         let mut call = self.call(process);
         let (id, file) = call.file(descriptor)?;
@@ -51,7 +53,7 @@ impl Model {
         Ok(written)
     }
 
-    /// `pwrite`: bytes to `offset`, or to the end of what was opened with `APPEND`.
+    /// Writes at `offset`, or at the end of a file that was opened with `APPEND`, as `pwrite` does.
     pub fn pwrite(&self, process: &mut Process, descriptor: i32, data: &[u8], offset: i64) -> Result<usize> {
         let mut call = self.call(process);
         let offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
@@ -59,7 +61,7 @@ impl Model {
         call.write_at(&file, offset, data).map(|(_, written)| written)
     }
 
-    /// `lseek`: where the file stands then.
+    /// Sets the file's position and returns it, as `lseek` does.
     pub fn seek(&self, process: &mut Process, descriptor: i32, offset: i64, whence: Whence) -> Result<u64> {
         let mut call = self.call(process);
         let (id, file) = call.file(descriptor)?;
@@ -75,7 +77,7 @@ impl Model {
         Ok(to)
     }
 
-    /// `ftruncate`: cuts or lengthens what is open for writing.
+    /// Cuts or extends a file that is open for writing, as `ftruncate` does.
     pub fn ftruncate(&self, process: &mut Process, descriptor: i32, length: i64) -> Result<()> {
         let mut call = self.call(process);
         let length = u64::try_from(length).map_err(|_| Errno::EINVAL)?;
@@ -89,7 +91,7 @@ impl Model {
         call.truncate_open(file.node, length)
     }
 
-    /// `truncate`: cuts or lengthens a file.
+    /// Cuts or extends a file, as `truncate` does.
     pub fn truncate(&self, process: &mut Process, path: &[u8], length: i64) -> Result<()> {
         let mut call = self.call(process);
         let length = u64::try_from(length).map_err(|_| Errno::EINVAL)?;
@@ -106,14 +108,14 @@ impl Model {
         call.set_size(id, length)
     }
 
-    /// `fsync`: nothing to do for what is open.
+    /// Checks the descriptor, as `fsync` does; there is nothing to write.
     pub fn fsync(&self, process: &mut Process, descriptor: i32) -> Result<()> {
         self.call(process).file(descriptor).map(|_| ())
     }
 }
 
 impl Call<'_> {
-    /// What is open, not merely a place.
+    /// Returns the open file of a descriptor; `EBADF` for a mere place.
     pub(crate) fn file(&self, descriptor: i32) -> Result<(Id, OpenFile)> {
         let id = self.process.open_file(descriptor)?;
         let file = self.state.open_file(id)?;
@@ -135,7 +137,7 @@ impl Call<'_> {
         Ok(data[from..data.len().min(from.saturating_add(count))].to_vec())
     }
 
-    /// Where the write ended, and how much it wrote.
+    /// Returns the end of the write, and the number of bytes written.
     fn write_at(&mut self, file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<(u64, usize)> {
         if !file.flags.writable() {
             return Err(Errno::EBADF);
@@ -156,7 +158,7 @@ impl Call<'_> {
         self.clear_suid_and_sgid(file.node);
         self.state.touch_modified(file.node);
         if end == start {
-            // The times have moved.
+            // The times have been updated.
             return Err(Errno::ENOSPC);
         }
         let length = (end - start) as usize;
@@ -169,7 +171,7 @@ impl Call<'_> {
         Ok((end, length))
     }
 
-    /// Through an open file: the time moves even if the size stays.
+    /// Truncates through an open file: the times are updated even if the size is the same.
     pub(crate) fn truncate_open(&mut self, id: Id, length: u64) -> Result<()> {
         self.set_size(id, length)?;
         self.state.touch_modified(id);
@@ -195,7 +197,7 @@ impl Call<'_> {
     }
 }
 
-/// Offsets beyond `i64::MAX` don't exist.
+/// Checks that no offset is beyond `i64::MAX`.
 fn range(offset: u64, count: usize) -> Result<()> {
     let end = offset.checked_add(count as u64);
     if end.is_some_and(|end| end <= i64::MAX as u64) { Ok(()) } else { Err(Errno::EINVAL) }

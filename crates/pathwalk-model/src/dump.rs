@@ -1,4 +1,4 @@
-//! The whole tree as a list, to be compared with another one's.
+//! The whole tree as a list, for comparison with that of another model.
 
 use std::collections::BTreeMap;
 
@@ -9,42 +9,43 @@ use crate::node::{Body, Id, ROOT, Stamp, State};
 /// One name of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DumpEntry {
-    /// From the root: `/`, `/a`, `/a/b`.
+    /// The path from the root: `/`, `/a`, `/a/b`.
     pub path: Vec<u8>,
-    /// Which node it is.
+    /// The node.
     pub node: Id,
-    /// Type (`S_IFMT`) and the lower twelve bits.
+    /// The type (`S_IFMT`) and the lower twelve bits of the mode.
     pub mode: u32,
-    /// Owner.
+    /// The owner.
     pub uid: u32,
-    /// Group.
+    /// The group.
     pub gid: u32,
-    /// Link count.
+    /// The link count.
     pub nlink: u32,
-    /// Bytes; of a directory 20 for each name, `.` and `..` among them.
+    /// The size in bytes; of a directory 20 for each name, including `.` and `..`.
     pub size: u64,
-    /// Blocks of 512 bytes.
+    /// The number of blocks of 512 bytes.
     pub blocks: u64,
-    /// Which device a device node stands for.
+    /// The number of the device, for a device node.
     pub device: u32,
-    /// What a file holds or a link says.
+    /// The data of a file or the body of a link.
     pub contents: Vec<u8>,
-    /// The same for all names of one node: nodes are counted from 0, in the list's order.
+    /// The same number for all names of one node: nodes are counted from 0, in the list's order.
     pub identity: usize,
-    /// What keeps it from being changed.
+    /// The attribute bits.
     pub flags: NodeFlags,
-    /// Time of access.
+    /// The time of access.
     pub accessed: Stamp,
-    /// Time of data.
+    /// The time of the last change of data.
     pub modified: Stamp,
-    /// Time of attributes.
+    /// The time of the last change of attributes.
     pub changed: Stamp,
-    /// Time of birth.
+    /// The time of birth.
     pub born: Stamp,
 }
 
 impl Model {
-    /// All names, each directory before what is in it, names in the order of their bytes.
+    /// Returns all names, each directory before its contents, and names in the order of their
+    /// bytes.
     pub fn dump(&self) -> Vec<DumpEntry> {
         let state = self.state.lock().clone();
         let mut dump = Dump { state: &state, entries: Vec::new(), identities: BTreeMap::new() };

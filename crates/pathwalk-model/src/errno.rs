@@ -1,12 +1,13 @@
-//! Error numbers, as plain numbers: the kernel's, so that an answer can be compared with a system call's.
+//! The kernel's error numbers as plain numbers, so that an answer can be compared with a system
+//! call's.
 
 use std::fmt;
 
-/// Why a call failed: the number that a system call would leave in `errno`.
+/// The cause of a failure: the number that a system call would leave in `errno`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Errno(pub i32);
 
-/// What an operation answers.
+/// The answer of an operation.
 pub type Result<T> = std::result::Result<T, Errno>;
 
 macro_rules! numbers {
@@ -17,7 +18,7 @@ macro_rules! numbers {
                 pub const $name: Errno = Errno(libc::$name);
             )*
 
-            /// The number's name, if an operation of this crate can answer with it.
+            /// Returns the number's name, if an operation of this crate can return it.
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(Errno::$name => Some(stringify!($name)),)*

@@ -1,8 +1,9 @@
-//! The obvious VFS: what pathwalk's operations are held against where there is no kernel to ask, and where threads race.
+//! The simple VFS that pathwalk's operations are compared with where there is no kernel, and where
+//! threads race.
 //!
-//! [`Model`] is Linux's operations on names over a tmpfs, written down as plainly as they go: one lock around everything, a map
-//! from name to node in each directory, and each call's checks in the kernel's order, so that its errno is the kernel's. It shares
-//! no code with the engine.
+//! [`Model`] implements Linux's operations on names over a tmpfs, as plainly as possible: one lock
+//! around everything, a map from names to nodes in each directory, and each call's checks in the
+//! kernel's order, so that its errno is the kernel's. It shares no code with the engine.
 //!
 //! ```
 //! use pathwalk_model::{AT_FDCWD, Credentials, Errno, Model, OpenFlags, Options};
@@ -16,24 +17,25 @@
 //! # Ok::<(), Errno>(())
 //! ```
 //!
-//! A model can be copied cheaply, compared and hashed, and so can a [`Process`]: a search for an order of calls that explains what
-//! threads saw takes both as its state.
+//! A model can be copied cheaply, compared and hashed, and so can a [`Process`]. A search for an
+//! order of calls that explains the observations of threads takes both as its state.
 //!
 //! # Layout
 //!
-//! `node` is the state, `process` who calls, `walk` how a path is gone through, `permission` who may do what; then a file for each
-//! group of calls: `create`, `remove`, `rename`, `link`, `open`, `data`, `attributes`, `acl`,
-//! `question`, `place`; `limits` counts what is used up. `dump` tells the tree.
+//! `node` is the state, `process` the caller, `walk` the resolution of paths, `permission` the
+//! checks of rights. Each group of calls has a file: `create`, `remove`, `rename`, `link`, `open`,
+//! `data`, `attributes`, `acl`, `question`, `place`. `limits` counts limited resources. `dump`
+//! lists the tree.
 //!
 //! # What it does not do
 //!
 //! - No mounts, default access control lists, id maps or security hooks; of `openat2`'s resolve
-//!   flags only `CACHED`, for which all is cached.
+//!   flags only `CACHED`, for which everything is cached.
 //! - Opening a device, pipe or socket is `ENXIO`.
-//! - No clock that runs: a [`Stamp`] is what `utimensat` set, or where [`Model::set_clock`] put it.
-//!   Reading moves no time, as if mounted with `noatime`.
+//! - No running clock: a [`Stamp`] has the time that `utimensat` set, or that of
+//!   [`Model::set_clock`]. Reads change no time, as if mounted with `noatime`.
 //! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no
-//!   `SEEK_HOLE`; what was never written counts as no block.
+//!   `SEEK_HOLE`. Pages that were never written count as no blocks.
 //! - No limits on the number of descriptors, or of links to a node.
 
 #![forbid(unsafe_code)]
@@ -74,30 +76,32 @@ pub use question::{DirectoryEntry, StatFs, Status};
 
 use node::{ROOT, State};
 
-/// In place of a descriptor: the working directory.
+/// The value that stands for the working directory in place of a descriptor.
 pub const AT_FDCWD: i32 = libc::AT_FDCWD;
 
-/// What a system administrator would set.
+/// The settings of a system administrator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// `fs.protected_symlinks`.
+    /// The switch `fs.protected_symlinks`.
     pub protected_symlinks: bool,
-    /// `fs.protected_hardlinks`.
+    /// The switch `fs.protected_hardlinks`.
     pub protected_hardlinks: bool,
-    /// In bytes, as `RLIMIT_FSIZE`: growing a file further is `EFBIG`, a write is cut there. Holes take memory too: keep it small.
+    /// The largest size of a file in bytes, as `RLIMIT_FSIZE`: growing a file further is `EFBIG`,
+    /// and a write is cut there. Holes take memory too: keep it small.
     pub largest_file: u64,
-    /// The root directory's mode: 0..=0o7777.
+    /// The mode of the root directory: 0..=0o7777.
     pub root_mode: u32,
-    /// How many nodes there may be, the root and each further name of a node counted as well: one
-    /// more is `ENOSPC`. Source: `nr_inodes` in `tmpfs(5)`.
+    /// The most nodes, counting the root and each further name of a node as well: one more is
+    /// `ENOSPC`. Source: `nr_inodes` in `tmpfs(5)`.
     pub most_nodes: Option<u64>,
-    /// How many pages of 4,096 bytes files and long links may take: one more is `ENOSPC`. Source:
-    /// `size` in `tmpfs(5)`.
+    /// The most pages of 4,096 bytes that files and long links may take: one more is `ENOSPC`.
+    /// Source: `size` in `tmpfs(5)`.
     pub most_pages: Option<u64>,
 }
 
 impl Default for Options {
-    /// Both protections on, files up to 1 MiB, a root directory of mode 0755, no other limit.
+    /// Returns options with both protections on, files up to 1 MiB, a root directory of mode 0755,
+    /// and no other limit.
     fn default() -> Options {
         Options {
             protected_symlinks: true,
@@ -110,16 +114,17 @@ impl Default for Options {
     }
 }
 
-/// A tree of files, and what is open in it.
+/// A tree of files, and the files that are open in it.
 ///
-/// A clone is a copy: what is done to one is not seen in the other. A process goes with the model that it was made by, or with copies
-/// of both from one moment; with any other model its places and descriptors mean nothing, and calls may panic.
+/// A clone is an independent copy. A process belongs to the model that created it, or to copies of
+/// both from one moment. With any other model its places and descriptors are meaningless, and calls
+/// may panic.
 pub struct Model {
     options: Options,
     state: Mutex<State>,
 }
 
-/// One call: the whole state, locked, and who calls.
+/// One call: the whole state, locked, and the calling process.
 struct Call<'a> {
     options: &'a Options,
     state: MutexGuard<'a, State>,
@@ -127,17 +132,17 @@ struct Call<'a> {
 }
 
 impl Model {
-    /// An empty tree, its root directory owned by root.
+    /// Creates an empty tree with a root directory that root owns.
     pub fn new(options: Options) -> Model {
         Model { options, state: Mutex::new(State::new(options.root_mode)) }
     }
 
-    /// What it was made with.
+    /// Returns the options of the model.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// A process at the root of the tree, with umask 022 and no descriptors.
+    /// Creates a process at the root of the tree, with umask 022 and no descriptors.
     pub fn process(&self, credentials: Credentials) -> Process {
         let mut state = self.state.lock();
         state.processes += 1;
@@ -146,7 +151,8 @@ impl Model {
         Process::new(state.processes, credentials, ROOT)
     }
 
-    /// A process in the same places, with the same umask, credentials and open files (whose offsets are shared).
+    /// Creates a process in the same places, with the same umask, credentials and open files. The
+    /// two share the offsets of the files.
     pub fn fork(&self, process: &Process) -> Process {
         let mut state = self.state.lock();
         state.processes += 1;
@@ -160,19 +166,20 @@ impl Model {
         process.renumbered(state.processes)
     }
 
-    /// Ends a process: closes what it has open, leaves its places. One that is merely dropped keeps its nodes from being forgotten.
+    /// Ends a process: closes its files and leaves its places. A process that is merely dropped
+    /// keeps its nodes alive.
     pub fn exit(&self, process: Process) {
         let mut state = self.state.lock();
         for &file in process.descriptors.values() {
-            // It is open: a process has descriptors only of open files.
+            // The file is open: a process has descriptors only of open files.
             let _ = state.close(file);
         }
         state.unpin(process.cwd);
         state.unpin(process.root);
     }
 
-    /// Sets what changes are stamped with from now on; 0 at first. Where it stays, all times of the
-    /// clock are alike, and calls that commute give equal states.
+    /// Sets the clock, which gives the times of later changes; 0 at first. While the clock stays
+    /// the same, all its times are equal, and calls that commute give equal states.
     pub fn set_clock(&self, tick: u32) {
         self.state.lock().clock = tick;
     }
@@ -190,7 +197,7 @@ impl Clone for Model {
 
 impl PartialEq for Model {
     fn eq(&self, other: &Model) -> bool {
-        // Never two locks at once: the other may be this one.
+        // Two locks are never held at once: both models may be the same.
         let state = self.state.lock().clone();
         self.options == other.options && state == *other.state.lock()
     }

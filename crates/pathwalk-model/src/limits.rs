@@ -1,9 +1,9 @@
-//! What may be used up: nodes and pages. Both are counted when there is a limit.
+//! The limited resources: nodes and pages. Both are counted when there is a limit.
 //!
-//! A write that finds no room has moved the times and taken suid and sgid bits away by then.
+//! A write that finds no room has already updated the times and cleared suid and sgid bits.
 //!
-//! What it does not do: a file that is open and has no name any more holds the directory that it was
-//! in on Linux, so that a removed one counts for longer.
+//! What it does not do: on Linux, an open file without a name pins its former directory, so a
+//! removed directory counts for longer.
 //!
 //! Source: `shmem_reserve_inode`, `shmem_link`, `shmem_inode_acct_blocks`, `shmem_symlink` of
 //! Linux.
@@ -12,10 +12,10 @@ use crate::Call;
 use crate::errno::{Errno, Result};
 use crate::node::{Body, Node, PAGE, State};
 
-/// The longest text of a link that takes no page, in bytes.
+/// The length of the longest body of a link that takes no page, in bytes.
 const SHORT_LINK: usize = 127;
 
-/// Returns how many pages a node of this body takes.
+/// Returns the number of pages that a node with this body takes.
 fn pages(body: &Body) -> u64 {
     match body {
         Body::File { pages, .. } => pages.len() as u64,
@@ -24,7 +24,7 @@ fn pages(body: &Body) -> u64 {
     }
 }
 
-/// Counts nodes, and each name of one but the first.
+/// Counts the nodes, and each name of a node but the first.
 fn nodes(state: &State) -> u64 {
     let names = |body: &Body| match body {
         Body::Directory { .. } => 1,
@@ -34,7 +34,7 @@ fn nodes(state: &State) -> u64 {
 }
 
 impl Call<'_> {
-    /// Says whether there is room for one more node, or a further name of one: `ENOSPC`.
+    /// Checks that there is room for one more node, or one more name of a node: `ENOSPC`.
     pub(crate) fn room_for_node(&self) -> Result<()> {
         match self.options.most_nodes {
             Some(most) if nodes(&self.state) >= most => Err(Errno::ENOSPC),
@@ -42,13 +42,13 @@ impl Call<'_> {
         }
     }
 
-    /// Says the same of a node of this body, with its first pages.
+    /// Checks that there is room for a node with this body and its first pages: `ENOSPC`.
     pub(crate) fn room_for(&self, body: &Body) -> Result<()> {
         self.room_for_node()?;
         if self.pages_left() < pages(body) { Err(Errno::ENOSPC) } else { Ok(()) }
     }
 
-    /// Says how far a write to a file from `start` to `end` finds room.
+    /// Returns the offset up to which a write to a file from `start` to `end` finds room.
     pub(crate) fn room_up_to(&self, file: &Node, start: u64, end: u64) -> u64 {
         let Body::File { pages, .. } = &file.body else { return start };
         let mut left = self.pages_left();

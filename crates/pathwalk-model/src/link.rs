@@ -1,4 +1,4 @@
-//! `linkat`.
+//! The call `linkat`.
 //!
 //! Source: `do_linkat`, `may_linkat`, `safe_hardlink_source`, `vfs_link`, `shmem_link` of Linux.
 
@@ -12,7 +12,8 @@ use crate::walk::{Empty, Follow};
 use crate::{Call, Model};
 
 impl Model {
-    /// `linkat`: another name for what is no directory. Flags: `SYMLINK_FOLLOW`, `EMPTY_PATH`.
+    /// Gives another name to a node that is not a directory, as `linkat` does. Flags:
+    /// `SYMLINK_FOLLOW`, `EMPTY_PATH`.
     pub fn link(
         &self,
         process: &mut Process,
@@ -40,7 +41,8 @@ impl Model {
 }
 
 impl Call<'_> {
-    /// `protected_hardlinks`: what is another's can be linked only if it could be copied and is no trap.
+    /// Checks `protected_hardlinks`: another user's file can be linked only if the caller could
+    /// copy it and it is not set-id.
     fn may_link(&self, source: Id) -> Result<()> {
         let node = self.state.node(source);
         let trap = node.mode & SUID != 0 || node.mode & (SGID | GROUP_EXECUTE) == SGID | GROUP_EXECUTE;
@@ -56,7 +58,7 @@ impl Call<'_> {
         let links = node.links_mut().ok_or(Errno::EPERM)?;
         match *links {
             0 if !linkable => return Err(Errno::ENOENT),
-            // It was counted when it was made.
+            // The first name was counted when the node was made.
             0 => {}
             _ => room?,
         }

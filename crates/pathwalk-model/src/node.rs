@@ -1,10 +1,11 @@
 //! The state: nodes and open files, in maps.
 //!
-//! Invariants: a name leads to a node that is there. A directory has one name, or none once it is removed. A node is there as long
-//! as it has a name or a pin; pins are held by open files, by processes' places, and by removed directories on their parents,
-//! since `..` leads there still.
+//! Invariants: a name leads to an existing node. A directory has one name, or none once it is
+//! removed. A node exists as long as it has a name or a pin. Open files and processes' places hold
+//! pins. A removed directory holds one on its parent, since its `..` still leads there.
 //!
-//! Nodes and open files are numbered by the process that made them, so that calls of two processes that commute give equal states.
+//! Nodes and open files are numbered by the process that made them, so that calls of two processes
+//! that commute give equal states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,39 +15,40 @@ use crate::errno::{Errno, Result};
 use crate::flags::{NodeFlags, OpenFlags};
 use crate::process::CredentialsId;
 
-/// The name of a node or an open file that never changes: which process made it, and as its how manyeth.
+/// The permanent identity of a node or an open file: the process that made it, and a number counted
+/// by that process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
     /// The process, from 1; 0 for the root directory.
     pub process: u32,
-    /// Counted from 1.
+    /// The number, counted from 1.
     pub number: u32,
 }
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub(crate) const PAGE: u64 = 4096;
 
-/// The longest link body that a tmpfs keeps without a page, in bytes.
+/// The longest link body that a tmpfs stores without a page, in bytes.
 const SHORT_BODY: usize = 127;
 
 /// The root of the tree.
 pub(crate) const ROOT: Id = Id { process: 0, number: 0 };
 
-/// When a node was last read or changed.
+/// The time of a node's last access or change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stamp {
-    /// Set by the clock, which stood there: see [`Model::set_clock`](crate::Model::set_clock).
+    /// A time of the clock: see [`Model::set_clock`](crate::Model::set_clock).
     Clock(u32),
-    /// Set by `utimensat`.
+    /// A time that `utimensat` set.
     Set {
-        /// Since 1970.
+        /// The seconds since 1970.
         seconds: i64,
-        /// 0..=999,999,999.
+        /// The nanoseconds, 0..=999,999,999.
         nanoseconds: u32,
     },
 }
 
-/// The type of a node with what only that type has.
+/// The type of a node, with the data of that type.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Body {
     Directory {
@@ -54,7 +56,7 @@ pub(crate) enum Body {
         parent: Id,
         removed: bool,
     },
-    /// `pages` are the numbers of those that were written: the others are holes.
+    /// A file. `pages` are the numbers of the pages that were written: the others are holes.
     File {
         data: Vec<u8>,
         pages: BTreeSet<u64>,
@@ -72,14 +74,14 @@ pub(crate) enum Body {
     },
 }
 
-/// Whether a file without a name may get one.
+/// The possibility that a file without a name gets one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Tmpfile {
     Linkable,
     No,
 }
 
-/// Nodes that a kernel has to stand behind.
+/// The special nodes, which a kernel implements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Special {
     CharDevice,
@@ -108,7 +110,7 @@ impl Special {
 pub(crate) struct Node {
     pub(crate) body: Body,
     pub(crate) mode: u32,
-    /// Empty: none.
+    /// The access control list; empty if there is none.
     pub(crate) acl: Vec<AclEntry>,
     pub(crate) flags: NodeFlags,
     pub(crate) uid: u32,
@@ -121,14 +123,14 @@ pub(crate) struct Node {
 }
 
 impl Body {
-    /// Returns that of a file without data.
+    /// Returns the body of a file without data.
     pub(crate) fn empty_file(links: u32, tmpfile: Tmpfile) -> Body {
         Body::File { data: Vec::new(), pages: BTreeSet::new(), links, tmpfile }
     }
 }
 
 impl Node {
-    /// Returns one without names, list or bits, all of whose times are `now`.
+    /// Creates a node without names, list or attribute bits. All its times are `now`.
     pub(crate) fn new(body: Body, mode: u32, (uid, gid): (u32, u32), now: Stamp) -> Node {
         let (acl, flags) = (Vec::new(), NodeFlags::empty());
         Node { body, mode, acl, flags, uid, gid, accessed: now, modified: now, changed: now, born: now, pins: 0 }
@@ -146,7 +148,7 @@ impl Node {
         matches!(self.body, Body::Directory { removed: true, .. })
     }
 
-    /// What a link says.
+    /// Returns the body of a link.
     pub(crate) fn link_body(&self) -> Option<&[u8]> {
         match &self.body {
             Body::Link { body, .. } => Some(body),
@@ -154,7 +156,7 @@ impl Node {
         }
     }
 
-    /// The type's bits of `st_mode`.
+    /// Returns the type's bits of `st_mode`.
     pub(crate) fn file_type(&self) -> u32 {
         match &self.body {
             Body::Directory { .. } => libc::S_IFDIR,
@@ -164,7 +166,8 @@ impl Node {
         }
     }
 
-    /// Bytes of a file or of a link's body; 20 for each name in a directory, `.` and `..` among them, as tmpfs counts.
+    /// Returns the size of a file or of a link's body in bytes. A directory's size is 20 for each
+    /// name, including `.` and `..`, as on a tmpfs.
     pub(crate) fn size(&self) -> u64 {
         match &self.body {
             Body::Directory { entries, .. } => 20 * (2 + entries.len() as u64),
@@ -174,8 +177,8 @@ impl Node {
         }
     }
 
-    /// Returns how many blocks of 512 bytes it takes: a page for each that was written, and one for
-    /// a link's body over 127 bytes, as on a tmpfs.
+    /// Returns the number of blocks of 512 bytes: a page for each that was written, and one for a
+    /// link's body over 127 bytes, as on a tmpfs.
     pub(crate) fn blocks(&self) -> u64 {
         let pages = match &self.body {
             Body::File { pages, .. } => pages.len() as u64,
@@ -185,7 +188,7 @@ impl Node {
         pages * (PAGE / 512)
     }
 
-    /// The count of names of what is no directory.
+    /// Returns the count of names of a node that is not a directory.
     pub(crate) fn links_mut(&mut self) -> Option<&mut u32> {
         match &mut self.body {
             Body::Directory { .. } => None,
@@ -194,26 +197,26 @@ impl Node {
     }
 }
 
-/// What `open` makes; descriptors of several processes may share one.
+/// An open file. Descriptors of several processes may share it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct OpenFile {
     pub(crate) node: Id,
     pub(crate) flags: OpenFlags,
-    /// In bytes, at most `i64::MAX`.
+    /// The position in bytes, at most `i64::MAX`.
     pub(crate) offset: u64,
-    /// Whose credentials it was opened with: `linkat` asks.
+    /// The credentials that it was opened with; `linkat` compares them.
     pub(crate) opener: CredentialsId,
     pub(crate) descriptors: u32,
 }
 
-/// Everything behind the lock.
+/// The state that the lock protects.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
-    /// Shared with copies of the state until changed: copying is cheap.
+    /// Nodes are shared with copies of the state until they change, which makes copies cheap.
     nodes: BTreeMap<Id, Arc<Node>>,
     open: BTreeMap<Id, OpenFile>,
     pub(crate) processes: u32,
-    /// What a change is stamped with.
+    /// The clock, which gives the times of changes.
     pub(crate) clock: u32,
 }
 
@@ -250,7 +253,7 @@ impl State {
         Arc::make_mut(self.nodes.get_mut(&id).expect("an identity in the state leads to a node"))
     }
 
-    /// All nodes.
+    /// Returns all nodes.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values().map(|node| &**node)
     }
@@ -259,7 +262,7 @@ impl State {
         self.nodes.insert(id, Arc::new(node));
     }
 
-    /// Names and nodes of a directory; nothing of anything else.
+    /// Returns the names and nodes of a directory; nothing for other nodes.
     pub(crate) fn entries(&self, directory: Id) -> impl Iterator<Item = (&[u8], Id)> {
         let entries = match &self.node(directory).body {
             Body::Directory { entries, .. } => Some(entries),
@@ -279,7 +282,7 @@ impl State {
         self.entries(directory).next().is_none()
     }
 
-    /// The directory above; the root's is the root.
+    /// Returns the parent directory; the root's parent is the root.
     pub(crate) fn parent(&self, directory: Id) -> Id {
         match self.node(directory).body {
             Body::Directory { parent, .. } => parent,
@@ -287,7 +290,7 @@ impl State {
         }
     }
 
-    /// Whether `below` is `above` or lies somewhere under it.
+    /// Returns whether `below` is `above` or lies beneath it.
     pub(crate) fn is_within(&self, below: Id, above: Id) -> bool {
         let mut at = below;
         while at != above && at != ROOT {
@@ -296,7 +299,8 @@ impl State {
         at == above
     }
 
-    /// The link count: of a directory its own two and one for each directory in it, none once removed.
+    /// Returns the link count: of a directory its own two and one for each directory in it, or 0
+    /// once it is removed.
     pub(crate) fn links(&self, id: Id) -> u32 {
         match &self.node(id).body {
             Body::Directory { removed: true, .. } => 0,
@@ -305,8 +309,8 @@ impl State {
         }
     }
 
-    /// Puts a name into a directory, in place of what it named, and sets the directory's times and
-    /// the node's of change. Link counts are the caller's.
+    /// Sets the node of a name in a directory, replacing its former node. Updates the directory's
+    /// times and the node's time of change. The caller updates link counts.
     pub(crate) fn set_name(&mut self, directory: Id, name: &[u8], child: Id) {
         self.touch_modified(directory);
         self.touch_changed(child);
@@ -319,7 +323,8 @@ impl State {
         }
     }
 
-    /// Takes a name out of a directory and sets the directory's time. Link counts are the caller's.
+    /// Removes a name from a directory and updates the directory's times. The caller updates link
+    /// counts.
     pub(crate) fn clear_name(&mut self, directory: Id, name: &[u8]) {
         self.touch_modified(directory);
         let node = self.node_mut(directory);
@@ -328,7 +333,8 @@ impl State {
         }
     }
 
-    /// A name of the node is gone: one link less, a directory is removed. The node goes too if nobody holds it.
+    /// Records the removal of a name of the node: one link less, or the directory is removed. The
+    /// node is dropped as well if it has no pins.
     pub(crate) fn lost_name(&mut self, id: Id) {
         self.touch_changed(id);
         let mut held = None;
@@ -365,13 +371,13 @@ impl State {
         }
     }
 
-    /// Keeps an open file, which holds its node.
+    /// Stores an open file, which pins its node.
     pub(crate) fn add_open(&mut self, id: Id, file: OpenFile) {
         self.pin(file.node);
         self.open.insert(id, file);
     }
 
-    /// What a descriptor stands for; `EBADF` if it was closed by a copy of the process.
+    /// Returns the open file of an id; `EBADF` if a copy of the process has closed it.
     pub(crate) fn open_file(&self, id: Id) -> Result<&OpenFile> {
         self.open.get(&id).ok_or(Errno::EBADF)
     }
@@ -380,7 +386,7 @@ impl State {
         self.open.get_mut(&id).ok_or(Errno::EBADF)
     }
 
-    /// One descriptor less on an open file; the last one closes it.
+    /// Removes one descriptor of an open file; with the last one, closes the file.
     pub(crate) fn close(&mut self, id: Id) -> Result<()> {
         let file = self.open_file_mut(id)?;
         file.descriptors -= 1;

@@ -1,11 +1,11 @@
-//! `open`, `openat2`, `close`, `dup2`.
+//! The calls `open`, `openat2`, `close` and `dup2`. An open takes these steps:
 //!
-//! 1. The flags make sense (`EINVAL`).
-//! 2. The node: made without a name, made under one, or found.
-//! 3. Whether it may be opened so; then it is cut, if that was asked for.
+//! 1. It checks that the flags are valid together (`EINVAL`).
+//! 2. It makes a node without a name, makes one with a name, or finds one.
+//! 3. It checks that the node may be opened in this way, and truncates it on request.
 //!
-//! Source: `build_open_how`, `build_open_flags`, `path_openat`, `open_last_lookups`, `lookup_open`, `do_open`, `may_open`,
-//! `vfs_tmpfile`, `may_create_in_sticky` of Linux.
+//! Source: `build_open_how`, `build_open_flags`, `path_openat`, `open_last_lookups`, `lookup_open`,
+//! `do_open`, `may_open`, `vfs_tmpfile`, `may_create_in_sticky` of Linux.
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, OpenFlags, Resolve};
@@ -15,18 +15,18 @@ use crate::process::Process;
 use crate::walk::{Empty, Follow, Last, Walk, child};
 use crate::{Call, Model};
 
-/// `struct open_how`.
+/// The arguments of `openat2`: `struct open_how`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenHow {
-    /// What for, and how.
+    /// The access mode and the other flags.
     pub flags: OpenFlags,
-    /// Of what is made, 0..=0o7777; 0 if nothing can be.
+    /// The mode of a new node, 0..=0o7777; 0 if the flags allow no new node.
     pub mode: u64,
-    /// How the path is gone through.
+    /// The rules for the resolution of the path.
     pub resolve: Resolve,
 }
 
-/// Whether the node came with this open: then its mode does not say what may be done through it.
+/// The origin of an opened node. If this open made the node, its mode does not limit the access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Came {
     Made,
@@ -36,21 +36,22 @@ enum Came {
 /// The end of an open's walk.
 enum End {
     Node(Id),
-    /// The name is free, to be made here.
+    /// A name that does not exist and is to be made.
     Free {
         directory: Id,
         name: Vec<u8>,
     },
 }
 
-/// What the last directory was like: it decides who may open with `CREAT` what others have put there.
+/// The attributes of the last directory: with `CREAT` they decide which files of other users may be
+/// opened.
 #[derive(Clone, Copy)]
 struct Directory {
     mode: u32,
     uid: u32,
 }
 
-/// What an open's walk has found.
+/// The result of an open's walk.
 struct Found {
     end: End,
     directory: Directory,
@@ -58,7 +59,8 @@ struct Found {
 }
 
 impl Model {
-    /// `openat`: the lowest free descriptor. Flags and bits of `mode` that it does not know or that don't belong are passed over.
+    /// Opens a file and returns the lowest free descriptor, as `openat` does. Unknown flags are
+    /// ignored, and so are bits of `mode` that are unknown or not used.
     pub fn open(&self, process: &mut Process, at: i32, path: &[u8], flags: OpenFlags, mode: u32) -> Result<i32> {
         let mut flags = flags.without_unknown();
         if flags.contains(OpenFlags::PATH) {
@@ -68,7 +70,7 @@ impl Model {
         self.open2(process, at, path, OpenHow { flags, mode, resolve: Resolve::empty() })
     }
 
-    /// `openat2`: the lowest free descriptor.
+    /// Opens a file and returns the lowest free descriptor, as `openat2` does.
     pub fn open2(&self, process: &mut Process, at: i32, path: &[u8], how: OpenHow) -> Result<i32> {
         let mut call = self.call(process);
         check(how)?;
@@ -81,14 +83,15 @@ impl Model {
         Ok(call.add_descriptor(node, flags))
     }
 
-    /// `close`.
+    /// Closes a descriptor, as `close` does.
     pub fn close(&self, process: &mut Process, descriptor: i32) -> Result<()> {
         let mut call = self.call(process);
         let file = call.process.descriptors.remove(&descriptor).ok_or(Errno::EBADF)?;
         call.state.close(file)
     }
 
-    /// `dup2`: the open file of `from` also under the number `to`, from 0; what that stood for is closed.
+    /// Makes `to`, from 0, another descriptor of the open file of `from`, as `dup2` does. The
+    /// former file of `to` is closed.
     pub fn dup2(&self, process: &mut Process, from: i32, to: i32) -> Result<()> {
         let mut call = self.call(process);
         let file = call.process.open_file(from)?;
@@ -110,7 +113,8 @@ fn makes(flags: OpenFlags) -> bool {
     flags.intersects(OpenFlags::CREAT | OpenFlags::TMPFILE_BIT)
 }
 
-/// Whether the flags make sense; whether they can be had from the cache alone.
+/// Checks that the flags are valid together, and that the cache alone can satisfy them if that is
+/// required.
 fn check(how: OpenHow) -> Result<()> {
     let OpenHow { flags, mode, resolve } = how;
     let tmpfile = flags.contains(OpenFlags::TMPFILE_BIT);
@@ -128,7 +132,7 @@ fn check(how: OpenHow) -> Result<()> {
     if changes && resolve.contains(Resolve::CACHED) { Err(Errno::EAGAIN) } else { Ok(()) }
 }
 
-/// Whether a link at the end is followed.
+/// Returns the treatment of a link at the end.
 fn follow(flags: OpenFlags) -> Follow {
     Follow::unless(flags.contains(OpenFlags::NOFOLLOW) || flags.contains(OpenFlags::CREAT | OpenFlags::EXCL))
 }
@@ -143,7 +147,7 @@ impl Call<'_> {
         descriptor
     }
 
-    /// By `PATH`: no right to the node is needed, and none given.
+    /// Finds the node for `PATH`: this needs no right to the node and grants none.
     fn lookup_place(&self, at: i32, path: &[u8], flags: OpenFlags) -> Result<Id> {
         if flags.contains(OpenFlags::DIRECTORY) {
             return self.lookup_directory(at, path, follow(flags));
@@ -151,7 +155,7 @@ impl Call<'_> {
         self.lookup(at, path, follow(flags), Empty::Refused)
     }
 
-    /// By `TMPFILE`. A removed directory will do: nothing is put into it.
+    /// Makes the node for `TMPFILE`. A removed directory is allowed, since no name is put into it.
     fn open_nameless(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
         let directory = self.lookup_directory(at, path, follow(how.flags))?;
         may_own(self.who())?;
@@ -200,7 +204,8 @@ impl Call<'_> {
         Ok(Found { end, directory, must_be_directory: walk.must_be_directory })
     }
 
-    /// With `CREAT`: whether the last name of a text is free. One with a slash can't be made.
+    /// Returns the end of a walk with `CREAT` if the last name does not exist, else `None`. A name
+    /// with a slash cannot be made: `EISDIR`.
     fn free_at_end(&self, walk: &Walk<'_>) -> Result<Option<End>> {
         match &walk.last {
             Last::Name { slash: true, .. } => Err(Errno::EISDIR),
@@ -211,7 +216,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether what was there may be opened so.
+    /// Checks that an existing node may be opened in this way.
     fn may_open(&self, id: Id, found: &Found, flags: OpenFlags) -> Result<()> {
         let node = self.state.node(id);
         if flags.contains(OpenFlags::CREAT) {
@@ -246,8 +251,10 @@ impl Call<'_> {
         if let Body::Special { .. } = node.body { Err(Errno::ENXIO) } else { Ok(()) }
     }
 
-    /// What strangers put into a directory like `/tmp` is not opened by who wanted to make it. Files and pipes have switches
-    /// (`protected_regular`, `protected_fifos`), which are off here; links, devices and sockets have none.
+    /// Checks, for a caller with `CREAT`, that an existing node in a directory like `/tmp` belongs
+    /// to the caller or to the directory's owner. The switches for files and pipes
+    /// (`protected_regular`, `protected_fifos`) are off here, so those are not checked; links,
+    /// devices and sockets have no switch.
     fn may_create_in_sticky(&self, id: Id, directory: Directory) -> Result<()> {
         let node = self.state.node(id);
         let switched_off = matches!(node.file_type(), libc::S_IFREG | libc::S_IFIFO);

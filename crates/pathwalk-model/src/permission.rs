@@ -1,6 +1,7 @@
-//! Who may do what.
+//! The checks of permission.
 //!
-//! Source: `generic_permission`, `acl_permission_check`, `check_sticky`, `may_delete`, `may_create` and `in_group_or_capable` of Linux.
+//! Source: `generic_permission`, `acl_permission_check`, `check_sticky`, `may_delete`, `may_create`
+//! and `in_group_or_capable` of Linux.
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, Capabilities};
@@ -12,8 +13,8 @@ pub(crate) const SGID: u32 = 0o2000;
 pub(crate) const STICKY: u32 = 0o1000;
 pub(crate) const GROUP_EXECUTE: u32 = 0o010;
 
-/// Whether a node may be used so: `EPERM` for writing to what is immutable; mode bits or the list,
-/// then capabilities: `EACCES`.
+/// Checks that a node may be accessed in this way: `EPERM` for writing to an immutable node.
+/// Otherwise mode bits or the list decide, then capabilities: `EACCES`.
 pub(crate) fn permission(node: &Node, who: &Credentials, wanted: Access) -> Result<()> {
     if wanted.contains(Access::WRITE) && node.is_immutable() {
         return Err(Errno::EPERM);
@@ -21,8 +22,8 @@ pub(crate) fn permission(node: &Node, who: &Credentials, wanted: Access) -> Resu
     if mode_grants(node, who, wanted) || capabilities_grant(node, who, wanted) { Ok(()) } else { Err(Errno::EACCES) }
 }
 
-/// The owner's bits decide for the owner, else the list if there is one, else the group's for the
-/// group, else the others'.
+/// Returns whether the mode grants the access. The owner's bits decide for the owner; else the
+/// list, if there is one; else the group's bits for the group; else the others' bits.
 fn mode_grants(node: &Node, who: &Credentials, wanted: Access) -> bool {
     if who.fsuid != node.uid
         && let Some(granted) = node.acl_grants(who, wanted)
@@ -50,12 +51,12 @@ pub(crate) fn owner_or_capable(node: &Node, who: &Credentials) -> bool {
     who.fsuid == node.uid || who.has(Capabilities::FOWNER)
 }
 
-/// Whether the sgid bit may stay on something of this group.
+/// Returns whether the sgid bit may stay on a node of this group.
 pub(crate) fn in_group_or_capable(gid: u32, who: &Credentials) -> bool {
     who.in_group(gid) || who.has(Capabilities::FSETID)
 }
 
-/// Whether a directory may get a name. The name is known to be free.
+/// Checks that a name may be added to a directory. The name is known not to exist.
 pub(crate) fn may_create(state: &State, who: &Credentials, directory: Id) -> Result<()> {
     let node = state.node(directory);
     if node.is_removed_directory() {
@@ -65,12 +66,12 @@ pub(crate) fn may_create(state: &State, who: &Credentials, directory: Id) -> Res
     permission(node, who, Access::WRITE | Access::EXECUTE)
 }
 
-/// Says whether something can belong to the caller: `fsuidgid_has_mapping`.
+/// Checks that the caller may own a new node: `fsuidgid_has_mapping`.
 pub(crate) fn may_own(who: &Credentials) -> Result<()> {
     if who.fsuid == NO_ID || who.fsgid == NO_ID { Err(Errno::EOVERFLOW) } else { Ok(()) }
 }
 
-/// What the call removes.
+/// The type of node that a call removes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Victim {
     Directory,
@@ -83,7 +84,8 @@ impl Victim {
     }
 }
 
-/// Whether a name of a directory, which leads to `victim`, may be taken away by a call for things of type `expected`.
+/// Checks that a call for nodes of type `expected` may remove a name of a directory, which leads to
+/// `victim`.
 pub(crate) fn may_delete(state: &State, who: &Credentials, directory: Id, victim: Id, expected: Victim) -> Result<()> {
     let (directory, victim) = (state.node(directory), state.node(victim));
     permission(directory, who, Access::WRITE | Access::EXECUTE)?;

@@ -1,4 +1,4 @@
-//! What a process keeps for itself: `chdir`, `fchdir`, `chroot`, `umask`.
+//! The calls that change a process's own state: `chdir`, `fchdir`, `chroot`, `umask`.
 //!
 //! Source: `fs/open.c`, `fs/fs_struct.c` of Linux.
 
@@ -11,7 +11,7 @@ use crate::walk::Follow;
 use crate::{AT_FDCWD, Call, Model};
 
 impl Model {
-    /// `chdir`.
+    /// Changes the working directory, as `chdir` does.
     pub fn chdir(&self, process: &mut Process, path: &[u8]) -> Result<()> {
         let mut call = self.call(process);
         let directory = call.directory_to_enter(path)?;
@@ -19,7 +19,7 @@ impl Model {
         Ok(())
     }
 
-    /// `fchdir`: also to a mere place.
+    /// Makes an open directory the working directory, as `fchdir` does; a mere place is allowed.
     pub fn fchdir(&self, process: &mut Process, descriptor: i32) -> Result<()> {
         let mut call = self.call(process);
         let directory = call.place(descriptor)?;
@@ -32,7 +32,7 @@ impl Model {
         Ok(())
     }
 
-    /// `chroot`. The working directory stays, be it outside.
+    /// Changes the root, as `chroot` does. The working directory stays, even outside the new root.
     pub fn chroot(&self, process: &mut Process, path: &[u8]) -> Result<()> {
         let mut call = self.call(process);
         let directory = call.directory_to_enter(path)?;
@@ -45,7 +45,8 @@ impl Model {
         Ok(())
     }
 
-    /// `umask`: the permission bits that new nodes don't get. The ones before.
+    /// Sets the permission bits that new nodes do not get, as `umask` does. Returns the former
+    /// ones.
     pub fn umask(&self, process: &mut Process, umask: u32) -> u32 {
         std::mem::replace(&mut self.call(process).process.umask, umask & 0o777)
     }

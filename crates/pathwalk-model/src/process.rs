@@ -1,7 +1,8 @@
-//! Who calls, and from where.
+//! The calling process.
 //!
-//! A [`Process`] is a plain value. A clone of it is a snapshot, to go with a clone of the model; a second process with the same
-//! descriptors comes from [`Model::fork`](crate::Model::fork).
+//! A [`Process`] is a plain value. A clone of it is a snapshot that belongs to a clone of the
+//! model. A second process with the same descriptors comes from
+//! [`Model::fork`](crate::Model::fork).
 
 use std::collections::BTreeMap;
 
@@ -9,46 +10,47 @@ use crate::errno::{Errno, Result};
 use crate::flags::Capabilities;
 use crate::node::Id;
 
-/// The number of no user and no group: `(uid_t) -1`.
+/// The number that is no user and no group: `(uid_t) -1`.
 pub(crate) const NO_ID: u32 = u32::MAX;
 
-/// Whose rights a process has. Source: `credentials(7)`.
+/// The ids and capabilities of a process. Source: `credentials(7)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Credentials {
-    /// The real user: `access` without `EACCESS` looks at it.
+    /// The real user, which `access` without `EACCESS` checks.
     pub uid: u32,
-    /// The real group: the same.
+    /// The real group, which `access` without `EACCESS` checks.
     pub gid: u32,
-    /// The user for everything about files.
+    /// The user for all file operations.
     pub fsuid: u32,
-    /// The group for everything about files.
+    /// The group for all file operations.
     pub fsgid: u32,
-    /// Supplementary groups, in any order.
+    /// The supplementary groups, in any order.
     pub groups: Vec<u32>,
-    /// Capabilities that are in force.
+    /// The effective capabilities.
     pub effective: Capabilities,
-    /// Capabilities that could be: `access` without `EACCESS` looks at them if the real user is root.
+    /// The permitted capabilities: `access` without `EACCESS` checks them if the real user is root.
     pub permitted: Capabilities,
 }
 
 impl Credentials {
-    /// Root, with all capabilities.
+    /// Returns the credentials of root, with all capabilities.
     pub fn root() -> Credentials {
         Credentials::user(0, 0, &[]).with_capabilities(Capabilities::all())
     }
 
-    /// A user and a group, real and effective, without capabilities.
+    /// Returns the credentials of a user and a group, real and effective, without capabilities.
     pub fn user(uid: u32, gid: u32, groups: &[u32]) -> Credentials {
         let none = Capabilities::empty();
         Credentials { uid, gid, fsuid: uid, fsgid: gid, groups: groups.to_vec(), effective: none, permitted: none }
     }
 
-    /// The same with these capabilities, permitted and effective.
+    /// Returns the credentials with these capabilities, permitted and effective.
     pub fn with_capabilities(self, capabilities: Capabilities) -> Credentials {
         Credentials { effective: capabilities, permitted: capabilities, ..self }
     }
 
-    /// What `access` asks with: the real user and group; all that is permitted if that user is root, else nothing.
+    /// Returns the credentials that `access` checks: the real user and group, with all permitted
+    /// capabilities if that user is root, else with none.
     pub(crate) fn real(&self) -> Credentials {
         let effective = if self.uid == 0 { self.permitted } else { Capabilities::empty() };
         Credentials { fsuid: self.uid, fsgid: self.gid, effective, ..self.clone() }
@@ -63,14 +65,15 @@ impl Credentials {
     }
 }
 
-/// The same for two moments of one process between which its credentials were not set. The kernel compares addresses.
+/// An identity that is equal for two moments of one process between which its credentials were not
+/// set. The kernel compares addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CredentialsId {
     process: u32,
     set: u32,
 }
 
-/// Who calls: credentials, places, umask and descriptors.
+/// A calling process: credentials, places, umask and descriptors.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Process {
     number: u32,
@@ -80,7 +83,7 @@ pub struct Process {
     pub(crate) root: Id,
     pub(crate) cwd: Id,
     pub(crate) umask: u32,
-    /// The open file behind each descriptor.
+    /// The open file of each descriptor.
     pub(crate) descriptors: BTreeMap<i32, Id>,
 }
 
@@ -90,18 +93,20 @@ impl Process {
         Process { number, made: 0, credentials, credentials_set: 0, root: at, cwd: at, umask: 0o022, descriptors }
     }
 
-    /// A copy with a number of its own.
+    /// Returns a copy with a number of its own.
     pub(crate) fn renumbered(&self, number: u32) -> Process {
         Process { number, made: 0, credentials_set: 0, ..self.clone() }
     }
 
-    /// Whose rights it has.
+    /// Returns the credentials.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
 
-    /// Gives it other rights. Descriptors opened before count as opened by somebody else, whom `linkat` does not trust; if they are
-    /// the same rights, nothing changes. (The kernel compares addresses: there, some of the calls that set the same rights count.)
+    /// Sets the credentials. Descriptors opened before then count as opened by another process, and
+    /// `linkat` refuses them. If the credentials are the same, nothing changes. (The kernel
+    /// compares addresses: there, some of the calls that set the same credentials count as a
+    /// change.)
     pub fn set_credentials(&mut self, credentials: Credentials) {
         if credentials != self.credentials {
             self.credentials = credentials;
@@ -109,22 +114,22 @@ impl Process {
         }
     }
 
-    /// The bits that new nodes don't get.
+    /// Returns the permission bits that new nodes do not get.
     pub fn umask(&self) -> u32 {
         self.umask
     }
 
-    /// The root directory's node.
+    /// Returns the node of the root directory.
     pub fn root(&self) -> Id {
         self.root
     }
 
-    /// The working directory's node.
+    /// Returns the node of the working directory.
     pub fn cwd(&self) -> Id {
         self.cwd
     }
 
-    /// The numbers of open descriptors, ascending.
+    /// Returns the numbers of open descriptors, ascending.
     pub fn descriptors(&self) -> impl Iterator<Item = i32> {
         self.descriptors.keys().copied()
     }
@@ -133,7 +138,7 @@ impl Process {
         CredentialsId { process: self.number, set: self.credentials_set }
     }
 
-    /// The name of the next node or open file that this process makes.
+    /// Returns the identity of the next node or open file that this process makes.
     pub(crate) fn next_id(&mut self) -> Id {
         self.made += 1;
         Id { process: self.number, number: self.made }
@@ -143,7 +148,7 @@ impl Process {
         self.descriptors.get(&descriptor).copied().ok_or(Errno::EBADF)
     }
 
-    /// The lowest descriptor, from 0, that is free.
+    /// Returns the lowest free descriptor, from 0.
     pub(crate) fn free_descriptor(&self) -> i32 {
         (0..)
             .zip(self.descriptors.keys())

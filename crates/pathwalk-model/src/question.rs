@@ -1,4 +1,4 @@
-//! Calls that change nothing: `stat`, `access`, `readlink`, `readdir`, `statfs`.
+//! The calls that change nothing: `stat`, `access`, `readlink`, `readdir`, `statfs`.
 //!
 //! Source: `vfs_statx`, `do_faccessat`, `do_readlinkat`, `iterate_dir`, `user_statfs` of Linux.
 
@@ -10,34 +10,34 @@ use crate::process::Process;
 use crate::walk::{Empty, Follow, LONGEST_NAME};
 use crate::{AT_FDCWD, Call, Model};
 
-/// What `statx` tells, less what depends on a clock or a device.
+/// The answer of `statx`, without what depends on the device of the file system.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// Which node it is: the same for all names of one.
+    /// The node: the same for all its names.
     pub node: Id,
-    /// Type (`S_IFMT`) and the lower twelve bits.
+    /// The type (`S_IFMT`) and the lower twelve bits of the mode.
     pub mode: u32,
-    /// Link count.
+    /// The link count.
     pub nlink: u32,
-    /// Owner.
+    /// The owner.
     pub uid: u32,
-    /// Group.
+    /// The group.
     pub gid: u32,
-    /// Bytes; of a directory 20 for each name, `.` and `..` among them.
+    /// The size in bytes; of a directory 20 for each name, including `.` and `..`.
     pub size: u64,
-    /// Blocks of 512 bytes.
+    /// The number of blocks of 512 bytes.
     pub blocks: u64,
-    /// Which device a device node stands for.
+    /// The number of the device, for a device node.
     pub device: u32,
-    /// What keeps it from being changed.
+    /// The attribute bits.
     pub flags: NodeFlags,
-    /// Time of access.
+    /// The time of access.
     pub accessed: Stamp,
-    /// Time of data.
+    /// The time of the last change of data.
     pub modified: Stamp,
-    /// Time of attributes.
+    /// The time of the last change of attributes.
     pub changed: Stamp,
-    /// Time of birth.
+    /// The time of birth.
     pub born: Stamp,
 }
 
@@ -46,37 +46,38 @@ pub struct Status {
 pub struct DirectoryEntry {
     /// The name.
     pub name: Vec<u8>,
-    /// What it leads to.
+    /// The node of the name.
     pub node: Id,
-    /// Type (`S_IFMT`).
+    /// The type (`S_IFMT`).
     pub file_type: u32,
 }
 
-/// What `statfs` tells that does not depend on a size.
+/// The part of the answer of `statfs` that does not depend on a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StatFs {
-    /// Bytes of the longest name.
+    /// The length of the longest name in bytes.
     pub longest_name: u64,
 }
 
 const STATFS: StatFs = StatFs { longest_name: LONGEST_NAME as u64 };
 
 impl Model {
-    /// `statx`. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    /// Returns the attributes of a node, as `statx` does. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
     pub fn stat(&self, process: &mut Process, at: i32, path: &[u8], flags: AtFlags) -> Result<Status> {
         let call = self.call(process);
         let node = call.lookup_to_ask(at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)?;
         Ok(status(&call.state, node))
     }
 
-    /// `fstat`: also of a mere place.
+    /// Returns the attributes of an open file or a mere place, as `fstat` does.
     pub fn fstat(&self, process: &mut Process, descriptor: i32) -> Result<Status> {
         let call = self.call(process);
         let node = call.place(descriptor)?;
         Ok(status(&call.state, node))
     }
 
-    /// `faccessat2`: with the real user's rights, or with `EACCESS` the effective ones. Flags: that, `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    /// Checks the access to a node, as `faccessat2` does: with the real user's rights, or with
+    /// `EACCESS` the effective ones. Flags: `EACCESS`, `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
     pub fn access(&self, process: &mut Process, at: i32, path: &[u8], wanted: Access, flags: AtFlags) -> Result<()> {
         let call = self.call(process);
         let known = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | AtFlags::EACCESS;
@@ -88,7 +89,7 @@ impl Model {
         permission(call.state.node(node), &who, wanted)
     }
 
-    /// `readlinkat`: what a link says, cut to `size` bytes.
+    /// Returns the body of a link, cut to `size` bytes, as `readlinkat` does.
     pub fn readlink(&self, process: &mut Process, at: i32, path: &[u8], size: i32) -> Result<Vec<u8>> {
         let call = self.call(process);
         let size = usize::try_from(size).ok().filter(|&size| size > 0).ok_or(Errno::EINVAL)?;
@@ -99,7 +100,8 @@ impl Model {
         }
     }
 
-    /// `getdents64`, as often as it takes, from the start: all names but `.` and `..`, sorted. The descriptor's offset plays no part.
+    /// Returns all names but `.` and `..`, sorted, as repeated calls of `getdents64` from the start
+    /// would. The descriptor's offset is not used.
     pub fn readdir(&self, process: &mut Process, descriptor: i32) -> Result<Vec<DirectoryEntry>> {
         let call = self.call(process);
         let (_, file) = call.file(descriptor)?;
@@ -114,12 +116,12 @@ impl Model {
         }
     }
 
-    /// `statfs`.
+    /// Returns the limits of the file system of a path, as `statfs` does.
     pub fn statfs(&self, process: &mut Process, path: &[u8]) -> Result<StatFs> {
         self.call(process).lookup(AT_FDCWD, path, Follow::Links, Empty::Refused).map(|_| STATFS)
     }
 
-    /// `fstatfs`: also of a mere place.
+    /// Returns the limits of the file system of an open file or a mere place, as `fstatfs` does.
     pub fn fstatfs(&self, process: &mut Process, descriptor: i32) -> Result<StatFs> {
         self.call(process).place(descriptor).map(|_| STATFS)
     }
@@ -164,7 +166,7 @@ impl Call<'_> {
         self.lookup(at, path, follow(flags), empty(flags))
     }
 
-    /// What a descriptor stands for, be it only a place.
+    /// Returns the node of a descriptor, which may be a mere place.
     pub(crate) fn place(&self, descriptor: i32) -> Result<Id> {
         Ok(self.state.open_file(self.process.open_file(descriptor)?)?.node)
     }

@@ -1,4 +1,4 @@
-//! `unlink` and `rmdir`.
+//! The calls `unlink` and `rmdir`.
 //!
 //! Source: `do_unlinkat`, `do_rmdir`, `vfs_unlink`, `vfs_rmdir`, `shmem_rmdir` of Linux.
 
@@ -10,7 +10,7 @@ use crate::walk::{Last, Parent, child};
 use crate::{Call, Model};
 
 impl Model {
-    /// `unlinkat` without `AT_REMOVEDIR`: takes a name from what is no directory.
+    /// Removes a name of a node that is not a directory, as `unlinkat` without `AT_REMOVEDIR` does.
     pub fn unlink(&self, process: &mut Process, at: i32, path: &[u8]) -> Result<()> {
         let mut call = self.call(process);
         let Parent { directory, last } = call.parent(at, path)?;
@@ -24,7 +24,7 @@ impl Model {
         Ok(())
     }
 
-    /// `unlinkat` with `AT_REMOVEDIR`: removes an empty directory.
+    /// Removes an empty directory, as `unlinkat` with `AT_REMOVEDIR` does.
     pub fn rmdir(&self, process: &mut Process, at: i32, path: &[u8]) -> Result<()> {
         let mut call = self.call(process);
         let Parent { directory, last } = call.parent(at, path)?;

@@ -1,6 +1,7 @@
-//! `renameat2`.
+//! The call `renameat2`.
 //!
-//! Source: `do_renameat2`, `lock_rename`, `vfs_rename`, `shmem_rename2`, `simple_rename_exchange` of Linux.
+//! Source: `do_renameat2`, `lock_rename`, `vfs_rename`, `shmem_rename2`, `simple_rename_exchange`
+//! of Linux.
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, RenameFlags};
@@ -10,7 +11,7 @@ use crate::process::Process;
 use crate::walk::{Last, Parent, child};
 use crate::{Call, Model};
 
-/// A name, and whether a slash comes after it.
+/// A name in a directory, and whether a slash follows it.
 struct Name {
     directory: Id,
     name: Vec<u8>,
@@ -18,7 +19,7 @@ struct Name {
 }
 
 impl Model {
-    /// `renameat2`: moves a node to another name, or exchanges two.
+    /// Moves a node to another name, or exchanges two, as `renameat2` does.
     pub fn rename(
         &self,
         process: &mut Process,
@@ -71,7 +72,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// A slash at the end is for directories; the new name's says what is moved there.
+    /// Checks trailing slashes, which only directories may have. A slash after the new name
+    /// concerns the source, or in an exchange the target.
     fn slashes_are_right(&self, old: &Name, source: Id, new: &Name, target: Option<Id>, flags: RenameFlags) -> Result<()> {
         let is_directory = |id: Id| self.state.node(id).is_directory();
         let exchange = flags.contains(RenameFlags::EXCHANGE);
@@ -80,7 +82,7 @@ impl Call<'_> {
         if wrong { Err(Errno::ENOTDIR) } else { Ok(()) }
     }
 
-    /// Neither may lie above where the other is.
+    /// Checks that neither node lies above the other's directory.
     fn makes_no_cycle(&self, old: &Name, source: Id, new: &Name, target: Option<Id>, flags: RenameFlags) -> Result<()> {
         if old.directory == new.directory {
             return Ok(());
@@ -108,7 +110,7 @@ impl Call<'_> {
                 may_delete(state, who, new.directory, target, expected)?;
             }
         }
-        // A directory that gets another parent has its `..` written.
+        // A write of `..` is needed for a directory that gets another parent.
         if old.directory != new.directory {
             for node in [Some(source), exchanged].into_iter().flatten().map(|id| state.node(id)) {
                 if node.is_directory() {

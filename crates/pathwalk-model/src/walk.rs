@@ -1,11 +1,13 @@
-//! How a path is gone through.
+//! The resolution of paths.
 //!
-//! 1. The path comes in (`import`): its length, and whether it may be empty.
-//! 2. The starting point: root, working directory or descriptor.
-//! 3. All components but the last, following every link (`through`).
-//! 4. The last, as the call wants it: the node (`lookup`), or the directory with the name in it (`parent`).
+//! 1. The path comes in (`import`): its length is checked, and whether it may be empty.
+//! 2. The starting point is found: root, working directory or descriptor.
+//! 3. All components but the last are walked, following every link (`through`).
+//! 4. The last component is handled as the call requires: as a node (`lookup`), or as a directory
+//!    with a name in it (`parent`).
 //!
-//! Source: `getname_flags`, `path_init`, `link_path_walk`, `walk_component`, `pick_link`, `may_follow_link`, `handle_dots` of Linux.
+//! Source: `getname_flags`, `path_init`, `link_path_walk`, `walk_component`, `pick_link`,
+//! `may_follow_link`, `handle_dots` of Linux.
 
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, Capabilities};
@@ -14,22 +16,23 @@ use crate::permission::{STICKY, permission};
 use crate::process::{Credentials, Process};
 use crate::{AT_FDCWD, Call, Options};
 
-/// Bytes of a path, without the NUL.
+/// The length of the longest path in bytes, without the NUL.
 const LONGEST_PATH: usize = 4095;
-/// Bytes of a name.
+/// The length of the longest name in bytes.
 pub(crate) const LONGEST_NAME: usize = 255;
 const MOST_LINKS: u32 = 40;
 
-/// What an empty path means.
+/// The meaning of an empty path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Empty {
     Refused,
     Start,
-    /// As `Start`, for `linkat`, which trusts a descriptor only if its opener has the caller's credentials.
+    /// The same as `Start`, for `linkat`, which accepts a descriptor only if its opener has the
+    /// caller's credentials.
     StartOfLinkat,
 }
 
-/// What to do with a link at the end.
+/// The treatment of a link at the end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follow {
     Links,
@@ -42,7 +45,7 @@ impl Follow {
     }
 }
 
-/// Whether a link stands at the end of the path or on the way.
+/// The position of a link: at the end of the path or before it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Middle,
@@ -52,41 +55,42 @@ enum Place {
 /// The last component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
-    /// There is none: only slashes, or nothing.
+    /// No component: only slashes, or nothing.
     Root,
     Dot,
     DotDot,
     Name {
         name: Vec<u8>,
-        /// Whether a slash comes after it.
+        /// A flag that is set if a slash follows the name.
         slash: bool,
     },
 }
 
-/// Where a name is to be made, removed or moved.
+/// The directory and the name that a call makes, removes or moves.
 pub(crate) struct Parent {
     pub(crate) directory: Id,
     pub(crate) last: Last,
 }
 
-/// A walk on its way.
+/// A walk in progress.
 pub(crate) struct Walk<'a> {
     state: &'a State,
     options: &'a Options,
     process: &'a Process,
     who: &'a Credentials,
-    /// Where it stands.
+    /// The current node.
     pub(crate) at: Id,
     pub(crate) last: Last,
     pub(crate) follow: Follow,
     pub(crate) must_be_directory: bool,
-    /// Of the directory in which the last component was looked up last.
+    /// The mode of the directory in which the last component was looked up last; likewise the owner
+    /// below.
     pub(crate) directory_mode: u32,
     pub(crate) directory_uid: u32,
     links: u32,
 }
 
-/// The path as it comes in from the caller.
+/// Checks a path that comes in from the caller.
 fn import(path: &[u8], empty: Empty) -> Result<()> {
     match path {
         _ if path.len() > LONGEST_PATH => Err(Errno::ENAMETOOLONG),
@@ -96,13 +100,13 @@ fn import(path: &[u8], empty: Empty) -> Result<()> {
     }
 }
 
-/// The text of a new link: taken as a path is.
+/// Checks the body of a new link, by the rules for paths.
 pub(crate) fn import_link_body(body: &[u8]) -> Result<()> {
     import(body, Empty::Refused)
 }
 
 impl<'a> Call<'a> {
-    /// The node that a path leads to.
+    /// Returns the node that a path leads to.
     pub(crate) fn lookup(&self, at: i32, path: &[u8], follow: Follow, empty: Empty) -> Result<Id> {
         self.lookup_as(self.who(), at, path, follow, empty)
     }
@@ -111,21 +115,21 @@ impl<'a> Call<'a> {
         self.walk(who, at, path, follow, empty)?.into_end(path)
     }
 
-    /// The directory that a path leads to.
+    /// Returns the directory that a path leads to.
     pub(crate) fn lookup_directory(&self, at: i32, path: &[u8], follow: Follow) -> Result<Id> {
         let mut walk = self.walk(self.who(), at, path, follow, Empty::Refused)?;
         walk.must_be_directory = true;
         walk.into_end(path)
     }
 
-    /// The directory of a path's last component. A link there is not looked at.
+    /// Returns the directory of a path's last component. A link there is not followed.
     pub(crate) fn parent(&self, at: i32, path: &[u8]) -> Result<Parent> {
         let mut walk = self.walk(self.who(), at, path, Follow::Not, Empty::Refused)?;
         walk.through(path)?;
         Ok(Parent { directory: walk.at, last: walk.last })
     }
 
-    /// A walk at its starting point.
+    /// Returns a walk at its starting point.
     pub(crate) fn walk<'w>(
         &'w self,
         who: &'w Credentials,
@@ -175,7 +179,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a name leads to. A removed directory has none left.
+/// Returns the node that a name leads to. A removed directory has no names.
 pub(crate) fn child(state: &State, directory: Id, name: &[u8]) -> Result<Option<Id>> {
     match () {
         () if state.node(directory).is_removed_directory() => Err(Errno::ENOENT),
@@ -201,7 +205,8 @@ impl<'a> Walk<'a> {
         Ok(self.at)
     }
 
-    /// A slash at the end means: follow, and it must be a directory. What it means for one link's body it means from then on.
+    /// Applies a slash at the end: the last component is followed, and must be a directory. The
+    /// effect of a slash in one link's body lasts for the rest of the walk.
     pub(crate) fn heed_slash(&mut self) {
         if matches!(self.last, Last::Name { slash: true, .. }) {
             self.follow = Follow::Links;
@@ -209,7 +214,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes through all components of a text but the last, and leaves that in `last`.
+    /// Walks all components of a text but the last, which it leaves in `last`.
     pub(crate) fn through(&mut self, text: &[u8]) -> Result<()> {
         self.last = Last::Root;
         let mut rest = without_slashes(text);
@@ -240,7 +245,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes the last step of a text. If that is a link to be followed: what it says is still to be gone through.
+    /// Takes the last step of a text. If that is a link to be followed, returns its body, which is
+    /// still to be walked.
     pub(crate) fn enter_last(&mut self) -> Result<Option<&'a [u8]>> {
         self.enter(Place::Trailing)
     }
@@ -290,7 +296,8 @@ impl<'a> Walk<'a> {
         Ok((!rest.is_empty()).then_some(rest))
     }
 
-    /// `protected_symlinks`: a stranger's link in a directory like `/tmp`.
+    /// Returns whether `protected_symlinks` refuses a link: another user's link in a directory like
+    /// `/tmp`.
     fn is_protected(&self, link: Id) -> bool {
         const LIKE_TMP: u32 = STICKY | 0o002;
         let owner = self.state.node(link).uid;

@@ -1,10 +1,11 @@
-//! How long reading a recording takes, beside counting its lines.
+//! Measures how long reading a recording takes, beside counting its lines.
 //!
 //! `cargo run --release -p pathwalk-recording --example read_speed [FILE [ROUNDS]]`
 //!
-//! Without a file, a recording of a million lines is made: a build as `strace -f -y` shows it. Rounds of `wc -l` and of reading
-//! alternate, so that both have the same machine; printed are the median and the best of each, their ratios, and how much the most memory
-//! ever used grew by reading.
+//! Without a file, a recording of a million lines is made: a build as `strace -f -y` shows it.
+//! Rounds of `wc -l` and of reading alternate, so that both meet the same state of the machine. The
+//! output is the median and the best of each, their ratios, and how much reading raised the peak
+//! memory.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -30,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(rounds) => rounds.parse::<NonZeroUsize>().map_err(|error| format!("ROUNDS is {rounds:?}: {error}"))?.get(),
         None => ROUNDS,
     };
-    // Once unmeasured, so that the file is in the page cache.
+    // The first pass is not measured. It puts the file into the page cache.
     count_lines(&file)?;
     let before = most_memory();
     let recording = read(&file)?;
@@ -39,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut counting, mut reading) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         counting.push(timed(|| count_lines(&file))?.0);
-        // With giving its memory back, which a program that reads on pays as well.
+        // The time includes freeing the memory, which a program that continues pays as well.
         reading.push(timed(|| read(&file).map(drop))?.0);
     }
     let (counting, reading) = (Times::of(counting), Times::of(reading));
@@ -82,7 +83,7 @@ struct Times {
 }
 
 impl Times {
-    /// Of at least one.
+    /// Computes the times of at least one round.
     fn of(mut times: Vec<Duration>) -> Times {
         times.sort();
         Times { median: times[times.len() / 2], best: times[0] }
@@ -93,7 +94,7 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// `VmHWM` in kilobytes. Source: `proc(5)`.
+/// Returns `VmHWM` in kilobytes. Source: `proc(5)`.
 fn most_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.split_whitespace().next()?.parse().ok()
@@ -115,7 +116,8 @@ fn make(file: &Path) -> Result<PathBuf, Box<dyn Error>> {
     Ok(file.into())
 }
 
-/// What a compiler does for one file: libraries, then headers along a search path, most of which are looked for in vain first.
+/// Returns the lines of a compiler for one file: libraries, then headers along a search path, most
+/// of which are absent in the first directories.
 fn compilation(unit: usize) -> String {
     const LIBRARIES: [&str; 6] = ["libisl.so.23", "libmpc.so.3", "libmpfr.so.6", "libgmp.so.10", "libz.so.1", "libc.so.6"];
     const SEARCH: [&str; 3] = ["/usr/lib/gcc/x86_64-linux-gnu/12/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"];

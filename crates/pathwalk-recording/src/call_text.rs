@@ -1,33 +1,34 @@
-//! The text of a call: its arguments one after the other, and its outcome.
+//! Reads the text of a call: its arguments one after the other, and its outcome.
 //!
-//! Nothing is copied. Strings and the names that `-y` gives to descriptors are passed over as wholes, whatever is in them.
+//! Nothing is copied. Strings, and the names that `-y` gives to descriptors, are passed over as
+//! wholes, whatever is in them.
 
 use memchr::{memchr, memchr2, memchr3};
 
 use crate::line::{number, trim};
 
-/// What is wrong with a line, for people.
+/// A description of what is wrong with a line, for people.
 pub(crate) type Problem = &'static str;
 
 const CUT_OFF: Problem = "the call is cut off";
 const NO_DESCRIPTOR: Problem = "no descriptor where one should be";
 const NO_RESULT: Problem = "no result after the call";
 
-/// What `-y` says a descriptor is.
+/// The description of a descriptor that `-y` prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Annotation<'a> {
     /// The path of a file, escaped.
     Path(&'a [u8]),
-    /// The file was removed.
+    /// A file that was removed.
     Deleted,
-    /// Something without a path: a socket, a pipe.
+    /// A file without a path: a socket, a pipe.
     NoPath,
 }
 
 /// The directory in which a relative path starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum At<'a> {
-    /// The call has no such argument, or `AT_FDCWD`.
+    /// The working directory: the call has no such argument, or `AT_FDCWD`.
     Cwd(Option<Annotation<'a>>),
     /// A descriptor.
     Descriptor(i32, Option<Annotation<'a>>),
@@ -36,41 +37,42 @@ pub(crate) enum At<'a> {
 /// A path argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum PathText<'a> {
-    /// Whole, escaped.
+    /// The whole path, escaped.
     Whole(&'a [u8]),
-    /// `NULL`, where that means the descriptor itself.
+    /// The argument `NULL`, where that stands for the descriptor itself.
     Null,
-    /// Cut off, or an address that strace could not read.
+    /// A path that is cut off, or an address that strace could not read.
     Unknown,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome<'a> {
-    /// It succeeded with a number, and what `-y` says of it.
+    /// Success with a number, and its description by `-y`.
     Done(i64, Option<Annotation<'a>>),
-    /// `ENOENT`.
+    /// The error `ENOENT`.
     Absent,
     /// Any other errno.
     Failed,
-    /// `?`: the recording does not say, or there was nobody any more to be told.
+    /// The outcome `?`: the recording does not contain it, or the process ended before the call
+    /// returned.
     Unknown,
 }
 
-/// Goes over the arguments of a call.
+/// The arguments of a call that have not been read yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arguments<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Arguments<'a> {
-    /// A call's name, and its arguments: `text` begins with the name.
+    /// Returns the call's name and its arguments. `text` begins with the name.
     pub(crate) fn of(text: &'a [u8]) -> Result<(&'a [u8], Arguments<'a>), Problem> {
         let open = memchr(b'(', text).ok_or("no call")?;
         Ok((&text[..open], Arguments { rest: &text[open + 1..] }))
     }
 
-    /// The next argument as it stands there.
+    /// Returns the text of the next argument, unchanged.
     pub(crate) fn word(&mut self) -> Result<&'a [u8], Problem> {
         let text = trim(self.rest);
         let end = end_of_argument(text)?;
@@ -81,7 +83,7 @@ impl<'a> Arguments<'a> {
         Ok(&text[..end])
     }
 
-    /// A descriptor or `AT_FDCWD`.
+    /// Reads a descriptor or `AT_FDCWD`.
     pub(crate) fn at(&mut self) -> Result<At<'a>, Problem> {
         let text = trim(self.rest);
         if let Some(rest) = text.strip_prefix(b"AT_FDCWD") {
@@ -96,7 +98,7 @@ impl<'a> Arguments<'a> {
         Ok(At::Descriptor(i32::try_from(i64::from(value) * sign).map_err(|_| NO_DESCRIPTOR)?, annotation))
     }
 
-    /// A path.
+    /// Reads a path.
     pub(crate) fn path(&mut self) -> Result<PathText<'a>, Problem> {
         let text = trim(self.rest);
         let Some(string) = text.strip_prefix(b"\"") else {
@@ -113,7 +115,7 @@ impl<'a> Arguments<'a> {
         Ok(if rest.starts_with(b"...") { PathText::Unknown } else { PathText::Whole(&string[..end]) })
     }
 
-    /// What came of the call; the remaining arguments are passed over.
+    /// Returns the outcome of the call. Passes over the remaining arguments.
     pub(crate) fn outcome(self) -> Result<Outcome<'a>, Problem> {
         let mut rest = self.rest;
         loop {
@@ -128,7 +130,7 @@ impl<'a> Arguments<'a> {
         outcome(trim(result))
     }
 
-    /// Goes on behind the argument that was read up to `rest`.
+    /// Continues after the argument that was read up to `rest`.
     fn pass(&mut self, rest: &'a [u8]) -> Result<(), Problem> {
         let end = match rest.first() {
             Some(b',' | b')') => 0,
@@ -139,12 +141,12 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Behind a comma; a closing bracket stays, since only the outcome follows it.
+/// Returns the text after a comma. A closing bracket stays, since only the outcome follows it.
 fn after_argument(text: &[u8]) -> &[u8] {
     text.strip_prefix(b",").unwrap_or(text)
 }
 
-/// The place of the comma or bracket that ends an argument.
+/// Returns the position of the comma or bracket that ends an argument.
 fn end_of_argument(text: &[u8]) -> Result<usize, Problem> {
     let mut depth = 0usize;
     let mut at = 0;
@@ -165,7 +167,7 @@ fn end_of_argument(text: &[u8]) -> Result<usize, Problem> {
     Err(CUT_OFF)
 }
 
-/// The place of the brace that ends what `text` begins within.
+/// Returns the position of the closing brace, in a text that begins after the opening brace.
 pub(crate) fn end_of_braces(text: &[u8]) -> Result<usize, Problem> {
     let mut depth = 0usize;
     let mut at = 0;
@@ -181,7 +183,7 @@ pub(crate) fn end_of_braces(text: &[u8]) -> Result<usize, Problem> {
     }
 }
 
-/// The place of the quote that ends a string.
+/// Returns the position of the quote that ends a string.
 fn end_of_string(text: &[u8]) -> Result<usize, Problem> {
     let mut at = 0;
     loop {
@@ -196,7 +198,7 @@ fn end_of_string(text: &[u8]) -> Result<usize, Problem> {
     }
 }
 
-/// What `-y` may have put behind a descriptor, and what follows.
+/// Returns the description that `-y` may have put after a descriptor, and the text that follows.
 fn annotation(text: &[u8]) -> Result<(Option<Annotation<'_>>, &[u8]), Problem> {
     let Some(inner) = text.strip_prefix(b"<") else { return Ok((None, text)) };
     let end = end_of_annotation(inner).ok_or(CUT_OFF)?;
@@ -206,14 +208,15 @@ fn annotation(text: &[u8]) -> Result<(Option<Annotation<'_>>, &[u8]), Problem> {
     }
     let annotation = match inner {
         [b'/', ..] if inner.ends_with(b" (deleted)") => Annotation::Deleted,
-        // Of a device: "/dev/null<char 1:3>".
+        // The text for a device is "/dev/null<char 1:3>".
         [b'/', ..] => Annotation::Path(&inner[..memchr(b'<', inner).unwrap_or(end)]),
         _ => Annotation::NoPath,
     };
     Ok((Some(annotation), rest))
 }
 
-/// The place of the bracket that ends it. In paths, angle brackets are escaped; addresses of sockets have arrows.
+/// Returns the position of the bracket that ends a description. In paths, angle brackets are
+/// escaped. Addresses of sockets contain arrows.
 fn end_of_annotation(text: &[u8]) -> Option<usize> {
     let first = memchr(b'>', text)?;
     if text.first() != Some(&b'/') {
@@ -228,7 +231,7 @@ fn end_of_annotation(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// From behind the `=`.
+/// Reads an outcome, from the text after the `=`.
 fn outcome(text: &[u8]) -> Result<Outcome<'_>, Problem> {
     match text {
         [b'?', ..] => Ok(Outcome::Unknown),
@@ -243,7 +246,7 @@ fn outcome(text: &[u8]) -> Result<Outcome<'_>, Problem> {
     }
 }
 
-/// `ENOENT (No such file or directory)`
+/// Reads an errno such as `ENOENT (No such file or directory)`.
 fn failure(text: &[u8]) -> Result<Outcome<'_>, Problem> {
     let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len());
     if text[end..].starts_with(b" (") && memchr(b')', &text[end..]).is_none() {
@@ -252,7 +255,8 @@ fn failure(text: &[u8]) -> Result<Outcome<'_>, Problem> {
     Ok(if &text[..end] == b"ENOENT" { Outcome::Absent } else { Outcome::Failed })
 }
 
-/// A process' number among those that strace sees, if it stands beside the number in another name space of numbers.
+/// Returns a process' number in strace's own pid namespace, if strace printed it beside the number
+/// in another namespace.
 fn seen_by_strace(text: &[u8]) -> Option<u32> {
     let (pid, rest) = number(text.strip_prefix(b" /* ")?)?;
     rest.starts_with(b" in strace's PID NS").then_some(pid)

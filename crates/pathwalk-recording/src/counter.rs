@@ -1,9 +1,9 @@
-//! Lookups on their way to be counted: a thread of its own does that, while the next lines are read.
+//! A queue of lookups to a thread that counts them while the next lines are read.
 //!
-//! Counting waits for memory, and reading does not; so the two go well beside each other. What was asked is handed over some at a time, and in
-//! order. A short recording needs no thread.
+//! Counting waits for memory, and reading does not, so the two run well in parallel. Lookups are
+//! handed over in batches, in their order. A short recording needs no thread.
 //!
-//! The thread ends when all is counted, or when the counter is dropped.
+//! The thread ends when everything is counted, or when the counter is dropped.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,25 +13,25 @@ use crate::directories::Directories;
 use crate::distinct::{AT_ONCE, Asking, Descriptors, Distinct};
 use crate::recording::{Recording, Tally};
 
-/// Lookups that are handed over at once.
+/// The number of lookups that are handed over at once.
 const BATCH: usize = 1 << 11;
 
-/// Bytes of paths that are handed over at once, however few lookups they belong to.
+/// The number of bytes of paths after which lookups are handed over, however few they are.
 const MOST_BYTES: usize = 1 << 18;
 
-/// Batches that are filled and counted in turn, besides the one at hand.
+/// The number of batches that are filled and counted in turn, besides the current one.
 const IN_TURN: usize = 4;
 
 #[derive(Default)]
 pub(crate) struct Counter {
     batch: Batch,
-    /// From the first full batch on.
+    /// The counting thread. It is started with the first full batch.
     thread: Option<Thread>,
 }
 
 struct Thread {
     full: SyncSender<Batch>,
-    /// Those to fill: so many that there is always room for them.
+    /// The batches to fill. The channel has room for all of them, so sending never waits.
     empty: Receiver<Batch>,
     counting: JoinHandle<Distinct>,
 }
@@ -39,14 +39,14 @@ struct Thread {
 /// Lookups in the order in which they were asked.
 #[derive(Default)]
 struct Batch {
-    /// Without their paths; and how long those are.
+    /// The lookups without their paths, each with the length of its path.
     askings: Vec<(Asking<'static>, usize)>,
-    /// One after the other.
+    /// The paths, one after the other.
     paths: Vec<u8>,
 }
 
 impl Counter {
-    /// Counts it, sooner or later. Waits if counting does not keep up.
+    /// Adds a lookup, to be counted sooner or later. Waits if counting does not keep up.
     pub(crate) fn add(&mut self, asking: Asking<'_>) {
         self.batch.paths.extend_from_slice(asking.path);
         self.batch.askings.push((Asking { path: b"", ..asking }, asking.path.len()));
@@ -57,12 +57,12 @@ impl Counter {
 
     fn hand_over(&mut self) {
         let thread = self.thread.get_or_insert_with(Thread::start);
-        // Neither fails unless the thread panicked, which is told at the end.
+        // Neither operation fails unless the thread panicked. `finish` passes that panic on.
         let next = thread.empty.recv().unwrap_or_default();
         let _ = thread.full.send(std::mem::replace(&mut self.batch, next));
     }
 
-    /// See [`Distinct::finish`].
+    /// Counts the rest and returns the recording. See [`Distinct::finish`].
     pub(crate) fn finish(self, descriptors: Descriptors, directories: &Directories, tally: Tally) -> Recording {
         let mut distinct = self.thread.map_or_else(Distinct::default, Thread::finish);
         self.batch.count(&mut distinct);
@@ -83,7 +83,7 @@ impl Thread {
                 batch.count(&mut distinct);
                 batch.askings.clear();
                 batch.paths.clear();
-                // At the end nobody wants it any more.
+                // At the end the receiver is gone, and the batch is dropped.
                 let _ = counted.send(batch);
             }
             distinct

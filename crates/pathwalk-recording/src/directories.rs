@@ -1,6 +1,8 @@
-//! Directories in which processes are and which descriptors stand for: absolute paths, each kept once.
+//! The directories that processes are in and that descriptors stand for: absolute paths, each
+//! stored once.
 //!
-//! A relative path is joined as text. Links and `..` in it are resolved when it is walked again, as the kernel did.
+//! A relative path is joined as text. Links and `..` in it are resolved when it is walked again, as
+//! the kernel did.
 
 use std::hash::BuildHasher;
 
@@ -8,12 +10,12 @@ use hashbrown::HashTable;
 use pathwalk::limits::PATH_MAX;
 use rapidhash::fast::RandomState;
 
-/// A directory, by its number, and how far it can be relied upon.
+/// A directory, by its number, and how reliable it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// The recording says so, or it follows from what it says.
+    /// A directory that the recording names, or that follows from what it contains.
     Certain(u32),
-    /// It is so if the recording shows all that happens to descriptors.
+    /// A directory that is right if the recording shows all operations on descriptors.
     IfFollowed(u32),
 }
 
@@ -24,7 +26,7 @@ impl Place {
         }
     }
 
-    /// Another directory, relied upon alike.
+    /// Returns another directory with the same reliability.
     pub(crate) fn with(self, directory: u32) -> Place {
         match self {
             Place::Certain(_) => Place::Certain(directory),
@@ -32,7 +34,7 @@ impl Place {
         }
     }
 
-    /// The same, to be relied upon only if descriptors are followed.
+    /// Returns the same directory, marked as right only if descriptors are followed.
     pub(crate) fn if_followed(self) -> Place {
         Place::IfFollowed(self.directory())
     }
@@ -47,7 +49,7 @@ pub(crate) struct Directories {
 }
 
 impl Directories {
-    /// The number of an absolute path.
+    /// Returns the number of an absolute path.
     pub(crate) fn number_of(&mut self, path: &[u8]) -> u32 {
         let Directories { paths, numbers, hasher, .. } = self;
         let hash = hasher.hash_one(path);
@@ -60,7 +62,8 @@ impl Directories {
         number
     }
 
-    /// The number of `path` in the directory of another number. `None` if it gets too long to be looked up.
+    /// Returns the number of `path` in the directory with the number `base`. Returns `None` if the
+    /// joined path is too long to be looked up.
     pub(crate) fn join(&mut self, base: u32, path: &[u8]) -> Option<u32> {
         if path == b"." {
             return Some(base);

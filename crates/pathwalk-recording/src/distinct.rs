@@ -1,9 +1,10 @@
 //! Distinct lookups, and a bounded sample of their order.
 //!
-//! What was asked before costs one probe and no allocation.
+//! A lookup that was asked before costs one probe and no allocation.
 //!
-//! Some lookups start in a directory that is right only if the recording shows all that happens to descriptors, which is known when all
-//! is read: they are kept apart from those that are right anyway, and join them or are left out at the end.
+//! Some lookups start in a directory that is right only if the recording shows all operations on
+//! descriptors. That is known only at the end. These lookups are kept apart from those that are
+//! right in any case. At the end they join them or are left out.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -13,23 +14,23 @@ use rapidhash::fast::RandomState;
 use crate::directories::{Directories, Place};
 use crate::recording::{Answers, Call, LeftOut, Lookup, Question, Recorded, Recording, Start, Tally};
 
-/// Most entries in the sample of the order.
+/// The largest number of entries in the sample of the order.
 const SAMPLE: usize = 1 << 16;
 
-/// Most lookups that are counted at once.
+/// The largest number of lookups that are counted at once.
 pub(crate) const AT_ONCE: usize = 16;
 
-/// Marks the directory of a lookup that is kept apart.
+/// The mark in the directory of a lookup that is kept apart.
 const APART: u32 = 1 << 31;
 
-/// Does the recording show all that happens to descriptors?
+/// The state of descriptors: whether the recording shows all operations on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Descriptors {
     Followed,
     NotFollowed,
 }
 
-/// What a program was told.
+/// The answer that a program got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     Fine,
@@ -38,12 +39,12 @@ pub(crate) enum Answer {
     Unknown,
 }
 
-/// One asking.
+/// One request of a lookup.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asking<'a> {
     pub(crate) call: Call,
     pub(crate) question: Question,
-    /// Where it starts; `None` at the root.
+    /// The directory in which the path starts, `None` for the root.
     pub(crate) start: Option<Place>,
     pub(crate) path: &'a [u8],
     pub(crate) answer: Answer,
@@ -51,7 +52,7 @@ pub(crate) struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    /// Marked, if it is to be kept apart.
+    /// Returns the start of the path. The start is marked if the lookup is to be kept apart.
     fn start(&self) -> Start {
         match self.start {
             None => Start::Root,
@@ -66,14 +67,15 @@ pub(crate) struct Distinct {
     lookups: Vec<Recorded>,
     entries: HashTable<Entry>,
     hasher: RandomState,
-    /// How many lookups are kept apart.
+    /// The number of lookups that are kept apart.
     apart: u64,
     sequence: Vec<u32>,
     stride: u64,
     asked: u64,
 }
 
-/// The place of a lookup. With its hash beside it, hardly any other lookup is ever looked at, neither to find one nor when the table grows.
+/// The place of a lookup. The hash is stored beside it, so hardly any other lookup is read, neither
+/// to find one nor when the table grows.
 #[derive(Clone, Copy)]
 struct Entry {
     hash: u32,
@@ -81,17 +83,18 @@ struct Entry {
 }
 
 impl Entry {
-    /// The table takes bits from both ends.
+    /// Returns a 64-bit hash with the bits at both ends, because the table takes bits from both
+    /// ends.
     fn spread(hash: u32) -> u64 {
         u64::from(hash) << 32 | u64::from(hash)
     }
 }
 
 impl Distinct {
-    /// Counts them, in this order; at most [`AT_ONCE`].
+    /// Counts lookups, in this order, at most [`AT_ONCE`].
     ///
-    /// Each step is done for all before the next one, so that memory, in which lookups lie anywhere, is waited for once and not once a
-    /// lookup.
+    /// Each step is done for all lookups before the next step. Lookups lie anywhere in memory, and
+    /// so the waits for memory overlap instead of adding up.
     pub(crate) fn add(&mut self, askings: &[Asking<'_>]) {
         let mut hashes = [0; AT_ONCE];
         for (asking, hash) in askings.iter().zip(&mut hashes) {
@@ -102,7 +105,7 @@ impl Distinct {
             *place = self.place(hash, asking);
         }
         for ((asking, hash), place) in askings.iter().zip(hashes).zip(places) {
-            // It may be the same as one of these.
+            // A lookup may be the same as an earlier one of this batch.
             let at = place.or_else(|| self.place(hash, asking)).unwrap_or_else(|| self.insert(hash, asking));
             let recorded = &mut self.lookups[at as usize];
             recorded.line = recorded.line.min(asking.line);
@@ -144,7 +147,8 @@ impl Distinct {
         self.entries.insert_unique(Entry::spread(hash), Entry { hash, at }, |entry| Entry::spread(entry.hash));
     }
 
-    /// A systematic sample: when it is full, every second goes.
+    /// Adds a lookup to a systematic sample. When the sample is full, every second entry is
+    /// dropped.
     fn sample(&mut self, at: u32) {
         self.stride = self.stride.max(1);
         if self.asked.is_multiple_of(self.stride) {
@@ -163,7 +167,7 @@ impl Distinct {
         self.asked += 1;
     }
 
-    /// What was read. Only those of the `directories` are kept in which a lookup starts.
+    /// Returns the recording. Of the `directories`, only those are kept in which a lookup starts.
     pub(crate) fn finish(mut self, descriptors: Descriptors, directories: &Directories, mut tally: Tally) -> Recording {
         let gone = if self.apart == 0 { Vec::new() } else { self.settle(descriptors, &mut tally) };
         self.entries = HashTable::new();
@@ -182,7 +186,8 @@ impl Distinct {
         Recording { lookups: self.lookups, sequence: self.sequence, ..recording }
     }
 
-    /// Joins what was kept apart, or leaves it out. The places of those that are no more.
+    /// Joins the lookups that were kept apart, or leaves them out. Returns the places of those that
+    /// are removed.
     fn settle(&mut self, descriptors: Descriptors, tally: &mut Tally) -> Vec<u32> {
         let mut gone = Vec::new();
         let mut stands_for: Vec<Option<u32>> = (0..self.lookups.len() as u32).map(Some).collect();
@@ -217,7 +222,8 @@ impl Distinct {
         gone
     }
 
-    /// Orders the lookups by their lines, without those that are `gone`, and lets the sample tell their new places.
+    /// Orders the lookups by their lines, without those that are `gone`, and updates their places
+    /// in the sample.
     fn order_by_line(&mut self, gone: &[u32]) {
         for at in gone {
             self.lookups[*at as usize].line = u64::MAX;
@@ -231,7 +237,8 @@ impl Distinct {
         for at in &mut self.sequence {
             *at = new_places[*at as usize];
         }
-        // One cycle after the other, so that there is never a second list of them.
+        // The cycles are permuted one after the other, so that there is never a second list of
+        // lookups.
         for place in 0..new_places.len() {
             while new_places[place] as usize != place {
                 let to = new_places[place] as usize;
@@ -243,7 +250,8 @@ impl Distinct {
     }
 }
 
-/// Sorts what is mostly in order: a call that ends late is but a few places away from where it began.
+/// Sorts a list that is mostly in order: a call that ends late is only a few places away from where
+/// it began.
 fn sort(order: &mut [u32], line: impl Fn(u32) -> u64) {
     let mut moves = order.len() * 16;
     for end in 1..order.len() {
@@ -258,7 +266,8 @@ fn sort(order: &mut [u32], line: impl Fn(u32) -> u64) {
     }
 }
 
-/// What the call asks is left to the comparison: mostly there is but one question of each call.
+/// Returns the hash of a lookup. The question is not included and is left to the comparison,
+/// because mostly there is only one question of each call.
 fn hash_of(hasher: &RandomState, call: Call, start: Start, path: &[u8]) -> u32 {
     let start = match start {
         Start::Root => u32::MAX,

@@ -1,4 +1,4 @@
-//! What a call does to the model of processes, and what it counts as.
+//! The effects of calls on the model of processes, and the counting of calls.
 
 use crate::call_text::{Outcome, PathText, Problem};
 use crate::calls::{Effect, Event, Named, OnExec, Opened, What};
@@ -12,7 +12,7 @@ use crate::recording::{Call, LeftOut, Question};
 use crate::whereabouts::BAD_ESCAPE;
 
 impl Reader {
-    /// Takes in what `pid` did.
+    /// Applies a call of `pid` to the model.
     pub(crate) fn apply(&mut self, pid: u32, line: u64, event: Event<'_>) -> Result<(), Problem> {
         match event {
             Event::Named(named) => return self.named(pid, line, named),
@@ -49,7 +49,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is done to descriptors alone.
+    /// Applies a call that concerns descriptors alone.
     fn descriptor(&mut self, pid: u32, event: Event<'_>) {
         if let Event::Close { .. } = event {
             self.descriptors = Descriptors::Followed;
@@ -59,11 +59,11 @@ impl Reader {
         }
         let Some(mut descriptors) = self.processes.descriptors(pid) else { return };
         match event {
-            // It is closed even if closing reports an error. Source: `close(2)`.
+            // The descriptor is closed even if closing reports an error. Source: `close(2)`.
             Event::Close { fd } => descriptors.set(fd, None),
             Event::CloseRange { first, last, on_exec_only, .. } => descriptors
                 .for_range(first, last, |descriptor| on_exec_only.then_some(Descriptor { on_exec: OnExec::Close, ..descriptor })),
-            // `dup2` of a descriptor to itself changes nothing.
+            // A `dup2` of a descriptor to itself changes nothing.
             Event::Dup { from, outcome: Outcome::Done(to, _), on_exec } if to != i64::from(from) => {
                 let copy = descriptors.get(from).map(|descriptor| Descriptor { on_exec, ..descriptor });
                 descriptors.set(descriptor_of(to), copy);
@@ -84,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// A call on a path.
+    /// Applies a call on a path.
     fn named(&mut self, pid: u32, line: u64, named: Named<'_>) -> Result<(), Problem> {
         self.learn_from(pid, Some(named.at))?;
         let mut room = std::mem::take(&mut self.room);
@@ -126,7 +126,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Counts a lookup, or why it is left out.
+    /// Counts a lookup, or the reason why it is left out.
     fn ask(
         &mut self,
         pid: u32,
@@ -154,7 +154,7 @@ impl Reader {
         self.counter.add(Asking { call, question, start, path, answer, line });
     }
 
-    /// A descriptor of what `path` leads to, if the call succeeded.
+    /// Records the descriptor of the node that `path` leads to, if the call succeeded.
     fn opened(
         &mut self,
         pid: u32,
@@ -169,7 +169,8 @@ impl Reader {
         if self.descriptors == Descriptors::NotFollowed && is_directory {
             self.processes.doubt(pid);
         }
-        // What it leads to stands beside the descriptor wherever it is used.
+        // An annotated descriptor is not recorded, because `-y` prints its path wherever it is
+        // used.
         let annotated = annotation.is_some();
         let directory = if annotated || self.processes.root(pid) == Root::Other { None } else { self.joined(start, path) };
         let fd = descriptor_of(fd);
@@ -189,7 +190,7 @@ impl Reader {
     }
 }
 
-/// Allocates only for the first.
+/// Adds one to the count of a name. Allocates only for the first call of that name.
 fn count(counts: &mut std::collections::BTreeMap<String, u64>, name: &'static str) {
     match counts.get_mut(name) {
         Some(count) => *count += 1,
@@ -197,7 +198,8 @@ fn count(counts: &mut std::collections::BTreeMap<String, u64>, name: &'static st
     }
 }
 
-/// What a call returned, as a descriptor; none is as high as what does not fit.
+/// Returns the result of a call as a descriptor. A number that does not fit becomes `i32::MAX`,
+/// which no descriptor is.
 fn descriptor_of(result: i64) -> i32 {
     i32::try_from(result).unwrap_or(i32::MAX)
 }

@@ -1,41 +1,41 @@
-//! Why nothing could be read, and what to do.
+//! The errors of reading a recording, and what to do about them.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a recording could not be read.
+/// The reason why a recording could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// Reading failed.
+    /// An error of the source.
     #[error("reading failed after {bytes} bytes: {source}; check the file and the disk that it is on")]
     Io {
-        /// How much had been read, unpacked.
+        /// The number of bytes that had been read, unpacked.
         bytes: u64,
-        /// What the system said.
+        /// The error that the system reported.
         source: io::Error,
     },
-    /// There is nothing in it.
+    /// An empty file.
     #[error("it is empty; {HOW_TO_RECORD}")]
     Empty,
-    /// It is neither a recording nor a trace.
+    /// A file that is neither a recording nor a trace.
     #[error(
         "this is neither what strace writes (lines such as `{STRACE_LINE}`) nor a trace (lines of `path TAB mode`): {looks}; {HOW_TO_RECORD}"
     )]
     Neither {
-        /// What it looks like.
+        /// A description of the file's beginning.
         looks: String,
     },
-    /// It is a trace of lookups, not a recording.
+    /// A trace of lookups instead of a recording.
     #[error("this is a trace (lines of `path TAB mode`), not what strace writes; {HOW_TO_RECORD}")]
     Trace,
     /// A packed file that ends early, where all of it is needed.
     #[error("the packed file ends early: {problem}; copy or pack it again")]
     CutShort {
-        /// What the unpacker said.
+        /// The error that the unpacker reported.
         problem: String,
     },
-    /// The directory in which the recording is said to start is a relative one.
+    /// A relative path for the directory in which the recording starts.
     #[error("the directory in which the recording starts must be absolute, \"{}\" is not", .0.as_os_str().as_encoded_bytes().escape_ascii())]
     RelativeDirectory(PathBuf),
 }

@@ -1,9 +1,10 @@
-//! Strings as strace prints them, turned back into bytes.
+//! The conversion of strings as strace prints them back to bytes.
 //!
-//! Known are the escapes of C: `\n` and its like, one to three octal digits, `\x` with two hexadecimal ones (`strace -x`).
+//! The known escapes are those of C: `\n` and the like, one to three octal digits, and `\x` with
+//! two hexadecimal digits (`strace -x`).
 
-/// The bytes that `text` stands for; they are in `room` if anything was escaped. `None` if an escape is none, or stands for NUL,
-/// which no path has.
+/// Returns the bytes that `text` stands for. They are in `room` if anything was escaped. Returns
+/// `None` if an escape is not valid, or stands for NUL, which no path contains.
 pub(crate) fn unescape<'t>(text: &'t [u8], room: &'t mut Vec<u8>) -> Option<&'t [u8]> {
     let Some(first) = memchr::memchr(b'\\', text) else { return Some(text) };
     room.clear();
@@ -20,7 +21,8 @@ pub(crate) fn unescape<'t>(text: &'t [u8], room: &'t mut Vec<u8>) -> Option<&'t 
     Some(room)
 }
 
-/// What stands after a backslash: the byte that is meant, and how long its text is.
+/// Reads the text after a backslash. Returns the byte that it stands for, and the length of the
+/// escape.
 fn escaped(text: &[u8]) -> Option<(u8, usize)> {
     let simple = |byte| Some((byte, 1));
     match *text.first()? {

@@ -1,10 +1,10 @@
-//! Flags as strace prints them: names with bars between, and numbers for what it does not know.
+//! The flags as strace prints them: names with bars between them, and numbers for unknown flags.
 
 use bitflags::bitflags;
 use pathwalk::Access;
 
 bitflags! {
-    /// Those flags of `open(2)` that say what is asked, and what becomes of the descriptor.
+    /// The flags of `open(2)` that determine the question, and the fate of the descriptor.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) struct OpenFlags: u16 {
         const READ = 1;
@@ -13,7 +13,7 @@ bitflags! {
         const PATH = 1 << 2;
         const DIRECTORY = 1 << 3;
         const NOFOLLOW = 1 << 4;
-        /// `O_CREAT`, `O_TRUNC` or `O_TMPFILE`: it changes something.
+        /// `O_CREAT`, `O_TRUNC` or `O_TMPFILE`: the call changes something.
         const CHANGE = 1 << 5;
         const CLOEXEC = 1 << 6;
     }
@@ -33,25 +33,27 @@ bitflags! {
         const FS = 1;
         /// `CLONE_FILES`: descriptors are shared.
         const FILES = 1 << 1;
-        /// `CLONE_NEWNS`: mounts of its own.
+        /// `CLONE_NEWNS`: the process gets mounts of its own.
         const NEW_MOUNTS = 1 << 2;
     }
 }
 
-/// The words between bars, without comments behind them.
+/// Returns the words between bars, without a comment that follows them.
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let end = memchr::memchr(b' ', text).unwrap_or(text.len());
     text[..end].split(|byte| *byte == b'|')
 }
 
-/// Flags of `open(2)`; `None` if there is a number among them, which may mean anything.
+/// Reads flags of `open(2)`. Returns `None` if there is a number among them, which may stand for
+/// any flag.
 pub(crate) fn open_flags(text: &[u8]) -> Option<OpenFlags> {
     words(text).try_fold(OpenFlags::empty(), |flags, word| {
         let flag = match word {
             b"O_RDONLY" => OpenFlags::READ,
             b"O_CLOEXEC" => OpenFlags::CLOEXEC,
             b"O_WRONLY" => OpenFlags::WRITE,
-            // Neither reading nor writing is allowed then, but the permission to do both is needed.
+            // Such a descriptor allows neither reading nor writing, but the open needs permission
+            // for both.
             b"O_RDWR" | b"O_ACCMODE" => OpenFlags::READ | OpenFlags::WRITE,
             b"O_PATH" => OpenFlags::PATH,
             b"O_DIRECTORY" => OpenFlags::DIRECTORY,
@@ -64,7 +66,7 @@ pub(crate) fn open_flags(text: &[u8]) -> Option<OpenFlags> {
     })
 }
 
-/// `AT_` flags; `None` if there is a number among them that is not 0.
+/// Reads `AT_` flags. Returns `None` if there is a number among them that is not 0.
 pub(crate) fn at_flags(text: &[u8]) -> Option<AtFlags> {
     words(text).try_fold(AtFlags::empty(), |flags, word| {
         let flag = match word {
@@ -79,7 +81,8 @@ pub(crate) fn at_flags(text: &[u8]) -> Option<AtFlags> {
     })
 }
 
-/// What `access(2)` asks for; `None` if the kernel would not understand it either, or with octal digits that are more than a mode.
+/// Reads the access that `access(2)` asks for. Returns `None` for a mode that the kernel would
+/// reject too, and for octal digits that are more than a mode.
 pub(crate) fn access_mode(text: &[u8]) -> Option<Access> {
     words(text).try_fold(Access::empty(), |want, word| match word {
         b"F_OK" => Some(want),
@@ -94,7 +97,7 @@ pub(crate) fn access_mode(text: &[u8]) -> Option<Access> {
     })
 }
 
-/// Flags of `unshare(2)`, or the value of `flags=` among the arguments of a clone.
+/// Reads flags of `unshare(2)`, or the value of `flags=` among the arguments of a clone.
 pub(crate) fn clone_flags(text: &[u8]) -> CloneFlags {
     words(text).fold(CloneFlags::empty(), |flags, word| {
         flags

@@ -1,15 +1,19 @@
-//! Forms of calls: what is left of a text when that is taken out which differs from file to file.
+//! The forms of calls: a text without the parts that differ from file to file.
 //!
-//! `newfstatat(AT_FDCWD</home>, "a/b", {st_mode=S_IFREG|0644, ...}, 0) = 0` has the form `newfstatat(AT_FDCWD</>, "/", {/}, 0) = 0`: a slash
-//! stands for what is not empty. Texts of one form are read alike, but for the parts that were taken out. So a form is remembered with what
-//! it means: recordings name many files but have few forms.
+//! `newfstatat(AT_FDCWD</home>, "a/b", {st_mode=S_IFREG|0644, ...}, 0) = 0` has the form
+//! `newfstatat(AT_FDCWD</>, "/", {/}, 0) = 0`: a slash replaces each part that is not empty. Texts
+//! of one form are read alike, except for the parts that were taken out. So a form is remembered
+//! together with its meaning: recordings name many files but have few forms.
 //!
-//! - Taken out is only what reading passes over as a whole: strings, braces, and the paths that `-y` puts beside descriptors.
-//! - A form is remembered if nothing is read from a part but the paths that stand there. Most calls are such.
-//! - The room is bounded. A form is kept from its second time on, until another takes its place.
+//! - Only those parts are taken out that reading passes over as a whole: strings, braces, and the
+//!   paths that `-y` prints beside descriptors.
+//! - A form is remembered if reading extracts nothing from a part except a path that is the whole
+//!   part. This holds for most calls.
+//! - The memory is bounded. A form is stored from its second occurrence on, until another form
+//!   takes its place.
 //!
-//! Most texts have the form of the last one that began and ended as they do. So that form is tried first, which takes neither a copy nor a
-//! hash.
+//! Most texts have the form of the last text that began and ended in the same way. So that form is
+//! tried first, which takes neither a copy nor a hash.
 
 use std::hash::BuildHasher;
 
@@ -20,22 +24,22 @@ use crate::call_text::{Annotation, At, Outcome, PathText, Problem, end_of_braces
 use crate::calls::{Event, Named, Names};
 use crate::line::ends_like_a_call;
 
-/// How many forms are kept.
+/// The number of forms that are kept.
 const PLACES: usize = 1 << 12;
 
-/// Longest form that is kept, in bytes; most are shorter.
+/// The length of the longest form that is kept, in bytes. Most are shorter.
 const LONGEST: usize = 160;
 
-/// How many last forms are remembered, by how texts begin and end.
+/// The number of last forms that are remembered, by how texts begin and end.
 const LIKELY: usize = 256;
 
-/// Most parts of a text whose form is looked for.
+/// The largest number of parts of a text whose form is looked for.
 const PARTS: usize = 6;
 
 pub(crate) struct Forms {
     places: Vec<Place>,
     hasher: RandomState,
-    /// The form at hand.
+    /// The form of the current text.
     form: Vec<u8>,
     /// The place of the last form, by how texts begin and end.
     last: [u16; LIKELY],
@@ -44,28 +48,28 @@ pub(crate) struct Forms {
 #[derive(Default)]
 struct Place {
     hash: u64,
-    /// `None` as long as the form came only once.
+    /// The form and its meaning, or `None` as long as the form has occurred only once.
     known: Option<Box<Known>>,
 }
 
-/// A form, and how it is read.
+/// A form, and the way in which it is read.
 struct Known {
     form: Box<[u8]>,
     template: Template,
-    /// Where each part stood, in order.
+    /// The positions of the parts, in order.
     holes: Vec<Hole>,
 }
 
-/// Where in a form a part stood.
+/// The position of a part in a form.
 #[derive(Clone, Copy, Default)]
 struct Hole {
-    /// Behind the delimiter that opens it.
+    /// The position after the delimiter that opens the part.
     begin: usize,
-    /// At the delimiter that closes it.
+    /// The position of the delimiter that closes the part.
     end: usize,
 }
 
-/// An event, and which parts belong into it.
+/// An event, and the numbers of the parts that are inserted into it.
 #[derive(Clone, Copy)]
 struct Template {
     event: Event<'static>,
@@ -74,7 +78,7 @@ struct Template {
     outcome: Option<usize>,
 }
 
-/// What was taken out of a text, and where it stood.
+/// The parts that were taken out of a text, and their positions.
 struct Parts<'a> {
     texts: [&'a [u8]; PARTS],
     holes: [Hole; PARTS],
@@ -91,7 +95,7 @@ impl Forms {
         }
     }
 
-    /// As [`Names::read`], but faster if the form is known.
+    /// Reads the text of a call like [`Names::read`], but faster if the form is known.
     pub(crate) fn read<'a>(&mut self, names: &Names, text: &'a [u8]) -> Result<Event<'a>, Problem> {
         let last = &mut self.last[likeness(text)];
         if let Some(event) = self.places[usize::from(*last)].known.as_ref().and_then(|known| known.read(text)) {
@@ -118,7 +122,8 @@ impl Forms {
     }
 }
 
-/// Calls begin with their names, and end with what came of them.
+/// Returns a small hash of how a text begins and ends. Calls begin with their names and end with
+/// their outcomes.
 fn likeness(text: &[u8]) -> usize {
     let (Some(first), Some(last)) = (text.first_chunk::<4>(), text.last()) else { return 0 };
     let mixed = (u32::from_le_bytes(*first) ^ u32::from(*last)).wrapping_mul(0x9e37_79b1);
@@ -144,11 +149,12 @@ impl Known {
 }
 
 impl Template {
-    /// How texts of the form are read, from one that was read. `None` if reading looks into the parts, or might.
+    /// Returns how texts of the form are read, from one that was read. Returns `None` if reading
+    /// looks into the parts, or might.
     fn of(event: Event<'_>, parts: &Parts<'_>, form: &[u8]) -> Option<Template> {
         let plain = |event| Some(Template { event, at: None, path: None, outcome: None });
         let named = match event {
-            // What it asks stands in braces.
+            // The question of `openat2` is in braces, and so in a part.
             Event::Named(Named { name: "openat2", .. }) => return None,
             Event::Named(named) => named,
             Event::Close { fd } => return plain(Event::Close { fd }),
@@ -178,7 +184,7 @@ impl Template {
         Some(Template { event, at: at_part, path: path_part, outcome: outcome_part })
     }
 
-    /// The event of a text with these parts.
+    /// Returns the event of a text with these parts.
     fn filled<'a>(&self, parts: &[&'a [u8]; PARTS]) -> Event<'a> {
         let Event::Named(mut named) = self.event else { return self.event };
         if let (Some(part), At::Cwd(annotation) | At::Descriptor(_, annotation)) = (self.at, &mut named.at) {
@@ -195,7 +201,8 @@ impl Template {
 }
 
 impl<'a> Parts<'a> {
-    /// Takes a text apart; the form is put into `form`. `None` if it is not as simple as most are.
+    /// Takes a text apart and writes its form to `form`. Returns `None` if the text is not as
+    /// simple as most are.
     fn of(text: &'a [u8], form: &mut Vec<u8>) -> Option<Parts<'a>> {
         let mut parts = Parts { texts: [b""; PARTS], holes: [Hole::default(); PARTS], count: 0 };
         form.clear();
@@ -208,7 +215,7 @@ impl<'a> Parts<'a> {
             let end = end_of_part(rest[at], inner)?;
             form.extend_from_slice(before);
             let begin = form.len();
-            // An empty string is not read as others are.
+            // An empty string is read in another way than other strings.
             if end > 0 {
                 form.push(b'/');
             }
@@ -222,12 +229,13 @@ impl<'a> Parts<'a> {
         (form.len() <= LONGEST).then_some(parts)
     }
 
-    /// Which part is it?
+    /// Returns the number of the part that is this very text.
     fn place_of(&self, text: &[u8]) -> Option<usize> {
         self.texts[..self.count].iter().position(|part| std::ptr::eq(*part, text))
     }
 
-    /// An annotation without its path, and which part that is. `None` if it says anything else.
+    /// Returns an annotation without its path, and the number of the part that the path is. Returns
+    /// `None` for any other annotation.
     fn take_from(&self, annotation: Option<Annotation<'_>>) -> Option<(Option<Annotation<'static>>, Option<usize>)> {
         match annotation {
             None => Some((None, None)),
@@ -237,8 +245,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Where a part ends that was opened like this. `None` if it is no such part as most are: a string without escapes, a path and nothing
-/// else, braces.
+/// Returns the position at which a part ends, given the delimiter that opened it. Returns `None` if
+/// the part is none of the usual ones: a string without escapes, a path and nothing else, braces.
 fn end_of_part(opened: u8, text: &[u8]) -> Option<usize> {
     match opened {
         b'"' => memchr2(b'"', b'\\', text).filter(|end| text[*end] == b'"'),

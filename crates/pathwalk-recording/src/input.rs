@@ -1,6 +1,7 @@
-//! Bytes in, lines out: whether they are packed, what they are, and where lines end.
+//! The input of a recording: unpacks bytes, recognizes what they are, and finds the ends of lines.
 //!
-//! The room for a line is bounded. A longer one is told as such, with its beginning, and skipped.
+//! The memory for a line is bounded. A longer line is reported as too long, with its beginning, and
+//! skipped.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -9,22 +10,23 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::ReadError;
 use crate::kind::{Kind, kind_of};
 
-/// How much of an input its kind is told from, unpacked.
+/// The number of bytes, unpacked, that determine an input's kind.
 pub const BEGINNING: usize = 64 << 10;
 
-/// Longest line in bytes. strace's own limit is that of its strings, which are 32 bytes long if nobody asks for more.
+/// The length of the longest line in bytes. strace's own limit is that of its strings, which are 32
+/// bytes long by default.
 pub(crate) const LONGEST_LINE: usize = 1 << 20;
 
-/// What begins every gzip file. Source: RFC 1952.
+/// The first bytes of every gzip file. Source: RFC 1952.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Bytes asked of the source at once; they should fit into a core's cache.
+/// The number of bytes that are read from the source at once. They should fit into a core's cache.
 const PIECE: usize = 256 << 10;
 
 /// A recording or a trace, plain or packed with gzip.
 pub struct Input<R> {
     source: Source<R>,
-    /// Bytes that were read; those up to `start` were handed out.
+    /// The bytes that were read. Those before `start` were handed out.
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -38,7 +40,7 @@ enum Source<R> {
     Packed(Box<MultiGzDecoder<BufReader<Counted<R>>>>),
 }
 
-/// Counts what it reads; what was already read comes first.
+/// A source that counts what is read. The bytes that were already read come first.
 struct Counted<R> {
     first: Cursor<Vec<u8>>,
     source: R,
@@ -48,16 +50,17 @@ struct Counted<R> {
 /// A line, without its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RawLine<'a> {
-    /// Whole.
+    /// A whole line.
     Whole(&'a [u8]),
-    /// The last one, which has no end.
+    /// The last line, which has no end.
     Unended(&'a [u8]),
-    /// The beginning of one that is longer than [`LONGEST_LINE`].
+    /// The beginning of a line that is longer than [`LONGEST_LINE`].
     TooLong(&'a [u8]),
 }
 
 impl<R: Read> Input<R> {
-    /// Looks at the beginning of `source`, and unpacks if need be. Plain sources need no buffer of their own.
+    /// Reads the beginning of `source`, and unpacks it if it is packed. Plain sources need no
+    /// buffer of their own.
     pub fn new(mut source: R) -> Result<Input<R>, ReadError> {
         let mut magic = Vec::new();
         (&mut source).take(GZIP.len() as u64).read_to_end(&mut magic).map_err(|source| ReadError::Io { bytes: 0, source })?;
@@ -74,12 +77,13 @@ impl<R: Read> Input<R> {
         Ok(input)
     }
 
-    /// What it is, as its beginning tells. To be asked before anything is taken out.
+    /// Returns the kind of the input, determined from its beginning. It has to be called before
+    /// anything is read from the input.
     pub fn kind(&self) -> Kind {
         kind_of(&self.buffer[self.start..self.end.min(self.start + BEGINNING)])
     }
 
-    /// What it looks like if it is neither a recording nor a trace: for an error.
+    /// Returns an error that describes an input which is not a recording.
     pub fn not_readable(&self) -> ReadError {
         let beginning = &self.buffer[self.start..self.end];
         let looks = match memchr::memchr(0, beginning) {
@@ -95,7 +99,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// All of it, unpacked: for a trace, which is held in memory.
+    /// Returns the whole input, unpacked. This is for a trace, which is held in memory.
     pub fn into_bytes(mut self) -> Result<Vec<u8>, ReadError> {
         while !self.finished {
             self.make_room();
@@ -108,7 +112,8 @@ impl<R: Read> Input<R> {
         Ok(self.buffer.split_off(self.start))
     }
 
-    /// Bytes read from the source so far, still packed if they are.
+    /// Returns the number of bytes read from the source so far, as packed bytes if the source is
+    /// packed.
     pub fn bytes_read(&self) -> u64 {
         match &self.source {
             Source::Plain(counted) => counted.bytes,
@@ -116,17 +121,18 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Bytes read so far, unpacked.
+    /// Returns the number of bytes read so far, unpacked.
     pub(crate) fn unpacked(&self) -> u64 {
         self.unpacked
     }
 
-    /// What is wrong with a packed file that ended early.
+    /// Returns what is wrong with a packed file that ended early.
     pub(crate) fn take_cut_short(&mut self) -> Option<String> {
         self.cut_short.take()
     }
 
-    /// Calls `each` with every line, and `piece` with the input before the lines of every piece of it.
+    /// Calls `each` with every line, and `piece` with the input before the lines of every piece of
+    /// it.
     pub(crate) fn lines(&mut self, mut each: impl FnMut(RawLine<'_>), mut piece: impl FnMut(&Self)) -> Result<(), ReadError> {
         loop {
             piece(self);
@@ -153,7 +159,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Throws away what is left of the line.
+    /// Skips the rest of the line.
     fn skip_line(&mut self) -> Result<(), ReadError> {
         loop {
             if let Some(newline) = memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
@@ -168,7 +174,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Moves what is left to the front, and sees to it that a piece fits behind it.
+    /// Moves the unread bytes to the front, and makes room for a piece after them.
     fn make_room(&mut self) {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
@@ -217,7 +223,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Escaped, and cut off where a message would get too long.
+/// Returns the text escaped, and cut off where a message would get too long.
 pub(crate) fn shortened(text: &[u8]) -> String {
     const MOST: usize = 80;
     let dots = if text.len() > MOST { "..." } else { "" };

@@ -1,23 +1,25 @@
-//! What a file is: strace's text, a trace of lookups, or neither.
+//! The kind of a file: strace's text, a trace of lookups, or neither.
 //!
-//! One line decides, whichever it is: a recording may begin with what the program said.
+//! A single line decides, and it may be any line: a recording may begin with output of the traced
+//! program.
 
 use crate::line::{self, Body};
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// What strace writes.
+    /// The output of strace.
     Strace,
-    /// `path TAB mode` a line.
+    /// A trace: lines of `path TAB mode`.
     Trace,
-    /// Something else.
+    /// Any other text.
     Neither,
-    /// Nothing.
+    /// An empty file.
     Empty,
 }
 
-/// Tells from the beginning of a file, unpacked; [`BEGINNING`](crate::BEGINNING) bytes are enough.
+/// Returns the kind of a file from its beginning, unpacked. [`BEGINNING`](crate::BEGINNING) bytes
+/// are enough.
 pub fn kind_of(beginning: &[u8]) -> Kind {
     if beginning.is_empty() {
         return Kind::Empty;

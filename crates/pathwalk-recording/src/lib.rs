@@ -1,4 +1,4 @@
-//! What programs looked up, read from what `strace(1)` wrote down.
+//! The lookups of programs, read from the output of `strace(1)`.
 //!
 //! ```
 //! use pathwalk_recording::{Call, Options, Recording};
@@ -12,9 +12,10 @@
 //! # Ok::<(), pathwalk_recording::ReadError>(())
 //! ```
 //!
-//! The way of a line: `input` finds its end, `line` whose it is, `reader` joins what was broken off, `forms` knows how such a call is read,
-//! `calls` reads one of a new form, `effects` keeps the model of `processes`, and `counter` hands what was asked to `distinct`, which
-//! counts on a thread of its own.
+//! A line passes through these modules. `input` finds its end. `line` finds its process. `reader`
+//! joins interrupted calls. `forms` remembers how calls of one form are read. `calls` reads a call
+//! of a new form. `effects` applies it to the model of `processes`. `counter` hands the lookup to
+//! `distinct`, which counts on a thread of its own.
 
 #![forbid(unsafe_code)]
 

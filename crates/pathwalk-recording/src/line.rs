@@ -1,52 +1,54 @@
-//! A line of strace's text: who, when, and what kind of line it is.
+//! The parts of a line of strace's text: the process, and the kind of the line.
 //!
-//! In front may stand the process (`-f`), its program's name (`-Y`), a time (`-t`, `-tt`, `-ttt`, `-r`), and a number in brackets (`-n`,
-//! `-i`). Times are skipped. What a call says is not looked at here, see [`call_text`](crate::call_text).
+//! A line may begin with the process (`-f`), its program's name (`-Y`), a time (`-t`, `-tt`,
+//! `-ttt`, `-r`), and a number in brackets (`-n`, `-i`). Times are skipped. The contents of a call
+//! are not read here, see [`call_text`](crate::call_text).
 
-/// Whose line it is.
+/// The process that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Who {
-    /// It does not say: the only process there is.
+    /// No number: the only process that there is.
     Unnamed,
-    /// As `strace -f -o FILE` writes.
+    /// A number as `strace -f -o FILE` writes it.
     Plain(u32),
-    /// As `strace -f` writes to standard error while there are several: `[pid 12]`.
+    /// A number as `strace -f` writes it to standard error while there are several processes:
+    /// `[pid 12]`.
     Bracketed(u32),
 }
 
-/// What stands behind the prefix.
+/// The line after its prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Body<'a> {
-    /// A call with its result, maybe: from its name on.
+    /// A call, mostly with its result: the text from the call's name on.
     Call(&'a [u8]),
-    /// The beginning of a call during which another process' line came.
+    /// The beginning of a call that was interrupted by a line of another process.
     Unfinished(&'a [u8]),
-    /// What follows upon [`Unfinished`](Self::Unfinished).
+    /// The rest of a call that was [`Unfinished`](Self::Unfinished).
     Resumed {
-        /// The call.
+        /// The name of the call.
         name: &'a [u8],
-        /// From where it had been broken off.
+        /// The text from where the call was interrupted.
         text: &'a [u8],
     },
-    /// The beginning of a call that goes on under another number, as `execve` of a thread does.
+    /// The beginning of a call that continues under another number, as `execve` of a thread does.
     PidChanged {
-        /// The call.
+        /// The text of the call.
         text: &'a [u8],
-        /// The number.
+        /// The new number.
         to: u32,
     },
-    /// The process is no more.
+    /// The end of the process.
     Exited,
-    /// The thread goes on as this process; the line is that of the process which it took the place of.
+    /// A thread that took the place of the line's process by `execve`: the thread's old number.
     Became(u32),
-    /// A message of strace stands in the middle of a line: the next line continues it.
+    /// A line with a message of strace in its middle. The next line continues it.
     Broken {
-        /// How long the message is; it ends the line.
+        /// The length of the message, which ends the line.
         message: usize,
     },
-    /// A signal, or a message of strace, or nothing: without consequence.
+    /// A signal, a message of strace, or nothing. It has no effect.
     Note,
-    /// None of strace's.
+    /// A line that is not strace's.
     Garbage,
 }
 
@@ -60,7 +62,7 @@ pub(crate) struct Line<'a> {
 const UNFINISHED: &[u8] = b"<unfinished ...>";
 const DETACHED: &[u8] = b"<detached ...>";
 
-/// Takes a line apart; it has no newline.
+/// Takes a line apart. The text has no newline.
 pub(crate) fn parse(text: &[u8]) -> Line<'_> {
     let text = text.strip_suffix(b"\r").unwrap_or(text);
     if text.is_empty() {
@@ -79,7 +81,7 @@ fn who(text: &[u8]) -> (Who, &[u8]) {
         return named.unwrap_or((Who::Unnamed, text));
     }
     match number(text) {
-        // With a point or a colon it is a time.
+        // A number with a point or a colon is a time.
         Some((pid, rest)) if matches!(rest.first(), Some(b' ' | b'<')) => {
             let rest = without_name(rest);
             if rest.first() == Some(&b' ') { (Who::Plain(pid), trim(rest)) } else { (Who::Unnamed, text) }
@@ -88,7 +90,7 @@ fn who(text: &[u8]) -> (Who, &[u8]) {
     }
 }
 
-/// Without the program's name of `-Y`: `<sh>`.
+/// Returns the text without the program's name of `-Y`, such as `<sh>`.
 fn without_name(text: &[u8]) -> &[u8] {
     match text.strip_prefix(b"<").and_then(|rest| memchr::memchr(b'>', rest)) {
         Some(end) => &text[end + 2..],
@@ -96,7 +98,7 @@ fn without_name(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Without times, and numbers in brackets.
+/// Returns the text without times and numbers in brackets.
 fn without_time(mut text: &[u8]) -> &[u8] {
     loop {
         let closing = match text.first() {
@@ -125,13 +127,13 @@ fn body(text: &[u8]) -> Body<'_> {
         Some(b'<') => resumed(text).unwrap_or(Body::Garbage),
         Some(b'+') => ended(text),
         Some(b'-') if text.starts_with(b"--- ") && text.ends_with(b" ---") => Body::Note,
-        // A frame of `-k`: " > /lib/libc.so.6(fork+0x10) [0x1234]".
+        // This is a frame of `-k`: " > /lib/libc.so.6(fork+0x10) [0x1234]".
         Some(b'>') if text.starts_with(b"> ") && text.ends_with(b"]") => Body::Note,
         _ => Body::Garbage,
     }
 }
 
-/// The bytes of which names of calls are made.
+/// The bytes that names of calls consist of.
 const IN_NAMES: [bool; 256] = {
     let (mut table, mut byte) = ([false; 256], 0);
     while byte < 256 {
@@ -141,7 +143,7 @@ const IN_NAMES: [bool; 256] = {
     table
 };
 
-/// A line that begins with a word.
+/// Reads a line that begins with a word.
 fn named(text: &[u8]) -> Body<'_> {
     let name = text.iter().position(|byte| !IN_NAMES[usize::from(*byte)]).unwrap_or(text.len());
     if text.get(name) != Some(&b'(') {
@@ -167,14 +169,15 @@ fn named(text: &[u8]) -> Body<'_> {
     }
 }
 
-/// Without what `-T` puts behind a call: ` <0.000012>`. Else no two lines would be alike.
+/// Returns the text without the duration that `-T` puts after a call: ` <0.000012>`. With
+/// durations, no two lines would be alike.
 fn without_duration(text: &[u8]) -> &[u8] {
     let digits = text[..text.len() - 1].iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let call = &text[..text.len() - 1 - digits];
     if digits == 0 { text } else { call.strip_suffix(b" <").unwrap_or(text) }
 }
 
-/// `execve("/bin/sh", ... <pid changed to 12 ...>`
+/// Reads a line such as `execve("/bin/sh", ... <pid changed to 12 ...>`.
 fn pid_changed(text: &[u8]) -> Option<(&[u8], u32)> {
     let begun = text.strip_suffix(b" ...>")?;
     let at = memchr::memmem::rfind(begun, b"<pid changed to ")?;
@@ -182,7 +185,7 @@ fn pid_changed(text: &[u8]) -> Option<(&[u8], u32)> {
     rest.is_empty().then_some((trim_end(&text[..at]), pid))
 }
 
-/// `<... openat resumed>) = 3`
+/// Reads a line such as `<... openat resumed>) = 3`.
 fn resumed(text: &[u8]) -> Option<Body<'_>> {
     let rest = text.strip_prefix(b"<... ")?;
     let name = &rest[..memchr::memchr(b' ', rest)?];
@@ -190,7 +193,7 @@ fn resumed(text: &[u8]) -> Option<Body<'_>> {
     Some(Body::Resumed { name, text })
 }
 
-/// `+++ exited with 0 +++`
+/// Reads a line such as `+++ exited with 0 +++`.
 fn ended(text: &[u8]) -> Body<'_> {
     let Some(what) = text.strip_prefix(b"+++ ").and_then(|rest| rest.strip_suffix(b" +++")) else { return Body::Garbage };
     if let Some(by) = what.strip_prefix(b"superseded by execve in pid ") {
@@ -199,14 +202,15 @@ fn ended(text: &[u8]) -> Body<'_> {
     if what.starts_with(b"exited with ") || what.starts_with(b"killed by ") { Body::Exited } else { Body::Note }
 }
 
-/// What strace says about its own doings.
+/// Returns whether a line is a message of strace about itself.
 fn is_message(text: &[u8]) -> bool {
     let process = text.strip_prefix(b"Process ").and_then(number);
     text.starts_with(b"strace: ")
         || process.is_some_and(|(_, rest)| [b" attached", b" detached"].iter().any(|what| rest.starts_with(*what)))
 }
 
-/// Does it end in a result? A cheap look for calls that are not understood any further.
+/// Returns whether the text ends in a result. This is a cheap check for calls that are not read any
+/// further.
 pub(crate) fn ends_like_a_call(text: &[u8]) -> bool {
     memchr::memrchr_iter(b'=', text).any(|equals| {
         let before = trim_end(&text[..equals]);
@@ -214,7 +218,7 @@ pub(crate) fn ends_like_a_call(text: &[u8]) -> bool {
     })
 }
 
-/// A decimal number, and what follows.
+/// Reads a decimal number. Returns it with the text that follows.
 pub(crate) fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let (mut value, mut rest) = (0u64, text);
     while let [digit @ b'0'..=b'9', after @ ..] = rest {
@@ -227,7 +231,7 @@ pub(crate) fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     (rest.len() < text.len()).then_some((value as u32, rest))
 }
 
-/// Without spaces in front.
+/// Returns the text without leading spaces.
 pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
     while let [b' ', rest @ ..] = text {
         text = rest;

@@ -1,4 +1,4 @@
-//! The front door: a whole recording is read.
+//! The entry point: reads a whole recording.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -10,27 +10,30 @@ use crate::kind::Kind;
 use crate::reader::Reader;
 use crate::recording::Recording;
 
-/// How to read.
+/// The options for reading.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// Where the first process of the recording starts: an absolute path. Without it, relative paths are left out until the recording
-    /// says where their process is.
+    /// The absolute path of the directory in which the first process of the recording starts.
+    /// Without it, lookups of relative paths are left out until the recording shows where their
+    /// process is.
     pub cwd: Option<PathBuf>,
-    /// Is called now and then with the bytes that were read so far; packed ones, if they are packed.
+    /// A function that is called now and then with the number of bytes that were read so far. These
+    /// are packed bytes if the source is packed.
     pub progress: Option<&'a mut dyn FnMut(u64)>,
 }
 
 impl Recording {
-    /// Reads what strace wrote, plain or packed with gzip.
+    /// Reads the output of strace, plain or packed with gzip.
     ///
     /// # Errors
     ///
-    /// If it is no recording at all, if reading fails, or if [`Options::cwd`] is relative. Lines that cannot be read are counted instead.
+    /// If the source is not a recording at all, if reading fails, or if [`Options::cwd`] is
+    /// relative. Lines that cannot be read are counted instead.
     pub fn read(source: impl Read, options: Options<'_>) -> Result<Recording, ReadError> {
         Recording::read_input(Input::new(source)?, options)
     }
 
-    /// The same, if the beginning was already looked at.
+    /// Reads a recording from an input whose beginning was already looked at.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
-//! From lines to calls: puts calls together that were broken off, lets lines wait whose process is not known yet, and counts what cannot
-//! be read. What a call means is in [`effects`](crate::effects).
+//! The conversion of lines to calls: joins calls that were interrupted, holds back lines whose
+//! process is not known yet, and counts the lines that cannot be read. The effects of calls are in
+//! [`effects`](crate::effects).
 
 use crate::call_text::Problem;
 use crate::calls::Names;
@@ -12,7 +13,7 @@ use crate::line::{self, Body, Who};
 use crate::processes::{Arrival, Cwd, Part, Processes, Room, Waiting};
 use crate::recording::{Recording, Tally, Unreadable};
 
-/// Unreadable lines that are kept.
+/// The number of unreadable lines that are kept.
 const KEPT: usize = 10;
 
 pub(crate) struct Reader {
@@ -21,13 +22,13 @@ pub(crate) struct Reader {
     pub(crate) processes: Processes,
     pub(crate) directories: Directories,
     pub(crate) counter: Counter,
-    /// Were descriptors seen to be closed?
+    /// The knowledge about descriptors: followed if any was seen to be closed.
     pub(crate) descriptors: distinct::Descriptors,
-    /// For unescaped paths.
+    /// A buffer for unescaped paths.
     pub(crate) room: Vec<u8>,
     forms: Forms,
     waiting: Waiting,
-    /// The beginning of a line in whose middle stood a message of strace.
+    /// The beginning of a line that has a message of strace in its middle.
     broken: Vec<u8>,
 }
 
@@ -39,7 +40,8 @@ struct Current<'a> {
 }
 
 impl Reader {
-    /// With the absolute path of the directory in which the first process starts, if it is known.
+    /// Creates a reader, with the absolute path of the directory in which the first process starts,
+    /// if it is known.
     pub(crate) fn new(cwd: Option<&[u8]>) -> Reader {
         let mut directories = Directories::default();
         let first = cwd.map_or(Cwd::Unknown, |cwd| Cwd::Known(Place::Certain(directories.number_of(cwd))));
@@ -75,7 +77,7 @@ impl Reader {
         }
     }
 
-    /// All was read.
+    /// Reads what still waits, and returns the recording.
     pub(crate) fn finish(mut self, bytes: u64, cut_short: Option<String>) -> Recording {
         self.give_up_waiting();
         for pid in self.processes.numbers() {
@@ -117,7 +119,7 @@ impl Reader {
         }
     }
 
-    /// A line with which a call begins: it is read if its process is known by now.
+    /// Reads a line with which a call begins, or holds it back if its process is not known yet.
     fn begins(&mut self, current: Current<'_>, who: Who, read: impl FnOnce(&mut Reader, u32)) {
         let Some(pid) = self.processes.number(who, Part::Begins) else {
             return self.unreadable(current, "no process is named, as on the other lines");
@@ -131,7 +133,7 @@ impl Reader {
         }
     }
 
-    /// The beginning of a call: its end comes on another line.
+    /// Stores the beginning of a call whose end comes on another line.
     fn begin(&mut self, pid: u32, number: u64, text: &[u8]) {
         if let Some(flags) = self.names.makes_process(text) {
             self.processes.clone_begins(pid, flags);
@@ -155,7 +157,7 @@ impl Reader {
         text.extend_from_slice(rest);
         let read = self.read_call(pid, begun.line, &text);
         self.report(current, read);
-        // The room is kept for the next one.
+        // The buffer is kept for the next call.
         if let Some(unfinished) = self.processes.unfinished(pid) {
             text.clear();
             unfinished.text = text;
@@ -171,7 +173,8 @@ impl Reader {
         self.processes.gone(pid);
     }
 
-    /// A call that was begun will not end any more: what it asked counts, if the beginning tells.
+    /// Ends a call that was begun and will not return. Its question counts, if the beginning
+    /// contains it.
     fn abandon(&mut self, pid: u32) {
         let Some(unfinished) = self.processes.unfinished(pid).filter(|unfinished| !unfinished.text.is_empty()) else { return };
         let mut begun = std::mem::take(unfinished);
@@ -219,7 +222,7 @@ impl Reader {
         }
     }
 
-    /// Those that still wait are strangers.
+    /// Makes strangers of the processes that still wait, and reads their lines.
     fn give_up_waiting(&mut self) {
         while let Some(waiter) = self.waiting.take(|_, _| true) {
             if !self.processes.runs(waiter.pid) {
@@ -232,7 +235,8 @@ impl Reader {
     }
 }
 
-/// A last line without its end may still be whole; an error that breaks off is not.
+/// Returns whether a last line without an end is cut off. Such a line may still be whole. An error
+/// without its closing bracket is not.
 fn is_cut_off(text: &[u8]) -> bool {
     let error = memchr::memmem::rfind(text, b" = -1").is_some();
     error && !matches!(text.last(), Some(b')' | b'>'))

@@ -1,10 +1,12 @@
-//! What a recording comes to: its distinct lookups, how often each was asked, and what was left out and why.
+//! The contents of a recording: its distinct lookups, how often each was asked, and what was left
+//! out and why.
 //!
-//! Memory grows with what is distinct, never with repeats: the order of the lookups is kept as a sample of bounded length.
+//! Memory grows with the number of distinct lookups, never with repeats: the order of the lookups
+//! is kept as a sample of bounded length.
 
 use pathwalk::Access;
 
-/// A call that looks up a name. Source: the man page of each.
+/// A call that looks up a name. Source: the man page of each call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Call {
@@ -40,58 +42,60 @@ pub enum Call {
     Chdir,
 }
 
-/// Whose rights count. Source: `AT_EACCESS` in `faccessat2(2)`.
+/// The ids whose permissions count. Source: `AT_EACCESS` in `faccessat2(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ids {
-    /// The real ids, as `access(2)` has it.
+    /// The real ids, as for `access(2)`.
     Real,
     /// The effective ids.
     Effective,
 }
 
-/// What becomes of a link in the last component.
+/// The treatment of a link in the last component.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Links {
-    /// It is followed.
+    /// The link is followed.
     Follow,
-    /// It is what is asked about.
+    /// The question is about the link itself.
     Stay,
 }
 
-/// What was asked. An open is asked as an access by its mode, an execution as an access to execute by the effective ids.
+/// The question of a lookup. An open is an access by its mode. An execution is an access to execute
+/// by the effective ids.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Question {
-    /// May this be done?
+    /// The question whether an access is allowed.
     Access {
-        /// What; empty for mere existence.
+        /// The access; empty for mere existence.
         want: Access,
-        /// By whom.
+        /// The ids that count.
         ids: Ids,
-        /// The last link.
+        /// The treatment of a last link.
         links: Links,
     },
-    /// Is it a directory, and may this be done with it? As `chdir` asks (to search), and an open with `O_DIRECTORY`. By the effective ids.
+    /// The question whether the path leads to a directory, and whether an access to it is allowed
+    /// by the effective ids. `chdir` asks it (to search), and so does an open with `O_DIRECTORY`.
     Directory {
-        /// What.
+        /// The access.
         want: Access,
-        /// The last link.
+        /// The treatment of a last link.
         links: Links,
     },
-    /// What are its attributes?
+    /// The question for the attributes.
     Stat {
-        /// The last link.
+        /// The treatment of a last link.
         links: Links,
     },
-    /// Where does the link lead?
+    /// The question for the body of a link.
     Readlink,
 }
 
-/// Where a lookup starts.
+/// The place where a lookup starts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Start {
-    /// At the root: the path is absolute.
+    /// The root: the path is absolute.
     Root,
-    /// In the directory of this number in [`Recording::starts`].
+    /// The directory with this number in [`Recording::starts`].
     Directory(u32),
 }
 
@@ -100,34 +104,34 @@ pub enum Start {
 pub struct Lookup {
     /// The call that asked.
     pub call: Call,
-    /// What it asked.
+    /// The question.
     pub question: Question,
-    /// From where.
+    /// The place where the path starts.
     pub start: Start,
-    /// The path as the program gave it: bytes without a NUL, maybe empty, maybe too long.
+    /// The path as the program gave it: bytes without a NUL, possibly empty, possibly too long.
     pub path: Box<[u8]>,
 }
 
-/// How often the program got which answer.
+/// The number of times that the program got each answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Answers {
-    /// It was there, and allowed.
+    /// The number of successes.
     pub fine: u64,
-    /// `ENOENT`.
+    /// The number of `ENOENT`.
     pub absent: u64,
-    /// Any other errno.
+    /// The number of other errors.
     pub failed: u64,
-    /// The recording does not say.
+    /// The number of answers that the recording does not contain.
     pub unknown: u64,
 }
 
 impl Answers {
-    /// How often it was asked.
+    /// Returns the number of times that the lookup was asked.
     pub fn total(&self) -> u64 {
         self.fine + self.absent + self.failed + self.unknown
     }
 
-    /// Adds those of another.
+    /// Adds the numbers of another lookup.
     pub(crate) fn add(&mut self, other: Answers) {
         self.fine += other.fine;
         self.absent += other.absent;
@@ -139,27 +143,27 @@ impl Answers {
 /// A distinct lookup of a recording.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
-    /// What was looked up.
+    /// The lookup.
     pub lookup: Lookup,
     /// The line on which it was first asked, from 1.
     pub line: u64,
-    /// What the program was told.
+    /// The answers that the program got.
     pub answers: Answers,
 }
 
-/// Why a lookup cannot be asked again, known from the recording alone.
+/// The reason why a lookup cannot be repeated, as far as the recording alone shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum LeftOut {
-    /// A relative path in a directory that the recording does not tell.
+    /// A relative path in a directory that the recording does not contain.
     UnknownDirectory,
-    /// The directory it starts in was removed.
+    /// A start in a directory that was removed.
     RemovedDirectory,
-    /// The process had changed its root, or its mounts.
+    /// A process that had changed its root, or its mounts.
     OtherRoot,
-    /// The path was not readable for strace, or cut off.
+    /// A path that strace could not read, or that is cut off.
     UnknownPath,
-    /// `openat2` with resolve flags.
+    /// A call of `openat2` with resolve flags.
     ResolveFlags,
     /// A call on a name that is not one of [`Call`]: `statfs`, `getxattr`.
     OtherCall,
@@ -168,50 +172,53 @@ pub enum LeftOut {
 /// A line that could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreadable {
-    /// Its number, from 1.
+    /// The line's number, from 1.
     pub line: u64,
-    /// Its beginning, escaped.
+    /// The line's beginning, escaped.
     pub text: String,
-    /// What is wrong with it.
+    /// A description of what is wrong with it.
     pub problem: &'static str,
 }
 
-/// What is counted besides.
+/// The counters of a recording.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Lines, and bytes (uncompressed).
+    /// The number of lines.
     pub lines: u64,
-    /// Bytes, uncompressed.
+    /// The number of bytes, unpacked.
     pub bytes: u64,
-    /// Processes and threads that were seen.
+    /// The number of processes and threads that were seen.
     pub processes: u64,
-    /// Lookups left out, by reason.
+    /// The number of lookups left out, by reason.
     pub left_out: std::collections::BTreeMap<LeftOut, u64>,
-    /// Calls that change something, by name.
+    /// The number of calls that change something, by name.
     pub changes: std::collections::BTreeMap<String, u64>,
-    /// Lookups that are left out as [`LeftOut::OtherCall`], by the call's name.
+    /// The number of lookups left out as [`LeftOut::OtherCall`], by the call's name.
     pub other_calls: std::collections::BTreeMap<String, u64>,
-    /// Calls with an empty path on a descriptor alone, as `fstat` is made: no name is looked up.
+    /// The number of calls with an empty path on a descriptor alone, as `fstat` is made. They look
+    /// up no name.
     pub no_name: u64,
-    /// Lines that could not be read.
+    /// The number of lines that could not be read.
     pub unreadable: u64,
-    /// The first of them.
+    /// The first unreadable lines.
     pub first_unreadable: Vec<Unreadable>,
-    /// What is wrong with a packed file that ends early. All that came before the end counts.
+    /// A description of what is wrong with a packed file that ends early. Everything before the end
+    /// counts.
     pub cut_short: Option<String>,
 }
 
-/// What was read.
+/// A recording that was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recording {
-    /// Distinct lookups, in the order of their first line.
+    /// The distinct lookups, in the order of their first line.
     pub lookups: Vec<Recorded>,
-    /// Directories in which relative paths start, absolute.
+    /// The directories in which relative paths start, as absolute paths.
     pub starts: Vec<Box<[u8]>>,
-    /// Every [`stride`](Self::stride)-th lookup in the order in which they were asked, as places in [`lookups`](Self::lookups).
+    /// Every [`stride`](Self::stride)-th lookup in the order in which they were asked, as places in
+    /// [`lookups`](Self::lookups).
     pub sequence: Vec<u32>,
-    /// See [`sequence`](Self::sequence); 1 if it has all.
+    /// The stride of [`sequence`](Self::sequence); 1 if that contains all lookups.
     pub stride: u64,
-    /// What is counted besides.
+    /// The counters.
     pub tally: Tally,
 }

@@ -1,4 +1,4 @@
-//! Where processes are and paths start, and how that changes.
+//! The working directories of processes, the directories in which paths start, and their changes.
 
 use crate::call_text::{Annotation, At, Outcome, Problem};
 use crate::directories::Place;
@@ -10,7 +10,7 @@ use crate::recording::LeftOut;
 pub(crate) const BAD_ESCAPE: Problem = "a path with an escape that is none";
 
 impl Reader {
-    /// The directory in which a relative path starts.
+    /// Returns the directory in which a relative path starts.
     pub(crate) fn place(&mut self, pid: u32, at: At<'_>) -> Result<Result<Place, LeftOut>, Problem> {
         Ok(match at {
             At::Cwd(_) => match self.processes.cwd(pid) {
@@ -28,13 +28,13 @@ impl Reader {
         })
     }
 
-    /// `AT_FDCWD` with an annotation says where the process is.
+    /// Sets the working directory of a process from the annotation of `AT_FDCWD`.
     pub(crate) fn learn_from(&mut self, pid: u32, at: Option<At<'_>>) -> Result<(), Problem> {
         let Some(At::Cwd(Some(annotation))) = at else { return Ok(()) };
         let known = self.processes.cwd(pid);
         let cwd = match annotation {
             Annotation::Path(path) => {
-                // Mostly it is what is known anyway.
+                // Mostly this directory is already known.
                 if let Cwd::Known(Place::Certain(directory)) = known
                     && self.directories.path(directory) == path
                 {
@@ -51,14 +51,14 @@ impl Reader {
         Ok(())
     }
 
-    /// The number of an absolute path that is escaped.
+    /// Returns the number of an absolute path that is escaped.
     pub(crate) fn number_of(&mut self, text: &[u8]) -> Result<u32, Problem> {
         let mut room = Vec::new();
         let path = unescape(text, &mut room).ok_or(BAD_ESCAPE)?;
         Ok(self.directories.number_of(path))
     }
 
-    /// What a path leads to, as text.
+    /// Returns the directory that a path leads to, joined as text.
     pub(crate) fn joined(&mut self, start: Result<Option<Place>, LeftOut>, path: Option<&[u8]>) -> Option<Place> {
         let path = path?;
         match start.ok()? {

@@ -1,4 +1,4 @@
-//! Whatever comes in: an answer or an error, and no panic.
+//! Tests that any input gives an answer or an error, and no panic.
 
 use pathwalk_recording::{Options, Recording};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ const REAL: [&[u8]; 3] = [
     include_bytes!("recordings/shell-stderr.strace"),
 ];
 
-/// What lines are made of.
+/// The pieces that lines are made of.
 const PIECES: [&str; 44] = [
     "7 ",
     "8  ",
@@ -58,7 +58,7 @@ const PIECES: [&str; 44] = [
 ];
 
 fn read(bytes: &[u8]) {
-    // A line in front, so that it is taken for a recording.
+    // A line in front makes the text a recording.
     let text = [b"7 access(\"/a\", F_OK) = 0\n", bytes].concat();
     let recording = Recording::read(&text[..], Options { cwd: Some("/home".into()), progress: None }).unwrap();
     assert!(recording.lookups.iter().map(|recorded| recorded.answers.total()).sum::<u64>() >= recording.sequence.len() as u64);
@@ -92,9 +92,9 @@ proptest! {
 #[test]
 fn real_ones_cut_off_anywhere() {
     for real in REAL {
-        // Of the long one the last part: there processes end and calls are broken off.
+        // Only the end of the long recording is cut: there processes end and calls are interrupted.
         for end in real.len().saturating_sub(4000)..real.len() {
-            // From the last few lines on; what comes before them is the same.
+            // The text starts at the last few lines. The lines before them do not change.
             let begin =
                 real[..end].iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n').nth(3).map_or(0, |(at, _)| at + 1);
             read(&real[begin..end]);

@@ -1,4 +1,4 @@
-//! Whole files: packed, cut off, with other things in between, or no recording at all.
+//! Tests of whole files: packed, cut off, with other text in between, or no recording at all.
 
 mod common;
 

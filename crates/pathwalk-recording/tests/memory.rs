@@ -1,4 +1,4 @@
-//! Memory grows with what is distinct, not with repeats.
+//! Tests that memory grows with the number of distinct lookups, not with repeats.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pathwalk_recording::{Options, Recording};
 
-/// Counts what is held, and the most that ever was.
+/// An allocator that counts the bytes that are held, and their maximum.
 struct Counting;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: All is passed on to the system's allocator as it came.
+// SAFETY: All calls are passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Relaxed) + layout.size();
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A text so many times over, without holding it.
+/// A text repeated many times, without being held in memory that often.
 struct Repeated<'a> {
     text: &'a [u8],
     at: usize,
@@ -53,7 +53,8 @@ impl Read for Repeated<'_> {
     }
 }
 
-/// A thousand lines: processes come and go, calls are broken off, directories are entered.
+/// Returns a thousand lines: processes start and end, calls are interrupted, directories are
+/// entered.
 fn thousand_lines() -> String {
     let mut text = String::new();
     for child in 0..50 {
@@ -91,11 +92,12 @@ fn memory_does_not_grow_with_repeats() {
         assert!(recording.sequence.len() <= 1 << 16);
         MOST.load(Relaxed) - before
     };
-    // Ten thousand lines, and two hundred thousand. Only the sample of the order may still fill up.
+    // The counts are ten thousand lines and two hundred thousand. Only the sample of the order may
+    // still grow.
     let (few, many) = (most(10), most(200));
     let sample = 4 * (1 << 17) + 4 * (1 << 16);
     assert!(many <= few + sample, "{few} bytes for 10,000 lines, {many} for 200,000");
     let more = most(800);
-    // What two threads hold for a moment, they may hold at the same one.
+    // What two threads each hold for a moment, they may hold at the same moment.
     assert!(more <= many + 4096, "{many} bytes for 200,000 lines, {more} for 800,000");
 }

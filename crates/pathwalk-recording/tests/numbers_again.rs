@@ -1,8 +1,9 @@
-//! Numbers of processes that come again before it is known who has them now.
+//! Tests of process numbers that are reused before it is known which process has them now.
 
 use pathwalk_recording::{Options, Recording};
 
-/// Process 9 ends, and its number comes again while two calls are under way that make processes of different kinds.
+/// A recording in which process 9 ends, and its number is reused while two calls are under way that
+/// make processes of different kinds.
 const TEXT: &str = r#"7 vfork() = 8
 7 vfork() = 9
 9 exit_group(0) = ?

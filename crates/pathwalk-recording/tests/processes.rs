@@ -1,4 +1,5 @@
-//! Where processes are, and what their descriptors lead to: what the recording tells is used, and nothing is guessed.
+//! Tests of where processes are and what their descriptors lead to: everything in the recording is
+//! used, and nothing is guessed.
 
 mod common;
 
@@ -187,7 +188,7 @@ fn who_waits_for_ever_is_a_stranger() {
 10 stat("a", 0x1) = 0
 "#;
     assert_relative(text, HOME, &[], &[(UnknownDirectory, 1)]);
-    // Also if so much waits that there is no room any more.
+    // The result is the same if so many lines wait that their memory is exhausted.
     let many = "10 stat(\"a\", 0x1) = 0\n".repeat(40_000);
     assert_relative(
         &format!("{text}{many}8 <... vfork resumed>) = 10\n10 stat(\"b\", 0x1) = 0\n"),
@@ -249,7 +250,7 @@ fn pivot_root_concerns_all_unless_the_mounts_are_ones_own() {
 
 #[test]
 fn children_of_nobody_are_nowhere() {
-    // As `strace -f -e trace=%file` shows them.
+    // `strace -f -e trace=%file` shows the processes in this way.
     let text = r#"7 stat("a", 0x1) = 0
 8 stat("b", 0x1) = 0
 8 chdir("/known") = 0

@@ -1,4 +1,5 @@
-//! Small recordings of real programs, made by strace 6.1 in `/tmp/build`: every line is read, and nothing is left out that need not be.
+//! Tests with small recordings of real programs, made by strace 6.1 in `/tmp/build`: every line is
+//! read, and nothing is left out without need.
 
 mod common;
 
@@ -37,7 +38,7 @@ fn a_shell_without_descriptors_decoded() {
     let recording = read(PLAIN, Some("/tmp/build"));
     assert_eq!((left_out(&recording), recording.tally.processes), (vec![], 3));
     assert_eq!(relative(&recording), ["/tmp/build/sub|../m.c"]);
-    // It asked for its working directory, so the recording tells.
+    // The shell asked for its working directory, so the recording contains it.
     assert_eq!(read(PLAIN, None), recording);
 }
 

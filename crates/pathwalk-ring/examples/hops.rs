@@ -1,5 +1,6 @@
-//! What the way to a worker and back is made of: of a `Nop`, which has nothing to do there, and of an `open` that is cached, both sent to the worker; and of
-//! the same `open` answered where it is submitted. Nanoseconds, and context switches of all threads for each of them.
+//! The parts of the way to a worker and back: of a `Nop`, for which the worker has nothing to do,
+//! and of a cached `open`, both sent to the worker; and of the same `open` answered at submission.
+//! Measured in nanoseconds, and in context switches of all threads for each of them.
 //!
 //! ```sh
 //! cargo build --release -p pathwalk-ring --example hops
@@ -18,7 +19,7 @@ const COUNT: usize = 2_000;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Switches of all threads of this process: those that wait for something, and those that are made to.
+/// Returns the switches of all threads of this process: voluntary and involuntary.
 fn switches() -> Result<[u64; 2], Error> {
     let mut sums = [0; 2];
     for task in std::fs::read_dir("/proc/self/task")? {
@@ -31,14 +32,14 @@ fn switches() -> Result<[u64; 2], Error> {
     Ok(sums)
 }
 
-/// How entries are submitted.
+/// The way in which entries are submitted.
 #[derive(Clone, Copy)]
 enum Submit {
     OneByOne,
     Together,
 }
 
-/// So many in flight, taken back by halves.
+/// Runs all entries with `depth` in flight, reaped by halves.
 fn batch<'p>(ring: &mut Ring, depth: usize, submit: Submit, entry: impl Fn() -> Entry<'p>) -> Result<(), Errno> {
     let (mut begun, mut done, mut queue) = (0, 0, ring.queue());
     while done < COUNT {
@@ -60,7 +61,7 @@ fn batch<'p>(ring: &mut Ring, depth: usize, submit: Submit, entry: impl Fn() -> 
     Ok(())
 }
 
-/// Of each entry: nanoseconds, and switches of both kinds.
+/// Measures for each entry: nanoseconds, and switches of both kinds.
 fn measured<'p>(ring: &mut Ring, depth: usize, submit: Submit, entry: impl Fn() -> Entry<'p>) -> Result<[f64; 3], Error> {
     let (before, begin) = (switches()?, Instant::now());
     batch(ring, depth, submit, entry)?;

@@ -1,5 +1,5 @@
-//! What a cached `stat` costs an async task: through the async face, through a ring, and by `tokio::fs::metadata` and `std::fs::metadata` on the
-//! same file, in rounds that take turns.
+//! The cost of a cached `stat` in an async task: through the async face, through a ring, and by
+//! `tokio::fs::metadata` and `std::fs::metadata` on the same file, in alternating rounds.
 //!
 //! ```sh
 //! cargo run --release -p pathwalk-ring --example stat_beside_tokio [FILE]
@@ -17,7 +17,7 @@ const ROUNDS: usize = 21;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Nanoseconds of one of so many.
+/// Returns the nanoseconds for each of so many operations.
 fn each(begin: Instant, times: u32) -> f64 {
     begin.elapsed().as_secs_f64() * 1e9 / f64::from(times)
 }
@@ -27,7 +27,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// The async face.
+/// Measures the async face.
 async fn face(vfs: &AsyncContext, path: &str) -> Result<f64, Error> {
     const TIMES: u32 = 100_000;
     let begin = Instant::now();
@@ -37,7 +37,7 @@ async fn face(vfs: &AsyncContext, path: &str) -> Result<f64, Error> {
     Ok(each(begin, TIMES))
 }
 
-/// The engine without a face, which may wait.
+/// Measures the engine without a face. Its calls may wait.
 fn direct(context: &Context, path: &str) -> Result<f64, Error> {
     const TIMES: u32 = 100_000;
     let begin = Instant::now();
@@ -47,7 +47,7 @@ fn direct(context: &Context, path: &str) -> Result<f64, Error> {
     Ok(each(begin, TIMES))
 }
 
-/// A ring, in batches.
+/// Measures a ring, in batches.
 fn ring(ring: &mut Ring, path: &str) -> Result<f64, Error> {
     const BATCH: u32 = 32;
     const BATCHES: u32 = 3_000;

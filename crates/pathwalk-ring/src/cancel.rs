@@ -1,4 +1,4 @@
-//! Cancelling by `user_data`.
+//! Cancellation by `user_data`.
 
 use pathwalk::Errno;
 
@@ -7,12 +7,13 @@ use crate::pool::Found;
 use crate::punt::Which;
 
 impl Ring {
-    /// Cancels the first entry of this ring that is found with this `user_data`: it completes with `ECANCELED`, and so do those linked
-    /// behind it (unless by a hard link). Takes a search through what waits for the pool's workers. Source: `IORING_OP_ASYNC_CANCEL`,
+    /// Cancels the first entry of this ring that is found with this `user_data`. The entry
+    /// completes with `ECANCELED`, and so do those linked behind it (unless by a hard link). Cost:
+    /// a search through what waits for the pool's workers. Source: `IORING_OP_ASYNC_CANCEL`,
     /// `io_uring_register_sync_cancel(3)`.
     ///
-    /// `ENOENT` if there is none: it has completed, or never was. `EALREADY` if it, or the chain that it is in, runs or has just ended: it
-    /// completes by itself.
+    /// `ENOENT` if there is none: it has completed, or never existed. `EALREADY` if it, or the
+    /// chain that it is in, runs or has just ended: it completes by itself.
     pub fn cancel(&mut self, user_data: u64) -> Result<(), Errno> {
         let timeout = self.timeouts.iter().find(|(_, of)| **of == user_data).map(|(key, _)| *key);
         if let Some(key) = timeout {

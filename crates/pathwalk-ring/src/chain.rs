@@ -1,10 +1,11 @@
-//! Linked entries, in order; a single entry is a chain of one.
+//! Chains of linked entries, in order. A single entry is a chain of one.
 //!
-//! The one thread that has the chain answers its entries, each once: the submitter as far as the caches know, then the worker that took it. An
-//! entry that fails cancels those behind it.
+//! The one thread that has the chain completes its entries, each once: first the submitter, as far
+//! as the caches have the answers, then the worker that took the chain. An entry that fails cancels
+//! those behind it.
 //!
-//! Always: an entry that is answered is handed over with its answer, so what becomes of its operation, which may be the last to hold a file, is for the
-//! thread that answers to say.
+//! Always: an entry that is completed is handed over with its result. So the thread that completes
+//! it decides what becomes of its operation, which may be the last to hold a file.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -24,27 +25,27 @@ pub(crate) struct Link<'p> {
     pub(crate) limit: Option<Limit>,
 }
 
-/// A `LinkTimeout`.
+/// The time limit of a `LinkTimeout`.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
     after: Duration,
     pub(crate) user_data: u64,
-    /// By which its ring knows it.
+    /// The number by which its ring identifies it.
     pub(crate) number: u64,
     pub(crate) state: LimitState,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum LimitState {
-    /// Its entry may not start yet.
+    /// The entry may not start yet.
     Unarmed,
-    /// Until then; never: `None`.
+    /// The instant at which it expires; `None` for never.
     Armed(Option<Instant>),
 }
 
-/// What is left of linked entries.
+/// The rest of a chain of linked entries.
 pub(crate) struct Chain<'p> {
-    /// The next.
+    /// The next entry.
     pub(crate) head: Link<'p>,
     pub(crate) rest: VecDeque<Link<'p>>,
 }
@@ -60,12 +61,12 @@ impl<'p> Link<'p> {
         Link { op: Foreign::new(op.into_inner().into_owned()), flags, user_data, limit }
     }
 
-    /// Whether what is behind it goes on when it has failed.
+    /// Returns whether the next entry starts even if this one fails.
     pub(crate) fn is_hard(&self) -> bool {
         self.flags.contains(EntryFlags::HARDLINK)
     }
 
-    /// Its time limit begins.
+    /// Starts its time limit.
     pub(crate) fn arm(&mut self) -> Option<Limit> {
         let limit = self.limit.as_mut()?;
         limit.state = LimitState::Armed(Instant::now().checked_add(limit.after));
@@ -92,7 +93,8 @@ impl Limit {
 }
 
 impl<'p> Chain<'p> {
-    /// Of at least one entry. A time limit goes to the entry before it; one that has none is an entry by itself, which is refused.
+    /// Builds the chain of at least one entry. A time limit goes to the entry before it. One that
+    /// has none before it is an entry by itself, which is refused.
     pub(crate) fn new(mut entries: impl Iterator<Item = Entry<'p>>) -> Option<Chain<'p>> {
         let mut chain = Chain::single(entries.next()?);
         for entry in entries {
@@ -108,7 +110,7 @@ impl<'p> Chain<'p> {
         Some(chain)
     }
 
-    /// Of one entry, linked to nothing.
+    /// Builds a chain of one entry that is linked to nothing.
     pub(crate) fn single(entry: Entry<'p>) -> Chain<'p> {
         Chain { head: Link::new(entry), rest: VecDeque::new() }
     }
@@ -121,7 +123,7 @@ impl<'p> Chain<'p> {
         Chain { head: self.head.into_owned(), rest: self.rest.into_iter().map(Link::into_owned).collect() }
     }
 
-    /// The `user_data` of its entries.
+    /// Returns the `user_data` of its entries.
     pub(crate) fn ids(&self) -> Ids {
         let head = self.head.user_data;
         if self.rest.is_empty() {
@@ -130,12 +132,12 @@ impl<'p> Chain<'p> {
         Ids::Many([head].into_iter().chain(self.rest.iter().map(|link| link.user_data)).collect())
     }
 
-    /// Its entries, in order.
+    /// Returns its entries, in order.
     pub(crate) fn into_links(self) -> impl Iterator<Item = Link<'p>> {
         [self.head].into_iter().chain(self.rest)
     }
 
-    /// Answers the head; returns what is left. Entries behind one that failed are cancelled.
+    /// Completes the head, and returns the rest. Entries behind one that failed are cancelled.
     pub(crate) fn go_on(
         self,
         result: Result<Value, Errno>,
@@ -148,7 +150,8 @@ impl<'p> Chain<'p> {
         Chain::behind(goes_on, rest, answer)
     }
 
-    /// The same where the head has failed and was answered: it is handed over.
+    /// Does the same where the head has failed and was completed already. Returns the head and the
+    /// rest.
     pub(crate) fn go_on_behind(self, answer: &mut impl FnMut(Link<'p>, Result<Value, Errno>)) -> (Link<'p>, Option<Chain<'p>>) {
         let Chain { head, rest } = self;
         let left = Chain::behind(head.is_hard(), rest, answer);
@@ -166,7 +169,8 @@ impl<'p> Chain<'p> {
         rest.pop_front().map(|head| Chain { head, rest })
     }
 
-    /// Answers as many entries as the caches can; what is left has to go to a worker, who may have to ask for a name that is missing.
+    /// Completes as many entries as the caches can answer. The rest has to go to a worker, which
+    /// may have to look up the returned missing name.
     pub(crate) fn advance(
         mut self,
         context: &Context,

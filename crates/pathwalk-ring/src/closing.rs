@@ -1,7 +1,8 @@
-//! What an entry was the last to hold: it goes to a worker, since closing a file may block.
+//! The files and handles that an entry was the last to hold. They go to a worker, because closing a
+//! file may block.
 //!
-//! Always: an owner's call (`submit`, `cancel`, the drop of a ring or a future) closes nothing itself; but where no thread can be had at all. What others
-//! hold too is let go where it is.
+//! Always: an owner's call (`submit`, `cancel`, the drop of a ring or a future) closes nothing
+//! itself, unless no thread can be started at all. What others hold too is released in place.
 
 use std::sync::Arc;
 
@@ -11,18 +12,18 @@ use crate::foreign::Foreign;
 use crate::punt::{Cut, Ids, NO_OWNER, Punted, Tag, Which, Work};
 use crate::{Completion, Op, Value};
 
-/// Something that nothing else holds. Read by nothing: it is there to be dropped.
+/// A value that nothing else holds. It is never read, and exists to be dropped.
 enum Last {
     File {
         _file: File,
     },
-    /// Of another `Vfs` than the entries': it may be the last of that.
+    /// A handle of another `Vfs` than the entries'. It may be the last of that.
     Handle {
         _handle: Handle,
     },
 }
 
-/// What is to be closed by a worker.
+/// Values that a worker has to drop.
 #[must_use = "a worker is to close it"]
 #[derive(Default)]
 pub(crate) struct Closing(Vec<Foreign<Last>>);
@@ -32,13 +33,14 @@ impl Closing {
         self.0.is_empty()
     }
 
-    /// As work for the pool. Its entries were about this `Vfs`, which goes after all of them, if it goes.
+    /// Turns this into work for the pool. Its entries were about this `Vfs`, which is dropped after
+    /// all of them, if it is dropped.
     pub(crate) fn into_work(self, vfs: &Vfs) -> Punted {
         let work = Closes { tag: Tag::new(NO_OWNER, Ids::One(0)), _last: self, _vfs: Foreign::new(vfs.clone()) };
         Punted { work: Box::new(work), missing: None }
     }
 
-    /// Gives up what an operation has. Its context is of this `Vfs`.
+    /// Adds what an operation holds. Its context is of this `Vfs`.
     pub(crate) fn op(&mut self, op: Op<'_>, vfs: &Vfs) {
         match op {
             Op::Getdents { file, .. }
@@ -63,19 +65,19 @@ impl Closing {
         }
     }
 
-    /// Gives up what several operations have.
+    /// Adds what several operations hold.
     pub(crate) fn ops(&mut self, ops: impl IntoIterator<Item = Foreign<Op<'static>>>, vfs: &Vfs) {
         ops.into_iter().for_each(|op| self.op(op.into_inner(), vfs));
     }
 
-    /// Gives up an answer that nothing will read. A handle in it is of the context's `Vfs`.
+    /// Adds a result that nothing will read. A handle in it is of the context's `Vfs`.
     pub(crate) fn answer(&mut self, answer: Result<Value, Errno>) {
         if let Ok(Value::File(file)) = answer {
             self.file(file);
         }
     }
 
-    /// The same for several.
+    /// Adds the results of several completions that nothing will read.
     pub(crate) fn completions(&mut self, completions: impl IntoIterator<Item = Completion>) {
         completions.into_iter().for_each(|completion| self.answer(completion.result));
     }
@@ -84,7 +86,8 @@ impl Closing {
         self.0.extend(Arc::into_inner(file).map(|file| Foreign::new(Last::File { _file: file })));
     }
 
-    /// A handle of the context's `Vfs` is never the last of it, and letting go of another never blocks.
+    /// Adds a handle of another `Vfs`. A handle of the context's `Vfs` is never the last of it, so
+    /// its drop never blocks.
     fn handle(&mut self, handle: Handle, vfs: &Vfs) {
         if !vfs.owns(&handle) {
             self.0.push(Foreign::new(Last::Handle { _handle: handle }));
@@ -92,7 +95,8 @@ impl Closing {
     }
 }
 
-/// Closing as work. Its fields are dropped in order, each by itself: so a file and its file system may both panic.
+/// The work of closing. Its fields are dropped in order, each by itself: so a file and its file
+/// system may both panic.
 struct Closes {
     tag: Tag,
     _last: Closing,
@@ -104,7 +108,7 @@ impl Work for Closes {
         &self.tag
     }
 
-    /// Has no owner that could cancel it.
+    /// Returns nothing: there is no owner that could cancel it.
     fn cut(&mut self, _which: Which) -> Cut {
         Cut::Nothing
     }
@@ -113,7 +117,7 @@ impl Work for Closes {
         Vec::new()
     }
 
-    /// Misses no name, so it never waits for one.
+    /// Returns the work itself: it misses no name, so it never waits for one.
     fn retry(self: Box<Self>) -> Option<Punted> {
         Some(Punted { work: self, missing: None })
     }

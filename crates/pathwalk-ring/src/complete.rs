@@ -1,9 +1,10 @@
-//! The side of a ring that workers see: where they put completions, and the time limits of what they do.
+//! The workers' side of a ring: the queue for their completions, and the time limits of their work.
 //!
-//! A time limit is settled once, by the thread that takes it out of `armed` under the lock: the worker whose entry has ended, or the owner of the
-//! ring whose clock says that it is over.
+//! A time limit is settled once, by the thread that removes it from `armed` under the lock: the
+//! worker whose entry has ended, or the owner of the ring that sees it expire.
 //!
-//! Always: what is not put into the queue, since the ring is gone, comes back, and is dropped behind the lock.
+//! Always: a result that cannot be queued because the ring is gone is returned, and dropped after
+//! the lock.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -15,32 +16,34 @@ use crate::foreign::{Foreign, caught};
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering, wait};
 use crate::{Completion, Value};
 
-/// Shared by the owner of a ring and the workers that do its work.
+/// The state shared by the owner of a ring and the workers that do its work.
 pub(crate) struct Completions {
-    /// By which the pool knows the ring.
+    /// The number by which the pool identifies the ring.
     pub(crate) owner: u64,
     queue: Mutex<Queue>,
-    /// The owner sleeps here.
+    /// The owner sleeps on this.
     woken: Condvar,
     notify: Option<Foreign<Notify>>,
-    /// The owner looks no more. Stored under the lock of `queue`, and loaded under it to put nothing in; also stored before the owner's work is withdrawn
-    /// under the pool's lock, and loaded after that lock by the worker that took work later.
+    /// Whether the owner will not look again. Stored under the lock of `queue`, and loaded under
+    /// that lock before a completion is queued. It is also stored before the owner's work is
+    /// withdrawn under the pool's lock, and loaded after that lock by a worker that took work
+    /// later.
     abandoned: AtomicBool,
 }
 
-/// What is called when a worker has completed something.
+/// The function that is called when a worker has completed something.
 pub(crate) type Notify = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct Queue {
     done: VecDeque<Completion>,
     armed: Vec<Limit>,
-    /// The owner sleeps until so many are done; 0: he does not.
+    /// The number of completions for which the owner sleeps; 0 if it does not sleep.
     wanted: usize,
 }
 
 impl Queue {
-    /// Whether a time limit was still open.
+    /// Removes a time limit. Returns whether it was still open.
     fn settle(&mut self, number: u64) -> bool {
         let at = self.armed.iter().position(|limit| limit.number == number);
         at.map(|at| self.armed.swap_remove(at)).is_some()
@@ -50,7 +53,7 @@ impl Queue {
         self.done.push_back(Completion::new(user_data, result));
     }
 
-    /// The same for the time limit of an entry that is answered, if it is still open.
+    /// Cancels the time limit of an entry that is completed, if it is still open.
     fn end_limit(&mut self, link: &Link<'_>) {
         let Some(limit) = link.limit else { return };
         let is_open = match limit.state {
@@ -70,7 +73,7 @@ impl Completions {
     }
 
     fn wake(&self, queue: MutexGuard<'_, Queue>) {
-        // Where the owner does not sleep, none is woken.
+        // If the owner does not sleep, no thread is woken.
         let enough = queue.done.len() >= queue.wanted;
         drop(queue);
         if enough {
@@ -78,7 +81,7 @@ impl Completions {
         }
     }
 
-    /// A worker has completed something.
+    /// Calls the owner's function after a worker has completed something.
     fn notify(&self) {
         if let Some(notify) = &self.notify {
             _ = caught(&***notify);
@@ -92,7 +95,8 @@ impl Completions {
         self.notify();
     }
 
-    /// The same if it was not begun before its time was over.
+    /// Completes an entry as a worker if its time limit expired before it was begun. Returns
+    /// whether it did.
     pub(crate) fn tell_expired(&self, link: &Link<'_>) -> bool {
         let is_expired = self.expire(link);
         if is_expired {
@@ -101,7 +105,8 @@ impl Completions {
         is_expired
     }
 
-    /// Completes an entry. Its time limit, if it has one that is not over, is cancelled. The answer comes back if the ring is gone.
+    /// Completes an entry. Its time limit is cancelled, if it has one that has not expired. Returns
+    /// the result if the ring is gone.
     fn answer(&self, link: &Link<'_>, result: Foreign<Result<Value, Errno>>) -> Option<Foreign<Result<Value, Errno>>> {
         let mut queue = self.queue.lock();
         if self.is_abandoned() {
@@ -113,7 +118,7 @@ impl Completions {
         None
     }
 
-    /// The same with an error, perhaps under the pool's lock.
+    /// Completes an entry with an error. May be called under the pool's lock.
     pub(crate) fn answer_error(&self, link: &Link<'_>, errno: Errno) {
         let mut queue = self.queue.lock();
         queue.put(link.user_data, Err(errno));
@@ -121,7 +126,8 @@ impl Completions {
         self.wake(queue);
     }
 
-    /// Completes an entry that was not begun before its time was over. False: its owner was told that it runs, so it has to.
+    /// Completes an entry whose time limit expired before it was begun. Returns false if its owner
+    /// was told that it runs, so that it has to run.
     pub(crate) fn expire(&self, link: &Link<'_>) -> bool {
         let Some(limit) = link.limit else { return false };
         let mut queue = self.queue.lock();
@@ -134,7 +140,8 @@ impl Completions {
         is_open
     }
 
-    /// A time limit begins. Its owner is woken, if he sleeps: he may have to wake earlier now.
+    /// Starts a time limit. Its owner is woken if it sleeps, because it may now have to wake
+    /// earlier.
     pub(crate) fn arm(&self, link: &mut Link<'_>) {
         if let Some(limit) = link.arm() {
             let mut queue = self.queue.lock();
@@ -147,14 +154,14 @@ impl Completions {
         }
     }
 
-    /// The time limits that are over.
+    /// Returns the time limits that have expired.
     pub(crate) fn overdue(&self, now: Instant) -> Vec<u64> {
         let queue = self.queue.lock();
         let is_over = |limit: &&Limit| limit.until().is_some_and(|until| until <= now);
         queue.armed.iter().filter(is_over).map(|limit| limit.number).collect()
     }
 
-    /// A time limit is over whose entry runs: that cannot be stopped any more.
+    /// Completes a time limit that expired while its entry runs and can no longer be stopped.
     pub(crate) fn let_run(&self, number: u64) {
         let mut queue = self.queue.lock();
         let limit = queue.armed.iter().find(|limit| limit.number == number).copied();
@@ -165,17 +172,18 @@ impl Completions {
         }
     }
 
-    /// Moves what workers have completed over to the owner.
+    /// Moves the completions of workers over to the owner.
     pub(crate) fn fetch(&self, done: &mut VecDeque<Completion>) {
         done.append(&mut self.queue.lock().done);
     }
 
-    /// When the first of the time limits is over.
+    /// Returns the instant at which the first time limit expires.
     pub(crate) fn next_limit(&self) -> Option<Instant> {
         self.queue.lock().armed.iter().filter_map(Limit::until).min()
     }
 
-    /// Sleeps until so many are done, a time limit is over, or then; may wake for nothing.
+    /// Sleeps until `wanted` completions are queued, a time limit expires, or `until`. Spurious
+    /// wake-ups are possible.
     pub(crate) fn sleep(&self, wanted: usize, until: Option<Instant>) {
         let mut queue = self.queue.lock();
         if queue.done.len() >= wanted {
@@ -188,7 +196,7 @@ impl Completions {
         queue.wanted = 0;
     }
 
-    /// The ring is gone: nothing more is begun for it, or kept for it.
+    /// Marks the ring as gone: nothing more is begun for it, or kept for it.
     pub(crate) fn abandon(&self) {
         let _queue = self.queue.lock();
         self.abandoned.store(true, Ordering::Release);

@@ -1,46 +1,34 @@
-//! An entry of the completion queue: what became of an entry.
+//! The completion of an entry: its result.
 
 use std::sync::Arc;
 
-use pathwalk::{Errno, File, FileType, Handle, Statx};
+use pathwalk::{Errno, File, Handle, Listed, Statx};
 
-/// One name of a directory. Source: `struct linux_dirent64` in `getdents(2)`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Listed {
-    /// The name, `.` and `..` included.
-    pub name: Box<[u8]>,
-    /// The inode number.
-    pub ino: u64,
-    /// The type.
-    pub kind: FileType,
-    /// Where a listing goes on behind it: for [`File::seek`].
-    pub cookie: u64,
-}
-
-/// What an operation that succeeded gives.
+/// The result of an operation that succeeded.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Value {
-    /// Nothing but its success.
+    /// No value.
     Done,
-    /// Of [`Openat2`](crate::Op::Openat2).
+    /// The file of [`Openat2`](crate::Op::Openat2).
     File(Arc<File>),
-    /// Of [`Statx`](crate::Op::Statx).
+    /// The attributes of [`Statx`](crate::Op::Statx).
     Statx(Statx),
-    /// Of [`Lookup`](crate::Op::Lookup).
+    /// The handle of [`Lookup`](crate::Op::Lookup).
     Handle(Handle),
-    /// Of [`Readlink`](crate::Op::Readlink): the whole body.
+    /// The whole body of [`Readlink`](crate::Op::Readlink).
     Link(Vec<u8>),
-    /// Of [`Getdents`](crate::Op::Getdents).
+    /// The entries of [`Getdents`](crate::Op::Getdents).
     Listed(Vec<Listed>),
-    /// Of [`Read`](crate::Op::Read): the buffer that was given, cut off behind what was read.
+    /// The buffer that was given to [`Read`](crate::Op::Read), truncated to the bytes read.
     Read(Vec<u8>),
-    /// Of [`Write`](crate::Op::Write): so many bytes.
+    /// The number of bytes of [`Write`](crate::Op::Write).
     Written(usize),
 }
 
 impl Value {
-    /// The number that io_uring would give: bytes read, written or of a link, entries listed, else 0.
+    /// Returns the number that io_uring would return: bytes read, written or of a link, entries
+    /// listed, else 0.
     pub fn number(&self) -> usize {
         match self {
             Value::Link(bytes) | Value::Read(bytes) => bytes.len(),
@@ -51,12 +39,12 @@ impl Value {
     }
 }
 
-/// What became of an entry. Each entry that was taken by `submit` gives exactly one.
+/// The completion of an entry. Each entry that was taken by `submit` has exactly one.
 #[derive(Debug)]
 pub struct Completion {
-    /// As the entry had it.
+    /// The value that the entry had.
     pub user_data: u64,
-    /// The answer.
+    /// The result.
     pub result: Result<Value, Errno>,
 }
 
@@ -65,7 +53,8 @@ impl Completion {
         Completion { user_data, result }
     }
 
-    /// `res` of `struct io_uring_cqe`: a [number](Value::number), or a negative errno. Numbers past 2³¹−1 are that.
+    /// Returns `res` of `struct io_uring_cqe`: a [number](Value::number), or a negative errno. A
+    /// number past 2³¹−1 becomes 2³¹−1.
     pub fn res(&self) -> i32 {
         match &self.result {
             Ok(value) => i32::try_from(value.number()).unwrap_or(i32::MAX),

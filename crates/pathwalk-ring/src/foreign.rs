@@ -1,17 +1,19 @@
-//! The one way into code that is not of this crate and may do anything: a file system's methods and the drops of what it handed out, a task's
-//! waker, an owner's bell.
+//! The one place that calls code outside of this crate, which may do anything: a file system's
+//! methods and the drops of what it handed out, a task's waker, an owner's bell.
 //!
-//! Always: no lock of this crate is held by the thread that runs such code (tested in builds with debug assertions), and a panic of it ends here, also
-//! one in a drop, also one in the drop of what was thrown.
+//! Always: the thread that runs such code holds no lock of this crate (tested in builds with debug
+//! assertions). A panic of such code ends here, also one in a drop, also one in the drop of the
+//! panic's payload.
 //!
-//! What it does not do: keep such code from blocking. What may block is dropped by a worker; see `closing`.
+//! What it does not do: keep such code from blocking. Values whose drop may block are dropped by a
+//! worker; see `closing`.
 
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::sync::assert_unlocked;
 
-/// Says that what was called has panicked.
+/// The error of a call that has panicked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Panicked;
 
@@ -19,7 +21,7 @@ pub(crate) struct Panicked;
 pub(crate) fn caught<T>(what: impl FnOnce() -> T) -> Result<T, Panicked> {
     assert_unlocked();
     catch_unwind(AssertUnwindSafe(what)).map_err(|thrown| {
-        // What was thrown may throw when it is dropped; what comes of that is left as it is.
+        // The drop of the payload may panic, too. The payload of that second panic is leaked.
         if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(thrown))) {
             std::mem::forget(another);
         }
@@ -27,7 +29,8 @@ pub(crate) fn caught<T>(what: impl FnOnce() -> T) -> Result<T, Panicked> {
     })
 }
 
-/// Something whose drop is not of this crate. Wherever this is dropped, that is dropped as [`caught`] does it.
+/// A value whose drop runs code outside of this crate. Wherever this is dropped, the value is
+/// dropped inside [`caught`].
 pub(crate) struct Foreign<T>(Option<T>);
 
 impl<T> Foreign<T> {
@@ -35,7 +38,7 @@ impl<T> Foreign<T> {
         Foreign(Some(value))
     }
 
-    /// Hands it over.
+    /// Returns the value.
     pub(crate) fn into_inner(mut self) -> T {
         self.0.take().expect(HELD)
     }
@@ -86,7 +89,7 @@ mod tests {
         std::mem::forget(Foreign::new(Thrower).into_inner());
     }
 
-    /// The state of a test's thread is given up with it.
+    /// Runs in threads of its own, whose thread-local state ends with them.
     #[cfg(all(debug_assertions, not(shuttle)))]
     #[test]
     fn nothing_foreign_runs_under_a_lock() {

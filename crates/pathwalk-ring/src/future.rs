@@ -15,7 +15,7 @@ use crate::punt::{Cut, Ids, Punted, Tag, Which, Work, unique};
 use crate::sync::Mutex;
 use crate::{Op, Value};
 
-/// Waits for a worker's answer. Dropped, it takes its operation back, if no worker has begun it.
+/// A future for a worker's result. Its drop takes the operation back, if no worker has begun it.
 pub(crate) struct Pending {
     pool: Pool,
     owner: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Pending {
     state: State,
 }
 
-/// Whether there is something to take back.
+/// The state of a future: whether there is something to take back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Waiting,
@@ -33,7 +33,8 @@ enum State {
 
 type Answer = Foreign<Result<Value, Errno>>;
 
-/// Where worker and future meet. Always: what is taken out of it is dropped behind its lock.
+/// The state shared by the worker and the future. Always: what is taken out of it is dropped after
+/// its lock.
 #[derive(Default)]
 struct Slot {
     answer: Option<Answer>,
@@ -41,7 +42,7 @@ struct Slot {
     future: FutureIs,
 }
 
-/// Whether an answer will be read.
+/// The state of the future: whether a result will be read.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum FutureIs {
     #[default]
@@ -59,7 +60,8 @@ impl Pending {
         Pending { pool: pool.clone(), owner, context: context.clone(), slot, state: State::Waiting }
     }
 
-    /// The answer, if it is there. Else this waker is told, if there is one, and the waker that was told before comes back.
+    /// Returns the result, if it is there. Otherwise stores this waker, if there is one, and hands
+    /// the previous one back.
     fn ask(&self, waker: &mut Option<Foreign<Waker>>) -> Option<Answer> {
         let mut slot = self.slot.lock();
         if slot.answer.is_none() && waker.is_some() {
@@ -77,7 +79,7 @@ impl Future for Pending {
     type Output = Result<Value, Errno>;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        // Cloned and dropped outside of the lock: that is foreign code.
+        // Cloned and dropped outside of the lock, because both run foreign code.
         let mut waker = (!self.wakes(task.waker())).then(|| Foreign::new(task.waker().clone()));
         let answer = self.ask(&mut waker);
         match answer {
@@ -114,7 +116,7 @@ struct Single {
     tag: Tag,
     op: Foreign<Op<'static>>,
     slot: Arc<Mutex<Slot>>,
-    /// The last to be dropped.
+    /// The last field to be dropped.
     context: Foreign<Arc<Context>>,
 }
 
@@ -159,7 +161,7 @@ impl Work for Single {
 
     fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
         let Single { context, op, slot, .. } = *self;
-        // The future may have been dropped when this was in nobody's queue.
+        // The future may have been dropped while this was in no queue.
         if slot.lock().future == FutureIs::There {
             give(&slot, op.into_inner().run(&context));
         }

@@ -1,6 +1,7 @@
-//! What the caches can answer where the entry is submitted, without waiting for anything.
+//! The answers of the caches at the submission of an entry, without any waiting.
 //!
-//! Nobody else decides whether an entry goes to a worker: not the kind of file system, and not what the answer would be.
+//! Only this decides whether an entry goes to a worker: neither the kind of file system nor the
+//! result matters.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,15 +12,15 @@ use pathwalk::{Cached, Context, Errno, File, MissingName, Resolve};
 use crate::foreign::caught;
 use crate::{Offset, Op, Place, Value};
 
-/// What became of a try.
+/// The result of a try.
 pub(crate) enum Tried {
     Answered(Result<Value, Errno>),
-    /// A worker has to go on; the name that is missing, if it is a name.
+    /// A worker has to go on. The missing name, if the try stopped at a name.
     Punted(Option<MissingName>),
 }
 
 impl Op<'_> {
-    /// Tries the caches. What is answered may be used up.
+    /// Tries the caches. An operation that is answered may be used up.
     pub(crate) fn try_cached(&mut self, context: &Context) -> Tried {
         let context = match self.by_rules(context) {
             Ok(context) => context,
@@ -33,7 +34,8 @@ impl Op<'_> {
         }
     }
 
-    /// Returns the context with the rules that the operation adds to its own. `EINVAL` if they make no sense.
+    /// Returns the context with the rules that the operation adds to its own. `EINVAL` if they
+    /// contradict each other.
     pub(crate) fn by_rules<'c>(&self, context: &'c Context) -> Result<Cow<'c, Context>, Errno> {
         let more = self.resolve() - Resolve::CACHED;
         if more.is_empty() {
@@ -42,7 +44,7 @@ impl Op<'_> {
         context.clone().with_resolve(context.resolve() | more).map(Cow::Owned)
     }
 
-    /// `None`: nothing that caches could answer.
+    /// Returns the caches' result; `None` for an operation that caches cannot answer.
     #[inline]
     fn ask(&mut self, cached: &Cached<'_>) -> Option<Result<Value, Errno>> {
         Some(match self {
@@ -57,13 +59,13 @@ impl Op<'_> {
             Op::Read { file, buffer, offset: Offset::At(offset) } => {
                 caught(|| read(file, buffer, *offset)).unwrap_or(Err(Errno::EIO)).map(Value::Read)
             }
-            // Alone they are the ring's own; these are linked.
+            // A single one of these is handled by the ring itself. These are linked.
             Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
             _ => return None,
         })
     }
 
-    /// Returns the path that the caches are asked about, if it is a lookup of one.
+    /// Returns the path that is looked up in the caches, if the operation is a lookup of one.
     pub(crate) fn looked_up(&self) -> Option<&Place<'_>> {
         match self {
             Op::Statx { place, .. }
@@ -75,13 +77,13 @@ impl Op<'_> {
         }
     }
 
-    /// Returns whether the caches' answer is wanted, or none.
+    /// Returns whether the operation accepts only the caches' answer.
     pub(crate) fn is_cached_only(&self, context: &Context) -> bool {
         let own = if let Op::Openat2 { how, .. } = self { how.resolve } else { self.resolve() };
         (own | context.resolve()).contains(Resolve::CACHED)
     }
 
-    /// Returns the rules for the path of an operation that is none of opening, which has its own.
+    /// Returns the rules for the path of an operation. Opens have their own.
     fn resolve(&self) -> Resolve {
         match self {
             Op::Statx { resolve, .. }
@@ -93,16 +95,16 @@ impl Op<'_> {
     }
 }
 
-/// Fills the buffer, and takes it, or `EAGAIN` if not all of what there is for it is at hand.
+/// Fills the buffer, and takes it. `EAGAIN` if not all of the available data is at hand.
 fn read(file: &File, buffer: &mut Vec<u8>, offset: u64) -> Result<Vec<u8>, Errno> {
     let (mut length, most) = (0, buffer.len().min(RW_MAX));
     loop {
-        // The first call is told of all of the buffer: it says whether the range is one.
+        // The first call gets the whole buffer, because it checks the range.
         let end = if length == 0 { buffer.len() } else { most };
         match file.try_read_at(&mut buffer[length..end], offset + length as u64) {
             Ok(0) => break,
             Ok(more) => length += more,
-            // As a single call would end.
+            // Ends as a single call would.
             Err(errno) if errno != Errno::EAGAIN && length > 0 => break,
             Err(errno) => return Err(errno),
         }
@@ -115,7 +117,7 @@ fn read(file: &File, buffer: &mut Vec<u8>, offset: u64) -> Result<Vec<u8>, Errno
     Ok(buffer)
 }
 
-/// The body of a link. Most are short, and a long buffer is long to clear.
+/// Returns the body of a link. Most bodies are short, and clearing a long buffer takes long.
 fn link(cached: &Cached<'_>, place: &Place<'_>) -> Result<Vec<u8>, Errno> {
     let mut short = [0; 256];
     let length = cached.readlink(place.at(), place.path(), &mut short)?;

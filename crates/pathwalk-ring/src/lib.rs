@@ -28,9 +28,10 @@ mod timeout;
 mod worker;
 
 pub use asynchronous::AsyncContext;
-pub use completion::{Completion, Listed, Value};
+pub use completion::{Completion, Value};
 pub use entry::{Entry, EntryFlags, Place};
 pub use op::{Offset, Op, Removal};
+pub use pathwalk::Listed;
 pub use pool::{Pool, PoolBuilder, PoolStats};
 pub use queue::{Full, SubmissionQueue};
 pub use ring::{Ring, RingBuilder};

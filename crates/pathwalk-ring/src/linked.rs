@@ -1,6 +1,7 @@
 //! A chain of a ring as work for the pool.
 //!
-//! Always: an entry is answered before what it had is dropped, so that a file whose closing blocks or panics keeps no entry from being answered.
+//! Always: an entry is completed before what it held is dropped, so that a file whose closing
+//! blocks or panics keeps no entry from completing.
 
 use std::sync::Arc;
 
@@ -17,12 +18,12 @@ pub(crate) struct Linked {
     ring: Arc<Completions>,
     tag: Tag,
     chain: Chain<'static>,
-    /// The last to be dropped: it may be the last to hold the `Vfs`, when its ring is gone.
+    /// The last field to be dropped: it may be the last to hold the `Vfs`, when its ring is gone.
     context: Foreign<Arc<Context>>,
 }
 
 impl Linked {
-    /// The time limit of its head begins.
+    /// Creates the work, and starts the time limit of its head.
     pub(crate) fn new(ring: &Arc<Completions>, context: &Arc<Context>, chain: Chain<'_>) -> Linked {
         let mut chain = chain.into_owned();
         ring.arm(&mut chain.head);
@@ -30,7 +31,7 @@ impl Linked {
         Linked { ring: ring.clone(), context: Foreign::new(context.clone()), tag, chain }
     }
 
-    /// The head was answered as cancelled.
+    /// Removes the head, which was completed as cancelled.
     fn cut_head(&mut self) -> Cut {
         if !self.chain.head.is_hard() {
             let ring = &self.ring;
@@ -43,7 +44,7 @@ impl Linked {
         Cut::Part(vec![head.op])
     }
 
-    /// One behind the head is cancelled.
+    /// Cancels an entry behind the head.
     fn cut_behind(&mut self, at: usize) -> Cut {
         let rest = &mut self.chain.rest;
         let last = if rest[at].is_hard() { at + 1 } else { rest.len() };
@@ -95,9 +96,9 @@ impl Work for Linked {
     }
 
     fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
-        // In the order in which they are not dropped: the context goes last.
+        // In reverse order of their drops: the context is dropped last.
         let Linked { context, ring, tag, mut chain } = *self;
-        // Its owner may have gone when it was in nobody's queue.
+        // Its owner may have gone while it was in no queue.
         if ring.is_abandoned() {
             return None;
         }
@@ -129,10 +130,11 @@ impl Work for Linked {
     }
 }
 
-/// Entries that were answered. What they had is dropped with this: after all of them were.
+/// Entries that were completed. What they held is dropped with this, after all of them were
+/// completed.
 struct Told<'a> {
     ring: &'a Completions,
-    /// Most have one alone, which takes no allocation.
+    /// The first entry. Most chains have no other, and then take no allocation.
     first: Option<Link<'static>>,
     others: Vec<Link<'static>>,
 }

@@ -1,4 +1,4 @@
-//! What can be asked for: the opcodes.
+//! The operations: the opcodes of entries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,207 +7,218 @@ use pathwalk::{Access, AtFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags
 
 use crate::Place;
 
-/// What an [`Unlinkat`](Op::Unlinkat) takes away. Source: `AT_REMOVEDIR` in `unlinkat(2)`.
+/// The kind of name that an [`Unlinkat`](Op::Unlinkat) removes. Source: `AT_REMOVEDIR` in
+/// `unlinkat(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Removal {
-    /// A name of what is no directory.
+    /// A name of a node that is no directory.
     Name,
     /// An empty directory.
     Directory,
 }
 
-/// Where data are read and written. Source: `off` of `IORING_OP_READ`, where −1 is the current position.
+/// The position at which data is read or written. Source: `off` of `IORING_OP_READ`, where −1 is
+/// the current position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offset {
-    /// At the file's position, which moves. Two such entries of one file that are not linked run in either order.
+    /// The file's position, which moves. Two such entries of one file that are not linked run in
+    /// either order.
     Current,
-    /// At this offset, in bytes, 0..=2⁶³−1.
+    /// This offset, in bytes, 0..=2⁶³−1.
     At(u64),
 }
 
-/// An operation, with what it needs. Errors are those of its namesake in [`Context`](pathwalk::Context) or [`File`].
+/// An operation, with its parameters. Errors are those of the operation of the same name in
+/// [`Context`](pathwalk::Context) or [`File`].
 ///
-/// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Read` at an offset, `Nop`, `Timeout` and `Cancel`. All others go to a
-/// worker.
-/// With [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not know. Source of names and meanings: the `IORING_OP_*`
-/// of `io_uring_enter(2)`; `Access`, `Readlink`, `Lookup` and `Getdents` are not among those.
+/// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Read` at an
+/// offset, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With [`Resolve::CACHED`] the
+/// first five complete with `EAGAIN` where the caches do not have the answer. Source of names and
+/// meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`, `Readlink`, `Lookup` and
+/// `Getdents` are not among those.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Op<'p> {
-    /// Nothing: completes at once.
+    /// No operation: completes at once.
     Nop,
-    /// Opens a file: [`Value::File`](crate::Value).
+    /// An open of a file: [`Value::File`](crate::Value).
     Openat2 {
-        /// What.
+        /// The path.
         place: Place<'p>,
-        /// What for, and how.
+        /// The flags, mode and rules.
         how: OpenHow,
     },
-    /// Attributes: [`Value::Statx`](crate::Value).
+    /// A request for attributes: [`Value::Statx`](crate::Value).
     Statx {
-        /// Of what.
+        /// The path.
         place: Place<'p>,
         /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
         flags: AtFlags,
-        /// Which.
+        /// The requested attributes.
         mask: StatxMask,
-        /// How the path is resolved.
+        /// The rules for the path.
         resolve: Resolve,
     },
-    /// Whether it may be accessed so.
+    /// A check of rights.
     Access {
-        /// What.
+        /// The path.
         place: Place<'p>,
-        /// How.
+        /// The rights.
         want: Access,
-        /// Any.
+        /// Any flags.
         flags: AtFlags,
-        /// How the path is resolved.
+        /// The rules for the path.
         resolve: Resolve,
     },
-    /// The body of a link: [`Value::Link`](crate::Value).
+    /// A read of the body of a link: [`Value::Link`](crate::Value).
     Readlink {
-        /// Which.
+        /// The path.
         place: Place<'p>,
-        /// How the path is resolved.
+        /// The rules for the path.
         resolve: Resolve,
     },
-    /// A handle: [`Value::Handle`](crate::Value).
+    /// A lookup of a handle: [`Value::Handle`](crate::Value).
     Lookup {
-        /// On what.
+        /// The path.
         place: Place<'p>,
         /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
         flags: AtFlags,
-        /// How the path is resolved.
+        /// The rules for the path.
         resolve: Resolve,
     },
-    /// Makes a directory.
+    /// The creation of a directory.
     Mkdirat {
-        /// Where.
+        /// The path of the new directory.
         place: Place<'p>,
         /// Its permission bits.
         mode: u16,
     },
-    /// Takes a name away.
+    /// The removal of a name.
     Unlinkat {
-        /// Which.
+        /// The path of the name.
         place: Place<'p>,
-        /// Of what.
+        /// The kind of node.
         what: Removal,
     },
-    /// Gives a node another name.
+    /// A rename of a node.
     Renameat {
-        /// The name that it has.
-        from: Place<'p>,
-        /// The name that it gets.
-        to: Place<'p>,
-        /// How.
-        flags: RenameFlags,
-    },
-    /// Gives a node one more name.
-    Linkat {
-        /// What.
+        /// The old name.
         from: Place<'p>,
         /// The new name.
         to: Place<'p>,
-        /// How.
+        /// The flags.
+        flags: RenameFlags,
+    },
+    /// The creation of one more name for a node.
+    Linkat {
+        /// The path of the node.
+        from: Place<'p>,
+        /// The new name.
+        to: Place<'p>,
+        /// The flags.
         flags: LinkFlags,
     },
-    /// Makes a symbolic link.
+    /// The creation of a symbolic link.
     Symlinkat {
-        /// Where it leads. It starts nowhere: only the path counts.
+        /// The body of the link. It has no starting point: only the path counts.
         body: Place<'p>,
-        /// Where it is made.
+        /// The path of the new link.
         place: Place<'p>,
     },
-    /// The next entries of a directory: [`Value::Listed`](crate::Value); none of them at its end.
+    /// A read of the next entries of a directory: [`Value::Listed`](crate::Value), empty at its
+    /// end.
     Getdents {
         /// The directory.
         file: Arc<File>,
-        /// So many at most.
+        /// The maximum number of entries.
         at_most: usize,
     },
-    /// Fills the buffer, or as much of it as there is: [`Value::Read`](crate::Value). If it fails, the buffer is gone.
+    /// A read that fills the buffer, or as much of it as there is data:
+    /// [`Value::Read`](crate::Value). If it fails, the buffer is gone.
     ///
-    /// At an offset, what the file system has at hand ([`File::try_read_at`]) is copied by whoever submits it; if that is not all, a worker reads. A
-    /// long copy is for [`ASYNC`](crate::EntryFlags::ASYNC).
+    /// At an offset, the submitting thread copies what the file system has at hand
+    /// ([`File::try_read_at`]). If that is not all, a worker reads. A long copy is for
+    /// [`ASYNC`](crate::EntryFlags::ASYNC).
     Read {
-        /// From what.
+        /// The file.
         file: Arc<File>,
-        /// As long as what is to be read.
+        /// The buffer, as long as the data to be read.
         buffer: Vec<u8>,
-        /// From where.
+        /// The position.
         offset: Offset,
     },
-    /// Writes: [`Value::Written`](crate::Value).
+    /// A write: [`Value::Written`](crate::Value).
     Write {
-        /// To what.
+        /// The file.
         file: Arc<File>,
-        /// What.
+        /// The data.
         data: Vec<u8>,
-        /// Where.
+        /// The position.
         offset: Offset,
     },
-    /// Puts a file on stable storage.
+    /// A request to put a file on stable storage.
     Fsync {
-        /// Which.
+        /// The file.
         file: Arc<File>,
-        /// How much of it.
+        /// The parts of it.
         what: SyncWhat,
     },
-    /// Gives a file up where closing it may block. It is closed when nobody else has it.
+    /// The release of a file where closing it may block. The file is closed when this is the last
+    /// reference.
     Close {
-        /// Which.
+        /// The file.
         file: Arc<File>,
     },
-    /// Completes with `ETIME` after a time. It cannot be linked (`EINVAL`).
+    /// A timeout that completes with `ETIME` after a time. It cannot be linked (`EINVAL`).
     Timeout {
-        /// How long.
+        /// The time.
         after: Duration,
     },
-    /// A time limit for the entry before it, which has [`LINK`](crate::EntryFlags::LINK); counted from when that entry may start. If it is over
-    /// before that entry has begun, that completes with `ECANCELED` and this one with `ETIME`; if that entry runs, it goes on, and this one
-    /// completes with `EALREADY`. Else this one completes with `ECANCELED`. `EINVAL` if there is no entry before it, or that is one like this.
+    /// A time limit for the entry before it, which has [`LINK`](crate::EntryFlags::LINK). The time
+    /// counts from when that entry may start. If it expires before that entry has begun, that entry
+    /// completes with `ECANCELED` and this one with `ETIME`. If that entry runs, it goes on, and
+    /// this one completes with `EALREADY`. Otherwise this one completes with `ECANCELED`. `EINVAL`
+    /// if there is no entry before it, or that is a time limit, too.
     LinkTimeout {
-        /// How long.
+        /// The time.
         after: Duration,
     },
-    /// Cancels the first entry of this ring that is found with this `user_data`, as [`Ring::cancel`](crate::Ring::cancel) does. It cannot be
-    /// linked (`EINVAL`).
+    /// A cancellation of the first entry of this ring that is found with this `user_data`, as by
+    /// [`Ring::cancel`](crate::Ring::cancel). It cannot be linked (`EINVAL`).
     Cancel {
-        /// Whose.
+        /// The `user_data` of the entry.
         user_data: u64,
     },
 }
 
 impl<'p> Op<'p> {
-    /// `Openat2` without mode and resolve flags.
+    /// Creates an `Openat2` without mode and resolve flags.
     pub fn open(place: impl Into<Place<'p>>, flags: OpenFlags) -> Op<'p> {
         Op::Openat2 { place: place.into(), how: flags.into() }
     }
 
-    /// `Statx` of all that `stat(2)` gives.
+    /// Creates a `Statx` of all that `stat(2)` returns.
     pub fn stat(place: impl Into<Place<'p>>) -> Op<'p> {
         let (flags, resolve) = (AtFlags::empty(), Resolve::empty());
         Op::Statx { place: place.into(), flags, mask: StatxMask::BASIC_STATS, resolve }
     }
 
-    /// `Access` by the real ids.
+    /// Creates an `Access` by the real ids.
     pub fn access(place: impl Into<Place<'p>>, want: Access) -> Op<'p> {
         Op::Access { place: place.into(), want, flags: AtFlags::empty(), resolve: Resolve::empty() }
     }
 
-    /// `Readlink`.
+    /// Creates a `Readlink`.
     pub fn readlink(place: impl Into<Place<'p>>) -> Op<'p> {
         Op::Readlink { place: place.into(), resolve: Resolve::empty() }
     }
 
-    /// `Lookup`, following links.
+    /// Creates a `Lookup` that follows links.
     pub fn lookup(place: impl Into<Place<'p>>) -> Op<'p> {
         Op::Lookup { place: place.into(), flags: AtFlags::empty(), resolve: Resolve::empty() }
     }
 
-    /// The same, borrowing nothing.
+    /// Returns this operation, borrowing nothing.
     pub fn into_owned(self) -> Op<'static> {
         match self {
             Op::Nop => Op::Nop,

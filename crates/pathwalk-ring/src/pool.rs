@@ -1,7 +1,7 @@
-//! The workers: threads that may wait, as many as there is something to wait for, up to a bound.
+//! The workers: threads that may wait, as many as there are calls to wait for, up to a bound.
 //!
-//! One lock guards where each piece of work is: see `state`. Always: what is taken out under that lock is given up behind it, and what may block when it is
-//! dropped becomes work itself.
+//! One lock guards the place of each piece of work: see `state`. Always: what is taken out under
+//! that lock is given up after it, and a drop that may block becomes work itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,47 +14,49 @@ use crate::state::{Search, State, Then};
 use crate::sync::{Condvar, Mutex, MutexGuard, spawn};
 use crate::worker;
 
-/// Threads that do what the caches cannot answer. Clones share them; rings and async contexts may. When the last clone is dropped, what is begun is
-/// finished and the threads end; dropping never waits for them. Source: io-wq, the bounded workers of `io_uring`.
+/// Threads that do what the caches cannot answer. Clones share them; rings and async contexts may.
+/// When the last clone is dropped, work that was begun is finished and the threads end; dropping
+/// never waits for them. Source: io-wq, the bounded workers of `io_uring`.
 ///
-/// Threads are started when something waits and none is idle, at most [`workers`](PoolBuilder::workers) of them, and end after having been idle for
-/// [`idle`](PoolBuilder::idle). Where no thread can be had at all, what waits completes with the errno of that (`EAGAIN`).
+/// Threads are started when work waits and none is idle, at most [`workers`](PoolBuilder::workers)
+/// of them, and end after having been idle for [`idle`](PoolBuilder::idle). If no thread can be
+/// started at all, the waiting work completes with the errno of that failure (`EAGAIN`).
 #[derive(Clone)]
 pub struct Pool(Arc<Handle>);
 
-/// What all clones of a pool share; the threads have the inside only.
+/// The data that all clones of a pool share. The threads have the inside only.
 struct Handle(Arc<Shared>);
 
-/// How a [`Pool`] is made.
+/// The configuration of a [`Pool`] to be built.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolBuilder {
     workers: usize,
     idle: Duration,
 }
 
-/// What the workers of a pool are about just now.
+/// The current state of the workers of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// Threads.
+    /// The number of threads.
     pub workers: usize,
-    /// Those of them that have nothing to do.
+    /// The number of threads that have nothing to do.
     pub idle: usize,
-    /// Work that waits for a thread.
+    /// The number of pieces of work that wait for a thread.
     pub queued: usize,
-    /// Work that waits for somebody else's answer about the same name.
+    /// The number of pieces of work that wait for another one's answer about the same name.
     pub parked: usize,
 }
 
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Something is in the queue, or the pool is closed.
+    /// The workers sleep on this until work is queued or the pool is closed.
     some: Condvar,
     max: usize,
     pub(crate) idle_time: Duration,
 }
 
-/// What became of what was to be cancelled.
+/// The result of a search for work to be cancelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     Cut,
@@ -63,13 +65,13 @@ pub(crate) enum Found {
 }
 
 impl Pool {
-    /// How one is made: by default with four workers a processor, idle for five seconds at most.
+    /// Creates a builder: by default with four workers a processor, idle for five seconds at most.
     pub fn builder() -> PoolBuilder {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         PoolBuilder { workers: 4 * processors, idle: Duration::from_secs(5) }
     }
 
-    /// What the workers do just now.
+    /// Returns the current state of the workers.
     pub fn stats(&self) -> PoolStats {
         self.shared().lock().stats()
     }
@@ -96,14 +98,14 @@ impl Pool {
         (0..start).for_each(|_| shared.then(Then::Start));
     }
 
-    /// Has something closed by a worker, that was about this `Vfs`.
+    /// Has a worker drop these files, which are of this `Vfs`.
     pub(crate) fn close(&self, closing: Closing, vfs: &Vfs) {
         if !closing.is_empty() {
             self.take_in([closing.into_work(vfs)]);
         }
     }
 
-    /// Cancels what is not begun, of one owner, whose work is about this `Vfs`.
+    /// Cancels work of one owner that is not begun, and is about this `Vfs`.
     pub(crate) fn cancel(&self, owner: u64, which: Which, vfs: &Vfs) -> Found {
         let found = self.shared().lock().cancel(owner, which);
         match found {
@@ -130,19 +132,20 @@ impl Pool {
 }
 
 impl PoolBuilder {
-    /// The most threads there can be, at least 1. More than this many calls that wait for a file system at once have to wait for each other.
+    /// Sets the maximum number of threads, at least 1. If more calls than that wait for a file
+    /// system at once, some wait for others.
     #[must_use]
     pub fn workers(self, workers: usize) -> PoolBuilder {
         PoolBuilder { workers: workers.max(1), ..self }
     }
 
-    /// How long a thread stays that has nothing to do.
+    /// Sets how long a thread without work stays.
     #[must_use]
     pub fn idle(self, idle: Duration) -> PoolBuilder {
         PoolBuilder { idle, ..self }
     }
 
-    /// A pool, without threads until something waits.
+    /// Builds a pool, without threads until work waits.
     pub fn build(self) -> Pool {
         let (state, some) = (Mutex::new(State::default()), Condvar::new());
         Pool(Arc::new(Handle(Arc::new(Shared { state, some, max: self.workers, idle_time: self.idle }))))
@@ -200,7 +203,8 @@ impl Shared {
         }
     }
 
-    /// A thread could not be started: if there is none at all, what waits would never be done.
+    /// Handles a thread that could not be started: if there is no other, the waiting work would
+    /// never be done, so it fails.
     fn not_started(&self, errno: Errno) {
         let waiting = self.lock().not_started();
         waiting.into_iter().for_each(|work| work.fail(errno));
@@ -211,7 +215,7 @@ impl Shared {
 mod tests {
     use super::*;
 
-    /// In either order.
+    /// Calls the methods in both orders.
     #[test]
     fn each_part_of_a_builder_keeps_the_others() {
         let idle = Duration::from_nanos(7);

@@ -1,4 +1,5 @@
-//! What goes to the workers: one punted operation, or a chain of them, and how it is found again.
+//! The work that goes to the workers: one punted operation, or a chain of them, and the tag by
+//! which it is found.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,56 +9,58 @@ use pathwalk::{Errno, MissingName};
 use crate::Op;
 use crate::foreign::Foreign;
 
-/// Something for a worker to do. Whoever takes it out of the pool is the only one who has it: so it is answered once.
+/// A piece of work for a worker. The thread that takes it out of the pool is the only one that has
+/// it, so it is completed once.
 pub(crate) trait Work: Send {
-    /// How it is found.
+    /// Returns the tag by which it is found.
     fn tag(&self) -> &Tag;
 
-    /// Cancels what of it is asked for, before it was begun. Called under the pool's lock: takes only locks that are below, and drops nothing that is not of
-    /// this crate.
+    /// Cancels the selected entries, before the work was begun. Called under the pool's lock: it
+    /// takes only locks below that, and drops nothing that is not of this crate.
     fn cut(&mut self, which: Which) -> Cut;
 
-    /// The operations of what was cut as a whole, which was answered for.
+    /// Returns the operations of work that was cut as a whole, and completed.
     fn into_ops(self: Box<Self>) -> Vec<Foreign<Op<'static>>>;
 
-    /// Tries the caches again, after somebody else was answered about the name that was missing; what is still not answered comes back.
+    /// Tries the caches again, after the name that was missing has been looked up for other work.
+    /// Returns what is still not answered.
     fn retry(self: Box<Self>) -> Option<Punted>;
 
-    /// Does its first part, in a thread that may wait; what is left of it comes back.
+    /// Does its first part, in a thread that may wait. Returns what is left of it.
     fn run(self: Box<Self>) -> Option<Box<dyn Work>>;
 
-    /// Answers with an error, since there is no thread to do it.
+    /// Completes it with an error, because there is no thread to do it.
     fn fail(self: Box<Self>, errno: Errno);
 }
 
-/// Work, and the name whose absence from the caches keeps it from being answered.
+/// A piece of work, and the name whose absence from the caches keeps it from being answered.
 pub(crate) struct Punted {
     pub(crate) work: Box<dyn Work>,
     pub(crate) missing: Option<MissingName>,
 }
 
-/// Which entries of somebody's work are cancelled.
+/// A selection of entries to be cancelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Which {
-    /// The first that has this `user_data`.
+    /// The first entry that has this `user_data`.
     UserData(u64),
-    /// The one whose time limit has this number.
+    /// The entry whose time limit has this number.
     Limit(u64),
-    /// All of them.
+    /// All entries.
     All,
 }
 
-/// What was cut.
+/// The part of the work that was cut.
 #[must_use = "what was cut is given up behind the pool's lock"]
 pub(crate) enum Cut {
     Nothing,
-    /// These; there is work left.
+    /// These operations. There is work left.
     Part(Vec<Foreign<Op<'static>>>),
-    /// All of it, which is to be taken out.
+    /// All of it, which has to be taken out.
     Whole,
 }
 
-/// What was taken out of the pool under its lock.
+/// Work that was taken out of the pool under its lock.
 #[must_use = "it may be the last to hold a file: it is given up behind the lock"]
 pub(crate) enum Taken {
     Part(Vec<Foreign<Op<'static>>>),
@@ -73,12 +76,12 @@ impl Taken {
     }
 }
 
-/// By what work is known.
+/// The identity of a piece of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Tag {
-    /// Unique.
+    /// A unique number.
     ticket: u64,
-    /// The ring or future that it belongs to.
+    /// The ring or future to which it belongs.
     pub(crate) owner: u64,
     /// The `user_data` of its entries.
     ids: Ids,
@@ -99,7 +102,7 @@ impl Tag {
         self.ticket == other.ticket
     }
 
-    /// Whether it has such an entry; that of a time limit is its owner's to know.
+    /// Returns whether it has such an entry. Only its owner can find the entry of a time limit.
     pub(crate) fn has(&self, which: Which) -> bool {
         match (which, &self.ids) {
             (Which::UserData(wanted), Ids::One(id)) => wanted == *id,
@@ -110,10 +113,11 @@ impl Tag {
     }
 }
 
-/// The owner of what cannot be cancelled.
+/// The owner of work that cannot be cancelled.
 pub(crate) const NO_OWNER: u64 = 0;
 
-/// A number that nothing else has, and not [`NO_OWNER`]. `Relaxed`, and std's under shuttle as well: nothing is synchronized by it.
+/// Returns a number that is used only once, and is not [`NO_OWNER`]. `Relaxed`, and std's atomic
+/// under shuttle as well, because it synchronizes nothing.
 pub(crate) fn unique() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

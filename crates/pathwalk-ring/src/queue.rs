@@ -6,8 +6,9 @@ use pathwalk::{Context, Errno};
 
 use crate::{Entry, EntryFlags};
 
-/// Entries to be submitted together. Made by [`Ring::queue`](crate::Ring::queue); as long as the ring was told to make them. It is the caller's
-/// own, so entries may borrow their paths until they are submitted. Source: the submission queue of `io_uring_setup(2)`.
+/// Entries to be submitted together. Made by [`Ring::queue`](crate::Ring::queue), with the size for
+/// which the ring was configured. It belongs to the caller, so entries may borrow their paths until
+/// they are submitted. Source: the submission queue of `io_uring_setup(2)`.
 #[derive(Debug)]
 pub struct SubmissionQueue<'p> {
     entries: VecDeque<Entry<'p>>,
@@ -26,7 +27,7 @@ impl std::fmt::Display for Full<'_> {
 
 impl std::error::Error for Full<'_> {}
 
-/// `EBUSY`.
+/// Converts to `EBUSY`.
 impl From<Full<'_>> for Errno {
     fn from(_: Full<'_>) -> Errno {
         Errno::EBUSY
@@ -38,7 +39,7 @@ impl<'p> SubmissionQueue<'p> {
         SubmissionQueue { entries: VecDeque::with_capacity(places.min(64)), places }
     }
 
-    /// Adds an entry behind the others, or gives it back if there is no place.
+    /// Adds an entry behind the others, or returns it if there is no place.
     #[allow(
         clippy::result_large_err,
         reason = "the entry is the caller's, and a box would be an allocation where there is no room"
@@ -51,24 +52,24 @@ impl<'p> SubmissionQueue<'p> {
         Ok(())
     }
 
-    /// How many wait to be submitted.
+    /// Returns the number of entries that wait to be submitted.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none does.
+    /// Returns whether no entry waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// How many entries belong together at the front; the end of the queue ends a chain.
+    /// Returns the number of linked entries at the front. The end of the queue ends a chain.
     pub(crate) fn chain(&self) -> usize {
         let links = self.entries.iter().take_while(|entry| entry.flags.links()).count();
         (links + 1).min(self.entries.len())
     }
 
-    /// Reads what the caches have of the paths of the next entries, at most so many; returns how many entries it
-    /// looked at. One path alone has nothing to overlap with.
+    /// Reads the cache entries of the paths of at most `room` entries. Returns the number of
+    /// entries considered. A single path has nothing to overlap with.
     pub(crate) fn read_ahead(&self, context: &Context, room: usize) -> usize {
         let entries = || self.entries.iter().take(room.min(Context::PREFETCHED));
         let places = || entries().filter_map(|entry| (!entry.flags.contains(EntryFlags::ASYNC)).then(|| entry.op.looked_up())?);

@@ -7,7 +7,7 @@ use pathwalk::Errno;
 use crate::{Completion, Ring};
 
 impl Ring {
-    /// The next completion, if there is one. Never blocks.
+    /// Returns the next completion, if there is one. Never blocks.
     pub fn reap(&mut self) -> Option<Completion> {
         if self.done.is_empty() {
             if self.outstanding == 0 {
@@ -20,8 +20,8 @@ impl Ring {
         Some(completion)
     }
 
-    /// Waits until so many completions can be reaped, or all that are outstanding, if those are fewer. Returns how many can be. Source:
-    /// `min_complete` of `io_uring_enter(2)`.
+    /// Waits until `at_least` completions can be reaped, or all that are outstanding, if those are
+    /// fewer. Returns the number that can be reaped. Source: `min_complete` of `io_uring_enter(2)`.
     pub fn wait(&mut self, at_least: usize) -> usize {
         loop {
             if let Some(ready) = self.ready(at_least) {
@@ -31,7 +31,8 @@ impl Ring {
         }
     }
 
-    /// The same, for some time at most: then `ETIME`. Source: `IORING_ENTER_EXT_ARG`.
+    /// Does the same as [`wait`](Self::wait), for at most `time`: then `ETIME`. Source:
+    /// `IORING_ENTER_EXT_ARG`.
     pub fn wait_for(&mut self, at_least: usize, time: Duration) -> Result<usize, Errno> {
         let Some(until) = Instant::now().checked_add(time) else { return Ok(self.wait(at_least)) };
         loop {
@@ -45,7 +46,7 @@ impl Ring {
         }
     }
 
-    /// How many can be reaped, if that is enough.
+    /// Returns the number of completions that can be reaped, if that is enough.
     fn ready(&mut self, at_least: usize) -> Option<usize> {
         if self.done.len() < self.outstanding.min(at_least) {
             self.catch_up();
@@ -60,7 +61,7 @@ impl Ring {
         self.completions.sleep(wanted, until.into_iter().chain(timeout).min());
     }
 
-    /// Looks at the clock, and at what the workers have done.
+    /// Checks the clock, and fetches the completions of the workers.
     fn catch_up(&mut self) {
         self.look_at_clock();
         self.completions.fetch(&mut self.done);

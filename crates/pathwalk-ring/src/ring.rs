@@ -11,57 +11,68 @@ use crate::complete::{Completions, Notify};
 use crate::punt::{Punted, unique};
 use crate::{Completion, Pool, SubmissionQueue};
 
-/// A submission and a completion queue over the `Vfs` of a [`Context`], for one owner. Source: `io_uring_setup(2)`, `io_uring_enter(2)`.
+/// A submission and a completion queue over the `Vfs` of a [`Context`], for one owner. Source:
+/// `io_uring_setup(2)`, `io_uring_enter(2)`.
 ///
-/// # What is true of it
+/// # What always holds
 ///
-/// - Each entry that [`submit`](Self::submit) takes completes exactly once. Its place in the completion queue is kept for it when it is taken:
-///   nothing is ever dropped for want of room; a full queue is `EBUSY`.
-/// - What the caches can answer is answered in `submit`. The rest is done by the workers of the [`Pool`], several of a ring at once.
-/// - Completions come in any order. Entries that are not linked are not ordered: one that is answered inline may overtake one before it that a
-///   worker does. What an entry did is seen by every entry that is submitted after its completion was reaped, and by those linked behind it.
-/// - A call of the file system that was begun is never broken off: cancelling it is `EALREADY`, and dropping the ring lets it end.
-/// - A panic of the file system is `EIO`, also one in the drop of an open file that an entry was the last to hold when it ran.
-/// - No call of the ring closes a file: where an entry that was answered or cancelled was the last to hold one, a worker closes it.
+/// - Each entry that [`submit`](Self::submit) takes completes exactly once. Its place in the
+///   completion queue is reserved when it is taken: nothing is ever dropped for want of room; a
+///   full queue is `EBUSY`.
+/// - What the caches can answer is answered in `submit`. The rest is done by the workers of the
+///   [`Pool`], several of a ring at once.
+/// - Completions come in any order. Entries that are not linked are not ordered: one that is
+///   answered inline may overtake an earlier one that a worker does. The effect of an entry is seen
+///   by every entry that is submitted after its completion was reaped, and by those linked behind
+///   it.
+/// - A call of the file system that was begun is never interrupted: cancelling it is `EALREADY`,
+///   and dropping the ring lets it end.
+/// - A panic of the file system is `EIO`, also one in the drop of an open file that an entry was
+///   the last to hold when it ran.
+/// - No call of the ring closes a file: where an entry that was answered or cancelled was the last
+///   to hold one, a worker closes it.
 ///
 /// # Threads
 ///
-/// All methods take `&mut self`: one thread at a time submits and reaps. The ring may be sent to another; workers complete behind its back. Time
-/// passes for a ring when its owner submits, reaps or waits: then timeouts complete. An entry whose time limit is over is not begun in any case.
+/// All methods take `&mut self`: one thread at a time submits and reaps. The ring may be sent to
+/// another thread. Workers complete entries concurrently. Time passes for a ring when its owner
+/// submits, reaps or waits: then timeouts complete. An entry whose time limit has expired is not
+/// begun in any case.
 ///
 /// # Dropping it
 ///
-/// What is not begun is cancelled; what runs is left to end, and its result is dropped; what is linked behind it is not begun. It does
-/// not wait for any of them. Files in what is dropped are closed by a worker.
+/// Entries that are not begun are cancelled. Those that run are left to end, and their results are
+/// dropped. Entries linked behind them are not begun. The drop does not wait for any of them. A
+/// worker closes the files that they hold.
 pub struct Ring {
     pub(crate) completions: Arc<Completions>,
     pub(crate) pool: Pool,
     pub(crate) context: Arc<Context>,
     entries: usize,
-    /// Of the completion queue.
+    /// The size of the completion queue.
     pub(crate) places: usize,
-    /// Entries that were submitted and whose completions were not reaped.
+    /// The number of entries that were submitted and whose completions were not reaped.
     pub(crate) outstanding: usize,
-    /// Completions of those, as far as the owner has them: others are where the workers put them.
+    /// The completions that the owner has already. Others are in the workers' queue.
     pub(crate) done: VecDeque<Completion>,
-    /// What is about to be given to the workers; empty between calls.
+    /// The work that is about to be given to the workers; empty between calls.
     pub(crate) punted: Vec<Punted>,
-    /// What answered entries were the last to hold; empty between calls.
+    /// The files that completed entries were the last to hold; empty between calls.
     pub(crate) closing: Closing,
-    /// Timeouts, by when they are over and a number; and their `user_data`.
+    /// The timeouts: their `user_data`, by the instant at which they expire and a number.
     pub(crate) timeouts: BTreeMap<(Instant, u64), u64>,
-    /// Entries with a time limit were submitted since nothing was outstanding.
+    /// Whether entries with a time limit were submitted since nothing was outstanding.
     pub(crate) has_limits: HasLimits,
 }
 
-/// Whether there may be time limits to look after.
+/// A flag for time limits that may have to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HasLimits {
     None,
     Some,
 }
 
-/// How a [`Ring`] is made.
+/// The configuration of a [`Ring`] to be built.
 pub struct RingBuilder {
     context: Arc<Context>,
     entries: usize,
@@ -71,66 +82,70 @@ pub struct RingBuilder {
 }
 
 impl Ring {
-    /// A ring for whoever the context is, with 128 entries, 256 completions and a pool of its own.
+    /// Creates a ring with the rights of this context, 128 entries, 256 completions and a pool of
+    /// its own.
     pub fn new(context: Context) -> Ring {
         Ring::builder(context).build()
     }
 
-    /// How one is made otherwise.
+    /// Creates a builder.
     pub fn builder(context: Context) -> RingBuilder {
         RingBuilder { context: Arc::new(context), entries: 128, completions: None, pool: None, notify: None }
     }
 
-    /// Whose rights, root and working directory its entries have.
+    /// Returns the context whose rights, root and working directory its entries have.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The workers.
+    /// Returns the workers.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// An empty submission queue.
+    /// Creates an empty submission queue.
     pub fn queue<'p>(&self) -> SubmissionQueue<'p> {
         SubmissionQueue::new(self.entries)
     }
 
-    /// Entries that were submitted and whose completions were not reaped.
+    /// Returns the number of entries that were submitted and whose completions were not reaped.
     pub fn outstanding(&self) -> usize {
         self.outstanding
     }
 }
 
 impl RingBuilder {
-    /// How many entries a submission queue has, at least 1. Source: `entries` of `io_uring_setup(2)`.
+    /// Sets the size of a submission queue, at least 1. Source: `entries` of `io_uring_setup(2)`.
     #[must_use]
     pub fn entries(self, entries: usize) -> RingBuilder {
         RingBuilder { entries: entries.max(1), ..self }
     }
 
-    /// How many entries the completion queue has: so many may be outstanding. At least as many as a submission queue has; by default twice that.
-    /// Source: `IORING_SETUP_CQSIZE`.
+    /// Sets the size of the completion queue, which is the maximum number of outstanding entries.
+    /// At least the size of a submission queue; by default twice that. Source:
+    /// `IORING_SETUP_CQSIZE`.
     #[must_use]
     pub fn completions(self, completions: usize) -> RingBuilder {
         RingBuilder { completions: Some(completions), ..self }
     }
 
-    /// The workers, which rings and async contexts may share. Source: `IORING_SETUP_ATTACH_WQ`.
+    /// Sets the workers, which rings and async contexts may share. Source:
+    /// `IORING_SETUP_ATTACH_WQ`.
     #[must_use]
     pub fn pool(self, pool: Pool) -> RingBuilder {
         RingBuilder { pool: Some(pool), ..self }
     }
 
-    /// Called by a worker after it has completed an entry, for an owner who waits elsewhere: to write to an eventfd, say. It must not block. Not
-    /// called for what completes in the owner's own calls, nor for time that passes: see [`Ring::next_timeout`]. Source:
-    /// `IORING_REGISTER_EVENTFD_ASYNC`.
+    /// Sets a function that a worker calls after it has completed an entry, for an owner that waits
+    /// elsewhere: to write to an eventfd, for example. It must not block. It is not called for
+    /// entries that complete in the owner's own calls, nor when timeouts expire: see
+    /// [`Ring::next_timeout`]. Source: `IORING_REGISTER_EVENTFD_ASYNC`.
     #[must_use]
     pub fn notify(self, notify: impl Fn() + Send + Sync + 'static) -> RingBuilder {
         RingBuilder { notify: Some(Box::new(notify)), ..self }
     }
 
-    /// The ring.
+    /// Builds the ring.
     pub fn build(self) -> Ring {
         let RingBuilder { context, entries, completions, pool, notify } = self;
         Ring {
@@ -165,7 +180,7 @@ impl Drop for Ring {
     fn drop(&mut self) {
         let vfs = self.context.vfs();
         if self.outstanding != self.done.len() + self.timeouts.len() {
-            // Something is with the pool.
+            // The pool still has some work of the ring.
             self.completions.abandon();
             self.pool.withdraw(self.completions.owner, vfs);
             self.completions.fetch(&mut self.done);

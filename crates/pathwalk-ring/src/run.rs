@@ -1,6 +1,5 @@
-//! An operation in a thread that may wait.
+//! The execution of an operation in a thread that may wait.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pathwalk::limits::LINK_MAX;
@@ -9,14 +8,15 @@ use pathwalk::{Context, Errno, File};
 use crate::foreign::caught;
 use crate::inline::Tried;
 use crate::op::{Offset, Removal};
-use crate::{Listed, Op, Place, Value};
+use crate::{Op, Place, Value};
 
-/// How many bytes an operation was to read or write, if it was: those that are linked to it go on only if it did.
+/// The number of bytes that an operation has to read or write, if it does. Entries linked to it
+/// start only if it reached that number.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted(usize);
 
 impl Wanted {
-    /// Whether it did all that it was to do.
+    /// Returns whether the operation did all that was requested.
     pub(crate) fn is_complete(self, result: &Result<Value, Errno>) -> bool {
         result.as_ref().is_ok_and(|value| value.number() >= self.0)
     }
@@ -31,7 +31,7 @@ impl Op<'_> {
         })
     }
 
-    /// Does it, and gives up what it has. A panic of the file system in either is `EIO`.
+    /// Does the operation, and drops what it holds. A panic of the file system in either is `EIO`.
     pub(crate) fn run(mut self, context: &Context) -> Result<Value, Errno> {
         let done = caught(|| self.done(context));
         match (done, caught(|| drop(self))) {
@@ -43,7 +43,8 @@ impl Op<'_> {
         }
     }
 
-    /// A buffer is taken; all else stays, so that a panic meets no other in a drop.
+    /// Does the operation. A buffer is taken; all else stays, so that a panic does not meet a
+    /// second one in a drop.
     fn done(&mut self, context: &Context) -> Result<Value, Errno> {
         let context = &*self.by_rules(context)?;
         if self.is_cached_only(context) {
@@ -66,14 +67,14 @@ impl Op<'_> {
             Op::Renameat { from, to, flags } => context.rename(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
             Op::Linkat { from, to, flags } => context.link(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
             Op::Symlinkat { body, place } => context.symlink(body.path(), place.at(), place.path()).map(done),
-            Op::Getdents { file, at_most } => list(file, *at_most).map(Value::Listed),
+            Op::Getdents { file, at_most } => file.getdents(*at_most).map(Value::Listed),
             Op::Read { file, buffer, offset } => read(file, std::mem::take(buffer), *offset).map(Value::Read),
             Op::Write { file, data, offset: Offset::Current } => file.write(data).map(Value::Written),
             Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(data, *offset).map(Value::Written),
             Op::Fsync { file, what } => file.sync(*what).map(done),
-            // Closed when this is dropped.
+            // The file is closed when this is dropped.
             Op::Close { .. } => Ok(Value::Done),
-            // Alone they are the ring's own; these are linked.
+            // A single one of these is handled by the ring itself. These are linked.
             Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
         }
     }
@@ -94,16 +95,4 @@ fn read(file: &File, mut buffer: Vec<u8>, offset: Offset) -> Result<Vec<u8>, Err
     };
     buffer.truncate(length);
     Ok(buffer)
-}
-
-fn list(dir: &File, at_most: usize) -> Result<Vec<Listed>, Errno> {
-    let mut listed = Vec::new();
-    if at_most == 0 {
-        return Err(Errno::EINVAL);
-    }
-    dir.read_dir(|entry| {
-        listed.push(Listed { name: entry.name.into(), ino: entry.ino, kind: entry.kind, cookie: entry.cookie });
-        if listed.len() == at_most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(listed)
 }

@@ -1,12 +1,14 @@
-//! Where each piece of work of a pool is.
+//! The place of each piece of work of a pool.
 //!
-//! Work is in one place at a time: in the queue; parked behind work that asks the file system for the same name; or taken by a worker, who leaves
-//! its tag behind. Taking it out is what decides between cancelling and running.
+//! Work is in one place at a time: in the queue; parked behind work that asks the file system for
+//! the same name; or taken by a worker, which leaves its tag behind. Taking it out decides between
+//! cancelling and running.
 //!
-//! `idle` counts the workers that will look into the queue next: those asleep, woken or just started. So a worker is started exactly when more
-//! waits than they can take.
+//! `idle` counts the workers that will look into the queue next: those asleep, woken or just
+//! started. So a worker is started exactly when more work waits than they can take.
 //!
-//! Always: all of it runs under the pool's lock, so it drops nothing that is not of this crate. What is taken out is returned.
+//! Always: all of this runs under the pool's lock, so it drops nothing that is not of this crate.
+//! What is taken out is returned.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -18,16 +20,16 @@ use crate::punt::{Cut, Punted, Tag, Taken, Which, Work};
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) queue: VecDeque<Punted>,
-    /// By the name that is being asked for: what waits for the same.
+    /// The work that waits for the same name, by the name that is being looked up.
     asked: HashMap<MissingName, Vec<Box<dyn Work>>>,
-    /// What workers have taken.
+    /// The tags of the work that workers have taken.
     running: Vec<Tag>,
     pub(crate) workers: usize,
     pub(crate) idle: usize,
     pub(crate) closed: bool,
 }
 
-/// What became of what was to be cancelled.
+/// The result of a search for work to be cancelled.
 #[must_use = "what was cut is given up behind the lock"]
 pub(crate) enum Search {
     Cut(Taken),
@@ -35,7 +37,7 @@ pub(crate) enum Search {
     Nowhere,
 }
 
-/// What the thread that brought work has to do once the lock is given back.
+/// The duty of the thread that brought work, once the lock is released.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     Nothing,
@@ -44,7 +46,7 @@ pub(crate) enum Then {
 }
 
 impl State {
-    /// Puts work where it belongs.
+    /// Puts work into its place.
     pub(crate) fn place(&mut self, punted: Punted, max: usize) -> Then {
         if let Some(name) = punted.missing {
             if let Some(parked) = self.asked.get_mut(&name) {
@@ -65,19 +67,19 @@ impl State {
         Then::Start
     }
 
-    /// The same, and no worker is about to look.
+    /// Returns whether there is no work, and no worker is about to look for some.
     #[cfg(test)]
     pub(crate) fn is_quiet(&self) -> bool {
         self.is_empty() && self.idle == self.workers
     }
 
-    /// Whether nothing waits, and nothing runs.
+    /// Returns whether no work waits, and none runs.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.asked.is_empty() && self.running.is_empty()
     }
 
-    /// The next work for a worker, who is idle no more.
+    /// Returns the next work for a worker, which is then no longer idle.
     pub(crate) fn take(&mut self) -> Option<Punted> {
         let punted = self.queue.pop_front()?;
         self.idle -= 1;
@@ -85,21 +87,23 @@ impl State {
         Some(punted)
     }
 
-    /// What was taken has ended, or is put back.
+    /// Ends work that was taken, or is put back.
     pub(crate) fn end(&mut self, tag: &Tag) {
         if let Some(at) = self.running.iter().position(|running| running.is(tag)) {
             self.running.swap_remove(at);
         }
     }
 
-    /// What waited for a name that was being asked for: taken by the thread that asked.
+    /// Returns the work that waited for a name that was being looked up, as taken by the calling
+    /// thread.
     pub(crate) fn release(&mut self, name: MissingName) -> Vec<Box<dyn Work>> {
         let parked = self.asked.remove(&name).unwrap_or_default();
         self.running.extend(parked.iter().map(|work| work.tag().clone()));
         parked
     }
 
-    /// A thread could not be started, which was counted. What waits, if there is no other: to be answered behind the lock.
+    /// Uncounts a thread that could not be started. If there is no other, returns the work that
+    /// waits, which the caller completes after the lock.
     pub(crate) fn not_started(&mut self) -> Vec<Box<dyn Work>> {
         self.workers -= 1;
         self.idle -= 1;
@@ -115,7 +119,7 @@ impl State {
         PoolStats { workers: self.workers, idle: self.idle, queued: self.queue.len(), parked }
     }
 
-    /// Takes all work of one owner out that is not begun.
+    /// Takes out all work of one owner that is not begun.
     pub(crate) fn withdraw(&mut self, owner: u64) -> Vec<Taken> {
         std::iter::from_fn(|| match self.cancel(owner, Which::All) {
             Search::Cut(taken) => Some(taken),
@@ -152,7 +156,8 @@ impl State {
         if is_running { Search::Running } else { Search::Nowhere }
     }
 
-    /// Takes work out of the queue, where it is. If others wait for the name that it was going to ask for, one of them takes its place.
+    /// Takes work out of the queue at this position. If other work waits for the name that it would
+    /// have looked up, one piece of that takes its place.
     fn take_out(&mut self, at: usize) -> Box<dyn Work> {
         let heir = self.queue[at].missing.and_then(|name| self.heir(name));
         match heir {
@@ -161,7 +166,8 @@ impl State {
         }
     }
 
-    /// One of those who wait for a name. If there is none, the name is not asked for any more.
+    /// Returns one piece of the work that waits for a name. If there is none, the name is no longer
+    /// marked as being looked up.
     fn heir(&mut self, name: MissingName) -> Option<Box<dyn Work>> {
         let parked = self.asked.get_mut(&name)?;
         if parked.is_empty() {

@@ -1,4 +1,4 @@
-//! Submitting: places are kept, the caches are tried, and the rest goes to the workers.
+//! Submission: places are reserved, the caches are tried, and the rest goes to the workers.
 
 use std::time::Instant;
 
@@ -10,15 +10,17 @@ use crate::punt::{Punted, unique};
 use crate::ring::HasLimits;
 use crate::{Completion, Entry, Op, Ring, SubmissionQueue, Value};
 
-/// So many go to the workers together, at most.
+/// The maximum number of pieces of work that go to the workers together.
 const AT_ONCE: usize = 32;
 
 impl Ring {
-    /// Takes entries from the front of the queue for as long as there is room for their completions, and answers at once what the caches can
-    /// answer. Returns how many were taken; those that are left can be submitted when completions were reaped. Linked entries are taken together.
-    /// Never blocks (but see [`Pool`](crate::Pool) about starting a thread).
+    /// Takes entries from the front of the queue for as long as there is room for their
+    /// completions, and completes at once what the caches can answer. Returns the number of entries
+    /// taken. The others can be submitted when completions were reaped. Linked entries are taken
+    /// together. Never blocks (but see [`Pool`](crate::Pool) about starting a thread).
     ///
-    /// `EBUSY` if there was no room for any; `EINVAL` if so many are linked that there never will be. Source: `io_uring_enter(2)`, and there `EBUSY`.
+    /// `EBUSY` if there was no room for any; `EINVAL` if so many are linked that there never will
+    /// be. Source: `io_uring_enter(2)`, and there `EBUSY`.
     pub fn submit(&mut self, queue: &mut SubmissionQueue<'_>) -> Result<usize, Errno> {
         let (mut taken, mut ahead) = (0, 0);
         let refused = loop {
@@ -51,8 +53,10 @@ impl Ring {
         refused.filter(|_| taken == 0).map_or(Ok(taken), Err)
     }
 
-    /// Submits one entry, without a queue. Several that are for workers cost less together: each that is submitted alone may wake one. What it says of being linked has no meaning. Errors as [`submit`](Self::submit): `EBUSY`, and the entry
-    /// is gone; ask [`has_room`](Self::has_room) first.
+    /// Submits one entry, without a queue. Several entries for workers cost less when submitted
+    /// together, because each that is submitted alone may wake a worker. Its link flags are
+    /// ignored. Errors as [`submit`](Self::submit). After `EBUSY` the entry is gone, so call
+    /// [`has_room`](Self::has_room) first.
     pub fn submit_one(&mut self, entry: Entry<'_>) -> Result<(), Errno> {
         if !self.has_room() {
             self.closing.op(entry.op, self.context.vfs());
@@ -65,12 +69,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Whether one more entry can be submitted.
+    /// Returns whether one more entry can be submitted.
     pub fn has_room(&self) -> bool {
         self.outstanding < self.places
     }
 
-    /// One that is linked to nothing. Some are for the ring itself.
+    /// Begins an entry that is linked to nothing. Some operations are for the ring itself.
     fn begin(&mut self, entry: Entry<'_>) {
         match entry.op {
             Op::Timeout { after } => match Instant::now().checked_add(after) {
@@ -90,7 +94,7 @@ impl Ring {
         let (done, closing, vfs) = (&mut self.done, &mut self.closing, self.context.vfs());
         let mut answer = |link: Link<'_>, result| {
             done.push_back(Completion::new(link.user_data, result));
-            // Its entry was answered before its time began.
+            // The entry was completed before its time limit started.
             done.extend(link.limit.map(|limit| Completion::new(limit.user_data, Err(Errno::ECANCELED))));
             closing.op(link.op.into_inner(), vfs);
         };
@@ -106,7 +110,8 @@ impl Ring {
         }
     }
 
-    /// Gives the workers what was punted, and what is to be closed: together, so that they are not woken for each.
+    /// Gives the workers the punted work and what has to be closed, together, so that they are not
+    /// woken for each.
     fn hand_over(&mut self) {
         if !self.closing.is_empty() {
             self.punted.push(std::mem::take(&mut self.closing).into_work(self.context.vfs()));

@@ -1,17 +1,19 @@
 //! The one place where locks and threads are imported: std and `parking_lot`, or shuttle's.
 //!
-//! Always: with debug assertions, a thread knows how many of these locks it holds, so that `foreign` can refuse to run anything under one.
+//! Always: with debug assertions, each thread counts how many of these locks it holds, so that
+//! `foreign` can refuse to run code under one.
 //!
-//! Under shuttle no time passes: who waits with a time limit waits without. Nor are locks counted there: its threads share one of the system's.
+//! Under shuttle no time passes: a wait with a time limit has none. Locks are not counted there
+//! either, because its threads share one thread of the system.
 
 use std::time::Instant;
 
-/// Why somebody who slept is awake.
+/// The reason why a thread that slept is awake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Awake {
-    /// Woken, or for nothing.
+    /// A wake-up, perhaps a spurious one.
     Woken,
-    /// His time is over.
+    /// The time limit has expired.
     TimeOver,
 }
 
@@ -56,7 +58,7 @@ mod imp {
         }
     }
 
-    /// Counts a lock that the thread holds, where debug assertions are on.
+    /// A count of a lock that the thread holds, where debug assertions are on.
     struct Held;
 
     #[cfg(debug_assertions)]
@@ -85,7 +87,7 @@ mod imp {
         assert_eq!(HELD.get(), 0, "foreign code under a lock");
     }
 
-    /// Gives the lock back until woken, or until then.
+    /// Releases the lock until woken, or until `until`.
     pub(crate) fn wait<'a, T>(
         condvar: &Condvar,
         mut held: MutexGuard<'a, T>,
@@ -101,7 +103,7 @@ mod imp {
         (held, if timed_out { Awake::TimeOver } else { Awake::Woken })
     }
 
-    /// Starts a thread that nobody joins.
+    /// Starts a thread that is never joined.
     pub(crate) fn spawn(what: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
         std::thread::Builder::new().name("pathwalk-worker".into()).spawn(what).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Time: what is over completes when the owner looks.
+//! Timeouts and time limits: what has expired completes when the owner checks the clock.
 
 use std::time::Instant;
 
@@ -10,14 +10,15 @@ use crate::punt::Which;
 use crate::ring::HasLimits;
 
 impl Ring {
-    /// When the next timeout or time limit is over, for an owner who waits elsewhere: then [`reap`](Self::reap) finds what comes of it.
+    /// Returns the instant at which the next timeout or time limit expires, for an owner that waits
+    /// elsewhere. From then on [`reap`](Self::reap) returns the completion.
     pub fn next_timeout(&self) -> Option<Instant> {
         let first = self.timeouts.keys().next().map(|(until, _)| *until);
         let limit = if self.has_limits == HasLimits::Some { self.completions.next_limit() } else { None };
         first.into_iter().chain(limit).min()
     }
 
-    /// Completes the timeouts that are over, and cancels what has a time limit that is.
+    /// Completes the timeouts that have expired, and cancels entries whose time limits have.
     pub(crate) fn look_at_clock(&mut self) {
         if self.timeouts.is_empty() && self.has_limits == HasLimits::None {
             return;
@@ -36,7 +37,7 @@ impl Ring {
         for number in self.completions.overdue(now) {
             match self.pool.cancel(self.completions.owner, Which::Limit(number), self.context.vfs()) {
                 Found::Cut => {}
-                // With a worker, or answered just now.
+                // A worker has it, or it was just completed.
                 Found::Running | Found::Nowhere => self.completions.let_run(number),
             }
         }

@@ -1,4 +1,5 @@
-//! The way of a worker: takes what waits, does it, tries again what waited for the same name, sleeps, and ends when it has been idle.
+//! The loop of a worker: it takes waiting work, does it, retries the work that waited for the same
+//! name, sleeps, and ends when it has been idle.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +10,7 @@ use crate::punt::{Punted, Work};
 use crate::state::State;
 use crate::sync::{Awake, MutexGuard, wait};
 
-/// A worker's whole life. It was counted when it was started, as idle.
+/// Runs a worker. It was counted as idle when it was started.
 pub(crate) fn work(pool: &Arc<Shared>) {
     let mut state = pool.lock();
     while let Some(punted) = next(pool, state) {
@@ -18,7 +19,7 @@ pub(crate) fn work(pool: &Arc<Shared>) {
     }
 }
 
-/// What to do next; `None`: nothing any more.
+/// Returns the next work; `None` if the worker is to end.
 fn next(pool: &Shared, mut state: MutexGuard<'_, State>) -> Option<Punted> {
     let mut until = None;
     loop {
@@ -40,7 +41,7 @@ fn next(pool: &Shared, mut state: MutexGuard<'_, State>) -> Option<Punted> {
     None
 }
 
-/// Does all of it. Returns with the pool locked, for the next.
+/// Does all parts of the work. Returns with the pool locked, for the next.
 fn perform(pool: &Arc<Shared>, Punted { work, mut missing }: Punted) -> MutexGuard<'_, State> {
     let tag = work.tag().clone();
     let mut left = Some(work);
@@ -60,7 +61,7 @@ fn perform(pool: &Arc<Shared>, Punted { work, mut missing }: Punted) -> MutexGua
     pool.lock()
 }
 
-/// The name that it missed was asked for: now it is answered, or misses another one.
+/// Retries work whose missing name was looked up. It is now answered, or misses another name.
 fn retry(pool: &Arc<Shared>, work: Box<dyn Work>) {
     let tag = work.tag().clone();
     match caught(|| work.retry()) {

@@ -1,4 +1,4 @@
-//! What is cached is answered without an allocation, a waker or a thread; counted.
+//! Counts of allocations: a cached answer needs no allocation, waker or thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,14 +11,14 @@ use pathwalk::{Access, AtFlags, Credentials, Vfs};
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{AsyncContext, Entry, Op, Pool, Ring};
 
-/// Counts the allocations of each thread.
+/// An allocator that counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: All is passed on to the system's allocator as it came.
+// SAFETY: All calls are passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // A thread that ends may allocate when its count is gone.
@@ -91,7 +91,7 @@ fn a_cached_stat_is_ready_at_the_first_poll_without_an_allocation() {
     assert!(vfs.pool().stats().workers <= workers);
 }
 
-/// In a task, as a server has it.
+/// Counts in a task, as in a server.
 #[test]
 fn nor_does_it_allocate_under_tokio() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -106,7 +106,7 @@ fn nor_does_it_allocate_under_tokio() {
     });
 }
 
-/// The ring as well, once its queues have their sizes.
+/// Checks that the ring allocates nothing either, once its queues have their sizes.
 #[test]
 fn a_cached_stat_through_a_ring_allocates_nothing() {
     let mut ring = Ring::new(world().context().clone());
@@ -121,7 +121,7 @@ fn a_cached_stat_through_a_ring_allocates_nothing() {
     assert_eq!(allocations(batch).1, 0);
 }
 
-/// A batch that is read ahead of, and many paths without a ring.
+/// Checks a batch that is read ahead of, and many paths without a ring.
 #[test]
 fn many_cached_lookups_at_once_allocate_nothing() {
     let paths: Vec<&str> = ["/srv/www/index.html", "/srv/none", "/srv/www/..", "/"].repeat(20);

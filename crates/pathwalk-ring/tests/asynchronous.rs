@@ -14,7 +14,7 @@ use common::*;
 use pathwalk::{Access, AtFlags, Errno, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat};
 use pathwalk_ring::{AsyncContext, Offset, Op, Pool, Removal};
 
-/// Wakes a thread that is parked.
+/// A waker that unparks a thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -23,7 +23,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The least that runs a future.
+/// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut future = pin!(future);
@@ -40,7 +40,7 @@ fn face(workers: usize) -> (Arc<Gated>, AsyncContext) {
     (fs, AsyncContext::new(context, pool(workers)))
 }
 
-/// Every operation, cold and warm.
+/// Runs every operation, cold and warm.
 async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
     assert_eq!(vfs.stat("/none").await, Err(Errno::ENOENT));
     for _ in 0..2 {
@@ -93,7 +93,7 @@ async fn under_tokio() {
     assert_eq!(tokio::spawn(everything(vfs)).await.unwrap(), Ok(()));
 }
 
-/// A thousand tasks that want the same, and one worker.
+/// Runs a thousand tasks that look the same name up, with one worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_tasks_share_one_question() {
     let (fs, vfs) = face(1);
@@ -133,7 +133,7 @@ async fn a_dropped_future_takes_back_what_was_not_begun() {
     assert_eq!(vfs.stat("/nor").await, Err(Errno::ENOENT));
 }
 
-/// Polled by one task, then by another: the last one is woken.
+/// Polls a future by one task, then by another: the last one is woken.
 #[test]
 fn a_future_that_moves_wakes_where_it_is() {
     let (fs, vfs) = face(1);

@@ -1,5 +1,5 @@
-//! No thread can be had: what waits is answered with the errno of that, unless there is one already.
-//! Alone in its process, whose limit it lowers.
+//! A process in which no thread can be started: the work that waits completes with the errno of
+//! that, unless there is a thread already. The test is alone in its process, whose limit it lowers.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn stats(ids: std::ops::Range<u64>) -> impl Iterator<Item = Entry<'static>> {
     ids.map(|id| Entry::new(id, Op::stat(PATHS[id as usize / 2])))
 }
 
-/// One test, since the limit is the whole process's.
+/// Checks all cases in one test, because the limit is the whole process's.
 #[test]
 fn what_waits_is_answered_or_waits_for_another_worker() {
     let (fs, context) = world();

@@ -1,4 +1,4 @@
-//! A request and its answer. Nothing is cached: each is read from the file system anew.
+//! The answers to requests. Nothing is cached: each answer is read from the file system anew.
 
 use std::convert::Infallible;
 use std::io;
@@ -11,13 +11,15 @@ use hyper::{Method, Request, Response, StatusCode};
 use crate::file::Content;
 use crate::{Opened, Refused, Served, segments};
 
-/// What is not longer than this, in bytes, is read before the answer begins; the rest while it is sent, so much at a time.
+/// The number of bytes up to which a file is read before the answer begins. A longer file is read
+/// while it is sent, this many bytes at a time.
 pub(crate) const AT_ONCE: u64 = 64 << 10;
 
-/// Nothing, all at once, or piece by piece.
+/// A body: nothing, all at once, or piece by piece.
 pub(crate) type Body = Either<Full<Bytes>, Either<Channel<Bytes, io::Error>, Empty<Bytes>>>;
 
-/// Answers. GET and HEAD: 200; 403 for `..`, what may not be read, and what leads out; 404 for what is absent; else 405.
+/// Answers a request. GET and HEAD give 200; 403 for `..`, for files that may not be read, and for
+/// paths that lead out; 404 for absent files. Other methods give 405.
 pub(crate) async fn answer<B>(served: &Served, request: Request<B>) -> Result<Response<Body>, Infallible> {
     let method = request.method();
     if method != Method::GET && method != Method::HEAD {
@@ -52,7 +54,7 @@ async fn file(served: &Served, names: &[Vec<u8>], method: &Method) -> Result<Res
     Ok(response(kind, bytes.len() as u64, Either::Left(Full::from(bytes))))
 }
 
-/// By the extension of the last name; a directory's index is HTML.
+/// Returns the content type by the extension of the last name. A directory's index is HTML.
 fn content_type(names: &[Vec<u8>]) -> HeaderValue {
     let name = names.last().and_then(|name| str::from_utf8(name).ok()).unwrap_or_default();
     let is_plain = !name.contains('.');
@@ -78,7 +80,7 @@ fn nothing() -> Body {
     Either::Right(Either::Right(Empty::new()))
 }
 
-/// A status and its words.
+/// Returns a response with a status and its text.
 fn plain(status: StatusCode, method: &Method) -> Response<Body> {
     let text = format!("{}\n", status.canonical_reason().unwrap_or_default());
     let length = text.len() as u64;
@@ -88,7 +90,8 @@ fn plain(status: StatusCode, method: &Method) -> Response<Body> {
     response
 }
 
-/// A body that is read while it is sent. A file that has become shorter meanwhile breaks the connection off: its length was told.
+/// Returns a body that is read while it is sent. If the file becomes shorter meanwhile, the
+/// connection is aborted, because the length was already sent.
 fn in_pieces(mut content: Content, length: u64) -> Body {
     let (mut sender, body) = Channel::new(1);
     tokio::spawn(async move {

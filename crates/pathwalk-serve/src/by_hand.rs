@@ -1,4 +1,5 @@
-//! The same tree without pathwalk: as one writes it with `tokio::fs`, and as fast as system calls on one blocking thread are.
+//! The same tree without pathwalk: as it is usually written with `tokio::fs`, and with system calls
+//! on one blocking thread, as fast as those are.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -15,16 +16,18 @@ use crate::file::Content;
 use crate::request_path::index_of;
 use crate::{Opened, Refused};
 
-/// `tokio::fs`, each call on a thread that may block: the path with all links resolved has to lie beneath the root, else it is `Forbidden`.
+/// A tree served by `tokio::fs`, with each call on a thread that may block. The path with all links
+/// resolved has to be beneath the root. Otherwise the answer is `Forbidden`.
 ///
-/// Between that and opening it, something may have changed: without `openat2(2)`, which `tokio::fs` has not, nothing better can be had.
+/// The tree may change between that check and the open. Without `openat2(2)`, which `tokio::fs`
+/// does not have, this cannot be avoided.
 #[derive(Clone, Debug)]
 pub struct TokioFs {
     root: Arc<Path>,
 }
 
 impl TokioFs {
-    /// A directory, links in its path followed.
+    /// Opens the directory `root` as the root, following links in its path.
     pub fn new(root: &Path) -> anyhow::Result<TokioFs> {
         let root = root.canonicalize().with_context(|| format!("resolving {root:?}"))?;
         Ok(TokioFs { root: root.into() })
@@ -44,7 +47,7 @@ impl TokioFs {
         if !path.starts_with(&self.root) {
             return Err(Refused::Forbidden);
         }
-        // Not to wait for the other end of a pipe.
+        // With this flag, the open does not wait for the other end of a pipe.
         let nonblock = OFlags::NONBLOCK.bits().cast_signed();
         let file = fs::OpenOptions::new().read(true).custom_flags(nonblock).open(path).await?;
         let metadata = file.metadata().await?;
@@ -58,15 +61,15 @@ impl TokioFs {
     }
 }
 
-/// `openat2(2)` beneath a descriptor of the root, `fstat` and `read`, all on one thread that may block: one hop a request. Links are followed as
-/// after `chroot(2)`.
+/// A tree served by `openat2(2)` beneath a descriptor of the root, `fstat` and `read`, all on one
+/// thread that may block: one hop a request. Links are followed as after `chroot(2)`.
 #[derive(Clone, Debug)]
 pub struct OneHop {
     root: Arc<OwnedFd>,
 }
 
 impl OneHop {
-    /// A directory, links in its path followed.
+    /// Opens the directory `root` as the root, following links in its path.
     pub fn new(root: &Path) -> anyhow::Result<OneHop> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(root, flags, Mode::empty()).with_context(|| format!("opening the directory {root:?}"))?;
@@ -87,7 +90,7 @@ impl OneHop {
 
 fn read_below(root: &OwnedFd, path: &Path) -> Result<Option<Opened>, Refused> {
     let refused = |errno: rustix::io::Errno| Refused::from(pathwalk::Errno::from_raw(errno.raw_os_error()));
-    // As above.
+    // `NONBLOCK` is set so that the open does not wait for the other end of a pipe.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };

@@ -1,4 +1,4 @@
-//! A file that was found and may be read, whoever found it.
+//! The files that were found and may be read, from any of the three sources.
 
 use std::io;
 use std::sync::Arc;
@@ -7,23 +7,25 @@ use pathwalk::{Errno, File};
 use pathwalk_ring::{AsyncContext, Offset};
 use tokio::io::AsyncReadExt;
 
-/// Why there is no file to be served.
+/// The reason why there is no file to be served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// There is none: 404.
+    /// No such file: 404.
     Absent,
-    /// It may not be seen: 403.
+    /// A file that may not be read: 403.
     Forbidden,
-    /// Something failed: 500.
+    /// Any other failure: 500.
     Failed,
 }
 
 impl From<Errno> for Refused {
     fn from(errno: Errno) -> Refused {
         match errno {
-            // Names that are too long are not there; what is stale has gone while it was looked for.
+            // A name that is too long does not exist. A stale node was removed while it was looked
+            // up.
             Errno::ENOENT | Errno::ENOTDIR | Errno::ENAMETOOLONG | Errno::ESTALE => Refused::Absent,
-            // A chain of links that is too long, or one where none is followed; a device or a pipe.
+            // The causes are a chain of links that is too long, or a link where none is followed; a
+            // device or a pipe.
             Errno::EACCES | Errno::EPERM | Errno::ELOOP | Errno::ENXIO | Errno::EXDEV => Refused::Forbidden,
             _ => Refused::Failed,
         }
@@ -36,9 +38,9 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// An open regular file: how long it was when it was opened, in bytes, and what is read of it.
+/// An open regular file: its length in bytes at the open, and its content.
 pub struct Opened {
-    /// As the attributes say: it may have grown or shrunk by the time it is read.
+    /// The length in the attributes. The file may have grown or shrunk by the time it is read.
     pub length: u64,
     pub(crate) content: Content,
 }
@@ -46,12 +48,13 @@ pub struct Opened {
 pub(crate) enum Content {
     Pathwalk(AsyncContext, Arc<File>),
     Tokio(tokio::fs::File),
-    /// It was read where it was opened.
+    /// The whole content, which was read on the thread that opened the file.
     Whole(Vec<u8>),
 }
 
 impl Content {
-    /// The next bytes, at most `at_most`, from where the last ended, which is at `offset`; fewer only at the end.
+    /// Reads the next bytes, at most `at_most`, from where the last read ended, which is at
+    /// `offset`. Reads fewer only at the end.
     pub(crate) async fn read(&mut self, at_most: usize, offset: u64) -> io::Result<Vec<u8>> {
         match self {
             Content::Pathwalk(vfs, file) => Ok(vfs.read(file, vec![0; at_most], Offset::At(offset)).await?),

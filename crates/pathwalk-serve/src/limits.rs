@@ -1,9 +1,9 @@
-//! What one client may take: time, memory, and connections of all of them.
+//! The limits of what one client may take: time and memory, and connections in total.
 //!
-//! A connection keeps at most some five pieces of [`AT_ONCE`](crate::answer::AT_ONCE) bytes,
-//! whatever its client does: the answer is read no faster than it is taken.
+//! A connection holds at most some five pieces of [`AT_ONCE`](crate::answer::AT_ONCE) bytes,
+//! whatever its client does: the answer is read no faster than the client takes it.
 //!
-//! What it does not do: keep one address from taking all the connections.
+//! What it does not do: prevent one address from taking all connections.
 
 use std::io;
 use std::pin::Pin;
@@ -14,15 +14,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-/// Limits of a server. The default is 30 seconds for either and 1,024 connections.
+/// The limits of a server. The default is 30 seconds for either and 1,024 connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// How long a client may take for the head of a request, from the connection's beginning or
-    /// from the end of the answer before.
+    /// The time that a client may take for the head of a request, from the beginning of the
+    /// connection or from the end of the previous answer.
     pub head: Duration,
-    /// How long an answer may wait for a client to take 16 KiB more of it.
+    /// The time that an answer may wait for a client to take 16 KiB more of it.
     pub stall: Duration,
-    /// How many connections there may be at once. The next ones wait until one ends. At least 1.
+    /// The number of connections that there may be at once, at least 1. Further ones wait until one
+    /// ends.
     pub connections: u32,
 }
 
@@ -32,17 +33,18 @@ impl Default for Limits {
     }
 }
 
-/// What a client has to take within the limit, or all there is: else it could take a byte at a
-/// time.
+/// The number of bytes that a client has to take within the limit, unless the answer ends before.
+/// Without this minimum, a client could take a byte at a time.
 const PROGRESS: usize = 16 << 10;
 
-/// A connection whose client has to take what it asked for: else writing fails with `TimedOut`.
+/// A connection whose client has to take its answers. If it does not, writing fails with
+/// `TimedOut`.
 pub(crate) struct Taken {
     stream: TcpStream,
     stall: Duration,
-    /// Runs since a write found no room, until the client has made progress.
+    /// The timer that runs from the first write without room until the client has made progress.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// Bytes that were written while it runs.
+    /// The number of bytes that were written while the timer runs.
     written: usize,
 }
 
@@ -51,7 +53,7 @@ impl Taken {
         Taken { stream, stall, waiting: None, written: 0 }
     }
 
-    /// Notes what became of a write.
+    /// Updates the timer from the result of a write.
     fn note(&mut self, cx: &mut Context<'_>, wrote: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match wrote {
             Poll::Ready(Ok(bytes)) if self.waiting.is_some() => {
@@ -90,7 +92,7 @@ impl AsyncWrite for Taken {
         self.stream.is_write_vectored()
     }
 
-    /// Called when all was written.
+    /// Flushes the stream and stops the timer. It is called when everything was written.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.waiting = None;
         Pin::new(&mut self.stream).poll_flush(cx)

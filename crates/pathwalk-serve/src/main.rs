@@ -24,22 +24,22 @@ Nothing above DIR is served: a path with \"..\" is refused (403), and links are 
 #[derive(Parser, Debug)]
 #[command(name = "pathwalk-serve", version, after_help = EXAMPLES)]
 struct Args {
-    /// What is served
+    /// Directory that is served
     #[arg(value_name = "DIR")]
     root: PathBuf,
-    /// Where; port 0 is one that is free
+    /// Address to listen on; port 0 stands for a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
-    /// Who finds and reads the files
+    /// Code that finds and reads the files
     #[arg(long, value_name = "WHO", default_value = "pathwalk")]
     with: With,
     /// Budget of the caches in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     budget: u64,
-    /// How many connections there may be at once; the next ones wait
+    /// Number of connections that there may be at once; further ones wait
     #[arg(long, value_name = "COUNT", default_value_t = Limits::default().connections, value_parser = clap::value_parser!(u32).range(1..))]
     connections: u32,
-    /// Seconds after which a client that sends no request, or takes no answer, is given up
+    /// Seconds after which a client that sends no request, or takes no answer, is disconnected
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     patience: u64,
 }
@@ -67,7 +67,7 @@ fn main() -> anyhow::Result<()> {
     runtime.block_on(async {
         let listener = TcpListener::bind(args.listen).await.with_context(|| format!("listening on {}", args.listen))?;
         let address = listener.local_addr().context("asking for the address")?;
-        // Whoever reads it knows from then on that it listens; that nobody reads it is no error.
+        // A reader of this line can rely on the server listening. A missing reader is not an error.
         _ = writeln!(std::io::stdout(), "http://{address}");
         serve(listener, served, limits).await;
         Ok(())

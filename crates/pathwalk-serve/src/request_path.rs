@@ -1,16 +1,17 @@
-//! From the target of a request to names in a tree.
+//! The conversion of a request's target to names in a tree.
 
 use percent_encoding::percent_decode_str;
 
 use crate::Refused;
 use crate::site::INDEX;
 
-/// The names that a request's path goes through, decoded: empty ones and `.` are left out, an
-/// encoded slash separates like any other. Of a path that ends in a slash or in `.`, which only a
-/// directory can, the last name is empty.
+/// Returns the names that a request's path goes through, decoded. Empty names and `.` are left out.
+/// An encoded slash separates names like any other slash. If the path ends in a slash or in `.`,
+/// which is valid only for a directory, the last name is empty.
 ///
-/// `Forbidden` for `..`, wherever it leads: browsers take it out themselves, so who sends it wants to see what is above. `Absent` for a NUL, which no
-/// name has.
+/// Fails with `Forbidden` for `..`, wherever it leads: browsers remove `..` themselves, so a client
+/// that sends it tries to reach the directories above. Fails with `Absent` for a NUL, which no name
+/// contains.
 pub fn segments(path: &str) -> Result<Vec<Vec<u8>>, Refused> {
     let decoded: Vec<u8> = percent_decode_str(path).collect();
     if decoded.contains(&0) {
@@ -26,7 +27,7 @@ pub fn segments(path: &str) -> Result<Vec<Vec<u8>>, Refused> {
     Ok(found)
 }
 
-/// The names of the index in the directory that these lead to.
+/// Returns the names of the index in the directory that `names` lead to.
 pub(crate) fn index_of(names: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let directory = names.iter().filter(|name| !name.is_empty()).cloned();
     directory.chain([INDEX.to_vec()]).collect()

@@ -1,4 +1,4 @@
-//! The tree that is served, by pathwalk.
+//! The tree that is served, through pathwalk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::file::Content;
 use crate::request_path::index_of;
 use crate::{OneHop, Opened, Refused, TokioFs};
 
-/// What is asked for where a directory is.
+/// The name of the file that is served for a directory.
 pub(crate) const INDEX: &[u8] = b"index.html";
 
-/// A tree, and whatever finds files in it.
+/// A tree, and the code that finds files in it.
 #[derive(Clone, Debug)]
 pub enum Served {
-    /// Through the async face of pathwalk.
+    /// The async face of pathwalk.
     Pathwalk(Site),
-    /// By `tokio::fs`.
+    /// The file system calls of `tokio::fs`.
     TokioFs(TokioFs),
-    /// By system calls on one of tokio's threads that may block.
+    /// System calls on one of tokio's threads that may block.
     OneHop(OneHop),
 }
 
@@ -39,18 +39,21 @@ impl Served {
 
 /// The tree beneath the root of a [`Context`], read only.
 ///
-/// The context is confined to its root: links are followed, an absolute one from the root on, and `..` ends there; what
-/// is moved out of the root while a walk is in it leads nowhere.
+/// The context is confined to its root: links are followed, an absolute one from the root on, and
+/// `..` ends there. A walk that is in a directory while it is moved out of the root reaches nothing
+/// outside.
 #[derive(Clone, Debug)]
 pub struct Site {
     vfs: AsyncContext,
 }
 
-/// How often a path is walked anew because directories were moved beside it, before the request fails.
+/// The number of walks of a path, each ended by directories that were moved beside it, before the
+/// request fails.
 const TRIES: usize = 1000;
 
 impl Site {
-    /// A directory of the host, with its own rights (those of `credentials`) and a budget for the caches in bytes.
+    /// Opens a directory of the host, with the rights of `credentials` and a budget for the caches
+    /// in bytes.
     pub fn of_host(root: &Path, credentials: Credentials, budget: u64) -> anyhow::Result<Site> {
         let host = HostFs::open(root)?;
         let flags = host.mount_flags();
@@ -59,7 +62,7 @@ impl Site {
         Site::new(vfs.context(credentials), Pool::default()).context("confining it to its root")
     }
 
-    /// What the context has as its root. `EACCES` if it may not search that.
+    /// Serves the root of the context. Fails with `EACCES` if the context may not search it.
     pub fn new(context: Context, pool: Pool) -> Result<Site, Errno> {
         let confined = context.confined(context.root())?;
         Ok(Site { vfs: AsyncContext::new(confined, pool) })
@@ -86,7 +89,7 @@ impl Site {
         self.vfs.open(&path, OpenFlags::READ.into()).await
     }
 
-    /// A file and its length; `None` for a directory.
+    /// Returns a file and its length, or `None` for a directory.
     async fn regular(&self, file: Arc<File>) -> Result<Option<(Arc<File>, u64)>, Errno> {
         match file.handle().kind() {
             FileType::Regular => {}

@@ -1,18 +1,21 @@
-//! How long an answer takes.
+//! The delay of an answer.
 
 use std::hint::spin_loop;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// What happens before each answer: to a lookup, to a question for attributes, to opening, and to each part of a listing.
+/// The delay before each answer: to a lookup, to a question for attributes, to an open, and to each
+/// part of a listing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Delay {
-    /// Nothing.
+    /// No delay.
     #[default]
     None,
-    /// The thread sleeps at least so long, as if it waited for a disk. The system adds what its timers are coarse by, some 50 µs on Linux.
+    /// The thread sleeps at least this long, as if it waited for a disk. The coarseness of the
+    /// system's timers comes on top, some 50 µs on Linux.
     Sleep(Duration),
-    /// The thread keeps its processor busy for so long, as if it computed. To some 50 ns.
+    /// The thread keeps its processor busy for this long, as if it computed, with a precision of
+    /// some 50 ns.
     Spin(Duration),
 }
 

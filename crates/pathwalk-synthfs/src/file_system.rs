@@ -1,4 +1,4 @@
-//! The file system itself: what the engine asks, computed.
+//! The file system itself: computes the answers to the engine.
 
 use pathwalk::{
     Attributes, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags,
@@ -8,12 +8,12 @@ use crate::listing::Opened;
 use crate::names::{self, DIRECTORY, FILE, THREAD};
 use crate::{Delay, Place, Shape};
 
-/// `f_type` of a computed tree: "synt" in ASCII.
+/// The `f_type` of a computed tree: "synt" in ASCII.
 const KIND: u64 = 0x7379_6e74;
 
-/// A computed tree. The crate's page says what is in it; what it costs to make one: nothing.
+/// A computed tree. The crate's documentation describes its contents. Making one costs nothing.
 ///
-/// All nodes belong to root; directories have mode 0755, files 0644 and no data.
+/// All nodes belong to root. Directories have mode 0755, files have mode 0644 and no data.
 #[derive(Clone, Copy, Debug)]
 pub struct SynthFs {
     shape: Shape,
@@ -21,19 +21,19 @@ pub struct SynthFs {
 }
 
 impl SynthFs {
-    /// A tree of this shape, without delay.
+    /// Creates a tree of this shape, without delay.
     pub fn new(shape: Shape) -> SynthFs {
         SynthFs { shape, delay: Delay::None }
     }
 
-    /// The same, but every answer takes so long.
+    /// Returns the tree with this delay for every answer.
     #[must_use]
     pub fn with_delay(mut self, delay: Delay) -> SynthFs {
         self.delay = delay;
         self
     }
 
-    /// Its shape.
+    /// Returns the shape of the tree.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -54,7 +54,7 @@ impl SynthFs {
         Attributes { nlink, ino: self.shape.inode_number(place), ..Attributes::new(kind, mode) }
     }
 
-    /// The place of a key. `ESTALE` for one that this tree has not handed out.
+    /// Returns the place of a key. Fails with `ESTALE` for a key that this tree has not handed out.
     fn place(&self, key: NodeKey) -> Result<Place, Errno> {
         self.shape.place(key).ok_or(Errno::ESTALE)
     }
@@ -92,7 +92,8 @@ impl FileSystem for SynthFs {
         Ok(Box::new(Opened { shape: self.shape, delay: self.delay, place: self.place(node)? }))
     }
 
-    /// Where an answer takes time, it is for somebody who may wait.
+    /// Opens a node if that takes no time. With a delay, fails with `EAGAIN`, because only a caller
+    /// that may wait can open it.
     fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         if self.delay == Delay::None { self.open(node, what_for) } else { Err(Errno::EAGAIN) }
     }

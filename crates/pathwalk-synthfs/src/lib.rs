@@ -1,13 +1,16 @@
-//! A tree that is computed and not stored, as a file system of [`pathwalk`]: to measure a cache, and no disk.
+//! A tree that is computed and not stored, as a file system of [`pathwalk`]: for measuring a cache
+//! without a disk.
 //!
-//! A [`SynthFs`] has a directory for each of T threads, in each of them D directories, and in each of those F empty files:
+//! A [`SynthFs`] has a directory for each of T threads, in each of them D directories, and in each
+//! of those F empty files:
 //!
 //! ```text
 //! /t0/d0/f0   /t0/d0/f1   …   /t0/d1/f0   …   /t19/d999/f999
 //! ```
 //!
-//! Every answer is worked out from the question: names are numbers with a letter before them, keys and inode numbers are sums. Twenty
-//! million files take as much memory as none: less than a hundred bytes.
+//! Every answer is computed from the question: names are numbers with a letter before them, keys
+//! and inode numbers are sums. Twenty million files take as much memory as none: less than a
+//! hundred bytes.
 //!
 //! ```
 //! use pathwalk::{Credentials, Errno, Vfs};
@@ -25,12 +28,15 @@
 //!
 //! # What holds
 //!
-//! - **No lock, no state, no allocation.** A lookup reads four numbers that nobody writes and returns; threads that call at once do not
-//!   disturb each other. Only opening allocates, since [`FileSystem::open`](pathwalk::FileSystem::open) hands out a box.
-//! - **It is as slow as you like.** A [`Delay`] makes every answer take so long, asleep (a disk, a network) or awake (a checksum).
-//! - **Each node has one name and each name one spelling.** `t07`, `t+7`, `T7` and `t99999999999999999999` are absent.
-//! - **Nothing changes.** It says of itself that it is read-only: what changes a tree is `EROFS`, and so is asking for the right
-//!   to write.
+//! - **No lock, no state, no allocation.** A lookup reads four numbers that are never written, and
+//!   returns. Concurrent calls do not disturb each other. Only opening allocates, since
+//!   [`FileSystem::open`](pathwalk::FileSystem::open) hands out a box.
+//! - **Any slowness.** A [`Delay`] makes every answer take a given time, asleep (like a disk or a
+//!   network) or awake (like a checksum).
+//! - **Each node has one name and each name one spelling.** `t07`, `t+7`, `T7` and
+//!   `t99999999999999999999` are absent.
+//! - **Nothing changes.** The file system reports itself as read-only: operations that change a
+//!   tree are `EROFS`, and so is asking for the right to write.
 //!
 //! # Cost
 //!
@@ -38,15 +44,16 @@
 //!
 //! # Layout
 //!
-//! - `shape.rs`: how many there are of what, and the arithmetic of keys and inode numbers;
+//! - `shape.rs`: the numbers of nodes, and the arithmetic of keys and inode numbers;
 //! - `names.rs`: numbers to names and back;
-//! - `file_system.rs`, `listing.rs`: what the engine asks;
-//! - `delay.rs`: how long an answer takes.
+//! - `file_system.rs`, `listing.rs`: the answers to the engine;
+//! - `delay.rs`: the delay of an answer.
 //!
 //! # What it does not do
 //!
-//! Data: files are empty. Links, access control lists, times: there are none, all times are the Epoch. Counting of `forget`: a counter
-//! would be the one thing that threads fight over.
+//! It has no data: files are empty. It has no links, access control lists or times: all times are
+//! the Epoch. It does not count `forget`: a counter would be the only memory that threads contend
+//! for.
 
 #![forbid(unsafe_code)]
 

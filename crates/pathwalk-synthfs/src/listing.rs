@@ -7,7 +7,7 @@ use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, OpenFile};
 use crate::names::{self, Buffer, DIRECTORY, FILE, THREAD};
 use crate::{Delay, Place, Shape};
 
-/// What was opened. A cookie is the number of an entry above [`FIRST_COOKIE`].
+/// An open node. A cookie is the number of an entry plus [`FIRST_COOKIE`].
 pub(crate) struct Opened {
     pub(crate) shape: Shape,
     pub(crate) delay: Delay,
@@ -15,7 +15,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Letter, count and type of what is in it; `None` in a file.
+    /// Returns letter, count and type of the directory's entries, or `None` for a file.
     fn contents(&self) -> Option<(u8, u32, FileType)> {
         match self.place {
             Place::Root => Some((THREAD, self.shape.threads, FileType::Directory)),
@@ -25,7 +25,7 @@ impl Opened {
         }
     }
 
-    /// What has this number in it; in a file, the file.
+    /// Returns the entry with this number. For a file, returns the file itself.
     fn below(&self, number: u32) -> Place {
         match self.place {
             Place::Root => Place::Thread(number),
@@ -47,7 +47,8 @@ impl OpenFile for Opened {
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         self.delay.pass();
         let (letter, count, kind) = self.contents().ok_or(Errno::ENOTDIR)?;
-        // The entry behind the cookie; a cookie below the first is before all.
+        // The listing begins with the entry after the cookie. A cookie below the first one comes
+        // before all entries.
         let first = (from + 1).saturating_sub(FIRST_COOKIE).min(u64::from(count)) as u32;
         let mut buffer = Buffer::default();
         for number in first..count {

@@ -1,16 +1,17 @@
-//! Numbers to names and back: a letter for the level, then the number as one writes it, without leading zeros.
+//! The conversion of numbers to names and back: a letter for the level, then the number in decimal,
+//! without leading zeros.
 
-/// Before the number of a thread's directory.
+/// The letter before the number of a thread's directory.
 pub(crate) const THREAD: u8 = b't';
-/// Before the number of a directory in it.
+/// The letter before the number of a directory in it.
 pub(crate) const DIRECTORY: u8 = b'd';
-/// Before the number of a file.
+/// The letter before the number of a file.
 pub(crate) const FILE: u8 = b'f';
 
-/// Digits of the greatest number.
+/// The number of digits of the greatest number.
 const MOST_DIGITS: usize = 10;
 
-/// The number that `name` has behind this letter, if it is below `count`.
+/// Returns the number that follows this letter in `name`, if it is below `count`.
 #[inline]
 pub(crate) fn number(name: &[u8], letter: u8, count: u32) -> Option<u32> {
     let (first, digits) = name.split_first()?;
@@ -24,7 +25,7 @@ pub(crate) fn number(name: &[u8], letter: u8, count: u32) -> Option<u32> {
     u32::try_from(number).ok().filter(|number| *number < count)
 }
 
-/// Room for a name.
+/// A buffer for a name.
 pub(crate) type Buffer = [u8; 1 + MOST_DIGITS];
 
 /// Writes the name of a number at the end of `buffer`.

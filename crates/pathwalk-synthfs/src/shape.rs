@@ -1,23 +1,24 @@
-//! How many there are of what, and the arithmetic of keys and inode numbers.
+//! The numbers of nodes, and the arithmetic of keys and inode numbers.
 //!
-//! A key is three numbers of 32 bits, each one more than the number in the name; 0 is "not so deep". Inode numbers are dense: 1 is the root, then
-//! comes each directory before what is in it.
+//! A key is three numbers of 32 bits, each one more than the number in the name. 0 means that the
+//! node is not that deep. Inode numbers are dense: 1 is the root, then comes each directory before
+//! its contents.
 
 use pathwalk::NodeKey;
 
-/// How many directories and files there are.
+/// The numbers of directories and files.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     pub(crate) threads: u32,
     pub(crate) directories: u32,
     pub(crate) files: u32,
-    /// Nodes in each directory of a thread, itself included.
+    /// The number of nodes in each directory of a thread, including the directory itself.
     in_directory: u64,
-    /// The same of a thread.
+    /// The number of nodes in the directory of a thread, including that directory itself.
     in_thread: u64,
 }
 
-/// A tree would have more nodes than there are inode numbers: 2⁶⁴.
+/// The error of a tree with more nodes than there are inode numbers: 2⁶⁴.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{threads} × {directories} × {files} files are more than inode numbers of 64 bits can tell apart: choose fewer")]
 pub struct TooManyNodes {
@@ -33,20 +34,21 @@ pub enum Place {
     Root,
     /// A thread's directory: `/t7`.
     Thread(u32),
-    /// A directory in it: thread, directory, as `/t7/d12`.
+    /// A directory in it: thread, directory, as in `/t7/d12`.
     Directory(u32, u32),
-    /// A file: thread, directory, file, as `/t7/d12/f345`.
+    /// A file: thread, directory, file, as in `/t7/d12/f345`.
     File(u32, u32, u32),
 }
 
 impl Shape {
-    /// So many threads' directories, directories in each of them, and files in each of those. Each may be 0 to 2³²−1.
+    /// Creates a shape with this number of threads' directories, of directories in each of them,
+    /// and of files in each of those. Each may be 0 to 2³²−1.
     ///
-    /// [`TooManyNodes`] where 64 bits are not enough to number all nodes.
+    /// Fails with [`TooManyNodes`] where 64 bits are not enough to number all nodes.
     pub fn new(threads: u32, directories: u32, files: u32) -> Result<Shape, TooManyNodes> {
         let in_directory = u64::from(files) + 1;
         let in_thread = u64::from(directories).checked_mul(in_directory).and_then(|below| below.checked_add(1));
-        // The root is one more.
+        // The root is one more node.
         let countable = |in_thread: &u64| u64::from(threads).checked_mul(*in_thread).is_some_and(|below| below < u64::MAX);
         match in_thread.filter(countable) {
             Some(in_thread) => Ok(Shape { threads, directories, files, in_directory, in_thread }),
@@ -54,32 +56,33 @@ impl Shape {
         }
     }
 
-    /// Directories of threads.
+    /// Returns the number of threads' directories.
     pub fn threads(&self) -> u32 {
         self.threads
     }
 
-    /// Directories in each of those.
+    /// Returns the number of directories in each thread's directory.
     pub fn directories_each(&self) -> u32 {
         self.directories
     }
 
-    /// Files in each of these.
+    /// Returns the number of files in each directory.
     pub fn files_each(&self) -> u32 {
         self.files
     }
 
-    /// Files in the whole tree.
+    /// Returns the number of files in the whole tree.
     pub fn files(&self) -> u64 {
         u64::from(self.threads) * u64::from(self.directories) * u64::from(self.files)
     }
 
-    /// Nodes in the whole tree: files, directories and the root.
+    /// Returns the number of nodes in the whole tree: files, directories and the root.
     pub fn nodes(&self) -> u64 {
         1 + u64::from(self.threads) * self.in_thread
     }
 
-    /// The inode number of a node: 1 to [`nodes`](Self::nodes), each once. Of a place that is not in the tree it means nothing.
+    /// Returns the inode number of a node: 1 to [`nodes`](Self::nodes), each once. For a place that
+    /// is not in the tree, the number has no meaning.
     #[inline]
     pub fn inode_number(&self, place: Place) -> u64 {
         let thread = |thread| 2 + u64::from(thread) * self.in_thread;
@@ -92,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// The place of a key, if it is in the tree.
+    /// Returns the place of a key, if it is in the tree.
     #[inline]
     pub fn place(&self, key: NodeKey) -> Option<Place> {
         let [thread, directory, file] = [64, 32, 0].map(|shift| (key.0 >> shift) as u32);
@@ -109,7 +112,7 @@ impl Shape {
 }
 
 impl Place {
-    /// Its key.
+    /// Returns the key of the place.
     #[inline]
     pub fn key(self) -> NodeKey {
         let (thread, directory, file) = match self {
@@ -122,7 +125,7 @@ impl Place {
     }
 }
 
-/// Numbered from 1, so that 0 is left to say that there is none.
+/// Returns the number counted from 1, so that 0 can stand for "none".
 fn from_1(number: u32) -> u128 {
     u128::from(number) + 1
 }

@@ -1,8 +1,7 @@
-//! The tree as a `Vfs` shows it, beside the obvious list of its names.
+//! Compares the tree as a `Vfs` shows it with a plain list of its names.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::SeekFrom;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use pathwalk::{Access, At, Context, Credentials, Errno, FileSystem, FileType, OpenFlags, OpenHow, RenameFlags, Vfs};
@@ -18,7 +17,7 @@ fn shape(threads: u32, directories: u32, files: u32) -> Shape {
     Shape::new(threads, directories, files).unwrap()
 }
 
-/// All paths below the root, as one would write them down.
+/// Returns all paths below the root, built as strings.
 fn list(threads: u32, directories: u32, files: u32) -> BTreeMap<String, Place> {
     let mut list = BTreeMap::new();
     for t in 0..threads {
@@ -33,23 +32,22 @@ fn list(threads: u32, directories: u32, files: u32) -> BTreeMap<String, Place> {
     list
 }
 
-/// What a listing of `path` gives, but for `.` and `..`; begun anew every `stretch` entries.
+/// Returns the listing of `path`, except `.` and `..`. The listing is restarted every `stretch`
+/// entries.
 fn listed(context: &Context, path: &str, stretch: usize) -> Vec<(String, u64, FileType)> {
     let dir = context.open(At::Cwd, path, &OpenHow::from(OpenFlags::READ | OpenFlags::DIRECTORY)).unwrap();
     let (mut entries, mut cookie) = (Vec::new(), 0);
     loop {
         dir.seek(SeekFrom::Start(cookie)).unwrap();
-        let mut given = 0;
-        let each = |entry: pathwalk::DirEntry<'_>| {
+        let batch = dir.getdents(stretch).unwrap();
+        let given = batch.len();
+        for entry in batch {
             assert!(entry.cookie > cookie, "cookies rise");
             cookie = entry.cookie;
-            given += 1;
-            if !matches!(entry.name, b"." | b"..") {
+            if !matches!(&*entry.name, b"." | b"..") {
                 entries.push((String::from_utf8(entry.name.into()).unwrap(), entry.ino, entry.kind));
             }
-            if given == stretch { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        dir.read_dir(each).unwrap();
+        }
         if given < stretch {
             return entries;
         }

@@ -1,11 +1,12 @@
-//! A file system around another that fails, dawdles or panics by plan.
+//! A file system around another one that fails, delays or panics by plan.
 //!
-//! A call that fails or panics has had no effect: the file system inside never saw it. Which calls they are depends on the plan and on
-//! the number of the call alone, so that the same operations in the same order fail in the same way. Calls are counted from 0, over all
-//! methods, of the file system and of its open files, and only while the plan is in force.
+//! A call that fails or panics has no effect: it does not reach the inner file system. The plan and
+//! the number of the call alone decide which calls are affected, so the same operations in the same
+//! order fail in the same way. Calls are counted from 0, over all methods of the file system and of
+//! its open files, and only while the plan is in force.
 //!
-//! `forget` cannot fail, so it is only delayed; `absence` and `memory` are passed on. A planned panic carries a [`PlannedPanic`] and
-//! prints nothing.
+//! `forget` cannot fail, so it is only delayed; `absence` and `memory` are passed on. A planned
+//! panic carries a [`PlannedPanic`] and prints nothing.
 //!
 //! ```
 //! use pathwalk::{Credentials, Errno, Vfs};
@@ -38,33 +39,33 @@ use pathwalk::{
 
 use open_file::FailingFile;
 
-/// What happens to a call.
+/// The effect on a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// It fails.
+    /// The call fails.
     Error(Errno),
-    /// It comes so much later.
+    /// The call is delayed by this time.
     Delay(Duration),
-    /// It panics with a [`PlannedPanic`].
+    /// The call panics with a [`PlannedPanic`].
     Panic,
 }
 
-/// What a planned panic carries: the number of the call.
+/// The payload of a planned panic: the number of the call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlannedPanic(pub u64);
 
-/// How many of a thousand calls meet which fault. Together at most 1000.
+/// The number of calls in a thousand that get each fault. Together at most 1000.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PerMille {
-    /// Fail, with `EIO`, `ENOMEM` or `ESTALE` in turn.
+    /// The calls that fail, with `EIO`, `ENOMEM` or `ESTALE` in turn.
     pub errors: u64,
-    /// Come up to 100 microseconds later.
+    /// The calls that are delayed by up to 100 microseconds.
     pub delays: u64,
-    /// Panic.
+    /// The calls that panic.
     pub panics: u64,
 }
 
-/// Which calls meet which fault.
+/// The assignment of faults to calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan(Kind);
 
@@ -75,12 +76,12 @@ enum Kind {
 }
 
 impl Plan {
-    /// The call of this number, counted from 0.
+    /// Plans a fault for the call of this number, counted from 0.
     pub fn nth(number: u64, fault: Fault) -> Plan {
         Plan(Kind::Nth(number, fault))
     }
 
-    /// Any call, as the seed has it.
+    /// Plans faults for random calls, drawn from the seed.
     pub fn random(seed: u64, how_many: PerMille) -> Plan {
         Plan(Kind::Random(seed, how_many))
     }
@@ -103,7 +104,7 @@ impl Plan {
     }
 }
 
-/// SplitMix64's last step: every bit of the outcome depends on every bit of the number.
+/// Applies SplitMix64's last step: every bit of the result depends on every bit of the number.
 fn mixed(number: u64) -> u64 {
     let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -111,20 +112,20 @@ fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// What happened since the plan was started.
+/// The counts since the plan was started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// All calls.
     pub calls: u64,
-    /// Those that failed.
+    /// The calls that failed.
     pub errors: u64,
-    /// Those that were delayed.
+    /// The calls that were delayed.
     pub delays: u64,
-    /// Those that panicked.
+    /// The calls that panicked.
     pub panics: u64,
 }
 
-/// The plan in force, and what came of it. Shared with open files.
+/// The plan in force and its counts. Shared with open files.
 #[derive(Default)]
 struct Faults {
     plan: RwLock<Option<Plan>>,
@@ -135,7 +136,7 @@ struct Faults {
 }
 
 impl Faults {
-    /// Counts a call and lets it meet its fault.
+    /// Counts a call and applies its fault.
     fn meet(&self) -> Result<(), Errno> {
         let Some((number, fault)) = self.next() else { return Ok(()) };
         match fault {
@@ -154,7 +155,7 @@ impl Faults {
         }
     }
 
-    /// The same for a call that must not be late: then it is `EAGAIN`.
+    /// Counts a call that must not block, and applies its fault; a delay becomes `EAGAIN`.
     fn meet_at_once(&self) -> Result<(), Errno> {
         match self.next() {
             Some((_, Fault::Delay(_))) => Err(Errno::EAGAIN),
@@ -170,7 +171,7 @@ impl Faults {
         }
     }
 
-    /// The same for a call that must not fail.
+    /// Counts a call that cannot fail, and applies its delay.
     fn meet_delay(&self) {
         if let Some((_, Fault::Delay(time))) = self.next() {
             self.delay(time);
@@ -188,7 +189,7 @@ impl Faults {
         sleep(time);
     }
 
-    /// Puts another plan in force; returns what came of the last.
+    /// Puts another plan in force; returns the counts of the former one.
     fn exchange(&self, plan: Option<Plan>) -> Counts {
         let mut now = self.plan.write().unwrap_or_else(PoisonError::into_inner);
         *now = plan;
@@ -202,29 +203,30 @@ impl Faults {
     }
 }
 
-/// A file system that fails by plan; without one, it is as the one inside.
+/// A file system that fails by plan; without a plan, it acts as the inner one.
 pub struct Failing<F> {
     inner: F,
     faults: Arc<Faults>,
 }
 
 impl<F> Failing<F> {
-    /// Around a file system, with no plan.
+    /// Creates a file system around another one, with no plan.
     pub fn new(inner: F) -> Failing<F> {
         Failing { inner, faults: Arc::default() }
     }
 
-    /// The file system inside.
+    /// Returns the inner file system.
     pub fn inner(&self) -> &F {
         &self.inner
     }
 
-    /// Begins a plan, with call 0 and all counts at zero.
+    /// Starts a plan, with call 0 and all counts at zero.
     pub fn start(&self, plan: Plan) {
         self.faults.exchange(Some(plan));
     }
 
-    /// Ends it: from now on nothing fails. Returns what happened. Calls that have met their fault and are still under way go on.
+    /// Ends the plan: later calls do not fail. Returns the counts. A call whose fault is in
+    /// progress goes on.
     pub fn stop(&self) -> Counts {
         self.faults.exchange(None)
     }
@@ -303,7 +305,7 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         Ok(Box::new(FailingFile { inner, faults: self.faults.clone() }))
     }
 
-    /// What would be late is not opened at once.
+    /// Refuses to open what would be delayed.
     fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         self.faults.meet_at_once()?;
         let inner = self.inner.try_open(node, what_for)?;

@@ -1,6 +1,6 @@
-//! Leases of files: what `open(2)` of another waits for.
+//! Leases of files, for which `open(2)` of another process waits.
 //!
-//! A lease conflicts with every other open of the file, be it by the same process.
+//! A lease conflicts with every other open of the file, even by the same process.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,25 +9,25 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Source: `asm-generic/fcntl.h`.
+/// The number of the command. Source: `asm-generic/fcntl.h`.
 const F_SETSIG: libc::c_int = 10;
 
-/// A lease to write, given back when this is dropped. Source: `F_SETLEASE` in `fcntl(2)`.
+/// A write lease, which is given back on drop. Source: `F_SETLEASE` in `fcntl(2)`.
 #[derive(Debug)]
 pub struct Lease(File);
 
 impl Lease {
-    /// Takes the lease of a file that is not open. Fails where the file system has no leases.
+    /// Takes the lease of a file that is not open. Fails if the file system has no leases.
     pub fn take(path: &Path) -> io::Result<Lease> {
         let lease = Lease(OpenOptions::new().read(true).write(true).open(path)?);
-        // The holder is told by a signal that does nothing by itself, in place of one that ends the
+        // The holder gets a signal that has no effect by default, in place of one that ends the
         // process.
         lease.control(F_SETSIG, libc::SIGURG)?;
         lease.control(libc::F_SETLEASE, libc::F_WRLCK)?;
         Ok(lease)
     }
 
-    /// Waits until another wants to open the file, writes `text` into it, and gives the lease back.
+    /// Waits until the file is about to be opened, writes `text` into it, and gives the lease back.
     pub fn hand_over(self, text: &[u8]) -> io::Result<()> {
         while self.control(libc::F_GETLEASE, 0)? == libc::F_WRLCK {
             std::thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! What tests over several faces of pathwalk share. The tests themselves are in `tests/`.
+//! The helpers of tests over several faces of pathwalk. The tests themselves are in `tests/`.
 
 pub mod failing;
 mod lease;

@@ -1,9 +1,9 @@
-//! Mounts on both sides: what several tests ask of the kernel and of the engine.
+//! Mounts on both sides: the calls that several tests make to the kernel and to the engine.
 //!
-//! What always holds: a system call here changes nothing but the namespace of the thread that
-//! calls, and what is made is mounted nowhere yet.
+//! What always holds: a system call here changes nothing but the namespace of the calling thread,
+//! and a new file system is mounted nowhere yet.
 //!
-//! It does not enter namespaces: that is for [`place`](crate::place).
+//! It does not enter namespaces: [`place`](crate::place) does.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,8 @@ use pathwalk_memfs::MemFs;
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen};
 
-/// A line of `mountinfo`. Numbers are names: only which are equal matters, and the order of lines.
+/// A line of `mountinfo`. Numbers are identities: only their equality matters, and the order of
+/// lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
     /// The number of the mount.
@@ -27,24 +28,24 @@ pub struct Line {
     pub root: String,
     /// The place that it covers, from the root of the caller.
     pub point: String,
-    /// `READ_ONLY` 1, `NOEXEC` 2, `NOSYMFOLLOW` 4, `NOSUID` 8.
+    /// The switches of the mount: `READ_ONLY` 1, `NOEXEC` 2, `NOSYMFOLLOW` 4, `NOSUID` 8.
     pub flags: u32,
-    /// `READ_ONLY` 1: of its file system.
+    /// The switches of its file system: `READ_ONLY` 1.
     pub superblock_flags: u32,
-    /// The group of its peers.
+    /// The peer group of the mount.
     pub shared: Option<u64>,
-    /// The group that it gets from.
+    /// The group that the mount receives changes from.
     pub master: Option<u64>,
     /// The nearest such group below the caller's root.
     pub propagate_from: Option<u64>,
-    /// Whether it cannot be bound.
+    /// A flag that is set if the mount cannot be bound.
     pub unbindable: bool,
-    /// Whether it has an id map.
+    /// A flag that is set if the mount has an id map.
     pub id_mapped: bool,
 }
 
 impl Line {
-    /// Reads a line of `/proc/self/mountinfo`. Panics for what is none.
+    /// Reads a line of `/proc/self/mountinfo`. Panics for any other text.
     pub fn parse(line: &str) -> Line {
         let fields: Vec<&str> = line.split(' ').collect();
         let (major, minor) = fields[2].split_once(':').expect("major:minor");
@@ -84,7 +85,7 @@ pub fn mountinfo(proc: &OwnedFd) -> io::Result<Vec<Line>> {
     Ok(text.lines().map(Line::parse).collect())
 }
 
-/// Makes an empty file system that is mounted nowhere, and keeps no times of access.
+/// Creates an empty file system that is mounted nowhere and updates no access times.
 pub fn new_tmpfs() -> io::Result<OwnedFd> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), "mode", "755")?;
@@ -92,13 +93,14 @@ pub fn new_tmpfs() -> io::Result<OwnedFd> {
     Ok(fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_NOATIME)?)
 }
 
-/// Returns a context in a namespace of its own, whose root mount carries another, with `fs`, as the
-/// kernel's root file system lies on one that cannot be seen.
+/// Returns a context in its own namespace, with `fs` mounted over the root mount, as the kernel's
+/// root file system is mounted over one that cannot be seen.
 pub fn context_on(fs: MemFs) -> Context {
     context_within(4 << 20, fs)
 }
 
-/// The same, whose caches have this budget: there are no more mounts than dentries.
+/// Returns a context as [`context_on`] does, with this budget for the caches: it limits mounts,
+/// since there are no more mounts than dentries.
 pub fn context_within(budget: u64, fs: MemFs) -> Context {
     let vfs = Vfs::builder().budget(budget).build(MemFs::new()).expect("a Vfs");
     let mut context = vfs.context(Credentials::root());

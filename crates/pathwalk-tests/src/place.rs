@@ -1,9 +1,9 @@
-//! Where the kernel's side of a table of questions lives: a tmpfs in a mount namespace of its own.
+//! The place of the kernel's side of a table: a tmpfs in its own mount namespace.
 //!
-//! A test re-executes itself as a child that enters the namespace before it has threads, so that the test process keeps its
-//! own mounts and user. As root a mount namespace is enough; anybody else gets a user namespace with it, in which one user is
-//! mapped; where neither is allowed, root makes do with a temporary directory. What cannot be asked is said, never passed over
-//! in silence.
+//! A test re-executes itself as a child that enters the namespace before it has threads, so the
+//! test process keeps its own mounts and user. As root a mount namespace is enough. Any other user
+//! gets a user namespace with it, in which one user is mapped. Where neither is allowed, root uses
+//! a temporary directory. A part that cannot be tested is reported as skipped.
 //!
 //! It does not clean up mounts: they go with the namespace, when the child ends.
 
@@ -22,17 +22,19 @@ use rustix::thread::UnshareFlags;
 
 use crate::{SKIPPED, TOLD, skipped};
 
-/// Set in the child: which namespace it is in, and the directory that is its own.
+/// The environment variables that are set in the child: the kind of its namespace, and its own
+/// directory.
 const KIND: &str = "PATHWALK_TABLE_NAMESPACE";
 const DIR: &str = "PATHWALK_TABLE_DIR";
 
-/// Only one child at a time: `protected_symlinks` is a switch of the whole machine, so tests of other programs wait, too.
+/// The lock that is held while a child runs: `protected_symlinks` is a switch of the whole machine,
+/// so tests of other programs wait as well.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The kernel's switch for links in sticky directories.
 pub const PROTECTED_SYMLINKS: &str = "/proc/sys/fs/protected_symlinks";
 
-/// Which namespaces the child enters.
+/// The namespaces that the child enters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Namespace {
     Mount,
@@ -40,32 +42,32 @@ enum Namespace {
     None,
 }
 
-/// Which users may own files and ask.
+/// The users that may own files and make calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Users {
-    /// Any.
+    /// All users.
     All,
     /// User 0 of a namespace that maps no other.
     OnlyRoot,
 }
 
-/// Whether the directory is a mount whose switches may be changed.
+/// The file system of the directory: it determines whether the mount's switches may be changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Filesystem {
     /// A tmpfs of our own.
     OwnTmpfs,
-    /// Whatever holds temporary files.
+    /// The file system that has the temporary files.
     Host,
 }
 
-/// A directory of the kernel's that a test has for itself.
+/// A directory of the kernel's that belongs to one test.
 #[derive(Debug)]
 pub struct Place {
-    /// Where it is.
+    /// The path of the directory.
     pub dir: PathBuf,
-    /// Who may own files in it, and ask.
+    /// The users that may own files in it and make calls.
     pub users: Users,
-    /// What it is.
+    /// The file system of the directory.
     pub filesystem: Filesystem,
 }
 
@@ -79,7 +81,7 @@ pub fn in_a_place(test: &str, body: impl FnOnce(&Place)) {
         return;
     }
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    // Locked until it is closed.
+    // The lock lasts until the file is closed.
     let switch = File::open(PROTECTED_SYMLINKS).ok();
     let _one_of_all = switch.as_ref().and_then(|switch| rustix::fs::flock(switch, FlockOperation::LockExclusive).ok());
     let dir = tempfile::tempdir().expect("a temporary directory");
@@ -116,7 +118,8 @@ fn child(test: &str, namespace: Namespace, dir: &Path) -> io::Result<Output> {
     let mut command = Command::new(env::current_exe()?);
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
     command.env(KIND, format!("{namespace:?}")).env(DIR, dir);
-    // SAFETY: between fork and exec it makes system calls only; the text it writes was made before.
+    // SAFETY: between fork and exec the closure makes system calls only; the text it writes was
+    // made before.
     unsafe { command.pre_exec(enter) };
     command.output()
 }
@@ -133,7 +136,7 @@ fn judge(test: &str, output: &Output) {
 }
 
 impl Place {
-    /// Takes possession of the directory, in the child.
+    /// Takes over the directory, in the child.
     fn enter() -> Result<Place, String> {
         let dir = PathBuf::from(env::var_os(DIR).ok_or("the child was given no directory")?);
         let filesystem = if env::var(KIND).is_ok_and(|kind| kind == format!("{:?}", Namespace::None)) {
@@ -150,7 +153,8 @@ impl Place {
         };
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).map_err(|e| format!("chmod: {e}"))?;
         let place = Place { users: users(&dir), dir, filesystem };
-        // A thread of its own: what it does to its root and working directory does not reach the others.
+        // The thread has its own root and working directory, so its changes do not affect other
+        // threads.
         std::thread::scope(|scope| scope.spawn(|| place.become_root()).join())
             .map_err(|_| "the probing thread panicked".to_owned())?
             .map_err(|error| format!("no thread may change its root here ({error}), so absolute links would lead out"))?;
@@ -162,14 +166,16 @@ impl Place {
 
     /// Makes the place the root and the working directory of this thread and of no other.
     ///
-    /// A tmpfs becomes the root of a namespace, so that `..` ends there even for who starts outside of a changed root.
+    /// A tmpfs becomes the root of a namespace, so that `..` ends there even for a walk that starts
+    /// outside of a changed root.
     pub fn become_root(&self) -> io::Result<()> {
         self.leave_others()?;
         self.enter_root()
     }
 
-    /// Does the same with an empty tmpfs that nothing else has, in a place that is a tmpfs. It keeps no
-    /// times of access, so that lock-free walks follow its links.
+    /// Makes a fresh, empty tmpfs the root and the working directory of this thread and of no
+    /// other. The place must be a tmpfs. The mount updates no access times, so that lock-free walks
+    /// follow its links.
     pub fn become_root_of_its_own(&self) -> io::Result<()> {
         self.leave_others()?;
         mount_tmpfs(&self.dir, MountFlags::NOATIME)?;
@@ -181,7 +187,8 @@ impl Place {
             Filesystem::OwnTmpfs => UnshareFlags::NEWNS,
             Filesystem::Host => UnshareFlags::empty(),
         };
-        // SAFETY: root, working directory, umask and mounts become the thread's own; no descriptor is concerned.
+        // SAFETY: root, working directory, umask and mounts become the thread's own; no descriptor
+        // is affected.
         Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS | namespace) }?)
     }
 
@@ -189,7 +196,7 @@ impl Place {
         rustix::process::chdir(&self.dir)?;
         match self.filesystem {
             Filesystem::OwnTmpfs => {
-                // The old root comes to lie on the new one, and is taken away.
+                // The old root is now mounted over the new one, and is unmounted.
                 rustix::process::pivot_root(".", ".")?;
                 unmount(".", UnmountFlags::DETACH)?;
             }
@@ -198,7 +205,7 @@ impl Place {
         Ok(rustix::process::chdir("/")?)
     }
 
-    /// Sets the switches of the mount (not of the file system on it).
+    /// Sets the switches of the mount, but not of the file system on it.
     pub fn remount(&self, flags: MountFlags) -> io::Result<()> {
         Ok(mount_remount(&self.dir, MountFlags::BIND | flags, "")?)
     }
@@ -217,12 +224,12 @@ fn users(dir: &Path) -> Users {
     if owned.is_ok() { Users::All } else { Users::OnlyRoot }
 }
 
-/// The kernel's switch for links in sticky directories, set, and set back when dropped.
+/// The kernel's switch for links in sticky directories, set, and restored on drop.
 #[derive(Debug)]
 pub struct Protection(String);
 
 impl Protection {
-    /// Sets it. The error says that this process may not.
+    /// Sets the switch. Fails if this process may not.
     pub fn set(value: &str) -> io::Result<Protection> {
         let before = std::fs::read_to_string(PROTECTED_SYMLINKS)?;
         std::fs::write(PROTECTED_SYMLINKS, value)?;

@@ -1,24 +1,25 @@
-//! Saying what a test leaves out, and why.
+//! Reports of what a test leaves out, with the reason, and of what a test counts.
 //!
-//! The same for what a test counts, in lines `told: what`.
-//!
-//! Every skip of every crate is one line `skipped: what: why` on standard error, so that a search finds them all.
+//! Every skip of every crate is one line `skipped: what: why` on standard error, so that a search
+//! finds them all. A count is a line `told: what`.
 
 use std::io::{self, Write};
 
-/// What each such line begins with.
+/// The prefix of each line that reports a skip.
 pub const SKIPPED: &str = "skipped: ";
 
-/// What each line begins with that tells what a test counts.
+/// The prefix of each line that reports a count of a test.
 pub const TOLD: &str = "told: ";
 
-/// Says what is left out, and why; past the test harness, which swallows what `eprintln!` writes in tests that pass.
+/// Reports what is left out, and why. Bypasses the test harness, which captures the output of
+/// `eprintln!` in tests that pass.
 pub fn skipped(what: &str, why: &str) {
-    // In one write, so that lines of several processes stay whole. Where nobody listens there is nobody to tell.
+    // One write keeps the lines of several processes whole. An error is ignored, since there is no
+    // other place to report to.
     let _ = io::stderr().write_all(format!("{SKIPPED}{what}: {why}\n").as_bytes());
 }
 
-/// Tells what a test counts, from a child to the test that started it.
+/// Reports a count of a test, from a child to the test that started it.
 pub fn told(what: &str) {
     eprintln!("{TOLD}{what}");
 }

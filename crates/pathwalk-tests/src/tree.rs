@@ -1,9 +1,11 @@
-//! Recorded trees of `traces/`: parsed, and laid into a file system or a directory of the host.
+//! The recorded trees of `traces/`: parses them, and lays them into a file system or a directory of
+//! the host.
 //!
-//! A tree has a line for each node, `kind TAB path TAB mode in octal TAB link body`, directories before what is in them. Paths are
-//! bytes. Nothing outside the tree can be named: a path with `..` in it is refused.
+//! A tree has a line for each node, `kind TAB path TAB mode in octal TAB link body`, directories
+//! before their contents. Paths are bytes. No node can lie outside the tree: a path with `..` in it
+//! is refused.
 //!
-//! Traces, which are asked on such trees, are read by `pathwalk_bench::trace`.
+//! `pathwalk_bench::trace` reads the traces that run on such trees.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -14,22 +16,22 @@ use std::path::{Path, PathBuf};
 
 use pathwalk_memfs::MemFs;
 
-/// All that the lookups of gcc and the linker go through.
+/// The nodes that the lookups of gcc and the linker go through.
 const GCC_TREE: &[u8] = include_bytes!("../../../traces/gcc-access.tree");
 
-/// A line that is no node.
+/// A line that describes no node.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("line {line}, \"{}\": {problem}", text.escape_ascii())]
 pub struct ParseError {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// What it says.
+    /// The text of the line.
     pub text: Vec<u8>,
-    /// What is wrong with it.
+    /// The error in the line.
     pub problem: &'static str,
 }
 
-/// What a node of a tree is.
+/// The type of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A directory.
@@ -43,11 +45,11 @@ pub enum Kind {
 /// One node of a tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// What it is.
+    /// The type of the node.
     pub kind: Kind,
-    /// Where it is, from the root, with a leading slash.
+    /// The path from the root, with a leading slash.
     pub path: Vec<u8>,
-    /// Permission bits.
+    /// The permission bits.
     pub mode: u16,
 }
 
@@ -55,7 +57,7 @@ pub struct Entry {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree(pub Vec<Entry>);
 
-/// The tree that gcc and the linker go through on Debian 12.
+/// Returns the tree that gcc and the linker go through on Debian 12.
 pub fn gcc_tree() -> Result<Tree, ParseError> {
     Tree::parse(GCC_TREE)
 }
@@ -66,7 +68,7 @@ impl Tree {
         lines(text, parse_entry).map(Tree)
     }
 
-    /// Lays it into a file system in memory.
+    /// Lays the tree into a file system in memory.
     pub fn lay_into(&self, fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {
         for Entry { kind, path, mode } in &self.0 {
             match kind {
@@ -79,8 +81,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Lays it into a directory of the host, which becomes its root. Modes are set whatever the umask, those of directories
-    /// last, so that some may be read-only. A link keeps the mode that the host gives it.
+    /// Lays the tree into a directory of the host, which becomes its root. Sets modes regardless of
+    /// the umask, those of directories last, so that some may be read-only. A link keeps the mode
+    /// that the host gives it.
     pub fn lay_beneath(&self, root: &Path) -> io::Result<()> {
         for entry in &self.0 {
             let path = entry.beneath(root);
@@ -124,7 +127,7 @@ fn parse_entry(fields: &[&[u8]]) -> Result<Entry, &'static str> {
     Ok(Entry { kind, path: path.to_vec(), mode })
 }
 
-/// Parses each line that is not empty by its fields.
+/// Parses the fields of each line that is not empty.
 fn lines<T>(text: &[u8], parse: impl Fn(&[&[u8]]) -> Result<T, &'static str>) -> Result<Vec<T>, ParseError> {
     let numbered = text.split(|byte| *byte == b'\n').zip(1..).filter(|(line, _)| !line.is_empty());
     let parse = |(line, number): (&[u8], usize)| {
@@ -179,7 +182,7 @@ mod tests {
         assert_eq!(["", "d", "d/f", "d/e", "d/l"].map(mode), [0o700, 0o555, 0o666, 0o1777, 0o666]);
         let error = tree.lay_beneath(dir.path()).unwrap_err().to_string();
         assert!(error.contains("cannot make") && error.contains("/d\""), "{error}");
-        // So that the directory can be removed again, also by who is not root.
+        // So that a user other than root can also remove the directory.
         fs::set_permissions(dir.path().join("d"), Permissions::from_mode(0o755)).unwrap();
     }
 }

@@ -1,8 +1,9 @@
-//! Who is asked whether a directory may be searched: nobody, the file system's own hook, or the file system about an ACL; and how
-//! often, once all is cached.
+//! Tests of the calls that check the search permission of a directory: none, the file system's own
+//! hook, or its query for an ACL; and of their number, once all is cached.
 //!
-//! All directories have mode 0111, so the generic rule lets everyone search them. A file system with its own hook is asked once a
-//! component, unless it promises that its hook agrees with that; an ACL that is there, or may be, voids the promise.
+//! All directories have mode 0111, so by the generic rule all users may search them. The hook of a
+//! file system with its own rule is called once for each component, unless the file system promises
+//! that the hook agrees with the generic rule. An ACL that exists, or may exist, voids the promise.
 
 use std::error::Error;
 
@@ -12,7 +13,7 @@ use pathwalk_memfs::{Calls, MemFs, Options};
 const DIRECTORY: &str = "/usr/lib/gcc/x86_64-linux-gnu/12";
 const PATH: &str = "/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o";
 
-/// As many as there are directories to search: the root and five below.
+/// The number of directories to search: the root and five below.
 const COMPONENTS: u64 = 6;
 
 /// A tree in which only `PATH` leads anywhere, and an ordinary user.
@@ -21,12 +22,12 @@ struct Asked {
     context: Context,
 }
 
-/// What one lookup costs others.
+/// The calls and hand-overs of one lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Cost {
     hook: u64,
     acl: u64,
-    /// Hand-overs for permission.
+    /// The number of hand-overs for permission.
     handed_over: u64,
 }
 
@@ -46,7 +47,7 @@ impl Asked {
         (self.fs.calls(), self.context.vfs().stats().hand_overs_for(HandOver::Permission))
     }
 
-    /// Asks once.
+    /// Makes one lookup; returns its answer and cost.
     fn ask(&self, want: Access) -> (Result<(), Errno>, Cost) {
         let (calls, handed_over) = self.counts();
         let answer = self.context.access(PATH, want);
@@ -54,7 +55,7 @@ impl Asked {
         (answer, Cost { hook: calls.permission, acl: calls.acl, handed_over })
     }
 
-    /// What it costs once all is cached, where it is granted.
+    /// Returns the cost of a granted lookup once all is cached.
     fn cached(&self, want: Access) -> Cost {
         assert_eq!(self.ask(want).0, Ok(()));
         let (answer, cost) = self.ask(want);
@@ -98,7 +99,7 @@ fn the_promise_is_about_searching_only() -> Result<(), Box<dyn Error>> {
 fn an_acl_voids_the_promise() -> Result<(), Box<dyn Error>> {
     let hook = Cost { hook: COMPONENTS, acl: 0, handed_over: 1 };
     for (rule, acl, expected) in [
-        // Once it is known that there is none, nobody is asked any more.
+        // Once the ACL is known to be absent, no further call is made.
         (PermissionRule::Generic, AclState::Unknown, NOBODY_ASKED),
         (PermissionRule::Generic, AclState::Present, hook),
         (PermissionRule::OwnButGenericSearch, AclState::Unknown, hook),

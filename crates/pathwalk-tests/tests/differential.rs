@@ -1,7 +1,8 @@
-//! A short differential against the model, in all that `cargo test` runs: it needs no root and no kernel.
+//! A short differential against the model, for every run of `cargo test`: it needs no root and no
+//! kernel.
 //!
-//! The seeds are fixed, so that a failure is a change of the code. `cargo xtask differential` draws fresh ones, holds against the kernel as
-//! well, and shrinks what differs.
+//! The seeds are fixed, so that a failure comes from a change of the code. `cargo xtask
+//! differential` draws fresh ones, compares with the kernel as well, and shrinks differences.
 
 #[test]
 fn random_programs_end_as_by_the_model() {

@@ -1,12 +1,12 @@
-//! A storm of renames and mounts, and walks that must not get out of it: under `BENEATH`,
+//! Walks beside a storm of renames and mounts, which must not leave their root: under `BENEATH`,
 //! `IN_ROOT`, and confined.
 //!
-//! Two threads move directories within the root, out of it and back, and a third mounts on them and
-//! unmounts, inside and outside, while others walk in it, up and down, through links that lead up
-//! and across the mounts. Whatever lies outside has another size than what lies inside: so a walk
-//! that got out shows it.
+//! Two threads move directories within the root, out of it and back. A third mounts on them and
+//! unmounts, inside and outside. Other threads walk in the root, up and down, through links that
+//! lead up and across the mounts. Files outside have another size than files inside, which shows a
+//! walk that left the root.
 //!
-//! `PATHWALK_ESCAPE_WALKS` says how many walks there are in all; by default few.
+//! `PATHWALK_ESCAPE_WALKS` sets the number of all walks; the default is small.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,11 +18,12 @@ use pathwalk_memfs::MemFs;
 const WALKS: u64 = 60_000;
 const WALKERS: u64 = 3;
 
-/// Bytes of each file inside, and of each outside.
+/// The size of each file inside in bytes, and of each outside.
 const INSIDE: u64 = 1;
 const OUTSIDE: u64 = 2;
 
-/// `/root` is what walks are confined to; `/out` is beside it, with the same names and other files.
+/// Returns a tree with `/root`, to which walks are confined, and `/out` beside it, with the same
+/// names and other files.
 fn world() -> Context {
     let fs = MemFs::new();
     for dir in ["/root/a/b/c/d", "/root/x/y", "/out/a/b/c", "/out/x"] {
@@ -58,7 +59,7 @@ fn world() -> Context {
     Vfs::builder().build(fs).unwrap().context(Credentials::root())
 }
 
-/// Paths from `/root`, each of which leads to a file that is inside, or to none.
+/// Paths from `/root`, each of which leads to a file inside, or to none.
 const PATHS: [&str; 14] = [
     "f",
     "a/b/../../f",
@@ -76,14 +77,13 @@ const PATHS: [&str; 14] = [
     "x/../../f",
 ];
 
-/// Moves of the first thread and of the second: there and back.
+/// The moves of the first thread and of the second; each is made there and back.
 const MOVES: [&[(&str, &str)]; 2] = [
     &[("/root/a/b", "/out/moved"), ("/root/a/b/c", "/root/x/c"), ("/root/a/b/c/d", "/d")],
     &[("/root/x/y", "/out/y"), ("/root/a", "/root/x/a"), ("/root/x", "/out/a/x")],
 ];
 
-/// Places that are mounted on: the file system that a place gets has files of the size that belongs
-/// there.
+/// The mount points, with the size of the files of the file system that is mounted there.
 const POINTS: [(&str, u64); 6] = [
     ("/root/a/b/c", INSIDE),
     ("/root/x/y", INSIDE),
@@ -93,10 +93,11 @@ const POINTS: [(&str, u64); 6] = [
     ("/out/x", OUTSIDE),
 ];
 
-/// Directories of what is mounted, and of what is bound: so that walks go on beyond a mount.
+/// The directories of the mounted file systems and of the binds, so that walks continue beyond a
+/// mount.
 const DIRECTORIES: [&str; 4] = ["", "/b", "/c", "/c/d"];
 
-/// How long mounts are there, and how long they are not.
+/// The time for which mounts exist, and for which they do not.
 const PAUSE: Duration = Duration::from_micros(50);
 
 fn mountable(size: u64) -> MemFs {
@@ -111,18 +112,18 @@ fn mountable(size: u64) -> MemFs {
     fs
 }
 
-/// Mounts on a place, binds a part of that on another, and unmounts what is mounted anywhere, since
-/// renames may have moved it meanwhile. Returns how many mounts came off.
+/// Mounts on a place, binds a part of that on another, and unmounts all mounts anywhere, since
+/// renames may have moved them meanwhile. Returns the number of mounts that were unmounted.
 fn mount_and_unmount(context: &Context, turn: usize) -> u64 {
     let (point, size) = POINTS[turn % POINTS.len()];
     let (other, size_of_other) = POINTS[(turn / POINTS.len()) % POINTS.len()];
     let mounted = context.mount(mountable(size), At::Cwd, point, MountFlags::empty()).is_ok();
     let part = format!("{point}/c");
     let bound = size == size_of_other && context.bind(At::Cwd, &part, At::Cwd, other, Recursion::Alone).is_ok();
-    // A while with mounts, and a while without: what is mounted on cannot be renamed.
+    // Mounts exist for a while, and then none for a while: a mount point cannot be renamed.
     std::thread::sleep(PAUSE);
-    // Lazily, since walks are there. What was moved just now, or is hidden by another mount, is
-    // unmounted the next time round.
+    // Lazily, since walks are there. A mount that was just moved, or that another mount hides, is
+    // unmounted in the next round.
     while let mounts = context.mountinfo()
         && mounts.len() > 1
     {
@@ -134,7 +135,7 @@ fn mount_and_unmount(context: &Context, turn: usize) -> u64 {
     u64::from(mounted) + u64::from(bound)
 }
 
-/// What walks came to: answered, absent, `EXDEV`, `EAGAIN`, `ELOOP`.
+/// The counts of the results of walks: answered, absent, `EXDEV`, `EAGAIN`, `ELOOP`.
 type Counts = [u64; 5];
 
 fn walk(contexts: &[Context; 3], seed: u64, walks: u64) -> Counts {
@@ -182,7 +183,7 @@ fn no_walk_gets_out_of_a_storm_of_renames_and_mounts() {
                 let mut renames = 0_u64;
                 while !over.load(Relaxed) {
                     for (from, to) in moves {
-                        // Where the other thread has moved what it lies in, it is not there.
+                        // The name is absent while the other thread has moved its directory.
                         for (from, to) in [(from, to), (to, from)] {
                             renames += u64::from(context.rename(At::Cwd, *from, At::Cwd, *to, RenameFlags::NOREPLACE).is_ok());
                         }

@@ -1,4 +1,5 @@
-//! Operations on names over a file system that fails, dawdles or panics: nothing lost, nothing half done, nothing still held.
+//! Tests of operations on names over a file system that fails, delays or panics: nothing is lost,
+//! half done or still held.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -22,7 +23,7 @@ fn name(name: &str) -> Name<'_> {
     Name::new(name.as_bytes()).expect("a name")
 }
 
-/// `/d` with files `a`, `b` and an empty directory `e`.
+/// Returns a tree with `/d`, which has files `a`, `b` and an empty directory `e`.
 fn tree() -> Result<(Fs, Context), Box<dyn Error>> {
     let fs = MemFs::new();
     fs.mkdir_all("d/e", 0o755)?;
@@ -37,7 +38,7 @@ fn tree() -> Result<(Fs, Context), Box<dyn Error>> {
 /// Nodes and link counts by name.
 type Listed = BTreeMap<Vec<u8>, (NodeKey, u32)>;
 
-/// What is in `/d`.
+/// Returns the contents of `/d`.
 fn listed(fs: &MemFs) -> Result<Listed, Box<dyn Error>> {
     let mut listed = BTreeMap::new();
     for name in fs.list("d")? {
@@ -47,7 +48,7 @@ fn listed(fs: &MemFs) -> Result<Listed, Box<dyn Error>> {
     Ok(listed)
 }
 
-/// What `/d` looks like through the engine.
+/// Returns whether the engine shows the contents of `/d`.
 fn seen(fs: &MemFs, context: &Context) -> Result<bool, Box<dyn Error>> {
     let there = listed(fs)?;
     for name in ["a", "b", "e", "new"] {
@@ -75,7 +76,7 @@ const OPERATIONS: [(&str, Operation); 8] = [
     ("attributes", |dir| dir.attributes().map(drop)),
 ];
 
-/// Each operation with each of its calls failing or panicking in turn.
+/// Runs each operation with each of its calls failing or panicking in turn.
 #[test]
 fn nothing_is_half_done() -> Result<(), Box<dyn Error>> {
     for fault in [Fault::Error(Errno::EIO), Fault::Error(Errno::ENOMEM), Fault::Error(Errno::ESTALE), Fault::Panic] {
@@ -109,7 +110,7 @@ fn nothing_is_half_done() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Several threads, all faults at once.
+/// Runs several threads with all faults at once.
 #[test]
 fn a_storm_of_faults_leaves_nothing_held() -> Result<(), Box<dyn Error>> {
     for seed in 0..4 {
@@ -121,7 +122,7 @@ fn a_storm_of_faults_leaves_nothing_held() -> Result<(), Box<dyn Error>> {
                 scope.spawn(move || {
                     for i in 0..400 {
                         let (_, operation) = OPERATIONS[(i * 7 + thread * 3) % OPERATIONS.len()];
-                        // Whatever comes of it.
+                        // Any result is allowed.
                         let _ = catch_unwind(AssertUnwindSafe(|| operation(&context.lookup("/d")?)));
                         let _ =
                             catch_unwind(AssertUnwindSafe(|| internals::create(&context.lookup("/d")?, name("a"), &NEW_FILE)));

@@ -1,5 +1,6 @@
-//! A compiler's lookups on a recorded tree: on any machine, as any user, the same 118 of 205 are absent and the others succeed,
-//! whether the tree is in memory or in a directory of the host; and once all is cached, the fast walk answers alone.
+//! A compiler's lookups on a recorded tree. On any machine and as any user, the same 118 of 205 are
+//! absent and the others succeed, whether the tree is in memory or in a directory of the host. Once
+//! all is cached, the fast walk answers alone.
 
 use std::error::Error;
 
@@ -16,7 +17,7 @@ fn ask(context: &Context, questions: &[Question]) -> Answers {
     questions.iter().map(|question| context.access(&question.path[..], question.want)).collect()
 }
 
-/// Asks everything as several users, checks the counts, and returns the answers.
+/// Makes all lookups as several users, checks the counts, and returns the answers.
 fn answers(vfs: &Vfs) -> Result<Answers, Box<dyn Error>> {
     let trace = Trace::gcc();
     let questions = trace.questions();
@@ -26,7 +27,7 @@ fn answers(vfs: &Vfs) -> Result<Answers, Box<dyn Error>> {
     let found = first.iter().filter(|answer| answer.is_ok()).count();
     assert_eq!((questions.len(), absent, found), (205, 118, 87));
 
-    // The tree is open to everyone, so nobody gets another answer. `access` asks by the real ids.
+    // The tree is open to all users, so all get the same answers. `access` checks the real ids.
     let nobody = Ids { uid: 65534, gid: 65534 };
     for who in [Credentials::user(65534, 65534, &[]), Credentials::root().with_real(nobody)] {
         assert_eq!(ask(&root.clone().with_credentials(who), questions), first);
@@ -34,7 +35,8 @@ fn answers(vfs: &Vfs) -> Result<Answers, Box<dyn Error>> {
     Ok(first)
 }
 
-/// Builds a `Vfs`, checks all answers and that asking again hands nothing over and asks the file system nothing.
+/// Builds a `Vfs` and checks all answers. Checks that repeated lookups cause no hand-over and no
+/// call of the file system.
 fn answers_alone(fs: impl FileSystem + 'static) -> Result<Answers, Box<dyn Error>> {
     let vfs = Vfs::builder().build(fs)?;
     let first = answers(&vfs)?;

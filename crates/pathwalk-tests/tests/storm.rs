@@ -1,12 +1,14 @@
-//! A storm of names that are asked for once, against a hot set: the hot set keeps its hits.
+//! A storm of names that are looked up once, against a hot set: the hot set keeps its hits.
 //!
-//! `PATHWALK_STORM_NAMES=10000000 cargo test -p pathwalk-tests --test storm --release -- --nocapture` for a long one.
+//! `PATHWALK_STORM_NAMES=10000000 cargo test -p pathwalk-tests --test storm --release --
+//! --nocapture` runs a long one.
 
 use pathwalk::{Access, Context, Credentials, Vfs};
 use pathwalk_memfs::MemFs;
 
 const HOT: u64 = 10_000;
-/// Room for the hot set in the half that absent names may not have, and some.
+/// The number of dentries: room for the hot set in the half that negative dentries may not use, and
+/// some more.
 const ROOM: u64 = 25_000;
 
 fn storm_names() -> u64 {
@@ -23,7 +25,8 @@ fn world(names: u64) -> (MemFs, Context) {
     (fs, who)
 }
 
-/// The share of its hits that the hot set, which is cached and was hit, keeps while each name of `storm` is looked up once.
+/// Returns the share of hits that the hot set keeps while each name of `storm` is looked up once.
+/// The hot set is cached and was hit before.
 fn kept(fs: &MemFs, who: &Context, names: u64, storm: impl Fn(u64) -> String) -> f64 {
     let hot = |i: u64| who.access(&format!("/hot/{i}"), Access::empty()).unwrap();
     (0..2 * HOT).for_each(|i| hot(i % HOT));

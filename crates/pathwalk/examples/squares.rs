@@ -1,7 +1,8 @@
-//! A whole file system that is computed: nothing is stored, every answer is worked out from the key.
+//! A complete file system that is computed: nothing is stored, every answer is derived from the
+//! key.
 //!
-//! The root has a directory for each number from 0 to 999. In `7` are the file `square`, whose size is 49, and the link `next`,
-//! which leads to `../8`.
+//! The root has a directory for each number from 0 to 999. The directory `7` has the file `square`,
+//! whose size is 49, and the link `next`, which leads to `../8`.
 //!
 //! Run it with `cargo run -p pathwalk --example squares`.
 
@@ -11,7 +12,7 @@ use pathwalk::{Access, Attributes, Context, Credentials, Directory, Errno, FileS
 
 const NUMBERS: u64 = 1000;
 
-/// What there is. A key says which: the kind in its low two bits, the number above.
+/// A node of the file system. Its key has the kind in its low two bits, and the number above.
 #[derive(Clone, Copy)]
 enum Place {
     Root,
@@ -41,14 +42,14 @@ impl Place {
         }
     }
 
-    /// The whole answer about a place: key, attributes, and for a link its body.
+    /// Returns the whole answer about a place: key, attributes, and for a link its body.
     fn node(self) -> Node {
         let mut node = match self {
             Place::Root | Place::Number(_) => Node::new(self.key(), Attributes::new(FileType::Directory, 0o555)),
             Place::Square(_) => Node::new(self.key(), Attributes::new(FileType::Regular, 0o444)),
             Place::Next(number) => Node::symlink(self.key(), format!("../{}", number + 1).into_bytes()),
         };
-        // Inode numbers are for users and need 64 bits only; 0 is none.
+        // Inode numbers are for users and need 64 bits only; 0 is invalid.
         node.attributes.ino = self.key().0 as u64 + 1;
         match self {
             Place::Root => node.attributes.nlink = 2 + NUMBERS as u32,
@@ -59,7 +60,7 @@ impl Place {
     }
 }
 
-/// The decimal number that a name is, written the one way it has: `7`, not `07` or `+7`.
+/// Parses a name as a decimal number in its canonical form: `7`, not `07` or `+7`.
 fn number(name: Name<'_>) -> Option<u64> {
     let number: u64 = std::str::from_utf8(name.bytes()).ok()?.parse().ok().filter(|number| *number < NUMBERS)?;
     (number.to_string().as_bytes() == name.bytes()).then_some(number)

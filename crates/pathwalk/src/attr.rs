@@ -1,11 +1,17 @@
-//! Attributes: what `stat` answers with, and what a file system says of a node.
+//! Attributes of nodes, as `stat` returns them and file systems report them.
 //!
-//! Every field of `statx(2)` that belongs to a file is here; those that belong to a mount or to a moment (mount id,
-//! direct-I/O alignment, subvolume) are not.
+//! Every field of `statx(2)` that belongs to a file is here. Those that belong to a mount or to a
+//! moment (mount id, direct-I/O alignment, subvolume) are not.
+
+mod convert;
+mod metadata;
+mod octal;
 
 use bitflags::bitflags;
 
-/// What a node is. Source: `inode(7)`.
+pub(crate) use octal::Octal;
+
+/// The type of a node. Source: `inode(7)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum FileType {
@@ -26,7 +32,8 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// The type in the upper four bits of `st_mode`, or `None` where those bits name no type.
+    /// Returns the type in the upper four bits of `st_mode`, or `None` where those bits name no
+    /// type.
     pub const fn from_mode(mode: u32) -> Option<FileType> {
         Some(match (mode >> 12) & 0xf {
             1 => FileType::Fifo,
@@ -40,12 +47,13 @@ impl FileType {
         })
     }
 
-    /// The `S_IFMT` bits of this type.
+    /// Returns the `S_IFMT` bits of this type.
     pub const fn mode_bits(self) -> u16 {
         (self as u16) << 12
     }
 
-    /// Whether `access` for writing is left to the driver and not refused by a read-only mount.
+    /// Returns whether `access` for writing is left to the driver and not refused by a read-only
+    /// mount.
     pub(crate) const fn is_special(self) -> bool {
         matches!(self, FileType::Fifo | FileType::CharDevice | FileType::BlockDevice | FileType::Socket)
     }
@@ -54,9 +62,9 @@ impl FileType {
 /// A moment: seconds and nanoseconds since the Epoch.
 ///
 /// The cache keeps seconds in 50 bits, 17 million years to either side; nanoseconds are
-/// 0..=999,999,999. A time before [`MIN`](Self::MIN) is that one, and one behind [`MAX`](Self::MAX)
-/// is that, whether the caller sets it or a file system tells it. Source: `s_time_min` and
-/// `s_time_max` of Linux's file systems.
+/// 0..=999,999,999. A time before [`MIN`](Self::MIN) becomes `MIN`, and one after
+/// [`MAX`](Self::MAX) becomes `MAX`, both when the caller sets it and when a file system reports
+/// it. Source: `s_time_min` and `s_time_max` of Linux's file systems.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Timestamp {
     /// Seconds since the Epoch, negative before it.
@@ -66,13 +74,13 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// The earliest that is kept.
+    /// The earliest time that the cache keeps.
     pub const MIN: Timestamp = Timestamp { seconds: -(1 << 49), nanoseconds: 0 };
 
-    /// The latest that is kept.
+    /// The latest time that the cache keeps.
     pub const MAX: Timestamp = Timestamp { seconds: (1 << 49) - 1, nanoseconds: 0 };
 
-    /// Returns the kept time that is nearest. Both ends have no nanoseconds, as in Linux's
+    /// Returns the nearest time that the cache keeps. Both ends have no nanoseconds, as in Linux's
     /// `timestamp_truncate`.
     pub(crate) fn kept(self) -> Timestamp {
         match self.seconds {
@@ -82,35 +90,30 @@ impl Timestamp {
         }
     }
 
-    /// Now, by the system's clock.
+    /// Returns the current time of the system's clock.
     pub fn now() -> Timestamp {
-        use std::time::{SystemTime, UNIX_EPOCH};
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => Timestamp { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
-            // A clock before 1970.
-            Err(_) => Timestamp::default(),
-        }
+        std::time::SystemTime::now().into()
     }
 }
 
-/// A device number. The cache keeps 12 bits of major and 20 of minor, which is what Linux has.
+/// A device number. The cache keeps 12 bits of major and 20 of minor, as Linux does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Device {
-    /// Major number, 0..=4095.
+    /// The major number, 0..=4095.
     pub major: u32,
-    /// Minor number, 0..=1,048,575.
+    /// The minor number, 0..=1,048,575.
     pub minor: u32,
 }
 
 impl Device {
-    /// Whether both numbers are in their ranges. No node is made for a device of which they are
-    /// not: `EINVAL`.
+    /// Returns whether both numbers are in their ranges. No node is made for another device:
+    /// `EINVAL`.
     pub const fn is_valid(self) -> bool {
         self.major <= Self::MAJOR_MAX && self.minor <= Self::MINOR_MAX
     }
 
-    /// Returns the device that is kept of one that a file system tells: each number is the nearest
-    /// in its range.
+    /// Returns the device that the cache keeps for one that a file system reports: each number
+    /// becomes the nearest in its range.
     pub(crate) fn kept(self) -> Device {
         Device { major: self.major.min(Self::MAJOR_MAX), minor: self.minor.min(Self::MINOR_MAX) }
     }
@@ -125,7 +128,7 @@ bitflags! {
     pub struct StatxFlags: u16 {
         /// `STATX_ATTR_COMPRESSED`
         const COMPRESSED = 1;
-        /// `STATX_ATTR_IMMUTABLE`: nobody may write, whatever the mode says (`EPERM`)
+        /// `STATX_ATTR_IMMUTABLE`: no user may write, whatever the mode (`EPERM`)
         const IMMUTABLE = 2;
         /// `STATX_ATTR_APPEND`
         const APPEND = 4;
@@ -146,81 +149,81 @@ bitflags! {
     }
 }
 
-/// The kernel's bit of each [`StatxFlags`] bit, in order.
+/// The kernel's bit for each [`StatxFlags`] bit, in order.
 const STATX_BITS: [u64; 10] = [0x4, 0x10, 0x20, 0x40, 0x800, 0x1000, 0x2000, 0x10_0000, 0x20_0000, 0x40_0000];
 
 impl StatxFlags {
-    /// From `stx_attributes` as the kernel lays it out; bits without a name here are dropped.
+    /// Converts `stx_attributes` of the kernel. Bits without a name here are dropped.
     pub fn from_kernel(bits: u64) -> StatxFlags {
         let set = STATX_BITS.iter().enumerate().filter(|(_, bit)| bits & **bit != 0);
         StatxFlags::from_bits_truncate(set.fold(0, |acc, (i, _)| acc | 1 << i))
     }
 
-    /// As the kernel lays out `stx_attributes`.
+    /// Returns the bits as `stx_attributes` of the kernel.
     pub fn to_kernel(self) -> u64 {
         let set = STATX_BITS.iter().enumerate().filter(|(i, _)| self.bits() & (1 << i) != 0);
         set.fold(0, |acc, (_, bit)| acc | bit)
     }
 }
 
-/// What is known of a node's access control list.
+/// The state of knowledge about a node's access control list.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum AclState {
-    /// There is none: the mode bits say it all.
+    /// A node without a list: the mode bits suffice.
     #[default]
     Absent = 0,
-    /// Nobody asked yet. The first check that depends on it leaves the lock-free walk and asks
-    /// [`FileSystem::acl`](crate::FileSystem::acl).
+    /// The file system was not asked yet. The first check that depends on the list leaves the
+    /// lock-free walk and calls [`FileSystem::acl`](crate::FileSystem::acl).
     Unknown = 1,
-    /// There is one: checks go to [`FileSystem::permission`](crate::FileSystem::permission).
+    /// A node with a list: checks call [`FileSystem::permission`](crate::FileSystem::permission).
     Present = 2,
 }
 
 /// The attributes of a node.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// What it is.
+    /// The type.
     pub kind: FileType,
     /// Permission bits with suid, sgid and sticky: 0..=0o7777.
     pub mode: u16,
-    /// Number of links.
+    /// The number of links.
     pub nlink: u32,
-    /// Owner.
+    /// The owner.
     pub uid: u32,
-    /// Group.
+    /// The group.
     pub gid: u32,
-    /// Inode number as users see it.
+    /// The inode number as users see it.
     pub ino: u64,
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Blocks of 512 bytes.
+    /// The number of blocks of 512 bytes.
     pub blocks: u64,
-    /// Preferred size of an access, in bytes.
+    /// The preferred size of an access, in bytes.
     pub block_size: u32,
-    /// The device that holds it.
+    /// The device that holds the node.
     pub device: Device,
-    /// The device that it is, for device nodes.
+    /// The device that the node stands for, if it is a device node.
     pub device_node: Device,
-    /// Last access.
+    /// The time of the last access.
     pub atime: Timestamp,
-    /// Last change of the contents.
+    /// The time of the last change of the contents.
     pub mtime: Timestamp,
-    /// Last change of the attributes.
+    /// The time of the last change of the attributes.
     pub ctime: Timestamp,
-    /// Creation, where the file system keeps it.
+    /// The time of creation, where the file system keeps it.
     pub btime: Option<Timestamp>,
-    /// Attribute bits.
+    /// The attribute bits.
     pub flags: StatxFlags,
-    /// Which attribute bits the file system keeps.
+    /// The attribute bits that the file system keeps.
     pub flags_mask: StatxFlags,
-    /// What is known of the access control list.
+    /// The state of knowledge about the access control list.
     pub acl: AclState,
 }
 
 impl Attributes {
-    /// Attributes of an empty node of this type and mode, owned by root, one link (a directory: two), all times at the
-    /// Epoch, no ACL.
+    /// Creates the attributes of an empty node of this type and mode, owned by root, one link (a
+    /// directory: two), all times at the Epoch, no ACL.
     pub const fn new(kind: FileType, mode: u16) -> Attributes {
         const EPOCH: Timestamp = Timestamp { seconds: 0, nanoseconds: 0 };
         const NO_DEVICE: Device = Device { major: 0, minor: 0 };
@@ -246,41 +249,41 @@ impl Attributes {
         }
     }
 
-    /// `st_mode`: type and permission bits.
+    /// Returns `st_mode`: type and permission bits.
     pub const fn st_mode(&self) -> u32 {
         (self.kind.mode_bits() | self.mode) as u32
     }
 }
 
 bitflags! {
-    /// Which attributes are wanted, or there. Source: `stx_mask` in `statx(2)`.
+    /// A set of attributes that are requested or present. Source: `stx_mask` in `statx(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct StatxMask: u32 {
-        /// Type.
+        /// The type.
         const TYPE = 1;
-        /// Permission bits.
+        /// The permission bits.
         const MODE = 2;
-        /// Number of links.
+        /// The number of links.
         const NLINK = 4;
-        /// Owner.
+        /// The owner.
         const UID = 8;
-        /// Group.
+        /// The group.
         const GID = 0x10;
-        /// Last access.
+        /// The time of the last access.
         const ATIME = 0x20;
-        /// Last change of the contents.
+        /// The time of the last change of the contents.
         const MTIME = 0x40;
-        /// Last change of the attributes.
+        /// The time of the last change of the attributes.
         const CTIME = 0x80;
-        /// Inode number.
+        /// The inode number.
         const INO = 0x100;
-        /// Size.
+        /// The size.
         const SIZE = 0x200;
-        /// Blocks.
+        /// The number of blocks.
         const BLOCKS = 0x400;
-        /// All that `stat` gives.
+        /// All attributes that `stat` returns.
         const BASIC_STATS = 0x7ff;
-        /// Creation.
+        /// The time of creation.
         const BTIME = 0x800;
         /// `STATX_MNT_ID_UNIQUE`: the mount's number.
         const MNT_ID = 0x4000;
@@ -288,20 +291,22 @@ bitflags! {
 }
 
 impl StatxMask {
-    /// What the cache always knows.
+    /// The attributes that the cache always has.
     pub(crate) const KEPT: StatxMask =
         StatxMask::TYPE.union(StatxMask::MODE).union(StatxMask::UID).union(StatxMask::GID).union(StatxMask::MNT_ID);
 }
 
-/// Attributes, and which of them are to be believed. Source: `struct statx` in `statx(2)`.
+/// Attributes, and which of them are valid. Source: `struct statx` in `statx(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Statx {
-    /// These are up to date: at least those that were wanted, but for the time of birth where the file system keeps none.
+    /// The attributes that are up to date: at least the requested ones, except the time of creation
+    /// where the file system keeps none.
     pub mask: StatxMask,
-    /// The attributes. Among the flags is [`MOUNT_ROOT`](StatxFlags::MOUNT_ROOT) for the root of a mount.
+    /// The attributes. The flags include [`MOUNT_ROOT`](StatxFlags::MOUNT_ROOT) for the root of a
+    /// mount.
     pub attributes: Attributes,
-    /// The number of the mount through which it was seen, as
-    /// [`mountinfo`](crate::Context::mountinfo) has it; no other mount ever has it.
+    /// The number of the mount through which the node was seen, as in
+    /// [`mountinfo`](crate::Context::mountinfo). No other mount ever has it.
     pub mount_id: u64,
 }
 
@@ -315,12 +320,12 @@ impl Statx {
     }
 }
 
-/// How a node was seen.
+/// The mount through which a node was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seen {
     /// The number of the mount.
     pub(crate) mount: u64,
-    /// Whether it is the mount's root.
+    /// Whether the node is the mount's root.
     pub(crate) is_root: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How a `Vfs` is built: budget, mount, switches; and what can go wrong.
+//! The builder of a `Vfs`: budget, mount flags, options, and the errors of building.
 
 use crate::Errno;
 use crate::abi::MountFlags;
@@ -23,7 +23,7 @@ use crate::sync::{Arc, zeroed};
 use crate::text::hash::NameHash;
 use crate::vfs::Vfs;
 
-/// How a [`Vfs`] is to be.
+/// The configuration of a [`Vfs`] to be built.
 #[derive(Clone, Debug)]
 pub struct VfsBuilder {
     budget: u64,
@@ -36,7 +36,7 @@ pub struct VfsBuilder {
     learning: Learning,
 }
 
-/// What the hash of names starts from. A secret: it is never shown.
+/// The start value of the hash of names. It is secret: it is never printed.
 #[derive(Clone, Copy)]
 struct Seed(u64);
 
@@ -46,17 +46,17 @@ impl std::fmt::Debug for Seed {
     }
 }
 
-/// What a file system is asked for.
+/// The names for which a file system is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asking {
-    /// For names that are looked up, and where that promises to pay for those beside them.
+    /// Names that are looked up, and their siblings where that is likely to pay.
     ForSiblings,
-    /// For names that are looked up.
+    /// Names that are looked up.
     OneByOne,
 }
 
 impl Vfs {
-    /// A builder with a budget of 64 MiB.
+    /// Creates a builder with a budget of 64 MiB.
     pub fn builder() -> VfsBuilder {
         VfsBuilder {
             budget: 64 << 20,
@@ -72,67 +72,74 @@ impl Vfs {
 }
 
 impl VfsBuilder {
-    /// The most memory that the caches may take, in bytes, tables and locks included; a cached file takes about 250. What is not
-    /// used costs address space only (where transparent huge pages are on for everything, up to 2 MiB for each of the eight arrays). Default:
-    /// 64 MiB.
+    /// Sets the maximum memory of the caches, in bytes, tables and locks included. A cached file
+    /// takes about 250. Memory that is not used costs address space only (where transparent huge
+    /// pages are on for all memory, up to 2 MiB for each of the eight arrays). Default: 64 MiB.
     #[must_use]
     pub fn budget(mut self, bytes: u64) -> Self {
         self.budget = bytes;
         self
     }
 
-    /// The switches of the mount. Default: none.
+    /// Sets the flags of the mount. Default: none.
     #[must_use]
     pub fn mount_flags(mut self, flags: MountFlags) -> Self {
         self.mount = flags;
         self
     }
 
-    /// Turns `protected_symlinks` on: in a sticky directory that everyone may write to, a link in the last component is followed
-    /// only by its owner, or if the directory's owner owns it; else `EACCES`. Source: `proc(5)`.
+    /// Turns `protected_symlinks` on: in a sticky directory that all users may write to, a link in
+    /// the last component is followed only by its owner, or if the directory's owner owns it; else
+    /// `EACCES`. Source: `proc(5)`.
     #[must_use]
     pub fn protect_symlinks(mut self) -> Self {
         self.symlinks = SymlinkProtection::On;
         self
     }
 
-    /// Turns `protected_hardlinks` on: who does not own a file may give it another name only if he may read and write it and it has
-    /// no suid bit, nor sgid together with the group's x bit; else `EPERM`. Source: `proc(5)`.
+    /// Turns `protected_hardlinks` on: a user that does not own a file may give it another name
+    /// only with the right to read and write it, and if it has no suid bit, nor sgid together with
+    /// the group's x bit; else `EPERM`. Source: `proc(5)`.
     #[must_use]
     pub fn protect_hardlinks(mut self) -> Self {
         self.hardlinks = HardlinkProtection::On;
         self
     }
 
-    /// Asks the file system for no name that is not looked up. Else, once many names of a directory had to be asked for, it is offered to tell of the others
-    /// unasked ([`FileSystem::lookup_siblings`]): that makes scans of whole trees faster, and one lookup in some slower. For those who look up few
-    /// names of each directory, or want each miss to cost the same.
+    /// Asks the file system for no name that is not looked up. Otherwise, after many names of a
+    /// directory had to be looked up, the engine also requests the others
+    /// ([`FileSystem::lookup_siblings`]). That makes scans of whole trees faster, and one lookup in
+    /// some slower. For callers that look up few names of each directory, or need each miss to cost
+    /// the same.
     #[must_use]
     pub fn one_by_one(mut self) -> Self {
         self.asking = Asking::OneByOne;
         self
     }
 
-    /// The most memory within the budget, in bytes, that is for whole paths: for each, which entries a walk of it went through. A path that is
-    /// asked again is answered by one probe as long as none of these has changed, at about a quarter of the cost of a walk. A
-    /// path takes 192 bytes; one of more than 96 bytes, or through more than 14 entries, is walked each time.
+    /// Sets the maximum memory within the budget, in bytes, for whole paths. For each, it records
+    /// the entries that a walk of the path passed. A path that is looked up again is answered by
+    /// one probe as long as none of these has changed, at about a quarter of the cost of a walk. A
+    /// path takes 192 bytes. One of more than 96 bytes, or through more than 14 entries, is walked
+    /// each time.
     ///
-    /// 0: none, at no cost. Default: a 64th of the budget, at most 1 MiB; much more than a processor keeps near makes it slower than the walk.
-    /// What the caches must have at least is not taken from them.
+    /// 0 turns it off, at no cost. Default: a 64th of the budget, at most 1 MiB. With much more
+    /// than fits into a processor's near caches, it is slower than the walk. The minimum memory of
+    /// the caches is not taken from them.
     #[must_use]
     pub fn whole_paths(mut self, bytes: u64) -> Self {
         self.whole_paths = Some(bytes);
         self
     }
 
-    /// Says when the memo of whole paths learns.
+    /// Sets when the memo of whole paths learns.
     pub(crate) fn learning(mut self, when: Learning) -> Self {
         self.learning = when;
         self
     }
 
-    /// The seed of the hash of names: for tests and benches that have to be repeatable. Default: random, so that nobody can choose names that
-    /// collide.
+    /// Sets the seed of the hash of names: for tests and benches that have to be repeatable.
+    /// Default: random, so that no user can choose names that collide.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(Seed(seed));
@@ -187,27 +194,27 @@ fn random_seed() -> u64 {
     RandomState::new().hash_one(0)
 }
 
-/// Why a `Vfs` could not be built.
+/// The reason why a `Vfs` could not be built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The budget does not buy the least number of slots.
+    /// The budget is below that of the minimum number of slots.
     BudgetTooSmall {
-        /// Bytes given.
+        /// The bytes given.
         given: u64,
-        /// Bytes that are enough.
+        /// The minimum in bytes.
         least: u64,
     },
-    /// The budget buys more slots than handles can tell apart.
+    /// The budget allows more slots than handles can distinguish.
     BudgetTooLarge {
-        /// Bytes given.
+        /// The bytes given.
         given: u64,
-        /// Bytes that are not too many.
+        /// The maximum in bytes.
         most: u64,
     },
     /// The allocator could not reserve the budget.
     OutOfMemory,
-    /// The file system could not say what its root is.
+    /// The file system could not return its root.
     Root(Errno),
     /// The file system's root is no directory.
     RootNotADirectory,

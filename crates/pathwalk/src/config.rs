@@ -1,11 +1,11 @@
-//! Variants of the walk, chosen at compile time, so that what ships carries no switch.
+//! Variants of the walk, chosen at compile time, so that the shipped one carries no switch.
 
 use std::marker::PhantomData;
 
-/// How the fast walk decides whether a directory may be searched.
+/// The way in which the fast walk decides whether a directory may be searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SearchCheck {
-    /// One bit in the dentry's word: what ships.
+    /// One bit in the dentry's word: the shipped variant.
     Bit,
     /// The mode bits of the inode, tested inline.
     Mode,
@@ -15,24 +15,25 @@ pub enum SearchCheck {
 
 /// A variant of the walk; [`Shipped`] is what the public API uses.
 pub trait Config: 'static {
-    /// The step from a directory to its child: inlined into the loop, or a call.
+    /// Whether the step from a directory to its child is inlined into the loop, or a call.
     const INLINE_STEP: bool;
-    /// How search permission is decided.
+    /// The way in which search permission is decided.
     const SEARCH: SearchCheck;
-    /// The length of a link's body: from the cache, or by scanning for its end.
+    /// Whether the length of a link's body comes from the cache, or from a scan for its end.
     const CACHED_LENGTH: bool;
-    /// Whether there may be rules that the walk keeps to. Without them, its asker must have none.
+    /// Whether the walk may have rules to keep to. Without this, its asker must have none.
     const RULES: bool = false;
-    /// Whether the walk crosses to mounts within its loop. Otherwise it ends at the first, and one that does goes on. A
-    /// loop that may come to another mount takes some instructions more for each component.
+    /// Whether the walk crosses mounts within its loop. Otherwise it ends at the first mount, and a
+    /// walk that crosses continues. A loop that may cross takes some more instructions for each
+    /// component.
     const CROSSES: bool = false;
     /// Whether the memo of whole paths learns from the walk.
     const WHOLE_PATHS: bool = false;
-    /// Whether the walk tells its way to a recording.
+    /// Whether the walk reports its way to a recording.
     const RECORDS: bool = false;
 }
 
-/// What ships.
+/// The shipped variant.
 pub struct Shipped;
 
 impl Config for Shipped {
@@ -44,7 +45,7 @@ impl Config for Shipped {
     const WHOLE_PATHS: bool = true;
 }
 
-/// A variant whose walk crosses to mounts within its loop.
+/// A variant whose walk crosses mounts within its loop.
 pub(crate) struct Crossing<C>(PhantomData<C>);
 
 impl<C: Config> Config for Crossing<C> {
@@ -57,7 +58,7 @@ impl<C: Config> Config for Crossing<C> {
     const RECORDS: bool = C::RECORDS;
 }
 
-/// What ships, for an asker without rules, where nothing but the root is mounted.
+/// The shipped variant for an asker without rules, where nothing but the root is mounted.
 pub(crate) struct Unruled;
 
 impl Config for Unruled {
@@ -78,7 +79,7 @@ impl<C: Config> Config for Learning<C> {
     const WHOLE_PATHS: bool = true;
 }
 
-/// What ships, of a walk that tells its way.
+/// The shipped variant for a walk that reports its way.
 pub(crate) struct Recorded;
 
 impl Config for Recorded {

@@ -1,6 +1,8 @@
 //! An open file: data, listings, and a position.
 
 mod by;
+mod getdents;
+mod io;
 
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
@@ -9,7 +11,7 @@ use crate::Errno;
 use crate::abi::OpenFlags;
 use crate::attr::FileType;
 use crate::cache::Pinned;
-use crate::cache::dcache::complete::{Listed, Listing};
+use crate::cache::dcache::complete::{Listed as ListedNames, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
@@ -21,58 +23,57 @@ use crate::sync::Mutex;
 use crate::vfs::Vfs;
 
 pub use by::FileBy;
+pub use getdents::Listed;
 
-/// A file or directory that was opened, as a descriptor is. Made by [`Context::open`](crate::Context::open).
+/// An open file or directory, like a file descriptor. Made by
+/// [`Context::open`](crate::Context::open).
 ///
-/// It stays what it is when its name goes. Threads may share it; reads and writes at its position
+/// It stays open when its name is removed. Threads may share it. Reads and writes at its position
 /// exclude each other, those at an offset do not. Every operation blocks while the file system
-/// answers. Suid and sgid bits that writing takes away are taken by the rights of its opener, or of
-/// the user that [`by`](Self::by) names.
-/// One call reads or writes at most [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has
-/// changed nothing, but for `ENOSPC`: as on Linux, it may have moved the times and taken the bits
-/// away.
+/// answers. Whether a write clears suid and sgid bits depends on the rights of its opener, or of
+/// the user that is passed to [`by`](Self::by). One call reads or writes at most
+/// [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has changed nothing, except after
+/// `ENOSPC`: as on Linux, it may then have changed the times and cleared the bits.
 pub struct File {
-    /// None: it is a place only, as by `O_PATH`. Dropped before the handle, which may forget the node and let go of the file system.
+    /// The open file of the file system; `None` for a place only, as by `O_PATH`. Dropped before
+    /// the handle, whose drop may forget the node and shut the file system down.
     file: Option<Box<dyn OpenFile>>,
     handle: Handle,
     /// Whether its mount counts it as a writer.
     writes: bool,
     flags: OpenFlags,
     credentials: Credentials,
-    /// Of a file: the offset in bytes. Of a directory: the cookie behind which the listing goes on.
+    /// The position: for a file, the offset in bytes; for a directory, the cookie behind which the
+    /// listing goes on.
     position: Mutex<Position>,
 }
 
-/// Where a file is read and written next.
+/// The position of the next read or write.
 #[derive(Default)]
 struct Position {
     at: u64,
-    /// Of a directory that is read from its beginning: what may make it complete.
+    /// The listing that may make a directory complete, if it is read from its beginning.
     listing: Option<Listing>,
 }
 
-/// One entry of a directory as [`File::read_dir`] gives it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DirEntry<'a> {
-    /// Its name, `.` and `..` included.
-    pub name: &'a [u8],
-    /// Its inode number.
-    pub ino: u64,
-    /// Its type.
-    pub kind: FileType,
-    /// Where a listing goes on behind it: for [`File::seek`]. It stays good while entries come and go.
-    pub cookie: u64,
+/// One entry of a directory as [`File::list`] gives it: what [`Listed`] has, with a borrowed name.
+#[derive(Clone, Copy)]
+pub(crate) struct Dirent<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) ino: u64,
+    pub(crate) kind: FileType,
+    pub(crate) cookie: u64,
 }
 
 const BEHIND_DOT: u64 = 1;
 const BEHIND_DOTDOT: u64 = 2;
 const _: () = assert!(BEHIND_DOTDOT < FIRST_COOKIE);
 
-/// Greatest offset, in bytes.
+/// The greatest offset, in bytes.
 const OFFSET_MAX: u64 = i64::MAX as u64;
 
 impl File {
-    /// Takes over what was opened in this `Vfs`.
+    /// Creates a file from what was opened in this `Vfs`.
     pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials) -> File {
         let Opened { file, node, writer } = opened;
         let writes = writer.map(MountWriter::into_id).is_some();
@@ -80,51 +81,58 @@ impl File {
         File { handle, file, writes, flags, credentials, position: Mutex::default() }
     }
 
-    /// The place that it is on: a starting point for operations with an empty path, as `fstat` and `fchmod` are made of.
+    /// Returns the place that the file is on: a starting point for operations with an empty path,
+    /// with which `fstat` and `fchmod` can be expressed.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// What it was opened with.
+    /// Returns the flags with which it was opened.
     pub fn flags(&self) -> OpenFlags {
         self.flags
     }
 
-    /// Returns it to be written to by another user than its opener, as a process writes through a
-    /// descriptor that it was given: suid and sgid bits that writing takes away are taken by that
-    /// user's rights, as in Linux.
+    /// Returns a view of the file for writes by another user than its opener, as a process writes
+    /// through a descriptor that it received. That user's rights decide whether suid and sgid bits
+    /// are cleared, as in Linux.
     pub fn by<'a>(&'a self, who: &'a Credentials) -> FileBy<'a> {
         FileBy { file: self, who }
     }
 
-    /// Reads from its position, and moves that. `EBADF` unless opened to be read, `EISDIR` for a directory. Source: `read(2)`.
+    /// Reads from its position, and advances that. `EBADF` unless opened for reading, `EISDIR` for
+    /// a directory. Source: `read(2)`.
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
         let mut position = self.position.lock();
-        let length = self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at)?;
+        let length =
+            counted(self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at), buffer.len())?;
         position.at += length as u64;
         Ok(length)
     }
 
-    /// Reads from an offset in bytes. Errors as [`read`](Self::read); `EINVAL` past 2⁶³−1. Source: `pread(2)`.
+    /// Reads from an offset in bytes. Errors as [`read`](Self::read); `EINVAL` past 2⁶³−1. Source:
+    /// `pread(2)`.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset)
+        counted(self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset), buffer.len())
     }
 
-    /// The same without blocking: what the file system has at hand, which may be less than there is; `EAGAIN` where that is nothing. 0 at or behind
-    /// the end, as ever. For event loops, which leave what is `EAGAIN` to a thread that may wait. Source: `RWF_NOWAIT` in `preadv2(2)`.
+    /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
+    /// at hand, which may be less than there is; `EAGAIN` where that is nothing. Returns 0 at or
+    /// behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
+    /// Source: `RWF_NOWAIT` in `preadv2(2)`.
     pub fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset)
+        counted(self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset), buffer.len())
     }
 
-    /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind it. `EBADF` unless opened to be written,
-    /// `ENOSPC`, `EFBIG`. Takes suid and sgid bits away where `CAP_FSETID` is missing. Source: `write(2)`.
+    /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind
+    /// the data. `EBADF` unless opened for writing, `ENOSPC`, `EFBIG`. Clears suid and sgid bits
+    /// where `CAP_FSETID` is missing. Source: `write(2)`.
     pub fn write(&self, data: &[u8]) -> Result<usize, Errno> {
         self.write_as(data, &self.credentials.effective())
     }
@@ -138,8 +146,8 @@ impl File {
         Ok(bytes)
     }
 
-    /// Writes at an offset in bytes, but at the end if opened with `APPEND`, as Linux does. Errors as [`write`](Self::write); `EINVAL` past
-    /// 2⁶³−1. Source: `pwrite(2)`.
+    /// Writes at an offset in bytes, but at the end if opened with `APPEND`, as Linux does. Errors
+    /// as [`write`](Self::write); `EINVAL` past 2⁶³−1. Source: `pwrite(2)`.
     pub fn write_at(&self, data: &[u8], offset: u64) -> Result<usize, Errno> {
         self.write_at_as(data, offset, &self.credentials.effective())
     }
@@ -163,12 +171,12 @@ impl File {
         let check = || trees.caches.with_room(|| file.check_write(data.len(), at));
         trees.drop_privileges(self.handle.dentry(), &self.coming(who), check)?;
         let _under_way = trees.caches.under_way(self.handle.inode());
-        let written = trees.caches.with_room(|| file.write_at(data, at));
-        written.map(|written| (written.bytes, written.end))
+        let written = trees.caches.with_room(|| file.write_at(data, at))?;
+        counted(Ok(written.bytes), data.len()).map(|bytes| (bytes, written.end))
     }
 
-    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened to be written, `EBADF`
-    /// if it is a place only, `EPERM` if it is append-only by now. Source: `ftruncate(2)`.
+    /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened for writing, `EBADF` if
+    /// it is a place only, `EPERM` if it has become append-only. Source: `ftruncate(2)`.
     pub fn set_len(&self, size: u64) -> Result<(), Errno> {
         self.set_len_as(size, &self.credentials.effective())
     }
@@ -186,13 +194,14 @@ impl File {
         trees.resize(self.handle.dentry(), &self.coming(who), size, Times::Always)
     }
 
-    /// Returns a user as it comes through the file's mount.
+    /// Returns a user as a subject through the file's mount.
     fn coming<'a>(&'a self, who: &Subject<'a>) -> Subject<'a> {
         who.through(self.handle.world().mounts.id_map(self.handle.place().mount()))
     }
 
-    /// Moves the position; returns where it is then. Of a directory it is a cookie of [`read_dir`](Self::read_dir), and only
-    /// [`SeekFrom::Start`] makes sense. `EINVAL` before the beginning or past 2⁶³−1. Source: `lseek(2)`.
+    /// Moves the position, and returns the new one. The position of a directory is a cookie of
+    /// [`getdents`](Self::getdents), and only [`SeekFrom::Start`] makes sense. `EINVAL` before the
+    /// beginning or past 2⁶³−1. Source: `lseek(2)`.
     pub fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
         self.open()?;
         let mut position = self.position.lock();
@@ -208,13 +217,13 @@ impl File {
         Ok(at)
     }
 
-    /// Gives the entries behind its position, until there are no more or `each` breaks; the position is behind the last one given. `ENOTDIR`
-    /// for what is no directory, `ENOENT` for one that was removed. Source: `getdents(2)`.
+    /// Passes the entries behind its position to `each`, until there are no more or `each` breaks.
+    /// The position is then behind the last one passed. Errors are those of
+    /// [`getdents`](Self::getdents).
     ///
-    /// Entries that are there all the time come exactly once; those that come or go meanwhile come once or not. `each` must not use
-    /// the `Vfs`. After a listing from the beginning to the end, the file system is not asked any more about names that are not there, for as long
-    /// as the cache keeps those that are.
-    pub fn read_dir(&self, mut each: impl FnMut(DirEntry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+    /// `each` runs under the position's lock and under those of the file system, so it must not use
+    /// the `Vfs`. That is why the method is not public.
+    pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         let file = self.open()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
@@ -231,7 +240,7 @@ impl File {
                 continue;
             }
             let ino = if cookie == BEHIND_DOT { self.handle.attributes()?.ino } else { self.parent_ino()? };
-            let flow = each(DirEntry { name, ino, kind: FileType::Directory, cookie });
+            let flow = each(Dirent { name, ino, kind: FileType::Directory, cookie });
             position.at = cookie;
             if flow.is_break() {
                 return Ok(());
@@ -240,22 +249,24 @@ impl File {
         self.list_names(file, &mut position, each)
     }
 
-    /// The names behind `.` and `..`; of those that are not cached it is noted that they are there.
+    /// Lists the names after `.` and `..`. For those that are not cached, it records that they
+    /// exist.
     fn list_names(
         &self,
         file: &dyn OpenFile,
         position: &mut Position,
-        mut each: impl FnMut(DirEntry<'_>) -> ControlFlow<()>,
+        mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>,
     ) -> Result<(), Errno> {
-        // Taken: if `each` panics, names are lost.
+        // Taken out, so that a listing during which `each` panics does not make the directory
+        // complete.
         let mut listing = position.listing.take();
-        let (mut listed, mut flow) = (Listed::default(), ControlFlow::Continue(()));
+        let (mut listed, mut flow) = (ListedNames::default(), ControlFlow::Continue(()));
         file.read_dir(position.at, &mut |Entry { name, ino, kind, cookie, .. }| {
             position.at = cookie;
             if listing.is_some() {
                 listed.push(name);
             }
-            flow = each(DirEntry { name, ino, kind, cookie });
+            flow = each(Dirent { name, ino, kind, cookie });
             flow
         })?;
         let (caches, dir) = (self.handle.world().caches(), self.handle.dentry());
@@ -266,14 +277,15 @@ impl File {
         Ok(())
     }
 
-    /// The inode number of the directory above.
+    /// Returns the inode number of the directory above.
     fn parent_ino(&self) -> Result<u64, Errno> {
         let trees = &self.handle.world().trees;
         let parent = Pinned::new(&trees.caches, trees.caches.pin_parent(self.handle.dentry()));
         Ok(trees.stat(trees.caches.dentries.inode(parent.id()))?.ino)
     }
 
-    /// Puts it on stable storage. `EBADF` for a place only. Source: `fsync(2)`, `fdatasync(2)`.
+    /// Puts the file on stable storage. `EBADF` for a place only. Source: `fsync(2)`,
+    /// `fdatasync(2)`.
     pub fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
         self.open()?.sync(what)
     }
@@ -282,7 +294,7 @@ impl File {
         self.file.as_deref().ok_or(Errno::EBADF)
     }
 
-    /// What is open, if so many bytes can be read there.
+    /// Returns the open file, if that many bytes can be read at this offset.
     fn data<'a>(&self, file: &'a dyn OpenFile, offset: u64, length: usize) -> Result<&'a dyn OpenFile, Errno> {
         within_range(offset, length)?;
         if self.handle.kind() == FileType::Directory { Err(Errno::EISDIR) } else { Ok(file) }
@@ -303,7 +315,13 @@ fn at_once_mut(buffer: &mut [u8]) -> &mut [u8] {
     &mut buffer[..most]
 }
 
-/// Whether so many bytes at an offset end within the greatest one.
+/// Returns the number of bytes that a file system reports as read or written; `EIO` if it is more
+/// than the bytes given.
+fn counted(reported: Result<usize, Errno>, given: usize) -> Result<usize, Errno> {
+    reported.and_then(|bytes| if bytes <= given { Ok(bytes) } else { Err(Errno::EIO) })
+}
+
+/// Checks that so many bytes at an offset end within the greatest offset.
 fn within_range(offset: u64, length: usize) -> Result<(), Errno> {
     let end = offset.checked_add(length as u64);
     if end.is_some_and(|end| end <= OFFSET_MAX) { Ok(()) } else { Err(Errno::EINVAL) }

@@ -13,39 +13,42 @@ use crate::ops::stat::statfs_at;
 use crate::sync::Ordering;
 use crate::vfs::Vfs;
 
-/// A pinned place in the tree, as an `O_PATH` descriptor is: any kind of node, no right to read or write it.
+/// A pinned place in the tree, like an `O_PATH` descriptor: any kind of node, no right to read or
+/// write it.
 ///
-/// It stays what it is when it is renamed or unlinked. Dropping one never blocks: it gives a count back, and what has become
-/// garbage is collected by whoever next needs the memory. (The last of all handles, contexts and clones of a `Vfs` takes the caches with
-/// it, which tells the file system of every node; and the last of what is on a file system that is
-/// mounted nowhere any more lets go of that.)
+/// It stays valid when the place is renamed or unlinked. Dropping one never blocks: it gives a pin
+/// back, and garbage is collected by the next thread that needs the memory. (Two drops do more. The
+/// last of all handles, contexts and clones of a `Vfs` frees the caches, which tells the file
+/// system to forget every node. The last use of a file system that is mounted nowhere any more
+/// shuts it down.)
 pub struct Handle {
     vfs: Vfs,
     place: Place,
     when_dropped: WhenDropped,
 }
 
-/// What becomes of a node that has no name any more when a handle on it is dropped.
+/// The treatment of a node without a name when a handle on it is dropped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WhenDropped {
-    /// It is collected by whoever next needs the memory.
+    /// The next thread that needs the memory collects the node.
     Leave,
-    /// It is collected at once, if this was the last.
+    /// The node is collected at once, if this was the last handle.
     Collect,
 }
 
 impl Handle {
-    /// Takes over a pin of a dentry of this `Vfs`.
+    /// Creates a handle from a pin of a dentry of this `Vfs`.
     pub(crate) fn from_pinned(vfs: &Vfs, pinned: PinnedPlace<'_>) -> Handle {
         Handle { vfs: vfs.clone(), place: pinned.into_place(), when_dropped: WhenDropped::Leave }
     }
 
-    /// The same of a file that is open: when it is closed and has no name any more, what it takes is freed.
+    /// Creates the handle of an open file: if the file has no name when it is closed, its memory is
+    /// freed.
     pub(crate) fn of_file(vfs: &Vfs, pinned: PinnedPlace<'_>) -> Handle {
         Handle { vfs: vfs.clone(), place: pinned.into_place(), when_dropped: WhenDropped::Collect }
     }
 
-    /// Returns a handle on what was found from here, in the same mount.
+    /// Creates a handle on a node that was found from here, in the same mount.
     pub(crate) fn beside(&self, node: Pinned<'_>) -> Handle {
         let mount = MountPin::again(self.world(), self.place.mount());
         Handle::from_pinned(&self.vfs, PinnedPlace { node, mount })
@@ -66,32 +69,34 @@ impl Handle {
         &self.vfs
     }
 
-    /// What it is.
+    /// Returns the type of the node.
     pub fn kind(&self) -> FileType {
         kind_of(self.record()[WORD].load(Ordering::Relaxed))
     }
 
-    /// Its attributes, with owners as its mount shows them; asks the file system only if the cached ones are out of date. Source: `fstat(2)`.
+    /// Returns its attributes, with owners as its mount shows them. Asks the file system only if
+    /// the cached ones are out of date. Source: `fstat(2)`.
     pub fn attributes(&self) -> Result<Attributes, Errno> {
         let attributes = self.world().trees.stat(self.inode())?;
         Ok(self.world().mounts.shown(self.place.mount(), attributes))
     }
 
-    /// Returns size and limits of its file system, and the switches of its mount. Errors are those
-    /// of the file system, which is asked each time. Source: `fstatfs(2)`.
+    /// Returns size and limits of its file system, and the flags of its mount. Errors are those of
+    /// the file system, which is asked each time. Source: `fstatfs(2)`.
     pub fn statfs(&self) -> Result<StatFs, Errno> {
         statfs_at(self.world(), self.place)
     }
 
-    /// Returns the key by which the file system knows it: to tell the file system about a node that
-    /// has several names, or none.
+    /// Returns the key by which the file system knows the node: for messages to the file system
+    /// about a node that has several names, or none.
     pub fn key(&self) -> NodeKey {
         key_of(self.record())
     }
 
-    /// The path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once it, or
-    /// a directory above, was removed. Another moment, another answer: for messages, not for
-    /// decisions. What was invalidated while it was held keeps the path that it had.
+    /// Returns the path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once
+    /// the place, or a directory above, was removed. The path may change at any time, so use it for
+    /// messages and not for decisions. A place that was invalidated while it was held keeps the
+    /// path that it had.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
         self.world().path_of(self.place)
     }
@@ -121,7 +126,7 @@ impl Drop for Handle {
         let (world, dentry) = (self.vfs.world(), self.dentry());
         let caches = world.caches();
         caches.dentries.unpin(dentry);
-        // The slot may be another dentry's by now: this is a guess.
+        // The slot may hold another dentry by now, so this test is a guess.
         if self.when_dropped == WhenDropped::Collect && caches.dentries.word(dentry) & flags::UNHASHED != 0 {
             caches.try_evict(dentry);
         }

@@ -1,4 +1,4 @@
-//! What the owner of a file system tells a `Vfs`: something changed that did not pass through it.
+//! Notifications by the owner of a file system that something changed without the `Vfs`.
 
 use crate::Errno;
 use crate::attr::Attributes;
@@ -9,29 +9,29 @@ use crate::text::Name;
 use crate::vfs::Vfs;
 
 impl Vfs {
-    /// Drops what is cached of `name` in `dir` and everything below, because the file system
-    /// changed by itself; the next lookup asks it. What is mounted there, or below, is unmounted
-    /// lazily. Waits for lookups in `dir` that are under way.
-    /// `EBADF` if `dir` is of another `Vfs`, `ENOTDIR` if it is no directory.
+    /// Drops the cached entry of `name` in `dir` and everything below, because the file system
+    /// changed by itself. The next lookup asks it. What is mounted on the entry, or below, is
+    /// unmounted lazily. Waits for lookups in `dir` that are under way. `EBADF` if `dir` is of
+    /// another `Vfs`, `ENOTDIR` if it is no directory.
     pub fn invalidate(&self, dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
         self.directory(dir)?;
         self.unmount_all(self.world().caches().invalidate_name(dir.dentry(), name.bytes()));
         Ok(())
     }
 
-    /// Drops everything cached below `dir`, not what is known of `dir` itself. Errors as
+    /// Drops everything cached below `dir`, but not what is known of `dir` itself. Errors as
     /// [`invalidate`](Self::invalidate).
     ///
-    /// Handles stay what they are, and find their places again when their names are looked up. The
-    /// file system is asked for the attributes of what is held when they are next needed. Cost: a
-    /// list of what is below. Not to be called by the file system itself.
+    /// Handles stay valid, and find their places again when their names are looked up. The file
+    /// system is asked for the attributes of nodes that are held when they are next needed. Cost: a
+    /// list of the entries below. Not to be called by the file system itself.
     pub fn invalidate_subtree(&self, dir: &Handle) -> Result<(), Errno> {
         self.directory(dir)?;
         self.unmount_all(self.world().caches().invalidate_below(dir.dentry()));
         Ok(())
     }
 
-    /// Asks the file system for the attributes of a node anew, because they changed by themselves;
+    /// Asks the file system for the attributes of a node again, because they changed by themselves;
     /// not for a link's body. Its errors are returned; `EBADF` for a handle of another `Vfs`,
     /// `ESTALE` if the node has another type by now.
     pub fn refresh(&self, node: &Handle) -> Result<Attributes, Errno> {
@@ -40,7 +40,7 @@ impl Vfs {
         world.trees.refresh(world.caches().dentries.inode(node.dentry()))
     }
 
-    /// Whether a handle is on a place of this `Vfs`.
+    /// Returns whether a handle is on a place of this `Vfs`.
     pub fn owns(&self, handle: &Handle) -> bool {
         handle.vfs().is(self)
     }

@@ -1,5 +1,4 @@
-//! Mounts as users hold and see them: trees that are nowhere yet, namespaces, and the list of
-//! mounts.
+//! Mounts as users hold and see them: detached trees, namespaces, and the list of mounts.
 
 use crate::abi::{MountFlags, SuperblockFlags};
 use crate::handle::Handle;
@@ -8,12 +7,13 @@ use crate::sync::Arc;
 use crate::vfs::Vfs;
 use crate::walk::asker::Asker;
 
-/// Mounts that are nowhere yet. Made by [`Context::new_tree`](crate::Context::new_tree) and
+/// A tree of mounts that is attached nowhere yet. Made by
+/// [`Context::new_tree`](crate::Context::new_tree) and
 /// [`Context::open_tree`](crate::Context::open_tree).
 ///
 /// It is used through its [`handle`](Self::handle), and can be [moved](crate::Context::move_mount)
-/// somewhere. Where it was not, its mounts are unmounted when it is dropped; that may block, as
-/// [`Context::umount`](crate::Context::umount) does.
+/// into a namespace. If it was not moved, its mounts are unmounted when it is dropped. That may
+/// block, as [`Context::umount`](crate::Context::umount) does.
 #[derive(Debug)]
 pub struct DetachedTree {
     handle: Handle,
@@ -38,9 +38,9 @@ impl Drop for DetachedTree {
 
 /// A namespace of mounts. Made by [`Context::namespace`](crate::Context::namespace).
 ///
-/// It ends with the last context in it and the last of these, which unmounts all in it; that may
-/// block, as [`Context::umount`](crate::Context::umount) does. The first one of a [`Vfs`] lives as
-/// long as that. Source: `mount_namespaces(7)`.
+/// It ends with the last context in it and the last of these values, which unmounts all mounts in
+/// it. That may block, as [`Context::umount`](crate::Context::umount) does. The first namespace of
+/// a [`Vfs`] lives as long as the `Vfs`. Source: `mount_namespaces(7)`.
 #[derive(Clone, Debug)]
 pub struct Namespace(Kind);
 
@@ -61,7 +61,7 @@ impl Namespace {
         Namespace(Kind::First(vfs.clone()))
     }
 
-    /// Takes over a namespace of this `Vfs`, to be ended.
+    /// Creates the owner of a namespace of this `Vfs`, which ends it.
     pub(crate) fn new(vfs: &Vfs, id: NamespaceId) -> Namespace {
         Namespace(Kind::Other(Arc::new(Held { vfs: vfs.clone(), id })))
     }
@@ -91,27 +91,28 @@ impl Drop for Held {
     }
 }
 
-/// A mount, as it is listed. Source: `proc_pid_mountinfo(5)`.
+/// A mount in the list of mounts. Source: `proc_pid_mountinfo(5)`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MountInfo {
-    /// Its number, which no other mount ever has.
+    /// The number of the mount, which no other mount ever has.
     pub id: u64,
-    /// The number of the mount that it is mounted in; its own, of a namespace's root.
+    /// The number of the mount in which it is mounted; its own, for a namespace's root.
     pub parent: u64,
-    /// The number of its file system in this `Vfs`. It may be another's when that is gone.
+    /// The number of its file system in this `Vfs`. Another file system may get it after this one
+    /// is gone.
     pub file_system: u16,
     /// The path of its root within the file system.
     pub root: Vec<u8>,
-    /// The path of the place that it covers, from the root of the context that asks.
+    /// The path of the place that it covers, from the root of the calling context.
     pub mount_point: Vec<u8>,
-    /// Its own switches: the sixth field.
+    /// Its own flags: the sixth field.
     pub flags: MountFlags,
-    /// Those of its file system: the last field.
+    /// The flags of its file system: the last field.
     pub superblock_flags: SuperblockFlags,
-    /// The group of peers that it gives to and gets from: `shared:N`.
+    /// The group of peers with which it exchanges events: `shared:N`.
     pub shared: Option<u32>,
-    /// The group of peers that it gets from: `master:N`.
+    /// The group of peers from which it receives events: `master:N`.
     pub master: Option<u32>,
     /// The nearest such group that has a mount below the root: `propagate_from:N`.
     pub propagate_from: Option<u32>,

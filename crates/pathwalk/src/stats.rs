@@ -1,24 +1,26 @@
-//! What the caches did and what they hold.
+//! Counts of what the caches did, and of what they hold.
 
-/// Why the lock-free walk gave up and the locked one went on.
+mod debug;
+
+/// The reason for which the lock-free walk handed over to the locked walk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum HandOver {
-    /// A name is not cached, or somebody is looking it up just now.
+    /// A name is not cached, or another thread is looking it up.
     Miss = 0,
-    /// An entry must be revalidated by its file system.
+    /// A dentry has to be revalidated by its file system.
     Revalidate = 1,
-    /// The file system's own permission check, or an ACL not asked for yet.
+    /// The file system has a permission check of its own, or an ACL that is not cached.
     Permission = 2,
-    /// A link's body is not cached; or the rules of the walk take a closer look at where it leads.
+    /// A link's body is not cached, or a rule of the walk needs the place to which the link leads.
     LinkBody = 3,
     /// Attributes are known to be out of date.
     Attributes = 4,
-    /// Something changed underneath: the walk starts over.
+    /// Something changed during the walk, which starts again.
     Changed = 5,
-    /// Mounts came or went just now where the walk crosses to one; or what is mounted on the place
-    /// where the walk begins is not to be crossed to.
+    /// Mounts changed where the walk crosses to one, or the walk begins at a place on which
+    /// something is mounted and does not cross to that.
     Mount = 6,
 }
 
@@ -34,7 +36,7 @@ impl HandOver {
         HandOver::Mount,
     ];
 
-    /// A short name for tables.
+    /// Returns a short name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             HandOver::Miss => "miss",
@@ -48,95 +50,99 @@ impl HandOver {
     }
 }
 
-/// Slots of one pool.
+/// The slots of one pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pool {
-    /// How many the budget allows.
+    /// The number that the budget allows.
     pub capacity: u64,
-    /// How many are in use.
+    /// The number in use.
     pub used: u64,
-    /// Bytes of one, all its arrays together, without its share of the hash table.
+    /// Bytes of one slot in all arrays, without its share of the hash table.
     pub slot_bytes: u64,
-    /// Bytes of this pool's hash table.
+    /// Bytes of the pool's hash table.
     pub table_bytes: u64,
 }
 
-/// What one file system of a `Vfs` was asked and holds. Of [`Vfs::file_systems`](crate::Vfs::file_systems).
+/// Counts of one file system of a `Vfs`. Returned by
+/// [`Vfs::file_systems`](crate::Vfs::file_systems).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FileSystemStats {
-    /// Its number, as [`MountInfo::file_system`](crate::MountInfo::file_system) has it. It may be
-    /// another's when this one is gone.
+    /// The number of the file system, as in
+    /// [`MountInfo::file_system`](crate::MountInfo::file_system). The number may be reused when the
+    /// file system is gone.
     pub file_system: u16,
-    /// Its mounts, in all namespaces, those included that are in use though they are unmounted.
+    /// Mounts of it in all namespaces, with those that are unmounted and still in use.
     pub mounts: u32,
-    /// Nodes of it that are cached.
+    /// Cached nodes of it.
     pub nodes: u64,
-    /// `lookup` calls.
+    /// Calls of its `lookup`.
     pub lookups: u64,
-    /// Names that it told unasked.
+    /// Names that it reported beside those that it was asked for.
     pub siblings: u64,
-    /// Bytes that it says it holds.
+    /// Bytes that it reports as held.
     pub memory: u64,
 }
 
-/// The memo of whole paths. Of [`Stats::whole_paths`].
+/// Counts of the memo of whole paths. In [`Stats::whole_paths`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct WholePaths {
-    /// How many paths it has room for.
+    /// The number of paths for which there is room.
     pub capacity: u64,
-    /// How many it has, those included that have changed since.
+    /// The number of paths stored, stale ones included.
     pub used: u64,
-    /// Bytes of one.
+    /// Bytes of one path.
     pub entry_bytes: u64,
-    /// How often it learned a path, also one that it had.
+    /// The number of times that a path was stored.
     pub fills: u64,
-    /// How often it was to learn one and could not: too many directories on the way, an entry that is asked about each
-    /// time, or a change meanwhile.
+    /// The number of recorded walks that could not be stored: because of too many directories on
+    /// the way, of a dentry that is revalidated each time, or of a change during the walk.
     pub refusals: u64,
 }
 
-/// A snapshot of the counters. They are read one after the other: sums may be off by what happened meanwhile.
+/// A snapshot of the counters. They are read one after the other, so sums may be off by what
+/// happened meanwhile.
 ///
-/// A hit is not counted: a counter in shared memory would cost more than the lookup. Count calls where you make them; those
-/// that were not handed over were hits.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// Hits are not counted: a counter in shared memory would cost more than the lookup. A caller that
+/// counts its calls knows the hits: those that were not handed over. For the memo of whole paths
+/// there is [`Vfs::walked_by_this_thread`](crate::Vfs::walked_by_this_thread).
+#[derive(Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Mounts, in all namespaces, those included that are in use though they are unmounted.
+    /// Mounts in all namespaces, with those that are unmounted and still in use.
     pub mounts: u64,
     /// Hand-overs by reason, in the order of [`HandOver::ALL`].
     pub hand_overs: [u64; HandOver::ALL.len()],
-    /// `lookup` calls to the file system.
+    /// Calls of the file systems' `lookup`.
     pub fs_lookups: u64,
-    /// Names that the file system told of without being asked, together with others that it was asked for.
+    /// Names that file systems reported beside those that they were asked for.
     pub siblings: u64,
-    /// Names that were said to be absent without asking, since all names of their directory were cached.
+    /// Names that were answered as absent because all names of their directory were cached.
     pub known_absent: u64,
     /// Walks that waited for another thread's `lookup` of the same name.
     pub waits: u64,
     /// Dentries evicted.
     pub evictions: u64,
-    /// Slots that were looked at to find those that could be evicted, and words of bits that tell
-    /// which of them to look at.
+    /// Slots that were examined to find those to evict, and words of the bitmaps that say which
+    /// slots to examine.
     pub looks: u64,
     /// Dentries: names and absences.
     pub dentries: Pool,
     /// Inodes.
     pub inodes: Pool,
-    /// Lines of 64 bytes for link bodies and for names over 32 bytes.
+    /// Lines of 64 bytes for link bodies, and for names of more than 32 bytes.
     pub side: Pool,
-    /// Whole paths and where they lead to.
+    /// The memo of whole paths.
     pub whole_paths: WholePaths,
     /// The budget, in bytes, as given.
     pub budget: u64,
-    /// Bytes the file system says it holds; not part of the budget.
+    /// Bytes that the file systems report as held. Not part of the budget.
     pub file_system: u64,
 }
 
 impl Stats {
-    /// Hand-overs for this reason.
+    /// Returns the number of hand-overs for a reason.
     pub fn hand_overs_for(&self, reason: HandOver) -> u64 {
         self.hand_overs[reason as usize]
     }

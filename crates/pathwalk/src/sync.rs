@@ -1,7 +1,9 @@
-//! The one place where atomics and locks are imported: std and `parking_lot`, or loom's, or shuttle's; under Miri, all of it std's, since
-//! Miri takes the system calls of `parking_lot` and `atomic-wait` for ill-typed.
+//! The one place where atomics and locks are imported: std and `parking_lot`, or loom's, or
+//! shuttle's. Under Miri, all are std's, because Miri rejects the system calls of `parking_lot` and
+//! `atomic-wait` as ill-typed.
 //!
-//! loom's atomics are neither zeroable nor of their real size, so slots are laid out by indexing words and never by casting.
+//! loom's atomics are neither zeroable nor of their real size, so slots are laid out by indexing
+//! words and never by casting.
 
 #[cfg(not(any(loom, shuttle, miri)))]
 mod imp {
@@ -13,47 +15,49 @@ mod imp {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     use zerocopy::FromZeros;
 
-    /// What a `SeqCst` access that follows a `SeqCst` swap needs to come behind it: nothing.
+    /// Orders a following `SeqCst` access after a `SeqCst` swap: that needs nothing here.
     pub(crate) fn fence_after_swap() {}
 
-    /// Gives the lock back until woken; may wake for nothing.
+    /// Gives the lock back until woken. Spurious wake-ups are possible.
     pub(crate) fn wait<'a, T>(condvar: &Condvar, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         condvar.wait(&mut guard);
         guard
     }
 
-    /// Sleeps while `word` is `value`; may wake for nothing.
+    /// Sleeps while `word` is `value`. Spurious wake-ups are possible.
     pub(crate) fn wait_on(word: &AtomicU32, value: u32) {
         atomic_wait::wait(word, value);
     }
 
-    /// Wakes all that sleep on `word`.
+    /// Wakes all threads that sleep on `word`.
     pub(crate) fn wake_all(word: &AtomicU32) {
         atomic_wait::wake_all(word);
     }
 
-    /// Zeroed atomics that cost no memory until they are touched, or `None` where there is no room.
+    /// Allocates zeroed atomics that cost no memory until they are touched. Returns `None` where
+    /// there is no room.
     ///
     /// Alignment 8 matters: the allocator zeroes lazily only up to an alignment of 16.
     pub(crate) fn zeroed<T: FromZeros>(n: usize) -> Option<Box<[T]>> {
         <[T]>::new_box_zeroed_with_elems(n).ok()
     }
 
-    /// How many locks share the work of one.
+    /// Returns the number of locks among which the work of one is divided.
     pub(crate) const fn stripes(n: usize) -> usize {
         n
     }
 
-    /// How many of one thing threads have among them.
+    /// Returns the number of shares of one resource that the threads have.
     pub(crate) const fn shares(n: usize) -> usize {
         n
     }
 
-    /// A number of this thread: neighbours in age have neighbouring ones.
+    /// Returns a number of this thread. Threads that start one after the other have consecutive
+    /// numbers.
     pub(crate) fn share() -> usize {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         thread_local!(static SHARE: u32 = NEXT.fetch_add(1, Ordering::Relaxed));
-        // While the thread's variables are being dropped, any will do.
+        // While the thread's variables are being dropped, any number will do.
         SHARE.try_with(|share| *share).unwrap_or(0) as usize
     }
 }
@@ -88,7 +92,7 @@ mod imp {
         }
     }
 
-    /// loom takes accesses that are `SeqCst` for weaker ones, and fences for what they are.
+    /// Issues a fence for loom, which models `SeqCst` accesses as weaker ones, but fences exactly.
     pub(crate) fn fence_after_swap() {
         if cfg!(loom) {
             fence(Ordering::SeqCst);
@@ -104,11 +108,13 @@ mod imp {
 
     #[cfg(not(miri))]
     model::lazy_static! {
-        /// Where threads sleep on words: one queue for all of them, since waking for nothing is allowed.
+        /// The queue of threads that sleep on words. One queue suffices for all words, because
+        /// spurious wake-ups are allowed.
         static ref SLEEPERS: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
     }
 
-    /// As a futex: compares and falls asleep in one step, so that a wake-up that is lost is found, as a deadlock.
+    /// Compares and falls asleep in one step, as a futex does, so that a lost wake-up shows as a
+    /// deadlock.
     pub(crate) fn wait_on(word: &AtomicU32, value: u32) {
         let held = SLEEPERS.0.lock();
         if word.load(Ordering::Relaxed) == value {
@@ -126,13 +132,14 @@ mod imp {
         <[T]>::new_box_zeroed_with_elems(n).ok()
     }
 
-    /// Every word is an object of the model: tests keep their budgets small.
+    /// Allocates the atomics. Every word is an object of the model, so tests keep their budgets
+    /// small.
     #[cfg(not(miri))]
     pub(crate) fn zeroed<T: Default>(n: usize) -> Option<Box<[T]>> {
         Some((0..n).map(|_| T::default()).collect())
     }
 
-    /// One, so that models meet threads that share it.
+    /// Returns one, so that models have threads that share it.
     pub(crate) const fn shares(_n: usize) -> usize {
         1
     }
@@ -141,7 +148,7 @@ mod imp {
         0
     }
 
-    /// Few, so that models meet threads that share a stripe, and threads that need two.
+    /// Returns few, so that models have threads that share a stripe, and threads that need two.
     pub(crate) const fn stripes(_n: usize) -> usize {
         3
     }

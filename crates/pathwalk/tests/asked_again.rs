@@ -17,7 +17,7 @@ fn what_holds_is_used_and_what_does_not_is_looked_up() {
     assert_eq!((ino("/a"), ino("/b"), ino("/none")), (Ok(a), Ok(b), Err(Errno::ENOENT)));
     let asked = fs.calls().since(&before);
     assert_eq!((asked.lookup, asked.revalidate), (0, 3), "all of them hold");
-    // Behind the engine's back.
+    // The changes bypass the engine.
     fs.rename("/a", "/none").unwrap();
     fs.rename("/b", "/a").unwrap();
     assert_eq!((ino("/none"), ino("/a"), ino("/b")), (Ok(a), Ok(b), Err(Errno::ENOENT)));

@@ -1,4 +1,5 @@
-//! What the caches alone answer: the same as everybody else, or `EAGAIN`, and the file system is never asked.
+//! Answers of the caches alone: the same as other contexts get, or `EAGAIN`, and the file system is
+//! never asked.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ fn world(options: Options) -> (Arc<MemFs>, Context) {
     (fs, vfs.context(Credentials::user(1000, 1000, &[])))
 }
 
-/// Every operation about a path, and what became of it.
+/// Runs every operation on a path, and returns the results.
 fn ask(cached: &Cached<'_>, path: &str) -> [Result<(), Errno>; 5] {
     let open = OpenHow::from(OpenFlags::READ);
     [
@@ -68,7 +69,7 @@ fn attributes_that_are_out_of_date_are_no_answer() {
     assert_eq!(context.cached().stat("/bin/cc").unwrap().size, 4);
 }
 
-/// A rule of its own with a promise for searching says nothing of files.
+/// Checks that a file system's own rule with a promise for searching does not extend to files.
 #[test]
 fn a_promise_for_searching_is_none_for_executing() {
     let (fs, context) = world(Options::default().permission_rule(PermissionRule::OwnButGenericSearch));
@@ -94,7 +95,8 @@ fn what_takes_the_word_of_the_file_system_is_no_answer() {
     }
 }
 
-/// As `RESOLVE_CACHED`: `EINVAL` first, then what would make or change something.
+/// Checks the order of `RESOLVE_CACHED`: `EINVAL` first, then operations that would make or change
+/// something.
 #[test]
 fn nothing_is_opened_that_is_changed() {
     let (_, context) = world(Options::default());
@@ -106,7 +108,7 @@ fn nothing_is_opened_that_is_changed() {
     assert_eq!(open(write | OpenFlags::TRUNCATE), Err(Errno::EAGAIN));
     assert_eq!(open(write | OpenFlags::TMPFILE), Err(Errno::EAGAIN));
     assert_eq!(open(read | OpenFlags::CREATE | OpenFlags::DIRECTORY), Err(Errno::EINVAL));
-    // Also where the flag is not given: what is asked is the caches.
+    // Also without the flag, because the operation is one of the caches.
     let plainly = context.cached().open(CWD, "/bin/cc", &(read | OpenFlags::CREATE).into()).map(drop);
     assert_eq!(plainly, Err(Errno::EAGAIN));
     assert_eq!(open(write), Err(Errno::EACCES));
@@ -134,8 +136,8 @@ fn who_misses_one_name_misses_the_same() {
     assert_ne!(missing("/bin/cc"), usr);
 }
 
-/// Names that collide could be found by a caller that sees hashes of names of its choice, or the
-/// seed.
+/// Checks that neither hashes nor the seed are printed. A caller with hashes of chosen names, or
+/// the seed, could find names that collide.
 #[test]
 fn nothing_of_the_secret_seed_is_shown() {
     const SEED: u64 = 0x1234_5678_9abc_def1;

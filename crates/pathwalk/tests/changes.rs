@@ -1,7 +1,7 @@
-//! Operations that open and change, one rule a test. Every answer beside the kernel's: `cargo xtask differential`.
+//! Operations that open and change, one rule a test. `cargo xtask differential` compares every
+//! answer with the kernel's.
 
 use std::io::SeekFrom;
-use std::ops::ControlFlow;
 
 use pathwalk::{
     Access, At, AtFlags, Capabilities, Context, Credentials, Errno, File, FileType, LinkFlags, NewKind, OpenFlags, OpenHow,
@@ -36,13 +36,26 @@ fn making(flags: OpenFlags, mode: u16) -> OpenHow {
 }
 
 fn names(dir: &File) -> Vec<String> {
-    let mut names = Vec::new();
-    dir.read_dir(|entry| {
-        names.push(String::from_utf8(entry.name.to_vec()).unwrap());
-        ControlFlow::Continue(())
-    })
-    .unwrap();
-    names
+    dir.getdents(usize::MAX).unwrap().into_iter().map(|entry| String::from_utf8(entry.name.into()).unwrap()).collect()
+}
+
+/// Checks that the names of a rename stay cached, so that no lookup asks the file system.
+#[test]
+fn both_names_of_a_rename_stay_cached() {
+    let vfs = vfs();
+    let context = root(&vfs);
+    for name in ["/a", "/b"] {
+        context.open(CWD, name, &making(RW, 0o600)).unwrap();
+    }
+    let [a, b] = ["/a", "/b"].map(|name| context.stat(name).unwrap().ino);
+    let ino = |name| context.stat(name).map(|found| found.ino);
+    assert_eq!(ino("/c"), Err(Errno::ENOENT));
+    let asked = vfs.stats().fs_lookups;
+    context.rename(CWD, "/a", CWD, "/b", RenameFlags::EXCHANGE).unwrap();
+    assert_eq!([ino("/a"), ino("/b")], [Ok(b), Ok(a)]);
+    context.rename(CWD, "/a", CWD, "/c", RenameFlags::empty()).unwrap();
+    assert_eq!([ino("/a"), ino("/c")], [Err(Errno::ENOENT), Ok(b)]);
+    assert_eq!(vfs.stats().fs_lookups, asked);
 }
 
 #[test]
@@ -155,24 +168,19 @@ fn listings_go_on_while_names_come_and_go() {
         context.mknod(CWD, name, NewKind::Regular, 0o600).unwrap();
     }
     let dir = context.open(CWD, "/tmp", &OpenFlags::READ.into()).unwrap();
-    let mut first = Vec::new();
-    dir.read_dir(|entry| {
-        first.push((entry.name.to_vec(), entry.kind, entry.cookie));
-        if first.len() < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })
-    .unwrap();
-    assert_eq!((&first[0].0[..], &first[1].0[..], first[2].1), (&b"."[..], &b".."[..], FileType::Regular));
+    let first = dir.getdents(3).unwrap();
+    assert_eq!((&*first[0].name, &*first[1].name, first[2].kind), (&b"."[..], &b".."[..], FileType::Regular));
     context.unlink(CWD, "/tmp/a").unwrap();
     context.mknod(CWD, "/tmp/d", NewKind::Fifo, 0o600).unwrap();
     assert_eq!(names(&dir), ["b", "c", "d"], "each once, and none twice");
-    dir.seek(SeekFrom::Start(first[2].2)).unwrap();
+    dir.seek(SeekFrom::Start(first[2].cookie)).unwrap();
     assert_eq!(names(&dir), ["b", "c", "d"]);
     dir.seek(SeekFrom::Start(0)).unwrap();
     assert_eq!(names(&dir), [".", "..", "b", "c", "d"]);
     context.mkdir(CWD, "/gone", 0o700).unwrap();
     let gone = context.open(CWD, "/gone", &OpenFlags::READ.into()).unwrap();
     context.rmdir(CWD, "/gone").unwrap();
-    assert_eq!(gone.read_dir(|_| ControlFlow::Continue(())), Err(Errno::ENOENT));
+    assert_eq!(gone.getdents(usize::MAX), Err(Errno::ENOENT));
 }
 
 #[test]
@@ -205,6 +213,10 @@ fn sticky_directories_keep_names() {
     assert_eq!(other.link(CWD, "/tmp/g", CWD, "/tmp/h", LinkFlags::empty()), Ok(()), "it may be read and written");
     owner.chmod(CWD, "/tmp/g", 0o4666, NONE).unwrap();
     assert_eq!(other.link(CWD, "/tmp/g", CWD, "/tmp/i", LinkFlags::empty()), Err(Errno::EPERM), "suid");
+    owner.chmod(CWD, "/tmp/g", 0o2676, NONE).unwrap();
+    assert_eq!(other.link(CWD, "/tmp/g", CWD, "/tmp/i", LinkFlags::empty()), Err(Errno::EPERM), "sgid that is executable");
+    owner.chmod(CWD, "/tmp/g", 0o2666, NONE).unwrap();
+    assert_eq!(other.link(CWD, "/tmp/g", CWD, "/tmp/i", LinkFlags::empty()), Ok(()), "sgid that is not");
     assert_eq!(owner.unlink(CWD, "/tmp/g"), Ok(()));
 }
 
@@ -286,7 +298,7 @@ fn room_is_found_where_a_removed_directory_was_held_by_what_was_removed_in_it() 
         context.mknod(CWD, "/x", NewKind::Regular, 0o600).unwrap();
         context.rmdir(CWD, "/d").unwrap();
         drop(held);
-        // What the handle held has a name still. The directory above it is what makes room.
+        // The node that the handle held still has a name. The directory above it makes room.
         context.mknod(CWD, "/y", NewKind::Regular, 0o600).unwrap();
         for path in ["/g", "/x", "/y"] {
             context.unlink(CWD, path).unwrap();

@@ -1,11 +1,11 @@
-//! Walks from mount to mount whose directories are cached are fast walks all the way.
+//! Walks from mount to mount. If all directories are cached, they are fast walks all the way.
 
 use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, Resolve, Vfs};
 use pathwalk_memfs::MemFs;
 
 const CWD: At<'static> = At::Cwd;
 
-/// A file system with these names: directories end in a slash.
+/// Creates a file system with these names. Directories end in a slash.
 fn tree(names: &[&str]) -> MemFs {
     let fs = MemFs::new();
     for name in names {
@@ -18,7 +18,7 @@ fn tree(names: &[&str]) -> MemFs {
     fs
 }
 
-/// Walks until all is cached, and then once more: that is handed over to no other walk.
+/// Walks until all is cached, and then once more. The last walk is not handed over.
 fn stays_fast(context: &Context, path: &str, expected: Result<(), Errno>) {
     for _ in 0..2 {
         assert_eq!(context.access(path, Access::empty()), expected, "{path}");
@@ -35,7 +35,7 @@ fn down_and_up_again() {
     let mut apart = context.clone();
     apart.unshare().unwrap();
     let mount = |names: &[&str], path: &str| context.mount(tree(names), CWD, path, MountFlags::empty()).unwrap();
-    // Two on one place, and one in the upper.
+    // Two mounts on one place, and one in the upper.
     mount(&["/lower"], "/d");
     mount(&["/upper", "/n/"], "/d");
     mount(&["/inner", "/m/"], "/d/n");
@@ -61,7 +61,7 @@ fn down_and_up_again() {
     stays_fast(&within, "/e/f", Ok(()));
     stays_fast(&within, "/d/upper", Err(Errno::EXDEV));
     stays_fast(&within, "/d/../e/f", Err(Errno::EXDEV));
-    // What is covered in another namespace.
+    // A place that is covered in another namespace.
     stays_fast(&apart, "/d/below", Ok(()));
     stays_fast(&apart, "/d/../d/below", Ok(()));
 }

@@ -1,4 +1,4 @@
-//! What is mounted on an entry that its file system says is not so any more is unmounted, as by
+//! Mounts on an entry that its file system reports as no longer valid. They are unmounted, as by
 //! `d_invalidate` of Linux.
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
-/// A file system whose names are to be asked about each time, and that says then what it is told.
+/// A file system that revalidates names at each use, with an answer that the test sets.
 #[derive(Clone)]
 struct Shifting {
     fs: MemFs,
@@ -40,13 +40,14 @@ impl FileSystem for Shifting {
     }
 
     fn revalidate(&self, _: &Directory<'_>, name: Name<'_>, _: Option<NodeKey>) -> Result<Validity, Errno> {
-        // Once.
+        // Invalid once, and valid afterwards.
         let is_valid = name.bytes() != b"d" || self.is_valid.swap(true, Ordering::Relaxed);
         Ok(if is_valid { Validity::Valid } else { Validity::Invalid })
     }
 }
 
-/// `/d/e`, on which something is mounted, and the file system that is.
+/// Creates a context with `/d/e`. Returns the switch that makes `/d` invalid, and a file system to
+/// mount.
 fn laid_out() -> (Context, Arc<AtomicBool>, MemFs) {
     let (fs, is_valid, mounted) = (MemFs::new(), Arc::new(AtomicBool::new(true)), MemFs::new());
     fs.mkdir("/d", 0o755).unwrap();

@@ -1,6 +1,5 @@
-//! Changes of a directory whose entry was dropped while somebody holds it: it is cached, but not under its name.
-
-use std::ops::ControlFlow;
+//! Changes of a directory whose entry was dropped while it was held: it is cached, but not under
+//! its name.
 
 use pathwalk::{At, AtFlags, Context, Credentials, Errno, Handle, LinkFlags, Name, OpenFlags, OpenHow, RenameFlags, Vfs};
 use pathwalk_memfs::MemFs;
@@ -8,7 +7,7 @@ use pathwalk_memfs::MemFs;
 const CWD: At<'static> = At::Cwd;
 const NONE: RenameFlags = RenameFlags::empty();
 
-/// `/dir/below` and `/other`, and somebody who holds the first, the entry of which was dropped.
+/// Creates `/dir/below` and `/other`, and a handle on the first, whose entry was dropped.
 fn dropped() -> (Vfs, Context, Handle) {
     let fs = MemFs::new();
     fs.mkdir("/dir", 0o755).unwrap();
@@ -86,12 +85,12 @@ fn its_name_is_taken() {
     }
 }
 
-/// A listing notes the name beside it.
+/// Checks that a listing records the name beside the dropped entry.
 #[test]
 fn its_name_is_listed() {
     let (_vfs, who, held) = dropped();
     let root = who.open(CWD, "/", &OpenFlags::READ.into()).unwrap();
-    root.read_dir(|_| ControlFlow::Continue(())).unwrap();
+    root.getdents(usize::MAX).unwrap();
     assert_eq!(who.rename(CWD, "/dir", CWD, "/moved", NONE), Ok(()));
     assert_eq!(path(&held), "/moved");
 }
@@ -100,12 +99,13 @@ fn its_name_is_listed() {
 fn its_name_is_listed_and_walked() {
     let (_vfs, who, held) = dropped();
     let root = who.open(CWD, "/", &OpenFlags::READ.into()).unwrap();
-    root.read_dir(|_| ControlFlow::Continue(())).unwrap();
+    root.getdents(usize::MAX).unwrap();
     assert_eq!(who.stat("/dir/below").map(|_| ()), Ok(()));
     assert_eq!(path(&held), "/dir");
 }
 
-/// Who holds it by an entry that was dropped sees that its last name is taken away by another entry.
+/// Checks that a holder of a dropped entry sees that the last name was removed by way of another
+/// entry.
 #[test]
 fn what_is_unlinked_has_no_names() {
     let making = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };

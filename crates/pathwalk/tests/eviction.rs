@@ -1,10 +1,10 @@
-//! What is used stays in the cache, whatever else passes through it.
+//! Eviction: names that are used stay in the cache, whatever else passes through it.
 
 use pathwalk::{Access, Context, Credentials, Vfs};
 use pathwalk_memfs::MemFs;
 
-/// Looks a path up again and again while names that nobody asks for twice fill the cache many times over; returns how often the file system was
-/// asked because of the path.
+/// Looks a path up again and again while names that are looked up once fill the cache many times
+/// over. Returns how often the file system was asked because of the path.
 fn asked_amid_a_storm(path: &str) -> u64 {
     const STORM: u64 = 2000;
     let fs = MemFs::new();
@@ -47,18 +47,18 @@ fn an_absent_name_behind_a_link_stays() {
     assert_eq!(asked_amid_a_storm("/link/none"), 0);
 }
 
-/// Numbers that are the same each time.
+/// A generator of numbers that are the same each time.
 struct Random(u64);
 
 impl Random {
-    /// Below 2^31.
+    /// Returns a number below 2^31.
     fn next(&mut self) -> u64 {
         const FACTOR: u64 = 6_364_136_223_846_793_005;
         self.0 = self.0.wrapping_mul(FACTOR).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
-    /// Below `end`, the low ones more often: half of all below an eighth.
+    /// Returns a number below `end`, the low ones more often: half of all below an eighth.
     fn skewed(&mut self, end: u64) -> u64 {
         let part = self.next() as f64 / f64::from(1u32 << 31);
         (part.powi(3) * end as f64) as u64
@@ -69,14 +69,14 @@ impl Random {
     }
 }
 
-/// What is asked for, of so many slots.
+/// The paths that are looked up, for a number of slots.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     /// Some files often, others seldom.
     Files,
-    /// The same of names, most of which are absent.
+    /// Some names often, others seldom; most of them are absent.
     Absences,
-    /// Both, while a list of all that there is goes by.
+    /// Both, while a scan of all files passes by.
     Storm,
     /// Files and links of long names and bodies, for which side lines are short.
     Long,
@@ -97,8 +97,8 @@ impl Asked {
     }
 }
 
-/// How often the file system was asked, what was evicted and what was looked at for it, where a
-/// share of the slots, in percent, is held.
+/// Returns the number of lookups by the file system, of evictions and of slots that were examined
+/// for them, where a share of the slots, in percent, is held.
 fn decided(asked: Asked, slots: u64, held: u64) -> [u64; 3] {
     let fs = MemFs::new();
     fs.mkdir("/d", 0o755).unwrap();
@@ -129,8 +129,9 @@ fn decided(asked: Asked, slots: u64, held: u64) -> [u64; 3] {
     [stats.fs_lookups, stats.evictions, stats.looks]
 }
 
-/// The policy decides the same each time. These numbers change where it does: then they are to be
-/// compared (the first of each three is what counts), and measured anew as `docs/eviction.md` says.
+/// Checks that the policy decides the same each time. When it changes, these numbers change. Then
+/// compare them (the first of each three is what counts), and measure anew as described in
+/// `docs/eviction.md`.
 #[test]
 fn what_goes_is_decided_as_it_was() {
     let rows: [(Asked, u64, u64, [u64; 3]); 12] = [

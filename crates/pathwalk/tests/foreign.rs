@@ -1,7 +1,9 @@
-//! Where a file system's code runs: what is asked under the engine's inner locks, and in which order what it handed out goes.
+//! Calls of a file system's code: which calls happen under the engine's inner locks, and the order
+//! in which what it handed out is dropped.
 //!
-//! Always: the file system is asked how long an absence lasts under no lock but a directory's, and before a change; an open file is closed before its node is
-//! forgotten, and before the file system goes.
+//! Always: the file system is asked how long an absence lasts under no lock but a directory's, and
+//! before a change. An open file is closed before its node is forgotten, and before the file system
+//! is dropped.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
@@ -12,7 +14,7 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
-/// What was called, in order; and the call that panics, counted from 0.
+/// The calls, in order; and the call that panics, counted from 0.
 #[derive(Default)]
 struct Calls {
     log: Mutex<Vec<&'static str>>,
@@ -30,7 +32,7 @@ impl Calls {
         }
     }
 
-    /// What was called since this was asked last, or since it was told where to panic.
+    /// Returns the calls since the last time, and sets the call that panics.
     fn take(&self, panics: Option<usize>) -> Vec<&'static str> {
         *self.panics.lock().unwrap() = panics;
         std::mem::take(&mut self.log.lock().unwrap())
@@ -136,7 +138,8 @@ fn the_last_open_file_is_closed_before_the_file_system_goes() {
     assert_eq!((calls.first(), calls.last()), (Some(&"close"), Some(&"end")));
 }
 
-/// A panic under an inner lock, or between a change and its entry in the cache, would leave both broken.
+/// Checks the order of the calls. A panic under an inner lock, or between a change and its entry in
+/// the cache, would leave both broken.
 #[test]
 fn absences_are_asked_about_before_a_change() {
     type Change = fn(&Context) -> Result<(), Errno>;
@@ -158,7 +161,8 @@ fn absences_are_asked_about_before_a_change() {
     }
 }
 
-/// Wherever it panics, the names are as before, and nothing stays held.
+/// Checks that the names are as before and nothing stays held, at whichever call the file system
+/// panics.
 #[test]
 fn a_panic_about_absences_breaks_nothing() {
     for at in 0.. {

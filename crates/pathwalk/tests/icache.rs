@@ -1,5 +1,6 @@
-//! Stress: threads that get, insert, create, fail and look up in the smallest cache that can work, a slot for each of them, so that nearly every
-//! call evicts. Every answer is checked. `PATHWALK_STRESS_SECONDS` says how long (default: 2).
+//! A stress test: threads get, insert, create, fail and look up in the smallest cache that can
+//! work, with a slot for each of them, so that nearly every call evicts. Every answer is checked.
+//! `PATHWALK_STRESS_SECONDS` sets the duration (default: 2).
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -11,13 +12,15 @@ use pathwalk::{
     NewInode, NodeKey,
 };
 
-/// More than the machine may have cores, so that threads are also descheduled at bad moments.
+/// More threads than the machine may have cores, so that threads are also descheduled at bad
+/// moments.
 const THREADS: usize = 6;
-/// Long keys, a few more than slots.
+/// The number of long keys, a few more than slots.
 const KEYS: usize = 16;
-/// Hashes of long keys: several have the same one.
+/// The number of hashes of long keys: several keys have the same hash.
 const HASHES: u64 = 5;
-/// Keys that only `insert_inode_locked` makes; they have no links, so that they go at once.
+/// The number of keys that only `insert_inode_locked` makes. They have no links, so that they are
+/// freed at once.
 const CREATED: u64 = 3;
 const FIRST_CREATED: u64 = 1000;
 const UNFILLED: u64 = u64::MAX;
@@ -32,21 +35,21 @@ fn hash(number: usize) -> u64 {
     number as u64 % HASHES
 }
 
-/// What an owner keeps beside a slot.
+/// The data that an owner keeps beside a slot.
 #[derive(Default)]
 struct OfSlot {
     key: [AtomicU64; 4],
     in_use: AtomicU64,
 }
 
-/// What is true of a key.
+/// The expected state of a key.
 #[derive(Default)]
 struct OfKey {
-    /// An inode that lives has it.
+    /// The number of live inodes with the key.
     lives: AtomicU64,
-    /// The last that was set, by whoever holds this.
+    /// The last value that was set, by the holder of this lock.
     latest: Mutex<u64>,
-    /// What was written back.
+    /// The value that was written back.
     stored: AtomicU64,
 }
 
@@ -141,7 +144,7 @@ impl Worker<'_> {
                 drop(new);
             }
             Ok(Iget::New(new)) => self.fill(new, number),
-            // The hand may meet each slot in the moment in which it is held.
+            // The hand may meet each slot at a moment at which it is held.
             Err(errno) => assert_eq!(errno, Errno::ENFILE),
         }
     }
@@ -155,7 +158,8 @@ impl Worker<'_> {
         self.check(&inode, number);
     }
 
-    /// What is held is what was asked for, stays it, and has the last attributes, all of one instant.
+    /// Checks that a held inode is the one that was requested, stays so, and has the last
+    /// attributes, all of one instant.
     fn check(&self, inode: &InodeRef<'_>, number: usize) {
         let key = &self.truth.keys[number];
         let slot = inode.slot();
@@ -176,7 +180,7 @@ impl Worker<'_> {
 
     fn match_one(&self, number: usize) {
         let matches = |view: InodeView, state| match state {
-            InodeState::Creating => panic!("nobody creates one of these"),
+            InodeState::Creating => panic!("no thread creates one of these"),
             _ if !self.truth.has(view.slot(), number) => InodeMatch::Next,
             InodeState::Cached => InodeMatch::Take,
             InodeState::New | InodeState::Freeing => InodeMatch::Stop,
@@ -188,7 +192,8 @@ impl Worker<'_> {
         }
     }
 
-    /// A key is used again at once, while its last inode may still be on its way out.
+    /// Creates an inode with a key that is reused at once, while its last inode may still be on its
+    /// way out.
     fn create(&mut self) {
         let key = FIRST_CREATED + self.below(CREATED);
         let Ok(inode) = self.cache.new_inode() else { return };
@@ -245,13 +250,14 @@ fn storm(slots: usize) {
     assert!(evicted > 0 && truth.keys.iter().all(|key| key.stored.load(SeqCst) == *key.latest.lock().unwrap()));
 }
 
-/// A thread holds one inode, and one slot while it looks for another: nearly every call evicts.
+/// Runs threads that each hold one inode, and one slot while they look for another, so that nearly
+/// every call evicts.
 #[test]
 fn the_smallest_cache_that_works() {
     storm(THREADS);
 }
 
-/// Room for most keys: calls find, and evict now and then.
+/// Runs the threads with room for most keys: calls find inodes, and evict now and then.
 #[test]
 fn a_larger_one() {
     storm(2 * THREADS);

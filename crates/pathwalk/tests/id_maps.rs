@@ -1,4 +1,4 @@
-//! Id-mapped mounts: by which ids they show owners, and what follows from that.
+//! Id-mapped mounts: the ids by which they show owners, and the effects on permission.
 
 use pathwalk::permission::OVERFLOW_ID;
 use pathwalk::{
@@ -11,7 +11,7 @@ use pathwalk_memfs::MemFs;
 const CWD: At<'static> = At::Cwd;
 const NONE: AtFlags = AtFlags::empty();
 
-/// A user that stored id 0 is seen as in `shifted`.
+/// The id as which the stored id 0 is seen in `shifted`.
 const SHIFTED_ROOT: u32 = 100_000;
 
 fn map_of(extents: &[(u32, u32, u32)]) -> IdMap {
@@ -43,8 +43,8 @@ fn view(context: &Context, map: IdMap) {
     attach(context, &tree, "/v");
 }
 
-/// A `Vfs` with directories `/d`, `/v` and `/w`, and files `/d/0`, `/d/1000` and `/d/70000` that belong
-/// to these.
+/// Creates a context with directories `/d`, `/v` and `/w`, and files `/d/0`, `/d/1000` and
+/// `/d/70000` that belong to these ids.
 fn world() -> (MemFs, Context) {
     let fs = MemFs::new();
     for dir in ["/d", "/v", "/w"] {
@@ -59,7 +59,7 @@ fn world() -> (MemFs, Context) {
     (fs, context)
 }
 
-/// The owners that are told of a path, in whatever way.
+/// Returns the owners of a path, which all operations have to report alike.
 fn owners(context: &Context, path: &str) -> (u32, u32) {
     let ids = |found: Attributes| (found.uid, found.gid);
     let cold = context.stat(path).map(ids).unwrap();
@@ -242,7 +242,7 @@ fn files_that_are_written_to_keep_a_map_out() {
     assert!(root.open(At::Handle(tree.handle()), "1000", &OpenFlags::WRITE.into()).is_ok(), "they are taken again");
 }
 
-/// A file system that says nothing of maps.
+/// A file system that does not declare support for maps.
 struct Silent;
 
 impl FileSystem for Silent {
@@ -337,7 +337,7 @@ fn sticky_directories_go_by_the_owners_that_are_seen() {
     assert_eq!(unlink(7, Capabilities::FOWNER, "/d/70000"), Ok(()));
 }
 
-/// Linux: `may_follow_link`.
+/// Checks `protected_symlinks` through an id map. Linux: `may_follow_link`.
 #[test]
 fn links_are_protected_by_the_owners_that_are_seen() {
     let fs = MemFs::new();
@@ -364,7 +364,7 @@ fn links_are_protected_by_the_owners_that_are_seen() {
     assert_eq!(follow(7), Err(Errno::EACCES), "owners that are lost are not the same");
 }
 
-/// Linux: `may_linkat`.
+/// Checks `protected_hardlinks` through an id map. Linux: `may_linkat`.
 #[test]
 fn names_are_given_by_the_owners_that_are_seen() {
     let fs = MemFs::new();

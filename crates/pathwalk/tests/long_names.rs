@@ -4,17 +4,18 @@
 use pathwalk::{Access, At, Context, Credentials, Errno, NewKind, Vfs};
 use pathwalk_memfs::MemFs;
 
-/// The longest name.
+/// The maximum length of a name.
 const LONGEST: usize = 255;
-/// Names of a path of 4,095 bytes, a slash between each two.
+/// The number of names in a path of 4,095 bytes, with a slash between each two.
 const NAMES: usize = 16;
 
-/// The longest names with this letter in front, of which none is another.
+/// Returns a name of maximum length that begins with this letter. Names differ for different
+/// numbers.
 fn name(letter: char, number: usize) -> String {
     format!("{letter}{number:0>width$}", width = LONGEST - 1)
 }
 
-/// A path of 4,095 bytes.
+/// Returns a path of 4,095 bytes.
 fn long_path(letter: char) -> String {
     (0..NAMES).map(|number| name(letter, number)).collect::<Vec<_>>().join("/")
 }
@@ -23,7 +24,7 @@ fn least(fs: &MemFs) -> Context {
     Vfs::builder().budget(Vfs::budget_for(0)).build(fs.clone()).unwrap().context(Credentials::root())
 }
 
-/// `a…/…/file`, and behind each of its directories a link.
+/// Creates `a…/…/file`, with a link in each of its directories.
 fn tree() -> MemFs {
     let fs = MemFs::new();
     let mut dir = String::new();
@@ -64,7 +65,7 @@ fn the_longest_path_is_walked_with_the_least_budget() {
     assert!(who.vfs().stats().evictions > 500);
 }
 
-/// The last name of a path of 4,095 bytes is a link with a body of as many.
+/// Follows a link that is the last name of a path of 4,095 bytes, and has an equally long body.
 #[test]
 fn links_with_the_longest_bodies_are_followed_with_the_least_budget() {
     let fs = tree();
@@ -81,7 +82,7 @@ fn links_with_the_longest_bodies_are_followed_with_the_least_budget() {
     }
     let relative = name('l', 0);
     fs.symlink(&format!("{above}/{relative}"), &long_path('b')).unwrap();
-    // Back to the root, and to a link again.
+    // The link leads back to the root, and to a link again.
     let hop = name('l', 1);
     fs.symlink(&format!("/{hop}"), &format!("{}/{relative}", &above[1..])).unwrap();
     let path = format!("{}/{relative}", &above[1..]);
@@ -98,7 +99,7 @@ fn links_with_the_longest_bodies_are_followed_with_the_least_budget() {
     }
 }
 
-/// Changes of such names, each of which reserves what it needs before.
+/// Makes such names, moves and removes them. Each change reserves what it needs before.
 #[test]
 fn the_longest_names_are_made_moved_and_removed_with_the_least_budget() {
     let fs = tree();
@@ -129,8 +130,8 @@ fn a_budget_for_some_files_has_room_for_as_many_names_of_42_bytes() {
     }
 }
 
-/// Side lines run out long before dentries do: what has some is evicted, be it kept by children
-/// that have none, and nothing fails.
+/// Uses side lines up long before dentries. An entry that has some is evicted, even if it is pinned
+/// by children that have none, and nothing fails.
 #[test]
 fn where_side_lines_run_out_what_has_some_is_evicted() {
     const DIRS: usize = 400;
@@ -154,7 +155,7 @@ fn where_side_lines_run_out_what_has_some_is_evicted() {
     assert!(stats.side.used <= stats.side.capacity && stats.evictions > DIRS as u64, "{stats:?}");
 }
 
-/// What holds side lines is held itself: then it is an error, which goes when that is let go.
+/// Holds all entries that have side lines: that is an error, which ends when they are released.
 #[test]
 fn where_all_side_lines_are_held_it_is_an_error() {
     let fs = MemFs::new();
@@ -174,7 +175,7 @@ fn where_all_side_lines_are_held_it_is_an_error() {
     assert_eq!(who.access(&format!("/{}", name('f', 399)), Access::empty()), Ok(()));
 }
 
-/// As the documentation of budgets says.
+/// Checks the figures of the documentation of budgets.
 #[test]
 fn few_files_have_more_side_lines_than_a_seventh() {
     let side = |files: u64| {

@@ -1,4 +1,5 @@
-//! Many paths at once: each result is that of the single operation, whatever the path is; and to read ahead asks nothing.
+//! Operations on many paths at once: each result is that of the single operation, for any path; and
+//! reading ahead asks no file system.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use pathwalk_memfs::{MemFs, Options};
 
 const NONE: AtFlags = AtFlags::empty();
 
-/// A tree of all that a walk may come to, the mount on it, and who asks.
+/// A tree of all kinds of nodes that a walk may meet, with a mount on it, and a context.
 struct World {
     fs: Arc<MemFs>,
     context: Context,
@@ -40,7 +41,8 @@ fn world(builder: VfsBuilder, who: Credentials) -> World {
     World { fs, context: vfs.context(who) }
 }
 
-/// Paths of every kind: what is there and what is not, through links, dots and mounts, what is refused, and what is too long.
+/// Returns paths of every kind: existing and absent names, through links, dots and mounts, refused,
+/// and too long.
 fn paths() -> Vec<Vec<u8>> {
     let short = [
         "/usr/lib/gcc/cc1",
@@ -103,7 +105,7 @@ fn told(handle: Handle) -> Result<(NodeKey, Vec<u8>), Errno> {
     Ok((handle.key(), handle.path()?))
 }
 
-/// Leaves out what tells one world from another.
+/// Removes what distinguishes one world from another.
 fn alike(found: Result<Attributes, Errno>) -> Result<Attributes, Errno> {
     found.map(|found| Attributes { device: Device::default(), ..found })
 }
@@ -119,7 +121,7 @@ fn at_once(context: &Context, paths: &[Vec<u8>], want: Access) -> Answers {
     (context.stat_many(paths).map(alike).collect(), context.access_many(paths, want).collect(), lookup.collect())
 }
 
-/// Returns the caches' answers about the same.
+/// Returns the caches' answers for the same paths.
 fn by_caches(context: &Context, paths: &[Vec<u8>], want: Access) -> [Answers; 2] {
     let cached = context.cached();
     let stat = paths.iter().map(|path| cached.stat(path)).collect();
@@ -135,7 +137,7 @@ fn builders() -> [VfsBuilder; 4] {
     [plain(), plain().whole_paths(0), internals::learning_at_once(plain()), internals::learning_never(plain())]
 }
 
-/// Each context that may ask, of a world of its own.
+/// Returns each kind of context, of a world of its own.
 fn contexts(context: Context) -> Vec<Context> {
     let mut below = context.clone();
     below.chdir("/usr").unwrap();
@@ -150,7 +152,7 @@ fn each_result_is_that_of_the_single_operation() {
     let paths = paths();
     for who in [Credentials::root(), Credentials::user(1000, 1000, &[])] {
         for (single, many) in builders().into_iter().zip(builders()) {
-            // Of two worlds that are alike, one is asked one by one, and one at once: cold, and warm.
+            // Of two equal worlds, one is asked one by one, and one at once: cold, and warm.
             let (single, many) = (world(single, who.clone()), world(many, who.clone()));
             for (by_one, by_many) in contexts(single.context.clone()).iter().zip(contexts(many.context.clone())) {
                 for want in [Access::empty(), Access::READ, Access::WRITE | Access::EXECUTE] {
@@ -199,7 +201,7 @@ fn what_is_not_taken_is_not_looked_up() {
     let first = fs.calls().since(&before).total();
     drop(results);
     assert!(first > 0 && fs.calls().since(&before).total() == first);
-    // As of when it is taken.
+    // The result is as of the moment at which it is taken.
     let mut results = context.access_many(&["/usr/lib/gcc/cc1", "/usr/lib/gcc/cc1"], Access::READ);
     assert_eq!(results.next(), Some(Ok(())));
     context.unlink(At::Cwd, "/usr/lib/gcc/cc1").unwrap();

@@ -1,4 +1,5 @@
-//! File systems that change their minds, lie or break off: nothing that was refused is granted, nothing loops, nothing is lost.
+//! File systems that are inconsistent, wrong or fail halfway. Nothing that was refused is granted,
+//! nothing loops, nothing is lost.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
-/// A directory by its mode and owner.
+/// Creates the attributes of a directory with this mode and owner.
 fn directory(mode: u16, uid: u32) -> Attributes {
     Attributes { uid, ..Attributes::new(FileType::Directory, mode) }
 }
@@ -21,9 +22,9 @@ struct Fickle {
     asked: AtomicU64,
     forgotten: AtomicU64,
     handed_out: AtomicU64,
-    /// Links have become files that everyone may read.
+    /// Whether links have become files that all users may read.
     links_are_files: AtomicBool,
-    /// `attributes` fails, or panics.
+    /// Whether `attributes` fails. (`panics`: whether it panics.)
     fails: AtomicBool,
     panics: AtomicBool,
 }
@@ -85,7 +86,8 @@ fn fickle() -> (Arc<Fickle>, Vfs, Context) {
     (fs, vfs, root)
 }
 
-/// Everything idle goes; what is left is the root, and the file system was told.
+/// Evicts all idle entries. Only the root is left, and the file system was told to forget the
+/// others.
 fn all_is_given_back(fs: &Fickle, vfs: &Vfs) {
     evict(vfs, usize::MAX);
     assert_eq!((vfs.stats().dentries.used, vfs.stats().inodes.used, vfs.stats().side.used), (1, 1, 0));
@@ -139,7 +141,7 @@ fn invalidating_asks_about_what_is_held_when_it_is_needed() {
     fs.fails.store(true, Ordering::Relaxed);
     vfs.invalidate_subtree(&top).unwrap();
     assert_eq!(fs.asked.load(Ordering::Relaxed), before);
-    // What it could not say is not made up.
+    // An attribute that the file system could not report is not invented.
     let search = |who: &Context| who.faccessat(At::Handle(&held), "x", Access::empty(), AtFlags::empty());
     assert_eq!(search(&user), Err(Errno::EIO));
     fs.fails.store(false, Ordering::Relaxed);
@@ -176,7 +178,7 @@ fn attributes_out_of_range_are_brought_into_it() {
     assert_eq!(odd.device, Device { major: 4095, minor: 0xf_ffff });
 }
 
-/// Directories with long names, each with one file with a short one; computed.
+/// A computed file system of directories with long names, each with one file with a short one.
 struct LongNames;
 
 impl FileSystem for LongNames {
@@ -228,7 +230,8 @@ fn an_unlinked_file_is_forgotten_at_once_unless_somebody_holds_it() {
     assert_eq!(fs.usage().unlinked, 0);
 }
 
-/// As where it is mounted twice. Each name is found, and takes the directory from the other; a change of both at once would never have both.
+/// Looks up a directory with two names, as if it were mounted twice. Each name is found, and takes
+/// the dentry from the other. A change of both names at once would never have both.
 #[test]
 fn a_directory_with_two_names() {
     let (fs, vfs, _) = fickle();

@@ -1,4 +1,4 @@
-//! Paths of handles beside threads that rename directories without end.
+//! Paths of handles, beside threads that rename directories without end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -9,7 +9,7 @@ use pathwalk::{At, Context, Credentials, NewKind, RenameFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
 const LEVELS: usize = 100_000;
-/// After this it is said to go on for ever. It is no bound that anything comes near.
+/// The time after which a run counts as endless. No run comes near it.
 const FOR_EVER: Duration = Duration::from_secs(120);
 
 fn rename(who: &Context, from: &str, to: &str) {
@@ -40,7 +40,7 @@ fn a_deep_path_is_told_beside_renames() {
     };
     let (who, deep, file) = (&who, &deep, &file);
     thread::scope(|scope| {
-        // Within a directory, between two, and the file itself.
+        // Renames within a directory, between two, and of the file itself.
         scope.spawn(|| until_stopped(&|| (rename(who, "/x", "/z"), rename(who, "/z", "/x")).1));
         scope.spawn(|| until_stopped(&|| (rename(who, "/y/from", "/y/to/it"), rename(who, "/y/to/it", "/y/from")).1));
         scope.spawn(|| {

@@ -1,15 +1,15 @@
-//! What is held costs the search for what can be evicted nothing: slots looked at are counted, and
-//! no time is taken.
+//! The cost of a search for evictable entries when many are pinned: nothing. The test counts the
+//! slots that are examined, and measures no time.
 
 use pathwalk::{Access, At, Context, Credentials, Errno, File, Handle, NewKind, OpenFlags, OpenHow, Vfs};
 use pathwalk_memfs::MemFs;
 
-/// The most slots that are looked at for each that is evicted, in the mean.
+/// The maximum mean number of slots that are examined for each eviction.
 const MOST_LOOKS: u64 = 12;
 
 const SHARES: [u64; 5] = [0, 50, 90, 95, 99];
 
-/// A cache of so many slots, of which a share in percent is held.
+/// Creates a cache of so many slots, of which a share in percent is held.
 fn world(slots: u64, share: u64) -> (Context, Vec<Handle>) {
     let fs = MemFs::new();
     fs.mkdir("/held", 0o755).unwrap();
@@ -23,8 +23,8 @@ fn world(slots: u64, share: u64) -> (Context, Vec<Handle>) {
     (who, handles)
 }
 
-/// Does something with many names, once so that the hands have met all that is held, and once more
-/// to count; returns looks and evictions.
+/// Calls `each` with many names, once so that the hands have met all that is held, and once more to
+/// count. Returns looks and evictions.
 fn counted(who: &Context, slots: u64, held: u64, each: impl Fn(&str)) -> (u64, u64) {
     let names = 2 * (slots - held) + 500;
     let run = |from: u64| (0..names).for_each(|i| each(&format!("/new/{}", from + i)));
@@ -67,7 +67,7 @@ fn for_names_of_open_files_that_are_taken_away() {
     });
 }
 
-/// Names that are hit now and then, so that they are promoted and counted.
+/// Hits names now and then, so that they are promoted and counted.
 #[test]
 fn for_names_that_are_hit() {
     looks_are_few("access twice", |who, name| {
@@ -75,18 +75,19 @@ fn for_names_that_are_hit() {
     });
 }
 
-/// What was held can be evicted once it is let go, all of it.
+/// Checks that all that was held can be evicted once it is released.
 #[test]
 fn what_is_let_go_can_be_evicted() {
     let (who, held) = world(1000, 99);
     counted(&who, 1000, 990, |name| assert_eq!(who.access(name, Access::empty()), Err(Errno::ENOENT)));
     drop(held);
-    // But the root and the directory that the context holds, which is the root.
+    // All but the root, which the context holds as root and working directory.
     assert_eq!(pathwalk::internals::evict(who.vfs(), 2000) as u64, who.vfs().stats().dentries.capacity - 1);
     assert_eq!(who.vfs().stats().dentries.used, 1);
 }
 
-/// All is held: that is said, and one slot that is let go is found among all of them.
+/// Checks that an error is returned when all slots are held. One slot that is released is found
+/// among all of them.
 #[test]
 fn one_slot_among_all() {
     let (who, mut held) = world(1000, 100);

@@ -1,5 +1,5 @@
-//! What has no place in the records is refused or brought to the nearest end of its range, and what
-//! fails has changed nothing.
+//! Values out of range. The records cannot hold them: they are refused or replaced by the nearest
+//! end of the range. An operation that fails has changed nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -26,7 +26,7 @@ fn time(seconds: i64, nanoseconds: u32) -> Timestamp {
 const FIRST: i64 = -(1 << 49);
 const LAST: i64 = (1 << 49) - 1;
 
-/// Times, and what is kept of them.
+/// Times, and the times that are kept for them.
 const TIMES: [(i64, i64); 9] = [
     (0, 0),
     (1 << 40, 1 << 40),
@@ -39,7 +39,7 @@ const TIMES: [(i64, i64); 9] = [
     (i64::MIN, FIRST),
 ];
 
-/// The ends themselves have no nanoseconds.
+/// Returns the kept time. The ends themselves have no nanoseconds.
 fn kept(seconds: i64, nanoseconds: u32) -> Timestamp {
     time(seconds, if matches!(seconds, FIRST | LAST) { 0 } else { nanoseconds })
 }
@@ -56,8 +56,7 @@ fn times_that_are_set_stay_within_what_is_kept() {
     assert_eq!((Timestamp::MIN, Timestamp::MAX), (time(FIRST, 0), time(LAST, 0)));
 }
 
-/// A directory of files with the times that their names say, and a file that tells how much it was
-/// asked for.
+/// A directory of files whose names are their times, and a file that records the requested length.
 struct Odd(Arc<AtomicUsize>);
 
 struct OddFile(Arc<AtomicUsize>);
@@ -122,7 +121,7 @@ fn times_that_a_file_system_tells_stay_within_what_is_kept() {
     }
 }
 
-/// The buffer is never touched, so it costs no memory.
+/// Moves a buffer that is never touched, so it costs no memory.
 #[test]
 fn one_call_moves_no_more_than_linux_lets_it() {
     if usize::BITS < 64 {
@@ -189,8 +188,8 @@ fn nothing_is_made_that_would_have_no_owner() {
     }
 }
 
-/// A file that is as long as a file can be is as before. One that finds no room has been touched, as
-/// on Linux.
+/// Checks that a file of the greatest length is unchanged. A file that finds no room has been
+/// touched, as on Linux.
 #[test]
 fn a_write_that_is_too_far_leaves_the_file_as_it_was() {
     let fs = MemFs::with(Options::default().max_bytes(4096));

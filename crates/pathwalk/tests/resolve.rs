@@ -1,7 +1,7 @@
 //! Rules for the resolution of paths, on every operation; and contexts that are confined.
 //!
-//! What the rules say of a lookup the kernel is asked, in `kernel_table`. Here: that changes keep
-//! to them, with nothing changed where they are refused; and what only this engine has.
+//! `kernel_table` compares lookups under these rules with the kernel. Here: changes keep to the
+//! rules, and change nothing where they are refused; and the rules that only this engine has.
 
 use pathwalk::{
     Access, At, AtFlags, Context, Credentials, Errno, LinkFlags, NewKind, OpenFlags, OpenHow, RenameFlags, Resolve, SetTime,
@@ -9,7 +9,8 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
-/// `/in` with a file, a directory and links of all kinds; beside it `/out`, with a file.
+/// Creates a context with `/in`, which has a file, a directory and links of all kinds, and beside
+/// it `/out`, with a file.
 fn root() -> Context {
     let fs = MemFs::new();
     for dir in ["/in", "/in/d", "/out"] {
@@ -28,7 +29,7 @@ fn opened(flags: OpenFlags) -> OpenHow {
     OpenHow { flags, mode: if flags.contains(OpenFlags::CREATE) { 0o600 } else { 0 }, resolve: Resolve::empty() }
 }
 
-/// Each operation that changes something, on a path that leads to an existing file and one to a
+/// Runs each operation that changes something, on the path of an existing file and on that of a
 /// free name.
 fn changes(context: &Context, at: At<'_>, file: &str, free: &str) -> Vec<(&'static str, Result<(), Errno>)> {
     let nothing = AtFlags::empty();
@@ -54,13 +55,7 @@ fn changes(context: &Context, at: At<'_>, file: &str, free: &str) -> Vec<(&'stat
 
 fn names(context: &Context, dir: &str) -> Vec<Vec<u8>> {
     let dir = context.open(At::Cwd, dir, &opened(OpenFlags::READ)).unwrap();
-    let mut names = Vec::new();
-    let each = |entry: pathwalk::DirEntry<'_>| {
-        names.push(entry.name.to_vec());
-        std::ops::ControlFlow::Continue(())
-    };
-    dir.read_dir(each).unwrap();
-    names
+    dir.getdents(usize::MAX).unwrap().into_iter().map(|entry| entry.name.into()).collect()
 }
 
 #[test]
@@ -81,7 +76,7 @@ fn a_change_is_refused_before_it_has_an_effect() {
     assert_eq!(free.stat("/out/f").map(|of| (of.mode, of.uid, of.size, of.nlink)), Ok((0o644, 0, 0, 1)));
 }
 
-/// A directory that is there cannot be created; but first, the walk has to be let there.
+/// Checks the rules of the walk before the error that the directory exists already.
 #[test]
 fn what_cannot_be_created_is_walked_to_by_the_rules() {
     let mut context = root();
@@ -131,8 +126,8 @@ fn no_links_at_all() {
     assert_eq!(context.read_link("/in/there"), Ok(b"d".to_vec()));
 }
 
-/// What is cached is answered, by each operation; what is not, or is a change, is `EAGAIN`, and no
-/// file system is asked.
+/// Checks that each operation answers what is cached. What is not cached, or is a change, is
+/// `EAGAIN`, and no file system is asked.
 #[test]
 fn from_the_caches_alone() {
     let asks = root();
@@ -172,7 +167,7 @@ fn rules_that_make_no_sense() {
     }
 }
 
-/// The rules of one open add to the context's.
+/// Checks that the rules of one open add to the context's.
 #[test]
 fn one_open_has_rules_of_its_own() {
     let mut context = root();
@@ -199,7 +194,7 @@ fn there_is_no_way_out_of_a_confined_context() {
         assert_eq!(jail.access(path, Access::empty()), Err(Errno::ENOENT), "{path}");
     }
     assert_eq!(jail.lookup("/d/g").and_then(|found| found.path()), Ok(b"/in/d/g".to_vec()));
-    // What it is given from elsewhere is of no use.
+    // A handle from outside is refused.
     for path in ["f", ".", "..", "../in/f"] {
         assert_eq!(jail.fstatat(At::Handle(&outside), path, AtFlags::empty()).map(drop), Err(Errno::EXDEV), "{path}");
     }
@@ -219,7 +214,7 @@ fn there_is_no_way_out_of_a_confined_context() {
     assert_eq!(none.access("/../f", Access::READ), Err(Errno::ENOENT), "it stays confined");
 }
 
-/// A working directory, or a directory that a handle is on, is moved out of the root.
+/// Moves a working directory, or a directory that a handle is on, out of the root.
 #[test]
 fn what_is_moved_out_is_out() {
     let context = root();

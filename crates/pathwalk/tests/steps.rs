@@ -1,4 +1,4 @@
-//! Lookups told step by step: what is told is what was done, and why it ended.
+//! Lookups reported step by step: the report is what was done, and why it ended.
 
 use pathwalk::{Access, At, AtFlags, Context, Credentials, Errno, Handle, Step, Steps, Vfs, What};
 use pathwalk_memfs::MemFs;
@@ -23,7 +23,7 @@ fn path_of(handle: &Handle) -> String {
     String::from_utf8(handle.path().unwrap()).unwrap()
 }
 
-/// A step in a word or two, indented by its depth.
+/// Formats a step in a word or two, indented by its depth.
 fn short(step: &Step) -> String {
     let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
     let what = match &step.what {
@@ -43,7 +43,8 @@ fn told(steps: &Steps) -> Vec<String> {
     steps.steps.iter().map(short).collect()
 }
 
-/// Told cold and warm, by the locked and after the fast walk, always the same.
+/// Returns the steps, which have to be the same cold and warm, by the locked walk and after the
+/// fast one.
 fn story(context: &Context, path: &str, flags: AtFlags) -> (Vec<String>, Result<String, Errno>) {
     let cold = context.steps(At::Cwd, path, flags);
     let silent = context.lookupat(At::Cwd, path, flags).map(|handle| path_of(&handle));

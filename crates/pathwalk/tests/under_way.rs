@@ -1,5 +1,5 @@
-//! What is asked while the file system is at a change of a file: after the new data, the old
-//! attributes are not seen.
+//! Operations during a file system's change of a file: after the new data, the old attributes are
+//! not seen.
 
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
-/// Where a change stops when it is done but has not returned.
+/// A point at which a change stops when it is done but has not returned.
 struct Stop {
     done: Sender<()>,
     go_on: Mutex<Receiver<()>>,
@@ -27,7 +27,7 @@ impl Stop {
     }
 }
 
-/// A file system in memory that stops behind each change of a file.
+/// A file system in memory that stops after each change of a file.
 struct Stopping<F> {
     fs: F,
     stop: Arc<Stop>,
@@ -94,8 +94,8 @@ fn root_of(fs: impl FileSystem + 'static) -> Context {
     Vfs::builder().budget(1 << 20).build(fs).unwrap().context(Credentials::root())
 }
 
-/// Carries out `change` of an empty file up to where it has not returned, asks, and asks again when
-/// it has.
+/// Runs `change` on an empty file up to the point before it returns, calls `ask`, and calls `ask`
+/// again after it has returned.
 fn beside(change: impl FnOnce(&File) + Send, ask: impl Fn(&Context, &File)) {
     let fs = MemFs::new();
     fs.file("/file", 0o644).unwrap();
@@ -117,8 +117,8 @@ fn beside(change: impl FnOnce(&File) + Send, ask: impl Fn(&Context, &File)) {
     ask(&context, &reader);
 }
 
-/// Sees five bytes by the file system, then by what may be cached; each twice, since an answer may
-/// be cached.
+/// Checks that five bytes are seen, by the file system, then by what may be cached; each twice,
+/// because an answer may be cached.
 fn sees_five(context: &Context, reader: &File) {
     for _ in 0..2 {
         assert_eq!(reader.read_at(&mut [0; 10], 0), Ok(5));
@@ -163,7 +163,7 @@ fn a_mount_on_which_a_change_is_under_way_does_not_become_read_only() {
     });
     assert_eq!(set(read_only, nothing), Ok(()));
     assert_eq!(change(), Err(Errno::EROFS));
-    // What was refused was not counted, or the mount would be busy for good.
+    // The refused change was not counted as a writer. Otherwise the mount would stay busy.
     assert_eq!(set(nothing, read_only), Ok(()));
     assert_eq!(set(read_only, nothing), Ok(()));
     let truncate = OpenFlags::READ | OpenFlags::TRUNCATE;

@@ -1,6 +1,7 @@
-//! The engine on memfs, one behaviour a test, each asked cold (the locked walk) and warm (the fast one).
+//! The engine on memfs, one behaviour a test, each tested cold (the locked walk) and warm (the fast
+//! one).
 
-use pathwalk::internals::{create, evict, rename, set_attributes, unlink};
+use pathwalk::internals::{self, Config, SearchCheck, create, evict, rename, set_attributes, unlink};
 use pathwalk::{
     Access, At, AtFlags, Context, Credentials, Errno, FileType, Name, NewKind, NewNode, RenameFlags, SetAttributes, Vfs,
 };
@@ -26,7 +27,8 @@ fn context() -> Context {
     Vfs::builder().budget(1 << 20).build(tree()).unwrap().context(Credentials::user(1000, 1000, &[]))
 }
 
-/// Cold, then warm twice; the same each time, and the fast walk alone at last.
+/// Checks access cold, then warm twice. All answers are the same, and the last is the fast walk's
+/// alone.
 fn access(context: &Context, path: &str, want: Access) -> Result<(), Errno> {
     let cold = context.access(path, want);
     let warm = context.access(path, want);
@@ -130,6 +132,25 @@ fn forty_links_pass_and_the_next_does_not() {
     let context = Vfs::builder().budget(1 << 20).build(fs).unwrap().context(Credentials::root());
     assert_eq!(access(&context, "/l40", Access::empty()), Ok(()));
     assert_eq!(access(&context, "/l41", Access::empty()), Err(Errno::ELOOP));
+}
+
+/// A variant of the walk that finds the length of a link's body by searching for its end.
+struct ScannedLength;
+
+impl Config for ScannedLength {
+    const INLINE_STEP: bool = true;
+    const SEARCH: SearchCheck = SearchCheck::Bit;
+    const CACHED_LENGTH: bool = false;
+}
+
+#[test]
+fn a_length_that_is_searched_for_is_the_cached_one() {
+    let context = context();
+    let mut body = [0; 64];
+    for (link, length) in [("/bin", 7), ("/usr/bin/sh", 4), ("/slashfile", 13)] {
+        assert_eq!(context.readlink(link, &mut body), Ok(length));
+        assert_eq!(internals::readlink::<ScannedLength>(&context, link.as_bytes(), &mut body), Ok(length));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! One step and what it met, as rules look at it.
+//! One step and what it met, in the form that rules test.
 //!
-//! It answers what a rule asks of the step, its answer, what was seen and what came before; it judges
-//! nothing. Where a program is not watched, what was there before is not known.
+//! This module reports the step, its answer, what was seen after it and what came before. It judges
+//! nothing. In a program that is not watched, the state before the step is unknown.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,14 +14,14 @@ use crate::program::{Settings, Step};
 use crate::watch::Watched;
 use crate::words::Slot;
 
-/// What came before in the same program.
+/// The earlier steps of the same program.
 #[derive(Default)]
 pub(super) struct Past {
-    /// Paths that led nowhere, as they were written.
+    /// The paths that led nowhere, as they were written.
     pub(super) absent: HashSet<Vec<u8>>,
-    /// Paths that were taken away.
+    /// The paths that were removed.
     pub(super) removed: HashSet<Vec<u8>>,
-    /// By which of the cast each descriptor was opened.
+    /// The actor that opened each descriptor.
     pub(super) openers: HashMap<u8, Actor>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Met<'a> {
     pub(super) outcome: &'a Outcome,
     pub(super) settings: Settings,
     pub(super) mount: MountFlags,
-    /// All there was before, in a program that is watched.
+    /// The whole tree and all descriptors before the step, in a program that is watched.
     pub(super) before: Option<&'a Watched>,
     pub(super) past: &'a Past,
     /// The paths in the step.
@@ -63,7 +63,7 @@ impl<'a> Met<'a> {
         !matches!(self.outcome.answer, Answer::Failed(_) | Answer::NotCarriedOut)
     }
 
-    /// Returns the first path, which is empty in what has none.
+    /// Returns the first path; empty for an operation without one.
     pub(super) fn path(&self) -> &'a [u8] {
         self.places.first().map_or(b"", |place| place.1)
     }
@@ -82,12 +82,12 @@ impl<'a> Met<'a> {
         last(self.path())
     }
 
-    /// Returns what the first path names, after the step.
+    /// Returns the node that the first path names, after the step.
     pub(super) fn named(&self) -> Option<&'a Node> {
         self.outcome.seen.first()?.as_ref().ok()
     }
 
-    /// Returns the directory of that.
+    /// Returns the directory of the node that the first path names, after the step.
     pub(super) fn directory(&self) -> Option<&'a Node> {
         self.outcome.seen.get(1)?.as_ref().ok()
     }
@@ -96,33 +96,33 @@ impl<'a> Met<'a> {
         self.named().is_some_and(|node| node.kind == kind)
     }
 
-    /// Returns what was there under these very names from the root.
+    /// Returns the node that had exactly these names from the root before the step.
     pub(super) fn node_before(&self, path: &[u8]) -> Option<&'a Node> {
         let end = path.iter().rposition(|byte| *byte != b'/')? + 1;
         self.before?.tree.get(&path[..end])
     }
 
-    /// Tells whether a path, gone without following links, led to a node of this type before.
+    /// Returns whether a path, without following links, led to a node of this type before the step.
     pub(super) fn was_a(&self, path: &[u8], kind: FileType) -> bool {
         self.node_before(path).is_some_and(|node| node.kind == kind)
     }
 
-    /// Returns what a descriptor was on before.
+    /// Returns the node that a descriptor was open on before the step.
     pub(super) fn open_before(&self, slot: Slot) -> Option<&'a Node> {
         Some(&self.before?.slots.get(&slot.0)?.node)
     }
 
-    /// Returns what a descriptor is on after the step.
+    /// Returns the node that a descriptor is open on after the step.
     pub(super) fn open_after(&self, slot: Slot) -> Option<&'a Node> {
         Some(&self.outcome.watched.as_ref()?.slots.get(&slot.0)?.node)
     }
 
-    /// Returns what the first path starts at, where that is a descriptor.
+    /// Returns the node that the first path starts at, where that is a descriptor.
     pub(super) fn start(&self) -> Option<&'a Node> {
         self.open_before(self.places.first()?.0?)
     }
 
-    /// Returns how many more names there are than before.
+    /// Returns the number of names that the step added.
     pub(super) fn grown_by(&self) -> Option<usize> {
         self.outcome.watched.as_ref()?.tree.len().checked_sub(self.before?.tree.len())
     }

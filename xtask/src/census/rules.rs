@@ -1,9 +1,8 @@
 //! The rules of pathname lookup that operations can meet, by sections of the kernel's
-//! documentation: each with what shows that a step met it.
+//! documentation, each with a test of whether a step met it.
 //!
-//! A rule is met where the answer could only come about by it, or nearly so. Looked at are what a
-//! step says of itself, what it was answered, what it named afterwards, and in a watched program
-//! what was there before.
+//! A step met a rule if its answer could only come about by that rule, or nearly so. The tests look
+//! at the step, its answer, what it named afterwards, and in a watched program the state before it.
 //!
 //! What it does not do: it names no rule twice, and none that has no answer of its own.
 
@@ -18,16 +17,17 @@ use pathwalk::{AtFlags, OpenFlags, Resolve};
 use super::met::Met;
 use crate::op::Op;
 
-/// Whether programs come by a rule.
+/// The way in which a rule is covered.
 #[derive(Clone, Copy)]
 pub(super) enum Reach {
-    /// They do: this tells whether a step did.
+    /// A rule that programs meet. The function returns whether a step did.
     Drawn(fn(&Met<'_>) -> bool),
-    /// They do not: it is tested there, or there is no such thing.
+    /// A rule that programs do not meet: it is tested in the place that is named, or it does not
+    /// apply.
     Elsewhere(&'static str),
 }
 
-/// A rule by its name.
+/// A rule with its section and name.
 pub(super) struct Rule {
     pub(super) section: &'static str,
     pub(super) name: &'static str,
@@ -47,17 +47,17 @@ const fn elsewhere(section: &'static str, name: &'static str, place: &'static st
     Rule { section, name, reach: Reach::Elsewhere(place) }
 }
 
-/// Returns the flags of an open, and none of anything else.
+/// Returns the flags of an open; empty for other operations.
 fn open_flags(met: &Met<'_>) -> OpenFlags {
     if let Op::Open { flags, .. } = met.op() { *flags } else { OpenFlags::empty() }
 }
 
-/// Returns the rules by which a path is resolved.
+/// Returns the `RESOLVE_*` rules of an open; empty for other operations.
 fn rules(met: &Met<'_>) -> Resolve {
     if let Op::OpenUnder { rules, .. } = met.op() { *rules } else { Resolve::empty() }
 }
 
-/// Returns the flags of what has `AT_` flags, and none of anything else.
+/// Returns the `AT_` flags of an operation; empty for those that have none.
 fn at_flags(met: &Met<'_>) -> AtFlags {
     match met.op() {
         Op::Stat { flags, .. } | Op::Statx { flags, .. } | Op::Access { flags, .. } | Op::Chmod { flags, .. } => *flags,

@@ -1,4 +1,4 @@
-//! Each attribute that differs is a difference.
+//! Tests: each attribute that differs is reported as a difference.
 
 use super::*;
 use crate::engine::Engine;
@@ -8,7 +8,7 @@ const PROGRAM: &str = "settings OBSERVE+WATCH\nroot mkdir \"/a\" 0755\nroot open
 
 type Change = fn(&mut Node);
 
-/// The kind of the difference that a change of the right side makes.
+/// Returns the kind of the difference that a change of the right side makes.
 fn kind(change: impl FnOnce(&mut Transcript)) -> Option<String> {
     let program: Program = PROGRAM.parse().expect("a program");
     let left = Engine.run(&program).expect("the engine carries it out");
@@ -57,8 +57,8 @@ fn paths_of_what_is_open_are_compared() {
     assert_eq!(kind(|right| path(right, Some(Err(Errno::ENOENT)))), Some("write path".to_owned()));
 }
 
-/// A truncate that leaves the size may move the times: on a tmpfs that goes by the pages that the
-/// file has.
+/// Checks that a truncate that keeps the size may change the times: on a tmpfs this depends on the
+/// pages that the file has.
 #[test]
 fn some_steps_may_move_times_or_leave_them() {
     let program: Program = format!("{PROGRAM}\nroot truncate \"/a/c\" 9000").parse().expect("a program");

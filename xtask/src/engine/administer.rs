@@ -1,7 +1,7 @@
-//! What is set beside the engine, which is told of it; and listings in parts.
+//! The attributes that are set on the file system behind the engine, which is refreshed afterwards;
+//! and listings in parts.
 
 use std::io::SeekFrom;
-use std::ops::ControlFlow;
 
 use pathwalk::{AtFlags, Errno, FileType, Handle, MountFlags, StatxFlags};
 
@@ -48,19 +48,19 @@ impl Stage {
     }
 }
 
-/// Refuses with `EROFS` on a read-only mount, of which the file system does not know.
+/// Fails with `EROFS` on a read-only mount; the file system itself has no mounts.
 fn may_set(node: &Handle) -> Result<(), Errno> {
     if node.statfs()?.flags.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
 }
 
-/// Bytes that an entry of a short name takes in the kernel's listing.
+/// The size of an entry with a short name in the kernel's listing, in bytes.
 const ENTRY: u64 = 24;
 
 struct Listed<'a> {
     stage: &'a mut Stage,
     actor: Actor,
     slot: Slot,
-    /// Entries of a part.
+    /// The number of entries of a part.
     most: usize,
     changes: [Op; listing::CHANGES],
 }
@@ -70,15 +70,13 @@ impl Directory for Listed<'_> {
     const REPEATS: Repeats = Repeats::Never;
 
     fn part(&mut self) -> Result<Vec<Entry>, Errno> {
-        let mut part = Vec::new();
         let dir = self.stage.slots.file(self.slot);
         let minor = dir.handle().attributes()?.device.minor;
-        dir.read_dir(|entry| {
-            let (kind, ino, cookie): (FileType, u64, u64) = (entry.kind, number(minor, entry.ino), entry.cookie);
-            part.push(Entry { name: entry.name.to_vec(), kind, ino, cookie });
-            if part.len() < self.most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(part)
+        let entry = |entry: pathwalk::Listed| {
+            let (kind, ino, cookie) = (entry.kind, number(minor, entry.ino), entry.cookie);
+            Entry { name: entry.name.into(), kind, ino, cookie }
+        };
+        Ok(dir.getdents(self.most)?.into_iter().map(entry).collect())
     }
 
     fn seek(&mut self, to: u64) -> Result<(), Errno> {
@@ -86,7 +84,7 @@ impl Directory for Listed<'_> {
     }
 
     fn change(&mut self, which: usize) {
-        // It may be refused: the tree shows what was made of it.
+        // The change may be refused. The tree shows its result.
         let _ = self.stage.answer(self.actor, &self.changes[which]);
     }
 }

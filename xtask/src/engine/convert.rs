@@ -1,4 +1,4 @@
-//! The engine's words for what programs and outcomes say.
+//! The conversions from and to the engine's types.
 
 use pathwalk::{Attributes, NewKind, StatxFlags};
 
@@ -34,7 +34,7 @@ pub(super) fn node(of: &Attributes) -> Node {
         mtime: Time::of_ticks(of.mtime),
         ctime: Time::of_ticks(of.ctime),
         btime: Time::of_ticks(of.btime.unwrap_or_default()),
-        // That it is a root is told of the mount, which the model has none of.
+        // The bit for a root describes a mount, and the model has no mounts.
         flags: of.flags - StatxFlags::MOUNT_ROOT,
         flags_mask: of.flags_mask - StatxFlags::MOUNT_ROOT,
     }

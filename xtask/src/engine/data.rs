@@ -1,4 +1,4 @@
-//! What is open, and the operations on it.
+//! The open files of a program, and the operations on them.
 
 use std::collections::BTreeMap;
 use std::io::SeekFrom;
@@ -42,8 +42,8 @@ impl Descriptors {
     }
 }
 
-/// Operations on what is open. What is written is written by the rights of the writer; of others
-/// than the opener a face knows nothing.
+/// Carries out an operation on an open file. A write runs with the rights of the writer. A face
+/// uses its own credentials only, so it is bypassed for a file that another actor opened.
 pub(super) fn data(process: &mut Process, slots: &Descriptors, actor: Actor, op: &Op) -> Result<Answer, Errno> {
     let Process { face, own, .. } = process;
     let is_own = |slot| slots.opener(slot) == Some(actor);
@@ -96,13 +96,13 @@ fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
     listing(file, |each| face.list(file, each))
 }
 
-/// What `all` lists of a directory from its beginning.
+/// Returns what `all` lists of a directory from its beginning.
 pub(super) fn listing(file: &File, all: impl FnOnce(&mut dyn FnMut(face::Listed)) -> Result<(), Errno>) -> Result<Answer, Errno> {
     let mut listing = BTreeMap::new();
     let minor = file.handle().attributes()?.device.minor;
     file.seek(SeekFrom::Start(0))?;
     all(&mut |(mut name, kind, ino)| {
-        // No name has a slash: one that comes again is a mismatch, unless that is allowed for.
+        // No name contains a slash. A repeated name is a mismatch, unless repeats are allowed.
         while listing.contains_key(&name) {
             name.push(outcome::AGAIN);
         }

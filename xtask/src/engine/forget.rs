@@ -1,4 +1,5 @@
-//! What is cached is dropped between steps, for no reason: no answer may change. What somebody holds stays, and is cached, but not under its name.
+//! The dropping of cached entries between steps, without cause: no answer may change. An entry that
+//! is pinned stays cached, but not under its name.
 
 use pathwalk::{AtFlags, Errno, Name, internals};
 
@@ -9,13 +10,14 @@ use crate::program::Step;
 use crate::words::Slot;
 
 impl Stage {
-    /// What is dropped before a step follows from its text alone, so that a program that is shrunk goes on failing.
+    /// Drops cached entries before a step. They follow from the step's text alone, so that a
+    /// program that is shrunk goes on failing.
     pub(super) fn forget(&self, step: &Step) {
         let text = step.to_string();
         match text.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % 5 {
             0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
             1 | 2 => step.op.places().into_iter().for_each(|(slot, path)| {
-                // Most places are not there, or nothing has that name.
+                // Most places are absent, or no entry has that name.
                 _ = self.forget_name(step, slot, path);
             }),
             3 => _ = internals::evict(&self.vfs, usize::MAX),
@@ -23,7 +25,7 @@ impl Stage {
         }
     }
 
-    /// Drops what is cached, again and again, until that is enough.
+    /// Drops cached entries again and again, until `is_enough` returns true.
     pub(crate) fn disturb(&self, is_enough: impl Fn() -> bool) {
         let looking = &self.processes[ROOT.index()].looking;
         for turn in 0.. {
@@ -44,7 +46,7 @@ impl Stage {
         }
     }
 
-    /// The last component of a path.
+    /// Drops the cached entry of a path's last component.
     fn forget_name(&self, step: &Step, slot: Option<Slot>, path: &[u8]) -> Result<(), Errno> {
         let name = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or_default();
         let looking = &self.processes[step.actor.index()].looking;

@@ -1,6 +1,5 @@
-//! A file system that is late: before and after each call others may go first. So what lies between
-//! a change of the file system and the caches' knowing of it is seen by threads that would hardly
-//! ever meet there.
+//! A file system that pauses before and after each call. Other threads then run between a change of
+//! the file system and the update of the caches, where they would hardly ever run otherwise.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +14,8 @@ use pathwalk::{
 
 pub(super) struct Late<F>(F);
 
-/// Calls so far, from which the next one's lateness follows: no partner, any order will do.
+/// The number of calls so far, from which the next call's pause follows. It pairs with nothing:
+/// relaxed is enough.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
 impl<F: FileSystem> Late<F> {
@@ -24,7 +24,7 @@ impl<F: FileSystem> Late<F> {
     }
 }
 
-/// Gives others time: most often none, seldom much.
+/// Lets other threads run: most often for no time, seldom for long.
 fn pause() {
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     match call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60 {

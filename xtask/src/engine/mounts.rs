@@ -1,4 +1,4 @@
-//! Mounts within a program, and what is open under rules.
+//! The changes of mounts within a program, and opens with `RESOLVE_*` rules.
 
 use anyhow::Result;
 use pathwalk::{
@@ -16,8 +16,8 @@ use crate::outcome::Answer;
 use crate::program::Settings;
 use crate::words::{Place, Text};
 
-/// Returns a context at the root of this file system, which is mounted on another's root: as the
-/// kernel's processes have it, whose root is not the one that no mount can be taken from.
+/// Returns a context at the root of this file system, which is mounted on the root of another. The
+/// kernel's processes have such a root, too: the namespace's own root mount cannot be unmounted.
 pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &MemFs) -> Result<Context> {
     let mut context = super::build(settings, MountFlags::empty(), &MemFs::new())?.context(Credentials::root());
     let tree = new_tree(&context, settings, flags, fs)?;
@@ -52,7 +52,7 @@ impl Sight for Process {
 }
 
 impl Stage {
-    /// Mounts and unmounts. The answer tells how many mounts the actor sees then.
+    /// Mounts or unmounts. The answer is the number of mounts that the actor sees afterwards.
     pub(super) fn change_mounts(&mut self, actor: Actor, op: &Op) -> Result<Answer, Errno> {
         if !mounts::counts(op, &self.processes[actor.index()]) {
             return Ok(Answer::NotCarriedOut);
@@ -115,7 +115,7 @@ fn unmount(context: &Context, path: &Text, flags: UmountFlags) -> Result<(), Err
     if !flags.contains(UmountFlags::EXPIRE) {
         return unmount();
     }
-    // The use of a mount clears its mark.
+    // A use of the mount clears its expiry mark.
     _ = context.lookup(&path.0);
     match unmount() {
         Err(Errno::EAGAIN) => unmount(),

@@ -1,4 +1,4 @@
-//! The engine's tree, looked at by descriptors, since paths may be longer than a path may be.
+//! The engine's whole tree, read through handles, since its paths may be longer than `PATH_MAX`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::data::listing;
 use crate::face;
 use crate::outcome::{Answer, Contents, END, Leaf};
 
-/// The whole tree, by paths from the root of this context.
+/// Returns the whole tree, by paths from the root of this context.
 pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
     let mut tree = BTreeMap::new();
     let root = context.open(At::Cwd, "/", &OpenFlags::READ.into())?;
@@ -19,7 +19,7 @@ pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec
     let mut waiting = vec![(Vec::new(), root)];
     while let Some((path, dir)) = waiting.pop() {
         let listing = match listing(&dir, |each| face::list(&dir, each)) {
-            // It was removed, and is seen where it is mounted.
+            // The directory was removed; a mount still shows it.
             Err(Errno::ENOENT) => continue,
             Ok(Answer::Listing(listing)) => listing,
             other => return Err(other.err().unwrap_or(Errno::EEXIST)),
@@ -28,14 +28,15 @@ pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec
             let path = [&path, &b"/"[..], name].concat();
             let at = At::Handle(dir.handle());
             let found = match context.fstatat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
-                // The directory's owner has no id in the map of its mount: not even root may search.
+                // The directory's owner has no id in the map of its mount: not even root may search
+                // it.
                 Err(Errno::EACCES) => continue,
                 found => found?,
             };
             let content = match found.kind {
                 FileType::Directory => {
                     match context.open(at, name, &OpenFlags::READ.into()) {
-                        // The same of its own owner.
+                        // This directory's own owner has no id in the map.
                         Err(Errno::EACCES) => {}
                         opened => waiting.push((path.clone(), opened?)),
                     }
@@ -57,7 +58,7 @@ pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec
     Ok(tree)
 }
 
-/// The beginning and the end of a file.
+/// Returns the beginning and the end of a file.
 fn ends(file: &File, size: u64) -> Result<Vec<u8>, Errno> {
     let mut data = vec![0; END as usize];
     let head = file.read_at(&mut data, 0)?;

@@ -10,7 +10,7 @@ use crate::program::Settings;
 use crate::watch::{Open, Watched, paths_compare};
 
 impl Stage {
-    /// Looks at all there is, if the program is watched.
+    /// Looks at the whole tree and at all open files, if the program is watched.
     pub(super) fn watch(&self, actor: Actor) -> Result<Option<Box<Watched>>, Errno> {
         if !self.settings.contains(Settings::WATCH) || !actor.may_look_as_root() {
             return Ok(None);

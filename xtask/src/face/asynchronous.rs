@@ -1,4 +1,5 @@
-//! Each operation is a future of the ring's async face, polled until it is ready.
+//! A face that carries out each operation as a future of the ring's async face, polled until it is
+//! ready.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,16 +15,16 @@ use super::ring::copied;
 use super::tally::Knew;
 use super::{Face, Kind, Listed, POOL};
 
-/// Entries of a directory that are asked for at once.
+/// The number of directory entries that are read at once.
 const BATCH: usize = 2;
 
 pub(super) struct ByFuture {
     context: Context,
-    /// Made when it is needed; of the context as it was then.
+    /// The async face, made on first use from the context as it was then.
     face: Option<AsyncContext>,
 }
 
-/// Wakes the thread that waits.
+/// A waker that unparks the waiting thread.
 struct Unparks(Thread);
 
 impl Wake for Unparks {
@@ -81,7 +82,7 @@ impl Face for ByFuture {
         wait(self.face().statx(Place::new(at, path), flags, mask))
     }
 
-    /// By a handle if there are flags, else by attributes.
+    /// Returns the attributes: through a handle if there are flags, else by `stat`.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
         if flags.is_empty() {
             return wait(self.face().stat(Place::new(at, path)));

@@ -1,5 +1,5 @@
-//! The caches alone answer, or a context does; what a context has just answered, the caches answer
-//! in the same way or not at all.
+//! A face that calls the caches alone, and a context if they have no answer. After a context's
+//! answer the caches must give the same answer or none.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ impl Caches {
         Caches { context, company }
     }
 
-    /// Asks the caches, then the context; then, unless others may have changed something, the
-    /// caches again.
+    /// Calls the caches, then the context, and then the caches again, unless other threads may have
+    /// changed something.
     fn either<T>(
         &self,
         mut ask: impl FnMut(&Cached<'_>) -> Result<T, Errno>,
@@ -77,7 +77,7 @@ impl Face for Caches {
     }
 
     fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        // What was not wanted may be out of date.
+        // Attributes that were not wanted may be out of date.
         let wants_all = mask.contains(StatxMask::BASIC_STATS);
         let same = |left: &Statx, right: &Statx| left.mask == right.mask && (!wants_all || left == right);
         self.either(|cached| cached.statx(at, path, flags, mask), |context| context.statx(at, path, flags, mask), same)

@@ -1,5 +1,5 @@
-//! A context itself, by the plain operation where there is neither a starting point nor a flag; every
-//! other time, by the one for many paths.
+//! A face that calls the context itself. Where there is neither a starting point nor a flag, it
+//! uses the plain operation and the one for many paths in turns.
 
 use pathwalk::{Access, At, AtFlags, Attributes, Context, Errno, Handle};
 
@@ -7,7 +7,7 @@ use super::Face;
 
 pub(super) struct Plain {
     context: Context,
-    /// Of plain operations, how many there were.
+    /// The number of plain operations so far.
     asked: u64,
 }
 
@@ -16,15 +16,15 @@ impl Plain {
         Plain { context, asked: 0 }
     }
 
-    /// Returns whether an operation is asked for as one of many. Then its path is given twice, so that
-    /// it is read ahead of, and one result is taken.
+    /// Returns whether this operation is to be one of many. Then its path is given twice, so that
+    /// the engine reads ahead, and one result is taken.
     fn is_one_of_many(&mut self) -> bool {
         self.asked += 1;
         self.asked.is_multiple_of(2)
     }
 }
 
-/// Takes the first of two results: the second is not looked up.
+/// Returns the first of two results; the second is not looked up.
 fn first<T>(mut results: impl Iterator<Item = T>) -> T {
     results.next().expect("there are as many results as paths")
 }

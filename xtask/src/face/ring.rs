@@ -1,5 +1,5 @@
-//! Each operation is an entry of a ring: alone, for a worker, in a chain, or beside entries of the
-//! ring's own.
+//! A face that carries out each operation as an entry of a ring: alone, by a worker, in a chain, or
+//! beside other entries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Removal, Ring, Value};
 use super::tally::Knew;
 use super::{Face, Kind, Listed, POOL, at_odds};
 
-/// Entries of a directory that are asked for at once.
+/// The number of directory entries that are read at once.
 const BATCH: usize = 3;
 
-/// Longer than any operation takes.
+/// A time longer than any operation takes.
 const LONG: Duration = Duration::from_secs(600);
 
 pub(super) struct ByRing {
     context: Context,
-    /// Made when it is needed; of the context as it was then.
+    /// The ring, made on first use from the context as it was then.
     ring: Option<Ring>,
-    /// Rules that entries add to those of the context.
+    /// The rules that entries add to those of the context.
     rules: Resolve,
-    /// Operations so far: the next one's number, from which its way follows.
+    /// The number of operations so far. It selects the way of the next operation.
     count: u64,
 }
 
-/// What is known of an entry beside the one that counts: its `user_data` and how it completes.
+/// An entry beside the one that counts: its `user_data` and its expected result.
 type Beside = (u64, Result<(), Errno>);
 
 impl ByRing {
@@ -37,7 +37,7 @@ impl ByRing {
         ByRing { context, ring: None, rules: Resolve::empty(), count: 0 }
     }
 
-    /// Carries one operation out, in one of several ways.
+    /// Carries out one operation, in one of several ways.
     fn perform(&mut self, op: Op<'_>) -> Result<Value, Errno> {
         self.count += 1;
         let number = self.count << 8;
@@ -78,7 +78,8 @@ struct Completed {
     beside: Vec<Beside>,
 }
 
-/// Submits entries and reaps what completes; `number` is the one that counts.
+/// Submits entries and reaps their completions. `number` is the `user_data` of the entry that
+/// counts.
 fn submitted(ring: &mut Ring, entries: Vec<Entry<'_>>, number: u64) -> Result<Completed, Errno> {
     let all = entries.len();
     let mut queue = ring.queue();
@@ -113,7 +114,7 @@ fn submitted(ring: &mut Ring, entries: Vec<Entry<'_>>, number: u64) -> Result<Co
     Ok(Completed { result: result.ok_or_else(at_odds)?, beside })
 }
 
-/// Unpacks the only value that an operation has.
+/// The extraction of the only kind of value that an operation returns.
 macro_rules! value {
     ($answer:expr, $kind:ident) => {
         match $answer {
@@ -152,7 +153,7 @@ impl Face for ByRing {
         value!(self.perform(op), Statx)
     }
 
-    /// By attributes, or by a handle.
+    /// Returns the attributes: by `statx`, or through a handle.
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {
         if !self.count.is_multiple_of(3) {
             return self.statx(at, path, flags, StatxMask::BASIC_STATS).map(|found| found.attributes);
@@ -164,7 +165,8 @@ impl Face for ByRing {
         self.done(Op::Access { place: Place::new(at, path), want, flags, resolve: self.rules })
     }
 
-    /// The ring gives the whole body, and has no buffer that could be empty.
+    /// Reads the body of a link. The ring returns the whole body and takes no buffer, so an empty
+    /// buffer is left to the context.
     fn readlinkat(&mut self, at: At<'_>, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
         if buffer.is_empty() {
             return self.context.readlinkat(at, path, buffer);
@@ -236,7 +238,7 @@ impl Face for ByRing {
     }
 }
 
-/// Copies what was read to where it is wanted; returns how much that is.
+/// Copies the data that was read into the caller's buffer; returns its length.
 pub(super) fn copied(data: &[u8], buffer: &mut [u8]) -> usize {
     buffer[..data.len()].copy_from_slice(data);
     data.len()

@@ -1,23 +1,23 @@
-//! How often each face was asked, and how often its answer was there at once.
+//! The counts of each face's calls, and of the answers that were ready at once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{FACES, Kind};
 
-/// Counts of one face's answers, as they were at one moment.
+/// The counts of one face, as they were at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Operations that it was asked for.
+    /// The number of operations.
     pub asked: u64,
-    /// Those of them that were answered at once.
+    /// The number of those that were answered at once.
     pub answered: u64,
-    /// The others of them that were asked again after a context had answered.
+    /// The number of the others that were repeated after a context had answered.
     pub asked_again: u64,
-    /// Those of these that were answered at once.
+    /// The number of repeated operations that were answered at once.
     pub answered_again: u64,
 }
 
-/// The counts themselves. Each is a count of its own: no partner.
+/// The counters. Each is independent of the others, and pairs with nothing.
 struct Counters {
     asked: AtomicU64,
     answered: AtomicU64,
@@ -34,7 +34,7 @@ impl Counters {
     }
 }
 
-/// Whether an answer was there at once.
+/// The readiness of an answer at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Knew {
     Yes,
@@ -54,7 +54,7 @@ impl Kind {
         answered_again.fetch_add(u64::from(knew == Knew::Yes), Ordering::Relaxed);
     }
 
-    /// Returns what was counted of this face by all threads of this process.
+    /// Returns the counts of this face, over all threads of this process.
     pub fn tally(self) -> Tally {
         let Counters { asked, answered, asked_again, answered_again } = &COUNTERS[self as usize];
         let [asked, answered, asked_again, answered_again] =
@@ -63,7 +63,8 @@ impl Kind {
     }
 }
 
-/// Tells how often answers were there at once, by face; one line each. `None` if no face was asked.
+/// Returns one line for each face that was used: how many of its answers were ready at once. `None`
+/// if no face was used.
 pub(crate) fn told() -> Option<String> {
     let line = |kind: Kind| {
         let Tally { asked, answered, asked_again, answered_again } = kind.tally();

@@ -1,4 +1,4 @@
-//! One operation by chance.
+//! The drawing of one operation.
 
 use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{Access, AtFlags, Device, LinkFlags, OpenFlags, SetTime, StatxFlags, StatxMask, Timestamp};
@@ -11,17 +11,18 @@ use crate::cast::UIDS;
 use crate::op::Op;
 use crate::words::{Body, Kind, List, Mode, Owner, Slot, Whence};
 
-/// Modes that mean something.
+/// Modes that matter to a permission check.
 const MODES: [u16; 18] = [
     0o755, 0o755, 0o777, 0o777, 0o1777, 0o1777, 0o2775, 0o2777, 0o700, 0o711, 0o4755, 0o6777, 0o2745, 0o644, 0o444, 0o111, 0,
     0o7777,
 ];
 
-/// What is too long for the model, in bytes, and what it gets instead.
+/// The lengths in bytes from which on data is too long for the model, and the one that replaces
+/// them.
 const LONG: u64 = 1 << 16;
 const SHORT: u64 = 30_000;
 
-/// About the ends of what the engine keeps, and the ends of what can be said, in seconds.
+/// Times about the ends of the engine's range and of the range of the type, in seconds.
 const ENDS: [i64; 8] = [i64::MIN, i64::MIN + 1, -(1 << 49) - 1, -(1 << 49), (1 << 49) - 2, (1 << 49) - 1, 1 << 49, i64::MAX];
 
 const SIZES: [u64; 10] = [0, 1, 5, 100, 4095, 4096, 4097, 10_000, 70_000, 1 << 33];
@@ -33,7 +34,7 @@ impl Draw {
 
     pub(super) fn owner(&mut self) -> Owner {
         if self.one_in(30) {
-            // What `chown(2)` takes for none.
+            // The number that `chown(2)` takes for no change.
             return Owner(Some(NO_ID));
         }
         if self.one_in(4) { Owner(None) } else { Owner(Some(self.among(&UIDS))) }
@@ -51,7 +52,7 @@ impl Draw {
         }
     }
 
-    /// Draws what administrators and event loops do.
+    /// Draws an operation of administrators and event loops.
     fn seldom(&mut self) -> Op {
         let (set, flags) = (self.bits(), if self.one_in(4) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() });
         match self.rng.u8(..12) {
@@ -82,7 +83,7 @@ impl Draw {
         self.among(&[none, none, none, immutable, append, immutable | append, StatxFlags::NODUMP])
     }
 
-    /// Draws a list in the kernel's order, or one time in four none.
+    /// Draws an ACL in the kernel's order; in one case of four an empty one.
     pub(super) fn list(&mut self) -> List {
         if self.one_in(4) {
             return List(Vec::new());
@@ -96,7 +97,7 @@ impl Draw {
         List(tags.map(|tag| AclEntry { tag, grants: if self.one_in(3) { Access::all() } else { self.access() } }).collect())
     }
 
-    /// Draws how many bytes are read or written at once: seldom many.
+    /// Draws the number of bytes that are read or written at once: seldom many.
     fn length(&mut self) -> u64 {
         let length = self.among(&[0, 1, 5, 100, 4096, 9000]);
         match (self.one_in(12), self.files) {
@@ -161,7 +162,7 @@ impl Draw {
     }
 
     pub(super) fn kind(&mut self) -> Kind {
-        // Numbers that no driver has.
+        // Device numbers that no driver has.
         let device = Device { major: 4000, minor: self.among(&[0, 7, 0xf_ffff]) };
         self.among(&[
             Kind::File,

@@ -1,7 +1,7 @@
-//! What mounts and unmounts, and what is opened under rules.
+//! The drawing of operations that mount and unmount, and of opens with `RESOLVE_*` rules.
 //!
-//! The model has neither: such programs are for the kernel. What is mounted on are mostly the places
-//! that other operations name, so that these cross mounts without being drawn to.
+//! The model has neither, so such programs are for the kernel. Mount points are mostly places that
+//! other operations name, so that those operations cross mounts by chance.
 
 use pathwalk::{AtFlags, MountFlags, MoveFlags, OpenFlags, Propagation, Recursion, RenameFlags, Resolve, UmountFlags};
 
@@ -14,7 +14,7 @@ use crate::outcome::SWITCHES;
 use crate::program::Step;
 use crate::words::{Body, Ids, Mode, Place, Spread, Text};
 
-/// Ways about the two mounts of [`Draw::crossed`].
+/// Paths around the two mounts of [`Draw::crossed`].
 const WAYS: [&str; 16] = [
     "..",
     "../..",
@@ -61,7 +61,7 @@ impl Draw {
         Step { actor: if self.one_in(8) { self.last } else { cast::ROOT }, op }
     }
 
-    /// Draws where something may be mounted: often where something was to be mounted last.
+    /// Draws the place of a mount: often the last place at which one was tried.
     fn mounted(&mut self) -> Place {
         match self.mounted.clone() {
             Some(place) if !self.one_in(3) => place,
@@ -76,7 +76,7 @@ impl Draw {
         Op::SetMount { at: self.mounted(), set, clear, spread: Spread(spread), how: self.recursion() }
     }
 
-    /// Draws a place that is often there, and what is often mounted on.
+    /// Draws a mount point: often a place that exists, or one that is often mounted on.
     fn mount_point(&mut self, wish: Wish) -> Place {
         if self.one_in(5) {
             let place = self.place(wish);
@@ -94,7 +94,7 @@ impl Draw {
         if self.one_in(3) { Recursion::Recursive } else { Recursion::Alone }
     }
 
-    /// Draws a map, in programs that have some.
+    /// Draws an id map, in programs that have some.
     fn ids(&mut self) -> Ids {
         Ids((self.has_id_maps && !self.one_in(3)).then(|| self.rng.usize(..MAPS.len())))
     }
@@ -104,13 +104,13 @@ impl Draw {
         if self.one_in(3) { self.flags::<MountFlags>(4) & SWITCHES } else { MountFlags::empty() }
     }
 
-    /// Draws switches that a remount sets. Seldom that nothing can be changed.
+    /// Draws the switches that a remount sets. `READ_ONLY` is in one of three.
     fn remounted(&mut self) -> MountFlags {
         let others = self.switches() - MountFlags::READ_ONLY;
         if self.one_in(3) { others | MountFlags::READ_ONLY } else { others }
     }
 
-    /// Draws what is opened under rules.
+    /// Draws an open with `RESOLVE_*` rules.
     pub(super) fn open_under(&mut self) -> Step {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
         let op = match self.open() {
@@ -120,8 +120,7 @@ impl Draw {
         Step { actor, op }
     }
 
-    /// Draws rules that make sense, or seldom others. What is to be answered from the cache is
-    /// drawn elsewhere.
+    /// Draws rules that are valid together; seldom others. `RESOLVE_CACHED` is drawn elsewhere.
     fn rules(&mut self) -> Resolve {
         let scope = self.among(&[Resolve::empty(), Resolve::BENEATH, Resolve::IN_ROOT]);
         let others = Resolve::NO_XDEV | Resolve::NO_SYMLINKS | Resolve::NO_MAGICLINKS;
@@ -129,8 +128,8 @@ impl Draw {
         if self.one_in(40) { drawn - Resolve::CACHED } else { scope | drawn & others }
     }
 
-    /// Mounts a file system on `/m` and a part of it on `/n`, walks about there, changes what both
-    /// show, and unmounts.
+    /// Draws a sequence that mounts a file system on `/m` and a part of it on `/n`, walks through
+    /// both, changes what both show, and unmounts.
     pub(super) fn crossed(&mut self) -> Vec<Step> {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
         let root = |op| Step { actor: cast::ROOT, op };

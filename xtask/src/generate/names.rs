@@ -1,8 +1,7 @@
-//! What names look like in a program: few and short mostly, some as long as names can be, some
-//! many.
+//! The names of a program: mostly few and short; in some programs as long as names can be, or many.
 //!
-//! Most steps are about five names, so that they meet each other. All of a program's long names
-//! begin alike, so that only their ends tell them apart.
+//! Most steps use five names, so that they affect each other. All long names of a program have the
+//! same prefix and differ at the end only.
 
 use fastrand::Rng;
 
@@ -11,14 +10,14 @@ use crate::composite::{dug, filled};
 use crate::op::Op;
 use crate::words::{Place, Text};
 
-/// Bytes of long names: about the sizes at which names are kept, compared and hashed in another
-/// way.
+/// The lengths of long names, in bytes: about the sizes at which names are stored, compared and
+/// hashed in another way.
 const LENGTHS: [usize; 16] = [6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 100, 200, 254, 255];
 
 /// The names of a program.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
-    /// Those that most steps are about.
+    /// The names that most steps use.
     few: [Vec<u8>; 5],
     /// Files in one directory.
     many: Option<Many>,
@@ -26,7 +25,7 @@ pub(super) struct Names {
     deep: Option<Many>,
 }
 
-/// So many names of so many bytes.
+/// A number of names of the same length in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Many {
     count: u64,
@@ -39,7 +38,7 @@ impl Names {
         Names { few: std::array::from_fn(|index| vec![b'a' + index as u8]), many: None, deep: None }
     }
 
-    /// Draws what the names of a program are.
+    /// Draws the names of a program.
     pub(super) fn drawn(rng: &mut Rng) -> Names {
         let mut names = Names::short();
         match rng.u8(..100) {
@@ -48,7 +47,7 @@ impl Names {
             90..95 => names.many = Some(Many { count: rng.u64(100..400), length: length(rng) as u64 }),
             chance => {
                 let length = length(rng) as u64;
-                // To about the end of what a path can say.
+                // A depth that comes near the longest path.
                 let count = if rng.bool() { 4095 / (length + 1) + rng.u64(..2) } else { rng.u64(7..20) };
                 names.deep = Some(Many { count: count.min(300), length });
                 if chance == 99 {
@@ -59,12 +58,12 @@ impl Names {
         names
     }
 
-    /// Says whether they are short, and not many.
+    /// Returns whether all names are short, and not many.
     pub(super) fn are_few(&self) -> bool {
         self.many.is_none() && self.deep.is_none() && self.few.iter().all(|name| name.len() < 40)
     }
 
-    /// Returns what lays them out, if they are many.
+    /// Returns the operations that make the many names.
     pub(super) fn layout(&self) -> Vec<Op> {
         let at = |path: &[u8]| Place { at: None, path: Text(path.to_vec()) };
         let many = self.many.map(|many| Op::Fill { at: at(b"/"), count: many.count, length: many.length });
@@ -72,7 +71,7 @@ impl Names {
         many.into_iter().chain(deep).collect()
     }
 
-    /// Draws one of the few: `a` and `b` are for directories.
+    /// Draws one of the few names: `a` and `b` are for directories.
     pub(super) fn few(&self, rng: &mut Rng, wish: Wish) -> &[u8] {
         let from = if rng.u8(..6) == 0 { Wish::Any } else { wish };
         &self.few[match from {
@@ -82,7 +81,7 @@ impl Names {
         }]
     }
 
-    /// Draws one of the many or of the few.
+    /// Draws one of the many names or of the few.
     pub(super) fn one(&self, rng: &mut Rng, wish: Wish) -> Vec<u8> {
         match self.many {
             Some(many) if wish != Wish::Directory && rng.u8(..3) == 0 => filled(rng.u64(..many.count + 3), many.length),
@@ -90,7 +89,7 @@ impl Names {
         }
     }
 
-    /// Draws the way to a place deep down, with a slash at its end; or nothing.
+    /// Draws the path of a deep directory, with a slash at its end; or an empty path.
     pub(super) fn way_down(&self, rng: &mut Rng) -> Vec<u8> {
         match self.deep {
             Some(deep) if rng.u8(..4) == 0 => {
@@ -103,7 +102,7 @@ impl Names {
     }
 }
 
-/// Draws how long a name is, in bytes.
+/// Draws the length of a name, in bytes.
 fn length(rng: &mut Rng) -> usize {
     LENGTHS[rng.usize(..LENGTHS.len())]
 }

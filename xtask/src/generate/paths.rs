@@ -1,13 +1,13 @@
-//! Paths by chance.
+//! The drawing of paths.
 
 use fastrand::Rng;
 
 use super::names::Names;
 
-/// Bytes of the longest name.
+/// The length of the longest name, in bytes.
 const LONGEST: usize = 255;
 
-/// What it would be well for a path to lead to.
+/// The type of node that a path should preferably lead to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wish {
     Directory,
@@ -15,7 +15,7 @@ pub(super) enum Wish {
     Any,
 }
 
-/// A path, of whatever kind.
+/// Draws a path of any kind.
 pub(super) fn path(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     match rng.u8(..100) {
         0 => Vec::new(),
@@ -25,7 +25,7 @@ pub(super) fn path(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     }
 }
 
-/// Names only, at most two, from the root.
+/// Draws a path from the root of at most two names, without dots and links.
 pub(super) fn plain(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     let mut path = vec![b'/'];
     for _ in 0..rng.usize(0..2) {
@@ -36,14 +36,14 @@ pub(super) fn plain(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     path
 }
 
-/// What a link leads to: often a name beside it, so that links lead to links and in circles.
+/// Draws the body of a link: often a name beside it, so that links lead to links and in circles.
 pub(super) fn body(rng: &mut Rng, names: &Names) -> Vec<u8> {
     match rng.u8(..20) {
         0..8 => names.one(rng, Wish::Any),
         8..11 => [names.few(rng, Wish::Any), b"/", names.few(rng, Wish::Any)].concat(),
         11 => b".".to_vec(),
         12 => b"..".to_vec(),
-        // Every look at such a link doubles the links that follow.
+        // With such a link, each walk through it doubles the number of links that follow.
         13 => [names.few(rng, Wish::Any), b"/../", names.few(rng, Wish::Any)].concat(),
         14 => b"x".repeat(rng.usize(120..140)),
         15 => b"x/".repeat(2047 + rng.usize(..2)),
@@ -89,7 +89,7 @@ fn component(rng: &mut Rng, names: &Names, is_last: bool, wish: Wish, path: &mut
     }
 }
 
-/// A path about as long as one may be: nothing but `./` before something.
+/// Draws a path that is about as long as a path may be: a prefix of `./` before another path.
 fn of_length(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     let end = some(rng, names, wish);
     let length = 4093 + rng.usize(..6);

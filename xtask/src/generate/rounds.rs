@@ -1,14 +1,15 @@
-//! Rounds by chance: what threads do at once to a few names, and to what is open.
+//! The generator of rounds: operations of concurrent threads on a few names and on open files.
 //!
-//! `a` and `b` are directories at first, `f` is a file; `c`, `d` and `e` are anything. All of them may be moved and removed, so paths lead through
-//! what is just going elsewhere. Each thread has a working directory of its own, a descriptor of a
-//! directory, and one of a file; one of each is shared by all.
+//! `a` and `b` are directories at first, `f` is a file; `c`, `d` and `e` are anything. All of them
+//! may be moved and removed, so paths lead through directories that are being moved. Each thread
+//! has a working directory of its own, a descriptor of a directory, and one of a file. All threads
+//! share one more of each.
 //!
-//! Limitations: modes are changed only where all threads are root's, since a right and what it is
-//! asked for are looked at one after the other. Links are followed without `protected_symlinks`.
+//! Limitations: modes are changed only where all threads are root's, since a permission check and
+//! the operation that it allows are two steps. Links are followed without `protected_symlinks`.
 //!
-//! A ring and futures are not drawn: what they read at an offset they may read in pieces, as a tmpfs
-//! does, and a piece behind the end comes when the file has grown.
+//! Rings and futures are not drawn. They may read at an offset in several pieces, as a tmpfs does,
+//! and a later piece may see a file that has grown in between.
 
 use fastrand::Rng;
 use pathwalk::{Access, AtFlags, LinkFlags, OpenFlags, RenameFlags};
@@ -19,7 +20,7 @@ use crate::op::Op;
 use crate::program::{Settings, Step};
 use crate::words::{Body, Kind, Mode, Place, SLOTS, Slot, Text, Whence};
 
-/// What was laid out before, and what each thread does then.
+/// The steps that prepare the tree, and those of each thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Round {
     pub(crate) settings: Settings,
@@ -27,7 +28,7 @@ pub(crate) struct Round {
     pub(crate) threads: Vec<Thread>,
 }
 
-/// A thread: its actor, what it does before the others begin, and what it does beside them.
+/// A thread: its actor, its steps before the others begin, and its steps beside them.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     pub(crate) actor: Actor,
@@ -35,20 +36,20 @@ pub(crate) struct Thread {
     pub(crate) ops: Vec<Op>,
 }
 
-/// Half of the descriptors are places, half are files; the last of each half is shared by all
-/// threads.
+/// Half of the number of descriptors. The lower half are places, the upper half are files. All
+/// threads share the last of each half.
 const HALF: usize = SLOTS / 2;
 
-/// Each has a descriptor of its own in either half.
+/// The largest number of threads: each has a descriptor of its own in either half.
 pub(crate) const MOST_THREADS: usize = HALF - 1;
 
 const SHARED_PLACE: Slot = Slot(HALF as u8 - 1);
 const SHARED_FILE: Slot = Slot(SLOTS as u8 - 1);
 
-/// Operations of one thread.
+/// The number of operations of one thread.
 pub(crate) const OPS: u64 = 4;
 
-/// What a round is mostly about.
+/// The main subject of a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum About {
     Names,
@@ -58,7 +59,7 @@ enum About {
     Data,
 }
 
-/// A round of so many threads.
+/// Draws a round of this many threads.
 pub(crate) fn round(seed: u64, threads: usize) -> Round {
     let mut rng = Rng::with_seed(seed);
     let settings = settings(&mut rng);
@@ -91,15 +92,15 @@ fn settings(rng: &mut Rng) -> Settings {
 struct Draw {
     rng: Rng,
     about: About,
-    /// The descriptors of whose turn it is: a place and a file.
+    /// The descriptors of the thread that is being drawn: a place and a file.
     own: [Slot; 2],
-    /// All actors are root.
+    /// A flag that is set if all actors are root.
     all_root: bool,
 }
 
 const MODES: [Mode; 4] = [Mode(0o777), Mode(0o755), Mode(0o1777), Mode(0o600)];
 
-/// What links lead to.
+/// The bodies of links.
 const BODIES: [&str; 8] = ["c", "../d", "a", "/b", "..", "a/../c", "d/e", "loop"];
 
 impl Draw {
@@ -138,16 +139,16 @@ impl Draw {
     }
 
     fn actor(&mut self) -> Actor {
-        let everybody: Vec<Actor> = cast::everybody().collect();
+        let all_actors: Vec<Actor> = cast::all_actors().collect();
         let root = self.all_root || self.rng.bool();
-        if root { cast::ROOT } else { everybody[self.rng.usize(..everybody.len())] }
+        if root { cast::ROOT } else { all_actors[self.rng.usize(..all_actors.len())] }
     }
 
     fn name(&mut self) -> char {
         ['c', 'd', 'e'][self.rng.usize(..3)]
     }
 
-    /// A name in the root or in one of the two directories, or one of those.
+    /// Draws `/a`, `/b`, or a name in one of them or in the root.
     fn spot(&mut self) -> String {
         match self.rng.u8(..8) {
             0 => ["/a", "/b"][self.rng.usize(..2)].to_owned(),
@@ -165,7 +166,7 @@ impl Draw {
         }
     }
 
-    /// Up and down, or where few things meet.
+    /// Draws a path: mostly a spot, else one of up to four components or one with `..`.
     fn path(&mut self) -> String {
         let deep = if self.about == About::Moves { 50 } else { 80 };
         let spot = self.spot();

@@ -1,10 +1,10 @@
-//! Scenes: a few steps that belong together and lead to a rule, which steps that are drawn one by
-//! one hardly come by.
+//! Scenes: a few steps that belong together and lead to a rule that steps drawn one by one hardly
+//! ever meet.
 //!
-//! The census says which rules those are: what goes through links, what is granted by one triad or
-//! one capability, what takes set-id bits away, and what ends in a slash. Scenes have names of
-//! their own, `p`, `q` and `r`, in the root, so that they mostly come off. Operations that are
-//! drawn meet what scenes leave behind.
+//! The census shows which rules those are: walks through links, what one triad or one capability
+//! grants, the clearing of set-id bits, and trailing slashes. Scenes have names of their own, `p`,
+//! `q` and `r`, in the root, so that they mostly succeed. Other operations may later use the nodes
+//! that a scene leaves behind.
 
 use pathwalk::{Access, AtFlags, OpenFlags};
 
@@ -15,7 +15,7 @@ use crate::op::Op;
 use crate::program::Step;
 use crate::words::{Body, Mode, Owner, Place, Text};
 
-/// Modes that tell triads apart.
+/// Modes in which the triads differ.
 const TRIADS: [u16; 8] = [0o007, 0o070, 0o604, 0o640, 0o001, 0o077, 0, 0o755];
 
 impl Draw {
@@ -31,7 +31,7 @@ impl Draw {
         }
     }
 
-    /// Asks what the mode of one triad grants to one of the cast.
+    /// Checks what one triad of a mode grants to an actor.
     fn triads(&mut self, actor: Actor) -> Vec<Step> {
         let want = self.among(&[Access::READ, Access::READ, Access::WRITE, Access::EXECUTE, Access::READ | Access::EXECUTE]);
         let flags = self.among(&[AtFlags::empty(), AtFlags::EACCESS]);
@@ -44,7 +44,7 @@ impl Draw {
         ]
     }
 
-    /// Goes to a link at the end, in the middle, before a slash, and dangling.
+    /// Walks to a link at the end, in the middle, before a slash, and to a dangling one.
     fn links(&mut self, actor: Actor) -> Vec<Step> {
         let body = if self.one_in(2) { paths::plain(&mut self.rng, &self.names, Wish::Any) } else { b"p".to_vec() };
         let make = if self.one_in(2) {
@@ -64,7 +64,7 @@ impl Draw {
         ]
     }
 
-    /// Follows as many links as can be followed, and one more.
+    /// Follows as many links as a walk may follow, and one more.
     fn chain_of_links(&mut self, actor: Actor) -> Vec<Step> {
         let path = self.among(&["/l38", "/l39", "/l39", "/l40", "/l41", "/l39/", "/l40/."]);
         let file = OpenFlags::CREATE | OpenFlags::READ;
@@ -74,7 +74,7 @@ impl Draw {
         ]
     }
 
-    /// Takes set-id bits away by writing, cutting off and giving away.
+    /// Clears set-id bits by a write, a truncate and a change of the owner.
     fn set_id_bits(&mut self, actor: Actor) -> Vec<Step> {
         let (slot, bits) = (self.file_slot(), Mode(self.among(&[0o6777, 0o4777, 0o2777, 0o2767])));
         self.openers[usize::from(slot.0)] = actor;
@@ -96,8 +96,8 @@ impl Draw {
         ]
     }
 
-    /// Moves a directory over the one that it is in, and makes a name in a working directory that is
-    /// gone.
+    /// Moves a directory over its own parent, and makes a name in a working directory that was
+    /// removed.
     fn parents(&mut self, actor: Actor) -> Vec<Step> {
         let to = |path: &str| Text(path.as_bytes().to_vec());
         let rename = Op::Rename { from: place("/a/b"), to: place("/a"), flags: pathwalk::RenameFlags::empty() };

@@ -1,4 +1,4 @@
-//! Short sequences: steps that belong together, so that what takes several of them comes about.
+//! Short sequences of steps that belong together, for rules that take several steps.
 
 use pathwalk::{Access, AtFlags, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, Timestamp};
 
@@ -9,7 +9,7 @@ use crate::op::Op;
 use crate::program::Step;
 use crate::words::{Mode, Place, SLOTS, Slot, Text, Whence};
 
-/// A descriptor that nothing else uses.
+/// A descriptor that no other step uses.
 const OWN: Slot = Slot(SLOTS as u8 - 1);
 
 impl Draw {
@@ -26,7 +26,7 @@ impl Draw {
         }
     }
 
-    /// Removes a directory, and goes on from it.
+    /// Removes a directory, and uses it as a starting point afterwards.
     fn removed_place(&mut self, actor: Actor) -> Vec<Step> {
         let path = paths::plain(&mut self.rng, &self.names, Wish::Directory);
         let at = absolute(&path);
@@ -64,21 +64,21 @@ impl Draw {
             steps.push(by(actor, op));
         }
         if is_root {
-            // From such a root nothing is found any more.
+            // From a removed root no path leads anywhere.
             self.actors.retain(|other| *other != actor || actor == cast::ROOT);
             self.last = cast::ROOT;
         }
         steps
     }
 
-    /// Sets a list, which several actors try.
+    /// Sets an ACL, and lets several actors try the file.
     fn listed(&mut self, path: Vec<u8>) -> Vec<Step> {
         let at = absolute(&path);
         let mut steps = vec![
             by(cast::ROOT, Op::SetFlags { at: at.clone(), set: StatxFlags::empty(), flags: AtFlags::empty() }),
             by(cast::ROOT, Op::SetAcl { at: at.clone(), list: self.list(), flags: AtFlags::empty() }),
         ];
-        let all: Vec<Actor> = cast::everybody().collect();
+        let all: Vec<Actor> = cast::all_actors().collect();
         for _ in 0..6 {
             let actor = self.among(&all);
             let below = Place { at: None, path: Text([&path[..], b"/", self.names.few(&mut self.rng, Wish::Any)].concat()) };
@@ -97,7 +97,7 @@ impl Draw {
         steps
     }
 
-    /// Keeps something from changing, and tries all that would change it.
+    /// Sets attribute bits that protect a node, and tries all operations that would change it.
     fn kept(&mut self, actor: Actor, path: &[u8]) -> Vec<Step> {
         let at = absolute(path);
         let set = |set| by(cast::ROOT, Op::SetFlags { at: absolute(path), set, flags: AtFlags::empty() });
@@ -157,8 +157,8 @@ impl Draw {
         steps
     }
 
-    /// Fills a directory with names and lists it in parts. Where there is room for few, all of it
-    /// is used up.
+    /// Fills a directory with names and lists it in parts. With few nodes, this uses up all of
+    /// them.
     fn filled(&mut self, actor: Actor, path: &[u8]) -> Vec<Step> {
         let at = absolute(path);
         let count = self.among(&[5, 12, 30, 60]);

@@ -1,4 +1,4 @@
-//! System calls of the administrator, those that do not wait, and listings in parts.
+//! System calls of an administrator, those that do not wait, and listings in parts.
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -19,7 +19,7 @@ use crate::words::{Body, Slot};
 
 const ACCESS_LIST: &std::ffi::CStr = c"system.posix_acl_access";
 
-/// `struct xattr_args`.
+/// The kernel's `struct xattr_args`.
 #[repr(C)]
 struct XattrArgs {
     value: u64,
@@ -30,26 +30,26 @@ struct XattrArgs {
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_REMOVEXATTRAT: libc::c_long = 466;
 
-/// Sets an access control list, or takes it away. No library has these calls yet.
+/// Sets an access control list, or removes it. No library has these calls yet.
 pub(super) fn set_acl(at: BorrowedFd<'_>, path: &[u8], list: &[AclEntry], flags: AtFlags) -> io::Result<()> {
     let (path, flags) = (c_path(path)?, flags.bits() as libc::c_int);
     if list.is_empty() {
         let name = ACCESS_LIST.as_ptr();
-        // SAFETY: path and name end with a NUL and outlive the call, which writes to nothing of
-        // ours.
+        // SAFETY: path and name end with a NUL and outlive the call, which writes to none of our
+        // memory.
         return answered(unsafe { libc::syscall(SYS_REMOVEXATTRAT, at.as_raw_fd(), path.as_ptr(), flags, name) });
     }
     let value = xattr(list);
     let args = XattrArgs { value: value.as_ptr().expose_provenance() as u64, size: value.len() as u32, flags: 0 };
     // SAFETY: path and name end with a NUL; they, the value and the arguments outlive the call,
-    // which writes to nothing of ours.
+    // which writes to none of our memory.
     answered(unsafe {
         let name = ACCESS_LIST.as_ptr();
         libc::syscall(SYS_SETXATTRAT, at.as_raw_fd(), path.as_ptr(), flags, name, &raw const args, size_of::<XattrArgs>())
     })
 }
 
-/// Returns the value of the extended attribute.
+/// Returns the value of the extended attribute for an ACL.
 fn xattr(list: &[AclEntry]) -> Vec<u8> {
     const VERSION: u32 = 2;
     let mut value = VERSION.to_le_bytes().to_vec();
@@ -69,8 +69,8 @@ fn xattr(list: &[AclEntry]) -> Vec<u8> {
     value
 }
 
-/// Sets attribute bits. Only files and directories have them on a tmpfs, and only what is open
-/// takes them.
+/// Sets attribute bits. On a tmpfs only files and directories have them, and they are set through a
+/// descriptor.
 pub(super) fn set_flags(at: BorrowedFd<'_>, path: &[u8], set: StatxFlags, flags: AtFlags) -> io::Result<()> {
     let kind = look(at, path, flags)?.kind;
     if !matches!(kind, FileType::Regular | FileType::Directory) {
@@ -80,7 +80,7 @@ pub(super) fn set_flags(at: BorrowedFd<'_>, path: &[u8], set: StatxFlags, flags:
     set_open_flags(&file, set)
 }
 
-/// Does the same to what is open.
+/// Sets the attribute bits of an open file.
 pub(super) fn set_open_flags(file: &OwnedFd, set: StatxFlags) -> io::Result<()> {
     let pairs = [
         (StatxFlags::IMMUTABLE, fs::IFlags::IMMUTABLE),
@@ -91,7 +91,7 @@ pub(super) fn set_open_flags(file: &OwnedFd, set: StatxFlags) -> io::Result<()> 
     fs::ioctl_setflags(file, all.fold(fs::IFlags::empty(), fs::IFlags::union))
 }
 
-/// Makes a directory as it is when nothing was set of it.
+/// Clears the attribute bits and the ACL of a directory.
 pub(super) fn reset(dir: &OwnedFd) -> io::Result<()> {
     set_open_flags(dir, StatxFlags::empty())?;
     fs::fremovexattr(dir, ACCESS_LIST)
@@ -102,9 +102,9 @@ pub(super) fn try_open(at: BorrowedFd<'_>, path: &[u8], flags: OpenFlags, mode: 
     open(at, path, flags, mode, ResolveFlags::CACHED).map(|(_, node)| node)
 }
 
-/// Reads without waiting. A tmpfs does not know such reads: then as one that may wait.
+/// Reads without waiting. On a tmpfs without such reads, reads in the ordinary way, which may wait.
 pub(super) fn try_read_at(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    // Offsets behind the greatest mean something else there, and nothing is read of anything.
+    // `preadv2(2)` treats greater offsets in another way, and answers an empty read in another way.
     if offset > i64::MAX as u64 || buffer.is_empty() {
         return io::pread(fd, buffer, offset);
     }
@@ -124,7 +124,7 @@ impl Stage<'_> {
     }
 }
 
-/// Bytes in which any entry finds room.
+/// The size of a buffer that holds any one entry, in bytes.
 const LEAST: u64 = 300;
 
 struct Listed<'a, 'k> {
@@ -160,7 +160,7 @@ impl Directory for Listed<'_, '_> {
     }
 
     fn change(&mut self, which: usize) {
-        // It may be refused: the tree shows what was made of it.
+        // The change may be refused. The tree shows its result.
         let _ = self.stage.answer(self.actor, &self.changes[which]);
     }
 }

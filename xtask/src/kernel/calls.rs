@@ -1,4 +1,4 @@
-//! One operation as one system call, its answer as it comes.
+//! One operation as one system call, with the kernel's answer.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -17,7 +17,7 @@ use crate::program::Settings;
 use crate::times::Time;
 use crate::words::{Kind, Place, Slot, Whence};
 
-/// The kernel's number as the engine has it.
+/// Returns the engine's form of a kernel error.
 pub fn errno(errno: io::Errno) -> Errno {
     Errno::from_raw(errno.raw_os_error())
 }
@@ -81,7 +81,8 @@ impl Stage<'_> {
                 fs::utimensat(at(of), &of.path.0, &times, at_flags(*flags)).map(done)
             }
             Op::Stat { at: of, flags } => {
-                // Only this one looks at all flags where the path is empty; the other has the device's number in a better form.
+                // `fstatat(2)` checks all flags where the path is empty, but `statx(2)` returns the
+                // device's number in a better form.
                 fs::statat(at(of), &of.path.0, at_flags(*flags))?;
                 look(at(of), &of.path.0, *flags).map(Answer::Node)
             }
@@ -112,7 +113,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Operations on what is open.
+    /// Carries out an operation on an open file.
     fn data(&self, op: &Op) -> io::Result<Answer> {
         match *op {
             Op::Read { slot, size } => read(size, |buffer| io::read(self.fd(slot), buffer)),
@@ -163,7 +164,7 @@ impl Stage<'_> {
     }
 }
 
-/// Looks with all capabilities, which the actor must be able to have.
+/// Runs `look` with all capabilities. The actor must be able to have them.
 pub(super) fn looking_as_root<T>(actor: Actor, look: impl FnOnce() -> T) -> T {
     let become_who = |sets| rustix::thread::set_capabilities(None, sets).expect("what is permitted can be had");
     become_who(sets_to_look());
@@ -187,18 +188,18 @@ fn read(size: u64, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Res
     Ok(Answer::Bytes(buffer))
 }
 
-/// Attributes of what a path leads to.
+/// Returns the attributes of the node that a path leads to.
 pub(super) fn look(at: impl std::os::fd::AsFd, path: &[u8], flags: AtFlags) -> io::Result<Node> {
     let mask = fs::StatxFlags::BASIC_STATS | fs::StatxFlags::BTIME;
     node(&fs::statx(at, path, at_flags(flags), mask)?)
 }
 
-/// Returns the minor number of the device that holds what is open.
+/// Returns the minor number of the device of an open file.
 pub(super) fn device_of(fd: impl std::os::fd::AsFd) -> io::Result<u32> {
     fs::fstat(fd).map(|found| fs::minor(found.st_dev))
 }
 
-/// Opens by these rules, and looks at it.
+/// Opens a path by these rules, and returns the descriptor with its attributes.
 pub(super) fn open(
     at: BorrowedFd<'_>,
     path: &[u8],
@@ -216,11 +217,11 @@ pub(super) fn open(
         }
     };
     let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
-    // There is nothing behind a pipe in the engine.
+    // In the engine a pipe cannot be opened.
     if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) { Err(io::Errno::NXIO) } else { Ok((fd, node)) }
 }
 
-/// How often is tried to open what others make uncertain.
+/// The number of retries of an open that other processes make uncertain.
 const TRIES: u32 = 1000;
 
 fn node(found: &fs::Statx) -> io::Result<Node> {
@@ -249,7 +250,7 @@ fn time_of(time: fs::StatxTimestamp) -> Time {
     Time::of_kernel(time.tv_sec, time.tv_nsec)
 }
 
-/// The flags as the kernel has them. Pipes are opened without waiting for the other end.
+/// Returns the kernel's form of open flags. Pipes are opened without waiting for the other end.
 pub fn open_flags(flags: OpenFlags) -> OFlags {
     let pairs = [
         (OpenFlags::CREATE, OFlags::CREATE),
@@ -271,17 +272,17 @@ pub fn open_flags(flags: OpenFlags) -> OFlags {
     set.fold(OFlags::CLOEXEC | rights | waiting, OFlags::union)
 }
 
-/// The same of paths.
+/// Returns the kernel's form of `AT_` flags.
 pub fn at_flags(flags: AtFlags) -> fs::AtFlags {
     fs::AtFlags::from_bits_retain(flags.bits())
 }
 
-/// The same of links.
+/// Returns the kernel's form of link flags.
 pub fn link_flags(flags: LinkFlags) -> fs::AtFlags {
     fs::AtFlags::from_bits_retain(flags.bits())
 }
 
-/// The same of renames.
+/// Returns the kernel's form of rename flags.
 pub fn rename_flags(flags: RenameFlags) -> fs::RenameFlags {
     fs::RenameFlags::from_bits_retain(flags.bits())
 }
@@ -320,23 +321,23 @@ pub(super) fn answered(result: libc::c_long) -> io::Result<()> {
     Ok(())
 }
 
-/// No library has it with its flags.
+/// Calls `fchmodat2(2)`, which no library has with its flags.
 fn fchmodat2(at: BorrowedFd<'_>, path: &[u8], mode: u16, flags: AtFlags) -> io::Result<()> {
     let path = c_path(path)?;
     let (mode, flags) = (libc::c_uint::from(mode), flags.bits());
-    // SAFETY: the path ends with a NUL and outlives the call, which writes to nothing of ours.
+    // SAFETY: the path ends with a NUL and outlives the call, which writes to none of our memory.
     answered(unsafe { libc::syscall(libc::SYS_fchmodat2, at.as_raw_fd(), path.as_ptr(), mode, flags) })
 }
 
-/// `faccessat2(2)`: libraries answer for some of its flags themselves.
+/// Calls `faccessat2(2)`. Libraries emulate some of its flags, so this is a raw system call.
 pub fn faccessat2(at: BorrowedFd<'_>, path: &[u8], want: u32, flags: AtFlags) -> io::Result<()> {
     let path = c_path(path)?;
-    // SAFETY: the path ends with a NUL and outlives the call, which writes to nothing of ours.
+    // SAFETY: the path ends with a NUL and outlives the call, which writes to none of our memory.
     answered(unsafe { libc::syscall(libc::SYS_faccessat2, at.as_raw_fd(), path.as_ptr(), want, flags.bits()) })
 }
 
 fn truncate(path: &[u8], size: u64) -> io::Result<()> {
     let path = c_path(path)?;
-    // SAFETY: the path ends with a NUL and outlives the call, which writes to nothing of ours.
+    // SAFETY: the path ends with a NUL and outlives the call, which writes to none of our memory.
     answered(unsafe { libc::syscall(libc::SYS_truncate, path.as_ptr(), size) })
 }

@@ -1,9 +1,9 @@
-//! The kernel's clock, made to move between two steps: see [`times`](crate::times).
+//! The kernel's clock, made to advance between two steps: see [`times`](crate::times).
 //!
-//! The floor of all times of change is raised by a file in memory, which is on no mount that
-//! anything else sees: its time of change is asked for and then written, twice. The first write may
-//! be stamped with the clock's last tick, which an inode changed in the step before may bear as
-//! well; the second is later than that, be it a fine time or a new tick.
+//! A file in memory, which is on no mount that other code sees, raises the lower bound of all times
+//! of change. Its time of change is read and the file is then written, twice. The first write may
+//! be stamped with the clock's last tick, which an inode changed in the step before may have, too.
+//! The second write's time is later than that, whether it is a fine time or a new tick.
 
 use std::os::fd::OwnedFd;
 
@@ -14,7 +14,8 @@ use crate::outcome::{Node, Transcript};
 
 pub(super) struct Clock {
     file: OwnedFd,
-    /// Of each step that began; empty for good where the kernel has no fine times.
+    /// The clock's value at the beginning of each step; always empty where the kernel has no fine
+    /// times.
     floors: Vec<(i64, u32)>,
     is_fine: bool,
 }
@@ -23,25 +24,25 @@ impl Clock {
     pub(super) fn new() -> io::Result<Clock> {
         let file = fs::memfd_create("pathwalk", MemfdFlags::CLOEXEC)?;
         let mut clock = Clock { file, floors: Vec::new(), is_fine: true };
-        // Without fine times, most of these would be equal.
+        // Without fine times, most of these readings would be equal.
         clock.begin()?;
         let readings: Vec<_> = (0..8).map(|_| clock.raise()).collect::<io::Result<_>>()?;
         clock.is_fine = readings.windows(2).all(|two| two[0] < two[1]);
         Ok(clock)
     }
 
-    /// Tells whether steps can be told apart.
+    /// Returns whether steps can be distinguished.
     pub(super) fn is_fine(&self) -> bool {
         self.is_fine
     }
 
-    /// Forgets the steps of another program.
+    /// Drops the steps of the program before.
     pub(super) fn begin(&mut self) -> io::Result<()> {
         self.floors.clear();
         self.read().map(drop)
     }
 
-    /// Lets time pass: what is stamped from now on is later than what was stamped before.
+    /// Advances the clock: later times are greater than all earlier ones.
     pub(super) fn step(&mut self) -> io::Result<()> {
         if self.is_fine {
             let floor = self.raise()?;

@@ -1,12 +1,17 @@
-//! The kernel carries out programs: on a tmpfs, with a thread for each process.
+//! The interpreter that carries programs out with the kernel: on a tmpfs, with a thread for each
+//! process.
 //!
-//! A thread has credentials, root, working directory and umask of its own. Threads pass the stage on, so that steps happen one after the
-//! other; each holds it for as long as the steps are its own. Descriptors belong to all.
+//! A thread has its own credentials, root, working directory and umask. Steps happen one after the
+//! other: the threads pass the stage on, and each holds it as long as the steps are its own. All
+//! threads share the descriptors.
 //!
-//! - [`place`]: the namespace and the tmpfs; [`switches`]: `fs.protected_*`; [`calls`] and
-//!   [`administer`]: one operation as a system call; [`tree`]: the tree looked at and swept away;
-//!   [`clock`]: in which step something was written; [`watch`]: all there is, after a step;
-//!   [`mounts`]: what a program mounts.
+//! - [`place`]: the namespace and the tmpfs;
+//! - [`switches`]: the settings `fs.protected_*`;
+//! - [`calls`] and [`administer`]: one operation as a system call;
+//! - [`tree`]: reads the whole tree, and removes it;
+//! - [`clock`]: determines the step in which a time was written;
+//! - [`watch`]: the whole tree and all open files after a step;
+//! - [`mounts`]: the mounts of a program.
 
 mod administer;
 mod calls;
@@ -36,24 +41,25 @@ use crate::outcome::{Answer, Contents, Interpreter, Outcome, Transcript};
 use crate::program::{Act, Program, Settings, Step};
 use crate::words::{SLOTS, Slot};
 
-/// The kernel.
+/// The interpreter that uses the kernel.
 pub(crate) struct Kernel {
     switches: Switches,
     root: OwnedFd,
     set: Option<Settings>,
     clock: Clock,
     proc: OwnedFd,
-    /// The file systems that the program mounted. While one is there, its number is no other's.
+    /// The file systems that the program mounted. An open one keeps its device number from being
+    /// reused.
     mounted: Vec<OwnedFd>,
 }
 
 impl Kernel {
-    /// In the child of [`supervise`]: makes a tmpfs the root of this process.
+    /// Makes a tmpfs the root of this process. Runs in the child of [`supervise`].
     pub(crate) fn enter() -> Result<Kernel> {
         let switches = Switches::open().context("find the switches fs.protected_*")?;
         switches.set(Settings::empty()).context("set the switches fs.protected_*")?;
         let proc = watch::proc().context("open /proc")?;
-        // They are made by processes that find their program, which is gone with the old root.
+        // The namespaces are made by running a program, which the new root does not have.
         if let Err(why) = id_maps::namespaces() {
             eprintln!("xtask: no namespace of users can be made ({why}): there are no id maps");
         }
@@ -89,7 +95,8 @@ impl Interpreter for Kernel {
             }
             outcomes.extend(if program.changes_mounts() {
                 let outcomes = self.perform_apart(program.settings, steps).context("carry out what changes mounts")?;
-                // A remount may have left the file system read-only. This takes the mount's flags away.
+                // A remount may have left the file system read-only. Setting the limits clears the
+                // mount's flags as well.
                 place::set_limits(program.settings.limits()).context("make the tmpfs writable")?;
                 place::set_mount(mount).with_context(|| format!("set the flags of the mount to {mount:?} again"))?;
                 outcomes
@@ -108,7 +115,7 @@ impl Interpreter for Kernel {
 }
 
 impl Kernel {
-    /// Carries steps out in a copy of the namespace, which ends with what they mount.
+    /// Carries steps out in a copy of the namespace, whose mounts go with it.
     fn perform_apart(&mut self, settings: Settings, steps: &[Step]) -> Result<Vec<Outcome>> {
         let namespace = place::own_namespace(&self.proc).context("open the namespace")?;
         let outside = std::mem::replace(&mut self.root, place::copy_namespace()?);
@@ -123,7 +130,7 @@ impl Kernel {
         let play = Play::new(settings, steps, self);
         thread::scope(|scope| {
             let plays = |actor: &Actor| steps.iter().any(|step| step.actor == *actor);
-            for actor in cast::everybody().filter(plays) {
+            for actor in cast::all_actors().filter(plays) {
                 let play = &play;
                 scope.spawn(move || play.act(actor));
             }
@@ -137,11 +144,11 @@ struct Descriptor {
     opener: Actor,
 }
 
-/// What is passed from process to process.
+/// The state that is passed from process to process.
 struct Stage<'a> {
     outcomes: Vec<Outcome>,
     slots: [Option<Descriptor>; SLOTS],
-    /// Those of the cast that have changed their root.
+    /// The actors that have changed their root.
     elsewhere: [bool; ACTORS],
     kernel: &'a mut Kernel,
 }
@@ -150,7 +157,7 @@ struct Play<'a> {
     settings: Settings,
     steps: &'a [Step],
     stage: Mutex<Stage<'a>>,
-    /// One for each of the cast.
+    /// A condition for each actor.
     cues: [Condvar; ACTORS],
 }
 
@@ -161,7 +168,7 @@ impl<'a> Play<'a> {
         Play { settings, steps, stage: Mutex::new(stage), cues: Default::default() }
     }
 
-    /// All that one process does, on a thread of its own.
+    /// Carries out all steps of one process, on a thread of its own.
     fn act(&self, actor: Actor) {
         let _ends = EndsOnPanic;
         become_process(actor).unwrap_or_else(|error| panic!("a thread could not become `{}`: {error}", actor.name()));
@@ -184,7 +191,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Until it is this one's turn, or the end.
+    /// Waits until it is this actor's turn, or the program has ended.
     fn wait<'b>(&self, stage: MutexGuard<'b, Stage<'a>>, actor: Actor) -> MutexGuard<'b, Stage<'a>> {
         let others_turn = |stage: &mut Stage<'_>| {
             let next = self.steps.get(stage.outcomes.len());
@@ -194,8 +201,8 @@ impl<'a> Play<'a> {
     }
 }
 
-/// Ends the process, of which a parent waits, if the thread that holds it panics: the others of the
-/// cast would wait for their turn for ever.
+/// A guard that ends the process if the thread that holds it panics: the other threads would wait
+/// for their turn for ever. A parent process waits for this one.
 struct EndsOnPanic;
 
 impl Drop for EndsOnPanic {
@@ -206,9 +213,10 @@ impl Drop for EndsOnPanic {
     }
 }
 
-/// Root, working directory and umask of its own, and other credentials. There is no way back.
+/// Gives the thread a root, working directory and umask of its own, and the actor's credentials.
+/// This cannot be undone.
 fn become_process(actor: Actor) -> rustix::io::Result<()> {
-    // SAFETY: root, working directory and umask become the thread's own; no descriptor is concerned.
+    // SAFETY: root, working directory and umask become the thread's own; no descriptor is affected.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FS) }?;
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     actor.take_over_ids()?;

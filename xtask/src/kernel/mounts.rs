@@ -1,4 +1,4 @@
-//! Mounts within a program: system calls that change the tree of mounts.
+//! Mounts within a program: the system calls that change the tree of mounts.
 
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,10 +17,10 @@ use crate::op::Op;
 use crate::outcome::Answer;
 use crate::words::{Place, Text};
 
-/// What a fresh tmpfs is like: as the one that programs begin on.
+/// The options of a fresh tmpfs: the same as of the one on which programs begin.
 const OPTIONS: [(&str, &str); 3] = [("mode", "755"), ("nr_inodes", "1048576"), ("size", "1073741824")];
 
-/// A switch of a mount: ours, of `mount(2)` and of `statvfs(3)`.
+/// A switch of a mount in three forms: the engine's, that of `mount(2)` and that of `statvfs(3)`.
 type Switch = (MountFlags, mount::MountFlags, u64);
 
 const SWITCHES: [Switch; 5] = [
@@ -31,18 +31,18 @@ const SWITCHES: [Switch; 5] = [
     (MountFlags::NOSYMFOLLOW, mount::MountFlags::NOSYMFOLLOW, 0x2000),
 ];
 
-/// Returns what `mount(2)` calls these switches.
+/// Returns the form of `mount(2)` of these switches.
 pub(super) fn bits(flags: MountFlags) -> impl Iterator<Item = mount::MountFlags> {
     SWITCHES.into_iter().filter(move |switch| flags.contains(switch.0)).map(|switch| switch.1)
 }
 
-/// Returns the switches that `statvfs(3)` tells.
+/// Returns the switches that `statvfs(3)` reports.
 pub(super) fn switches(told: StatVfsMountFlags) -> MountFlags {
     let set = SWITCHES.into_iter().filter(|switch| told.bits() & switch.2 != 0);
     set.fold(MountFlags::empty(), |all, switch| all | switch.0)
 }
 
-/// What one actor sees.
+/// The view that one actor has of the mounts.
 struct Eyes<'a> {
     proc: &'a OwnedFd,
     is_elsewhere: bool,
@@ -70,7 +70,7 @@ impl Sight for Eyes<'_> {
 }
 
 impl Stage<'_> {
-    /// Mounts and unmounts. The answer tells how many mounts the actor sees then.
+    /// Mounts or unmounts. The answer is the number of mounts that the actor sees afterwards.
     pub(super) fn change_mounts(&mut self, actor: Actor, op: &Op) -> io::Result<Answer> {
         if !mounts::counts(op, &eyes_of(self, actor)) {
             return Ok(Answer::NotCarriedOut);
@@ -100,7 +100,7 @@ impl Stage<'_> {
             }
             Op::Unmount { path, flags } => unmount(path, *flags)?,
             Op::Remount { path, flags } => {
-                // Reading moves no time.
+                // With `NOATIME`, since reads must not change times.
                 let bits = bits(*flags).fold(mount::MountFlags::NOATIME, mount::MountFlags::union);
                 mount::mount_remount(&path.0, bits, "")?;
             }
@@ -113,14 +113,15 @@ impl Stage<'_> {
         Ok(Answer::Number(eyes_of(self, actor).mounts()))
     }
 
-    /// Mounts a fresh tmpfs. What is returned keeps its number from being given to another.
+    /// Mounts a fresh tmpfs. While the returned descriptor is open, its device number is not
+    /// reused.
     fn attach(&self, to: &Place, flags: MountFlags) -> io::Result<OwnedFd> {
         let file_system = mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
         for (key, value) in OPTIONS {
             mount::fsconfig_set_string(&file_system, key, value)?;
         }
         mount::fsconfig_create(&file_system)?;
-        // Reading moves no time.
+        // With `NOATIME`, since reads must not change times.
         let attributes = attributes(flags) | MountAttrFlags::MOUNT_ATTR_NOATIME;
         let tree = mount::fsmount(&file_system, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
         self.move_tree(&tree, to)?;
@@ -133,7 +134,7 @@ impl Stage<'_> {
     }
 }
 
-/// `MOVE_MOUNT_BENEATH`
+/// The kernel's `MOVE_MOUNT_BENEATH`.
 const BENEATH: u32 = 0x200;
 
 fn eyes_of<'a>(stage: &'a Stage<'_>, actor: Actor) -> Eyes<'a> {
@@ -159,7 +160,7 @@ fn unmount(path: &Text, flags: UmountFlags) -> io::Result<()> {
     if !flags.contains(UmountFlags::EXPIRE) {
         return mount::unmount(&path.0, how);
     }
-    // The use of a mount clears its mark.
+    // A use of the mount clears its expiry mark.
     drop(fs::openat(CWD, &path.0, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()));
     match mount::unmount(&path.0, how) {
         Err(io::Errno::AGAIN) => mount::unmount(&path.0, how),

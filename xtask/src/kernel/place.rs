@@ -1,7 +1,8 @@
-//! Where the kernel carries programs out: a tmpfs that is the root of a process of its own, in a mount namespace of its own.
+//! The place in which the kernel carries programs out: a tmpfs that is the root of a process of its
+//! own, in its own mount namespace.
 //!
-//! The process is a child. Its parent only waits: whatever becomes of the child, the parent gives the machine's switches back. Mounts go
-//! with the namespace.
+//! The process is a child. Its parent only waits: however the child ends, the parent restores the
+//! machine's switches. The mounts go with the namespace.
 
 use std::env;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,17 +21,17 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 use super::mounts;
 use super::switches::Saved;
 
-/// Set in the child.
+/// The environment variable that is set in the child.
 const CHILD: &str = "PATHWALK_DIFFERENTIAL_CHILD";
 
-/// How often the parent looks whether it was told to stop.
+/// The interval at which the parent checks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Which of the two this is.
+/// The process that `supervise` returned in.
 pub(crate) enum Supervised {
     /// The child, which does the work.
     Child,
-    /// The parent, with what the child ended with.
+    /// The parent, with the exit code of the child.
     Parent(ExitCode),
 }
 
@@ -56,26 +57,26 @@ pub(crate) fn supervise() -> Result<Supervised> {
             return Ok(Supervised::Parent(ExitCode::from(code)));
         }
         if stop.load(Ordering::Relaxed) {
-            // Where it was the terminal that interrupted, it has ended already.
+            // If the terminal sent the signal, the child has ended already.
             let _ = child.kill();
         }
         std::thread::sleep(LOOK);
     }
 }
 
-/// Makes a fresh tmpfs the root and the working directory of this process, which must have one thread only. What is opened by path from
-/// now on is on it.
+/// Makes a fresh tmpfs the root and the working directory of this process, which must have only one
+/// thread. Paths that are opened from now on are on it.
 pub(super) fn enter() -> Result<OwnedFd> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).context("ask to end with the parent")?;
-    // SAFETY: mounts become the process's own; no descriptor is concerned.
+    // SAFETY: the mounts become the process's own; no descriptor is affected.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.context("enter a mount namespace")?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("keep mounts to ourselves")?;
     let point = env::temp_dir();
-    // With limits from the beginning: one without gets none later.
+    // The tmpfs has limits from the beginning: one without limits cannot get them later.
     mount("pathwalk", &point, "tmpfs", MountFlags::NOATIME, c"mode=755,nr_inodes=1048576,size=1073741824")
         .context("mount a tmpfs")?;
     rustix::process::chdir(&point)?;
-    // The old root comes to lie on the new one, and is taken away.
+    // The old root is now mounted over the new one, and is unmounted.
     rustix::process::pivot_root(".", ".").context("make the tmpfs the root")?;
     unmount(".", UnmountFlags::DETACH).context("leave the old root")?;
     rustix::process::chdir("/")?;
@@ -86,25 +87,25 @@ fn open_root() -> Result<OwnedFd> {
     openat(CWD, "/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).context("open the tmpfs")
 }
 
-/// Opens the namespace of this thread.
+/// Opens the mount namespace of this thread.
 pub(super) fn own_namespace(proc: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     openat(proc, "thread-self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Enters a copy of this thread's namespace; returns the root in it.
+/// Enters a copy of this thread's mount namespace; returns the root in it.
 pub(super) fn copy_namespace() -> Result<OwnedFd> {
     // SAFETY: mounts, root and working directory become the thread's own; no descriptor is
-    // concerned.
+    // affected.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.context("copy the namespace")?;
     open_root()
 }
 
-/// Enters a namespace, of which the root becomes the thread's.
+/// Enters a mount namespace; its root becomes the thread's.
 pub(super) fn enter_namespace(namespace: &OwnedFd) -> rustix::io::Result<()> {
     rustix::thread::move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Mount))
 }
 
-/// Waits for threads that ended, which hold their places for a moment longer.
+/// Waits until ended threads have released their working directories, which takes a moment.
 fn only_the_root_is_left() {
     for _ in 0..TRIES {
         match rustix::fs::statfs("/") {
@@ -114,10 +115,10 @@ fn only_the_root_is_left() {
     }
 }
 
-/// How often is looked whether they have gone: for a second.
+/// The number of checks whether they were released: one second in all.
 const TRIES: u32 = 10_000;
 
-/// Sets how many nodes there may be, and pages: plenty where there is no limit.
+/// Sets the limits of nodes and of pages; large ones where there is no limit.
 pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result<()> {
     if nodes.is_some() || pages.is_some() {
         only_the_root_is_left();
@@ -126,7 +127,8 @@ pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result
     mount_remount("/", MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
 }
 
-/// Sets the switches of the mount, not of the file system on it. Reading moves no time under any.
+/// Sets the switches of the mount, but not of the file system on it. Always sets `NOATIME`, since
+/// reads must not change times.
 pub(super) fn set_mount(flags: pathwalk::MountFlags) -> rustix::io::Result<()> {
     let bits = mounts::bits(flags).fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union);
     mount_remount("/", bits, "")

@@ -1,4 +1,4 @@
-//! `fs.protected_*`: switches of the whole machine, set for a program and given back at the end.
+//! The `fs.protected_*` switches of the whole machine, set for a program and restored at the end.
 
 use std::os::fd::OwnedFd;
 
@@ -10,7 +10,7 @@ use crate::program::Settings;
 const DIR: &str = "/proc/sys/fs";
 const ALL: [&str; 4] = ["protected_symlinks", "protected_hardlinks", "protected_fifos", "protected_regular"];
 
-/// The switches, which can be reached also after the root was changed.
+/// The switches, opened so that they can be reached after the root has changed.
 pub(super) struct Switches {
     dir: OwnedFd,
 }
@@ -21,7 +21,7 @@ impl Switches {
         Ok(Switches { dir })
     }
 
-    /// Sets them as a program wants them; those that the engine has not are off.
+    /// Sets the switches for a program; those that the engine does not have are off.
     pub(super) fn set(&self, settings: Settings) -> io::Result<()> {
         let wanted = [Settings::PROTECT_SYMLINKS, Settings::PROTECT_HARDLINKS, Settings::empty(), Settings::empty()];
         let on = |flag: Settings| !flag.is_empty() && settings.contains(flag);
@@ -42,9 +42,9 @@ impl Switches {
     }
 }
 
-/// The switches as they were before; they are given back when this is dropped.
+/// The switches as they were before; they are restored on drop.
 ///
-/// Only one process at a time has them: others wait until it is done.
+/// Only one process at a time holds them: others wait until it has ended.
 pub(super) struct Saved {
     switches: Switches,
     _lock: OwnedFd,

@@ -1,4 +1,5 @@
-//! The tmpfs: its whole tree looked at, and swept away. By descriptors, since paths may be longer than a path may be.
+//! The tmpfs: reads its whole tree, and removes it. Works by descriptors, since paths may be longer
+//! than `PATH_MAX`.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -32,7 +33,7 @@ pub(super) fn file_type(kind: fs::FileType) -> io::Result<FileType> {
     })
 }
 
-/// From where the descriptor stands to the end.
+/// Returns the entries from the descriptor's position to the end.
 pub(super) fn entries(fd: BorrowedFd<'_>) -> io::Result<Vec<Entry>> {
     let mut buffer = Vec::with_capacity(8192);
     let mut listing = RawDir::new(fd, buffer.spare_capacity_mut());
@@ -45,7 +46,7 @@ pub(super) fn entries(fd: BorrowedFd<'_>) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The same without `.` and `..`, from the beginning.
+/// Returns all entries without `.` and `..`, from the beginning.
 fn names(fd: &OwnedFd) -> io::Result<Vec<Entry>> {
     fs::seek(fd, fs::SeekFrom::Start(0))?;
     let mut entries = entries(fd.as_fd())?;
@@ -57,7 +58,7 @@ fn open(at: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
     fs::openat(at, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// The whole tree, by paths from its root.
+/// Returns the whole tree, by paths from its root.
 pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Vec<u8>, Leaf>> {
     let mut tree = BTreeMap::new();
     let top = Leaf { node: attributes(root, b"", AtFlags::EMPTY_PATH)?, content: Vec::new() };
@@ -65,21 +66,22 @@ pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Ve
     let mut waiting = vec![(Vec::new(), open(root, b".")?)];
     while let Some((path, dir)) = waiting.pop() {
         let names = match names(&dir) {
-            // It was removed, and is seen where it is mounted.
+            // The directory was removed; a mount still shows it.
             Err(io::Errno::NOENT) => continue,
             names => names?,
         };
         for Entry { name, .. } in names {
             let path = [&path, &b"/"[..], &name].concat();
             let node = match attributes(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
-                // The directory's owner has no id in the map of its mount: not even root may search.
+                // The directory's owner has no id in the map of its mount: not even root may search
+                // it.
                 Err(io::Errno::ACCESS) => continue,
                 found => found?,
             };
             let content = match node.kind {
                 FileType::Directory => {
                     match open(&dir, &name) {
-                        // The same of its own owner.
+                        // This directory's own owner has no id in the map.
                         Err(io::Errno::ACCESS) => {}
                         opened => waiting.push((path.clone(), opened?)),
                     }
@@ -96,7 +98,7 @@ pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Ve
     Ok(tree)
 }
 
-/// The beginning and the end of a file.
+/// Returns the beginning and the end of a file.
 fn ends(file: &OwnedFd, size: u64) -> io::Result<Vec<u8>> {
     let mut data = vec![0; END as usize];
     let head = io::pread(file, &mut data, 0)?;
@@ -110,7 +112,7 @@ fn ends(file: &OwnedFd, size: u64) -> io::Result<Vec<u8>> {
     Ok(data)
 }
 
-/// Takes the bits away that keep a name and its node where they are.
+/// Clears the attribute bits that prevent the removal of a name and its node.
 fn unlock(dir: &OwnedFd, name: &[u8], kind: FileType) -> io::Result<()> {
     set_open_flags(dir, StatxFlags::empty())?;
     if matches!(kind, FileType::Regular | FileType::Directory) {
@@ -119,7 +121,7 @@ fn unlock(dir: &OwnedFd, name: &[u8], kind: FileType) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes everything, and makes the root as it was.
+/// Removes all nodes, and restores the attributes of the root.
 pub(super) fn sweep(root: &OwnedFd) -> io::Result<()> {
     let mut open_dirs = vec![(open(root, b".")?, Vec::new())];
     while let Some((dir, _)) = open_dirs.last() {

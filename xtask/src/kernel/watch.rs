@@ -12,13 +12,13 @@ use crate::outcome::Contents;
 use crate::program::Settings;
 use crate::watch::{Open, Watched, paths_compare, told_by_kernel};
 
-/// Opens what tells of processes, which can be reached also after the root was changed.
+/// Opens `/proc`, so that it can be reached after the root has changed.
 pub(super) fn proc() -> io::Result<OwnedFd> {
     fs::openat(CWD, "/proc", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 impl Stage<'_> {
-    /// Looks at all there is, if the program is watched.
+    /// Looks at the whole tree and at all open files, if the program is watched.
     pub(super) fn watch(&self, actor: Actor, settings: Settings) -> io::Result<Option<Box<Watched>>> {
         if !settings.contains(Settings::WATCH) || !actor.may_look_as_root() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Opens from the cache alone, and listings in parts, of which the model knows only the whole.
+//! Opens from the cache alone, and listings in parts, which the model lists as a whole.
 
 use pathwalk::OpenFlags;
 use pathwalk_model::{AT_FDCWD, OpenHow, Resolve};
@@ -23,7 +23,7 @@ impl World {
     pub(super) fn list_parts(&mut self, slot: Slot, names: [&Body; 2]) -> Answered<Answer> {
         let Answer::Listing(_) = self.list(slot)? else { return Ok(Answer::Done) };
         for change in changes(slot, names[0], names[1]) {
-            // It may be refused: the tree shows what was made of it.
+            // The change may be refused. The tree shows its result.
             let _ = self.answer(&change);
         }
         let Answer::Listing(mut listing) = self.list(slot)? else { return Ok(Answer::Done) };

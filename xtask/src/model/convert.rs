@@ -1,4 +1,4 @@
-//! From the language of programs to the model's, and back.
+//! The conversions from the language of programs to the model's types, and back.
 
 use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime, StatxFlags};
@@ -19,7 +19,7 @@ pub(super) fn link_flags(flags: LinkFlags) -> ModelAtFlags {
     ModelAtFlags::from_bits_retain(flags.bits() as i32)
 }
 
-/// The attribute bits that both have.
+/// The attribute bits that both sides have.
 const BITS: [(StatxFlags, NodeFlags); 3] = [
     (StatxFlags::IMMUTABLE, NodeFlags::IMMUTABLE),
     (StatxFlags::APPEND, NodeFlags::APPEND),
@@ -98,7 +98,7 @@ pub(super) fn file_type(mode: u32) -> FileType {
     FileType::from_mode(mode).expect("the model makes nodes of a type")
 }
 
-/// One number for each node of all processes.
+/// Returns a number that is unique among the nodes of all processes.
 pub(super) fn ino(id: Id) -> u64 {
     u64::from(id.process) << 32 | u64::from(id.number)
 }

@@ -1,8 +1,8 @@
-//! The model for several threads: each has a process of its own, forked from the one that laid
-//! things out.
+//! The model for several threads: each has a process of its own, forked from the one that prepared
+//! the tree.
 //!
-//! A path can be walked by single steps. Each leaves what it found in a descriptor above those of
-//! programs: see [`walking_slots`].
+//! A path can be walked by single steps. Each step leaves the node it found in a descriptor above
+//! those of programs: see [`walking_slots`].
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::op::Op;
 use crate::outcome::{Answer, Transcript};
 use crate::words::{Place, SLOTS, Slot};
 
-/// The state of all threads: a clone is another that goes on from here.
+/// The state of all threads. A clone goes on from here by itself.
 #[derive(Clone, Hash)]
 pub(crate) struct Crowd {
-    /// With the process of the thread whose turn it is.
+    /// The model, with the process of the thread that has its turn.
     world: World,
     seats: Vec<Seat>,
 }
 
-/// One thread's own.
+/// The state of one thread.
 #[derive(Clone, Hash)]
 struct Seat {
     process: Process,
@@ -31,36 +31,38 @@ struct Seat {
     actor: Actor,
 }
 
-/// What a step of a walk came to.
+/// The result of one step of a walk.
 pub(crate) enum Stepped {
-    /// It was left in the descriptor.
+    /// A node, which is left in the descriptor.
     Node(FileType),
-    /// A link, with this body; the descriptor is what it was.
+    /// A link with this body; the descriptor is unchanged.
     Link(Vec<u8>),
 }
 
-/// What becomes of a link at the end of a step.
+/// The treatment of a link at the end of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
-    /// Its body is read.
+    /// The link's body is read.
     Read,
-    /// It is a node like others.
+    /// The link is a node like any other.
     Keep,
 }
 
-/// Names of a directory, with types and inode numbers.
+/// The names of a directory, with types and inode numbers.
 pub(crate) type Names = BTreeMap<Vec<u8>, (FileType, u64)>;
 
-/// The descriptors of the walk along an operation's first or second path, in turns.
+/// Returns the two descriptors that the walk along an operation's first or second path uses in
+/// turns.
 pub(crate) fn walking_slots(path: usize) -> [Slot; 2] {
     [Slot(200 + 2 * path as u8), Slot(201 + 2 * path as u8)]
 }
 
-/// The longest body of a link, in bytes.
+/// The length of the longest body of a link, in bytes.
 const LONGEST_BODY: i32 = 4096;
 
 impl Crowd {
-    /// Threads of these actors, in the places and with the descriptors that root has there.
+    /// Creates a thread for each of these actors, with the places and descriptors that root has in
+    /// the world.
     pub(crate) fn new(mut world: World, actors: &[Actor]) -> Answered<Crowd> {
         world.become_process(crate::cast::ROOT)?;
         let mut seats = Vec::new();
@@ -93,18 +95,18 @@ impl Crowd {
         answer
     }
 
-    /// Whether an operation counts: see [`Op::counts`].
+    /// Returns whether an operation counts: see [`Op::counts`].
     pub(crate) fn counts(&self, thread: usize, op: &Op) -> bool {
         let Seat { actor, openers, .. } = &self.seats[thread];
         op.counts(*actor, |slot| openers[usize::from(slot.0)])
     }
 
-    /// Carries an operation out at one instant.
+    /// Carries out an operation at one instant.
     pub(crate) fn carry_out(&mut self, thread: usize, op: &Op) -> Answer {
         self.turn(thread, |world| world.answer(op)).unwrap_or_else(failed)
     }
 
-    /// One step of a walk: `place` has one component.
+    /// Carries out one step of a walk; `place` has one component.
     pub(crate) fn step(&mut self, thread: usize, place: &Place, into: Slot, links: Links) -> Result<Stepped, Errno> {
         let step = |world: &mut World| -> Answered<Stepped> {
             let World { model, process, .. } = world;
@@ -123,13 +125,13 @@ impl Crowd {
         self.turn(thread, step).map_err(|errno| Errno::from_raw(errno.0))
     }
 
-    /// `fchdir`.
+    /// Makes an open directory the working directory, as `fchdir(2)` does.
     pub(crate) fn enter(&mut self, thread: usize, slot: Slot) -> Answer {
         let enter = |world: &mut World| world.model.fchdir(&mut world.process, number(slot));
         self.turn(thread, enter).map_or_else(failed, |()| Answer::Done)
     }
 
-    /// Opens what a walk found as a mere place.
+    /// Opens the node that a walk found as a mere place.
     pub(crate) fn adopt(&mut self, thread: usize, found: Slot, slot: Slot) -> Answer {
         let adopt = |world: &mut World| -> Answered<Answer> {
             world.model.dup2(&mut world.process, number(found), number(slot))?;
@@ -142,7 +144,7 @@ impl Crowd {
         self.turn(thread, adopt).unwrap_or_else(failed)
     }
 
-    /// The names of an open directory at this instant; none once it is removed.
+    /// Returns the names of an open directory at this instant; none once it is removed.
     pub(crate) fn names(&mut self, thread: usize, slot: Slot) -> Names {
         match self.turn(thread, |world| world.list(slot)) {
             Ok(Answer::Listing(names)) => names,
@@ -150,7 +152,7 @@ impl Crowd {
         }
     }
 
-    /// Gives back what an operation's walks held.
+    /// Closes the descriptors that an operation's walks used.
     pub(crate) fn end_walks(&mut self, thread: usize) {
         let close = |world: &mut World| {
             for slot in [walking_slots(0), walking_slots(1)].into_iter().flatten() {
@@ -161,7 +163,7 @@ impl Crowd {
         self.turn(thread, close);
     }
 
-    /// The tree as it is.
+    /// Returns the current tree.
     pub(crate) fn transcript(&self) -> Transcript {
         self.world.transcript()
     }

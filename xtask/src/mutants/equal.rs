@@ -1,8 +1,8 @@
-//! The page of mutants that change nothing which can be seen, and why.
+//! The page of mutants that change nothing that can be observed, with an argument for each.
 //!
 //! An entry is a heading with the mutant's title, a `diff` block with its changed lines, and the
-//! argument below it. The same form is printed for a survivor. Where several entries in a row have
-//! the same argument, it stands below the last of them.
+//! argument below it. A survivor is printed in the same form. Several entries in a row may share
+//! one argument, below the last of them.
 
 use anyhow::{Result, bail, ensure};
 
@@ -16,14 +16,14 @@ pub(super) struct Equal {
 }
 
 impl Equal {
-    /// Tells whether the entry is about this mutant.
+    /// Returns whether the entry is about this mutant.
     pub(super) fn is(&self, mutant: &Mutant) -> bool {
         self.title == mutant.title() && self.changed.iter().eq(mutant.changed())
     }
 }
 
-/// Reads the page. An entry without a diff is an error, and so is one without an argument of its
-/// own or below the entries that follow it, up to the next heading that is no entry.
+/// Reads the page. An entry without a diff is an error. So is one without an argument, either its
+/// own or one below the entries that follow it, up to the next heading that is no entry.
 pub(super) fn read(page: &str) -> Result<Vec<Equal>> {
     let mut entries = Vec::new();
     for part in page.split("\n## ").map(|part| part.split("\n### ").skip(1)) {
@@ -41,7 +41,7 @@ pub(super) fn read(page: &str) -> Result<Vec<Equal>> {
     Ok(entries)
 }
 
-/// Returns an entry, and whether an argument stands below it.
+/// Returns an entry, and whether it has an argument of its own.
 fn entry(text: &str) -> Result<(Equal, bool)> {
     let title = text.lines().next().unwrap_or_default().to_owned();
     let Some((_, behind)) = text.split_once("```diff\n") else { bail!("`{title}` has no diff") };

@@ -1,4 +1,4 @@
-//! The mutants that there are, and a sample with the same share from each folder.
+//! The list of all mutants, and a sample with the same share from each folder.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The packages that are mutated.
 pub(super) const PACKAGES: [&str; 2] = ["pathwalk", "pathwalk-ring"];
 
-/// The parts a sample is spread over, each with the beginnings of its files' paths.
+/// The parts that a sample is spread over, each with the beginnings of its files' paths.
 pub(super) const FOLDERS: [(&str, &[&str]); 6] = [
     ("walk", &["crates/pathwalk/src/walk/", "crates/pathwalk/src/text/"]),
     ("dcache", &["crates/pathwalk/src/cache/dcache/", "crates/pathwalk/src/cache/join.rs"]),
@@ -21,7 +21,7 @@ pub(super) const FOLDERS: [(&str, &[&str]); 6] = [
 /// A small change to the sources.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Mutant {
-    /// File, line, column and description: what `cargo-mutants` calls it.
+    /// The name that `cargo-mutants` gives it: file, line, column and description.
     pub(super) name: String,
     pub(super) file: String,
     pub(super) folder: &'static str,
@@ -29,13 +29,13 @@ pub(super) struct Mutant {
 }
 
 impl Mutant {
-    /// The file and the description, without a position that moves when other lines change.
+    /// Returns the file and the description, without a position that moves when other lines change.
     pub(super) fn title(&self) -> String {
         let described = self.name[self.file.len()..].splitn(4, ':').last().unwrap_or_default();
         format!("{}: {}", self.file, described.trim())
     }
 
-    /// The lines that go and those that come, with their signs.
+    /// Returns the removed and added lines, with their signs.
     pub(super) fn changed(&self) -> Vec<&str> {
         let is_change = |line: &&str| line.starts_with(['+', '-']) && !line.starts_with("+++") && !line.starts_with("---");
         self.diff.lines().filter(is_change).collect()
@@ -64,7 +64,7 @@ fn mutant(told: &Value) -> Option<Mutant> {
     Some(Mutant { name: text("name")?, file, folder, diff: text("diff")? })
 }
 
-/// Draws `size` mutants; what a small folder lacks, the others give.
+/// Draws `size` mutants. If a folder has too few, the others provide the rest.
 pub(super) fn draw(mut all: Vec<Mutant>, size: usize, seed: u64) -> Vec<Mutant> {
     let mut rng = fastrand::Rng::with_seed(seed);
     rng.shuffle(&mut all);

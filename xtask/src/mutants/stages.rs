@@ -1,4 +1,4 @@
-//! The stages: which tests a mutant meets, the cheapest first.
+//! The stages: the tests that a mutant is run against, the cheapest first.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,9 +13,9 @@ use super::sample::{Mutant, PACKAGES};
 pub(super) enum Stage {
     /// The tests of the engine and of the ring.
     Engine,
-    /// What failing file systems, threads and a short differential against the model find.
+    /// The tests with failing file systems and threads, and a short differential against the model.
     Short,
-    /// The kernel's tables, mounts beside the kernel's, and the memory budget.
+    /// The kernel's tables, the comparison of mounts with the kernel's, and the memory budget.
     Tables,
     /// The scenarios under shuttle.
     Races,
@@ -28,7 +28,8 @@ pub(super) struct Outcome {
     pub(super) unviable: HashSet<String>,
 }
 
-/// Exit codes of `cargo mutants` after which its lists are complete: all caught, some missed, some timed out.
+/// The exit codes of `cargo mutants` after which its lists are complete: all caught, some missed,
+/// some timed out.
 const COMPLETE: [i32; 3] = [0, 2, 3];
 
 impl Stage {
@@ -36,7 +37,7 @@ impl Stage {
         [Stage::Engine, Stage::Short, Stage::Tables, Stage::Races].into_iter()
     }
 
-    /// The tests, for people.
+    /// Returns a description of the tests for messages.
     pub(super) fn what(self) -> &'static str {
         match self {
             Stage::Engine => "the tests of the engine and the ring",
@@ -53,7 +54,7 @@ impl Stage {
         }
     }
 
-    /// The arguments of `cargo test`.
+    /// Returns the arguments of `cargo test`.
     fn tests(self) -> &'static [&'static str] {
         match self {
             Stage::Engine => &[],
@@ -71,8 +72,9 @@ impl Stage {
         }
     }
 
-    /// How long a test may take. The unmutated tree is tested by the first stage only: of it,
-    /// `cargo-mutants` tests the mutated packages, which do not have the tests of the others.
+    /// Returns the arguments that limit the time of a test. Only the first stage tests the
+    /// unmutated tree: `cargo-mutants` tests that tree with the mutated packages only, which do not
+    /// have the tests of the later stages.
     fn patience(self, jobs: usize, timeout: Option<u64>) -> Vec<String> {
         let skips = |seconds| vec!["--baseline=skip".into(), format!("--timeout={seconds}")];
         match (self, timeout) {
@@ -83,7 +85,7 @@ impl Stage {
         }
     }
 
-    /// What the compiler is told.
+    /// Returns the flags of the compiler.
     fn flags(self) -> &'static str {
         if self == Stage::Races { "--cfg shuttle" } else { "" }
     }
@@ -97,12 +99,12 @@ pub(super) fn run(stage: Stage, mutants: &[&Mutant], (jobs, timeout): (usize, Op
     command.arg(format!("--jobs={jobs}"));
     command.args(PACKAGES.iter().flat_map(|package| ["-p", package]));
     command.args(stage.packages().iter().flat_map(|package| ["--test-package", package]));
-    // The files as well: deleted fields of structs are listed whatever the expression says.
+    // The files are given as well: deleted fields of structs are listed whatever the expression is.
     let files: HashSet<&str> = mutants.iter().map(|mutant| mutant.file.as_str()).collect();
     command.args(files.iter().flat_map(|file| ["--file", file]));
     command.args(mutants.iter().map(|mutant| format!("--re=^{}$", regex_syntax::escape(&mutant.name))));
     command.arg("--").args(stage.tests()).env("RUSTFLAGS", stage.flags());
-    // Progress goes to standard error: standard output is for the report.
+    // Progress goes to standard error, since standard output is for the report.
     command.stdout(std::io::stderr());
     std::fs::create_dir_all(&out).with_context(|| format!("create {}", out.display()))?;
     let status = command.status().context("run cargo mutants")?;

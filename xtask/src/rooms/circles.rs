@@ -1,4 +1,4 @@
-//! Circles of imports: files of which each leads to each of the others.
+//! Circles of imports: sets of files of which each leads to each of the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(super) fn of(modules: &BTreeSet<String>, imports: &[Import], longest: usize)
     circles.into_iter().collect()
 }
 
-/// Returns all modules that imports lead to from one.
+/// Returns all modules that the imports of one module lead to.
 fn reachable<'a>(from: &'a str, next: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
     while let Some(module) = open.pop() {

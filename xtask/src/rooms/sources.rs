@@ -1,4 +1,4 @@
-//! The sources, read: which file uses a name of which other.
+//! The sources, parsed: the names that each file uses of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,45 +10,45 @@ use syn::{Attribute, Item, UseTree};
 /// A name that one file takes from another.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Import {
-    /// The module that uses it.
+    /// The module that uses the name.
     pub(super) from: String,
-    /// The module that defines it.
+    /// The module that defines the name.
     pub(super) to: String,
     /// The name.
     pub(super) name: String,
 }
 
-/// All modules, and what they take from each other.
+/// All modules, and the names that they take from each other.
 #[derive(Default, Debug)]
 pub(super) struct Sources {
     pub(super) files: BTreeSet<String>,
     pub(super) imports: Vec<Import>,
-    /// Types of other modules that a module adds methods to.
+    /// The types of other modules that a module adds methods to.
     pub(super) methods: Vec<Import>,
 }
 
 /// A path from the crate's root.
 type Segments = Vec<String>;
 
-/// One file: what it says, before names are followed.
+/// One file, before its names are followed.
 #[derive(Default)]
 struct File {
-    /// Paths into the crate that it uses.
+    /// The paths into the crate that the file uses.
     used: BTreeSet<Segments>,
-    /// Names that it has by `use`, with where they come from.
+    /// The names that the file imports, each with its source.
     names: BTreeMap<String, Segments>,
-    /// Those of them that others may use as if they were its own.
+    /// The imported names that the file re-exports.
     passed_on: BTreeSet<String>,
-    /// Types that it has an `impl` of, without a trait.
+    /// The types that the file has an inherent `impl` of.
     methods: BTreeSet<String>,
-    /// Types that it defines.
+    /// The types that the file defines.
     types: BTreeSet<String>,
 }
 
-/// Modules that are tests as a whole.
+/// Modules that consist of tests.
 const TESTS: [&str; 4] = ["scenarios", "loom_tests", "tests", "test"];
 
-/// The crate's root, which has no rules: it only passes names on.
+/// The crate's root, to which no rules apply: it only re-exports names.
 const ROOT: &str = "lib";
 
 impl Sources {
@@ -101,14 +101,14 @@ fn read_file(parsed: &syn::File, module: Segments) -> File {
     reader.file
 }
 
-/// Goes through one file.
+/// The visitor that reads one file.
 struct Reader {
     file: File,
     module: Segments,
 }
 
 impl Reader {
-    /// Returns a path from the root, if it is one of the crate's.
+    /// Returns a path from the crate's root, if the path is within the crate.
     fn resolve(&self, path: &[String]) -> Option<Segments> {
         match path.first().map(String::as_str) {
             Some("crate") => Some(path[1..].to_vec()),
@@ -161,7 +161,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
         match item {
             Item::Use(item) => {
-                // What is passed on within the folder only is passed on all the same.
+                // A re-export that is visible within the folder only counts as one as well.
                 let passes_on = !matches!(item.vis, syn::Visibility::Inherited);
                 self.uses(&item.tree, &[], passes_on);
             }
@@ -204,14 +204,14 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Returns whether what has this attribute is compiled for tests only.
+/// Returns whether an item with this attribute is compiled for tests only.
 fn is_for_tests(attribute: &Attribute) -> bool {
     let syn::Meta::List(list) = &attribute.meta else { return false };
     let tokens = list.tokens.to_string();
     list.path.is_ident("cfg") && (tokens == "test" || tokens.starts_with("all (test") || tokens.starts_with("all(test"))
 }
 
-/// Returns the module that defines what a path names, and its name there.
+/// Returns the module that defines the item of a path, and its name there.
 fn follow(files: &BTreeMap<String, File>, path: &[String], depth: usize) -> Option<(String, String)> {
     const DEEPEST: usize = 8;
     let (module, rest) = (0..=path.len()).rev().find_map(|length| {

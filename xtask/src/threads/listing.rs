@@ -1,15 +1,16 @@
-//! A listing beside changes: what must be in it, and what may.
+//! A listing beside changes: the names that it must have, and those that it may have.
 //!
-//! It is not of one instant. A name that is there from its beginning to its end comes exactly once,
-//! one that is absent all the while never; any other comes once or not, or again if it was taken
-//! away and given meanwhile, as what it led to at some instant of the listing. Source:
-//! `readdir(3)`: "If a file is removed from or added to the directory after the most recent call to
-//! opendir() or rewinddir(), whether a subsequent call to readdir() returns an entry for that file
-//! is unspecified."
+//! A listing is not of one instant. A name that exists from the beginning to the end of the listing
+//! comes exactly once. A name that is absent all the while never comes. Any other name may come
+//! once or not at all. If it was removed and made again meanwhile, it may come more than once. The
+//! entry shows the node that the name led to at some instant of the listing. Source: `readdir(3)`:
+//! "If a file is removed from or added to the directory after the most recent call to opendir() or
+//! rewinddir(), whether a subsequent call to readdir() returns an entry for that file is
+//! unspecified."
 //!
-//! Names that others are changing while it lasts count as coming and going, wherever in the order
-//! their changes are: a listing asks the file system, which knows of a change a moment before the
-//! caches do.
+//! Names that other threads change during the listing count as coming and going, wherever in the
+//! order their changes are: a listing reads the file system, which has a change a moment before the
+//! caches have it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +21,17 @@ use crate::model::crowd::Names;
 use crate::outcome::AGAIN;
 use crate::words::Slot;
 
-/// A listing under way.
+/// A listing in progress.
 #[derive(Clone, Hash, Debug)]
 pub(super) struct Span {
     pub(super) slot: Slot,
-    /// Names that were there at all instants so far.
+    /// The names that existed at all instants so far.
     always: BTreeSet<Vec<u8>>,
-    /// What each name led to at some instant so far, by inode number.
+    /// The inode numbers that each name led to at some instant so far, with their types.
     ever: BTreeMap<Vec<u8>, BTreeMap<u64, Kind>>,
 }
 
-/// A type that can be hashed: as `d_type` has it.
+/// A type of node that can be hashed, in the form of `d_type`.
 type Kind = u8;
 
 fn kind_of(kind: FileType) -> Kind {
@@ -44,7 +45,7 @@ impl Span {
         span
     }
 
-    /// Another instant of it.
+    /// Adds one more instant of the directory.
     pub(super) fn sees(&mut self, names: Names) {
         self.always.retain(|name| names.contains_key(name));
         for (name, (kind, ino)) in names {
@@ -52,8 +53,8 @@ impl Span {
         }
     }
 
-    /// Whether this may be what was listed. Names that are just coming and going may be listed or
-    /// not.
+    /// Returns whether these names may have been listed. Names that are coming and going may be
+    /// listed or not.
     pub(super) fn allows(&self, listed: &Names, coming_and_going: &BTreeSet<Vec<u8>>, identity: &mut Identity) -> bool {
         self.always.iter().all(|name| listed.contains_key(name) || coming_and_going.contains(name))
             && listed.iter().filter(|(name, _)| !matches!(name.as_slice(), b"." | b"..")).all(|(listed, (kind, ino))| {
@@ -70,7 +71,7 @@ impl Span {
                     .filter(|(left, of_kind)| **of_kind == kind_of(*kind) && identity.may_be_same(**left, *ino))
                     .map(|(left, _)| *left)
                     .collect();
-                // Which of several it was is not known.
+                // With several possible inodes, it is unknown which one was listed.
                 if let [only] = possible[..] { identity.same(only, *ino) } else { !possible.is_empty() }
             })
     }

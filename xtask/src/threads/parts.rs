@@ -1,11 +1,11 @@
-//! An operation of a thread falls into parts, between which others come: each step of a walk, and
-//! what is done at the end.
+//! The parts of a thread's operation, between which parts of other operations come: each step of a
+//! walk, and the operation itself at the end.
 //!
-//! A walk is no snapshot: of each component it is only true that it led where it did at some
-//! instant during the walk, one after the other. The last component belongs to the operation where
-//! that changes it, since its directory is locked then; where the operation only asks about a node,
-//! or opens a place, finding the node is a part and asking it another. A listing lasts from one
-//! part to another.
+//! A walk is no snapshot: each component led to the next node at some instant during the walk, one
+//! after the other. The last component belongs to the operation where the operation changes it,
+//! since its directory is locked then. Where the operation only reads a node's attributes, or opens
+//! a place, finding the node is one part and reading it another. A listing lasts over several
+//! parts.
 
 use pathwalk::{AtFlags, Errno, FileType, LinkFlags, OpenFlags};
 
@@ -16,60 +16,60 @@ use crate::words::{Place, Slot, Text};
 
 use super::listing::Span;
 
-/// How far a path is walked before the operation itself.
+/// The extent to which a path is walked before the operation itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reach {
-    /// To the directory of the last component.
+    /// The way to the directory of the last component.
     Directory,
-    /// The same, and whether it may be searched is a part of its own: another path is walked before
-    /// it is used.
+    /// The way to the directory of the last component. The check of the search permission there is
+    /// a part of its own, since another path is walked before the directory is used.
     SearchedDirectory,
-    /// To the directory of the last component; but a link there is followed to the directory of its
-    /// last component.
+    /// The way to the directory of the last component. A link as the last component is followed to
+    /// the directory of its own last component.
     DirectoryThroughLinks,
-    /// To the node, be it a link.
+    /// The way to the node, even if it is a link.
     Link,
-    /// To the node, following links.
+    /// The way to the node, following links.
     Node,
 }
 
 /// The most links that a walk follows.
 const MOST_LINKS: u8 = 40;
 
-/// How far a thread is in its operation.
+/// The progress of a thread in its operation.
 #[derive(Clone, Hash, Default)]
 pub(super) struct Progress {
-    /// Of the path that is walked.
+    /// The path that is being walked.
     walk: Option<Walk>,
-    /// Where the paths led that were walked.
+    /// The ends of the paths that were walked.
     ends: Vec<Place>,
     pub(super) listing: Option<Span>,
-    /// What was opened is still to be cut off.
+    /// The opened file that is still to be truncated.
     cut: Option<Slot>,
-    /// Parts so far.
+    /// The number of parts so far.
     pub(super) parts: u8,
 }
 
-/// A walk on its way.
+/// A walk in progress.
 #[derive(Clone, Hash)]
 struct Walk {
     at: Option<Slot>,
-    /// What is left of the path; from the root if it begins with a slash.
+    /// The rest of the path; from the root if it begins with a slash.
     rest: Vec<u8>,
     links: u8,
 }
 
-/// What a part came to.
+/// The result of a part.
 #[derive(Debug)]
 pub(super) enum Came {
-    /// There are more parts.
+    /// An operation with more parts to come.
     On,
     Answered(Answer),
-    /// A listing is over.
+    /// The end of a listing.
     Listed(Span),
 }
 
-/// Carries the next part of an operation out.
+/// Carries out the next part of an operation.
 pub(super) fn advance(crowd: &mut Crowd, thread: usize, op: &Op, progress: &mut Progress) -> Came {
     progress.parts = progress.parts.saturating_add(1);
     part(crowd, thread, op, progress)
@@ -94,7 +94,7 @@ fn part(crowd: &mut Crowd, thread: usize, op: &Op, progress: &mut Progress) -> C
             Ok(Some(end)) => {
                 progress.ends.push(end);
                 progress.walk = None;
-                // To go on is no part of its own.
+                // Going on to the next path is no part of its own.
                 return part(crowd, thread, op, progress);
             }
         }
@@ -102,7 +102,7 @@ fn part(crowd: &mut Crowd, thread: usize, op: &Op, progress: &mut Progress) -> C
     act(crowd, thread, op, progress)
 }
 
-/// The paths that are walked first.
+/// Returns the paths that are walked first.
 fn paths(op: &Op) -> Vec<(Place, Reach)> {
     let node = |nofollow: bool| if nofollow { Reach::Link } else { Reach::Node };
     let place = |place: &Place, reach| vec![(place.clone(), reach)];
@@ -132,7 +132,7 @@ fn paths(op: &Op) -> Vec<(Place, Reach)> {
     }
 }
 
-/// What is done where the paths led.
+/// Carries out the operation itself at the ends of the paths.
 fn act(crowd: &mut Crowd, thread: usize, op: &Op, progress: &mut Progress) -> Came {
     let mut ends = progress.ends.iter().cloned();
     let mut end = || ends.next().expect("a path was walked");
@@ -180,15 +180,15 @@ fn act(crowd: &mut Crowd, thread: usize, op: &Op, progress: &mut Progress) -> Ca
 }
 
 impl Op {
-    /// Whether it opens with these flags.
+    /// Returns whether the operation is an open with these flags.
     fn has(&self, wanted: OpenFlags) -> bool {
         matches!(self, Op::Open { flags, .. } if flags.contains(wanted))
     }
 }
 
 impl Walk {
-    /// Takes the next step; the end of the way, if it is reached. A way that has no steps, or none
-    /// left but the last, ends at once.
+    /// Takes the next step; returns the end of the walk, if it is reached. A path that has no
+    /// steps, or none left but the last, ends at once.
     fn advance(&mut self, crowd: &mut Crowd, thread: usize, path: usize, reach: Reach) -> Result<Option<Place>, Errno> {
         let [even, odd] = walking_slots(path);
         let into = if self.at == Some(even) { odd } else { even };
@@ -213,11 +213,11 @@ impl Walk {
                 (self.at, self.rest) = (Some(into), tail[behind..].to_vec());
             }
         }
-        // What is asked of the node is a part of its own, and so is what is done in a directory.
+        // Reading the node is a part of its own, and so is an operation in a directory.
         Ok(None)
     }
 
-    /// Whether the directory may be searched, if there is a component to be searched for.
+    /// Checks that the directory may be searched, if a component is left to be searched for.
     fn search_here(&self, crowd: &mut Crowd, thread: usize, into: Slot) -> Result<(), Errno> {
         let start = self.rest.iter().position(|byte| *byte != b'/');
         let Some(start) = start else { return Ok(()) };
@@ -225,7 +225,7 @@ impl Walk {
         crowd.step(thread, &Place { at: self.at, path: Text(here.to_vec()) }, into, Links::Read).map(drop)
     }
 
-    /// Follows the link that the last component is, if it is one.
+    /// Follows the last component, if it is a link. Returns whether it was one.
     fn follows_last(&mut self, crowd: &mut Crowd, thread: usize, into: Slot) -> Result<bool, Errno> {
         let (component, tail) = self.split();
         if component.iter().all(|byte| *byte == b'/') {
@@ -233,7 +233,7 @@ impl Walk {
         }
         match crowd.step(thread, &Place { at: self.at, path: Text(component) }, into, Links::Read) {
             Ok(Stepped::Link(body)) => self.follow(&body, &tail).map(|()| true),
-            // The operation itself says what is wrong.
+            // The operation itself reports the error.
             _ => Ok(false),
         }
     }
@@ -252,7 +252,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The next component, with the slashes before it; and all behind it.
+    /// Returns the next component, with the slashes before it, and the rest behind it.
     fn split(&self) -> (Vec<u8>, Vec<u8>) {
         let start = self.rest.iter().position(|byte| *byte != b'/').unwrap_or(self.rest.len());
         let length = self.rest[start..].iter().position(|byte| *byte == b'/');

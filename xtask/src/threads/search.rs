@@ -1,10 +1,11 @@
-//! An order of what threads did, in which the model answers as they were answered.
+//! The search for an order of the threads' operations in which the model gives the same answers.
 //!
-//! What had ended before another began comes before it; the parts of an operation come in their
-//! order, with those of others between them. Tried first is what ended first, so that where threads
-//! hardly met the first try succeeds. Then some tries are short, each part at an instant drawn from
-//! its operation's time: a wrong step early on would else be found out only after all that may
-//! follow it. The last try leaves nothing out. From where there is no way is remembered by all.
+//! An operation that ended before another began comes before it. The parts of an operation keep
+//! their order, with parts of other operations between them. The first try takes the operations in
+//! the order of their ends, so that it succeeds where threads hardly overlapped. Then some short
+//! tries place each part at a random instant of its operation's time: otherwise a wrong early step
+//! would be found only after all possible continuations. The last try leaves nothing out. All tries
+//! share the record of dead ends.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,28 +18,28 @@ use crate::op::Op;
 use crate::outcome::{Answer, Node, Transcript};
 use pathwalk::{FileType, OpenFlags};
 
-/// After so many parts a search is given up.
+/// The number of parts after which a search is given up.
 const MOST_PARTS: u64 = 3_000_000;
 
-/// Short tries before the last, and their parts.
+/// The number of short tries before the last, and the number of parts of each.
 const TRIES: u64 = 40;
 const PARTS_OF_TRY: u64 = 5_000;
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     Order,
     None,
-    /// It took too long.
+    /// The search took too long.
     GaveUp,
 }
 
-/// How far the threads are.
+/// The progress of all threads.
 #[derive(Clone)]
 struct State {
-    /// How many operations of each thread are over.
+    /// The number of operations of each thread that have ended.
     done: Vec<usize>,
-    /// Of the next one of each.
+    /// The progress of each thread's next operation.
     progress: Vec<Progress>,
     crowd: Crowd,
     identity: Identity,
@@ -47,16 +48,16 @@ struct State {
 pub(super) struct Search<'a> {
     histories: &'a [Vec<Event>],
     engine: &'a Transcript,
-    /// From where there is no way.
+    /// The states from which no order was found.
     dead_ends: HashSet<u64>,
-    /// Of this try: its number, and its parts so far.
+    /// The number of this try, and its parts so far.
     attempt: u64,
     parts: u64,
     furthest: Furthest,
 }
 
-/// The most operations that an order was found for, and what stood against each that might have
-/// come next.
+/// The largest number of operations that an order was found for, and the objections to each
+/// operation that could have come next.
 #[derive(Default)]
 struct Furthest {
     done: usize,
@@ -64,7 +65,7 @@ struct Furthest {
 }
 
 impl Furthest {
-    /// Most of what stands against orders of as many operations is the same again.
+    /// The number of objections that are kept: most others repeat them.
     const MOST: usize = 8;
 
     fn note(&mut self, done: &[usize], why: impl FnOnce() -> String) {
@@ -86,7 +87,7 @@ impl<'a> Search<'a> {
         Search { histories, engine, dead_ends: HashSet::new(), attempt: 0, parts: 0, furthest: Furthest::default() }
     }
 
-    /// Looks for an order that begins with this crowd.
+    /// Searches for an order that begins in this state of the model.
     pub(super) fn run(&mut self, crowd: Crowd) -> Found {
         let threads = self.histories.len();
         let (done, progress) = (vec![0; threads], vec![Progress::default(); threads]);
@@ -103,12 +104,12 @@ impl<'a> Search<'a> {
         Found::GaveUp
     }
 
-    /// Whether this try took too long.
+    /// Returns whether this try has taken too long.
     fn is_over(&self) -> bool {
         self.parts > if self.attempt < TRIES { PARTS_OF_TRY } else { MOST_PARTS }
     }
 
-    /// What stood against the longest order that was found.
+    /// Returns the objections to continuing the longest order that was found.
     pub(super) fn against(&self) -> String {
         let Furthest { done, against } = &self.furthest;
         format!("after {done} operations in some order: {}", against.join("; or "))
@@ -140,14 +141,14 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// When the next part of an operation is tried.
+    /// Returns the instant at which the next part of an operation is tried.
     fn when(&self, state: &State, thread: usize, event: &Event) -> u64 {
         if self.attempt == 0 || self.attempt == TRIES {
             return event.ended << 16;
         }
         let mut hasher = DefaultHasher::new();
         (self.attempt, thread, state.done[thread], state.progress[thread].parts).hash(&mut hasher);
-        // Of a finer clock than that of the stamps.
+        // This clock is finer than that of the stamps.
         (event.began << 16) + hasher.finish() % ((event.ended - event.began) << 16)
     }
 
@@ -157,8 +158,8 @@ impl<'a> Search<'a> {
         (0..histories.len()).filter_map(of).collect()
     }
 
-    /// Whether the next part of a thread's operation may come now. What nothing changes meanwhile
-    /// has one part.
+    /// Returns whether the next part of a thread's operation may come now. An operation without
+    /// concurrent changes has one part.
     fn takes(&mut self, state: &mut State, thread: usize, event: &Event) -> bool {
         loop {
             self.parts += 1;
@@ -196,7 +197,7 @@ impl State {
         self.done[thread] += 1;
     }
 
-    /// Listings of other threads see what there is now.
+    /// Adds the current instant to the listings of the other threads.
     fn look_at_listings(&mut self, but: usize) {
         let State { progress, crowd, .. } = self;
         for (thread, progress) in progress.iter_mut().enumerate().filter(|(thread, _)| *thread != but) {
@@ -217,9 +218,10 @@ impl State {
     }
 }
 
-/// What is opened is looked at a moment later: only what it is counts. While names are changed, a
-/// count of links may be that before or after it, as on Linux, where a change of names and one of
-/// attributes are two.
+/// Returns whether the model's answer explains the engine's. An opened node is read a moment after
+/// the open, so only its identity counts. During changes of names, a link count may be the one
+/// before or after the change, as on Linux, where the change of a name and that of the attributes
+/// are two steps.
 fn agree(event: &Event, model: &Answer, identity: &mut Identity) -> bool {
     match (&event.step.op, model, &event.answer) {
         (Op::Open { flags, .. }, Answer::Done, Answer::Node(_)) if flags.contains(OpenFlags::TRUNCATE) => true,
@@ -231,9 +233,9 @@ fn agree(event: &Event, model: &Answer, identity: &mut Identity) -> bool {
     }
 }
 
-/// Returns what the model tells of a node with what the engine may tell earlier or later while names
-/// change: how many names a node has, and a directory's size, which counts the names in it. Linux,
-/// too, moves a name after the file system has counted it.
+/// Returns the model's node with those values of the engine that may be read earlier or later
+/// during changes of names: the link count, and a directory's size, which counts its names. Linux,
+/// too, changes a name after the file system has counted it.
 fn beside_changes(model: &Node, engine: &Node) -> Node {
     let size = if model.kind == FileType::Directory { engine.size } else { model.size };
     Node { nlink: engine.nlink, size, ..*model }

@@ -1,4 +1,4 @@
-//! Histories that have an order, and some that have none.
+//! Tests: histories that have an order, and some that have none.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::engine::Engine;
 use crate::outcome::Interpreter;
 use crate::program::Program;
 
-/// An operation, its answer, and from when to when.
+/// An operation, its answer, and the stamps of its beginning and end.
 type Told = (&'static str, Answer, u64, u64);
 
-/// Whether threads that did this after `before`, and left the tree that `left` makes, are
-/// explained.
+/// Returns whether the search explains threads that did this after `before`, and left the tree that
+/// `left` makes.
 fn explained_after(before: &str, threads: &[&[Told]], left: &str) -> bool {
     let event = |(line, answer, began, ended): &Told| Event {
         step: line.parse().expect("a step"),
@@ -70,7 +70,7 @@ fn between_finding_and_naming_others_come() {
     let link = "root link \"c\" \"d\" -";
     let moved = "root rename \"c\" \"e\" -";
     let missing = ("root stat \"d\" -", ENOENT, 6, 7);
-    // When the name was made, what it was made from had another already.
+    // When the new name was made, its source had already been renamed.
     let threads: [&[Told]; 2] =
         [&[(file, Answer::Done, 0, 1), (link, Answer::Done, 2, 9)], &[(moved, Answer::Done, 4, 5), missing]];
     assert!(explained(&threads, &format!("{file}\n{link}\n{moved}")));
@@ -78,7 +78,8 @@ fn between_finding_and_naming_others_come() {
 
 const TREE: &str = "root mkdir \"a\" 0755\nroot mkdir \"a/c\" 0755\nroot mkdir \"b\" 0755";
 
-/// `a/c/../d` leads to where `c` is moved meanwhile, but only if it is moved meanwhile.
+/// Checks that `a/c/../d` leads to the directory that `c` is moved into, but only if the move is
+/// concurrent.
 #[test]
 fn a_walk_is_no_snapshot() {
     let make = "root mkdir \"a/c/../d\" 0755";

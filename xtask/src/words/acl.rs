@@ -8,7 +8,7 @@ use pathwalk::permission::{AclEntry, AclTag};
 
 use super::Word;
 
-/// The list that a node is to have. Entries are in the kernel's order.
+/// The ACL that a node is to get. Entries are in the kernel's order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct List(pub(crate) Vec<AclEntry>);
 

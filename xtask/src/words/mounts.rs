@@ -1,4 +1,4 @@
-//! Words of operations on mounts.
+//! The words of operations on mounts.
 
 use anyhow::{Result, bail, ensure};
 use pathwalk::{Propagation, Recursion};
@@ -6,7 +6,7 @@ use pathwalk::{Propagation, Recursion};
 use super::Word;
 use crate::id_maps::MAPS;
 
-/// What a mount gets and gives from now on, if that changes: `-` if not.
+/// The new propagation of a mount; `-` if it does not change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Spread(pub(crate) Option<Propagation>);
 
@@ -32,7 +32,7 @@ impl Word for Spread {
     }
 }
 
-/// The number of an id map, or none: `-`.
+/// The number of an id map; `-` for none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ids(pub(crate) Option<usize>);
 

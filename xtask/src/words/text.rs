@@ -1,13 +1,13 @@
-//! Bytes as text: quoted, with everything unprintable escaped and repetitions folded.
+//! Bytes as text: quoted, with all unprintable bytes escaped and repetitions folded.
 
 use std::fmt::Write;
 
 use anyhow::{Result, anyhow};
 
-/// Repetitions shorter than this are written out.
+/// The number of repetitions from which on they are folded.
 const FOLDED: usize = 12;
 
-/// In quotes.
+/// Appends the bytes in quotes.
 pub(super) fn quote(bytes: &[u8], out: &mut String) {
     out.push('"');
     let mut rest = bytes;
@@ -26,7 +26,7 @@ pub(super) fn quote(bytes: &[u8], out: &mut String) {
     out.push('"');
 }
 
-/// What stands in the quotes.
+/// Returns the bytes of a quoted text.
 pub(super) fn unquote(word: &str) -> Result<Vec<u8>> {
     let inner = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
     let mut rest = inner.ok_or_else(|| anyhow!("it stands in quotes"))?;
@@ -42,13 +42,14 @@ pub(super) fn unquote(word: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The repetition of one or two bytes that the text begins with: how long the unit is, and how often it comes.
+/// Returns the repetition of one or two bytes that the text begins with: the length of the unit,
+/// and the number of repetitions.
 fn repetition(text: &[u8]) -> (usize, usize) {
     let times = |unit: usize| text.chunks_exact(unit).take_while(|chunk| *chunk == &text[..unit]).count();
     if times(1) >= FOLDED || text.len() < 2 { (1, times(1)) } else { (2, times(2)) }
 }
 
-/// Braces, stars and spaces are escaped too: they mean something here.
+/// Appends bytes. Braces, stars and spaces are escaped as well, since they have a meaning here.
 fn escape(bytes: &[u8], out: &mut String) {
     for byte in bytes {
         let _ = match byte {

@@ -1,20 +1,22 @@
-//! What the arithmetic allows.
+//! The upper bound of the speedup, computed from the costs.
 
-/// Costs of an operation, in nanoseconds, measured in the same round and at the same depth.
+/// The costs of an operation, in nanoseconds, measured in the same round and at the same depth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Costs {
-    /// Sending to a worker and back.
+    /// The way to a worker and back.
     pub hop: f64,
-    /// An open that the cache answers, where it is submitted.
+    /// An open that the cache answers, at its submission.
     pub hit: f64,
     /// A try that fails.
     pub failed_try: f64,
-    /// What an open of a file that is not cached takes beyond a hit: the file system's part.
+    /// The time that an open of a file that is not cached takes beyond a hit: the file system's
+    /// part.
     pub miss: f64,
 }
 
 impl Costs {
-    /// How many times as fast trying the cache first can be, where a share `misses` is not cached.
+    /// Returns the largest possible speedup from trying the cache first, where a share `misses` of
+    /// the files is not cached.
     pub fn bound(&self, misses: f64) -> f64 {
         let Costs { hop, hit, failed_try, miss } = *self;
         (hop + hit + misses * miss) / ((1.0 - misses) * hit + misses * (failed_try + hop + miss))

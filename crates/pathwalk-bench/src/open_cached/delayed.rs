@@ -1,4 +1,4 @@
-//! A file system whose lookups take longer: as a disk or a network would make them.
+//! A file system with slower lookups, as on a disk or over a network.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, Name, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags,
 };
 
-/// Sleeps before each lookup; all else goes through. It is for reading: what changes a tree is refused.
+/// A file system that sleeps before each lookup and passes on all other operations. It is
+/// read-only: operations that change a tree are refused.
 pub(super) struct Delayed<F> {
     pub(super) fs: F,
     pub(super) delay: Duration,

@@ -1,4 +1,4 @@
-//! A batch through a ring: so many in flight, taken back by halves.
+//! A batch through a ring: a number of operations in flight, of which half are reaped at a time.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -9,17 +9,17 @@ use pathwalk_ring::{Entry, EntryFlags, Op, Ring};
 
 use super::place::Target;
 
-/// How an operation is begun.
+/// The way in which an operation is begun.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Way {
-    /// By a worker, whatever is cached: what one does without a cache that can be asked without waiting.
+    /// By a worker, whatever is cached: as without a cache that can be asked without waiting.
     AlwaysPunt,
-    /// From the cache, and by a worker where that is not enough.
+    /// From the cache, and by a worker where the cache does not suffice.
     CachedFirst,
 }
 
 impl Way {
-    /// Both.
+    /// Both ways.
     pub const BOTH: [Way; 2] = [Way::AlwaysPunt, Way::CachedFirst];
 
     fn flags(self) -> EntryFlags {
@@ -30,27 +30,27 @@ impl Way {
     }
 }
 
-/// What went wrong in a batch.
+/// The failure of a batch.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// An open that has to succeed.
+    /// A failed open that has to succeed.
     #[error("opening \"{}\"", .0.as_os_str().as_encoded_bytes().escape_ascii())]
     Open(PathBuf, #[source] Errno),
-    /// A file that was to be cold.
-    #[error("\"{}\" was cached before anybody asked for it", .0.as_os_str().as_encoded_bytes().escape_ascii())]
+    /// A cached file that should have been cold.
+    #[error("\"{}\" was cached before the first request for it", .0.as_os_str().as_encoded_bytes().escape_ascii())]
     Known(PathBuf),
-    /// The ring refused.
+    /// A refusal by the ring.
     #[error("submitting to the ring")]
     Submit(#[source] Errno),
-    /// The kernel's ring did.
+    /// An error of the kernel's ring.
     #[error("{0} of io_uring")]
     Kernel(&'static str, #[source] std::io::Error),
-    /// A peer's open.
+    /// An error of a peer.
     #[error("{0} of tokio")]
     Peer(&'static str, #[source] std::io::Error),
 }
 
-/// When each was submitted, and how long each took, in nanoseconds.
+/// The times at which operations were submitted, and their durations in nanoseconds.
 pub(super) struct Clock<'h> {
     begun: Vec<Instant>,
     took: &'h mut Histogram<u64>,
@@ -62,7 +62,8 @@ impl<'h> Clock<'h> {
     }
 }
 
-/// Opens them all with `depth` in flight, and gives up each file when it is there. The time of the whole batch.
+/// Opens all files with `depth` in flight, and closes each when it is open. Returns the time of the
+/// whole batch.
 pub(super) fn opens(
     ring: &mut Ring,
     targets: &[&Target],
@@ -80,7 +81,7 @@ pub(super) fn opens(
     })
 }
 
-/// The same with nothing to do: only the way to the worker and back.
+/// Runs a batch of empty operations: only the way to the worker and back.
 pub(super) fn hops(ring: &mut Ring, count: usize, depth: usize) -> Result<Duration, Failure> {
     let entry = |number: usize| Entry::new(number as u64, Op::Nop).with(EntryFlags::ASYNC);
     batch(ring, count, depth, None, entry).map_err(|error| match error {
@@ -103,8 +104,10 @@ fn batch<'p>(
     let start = Instant::now();
     let (mut begun, mut done, mut queue) = (0, 0, ring.queue());
     while done < count {
-        // Together, as `io_uring` is used. One by one, each may wake the worker, which on one processor may run before the next is submitted: then a hop costs
-        // twice as much, and more often if there is nothing to do in it.
+        // Entries are submitted together, as `io_uring` is used. If they are submitted one by one,
+        // each may wake the worker. On one processor the worker may then run before the next entry
+        // is submitted. A hop then costs twice as much, and this happens more often the less there
+        // is to do in it.
         while begun < count && ring.outstanding() + queue.len() < depth {
             if let Some(clock) = &mut clock {
                 clock.begun.push(Instant::now());
@@ -118,12 +121,14 @@ fn batch<'p>(
         if !queue.is_empty() {
             ring.submit(&mut queue).map_err(Broken::Submit)?;
         }
-        // Waiting for all would leave the worker idle, waiting for one would wake us for each.
+        // Waiting for all operations would leave the worker idle. Waiting for one would wake this
+        // thread for each.
         let ready = ring.wait((depth / 2).max(1));
         for completion in (0..ready).map_while(|_| ring.reap()) {
             if let Some(clock) = &mut clock {
                 let took = clock.begun[completion.user_data as usize].elapsed();
-                // It grows as it has to; what it cannot count, some 500 years, does not come.
+                // The histogram grows as needed. A time that it cannot record, some 500 years, does
+                // not occur.
                 _ = clock.took.record(took.as_nanos() as u64);
             }
             completion.result.map_err(|errno| Broken::Answer(completion.user_data, errno))?;

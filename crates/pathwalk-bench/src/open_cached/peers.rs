@@ -1,4 +1,5 @@
-//! The peers: what async programs use in place of a ring over a cache, on the same files; and the async face, as they would use that.
+//! The peers: the calls that async programs use in place of a ring over a cache, on the same files;
+//! and pathwalk's async face, used in the same way.
 
 use std::io;
 use std::path::PathBuf;
@@ -17,25 +18,27 @@ use super::uring::{Begin, Kernel};
 use super::world::each;
 use crate::rounds::Quartiles;
 
-/// What is cached when a peer is timed: by the kernel or, for pathwalk, by the `Vfs`.
+/// The state of the cache when a peer is timed: the kernel's cache or, for pathwalk, that of the
+/// `Vfs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cache {
-    /// All of it.
+    /// All files are cached.
     Warm,
-    /// None of it.
+    /// No file is cached.
     Cold,
 }
 
-/// What one of them took.
+/// The result of one peer.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// What was called.
+    /// The name of the call.
     pub what: &'static str,
-    /// In flight at once.
+    /// The number of calls in flight at once.
     pub depth: u32,
-    /// What was cached.
+    /// The state of the cache.
     pub cache: Cache,
-    /// Nanoseconds of each call, the whole batch divided; closing what was opened included.
+    /// The nanoseconds of each call: the time of the whole batch, divided by the number of calls.
+    /// It includes closing the opened files.
     pub ns: Quartiles,
 }
 
@@ -45,13 +48,13 @@ pub(super) struct Peers {
     notes: Vec<String>,
 }
 
-/// A file by its names, owned by the task that opens it.
+/// The names of a file, owned by the task that opens it.
 struct Names {
     inside: String,
     outside: PathBuf,
 }
 
-/// So many calls of those that the cache answers.
+/// The number of calls that the cache answers.
 const CALLS: usize = 2000;
 
 impl Peers {
@@ -59,7 +62,7 @@ impl Peers {
         Peers { rows: Vec::new(), notes: Vec::new() }
     }
 
-    /// One round at one depth.
+    /// Runs one round at one depth.
     pub(super) fn turn(
         &mut self,
         depth: u32,
@@ -82,7 +85,7 @@ impl Peers {
             let time = kernel.opens(&warm, begin)?;
             self.add(what, depth, Cache::Warm, each(time, warm.len()));
         }
-        // Why it cannot be, the rounds before have told.
+        // If the caches cannot be dropped, the earlier rounds have noted the reason.
         if place.cool().is_ok() {
             let cold: Vec<&Target> = cold.iter().collect();
             let time = kernel.opens(&cold, Begin::Inline)?;
@@ -129,14 +132,14 @@ impl Peers {
         }
     }
 
-    /// What came out, and what the reader should know.
+    /// Returns the results, and the notes for the reader.
     pub(super) fn rows(self) -> (Vec<Peer>, Vec<String>) {
         let rows = self.rows.into_iter().map(|(peer, rounds)| Peer { ns: Quartiles::of(rounds), ..peer });
         (rows.collect(), self.notes)
     }
 }
 
-/// The time of all calls, made by so many tasks at once.
+/// Returns the time of all calls, made by `depth` tasks at once.
 fn timed(
     runtime: &Runtime,
     targets: &[&Target],

@@ -1,4 +1,4 @@
-//! The files that are opened: hot ones, which everybody has asked for before, and cold ones, which nobody has.
+//! The files that are opened: hot ones, which were looked up before, and cold ones, which were not.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 use crate::machine::{Doing, SetUpError, escaped, file_system_at};
 use crate::walktrees::trees::drop_kernel_caches;
 
-/// So many files lie in one directory.
+/// The number of files in one directory.
 const FILES_IN_ONE: usize = 64;
-/// So many are opened again and again.
+/// The number of hot files, which are opened again and again.
 const HOT: usize = 128;
 
-/// A temporary directory of empty files on a real file system; it goes when this is dropped.
+/// A temporary directory of empty files on a real file system. It is removed when this is dropped.
 pub(super) struct Place {
     dir: tempfile::TempDir,
     cold: usize,
 }
 
-/// One file, by the names that the contestants have for it.
+/// One file, by the names that the contestants use.
 pub(super) struct Target {
-    /// Beneath the root of the `Vfs`.
+    /// The path beneath the root of the `Vfs`.
     pub(super) inside: String,
-    /// For the kernel.
+    /// The path for the kernel.
     pub(super) outside: PathBuf,
-    /// The same for raw calls.
+    /// The path for raw system calls.
     pub(super) raw: CString,
 }
 
 impl Place {
-    /// Makes it in `dir`, with at least so many cold files.
+    /// Makes the files in `dir`, with at least `cold` cold files.
     pub(super) fn make(dir: &Path, cold: usize) -> Result<Place, SetUpError> {
         let cold = (2 * cold).next_multiple_of(FILES_IN_ONE);
         let temp = tempfile::Builder::new().prefix("pathwalk-open-").tempdir_in(dir);
@@ -53,7 +53,7 @@ impl Place {
         (0..HOT).map(|number| self.target(number)).collect()
     }
 
-    /// So many cold files, all different, in an order that differs from round to round.
+    /// Returns `count` cold files, all different, in an order that differs from round to round.
     pub(super) fn cold(&self, count: usize, random: &mut fastrand::Rng) -> Vec<Target> {
         let mut numbers: Vec<usize> = (HOT..HOT + self.cold).collect();
         random.shuffle(&mut numbers);
@@ -64,17 +64,17 @@ impl Place {
     fn target(&self, number: usize) -> Target {
         let inside = name(number);
         let outside = self.dir.path().join(&inside[1..]);
-        // A path that files were made at has no NUL.
+        // Files were made at this path, so it contains no NUL.
         let raw = CString::new(outside.as_os_str().as_encoded_bytes()).unwrap_or_default();
         Target { inside, outside, raw }
     }
 
-    /// Has the kernel forget what it knows, as far as it may.
+    /// Drops the kernel's caches, as far as this process may.
     pub(super) fn cool(&self) -> Result<(), String> {
         drop_kernel_caches().map_err(|error| error.to_string())
     }
 
-    /// What the kernel calls the file system: from the mount that the directory is on.
+    /// Returns the kernel's name of the file system, from the mount that the directory is on.
     pub(super) fn file_system(&self) -> String {
         file_system_at(self.dir.path()).unwrap_or_else(|| "unknown".into())
     }

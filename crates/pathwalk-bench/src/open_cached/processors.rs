@@ -1,16 +1,18 @@
-//! A processor for who submits, and another for the worker: what a hop costs depends on where the two are, and the scheduler moves them about.
+//! A processor for the submitter, and another for the worker. The cost of a hop depends on where
+//! the two run, and the scheduler would move them.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Where the threads of the bench are kept. The calling thread may run anywhere again when this is dropped.
+/// The processors that the threads of the bench are bound to. When this is dropped, the calling
+/// thread may run anywhere again.
 pub(super) struct Processors {
     all: CpuSet,
-    /// The submitter's and the worker's, if there are two.
+    /// The submitter's and the worker's processor, if there are two.
     own: Option<[CpuSet; 2]>,
 }
 
 impl Processors {
-    /// The first two that this thread may use. It stays on the first.
+    /// Takes the first two processors that this thread may use. The thread stays on the first.
     pub(super) fn take() -> Processors {
         let all = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
         let mut each = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu)).map(|cpu| {
@@ -23,15 +25,16 @@ impl Processors {
         Processors { all, own }
     }
 
-    /// Whether there are two.
+    /// Returns whether there are two processors.
     pub(super) fn are_two(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Runs what starts a worker: threads stay where the one is that starts them.
+    /// Runs a function that starts a worker on the worker's processor: a thread inherits the
+    /// processors of the thread that starts it.
     pub(super) fn beside<T>(&self, start: impl FnOnce() -> T) -> T {
         let Some([submitter, worker]) = &self.own else { return start() };
-        // What was allowed once is allowed again.
+        // The call succeeded before, so it succeeds again.
         _ = sched_setaffinity(None, worker);
         let started = start();
         _ = sched_setaffinity(None, submitter);

@@ -12,30 +12,31 @@ use super::{LINUX, Latency, Plan, Report, Row, world};
 use crate::machine::SetUpError;
 use crate::rounds::Quartiles;
 
-/// So many hops are timed before each batch, and no fewer than eight times as many as are in flight.
+/// The number of hops that are timed before each batch, or eight times the number in flight if that
+/// is more.
 const HOPS: usize = 256;
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum Error {
-    /// Something could not be made ready.
+    /// An error of preparing the bench.
     SetUp(#[from] SetUpError),
-    /// A batch failed.
+    /// A failed batch.
     Batch(#[from] Failure),
 }
 
-/// What one share of hits at one depth came to, round by round.
+/// The measurements for one share of hits at one depth, round by round.
 struct Case {
     hit: u32,
     depth: u32,
-    /// Nanoseconds of a batch: of [`Way::BOTH`].
+    /// The nanoseconds of a batch, for each of [`Way::BOTH`].
     batches: [Vec<f64>; 2],
     costs: Vec<Costs>,
     single: [Histogram<u64>; 2],
 }
 
-/// What all cases share.
+/// The state that all cases share.
 struct Bench<'a> {
     plan: &'a Plan,
     place: Place,
@@ -45,7 +46,7 @@ struct Bench<'a> {
     notes: Vec<String>,
 }
 
-/// Makes the files, measures, and removes them. `step` is told of each of [`Plan::steps`].
+/// Makes the files, measures, and removes them. `step` is called for each of [`Plan::steps`].
 pub fn run(plan: &Plan, step: &mut dyn FnMut()) -> Result<Report, Error> {
     let most = plan.hits.iter().map(|hit| misses(plan, *hit)).max().unwrap_or(0);
     let place = Place::make(&plan.dir, most.max(plan.opens / 4))?;
@@ -93,8 +94,9 @@ impl Bench<'_> {
         self.place.cold(count, &mut self.random)
     }
 
-    /// A ring over a `Vfs` that knows the hot files, with a worker that is awake; a kernel without caches, if there will be misses. And how many
-    /// nanoseconds it takes just now to send something to that worker and back.
+    /// Returns a ring over a `Vfs` that has only the hot files cached, with a worker that is awake.
+    /// If there will be misses, drops the kernel's caches. Also returns the nanoseconds that the
+    /// way to that worker and back takes now.
     fn ready(&mut self, depth: usize, misses: usize) -> Result<(Ring, f64), Error> {
         if misses > 0
             && let Err(error) = self.place.cool()
@@ -109,11 +111,12 @@ impl Bench<'_> {
         Ok((ring, world::each(time, hops)))
     }
 
-    /// One round of a case: both ways, each ahead in every other round; the costs; and both ways again with a clock for each open.
+    /// Runs one round of a case: both ways, each first in every other round; the costs; and both
+    /// ways again with a clock for each open.
     fn turn(&mut self, case: &mut Case, round: u32) -> Result<(), Error> {
         let (plan, depth) = (self.plan, case.depth as usize);
         let cold = self.cold(misses(plan, case.hit));
-        // Others than the bench's own, which cannot be borrowed for so long.
+        // These are not the bench's own targets, because those cannot be borrowed for that long.
         let hot = self.place.hot();
         let mut targets: Vec<&Target> = hot.iter().cycle().take(plan.opens - cold.len()).chain(&cold).collect();
         self.random.shuffle(&mut targets);
@@ -148,7 +151,7 @@ impl Bench<'_> {
 
 impl Case {
     fn new(hit: u32, depth: u32) -> Case {
-        // Three digits, and whatever time there is.
+        // The histogram records three digits, and times of any length.
         let histogram = || Histogram::new(3).expect("three digits are allowed");
         Case { hit, depth, batches: Default::default(), costs: Vec::new(), single: [histogram(), histogram()] }
     }

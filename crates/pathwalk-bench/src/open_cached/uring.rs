@@ -1,4 +1,4 @@
-//! The kernel's own ring: `openat` through `io_uring`, with so many in flight.
+//! The kernel's own ring: `openat` through `io_uring`, with a number of operations in flight.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -9,16 +9,16 @@ use io_uring::{IoUring, opcode, squeue, types};
 use super::drive::Failure;
 use super::place::Target;
 
-/// How the kernel begins an open.
+/// The way in which the kernel begins an open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Begin {
-    /// In its caches, and by a worker where that is not enough.
+    /// In its caches, and by a worker where they do not suffice.
     Inline,
     /// By a worker: `IOSQE_ASYNC`.
     Punted,
 }
 
-/// A ring of the kernel with so many entries.
+/// A ring of the kernel with `depth` entries.
 pub(super) struct Kernel {
     ring: IoUring,
     depth: usize,
@@ -29,7 +29,7 @@ impl Kernel {
         Ok(Kernel { ring: IoUring::new(depth)?, depth: depth as usize })
     }
 
-    /// Opens them all and closes each when it is there. The time of the whole batch.
+    /// Opens all files and closes each when it is open. Returns the time of the whole batch.
     pub(super) fn opens(&mut self, targets: &[&Target], begin: Begin) -> Result<Duration, Failure> {
         let start = Instant::now();
         let (mut begun, mut done) = (0, 0);
@@ -43,7 +43,8 @@ impl Kernel {
             for completion in self.ring.completion() {
                 done += 1;
                 match completion.result() {
-                    // SAFETY: the kernel has just made this descriptor for the open that completed, and nobody else knows it.
+                    // SAFETY: the kernel has just made this descriptor for the open that completed,
+                    // and nothing else owns it.
                     fd @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(fd) }),
                     error => return Err(Failure::Kernel("openat", io::Error::from_raw_os_error(-error))),
                 }
@@ -56,7 +57,8 @@ impl Kernel {
         let flags = if begin == Begin::Punted { squeue::Flags::ASYNC } else { squeue::Flags::empty() };
         let open = opcode::OpenAt::new(types::Fd(libc::AT_FDCWD), target.raw.as_ptr());
         let entry = open.flags(libc::O_RDONLY | libc::O_CLOEXEC).build().flags(flags).user_data(user_data);
-        // SAFETY: the kernel copies the path when the entry is submitted, which `opens` does while it borrows the target.
+        // SAFETY: the kernel copies the path when the entry is submitted, which `opens` does while
+        // it borrows the target.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|error| Failure::Kernel("pushing an entry", io::Error::other(error)))
     }

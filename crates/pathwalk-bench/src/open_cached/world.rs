@@ -1,4 +1,5 @@
-//! What a batch begins with: a `Vfs` that knows the hot files and nothing else, and a kernel that does not know more.
+//! The state at the beginning of a batch: a `Vfs` that has only the hot files cached, and a kernel
+//! that has no more cached.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +14,16 @@ use super::place::{Place, Target};
 use super::processors::Processors;
 use crate::machine::{Doing, SetUpError, credentials, escaped};
 
-/// The budget of its caches: room for some 16,000 files.
+/// The budget of the caches: room for some 16,000 files.
 const BUDGET: u64 = 4 << 20;
 
-/// A fresh `Vfs` over the place, and what cannot be had there.
+/// Creates a new `Vfs` over the place, with the hot files cached. Fails if the place or a file
+/// cannot be opened.
 pub(super) fn context(place: &Place, plan: &Plan, hot: &[Target]) -> Result<Context, SetUpError> {
     let fs = HostFs::open(place.path()).doing(|| format!("opening \"{}\" for pathwalk", escaped(place.path())))?;
     let flags = fs.mount_flags();
     let fs = Delayed { fs: fs.with_descriptors(plan.descriptors), delay: plan.delay };
-    // One by one: what is planned to be a miss is to be one.
+    // Directories are not read as a whole, so that every planned miss is a miss.
     let builder = Vfs::builder().budget(BUDGET).mount_flags(flags).one_by_one();
     let vfs = builder.build(fs).doing(|| "building a Vfs over it".into())?;
     let context = vfs.context(credentials()?);
@@ -31,7 +33,7 @@ pub(super) fn context(place: &Place, plan: &Plan, hot: &[Target]) -> Result<Cont
     Ok(context)
 }
 
-/// A ring with one worker, which is there already, and awake.
+/// Creates a ring with one worker, which is already running and awake.
 pub(super) fn ring(context: Context, depth: usize, processors: &Processors) -> Result<Ring, Failure> {
     let pool = Pool::builder().workers(1).idle(Duration::from_secs(3600)).build();
     let mut ring = Ring::builder(context).entries(depth).completions(depth).pool(pool).build();
@@ -44,7 +46,7 @@ fn open(context: &Context, target: &Target) -> Result<(), Errno> {
     context.open(At::Cwd, &target.inside, &OpenFlags::READ.into()).map(drop)
 }
 
-/// Nanoseconds of a try that fails, for each of these, none of which is cached.
+/// Returns the nanoseconds of a try that fails, for each of these files, none of which is cached.
 pub(super) fn tries(context: &Context, cold: &[&Target]) -> Result<f64, Failure> {
     let cached = context.cached();
     let start = Instant::now();
@@ -57,7 +59,7 @@ pub(super) fn tries(context: &Context, cold: &[&Target]) -> Result<f64, Failure>
     Ok(each(start.elapsed(), cold.len()))
 }
 
-/// Nanoseconds of an open by a thread that may wait, for each of these.
+/// Returns the nanoseconds of an open by a thread that may wait, for each of these files.
 pub(super) fn waits(context: &Context, cold: &[&Target]) -> Result<f64, Failure> {
     let start = Instant::now();
     for target in cold {
@@ -66,12 +68,12 @@ pub(super) fn waits(context: &Context, cold: &[&Target]) -> Result<f64, Failure>
     Ok(each(start.elapsed(), cold.len()))
 }
 
-/// Nanoseconds of each of so many.
+/// Returns the nanoseconds of each of `count` operations.
 pub(super) fn each(time: Duration, count: usize) -> f64 {
     time.as_nanos() as f64 / count.max(1) as f64
 }
 
-/// Whether an open file holds a descriptor of the host.
+/// Returns whether an open file holds a descriptor of the host.
 pub(super) fn holds_descriptor(descriptors: Descriptors) -> bool {
     descriptors == Descriptors::AtOpen
 }

@@ -1,9 +1,9 @@
-//! A tree of `RwLock<HashMap>` per directory, as one writes it by hand.
+//! A tree with a `RwLock<HashMap>` for each directory, as usually written by hand.
 //!
-//! It answers rightly: links, `..`, absent names, permissions by mode bits and capabilities. It is given every advantage
-//! that the design allows: nodes live for ever, so that a walk counts no references; names are looked up without an
-//! allocation; a link is entered by recursion, without copying what is left of the path. What remains is the lock:
-//! two stores in shared memory for every component.
+//! Its answers are right: links, `..`, absent names, permissions by mode bits and capabilities. It
+//! has every advantage that the design allows. Nodes live forever, so a walk counts no references.
+//! Names are looked up without an allocation. A link is entered by recursion, without copying the
+//! rest of the path. What remains is the lock: two stores to shared memory for every component.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -31,17 +31,17 @@ struct Node {
     mode: u16,
     uid: u32,
     gid: u32,
-    /// Where it is on the machine.
+    /// The path on the machine.
     path: PathBuf,
-    /// `None`: it is the root.
+    /// The parent, `None` for the root.
     parent: Option<&'static Node>,
-    /// Empty but for directories.
+    /// The children, empty except for directories.
     children: Children,
-    /// Empty but for links.
+    /// The body, empty except for links.
     body: Box<[u8]>,
 }
 
-/// What becomes of a link in the last component.
+/// The treatment of a link in the last component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LastLink {
     Follow,
@@ -49,7 +49,7 @@ enum LastLink {
 }
 
 impl LockedTree {
-    /// Over all of the machine's files, asking as `who`.
+    /// Creates a tree over all of the machine's files, with the credentials `who`.
     pub fn new(who: Credentials) -> Result<LockedTree, Errno> {
         Ok(LockedTree { root: load(None, Path::new("/"))?, who })
     }
@@ -126,7 +126,7 @@ fn fill(dir: &'static Node, name: &[u8]) -> Result<&'static Node, Errno> {
     children.entry(name.into()).or_insert(node).ok_or(Errno::ENOENT)
 }
 
-/// Asks the machine. What is loaded stays until the process ends.
+/// Loads a node from the machine. It stays loaded until the process ends.
 fn load(parent: Option<&'static Node>, path: &Path) -> Result<&'static Node, Errno> {
     let Stat { st_mode, st_uid, st_gid, .. } = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(kernel::errno)?;
     let kind = FileType::from_mode(st_mode).ok_or(Errno::EIO)?;

@@ -1,9 +1,11 @@
-//! What one would use instead of pathwalk, each with what it gets wrong.
+//! The alternatives to pathwalk, each with what it gets wrong.
 //!
-//! - [`locked_tree`]: a tree of `RwLock<HashMap>` per directory, as one writes it by hand;
+//! - [`locked_tree`]: a tree with a `RwLock<HashMap>` for each directory, as usually written by
+//!   hand;
 //! - [`dashmap`], [`papaya`]: a map from whole paths to answers.
 //!
-//! All fill themselves from this machine on a miss and use the same hash, rapidhash, which is the fastest there is for short keys.
+//! All load from this machine on a miss and use the same hash, rapidhash, which is the fastest one
+//! for short keys.
 
 pub mod dashmap;
 pub mod locked_tree;
@@ -20,23 +22,23 @@ pub type Hash = rapidhash::fast::RandomState;
 
 /// A cache of lookups.
 pub trait Peer: Send + Sync {
-    /// What it is.
+    /// The name of the peer.
     const WHAT: &'static str;
-    /// What it gets wrong.
+    /// The description of what it gets wrong.
     const GETS_WRONG: &'static str;
 
-    /// As `access(2)`.
+    /// Answers as `access(2)` does.
     fn access(&self, path: &[u8], want: Access) -> Result<(), Errno>;
 
-    /// As `readlink(2)`.
+    /// Answers as `readlink(2)` does.
     fn readlink(&self, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno>;
 }
 
-/// What all maps of whole paths get wrong.
+/// The description of what all maps of whole paths get wrong.
 const NO_COHERENCE: &str =
     "no coherence: a chmod, a rename or a link anywhere on the way leaves old answers; good for one user; one entry per spelling";
 
-/// What a map of whole paths keeps of one path.
+/// The entry of a map of whole paths for one path.
 struct Answer {
     access: Result<Access, Errno>,
     body: Result<Box<[u8]>, Errno>,

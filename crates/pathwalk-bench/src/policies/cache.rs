@@ -1,73 +1,84 @@
-//! The cache that is simulated: slots of which each holds one entry, and the walks that fill them.
+//! The simulated cache: slots that each hold one entry, and the walks that fill them.
 //!
-//! It keeps the engine's rules, whatever the policy: a walk is a hit if all that it touches is cached, and only its end is told to the
-//! policy; a miss puts each missing component, directories first; a directory with cached children stays, and so does the one that the
-//! walk stands in; a new entry takes the slot that was freed for it. Where nothing can go, the walk is answered without being cached.
+//! The cache keeps the engine's rules under every policy:
 //!
-//! What it does not do: time, threads, and changes of names.
+//! - A walk is a hit if everything that it touches is cached. The policy gets a call for the end of
+//!   the walk only.
+//! - A miss puts each missing component, directories first.
+//! - A directory with cached children is not evicted, and neither is the directory in which the
+//!   walk stands.
+//! - A new entry takes the slot that was freed for it.
+//! - If no slot can be evicted, the walk is answered without being cached.
+//!
+//! What it does not do: simulate time, threads, or changes of names.
 
 use super::slots::Slots;
 use super::trace::{EntryId, ROOT, Walk, Walks};
 
 const NONE: u32 = u32::MAX;
 
-/// Which slot to give up.
+/// A policy, which chooses the slot to evict.
 pub trait Policy {
-    /// A walk ended at this slot's entry, which was cached.
+    /// Records a walk that ended at this slot's entry, which was cached.
     fn hit(&mut self, slot: usize);
 
-    /// An entry was put into this slot.
+    /// Records an entry that was put into this slot.
     fn put(&mut self, slot: usize, entry: EntryId, is_absent: bool);
 
-    /// A slot to give up, to which [`Slots::may_go`] said yes; `None` if there is none.
+    /// Returns a slot to evict, for which [`Slots::may_go`] returned true, or `None` if there is
+    /// none.
     fn victim(&mut self, slots: &mut Slots) -> Option<usize>;
 
-    /// The same of an absent entry, where these have had their share. A policy that cannot tell them from others has none.
+    /// Returns a slot to evict among those with absent entries, for use when these have reached
+    /// their share.
+    /// Returns `None` under a policy that does not distinguish absent entries from others.
     fn absent_victim(&mut self, _slots: &mut Slots) -> Option<usize> {
         None
     }
 
-    /// The slot was given up.
+    /// Records that the slot was evicted.
     fn gone(&mut self, slot: usize, is_absent: bool);
 }
 
-/// How much of a cache absent entries may take.
+/// The share of a cache that absent entries may take.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum AbsentShare {
-    /// All of it.
+    /// All slots.
     All,
-    /// All of what is free; but when they have this share of the slots, 0 to 1, one of them goes first.
+    /// All free slots. But when absent entries have this share of the slots, 0 to 1, the next
+    /// victim is one of them.
     AtMost(f64),
 }
 
-/// What came of a run.
+/// The counts of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
-    /// Walks to what is present.
+    /// Walks to present entries.
     pub present: Ratio,
-    /// Walks to what is absent.
+    /// Walks to absent entries.
     pub absent: Ratio,
-    /// Names that the file system was asked for.
+    /// The number of names that the file system was asked for.
     pub questions: u64,
-    /// Entries that were evicted.
+    /// The number of entries that were evicted.
     pub evictions: u64,
-    /// Slots that were looked at in order to find them.
+    /// The number of slots that were looked at to find the evicted ones.
     pub looks: u64,
-    /// Names that were not cached since nothing could go.
+    /// The number of names that the file system was asked for and that were not cached, because no
+    /// slot could be evicted.
     pub refused: u64,
 }
 
-/// Hits among walks.
+/// The number of hits among a number of walks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ratio {
-    /// How many walks there were.
+    /// The number of walks.
     pub walks: u64,
-    /// How many of them were hits.
+    /// The number of walks that were hits.
     pub hits: u64,
 }
 
 impl Ratio {
-    /// Hits in percent, 0 to 100; 100 of nothing.
+    /// Returns the hits in percent of the walks, 0 to 100; 100 if there were no walks.
     pub fn percent(self) -> f64 {
         if self.walks == 0 { 100.0 } else { self.hits as f64 * 100.0 / self.walks as f64 }
     }
@@ -79,12 +90,12 @@ impl Ratio {
 }
 
 impl Outcome {
-    /// Of all walks.
+    /// Returns the ratio for all walks, to present and absent entries.
     pub fn all(&self) -> Ratio {
         Ratio { walks: self.present.walks + self.absent.walks, hits: self.present.hits + self.absent.hits }
     }
 
-    /// Slots that were looked at for each entry that was evicted.
+    /// Returns the number of slots that were looked at for each evicted entry.
     pub fn looks_per_eviction(&self) -> f64 {
         self.looks as f64 / self.evictions.max(1) as f64
     }
@@ -102,7 +113,7 @@ pub struct Cache<'a> {
 }
 
 impl<'a> Cache<'a> {
-    /// An empty one with so many slots.
+    /// Creates an empty cache with this many slots.
     pub fn new(walks: &'a Walks, capacity: usize, share: AbsentShare, policy: Box<dyn Policy>) -> Cache<'a> {
         let most_absent = match share {
             AbsentShare::All => usize::MAX,
@@ -119,7 +130,8 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Makes all walks, and tells what came of them. `progress` is called now and then with the number of walks since the last call.
+    /// Runs all walks, and returns the outcome.
+    /// Calls `progress` now and then with the number of walks since the last call.
     pub fn run(mut self, progress: &mut dyn FnMut(u64)) -> Outcome {
         const PIECE: u64 = 1 << 16;
         let mut since = 0;
@@ -135,25 +147,25 @@ impl<'a> Cache<'a> {
         self.outcome()
     }
 
-    /// What came of the walks so far.
+    /// Returns the outcome of the walks so far.
     pub fn outcome(&self) -> Outcome {
         Outcome { looks: self.slots.looks(), ..self.outcome }
     }
 
-    /// Is it?
+    /// Returns whether an entry is cached; the root always is.
     pub fn is_cached(&self, entry: EntryId) -> bool {
         entry == ROOT || self.slot_of[entry as usize] != NONE
     }
 
-    /// The slots.
+    /// Returns the slots.
     pub fn slots(&self) -> &Slots {
         &self.slots
     }
 
-    /// Makes a walk.
+    /// Runs one walk.
     pub fn walk(&mut self, walk: Walk<'_>) {
         let end = walk.end();
-        // Links go no other way than directories: they are not told to the policy.
+        // A walk passes a link as it passes a directory: the policy gets no call for it.
         let is_hit = walk.links().all(|link| self.is_cached(link)) & self.is_cached(end);
         if is_hit {
             self.policy.hit(self.slot_of[end as usize] as usize);
@@ -165,7 +177,7 @@ impl<'a> Cache<'a> {
         ratio.add(is_hit);
     }
 
-    /// Puts an entry and all that is missing above it. `None` if there was no room.
+    /// Puts an entry, and everything that is missing above it. Returns `None` if there was no room.
     fn fetch(&mut self, target: EntryId) -> Option<()> {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
@@ -182,12 +194,12 @@ impl<'a> Cache<'a> {
         done
     }
 
-    /// Where it is; nowhere, if it is the root.
+    /// Returns the slot of a cached entry, or `None` for the root.
     fn slot(&self, entry: EntryId) -> Option<usize> {
         (entry != ROOT).then(|| self.slot_of[entry as usize] as usize)
     }
 
-    /// Puts one entry, whose parent is cached, and stands in it.
+    /// Puts one entry whose parent is cached, and lets the walk stand in it.
     fn put(&mut self, entry: EntryId) -> Option<()> {
         self.outcome.questions += 1;
         let Some(slot) = self.slots.take().or_else(|| self.make_room()) else {
@@ -203,7 +215,8 @@ impl<'a> Cache<'a> {
     }
 
     fn make_room(&mut self) -> Option<usize> {
-        // Whether the entry to come is absent is not asked: the engine takes the slot before it asks the file system.
+        // It does not matter here whether the new entry is absent: the engine takes the slot before
+        // it asks the file system.
         let too_many = self.slots.absent() >= self.most_absent;
         let absent = if too_many { self.policy.absent_victim(&mut self.slots) } else { None };
         let victim = absent.or_else(|| self.policy.victim(&mut self.slots))?;

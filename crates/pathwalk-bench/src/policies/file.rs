@@ -1,8 +1,10 @@
-//! Walks in a file: small enough to keep, and without the rest of what a recording tells.
+//! Files of walks: small enough to keep, and without the other contents of a recording.
 //!
-//! After the line [`HEADER`], a walk is a line: `+` and its path, or `-` if it found nothing there. Lines of `>` before it are the links
-//! that it went through. Paths are absolute and have no links, `.` or `..` in them. A walk that was made before is a number instead:
-//! its place among the different ones, from 0. The file may be packed with gzip.
+//! The file begins with the line [`HEADER`]. After it, each walk is a line: `+` and its path, or
+//! `-` and its path if the walk found nothing there. Lines of `>` before it are the links that it
+//! went through. Paths are absolute and have no links, `.` or `..` in them. A walk that occurred
+//! before is written as a number instead: its position among the different walks, from 0. The file
+//! may be packed with gzip.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,39 +14,39 @@ use flate2::{Compression, GzBuilder};
 
 use super::trace::{Builder, Found, WalkId, Walks};
 
-/// The first line.
+/// The first line of a file.
 pub const HEADER: &[u8] = b"# walks: + found, - absent, > through a link, number as before";
 
-/// A link, or a walk.
+/// A line of a file: a link or a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line<'a> {
-    /// The next walk goes through this link.
+    /// A link that the next walk goes through.
     Link(&'a [u8]),
-    /// A walk.
+    /// A walk, with its path and its result.
     Walk(&'a [u8], Found),
 }
 
-/// Why a file of walks cannot be used.
+/// Errors of [`parse`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FormatError {
-    /// It is something else.
+    /// A file that does not begin with [`HEADER`].
     #[error("this is neither what strace writes nor a file of walks, which begins with \"{}\"", HEADER.escape_ascii())]
     NoHeader,
-    /// A line that is none.
+    /// A malformed line.
     #[error("line {line}: \"{text}\" is neither `+`, `-` or `>` and an absolute path, nor the number of a walk before it")]
     BadLine {
-        /// Which, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// Its beginning, escaped.
+        /// The beginning of the line, escaped.
         text: String,
     },
-    /// There is nothing in it.
+    /// A file without any walk.
     #[error("there is no walk in it")]
     Empty,
 }
 
 impl Line<'_> {
-    /// Adds it to walks that are being made.
+    /// Adds the line to the walks of a builder.
     pub fn add_to(self, builder: &mut Builder) {
         match self {
             Line::Link(path) => builder.link(path),
@@ -55,31 +57,32 @@ impl Line<'_> {
     }
 }
 
-/// Writes walks.
+/// A writer of files of walks.
 pub struct Writer<W> {
     out: W,
     numbers: HashMap<Vec<u8>, usize>,
-    /// The links of the walk to come.
+    /// The lines of links for the next walk.
     text: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file.
+    /// Begins a file by writing its header.
     ///
     /// # Errors
     ///
-    /// If writing fails.
+    /// Returns an error if writing fails.
     pub fn new(mut out: W) -> io::Result<Writer<W>> {
         out.write_all(HEADER)?;
         out.write_all(b"\n")?;
         Ok(Writer { out, numbers: HashMap::new(), text: Vec::new() })
     }
 
-    /// Writes a line. A path with a line's end in it is left out, as it has no place in a line.
+    /// Writes a line. A path with a newline in it is left out, because it does not fit into one
+    /// line. The links that came before it for the same walk are left out too.
     ///
     /// # Errors
     ///
-    /// If writing fails.
+    /// Returns an error if writing fails.
     pub fn line(&mut self, line: Line<'_>) -> io::Result<()> {
         let (sign, path) = match line {
             Line::Link(path) => (b'>', path),
@@ -106,43 +109,44 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// What was written to.
+    /// Returns the output that was written to.
     pub fn into_inner(self) -> W {
         self.out
     }
 }
 
 impl<W: Write> Writer<GzEncoder<W>> {
-    /// Begins a file that is packed. The same walks give the same bytes.
+    /// Begins a file packed with gzip. The same walks give the same bytes.
     ///
     /// # Errors
     ///
-    /// If writing fails.
+    /// Returns an error if writing fails.
     pub fn packed(out: W) -> io::Result<Writer<GzEncoder<W>>> {
         Writer::new(GzBuilder::new().write(out, Compression::best()))
     }
 
-    /// Ends it, and gives back what was written to.
+    /// Ends the packed file, and returns the output that was written to.
     ///
     /// # Errors
     ///
-    /// If writing fails.
+    /// Returns an error if writing fails.
     pub fn finish(self) -> io::Result<W> {
         self.into_inner().finish()
     }
 }
 
-/// Walks from the bytes of a file, unpacked.
+/// Parses the walks from the unpacked bytes of a file.
 ///
 /// # Errors
 ///
-/// If it is no such file, if a line is malformed, or if there is no walk in it.
+/// Returns an error if the bytes do not begin with [`HEADER`], if a line is malformed, or if there
+/// is no walk.
 pub fn parse(bytes: &[u8]) -> Result<Walks, FormatError> {
     let body = bytes.strip_prefix(HEADER).and_then(|rest| rest.strip_prefix(b"\n")).ok_or(FormatError::NoHeader)?;
     let mut builder = Builder::default();
     let mut different = Vec::new();
     for (i, text) in body.split(|byte| *byte == b'\n').enumerate().filter(|(_, text)| !text.is_empty()) {
-        // Behind the header, and from 1.
+        // Lines count from 1, and the header is the first.
         parse_line(text, &mut builder, &mut different).ok_or_else(|| bad_line(i + 2, text))?;
     }
     let walks = builder.finish();

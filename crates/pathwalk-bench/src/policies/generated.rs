@@ -1,33 +1,36 @@
-//! A storm of absent names against a hot set: made, not recorded, since it has to be worse than what anybody records.
+//! A storm of absent names against a hot set. It is generated, because it has to be worse than any
+//! recording.
 //!
-//! The hot set is files of which one, at random, is looked up after every so many absent names, of which none comes back. So between two
-//! lookups of a hot file there are some ten times as many new names as there are hot files.
+//! The hot set consists of files. After every ten absent names, one of these files is looked up, at
+//! random. No absent name comes back. So, on average, there are ten times as many new names between
+//! two lookups of a hot file as there are hot files.
 
 use super::trace::{EntryId, Found, ROOT, Walks};
 
-/// Files in a directory of the hot set.
+/// The number of files in a directory of the hot set.
 const FILES: usize = 100;
-/// Absent names for each lookup of a hot file.
+/// The number of absent names for each lookup of a hot file.
 const NAMES_A_LOOKUP: usize = 10;
-/// For the order of the hot lookups.
+/// The seed for the order of the hot lookups.
 const SEED: u64 = 7;
 
-/// What makes a storm bad.
+/// The properties that make a storm bad.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Weather {
-    /// The hot set was looked up twice before the storm.
+    /// A storm before which the hot set was looked up twice.
     Known,
-    /// It comes up during the storm.
+    /// A storm during which the hot set comes up.
     New,
-    /// It was looked up twice before; and each absent name is asked for twice, as by `stat` and then `open`.
+    /// A storm before which the hot set was looked up twice, and which asks for each absent name
+    /// twice, as by `stat` and then `open`.
     Twice,
 }
 
 impl Weather {
-    /// All of them.
+    /// All kinds of storms.
     pub const ALL: [Weather; 3] = [Weather::Known, Weather::New, Weather::Twice];
 
-    /// The name.
+    /// Returns the name of this kind of storm.
     pub fn name(self) -> &'static str {
         match self {
             Weather::Known => "known",
@@ -37,19 +40,20 @@ impl Weather {
     }
 }
 
-/// A storm.
+/// A storm of absent names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Storm {
-    /// Files that are looked up again and again, at least 1.
+    /// The number of files that are looked up again and again, at least 1.
     pub hot: usize,
-    /// Absent names.
+    /// The number of absent names.
     pub names: usize,
-    /// See [`Weather`].
+    /// The kind of storm.
     pub weather: Weather,
 }
 
 impl Storm {
-    /// Its walks, and how many of them look for a hot file that was looked for before: the hits that are possible.
+    /// Generates the walks. Also returns the hits of the hot set that are possible: the number of
+    /// walks to a hot file that was looked up before.
     pub fn walks(self) -> (Walks, u64) {
         let mut walks = Walks::new();
         let hot = self.add_hot(&mut walks);

@@ -1,9 +1,11 @@
-//! Policies over an array of slots, as the engine could have them: a few bits beside each slot, and hands that go round.
+//! Policies over an array of slots, as the engine could have them: a few bits for each slot, and
+//! hands that go round the slots.
 //!
-//! A hit stores at most once, and only if the slot is not marked yet. Nothing is linked: a new entry lies where the old one was, just
-//! behind the hand, and so is looked at after all others.
+//! A hit needs one store at most, and none if the slot is already marked. Nothing is linked: a new
+//! entry takes the slot of the evicted one, just behind the hand, and so the hand reaches it after
+//! all others.
 //!
-//! - [`Clock`], [`CountingClock`]: one hand, all slots alike;
+//! - [`Clock`], [`CountingClock`]: one hand, which treats all slots alike;
 //! - [`Rounds`]: SIEVE without its list.
 //!
 //! S3-FIFO without its lists is in `two_hands`.
@@ -12,12 +14,12 @@ use super::cache::Policy;
 use super::slots::Slots;
 use super::trace::EntryId;
 
-/// Goes round the slots.
+/// A position that goes round the slots.
 #[derive(Default)]
 pub(super) struct Hand(pub(super) usize);
 
 impl Hand {
-    /// The next slot. A turn begins with the first.
+    /// Returns the next slot, and moves past it. A turn begins with the first slot.
     pub(super) fn next(&mut self, capacity: usize) -> usize {
         let slot = self.0 % capacity;
         self.0 = slot + 1;
@@ -25,14 +27,14 @@ impl Hand {
     }
 }
 
-/// What a new entry of a [`Clock`] is.
+/// The state of a new entry of a [`Clock`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum New {
     Marked,
     Unmarked,
 }
 
-/// The hand clears marks, and what it finds without one goes.
+/// A policy whose hand clears marks, and evicts the first entry without one.
 pub(super) struct Clock {
     hand: Hand,
     is_marked: Vec<bool>,
@@ -75,7 +77,8 @@ impl Policy for Clock {
     fn gone(&mut self, _slot: usize, _is_absent: bool) {}
 }
 
-/// A mark, and a count to three into which the hand turns it. What has neither goes.
+/// A mark, and a count up to three. The hand turns the mark into a count.
+/// An entry without mark and with a count of 0 is evicted.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Uses {
     pub(super) is_marked: bool,
@@ -83,7 +86,9 @@ pub(super) struct Uses {
 }
 
 impl Uses {
-    /// The hand comes by. True if there was any use left, of which one is used up.
+    /// Takes one use when the hand comes by, and returns whether there was one.
+    /// A mark is cleared and raises the count by one, to three at most. Without a mark, the count
+    /// is lowered by one.
     pub(super) fn take_one(&mut self) -> bool {
         if std::mem::take(&mut self.is_marked) {
             self.count = (self.count + 1).min(3);
@@ -95,7 +100,7 @@ impl Uses {
     }
 }
 
-/// A clock that counts.
+/// A clock that counts uses up to three.
 pub(super) struct CountingClock {
     hand: Hand,
     uses: Vec<Uses>,
@@ -137,16 +142,16 @@ impl Policy for CountingClock {
     fn gone(&mut self, _slot: usize, _is_absent: bool) {}
 }
 
-/// SIEVE without its list. What the hand finds in use is kept for a round, which lasts many turns: until a turn finds less than one slot in
-/// [`ENOUGH`](Self::ENOUGH) to evict. So the hand takes from what is new and leaves in peace what was kept, as long as there is enough
-/// that is new.
+/// SIEVE without its list. An entry that the hand finds in use is kept for a round. A round lasts
+/// many turns: until a turn evicts less than one slot in [`ENOUGH`](Self::ENOUGH). So, as long as
+/// there are enough new entries, the hand evicts from these and passes over the kept ones.
 pub(super) struct Rounds {
     hand: Hand,
     uses: Vec<Uses>,
-    /// The round for which it is kept; 0 for none.
+    /// For each slot, the last round for which its entry is kept; 0 if none.
     kept: Vec<u32>,
     round: u32,
-    /// In this turn.
+    /// The number of slots evicted in this turn.
     found: usize,
 }
 
@@ -168,7 +173,7 @@ impl Rounds {
                 continue;
             }
             if self.kept[slot] == self.round {
-                // Its mark waits for the next round.
+                // The mark is left for the next round.
             } else if self.uses[slot].take_one() {
                 self.kept[slot] = self.round;
             } else {

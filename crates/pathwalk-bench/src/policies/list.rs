@@ -1,6 +1,6 @@
-//! A list of slots, linked both ways: what LRU, FIFO, SIEVE and S3-FIFO are told with.
+//! A doubly linked list of slots, for LRU, FIFO, SIEVE and S3-FIFO.
 //!
-//! The engine has none: a list needs a lock around it, or stores to neighbours.
+//! The engine has no such list: a list needs a lock, or stores to neighbouring entries.
 
 const NONE: u32 = u32::MAX;
 
@@ -10,7 +10,7 @@ struct Node {
     older: u32,
 }
 
-/// Slots from the newest to the oldest.
+/// A list of slots from the newest to the oldest.
 #[derive(Default)]
 pub(super) struct List {
     nodes: Vec<Node>,
@@ -28,12 +28,12 @@ impl List {
         self.oldest
     }
 
-    /// The slot that was put next after this one.
+    /// Returns the slot that is next to this one on the newer side.
     pub(super) fn newer(&self, slot: usize) -> Option<usize> {
         link(self.nodes[slot].newer)
     }
 
-    /// Puts a slot that is in no list at the newest end.
+    /// Adds a slot that is in no list at the newest end.
     pub(super) fn put(&mut self, slot: usize) {
         if self.nodes.len() <= slot {
             self.nodes.resize(slot + 1, Node { newer: NONE, older: NONE });
@@ -47,7 +47,7 @@ impl List {
         self.len += 1;
     }
 
-    /// Takes a slot out that is in this list.
+    /// Removes a slot that is in this list.
     pub(super) fn remove(&mut self, slot: usize) {
         let Node { newer, older } = self.nodes[slot];
         match link(newer) {
@@ -66,7 +66,7 @@ impl List {
         self.put(slot);
     }
 
-    /// From the oldest to the newest.
+    /// Returns the slots from the oldest to the newest.
     pub(super) fn oldest_first(&self) -> impl Iterator<Item = usize> {
         std::iter::successors(self.oldest, |slot| self.newer(*slot))
     }

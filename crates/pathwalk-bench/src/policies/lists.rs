@@ -1,9 +1,11 @@
-//! The policies as their papers have them, over linked lists: what the ones over slots are held against.
+//! The policies of the papers, over linked lists: the reference for the policies over slots.
 //!
-//! Slots that are held are passed over: they keep their place and their mark.
+//! A slot that is held is passed over. FIFO, LRU and SIEVE leave it in its place, with its mark.
+//! S3-FIFO moves it from the small queue to the main one, or to the newest end of the main queue.
 //!
-//! Sources: SIEVE, Zhang and others, "SIEVE is Simpler than LRU", NSDI 2024; S3-FIFO, Yang and others, "FIFO queues are all you need for
-//! cache eviction", SOSP 2023, with the constants of that paper.
+//! Sources: SIEVE, Zhang and others, "SIEVE is Simpler than LRU", NSDI 2024; S3-FIFO, Yang and
+//! others, "FIFO queues are all you need for cache eviction", SOSP 2023, with the constants of that
+//! paper.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,7 +14,7 @@ use super::list::List;
 use super::slots::Slots;
 use super::trace::EntryId;
 
-/// The one that was put first goes first.
+/// A policy that evicts the entry that was put first.
 #[derive(Default)]
 pub(super) struct Fifo(List);
 
@@ -32,7 +34,7 @@ impl Policy for Fifo {
     }
 }
 
-/// The one whose last hit is the longest ago goes first.
+/// A policy that evicts the entry whose last hit, or else whose arrival, is the longest ago.
 #[derive(Default)]
 pub(super) struct Lru(Fifo);
 
@@ -54,7 +56,8 @@ impl Policy for Lru {
     }
 }
 
-/// A hand goes from the oldest to the newest, over and over; what was hit stays where it is, once.
+/// A policy whose hand goes from the oldest entry to the newest, again and again. Where an entry
+/// has a mark, because it was hit, the hand clears the mark and goes on.
 #[derive(Default)]
 pub(super) struct Sieve {
     list: List,
@@ -95,7 +98,9 @@ impl Policy for Sieve {
     }
 }
 
-/// Three queues: a small one for what is new, a main one for what was hit there twice, and the names that went from the small one.
+/// A policy with three queues: a small one for new entries, a main one for entries that were hit
+/// twice in the small one or came back after leaving it, and the names that were evicted from the
+/// small one.
 pub(super) struct S3Fifo {
     small: List,
     main: List,
@@ -107,7 +112,7 @@ pub(super) struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// The small queue has a tenth of the slots, as in the paper.
+    /// Creates the policy. The small queue gets a tenth of the slots, as in the paper.
     pub(super) fn new(capacity: usize) -> S3Fifo {
         let small_target = (capacity / 10).max(1);
         S3Fifo {
@@ -128,7 +133,9 @@ impl S3Fifo {
         self.hits[slot] = 0;
     }
 
-    /// The oldest of the small queue that was not hit twice. What is held is in use, and so moves on as well.
+    /// Returns the oldest entry of the small queue that was not hit twice.
+    /// Entries that were hit twice move to the main queue on the way, and so do held ones, which
+    /// are in use.
     fn small_victim(&mut self, slots: &mut Slots) -> Option<usize> {
         let mut next = self.small.oldest();
         while let Some(slot) = next {
@@ -145,7 +152,7 @@ impl S3Fifo {
     }
 
     fn main_victim(&mut self, slots: &mut Slots) -> Option<usize> {
-        // Three hits at most, so that the fourth round finds one, if any may go.
+        // A slot has three hits at most, so the fourth round finds a victim if any slot may go.
         for _ in 0..4 * self.main.len() {
             let slot = self.main.oldest()?;
             if slots.may_go(slot) {
@@ -186,11 +193,13 @@ impl Policy for S3Fifo {
     }
 }
 
-/// Names that went, the last so many.
+/// The names that were evicted last, up to a fixed number.
 struct Ghosts {
     most: usize,
     order: VecDeque<(EntryId, u64)>,
-    /// When each went; what is in `order` with another time came back meanwhile.
+    /// The time of each name's eviction.
+    /// An element of `order` with another time is out of date: its name came back after that
+    /// eviction.
     went: HashMap<EntryId, u64>,
     time: u64,
 }
@@ -212,13 +221,14 @@ impl Ghosts {
         }
     }
 
-    /// Was it there? Then it is no more.
+    /// Removes a name, and returns whether it was present.
     fn take(&mut self, entry: EntryId) -> bool {
         self.went.remove(&entry).is_some()
     }
 }
 
-/// Slots are first used one after the other.
+/// Sets the value of a slot. Grows the vector where needed: slots are first used one after the
+/// other.
 pub(super) fn set<T: Copy + Default>(values: &mut Vec<T>, slot: usize, value: T) {
     if values.len() <= slot {
         values.resize(slot + 1, T::default());

@@ -1,15 +1,18 @@
-//! Which entry to evict: policies beside each other, on recorded walks.
+//! A simulation that compares eviction policies on recorded walks.
 //!
-//! A simulation, in which a cache of names has nothing but slots, and a policy says which to give up.
+//! The simulated cache of names consists of slots only. A policy chooses the slot to evict.
 //!
-//! - [`trace`]: walks, which come out of what strace wrote down ([`recorded`]), are kept in small files ([`mod@file`]), of which some are
-//!   built in ([`recordings`]), or are made ([`generated`]);
-//! - [`cache`] over [`slots`]: what is the same for all policies;
-//! - `lists`: the policies of the papers; `hands`, `two_hands`: those that the engine could have, over an array of slots;
-//! - [`optimal`]: what none can exceed;
-//! - [`study`], [`plot`]: all of them at several sizes, and a picture of it.
+//! - [`trace`]: walks. They come from strace's output ([`recorded`]), are kept in small files
+//!   ([`mod@file`]), some of which are built in ([`recordings`]), or are generated ([`generated`]);
+//! - [`cache`] over [`slots`]: the part that is the same for all policies;
+//! - `lists`: the policies of the papers; `hands`, `two_hands`: policies over an array of slots,
+//!   which the engine could have;
+//! - [`optimal`]: a bound that no policy can exceed;
+//! - [`study`], [`plot`]: runs of all policies at several sizes, and a plot of the results;
+//! - [`whole_paths`]: policies of the memo of whole paths, on the same walks.
 //!
-//! What it does not do: measure time. It counts hits, questions to the file system, and slots that were looked at.
+//! What it does not do: measure time. It counts hits, questions to the file system, and slots that
+//! were looked at.
 
 pub mod cache;
 pub mod file;
@@ -27,6 +30,7 @@ pub mod study;
 mod tests;
 pub mod trace;
 mod two_hands;
+pub mod whole_paths;
 
 use cache::{AbsentShare, Cache, Outcome, Policy};
 use hands::{Clock, CountingClock, New, Rounds};
@@ -34,14 +38,14 @@ use lists::{Fifo, Lru, S3Fifo, Sieve};
 use trace::Walks;
 use two_hands::{Counts, Features, Ghosts, TwoHands};
 
-/// A policy that can be asked for by name.
+/// A policy that can be selected by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entrant {
-    /// The name.
+    /// The name of the policy.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A description of a few words.
     pub about: &'static str,
-    /// How much absent entries may take.
+    /// The share of the slots that absent entries may take.
     pub share: AbsentShare,
     make: fn(usize) -> Box<dyn Policy>,
 }
@@ -79,19 +83,20 @@ const WITH_GHOSTS: Features = Features { ghosts: Ghosts::Kept, ..PLAIN };
 const WITH_ALL: Features = Features { counts: Counts::ToThree, ..WITH_GHOSTS };
 const OF_MANY: Features = Features { threads: 20, ..WITH_ALL };
 
-/// The policy of this name.
+/// Returns the policy with this name.
 pub fn find(name: &str) -> Option<Entrant> {
     ENTRANTS.iter().find(|entrant| entrant.name == name).copied()
 }
 
 impl Entrant {
-    /// An empty cache with so many slots, at least 1.
+    /// Creates an empty cache with this many slots, at least 1.
     pub fn cache<'a>(&self, walks: &'a Walks, capacity: usize) -> Cache<'a> {
         Cache::new(walks, capacity, self.share, (self.make)(capacity))
     }
 
-    /// Makes all walks, beginning with an empty cache of so many slots, at least 1. `progress` is called now and then with the number
-    /// of walks since the last call.
+    /// Runs all walks, beginning with an empty cache of this many slots, at least 1, and returns
+    /// the outcome.
+    /// Calls `progress` now and then with the number of walks since the last call.
     pub fn run(&self, walks: &Walks, capacity: usize, progress: &mut dyn FnMut(u64)) -> Outcome {
         self.cache(walks, capacity).run(progress)
     }

@@ -1,12 +1,16 @@
-//! What no policy can exceed: the most hits that are possible if the future is known.
+//! A bound that no policy can exceed: the most hits that are possible if the future is known.
 //!
-//! A walk can be a hit only if its end stayed in the cache since it was last touched, as an end, a link or a directory on the way. That
-//! is an interval of time which takes a slot; of all intervals, the most are chosen of which no more than the slots overlap. It is
-//! Belady's rule, told backwards: where there are too many, the one that began first goes.
+//! A walk can be a hit only if its end stayed in the cache since it was last touched, as an end, a
+//! link or a directory on the way. The time between is an interval that takes a slot. The bound is
+//! the size of the largest set of intervals of which, at any time, no more than the number of slots
+//! overlap. This is Belady's rule, applied backwards in time: where too many intervals overlap, the
+//! one that began first is dropped.
 //!
-//! It is a bound, not a policy: directories take no slot while nothing is asked about themselves, and what is put can leave at once.
-//! Sources: Belady, "A study of replacement algorithms for a virtual-storage computer", 1966; Carlisle and Lloyd, "On the k-coloring of
-//! intervals", 1995.
+//! The result is a bound, not a policy: a directory takes no slot while no walk ends at the
+//! directory itself, and an entry that is put can leave at once.
+//!
+//! Sources: Belady, "A study of replacement algorithms for a virtual-storage computer", 1966;
+//! Carlisle and Lloyd, "On the k-coloring of intervals", 1995.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +19,8 @@ use super::trace::{ROOT, Walks};
 
 const NEVER: u32 = u32::MAX;
 
-/// The most hits with so many slots; nothing else of the outcome is known.
+/// Returns the most hits that are possible with this many slots. The other counts of the outcome
+/// are 0.
 pub fn bound(walks: &Walks, capacity: usize) -> Outcome {
     let begins = begins(walks);
     let ends: Vec<u32> = walks.iter().map(|walk| walk.end()).collect();
@@ -24,7 +29,8 @@ pub fn bound(walks: &Walks, capacity: usize) -> Outcome {
         let ratio = if walks.is_absent(ends[time]) { &mut outcome.absent } else { &mut outcome.present };
         *ratio = Ratio { walks: ratio.walks + 1 - hits, hits: ratio.hits + hits };
     };
-    // Those that take a slot now: when they began, and the walk that they make a hit.
+    // The intervals that take a slot now. Each is the time when it began, and the walk that it
+    // makes a hit.
     let mut open = BTreeSet::new();
     for now in (0..begins.len()).rev() {
         while open.last().is_some_and(|(begin, _)| *begin as usize >= now) {
@@ -42,7 +48,7 @@ pub fn bound(walks: &Walks, capacity: usize) -> Outcome {
     outcome
 }
 
-/// For each walk, the walk before it that touched its end last.
+/// Returns, for each walk, the last walk before it that touched its end, or [`NEVER`].
 fn begins(walks: &Walks) -> Vec<u32> {
     let mut touched = vec![NEVER; walks.entries() + 1];
     let touch = |(time, walk): (usize, super::trace::Walk<'_>)| {

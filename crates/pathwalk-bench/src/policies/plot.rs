@@ -1,18 +1,19 @@
-//! A picture of studies: one panel each, hit ratio over the size of the cache, a line for each policy and one for the bound.
+//! A plot of studies. Each study has a panel with the hit ratio over the size of the cache: a line
+//! for each policy, and one for the bound.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::study::{Row, Study};
 
-/// Size of a panel in pixels.
+/// The width and height of a panel, in pixels.
 const PANEL: (u32, u32) = (440, 320);
-/// Panels side by side.
+/// The number of panels side by side.
 const COLUMNS: usize = 2;
-/// Height of the legend in pixels.
+/// The height of the legend, in pixels.
 const LEGEND: u32 = 40;
 
-/// Colours that most people can tell from each other. Source: Okabe and Ito, "Color Universal Design", 2008.
+/// Colours that most people can distinguish. Source: Okabe and Ito, "Color Universal Design", 2008.
 const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -23,22 +24,24 @@ const COLOURS: [RGBColor; 7] = [
     RGBColor(120, 110, 0),
 ];
 
-/// Why there is no picture.
+/// Errors of [`svg`].
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// The drawing failed.
+    /// A failure while drawing.
     #[error("drawing the plot: {0}")]
     Draw(String),
-    /// There is nothing to draw.
+    /// An input without any study, or with a study without sizes.
     #[error("there is nothing to plot: no study, or no size")]
     Nothing,
 }
 
-/// The picture, as the text of an SVG file. All studies have the same policies.
+/// Returns the plot as the text of an SVG file. All studies must have the same policies: the legend
+/// is made from the first.
 ///
 /// # Errors
 ///
-/// If there is no study, or one without a size.
+/// Returns [`PlotError::Nothing`] if there is no study, or one without a size, and
+/// [`PlotError::Draw`] if drawing fails.
 pub fn svg(studies: &[Study]) -> Result<String, PlotError> {
     if studies.is_empty() || studies.iter().any(|study| study.sizes.is_empty()) {
         return Err(PlotError::Nothing);
@@ -95,7 +98,7 @@ fn draw_panel(study: &Study, area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// The least and the greatest percentage, with some room.
+/// Returns the bounds of the percentage axis: the least and the greatest percentage, with a margin.
 fn ranges(study: &Study) -> (f64, f64) {
     let rows = study.rows.iter().flat_map(|row| &row.outcomes);
     let percents = rows.chain(&study.bound).map(|outcome| outcome.all().percent());
@@ -104,7 +107,7 @@ fn ranges(study: &Study) -> (f64, f64) {
 }
 
 fn legend(rows: &[Row], area: &Area<'_>) -> Drawn {
-    /// Of a character of this size, roughly.
+    /// The approximate width of a character of the legend, in pixels.
     const WIDTH: i32 = 7;
     let names = rows.iter().map(|row| row.entrant.name).zip(COLOURS.iter().copied().cycle());
     let mut x = 16;

@@ -1,8 +1,9 @@
-//! Walks out of what strace wrote down.
+//! Walks from strace's output.
 //!
-//! A recording has paths as programs spell them. Where they lead through links is in a `.tree`, which `pathwalk replay --tree` writes;
-//! without one, links are taken for directories. What was there is told by the answers: a name is present if any call found it, or
-//! anything below it. A walk that found nothing ends at the first name that is not.
+//! A recording has paths as programs spell them. The links in these paths are in a `.tree`, which
+//! `pathwalk replay --tree` writes; without one, links are taken for directories. A name is present
+//! if it is in the `.tree`, or if any call for it, or for a name below it, got another answer than
+//! `ENOENT`. A walk that found nothing ends at the first name that is not present.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,10 +12,10 @@ use pathwalk_recording::{Links, Lookup, Question, Recording, Start};
 use super::file::Line;
 use super::trace::Found;
 
-/// Most links that a walk goes through. Source: `path_resolution(7)`.
+/// The most links that a walk goes through. Source: `path_resolution(7)`.
 const MOST_LINKS: usize = 40;
 
-/// Where links lead.
+/// The links of a recording with their targets, and the names known to be present.
 #[derive(Clone, Default, Debug)]
 pub struct Tree {
     links: HashMap<Vec<u8>, Vec<u8>>,
@@ -22,7 +23,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// From the bytes of a `.tree`: `kind TAB path TAB mode TAB link body` a line. What is no such line is left out.
+    /// Parses the bytes of a `.tree`, with `kind TAB path TAB mode TAB link body` in each line.
+    /// Lines with fewer fields are left out.
     pub fn parse(bytes: &[u8]) -> Tree {
         let mut tree = Tree::default();
         for line in bytes.split(|byte| *byte == b'\n') {
@@ -45,7 +47,8 @@ struct Resolved {
     path: Vec<u8>,
 }
 
-/// Tells the walks of a recording, line by line, in their order: all of them, or as many as [`Recording::sequence`] has.
+/// Passes the walks of a recording to `each`, line by line and in their order: the lookups of
+/// [`Recording::sequence`], which are all or a sample.
 pub fn tell(recording: &Recording, tree: &Tree, mut each: impl FnMut(Line<'_>)) {
     let resolved: Vec<_> = recording.lookups.iter().map(|recorded| resolve(recording, tree, &recorded.lookup)).collect();
     let mut present = tree.present.clone();
@@ -66,7 +69,7 @@ pub fn tell(recording: &Recording, tree: &Tree, mut each: impl FnMut(Line<'_>)) 
     }
 }
 
-/// How much of a path a walk goes along, and what it finds there.
+/// Returns the length of the part of a path that a walk goes along, and what it finds there.
 fn end(present: &HashSet<Vec<u8>>, path: &[u8]) -> (usize, Found) {
     let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(i, _)| i);
     let missing = ends.chain([path.len()]).find(|length| *length > 0 && !present.contains(&path[..*length]));
@@ -84,7 +87,7 @@ fn add_with_parents(present: &mut HashSet<Vec<u8>>, path: &[u8]) {
 fn resolve(recording: &Recording, tree: &Tree, lookup: &Lookup) -> Resolved {
     let mut resolved = Resolved::default();
     if let Start::Directory(start) = lookup.start {
-        // A directory's own path is without links already.
+        // A directory's own path has no links.
         go(&mut resolved, &Tree::default(), &recording.starts[start as usize], Links::Follow);
     }
     let links = match lookup.question {
@@ -95,7 +98,7 @@ fn resolve(recording: &Recording, tree: &Tree, lookup: &Lookup) -> Resolved {
     resolved
 }
 
-/// Walks on along a path from where it stands.
+/// Follows a path from the place where the walk stands.
 fn go(resolved: &mut Resolved, tree: &Tree, path: &[u8], last: Links) {
     if path.starts_with(b"/") {
         resolved.path.clear();

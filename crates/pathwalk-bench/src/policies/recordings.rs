@@ -1,22 +1,22 @@
-//! The recorded walks that are built in. How each was made: `traces/policies/README.md`.
+//! The recorded walks that are built in. Their origin is described in `traces/policies/README.md`.
 
 use pathwalk_recording::Input;
 
 use super::file;
 use super::trace::Walks;
 
-/// Walks that were recorded.
+/// A built-in recording of walks.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded {
-    /// The name.
+    /// The name of the recording.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A description of a few words.
     pub about: &'static str,
     packed: &'static [u8],
 }
 
 impl Recorded {
-    /// The walks.
+    /// Unpacks and parses the walks.
     pub fn walks(&self) -> Walks {
         let bytes = Input::new(self.packed).and_then(Input::into_bytes).expect("a built-in file is whole: a test unpacks it");
         file::parse(&bytes).expect("a built-in file is well formed: a test parses it")
@@ -33,7 +33,7 @@ macro_rules! recorded {
     };
 }
 
-/// All of them.
+/// All built-in recordings.
 pub const RECORDED: &[Recorded] = &[
     recorded!("make", "a C++ compiler, eight files"),
     recorded!("cargo", "a Rust compiler, 25 crates"),

@@ -1,25 +1,26 @@
-//! The slots, as a policy sees them: who holds which, and what a look costs.
+//! The slots of the simulated cache, as a policy sees them: the slots that are held, and the cost
+//! of a look.
 
 use super::trace::EntryId;
 
-/// A slot that was never used, or is free.
+/// The entry of a slot that is free.
 const FREE: EntryId = EntryId::MAX;
 
-/// An array of slots.
+/// An array of slots, each of which is free or holds one entry.
 #[derive(Debug)]
 pub struct Slots {
     entries: Vec<EntryId>,
     is_absent: Vec<bool>,
     children: Vec<u32>,
     free: Vec<usize>,
-    /// Where the walk stands.
+    /// The slot of the directory in which the walk stands.
     stand: Option<usize>,
     absent: usize,
     looks: u64,
 }
 
 impl Slots {
-    /// All of them free. The first is taken first.
+    /// Creates an array of free slots. The first slot is taken first.
     pub(super) fn new(capacity: usize) -> Slots {
         Slots {
             entries: vec![FREE; capacity],
@@ -32,33 +33,35 @@ impl Slots {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of slots.
     pub fn capacity(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many are used.
+    /// Returns the number of slots in use.
     pub fn used(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// How many hold absent entries.
+    /// Returns the number of slots that hold absent entries.
     pub fn absent(&self) -> usize {
         self.absent
     }
 
-    /// Does it hold one?
+    /// Returns whether a slot holds an absent entry.
     pub fn is_absent(&self, slot: usize) -> bool {
         self.is_absent[slot]
     }
 
-    /// Looks at a slot: is it used, and does nobody hold it? This is what a policy pays with.
+    /// Looks at a slot, and returns whether it is in use and not held. The number of looks is the
+    /// cost of a policy.
     pub fn may_go(&mut self, slot: usize) -> bool {
         self.looks += 1;
         self.entries[slot] != FREE && !self.is_held(slot)
     }
 
-    /// Is it a directory with cached children, or the one in which the walk stands?
+    /// Returns whether a slot's entry is a directory with cached children, or the directory in
+    /// which the walk stands.
     pub fn is_held(&self, slot: usize) -> bool {
         self.children[slot] > 0 || self.stand == Some(slot)
     }
@@ -75,7 +78,7 @@ impl Slots {
         self.stand = slot;
     }
 
-    /// A free slot.
+    /// Takes a free slot, and returns it.
     pub(super) fn take(&mut self) -> Option<usize> {
         self.free.pop()
     }

@@ -1,61 +1,62 @@
-//! All policies at several sizes, on the same walks.
+//! Runs of all policies at several sizes, on the same walks.
 
 use super::cache::Outcome;
 use super::trace::Walks;
 use super::{Entrant, optimal};
 
-/// What the shares of a size are counted in: hundredths of a percent.
+/// The size that has room for all entries, in hundredths of a percent.
 pub const WHOLE: u32 = 10_000;
 
-/// A size of the cache: a share of the entries that a trace has, in hundredths of a percent, 1 to 10,000.
+/// A size of the cache: a share of the entries of a trace, in hundredths of a percent, 1 to 10,000.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Size(pub u32);
 
 impl Size {
-    /// In percent.
+    /// Returns the size in percent.
     pub fn percent(self) -> f64 {
         f64::from(self.0) / 100.0
     }
 
-    /// How many slots that is of so many entries, at least 1.
+    /// Returns the number of slots of this size for this many entries, at least 1.
     pub fn slots(self, entries: usize) -> usize {
         ((entries as u64 * u64::from(self.0) / u64::from(WHOLE)) as usize).max(1)
     }
 }
 
-/// The sizes that are taken if nobody says which: 1, 2, 5, 10, 20 and 50 percent.
+/// The default sizes: 1, 2, 5, 10, 20 and 50 percent.
 pub const SIZES: [Size; 6] = [Size(100), Size(200), Size(500), Size(1000), Size(2000), Size(5000)];
 
-/// What came of it.
+/// The results of all policies on the same walks.
 #[derive(Clone, Debug)]
 pub struct Study {
-    /// What the walks are called.
+    /// The name of the walks.
     pub name: String,
-    /// How many walks there are.
+    /// The number of walks.
     pub walks: usize,
-    /// How many entries they touch.
+    /// The number of entries that the walks touch.
     pub entries: usize,
-    /// How many of these are absent.
+    /// The number of these entries that are absent.
     pub absent: usize,
-    /// The sizes.
+    /// The sizes of the cache.
     pub sizes: Vec<Size>,
-    /// The policies, in the order in which they were asked for.
+    /// The policies, in the order in which they were given.
     pub rows: Vec<Row>,
-    /// What no policy can exceed, for each size. Of this only hits are known.
+    /// The bound that no policy can exceed, for each size. Only its hits are known.
     pub bound: Vec<Outcome>,
 }
 
-/// A policy's outcomes.
+/// The outcomes of a policy.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// The policy.
     pub entrant: Entrant,
-    /// What came of it, for each size.
+    /// The outcome for each size.
     pub outcomes: Vec<Outcome>,
 }
 
 impl Study {
-    /// Runs them. `progress` is called with numbers of walks that sum up to [`work`](Self::work).
+    /// Runs the policies at all sizes. The numbers of walks with which `progress` is called add up
+    /// to [`work`](Self::work).
     pub fn run(name: &str, walks: &Walks, entrants: &[Entrant], sizes: &[Size], progress: &mut dyn FnMut(u64)) -> Study {
         let slots: Vec<_> = sizes.iter().map(|size| size.slots(walks.entries())).collect();
         let row = |entrant: &Entrant| {
@@ -73,26 +74,29 @@ impl Study {
         }
     }
 
-    /// How many walks are made.
+    /// Returns the number of walks that [`run`](Self::run) makes.
     pub fn work(walks: &Walks, entrants: &[Entrant], sizes: &[Size]) -> u64 {
         (walks.len() * entrants.len() * sizes.len()) as u64
     }
 }
 
-/// A policy beside another, over all studies and sizes alike. All in percent of the other's; negative is worse.
+/// A policy compared with a base policy. All studies and sizes have the same weight.
+/// Figures are in percent of the base policy's; negative ones are worse than the base.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Saved {
-    /// The policy.
+    /// The name of the policy.
     pub name: &'static str,
-    /// Walks that miss: those that are saved, in the mean.
+    /// The misses saved, in the mean.
     pub misses: f64,
-    /// The same where it is worst.
+    /// The misses saved at the study and size where they are fewest.
     pub worst: f64,
-    /// Names that the file system is asked for: those that are saved, in the mean.
+    /// The questions to the file system saved, in the mean.
     pub questions: f64,
 }
 
-/// What each policy saves beside the one that is called `base`. Nothing, if that is not among them.
+/// Returns the savings of each policy beside the one with the name `base`.
+/// Returns nothing if not all studies have that policy. Leaves out policies that not all studies
+/// have.
 pub fn saved(studies: &[Study], base: &str) -> Vec<Saved> {
     let rows = |name: &str| -> Option<Vec<Outcome>> {
         let of = |study: &Study| study.rows.iter().find(|row| row.entrant.name == name).map(|row| row.outcomes.clone());

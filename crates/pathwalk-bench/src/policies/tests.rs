@@ -1,4 +1,5 @@
-//! Each policy against sequences worked by hand, and what is true of all of them.
+//! Tests of each policy against sequences worked by hand, and of properties that hold for all
+//! policies.
 
 use std::collections::HashMap;
 
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 use super::trace::{Builder, Found, Walks};
 use super::{ENTRANTS, Entrant, find, optimal};
 
-/// Walks to names in the root, of one letter each; capitals are absent.
+/// Creates walks to names of one letter in the root. Names in capitals are absent.
 fn letters(text: &str) -> Walks {
     let mut builder = Builder::default();
     for letter in text.chars() {
@@ -17,7 +18,8 @@ fn letters(text: &str) -> Walks {
     builder.finish()
 }
 
-/// Which of the walks were hits, `+` and `-`, and what is cached at the end, in the order of first appearance.
+/// Returns which of the walks were hits, as `+` and `-`, and the names that are cached at the end,
+/// in the order of first appearance.
 fn worked(name: &str, capacity: usize, text: &str) -> (String, String) {
     let walks = letters(text);
     let mut cache = find(name).unwrap().cache(&walks, capacity);
@@ -40,37 +42,40 @@ fn check(name: &str, capacity: usize, text: &str, told: &str, cached: &str) {
 #[test]
 fn fifo_and_lru() {
     check("fifo", 3, "abcadba", "---+-+-", "acd");
-    // The hit of a saves it from d, which takes b's place, and b takes c's.
+    // The hit on a makes b the oldest. So d replaces b, and then b replaces c.
     check("lru", 3, "abcadba", "---+--+", "abd");
 }
 
 #[test]
 fn sieve() {
-    // For d, the hand passes a and takes b; from there it goes on to c, d and e, and a is safe without another hit.
+    // For d, the hand passes a and evicts b. Then it goes on to c, d and e, so a stays without
+    // another hit.
     check("sieve", 3, "abcadefg", "---+----", "afg");
-    // g makes it pass the hit f, and behind the newest it begins again with the oldest, a.
+    // g replaces e. In the second sequence, h makes the hand pass f and g, which were hit. After
+    // the newest it begins again with the oldest, and evicts a.
     check("sieve", 3, "abcadeffg", "---+---+-", "afg");
     check("sieve", 3, "abcadeffggh", "---+---+-+-", "fgh");
 }
 
 #[test]
 fn s3_fifo() {
-    // One slot is for the new. a, hit twice, goes to the main queue; b goes, comes back, and goes there too; then only what is new goes.
+    // The small queue has one slot. a, hit twice, goes to the main queue. b is evicted, comes back,
+    // and goes to the main queue. After that, only new entries are evicted.
     check("s3-fifo", 10, "aaabcdefghijkb", "-++-----------", "abdefghijk");
     check("s3-fifo", 10, "aaabcdefghijkblmnopqrstuv", "-++----------------------", "abopqrstuv");
-    // Once is not enough.
+    // One hit does not promote a.
     check("s3-fifo", 10, "aabcdefghijk", "-+----------", "bcdefghijk");
 }
 
 #[test]
 fn clocks() {
-    // All are marked, so the hand goes round once before it takes the first.
+    // All entries are marked, so the hand goes round once before it evicts the first.
     check("clock", 3, "abcd", "----", "bcd");
     check("clock", 3, "abcdaeb", "-------", "abe");
     // Only a is marked.
     check("clock-unmarked", 3, "abcad", "---+-", "acd");
     check("clock-unmarked", 3, "abcadef", "---+---", "def");
-    // The mark of a becomes a count, which saves it a second time.
+    // The mark of a becomes a count, which saves a once more.
     check("clock-counting", 2, "abac", "--+-", "ac");
     check("clock-counting", 2, "abacd", "--+--", "ad");
     check("clock-counting", 2, "abacde", "--+---", "de");
@@ -78,36 +83,40 @@ fn clocks() {
 
 #[test]
 fn rounds() {
-    // a is kept for the round, and the round lasts as long as a turn finds anything.
+    // a is kept for the round, and the round lasts as long as each turn evicts an entry.
     check("rounds", 3, "abcadefghij", "---+-------", "aij");
-    // With f, a turn begins that finds nothing: d and e are kept as well. In the next round all live on their counts, once; then a goes.
+    // With f, a turn begins that finds nothing to evict: d and e are kept as well. In the next
+    // round each entry stays because of its count, once. Then a is evicted.
     check("rounds", 3, "abcadedef", "---+--++-", "def");
 }
 
 #[test]
 fn two_hands() {
-    // One slot is for the new. a, hit once, is promoted; b goes, comes back, and is promoted; then only what is new goes.
+    // One slot is for new entries. a, hit once, is promoted. b is evicted, comes back, and is
+    // promoted. After that, only new entries are evicted.
     check("hands-counting", 6, "aabcdefg", "-+------", "acdefg");
     check("hands-counting", 6, "aabcdefgb", "-+-------", "abdefg");
     check("hands-counting", 6, "aabcdefgbhijklm", "-+-------------", "abjklm");
-    // Without ghosts, b is as new as the others.
+    // Without ghosts, b is a new entry when it comes back.
     check("hands", 6, "aabcdefgbhijklm", "-+-------------", "aijklm");
 }
 
 #[test]
 fn absent_entries_have_a_share() {
     let text = "abcdeABCDEFGHIJKLMabcdefgh";
-    // Five slots are theirs, and go round among them; f takes one of these, and then they have less than their share.
+    // Absent entries have five slots, and replace one another there. f takes one of these slots.
+    // After that, absent entries have less than their share.
     check("hands-share", 10, text, "------------------+++++---", "abcdeJMfgh");
     check("hands-counting", 10, text, "--------------------------", "abcdeLMfgh");
-    // What is free they may have as well; but they are the first to go.
+    // Absent entries may also take all free slots, but they are evicted first.
     check("hands-share", 4, "ABCDab", "------", "CDab");
 }
 
 #[test]
 fn the_bound() {
     let hits = |capacity, text: &str| optimal::bound(&letters(text), capacity).all().hits;
-    // With one slot, all can be left alone but the a that comes at once: three steps back, and once beside it.
+    // With one slot, the three hits are those of a: two come three walks after the last touch, and
+    // one comes at once.
     assert_eq!([1, 2, 3, 4].map(|capacity| hits(capacity, "abcabcaab")), [3, 5, 6, 6]);
     assert_eq!(hits(1, "aaaa"), 3);
     let mut builder = Builder::default();
@@ -117,11 +126,11 @@ fn the_bound() {
     assert_eq!(optimal::bound(&builder.finish(), 1).present.hits, 1, "a directory is touched by what is in it");
 }
 
-/// Walks in a small tree, in which names with a capital are absent, some of them through links.
+/// Generates walks in a small tree. Names in capitals are absent. Some walks go through links.
 fn some_walks() -> impl Strategy<Value = Walks> {
     let name = prop::sample::select(vec!["a", "b", "c", "d", "X", "Y", "Z"]);
     let path = prop::collection::vec(name, 1..4).prop_map(|names| {
-        // Nothing is below what is absent.
+        // An absent name has nothing below it.
         let end = names.iter().position(|name| name.chars().any(char::is_uppercase)).map_or(names.len(), |i| i + 1);
         format!("/{}", names[..end].join("/"))
     });
@@ -161,7 +170,8 @@ fn check_cache(entrant: &Entrant, walks: &Walks, capacity: usize) -> Result<(), 
     Ok(())
 }
 
-/// The most intervals of which no more than `capacity` overlap, by trying all of them.
+/// Returns the size of the largest set of intervals of which no more than `capacity` overlap, by
+/// trying all sets.
 fn most_hits(intervals: &[(usize, usize)], capacity: usize) -> u32 {
     let fits = |chosen: u32| {
         let is_open = |now: usize| move |i: &usize| chosen >> i & 1 == 1 && intervals[*i].0 < now && now <= intervals[*i].1;

@@ -1,31 +1,34 @@
-//! What the simulator runs: walks, as a cache of names sees them.
+//! The input of the simulator: walks, as a cache of names sees them.
 //!
-//! A walk ends at an entry, which is a name in a directory: present, or absent. Everything above it has to be cached before it, and
-//! so does every link that the walk went through; a walk is told by its links, and by where it ends.
+//! A walk ends at an entry: a name in a directory, present or absent. Everything above the entry
+//! has to be cached before it, and so does every link that the walk went through. So a walk is
+//! stored as its links and its end.
 //!
-//! An entry is absent if no walk ever found it. What comes and goes counts as present: it takes a slot either way.
+//! An entry is absent if no walk ever found it or went through it. A name that comes and goes
+//! counts as present; it takes a slot either way.
 
 use std::collections::HashMap;
 
-/// A name in a directory.
+/// The number of an entry: a name in a directory.
 pub type EntryId = u32;
 
 /// The root. It is always cached and takes no slot.
 pub const ROOT: EntryId = 0;
 
-/// Marks an entry that the walk goes through and beyond, as it is a link. The next one without it is the walk's end.
+/// A bit that marks an entry as a link that the walk goes through. The next entry without it is the
+/// walk's end.
 const THROUGH: u32 = 1 << 31;
 
-/// What a walk found in its last component.
+/// The result of a walk for its last component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Something.
+    /// A present entry.
     Present,
-    /// Nothing: `ENOENT`.
+    /// An absent entry: `ENOENT`.
     Absent,
 }
 
-/// Walks in the order in which they were made.
+/// A sequence of walks, in the order in which they were made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Walks {
     parents: Vec<EntryId>,
@@ -35,42 +38,42 @@ pub struct Walks {
 }
 
 impl Walks {
-    /// None yet.
+    /// Creates an empty sequence.
     pub fn new() -> Walks {
         Walks { parents: vec![ROOT], absent: vec![false], touches: Vec::new(), walks: 0 }
     }
 
-    /// How many different names there are, those that are directories on the way among them; the root is none.
+    /// Returns the number of different names. Directories on the way are counted, the root is not.
     pub fn entries(&self) -> usize {
         self.parents.len() - 1
     }
 
-    /// How many of them are absent.
+    /// Returns the number of names that are absent.
     pub fn absent_entries(&self) -> usize {
         self.absent.iter().filter(|absent| **absent).count()
     }
 
-    /// How many walks there are.
+    /// Returns the number of walks.
     pub fn len(&self) -> usize {
         self.walks
     }
 
-    /// Are there none?
+    /// Returns whether there are no walks.
     pub fn is_empty(&self) -> bool {
         self.walks == 0
     }
 
-    /// The directory that an entry is in.
+    /// Returns the directory that an entry is in.
     pub fn parent(&self, entry: EntryId) -> EntryId {
         self.parents[entry as usize]
     }
 
-    /// Was it never found?
+    /// Returns whether no walk ever found the entry or went through it.
     pub fn is_absent(&self, entry: EntryId) -> bool {
         self.absent[entry as usize]
     }
 
-    /// The walks: the links that each goes through, and its end.
+    /// Returns the walks, in order.
     pub fn iter(&self) -> impl Iterator<Item = Walk<'_>> {
         self.touches.chunk_by(|before, _| before & THROUGH != 0).map(Walk)
     }
@@ -81,7 +84,7 @@ impl Walks {
         assert!(entry < THROUGH, "two thousand million names do not fit");
         self.parents.push(parent);
         self.absent.push(true);
-        // Something is in it.
+        // A directory with an entry in it is present.
         self.absent[parent as usize] = false;
         entry
     }
@@ -106,35 +109,35 @@ impl Default for Walks {
     }
 }
 
-/// A walk.
+/// A walk: the links that it goes through, and its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk<'a>(&'a [u32]);
 
 impl<'a> Walk<'a> {
-    /// Where it ends.
+    /// Returns the entry at which the walk ends.
     pub fn end(self) -> EntryId {
         self.0[self.0.len() - 1]
     }
 
-    /// The links that it goes through.
+    /// Returns the links that the walk goes through.
     pub fn links(self) -> impl Iterator<Item = EntryId> + 'a {
         self.0[..self.0.len() - 1].iter().map(|link| link & !THROUGH)
     }
 
-    /// The links, then the end.
+    /// Returns the links, then the end.
     pub fn targets(self) -> impl Iterator<Item = EntryId> + 'a {
         self.0.iter().map(|touch| touch & !THROUGH)
     }
 }
 
-/// A walk that was made before.
+/// A walk that a [`Builder`] has added, and can add again.
 #[derive(Clone, Copy, Debug)]
 pub struct WalkId {
     begin: usize,
     end: usize,
 }
 
-/// Makes walks from paths.
+/// A builder of walks from paths.
 #[derive(Default)]
 pub struct Builder {
     walks: Walks,
@@ -143,7 +146,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// The entry of an absolute path without links, `.` and `..`.
+    /// Returns the entry of an absolute path without links, `.` and `..`. Adds it if it is new.
     pub fn entry(&mut self, path: &[u8]) -> EntryId {
         let names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
         names.fold(ROOT, |parent, name| {
@@ -156,13 +159,14 @@ impl Builder {
         })
     }
 
-    /// The next walk goes through this link.
+    /// Adds a link that the next walk goes through.
     pub fn link(&mut self, path: &[u8]) {
         let link = self.entry(path);
         self.links.push(link);
     }
 
-    /// A walk through the links that were named since the last one. `None` if it ends at the root, which has no name to look up.
+    /// Adds a walk through the links that were added since the last one.
+    /// Adds nothing and returns `None` if the walk ends at the root, which has no name to look up.
     pub fn walk(&mut self, path: &[u8], found: Found) -> Option<WalkId> {
         let end = self.entry(path);
         let begin = self.walks.touches.len();
@@ -173,13 +177,13 @@ impl Builder {
         (end != ROOT).then_some(WalkId { begin, end: self.walks.touches.len() })
     }
 
-    /// The same walk again.
+    /// Adds the same walk again.
     pub fn again(&mut self, walk: WalkId) {
         self.walks.touches.extend_from_within(walk.begin..walk.end);
         self.walks.walks += 1;
     }
 
-    /// All of them.
+    /// Returns all walks that were added.
     pub fn finish(self) -> Walks {
         self.walks
     }

@@ -1,64 +1,71 @@
-//! S3-FIFO without its lists: hands over the same slots, one for what is new and one for what was promoted.
+//! S3-FIFO without its lists: two hands over the same slots, one for new entries and one for
+//! promoted entries.
 //!
-//! As long as there is enough that is new, the first hand takes from it, and promotes what was hit or is held. Otherwise the second takes
-//! from what was promoted. What went from the new is remembered, one name for each place of a table, and is promoted at once when it comes
-//! again. Two more hands do the same among absent entries alone, when there are too many of these.
+//! As long as there are enough new entries, the first hand evicts from these. On the way it
+//! promotes new entries that were hit or are held. Otherwise the second hand evicts from the
+//! promoted entries. The names of evicted new entries are remembered in a table, one name for each
+//! place. Such a name is promoted at once when it comes back. Two more hands do the same among
+//! absent entries alone, when there are too many of these.
 //!
-//! Several threads can evict at once: each takes a few slots from the common hand and goes through them alone.
+//! Several threads can evict at once: each takes a few slots from the common hand and goes through
+//! them alone.
 
 use super::cache::Policy;
 use super::hands::{Hand, Uses};
 use super::slots::Slots;
 use super::trace::{EntryId, ROOT};
 
-/// How it is made.
+/// The features of a [`TwoHands`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// Is it remembered what went?
+    /// The memory for names of evicted new entries.
     pub(super) ghosts: Ghosts,
-    /// Is it counted how often what was promoted was in use?
+    /// The count of uses of promoted entries.
     pub(super) counts: Counts,
-    /// How many threads evict.
+    /// The number of threads that evict.
     pub(super) threads: usize,
 }
 
-/// Are there names of what went?
+/// The choice whether the names of evicted new entries are remembered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ghosts {
     Kept,
     None,
 }
 
-/// What a mark is worth to what was promoted.
+/// The effect of a mark on a promoted entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Counts {
-    /// See [`Uses`].
+    /// A count up to three. See [`Uses`].
     ToThree,
-    /// It stays once.
+    /// One pass of the hand, in which the entry stays.
     One,
 }
 
-/// Most slots that a thread takes from a hand at once. Of few slots it takes fewer, so that all threads have an eighth of them.
+/// The most slots that a thread takes from a hand at once.
+/// Of few slots it takes fewer, so that all threads together have an eighth of them at most, or one
+/// slot each.
 const PIECE: usize = 64;
 
-/// The policy.
+/// S3-FIFO without its lists.
 pub(super) struct TwoHands {
     features: Features,
-    /// For any, and for absent ones.
+    /// The hands for all entries, and the hands for absent entries.
     hands: [Hands; 2],
     uses: Vec<Uses>,
     is_main: Vec<bool>,
-    /// How many are new: present ones, and absent ones.
+    /// The numbers of new entries: present ones, and absent ones.
     new: [usize; 2],
     entries: Vec<EntryId>,
-    /// By hash: the entry that went last. One place for two slots; with more, too much is promoted.
+    /// The entry that was evicted last from the new ones, by hash.
+    /// There is one place for two slots; with more places, too many entries are promoted.
     ghosts: Vec<EntryId>,
     /// The thread whose turn it is.
     thread: usize,
 }
 
 impl TwoHands {
-    /// What is new has one slot in so many.
+    /// The divisor of the share of new entries: one slot in this many.
     const NEW: usize = 6;
 
     pub(super) fn new(capacity: usize, features: Features) -> TwoHands {
@@ -76,14 +83,14 @@ impl TwoHands {
         }
     }
 
-    /// The place of an entry's ghost.
+    /// Returns the place for an entry's ghost, or `None` if ghosts are not kept.
     fn ghost(&mut self, entry: EntryId) -> Option<&mut EntryId> {
         let hash = u64::from(entry).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let place = (hash * self.ghosts.len() as u64) >> 32;
         self.ghosts.get_mut(place as usize)
     }
 
-    /// Is there enough that is new to take from it?
+    /// Returns whether there are enough new entries to evict from them.
     fn has_enough_new(&self, slots: &Slots, wanted: Wanted) -> bool {
         let (new, all) = match wanted {
             Wanted::Any => (self.new[0] + self.new[1], slots.capacity()),
@@ -92,7 +99,7 @@ impl TwoHands {
         new >= (all / Self::NEW).max(1)
     }
 
-    /// From what is new, while there is enough of it.
+    /// Returns a victim among the new entries, while there are enough of them.
     fn new_victim(&mut self, slots: &mut Slots, wanted: Wanted) -> Option<usize> {
         for _ in 0..slots.capacity() {
             if !self.has_enough_new(slots, wanted) {
@@ -117,7 +124,8 @@ impl TwoHands {
         None
     }
 
-    /// From what was promoted, or from anything if there is nothing of it.
+    /// Returns a victim among the promoted entries.
+    /// The last of six turns considers new entries too, for the case that no promoted one may go.
     fn main_victim(&mut self, slots: &mut Slots, wanted: Wanted) -> Option<usize> {
         for turn in 0..6 {
             for _ in 0..slots.capacity() {
@@ -147,7 +155,8 @@ impl Policy for TwoHands {
     fn put(&mut self, slot: usize, entry: EntryId, is_absent: bool) {
         let was_here = self.ghost(entry).is_some_and(|ghost| *ghost == entry);
         if was_here && let Some(ghost) = self.ghost(entry) {
-            // What was promoted and went from there is new again.
+            // A name is promoted once for one ghost: if it is evicted as a promoted entry, it is
+            // new again.
             *ghost = ROOT;
         }
         self.uses[slot] = Uses::default();
@@ -170,7 +179,7 @@ impl Policy for TwoHands {
     }
 }
 
-/// What has to go.
+/// The kind of entry to evict.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Any,
@@ -183,13 +192,13 @@ impl Wanted {
     }
 }
 
-/// Those that look for one kind of entries.
+/// The two hands for one kind of entry.
 struct Hands {
     of_new: Shared,
     of_main: Shared,
 }
 
-/// A hand of which each thread takes a piece at a time.
+/// A hand from which each thread takes a piece of the slots at a time.
 struct Shared {
     common: Hand,
     piece: usize,

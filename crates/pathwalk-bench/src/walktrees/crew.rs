@@ -1,7 +1,8 @@
-//! The threads that walk: they live as long as the run, so that their stacks are paid for before memory is measured.
+//! The threads that walk. They live as long as the run, so that their stacks are allocated before
+//! memory is measured.
 //!
-//! Whoever owns the crew hands out a pass and looks on: after each [`LOOK`] he is told how many files are done. The threads write only to
-//! their own counts, once a directory.
+//! The owner of the crew hands out a pass and watches it: after each [`LOOK`] it receives the
+//! number of files that are done. The threads write only to their own counts, once a directory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,10 +16,10 @@ use pathwalk_synthfs::Shape;
 use super::paths::Paths;
 use crate::machine::{Doing, SetUpError};
 
-/// How often the owner looks while a pass runs.
+/// The interval at which the owner looks while a pass runs.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A file that could not be asked for.
+/// A file that could not be looked up.
 #[derive(Debug, thiserror::Error)]
 #[error("\"{}\": {errno}", path.escape_ascii())]
 pub(crate) struct Failure {
@@ -26,18 +27,18 @@ pub(crate) struct Failure {
     pub(crate) errno: Errno,
 }
 
-/// Files that one thread has done, on a line of its own.
+/// The number of files that one thread has done, on a cache line of its own.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Done(AtomicU64);
 
-/// What a pass does in each of the threads.
+/// The work of a pass in each of the threads.
 pub(crate) trait Work: Send + Sync {
-    /// Asks for each file of a thread. Returns all inode numbers folded in order.
+    /// Looks up each file of a thread. Returns all inode numbers folded in order.
     fn walk(&self, thread: u32, done: &Done) -> Result<u64, Failure>;
 }
 
-/// Asks for the inode number behind each path.
+/// A pass that looks up the inode number behind each path.
 pub(crate) struct Walk<A> {
     pub(crate) shape: Shape,
     pub(crate) ask: A,
@@ -58,8 +59,8 @@ impl<A: Fn(&Paths) -> Result<u64, Errno> + Send + Sync> Work for Walk<A> {
     }
 }
 
-/// Asks for each file of a thread, by the numbers of its directory and of itself, and notes how many
-/// are done. Returns all inode numbers folded in order.
+/// Looks up each file of a thread, by the numbers of its directory and of the file, and records how
+/// many are done. Returns all inode numbers folded in order.
 #[inline(always)]
 pub(crate) fn fold_files(
     shape: Shape,
@@ -72,7 +73,7 @@ pub(crate) fn fold_files(
         for file in 0..files {
             sum = folded(sum, ask(directory, file)?);
         }
-        // The only writer.
+        // This thread is the only writer.
         done.0.store(u64::from(directory + 1) * u64::from(files), Relaxed);
     }
     Ok(sum)
@@ -86,9 +87,9 @@ pub(crate) fn folded(sum: u64, ino: u64) -> u64 {
 
 /// A pass that was walked.
 pub(crate) struct Walked {
-    /// From the start to the end of the last thread.
+    /// The seconds from the start to the end of the last thread.
     pub(crate) seconds: f64,
-    /// All inode numbers folded, thread by thread.
+    /// The checksum: all inode numbers folded, thread by thread.
     pub(crate) checksum: u64,
 }
 
@@ -98,7 +99,7 @@ struct Back {
     sum: Result<u64, Failure>,
 }
 
-/// Threads that wait for work. They end when it is dropped.
+/// The threads that wait for work. They end when the crew is dropped.
 pub(crate) struct Crew {
     hands: Vec<Sender<Arc<dyn Work>>>,
     back: Receiver<Back>,
@@ -122,7 +123,8 @@ impl Crew {
         Ok(crew)
     }
 
-    /// All threads do `work` once; `look` is called while they do and once at the end, with how many files are done.
+    /// Has all threads do `work` once. `look` is called while they do and once at the end, with the
+    /// number of files that are done.
     pub(crate) fn pass(&self, work: &Arc<dyn Work>, look: &mut dyn FnMut(u64)) -> Result<Walked, Failure> {
         self.done.iter().for_each(|done| done.0.store(0, Relaxed));
         let start = Instant::now();
@@ -162,7 +164,7 @@ impl Drop for Crew {
     fn drop(&mut self) {
         self.hands.clear();
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }
@@ -172,7 +174,7 @@ fn member(thread: u32, work: &Receiver<Arc<dyn Work>>, done: &Done, to_owner: &S
     while let Ok(work) = work.recv() {
         let sum = work.walk(thread, done);
         let ended = Instant::now();
-        // First, so that nothing holds the caches when the owner lets go of them.
+        // The work is dropped first, so that nothing holds the caches when the owner drops them.
         drop(work);
         if to_owner.send(Back { thread, ended, sum }).is_err() {
             return;

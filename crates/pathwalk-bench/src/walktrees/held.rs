@@ -1,12 +1,13 @@
-//! Probes of a bucket whose lock is held by a thread that sleeps: again and again, as if it were
-//! descheduled at the worst moment.
+//! Probes of a bucket whose lock is held by a thread that sleeps: again and again, as if the thread
+//! were descheduled at the worst moment.
 //!
-//! A few threads get one inode of an inode cache, where it is cached, once in [`PAUSE`] each. Another
-//! takes the lock of its bucket, sleeps, and lets go of it for as long. What a probe under a lock
-//! waits for is then the sleeper; a probe without one does not notice.
+//! A few threads get one inode of an inode cache, where it is cached, once in [`PAUSE`] each.
+//! Another thread takes the lock of its bucket, sleeps, releases the lock, and rests for the same
+//! time. A probe under a lock then waits for the sleeper. A probe without a lock is not delayed.
 //!
-//! A thread that waits does not ask meanwhile. So that the quiet times do not outvote the waits, each wait counts for all probes that would have
-//! begun during it too, with what was left of it (Tene's correction for coordinated omission, as HdrHistogram has it).
+//! A thread that waits makes no probes meanwhile. So that the quiet times do not outweigh the
+//! waits, each wait also counts for all probes that would have begun during it, with the remaining
+//! time of the wait (Tene's correction for coordinated omission, as in HdrHistogram).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -20,64 +21,66 @@ use super::Probe;
 use super::nodes::{empty, get};
 use crate::machine::SetUpError;
 
-/// How long each thread rests between two probes.
+/// The pause of each thread between two probes.
 pub const PAUSE: Duration = Duration::from_micros(500);
 
-/// Waits are told to so many digits.
+/// The number of digits to which waits are recorded.
 const DIGITS: u8 = 3;
 
-/// The key of the inode, and its number.
+/// The key of the inode. `NUMBER` is its number.
 const KEY: NodeKey = NodeKey(7);
 const NUMBER: u64 = 7;
 
-/// What is measured.
+/// The plan of a measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Holding {
-    /// How many threads probe at once, in turn.
+    /// The numbers of threads that probe at once, in turn.
     pub threads: Vec<u32>,
-    /// How they probe; all take turns.
+    /// The ways in which they probe; all take turns.
     pub probes: Vec<Probe>,
-    /// How long the lock is held each time, asleep; then it is free for as long.
+    /// The time that the lock is held, asleep, each time. After that it is free for the same time.
     pub hold: Duration,
-    /// How often it is held in one turn.
+    /// The number of times that the lock is held in one turn.
     pub holds: u32,
-    /// How often all take their turns.
+    /// The number of turns of each.
     pub rounds: u32,
 }
 
-/// Who probed, and when.
+/// A turn of one way to probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turn {
-    /// How.
+    /// The way to probe.
     pub probe: Probe,
-    /// In how many threads.
+    /// The number of threads.
     pub threads: u32,
-    /// In which round, from 0.
+    /// The number of the round, from 0.
     pub round: u32,
 }
 
-/// How long probes took in one turn, in nanoseconds, to three digits; corrected as the module says.
+/// The durations of probes in one turn, in nanoseconds, to three digits. They are corrected as the
+/// module says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waits {
-    /// Whose.
+    /// The turn.
     pub turn: Turn,
-    /// Probes that were made.
+    /// The number of probes that were made.
     pub probes: u64,
-    /// Those of them that began and ended while the lock was held, and was not let go between.
+    /// The number of probes that began and ended during one and the same holding of the lock.
     pub during: u64,
-    /// Half of them take longer.
+    /// The median: half of the probes take longer.
     pub median: u64,
-    /// One of a hundred takes longer.
+    /// The 99th percentile: one probe in a hundred takes longer.
     pub p99: u64,
-    /// One of a thousand takes longer.
+    /// The 99.9th percentile: one probe in a thousand takes longer.
     pub p99_9: u64,
-    /// The longest.
+    /// The longest probe.
     pub longest: u64,
 }
 
-/// Measures. `progress` is told how many of [`Holding::turns`] are over.
+/// Measures the probes. `progress` is called with the number of [`Holding::turns`] that are over.
 ///
-/// Blocks for at least `2 × hold × holds` each turn. Errors: a cache that cannot be had. Panics where a thread cannot be started.
+/// Blocks for at least `2 × hold × holds` each turn. Fails if a cache cannot be allocated. Panics
+/// where a thread cannot be started.
 pub fn hold(plan: &Holding, progress: &mut dyn FnMut(u64)) -> Result<Vec<Waits>, SetUpError> {
     let mut waits = Vec::new();
     for round in 0..plan.rounds {
@@ -97,26 +100,26 @@ pub fn hold(plan: &Holding, progress: &mut dyn FnMut(u64)) -> Result<Vec<Waits>,
     Ok(waits)
 }
 
-/// Returns a cache in which there is the inode.
+/// Returns a cache that contains the inode.
 fn with_one<P: FirstProbe>() -> Result<InodeCache<P>, SetUpError> {
     let cache = empty(1000)?;
     assert!(finds(&cache), "there is room for it");
     Ok(cache)
 }
 
-/// Gets the inode, which is filled if it is not there; whether it has its number.
+/// Gets the inode, and fills it if it is not cached. Returns whether it has the right number.
 fn finds<P: FirstProbe>(cache: &InodeCache<P>) -> bool {
     get(cache, KEY, || NUMBER) == Ok(NUMBER)
 }
 
 impl Holding {
-    /// Turns of all in all rounds.
+    /// Returns the number of turns, of all ways in all rounds.
     pub fn turns(&self) -> u64 {
         self.threads.len() as u64 * self.probes.len() as u64 * u64::from(self.rounds)
     }
 }
 
-/// Whether the lock is held: odd if it is, and another number each time.
+/// The state of the lock: odd while it is held, and another number each time.
 #[derive(Default)]
 struct Held(AtomicU64);
 
@@ -125,7 +128,8 @@ impl Held {
         Some(self.0.load(SeqCst)).filter(|count| count % 2 == 1)
     }
 
-    /// Called by who has the lock, for as long as he has it.
+    /// Marks the lock as held and sleeps. It is called by the holder of the lock, for as long as
+    /// the lock is held.
     fn asleep(&self, time: Duration) {
         self.0.fetch_add(1, SeqCst);
         thread::sleep(time);
@@ -133,7 +137,7 @@ impl Held {
     }
 }
 
-/// What one thread, or all of them, saw.
+/// The results of one thread, or of all of them.
 struct Seen {
     waits: Histogram<u64>,
     probes: u64,
@@ -176,7 +180,7 @@ fn turn<P: FirstProbe>(plan: &Holding, cache: &InodeCache<P>, of: Turn) -> Waits
     }
 }
 
-/// Probes until it is over, at least once: a busy machine may start the thread late.
+/// Probes until the turn is over, at least once: a busy machine may start the thread late.
 fn probe<P: FirstProbe>(cache: &InodeCache<P>, held: &Held, over: &AtomicBool) -> Seen {
     let mut seen = Seen::nothing();
     loop {

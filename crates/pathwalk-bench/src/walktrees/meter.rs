@@ -1,4 +1,5 @@
-//! What a pass costs this process: time on processors, memory, and how often its threads went to sleep.
+//! The cost of a pass for this process: processor time, memory, and the number of times that its
+//! threads went to sleep.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,9 +10,10 @@ use pathwalk::Vfs;
 
 use crate::machine::{Doing, SetUpError};
 
-/// Resident memory of this process, whatever it is used for. Source: `/proc/self/statm`, `proc(5)`.
+/// The resident memory of this process, whatever it is used for. Source: `/proc/self/statm`,
+/// `proc(5)`.
 ///
-/// The kernel's count may be behind by some 100 KiB, since each processor gathers its share.
+/// The kernel's count may be behind by some 100 KiB, since each processor batches its updates.
 pub(crate) struct Resident {
     statm: File,
     page: u64,
@@ -26,7 +28,7 @@ impl Resident {
         Ok(resident)
     }
 
-    /// Bytes; 0 where the file cannot be read any more.
+    /// Returns the bytes, or 0 where the file cannot be read any more.
     pub(crate) fn bytes(&self) -> u64 {
         self.read().unwrap_or(0)
     }
@@ -40,19 +42,20 @@ impl Resident {
     }
 }
 
-/// What all threads of this process used up so far. Source: `getrusage(2)`.
+/// The resources that all threads of this process have used so far. Source: `getrusage(2)`.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Used {
-    /// Seconds of processors in user space.
+    /// The seconds of processor time in user space.
     pub user: f64,
-    /// The same in the kernel.
+    /// The seconds of processor time in the kernel.
     pub system: f64,
-    /// How often a thread went to sleep by itself: for a lock, a disk, for want of work, or, some hundred times a second, between two looks.
+    /// The number of times that a thread went to sleep by itself: for a lock, a disk, lack of work,
+    /// or, some hundred times a second, between two looks.
     pub sleeps: u64,
 }
 
 impl Used {
-    /// All zero where the kernel does not tell.
+    /// Returns the resources used so far. All are zero where the kernel does not report them.
     pub(crate) fn so_far() -> Used {
         let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) else { return Used::default() };
         let seconds = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
@@ -69,18 +72,19 @@ impl Used {
     }
 }
 
-/// Growth of this process's resident memory since before the `Vfs` was built, its file system's included.
+/// The growth of this process's resident memory since before the `Vfs` was built, including that of
+/// its file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Growth {
     before: u64,
-    /// At the end, in bytes.
+    /// The growth at the end, in bytes.
     pub now: u64,
-    /// The most that was seen, in bytes.
+    /// The largest growth that was seen, in bytes.
     pub peak: u64,
 }
 
 impl Growth {
-    /// None yet, from so many resident bytes on.
+    /// Creates a growth of zero, from this number of resident bytes on.
     pub(crate) fn from(before: u64) -> Growth {
         Growth { before, now: 0, peak: 0 }
     }
@@ -91,44 +95,45 @@ impl Growth {
     }
 }
 
-/// What a `Vfs` holds and what it weighs, looked at again and again while it is used.
+/// The contents and the memory of a `Vfs`, sampled repeatedly while it is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Memory {
     /// The budget, in bytes.
     pub budget: u64,
-    /// Names and absences for which there is room.
+    /// The number of names and negative entries for which there is room.
     pub capacity: u64,
-    /// Names that are cached at the end.
+    /// The number of names that are cached at the end.
     pub names: u64,
-    /// Files and directories that are cached at the end.
+    /// The number of files and directories that are cached at the end.
     pub inodes: u64,
-    /// The most names that were seen to be cached.
+    /// The largest number of names that were seen to be cached.
     pub peak_names: u64,
-    /// What it weighs, where that can be told.
+    /// The growth of resident memory, where that can be measured.
     pub growth: Option<Growth>,
-    /// What the file system says it holds, in bytes: not part of the budget.
+    /// The bytes that the file system reports: not part of the budget.
     pub file_system: u64,
-    /// How often it was looked at.
+    /// The number of looks.
     pub looks: u64,
-    /// Looks that found more slots in use than there are.
+    /// The number of looks that found more slots in use than there are.
     pub over_slots: u64,
-    /// Looks that found more resident memory than budget and file system together.
+    /// The number of looks that found more resident memory than budget and file system together.
     pub over_bytes: u64,
 }
 
 impl Memory {
-    /// Whether no look found more than the budget allows; where the growth was not measured, that is slots only.
+    /// Returns whether no look found more than the budget allows. Where the growth was not
+    /// measured, only slots count.
     pub fn budget_held(&self) -> bool {
         self.over_slots == 0 && self.over_bytes == 0
     }
 
-    /// Resident bytes for each cached file or directory, all included.
+    /// Returns the resident bytes for each cached file or directory, including everything.
     pub fn bytes_per_cached_file(&self) -> Option<f64> {
-        // There is always the root.
+        // The root is always cached.
         self.growth.map(|growth| growth.now as f64 / self.inodes.max(1) as f64)
     }
 
-    /// Looks once more, while so many bytes are resident.
+    /// Looks once more, with the given number of resident bytes.
     pub(crate) fn look(&mut self, vfs: &Vfs, resident: u64) {
         let stats = vfs.stats();
         let pools = [stats.dentries, stats.inodes, stats.side];

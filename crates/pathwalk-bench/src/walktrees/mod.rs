@@ -1,15 +1,19 @@
-//! `walktrees`: threads that each `stat` every file of a tree of their own, by path: first with cold caches, then again.
+//! The bench `walktrees`: threads that each `stat` every file of a tree of their own, by path:
+//! first with cold caches, then again.
 //!
-//! It is what a backup does: millions of names, each asked for once, from many threads. The first pass makes all entries, so it measures what that
-//! costs; the second measures hits, or, where there is not room for all, what eviction costs.
+//! This is the work of a backup: millions of names, each looked up once, from many threads. The
+//! first pass makes all entries, so it measures the cost of making them. The second pass measures
+//! hits or, where there is not room for all entries, the cost of eviction.
 //!
-//! - `paths`: the paths, written without formatting; `crew`: the threads; `meter`: processors and memory;
-//! - [`trees`]: computed ones, or real files, which the kernel's `stat(2)` then walks as well;
+//! - `paths`: the paths, written without formatting; `crew`: the threads; `meter`: processors and
+//!   memory;
+//! - [`trees`]: computed trees, or real files, which the kernel's `stat(2)` then walks as well;
 //! - `nodes`: in place of trees, their nodes by key in inode caches alone, which differ in how they
 //!   are probed first, and in `peers`, which servers use instead;
 //! - [`held`]: beside all that, probes of one bucket whose lock is held by a thread that sleeps.
 //!
-//! Every answer is checked: the inode numbers of a pass, folded in order, are those of the tree, or those that the kernel gave.
+//! Every answer is checked: the inode numbers of a pass, folded in order, are those of the tree, or
+//! those that the kernel gave.
 //!
 //! What it does not do: open, list or read anything.
 
@@ -36,10 +40,10 @@ use pathwalk::Vfs;
 use crate::machine::{Doing, SetUpError};
 use trees::Trees;
 
-/// How the inode cache is probed first, before any lock.
+/// The way in which the inode cache is probed first, before any lock is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Probe {
-    /// Without a lock: what ships.
+    /// Without a lock: the way that ships.
     LockFree,
     /// Under the lock of the key's stripe.
     Locked,
@@ -48,7 +52,7 @@ pub enum Probe {
 }
 
 impl Probe {
-    /// A name for tables and arguments.
+    /// Returns the name for tables and arguments.
     pub const fn name(self) -> &'static str {
         match self {
             Probe::LockFree => "lockfree",
@@ -58,55 +62,56 @@ impl Probe {
     }
 }
 
-/// Names for which there is room in any case: there is a least budget.
+/// The number of names for which there is room in any case, because there is a smallest budget.
 const LEAST_ROOM: u64 = 1000;
 
-/// What pathwalk asks a file system for.
+/// The questions that pathwalk asks a file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ask {
-    /// Whole directories, where it finds that to pay: what ships.
+    /// Whole directories, where the engine finds that worthwhile: the way that ships.
     #[default]
     ForSiblings,
-    /// Names that are looked up.
+    /// Only names that are looked up.
     OneByOne,
 }
 
-/// How much is to find room in the caches.
+/// The room in the caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Room {
-    /// All files and directories.
+    /// Room for all files and directories.
     All,
-    /// What finds room in so many bytes.
+    /// Room for as much as fits into this number of bytes.
     Bytes(u64),
-    /// So many files or directories.
+    /// Room for this number of files or directories.
     Entries(u64),
 }
 
-/// What the threads ask.
+/// The subject of the measurement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// The engine, and the kernel if it can, for every file by path.
+    /// The engine, and the kernel if it can: every file is looked up by path.
     Trees {
-        /// What is walked.
+        /// The trees that are walked.
         trees: Trees,
-        /// Whether pathwalk asks for files beside those that are looked up.
+        /// The questions that pathwalk asks the file system.
         ask: Ask,
     },
-    /// Inode caches alone, for the inode of every file by key: [`Who::Inodes`] and [`Who::Peer`], each with a cache of
-    /// its own.
+    /// Inode caches alone: the inode of every file is looked up by key. They are [`Who::Inodes`]
+    /// and [`Who::Peer`], each with a cache of its own.
     Nodes(Vec<Who>),
 }
 
-/// What is to be asked for, and how.
+/// The plan of a measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Threads, directories of each, files in each of those; none of them 0.
+    /// The number of threads, the directories of each, and the files in each of those; none of them
+    /// 0.
     pub shape: Shape,
-    /// How large the caches are; not in bytes for [`Subject::Nodes`].
+    /// The size of the caches; not in bytes for [`Subject::Nodes`].
     pub room: Room,
-    /// What is asked.
+    /// The subject.
     pub subject: Subject,
-    /// How often all of them take their turns, each with empty caches.
+    /// The number of turns of each contestant, each with empty caches.
     pub rounds: u32,
 }
 
@@ -120,7 +125,7 @@ impl Plan {
         }
     }
 
-    /// How many files are asked for in all rounds.
+    /// Returns the number of files that are looked up in all rounds.
     pub fn lookups(&self) -> u64 {
         let passes = self.contestants().len() as u64 * u64::from(self.rounds) * 2;
         passes.saturating_mul(self.shape.files())
@@ -135,7 +140,7 @@ impl Plan {
         }
     }
 
-    /// Returns for how many inodes there is room in an inode cache alone.
+    /// Returns the number of inodes for which there is room in an inode cache alone.
     pub(crate) fn inodes(&self) -> Result<u64, SetUpError> {
         match self.room {
             Room::All => Ok(self.all(self.shape.files())),
@@ -147,7 +152,8 @@ impl Plan {
         }
     }
 
-    /// Returns the room for so many: each thread reserves an inode before it asks.
+    /// Returns the room for this number of nodes. It includes one inode for each thread, which the
+    /// thread reserves before it asks.
     fn all(&self, nodes: u64) -> u64 {
         nodes.saturating_add(self.shape.threads().into())
     }

@@ -1,7 +1,7 @@
-//! Inode caches alone, which differ in their first probe: every thread gets the inodes of its files,
-//! by key.
+//! Inode caches alone, which differ in their first probe: every thread gets the inodes of its
+//! files, by key.
 //!
-//! A file that is not there is filled at once, with its number: no file system is asked.
+//! A file that is not cached is filled at once, with its number: no file system is called.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::crew::{Done, Failure, Work, fold_files};
 use super::paths::Paths;
 use crate::machine::{Doing, SetUpError};
 
-/// Gets the inode of each file from a cache.
+/// A pass that gets the inode of each file from a cache.
 struct Nodes<P: FirstProbe> {
     shape: Shape,
     cache: InodeCache<P>,
@@ -36,7 +36,7 @@ impl<P: FirstProbe> Work for Nodes<P> {
     }
 }
 
-/// Returns an empty cache with room for so many inodes, and the work of asking it.
+/// Returns an empty cache with this room for inodes, as the work of asking it.
 pub(crate) fn nodes(probe: Probe, shape: Shape, room: u64) -> Result<Arc<dyn Work>, SetUpError> {
     match probe {
         Probe::LockFree => Ok(Arc::new(Nodes::<LockFree> { shape, cache: empty(room)? })),
@@ -45,14 +45,14 @@ pub(crate) fn nodes(probe: Probe, shape: Shape, room: u64) -> Result<Arc<dyn Wor
     }
 }
 
-/// Returns an empty cache with room for so many inodes.
+/// Returns an empty cache with room for this number of inodes.
 pub(crate) fn empty<P: FirstProbe>(room: u64) -> Result<InodeCache<P>, SetUpError> {
     let capacity = u32::try_from(room).unwrap_or(u32::MAX);
     let cache = internals::inode_cache(capacity, ());
     cache.doing(|| format!("making an inode cache with room for {room} inodes"))
 }
 
-/// Returns the number of an inode, which is asked for if it is to be filled.
+/// Returns the number of an inode. `number` is called if the inode has to be filled.
 #[inline]
 pub(crate) fn get<P: FirstProbe>(cache: &InodeCache<P>, key: NodeKey, number: impl FnOnce() -> u64) -> Result<u64, Errno> {
     let inode = match cache.iget_locked(key)? {

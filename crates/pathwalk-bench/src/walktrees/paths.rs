@@ -1,22 +1,23 @@
-//! The paths of one thread's files, one after the other in one buffer: only digits are rewritten, so that what is timed is the cache.
+//! The paths of one thread's files, one after the other in one buffer. Only digits are rewritten,
+//! so that the time measured is that of the cache.
 
 use std::ffi::CStr;
 
-/// Longest path: three letters, slashes and numbers of ten digits, and a NUL.
+/// The length of the longest path: three letters, slashes and numbers of ten digits, and a NUL.
 const ROOM: usize = 3 * (2 + 10) + 1;
 
 /// A path, `/t7/d12/f345`, that moves on from file to file.
 pub(crate) struct Paths {
-    /// Ends in a NUL.
+    /// The path, followed by a NUL.
     bytes: Vec<u8>,
-    /// Where the directory's slash is.
+    /// The position of the directory's slash.
     directory: usize,
-    /// Where the file's number begins.
+    /// The position at which the file's number begins.
     number: usize,
 }
 
 impl Paths {
-    /// Of this thread; not at any file yet.
+    /// Creates the path of this thread, which is not at any file yet.
     pub(crate) fn new(thread: u32) -> Paths {
         let mut bytes = Vec::with_capacity(ROOM);
         bytes.extend(b"/t");
@@ -43,7 +44,7 @@ impl Paths {
         self.bytes.push(0);
     }
 
-    /// Goes to the next file: adds one, as on paper.
+    /// Goes to the next file: adds one to the decimal digits.
     #[inline]
     pub(crate) fn advance(&mut self) {
         let end = self.bytes.len() - 1;
@@ -54,19 +55,20 @@ impl Paths {
             }
             *digit = b'0';
         }
-        // Nines only: one digit more.
+        // All digits were nines, so the number gets one more digit.
         self.bytes[self.number] = b'1';
         self.bytes[end] = b'0';
         self.bytes.push(0);
     }
 
-    /// From the root of the trees.
+    /// Returns the path from the root of the trees.
     #[inline]
     pub(crate) fn absolute(&self) -> &[u8] {
         &self.bytes[..self.bytes.len() - 1]
     }
 
-    /// The same without its first slash, as the kernel takes it from a descriptor of the root.
+    /// Returns the path without its first slash, as the kernel takes it from a descriptor of the
+    /// root.
     #[inline]
     pub(crate) fn relative(&self) -> &CStr {
         CStr::from_bytes_with_nul(&self.bytes[1..]).expect("the only NUL is the last byte")

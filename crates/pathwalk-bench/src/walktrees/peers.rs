@@ -1,7 +1,8 @@
-//! What servers use in place of an inode cache: a map or a cache from (device, inode number) to attributes.
+//! The maps and caches that servers use in place of an inode cache: from (device, inode number) to
+//! attributes.
 //!
-//! What they get wrong: nothing is told when an inode goes, so its owner cannot forget it; and what is
-//! evicted while it is in use is filled once more, as another.
+//! What they get wrong: nothing is called when an inode is dropped, so its owner cannot forget it.
+//! And an inode that is evicted while it is in use is filled once more, as another.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use pathwalk_synthfs::{Place, Shape};
 use super::crew::{Done, Failure, Work, fold_files};
 use crate::peers::Hash;
 
-/// Which of them.
+/// A peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peer {
     /// A cache with S3-FIFO, under locks of its shards.
@@ -22,7 +23,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// A name for tables and arguments.
+    /// Returns the name for tables and arguments.
     pub const fn name(self) -> &'static str {
         match self {
             Peer::QuickCache => "quick_cache",
@@ -31,7 +32,7 @@ impl Peer {
     }
 }
 
-/// Device and inode number.
+/// The device and the inode number.
 type Key = (u64, u64);
 
 /// The device of all files.
@@ -41,7 +42,7 @@ type Quick = quick_cache::sync::Cache<Key, Arc<Attributes>, quick_cache::UnitWei
 
 /// A cache of attributes.
 trait Keyed: Send + Sync {
-    /// Returns what a key has, filled if it has nothing.
+    /// Returns the attributes for a key. Fills them if there are none.
     fn get(&self, key: Key, fill: impl FnOnce() -> Arc<Attributes>) -> Arc<Attributes>;
 }
 
@@ -69,7 +70,7 @@ impl Keyed for Quick {
     }
 }
 
-/// Gets the attributes of each file from a cache.
+/// A pass that gets the attributes of each file from a cache.
 struct Nodes<C> {
     shape: Shape,
     cache: C,
@@ -86,7 +87,8 @@ impl<C: Keyed> Work for Nodes<C> {
     }
 }
 
-/// Returns an empty cache with room for so many files, if it has a limit, and the work of asking it.
+/// Returns an empty cache, as the work of asking it. If it has a limit, it has room for this number
+/// of files.
 pub(super) fn nodes(peer: Peer, shape: Shape, room: u64) -> Arc<dyn Work> {
     match peer {
         Peer::DashMap => Arc::new(Nodes { shape, cache: DashMap::<Key, Arc<Attributes>, Hash>::default() }),

@@ -1,11 +1,11 @@
-//! What came out of a run.
+//! The results of a run.
 
 use pathwalk::{HandOver, Stats};
 
 use super::{Memory, Peer, Probe, Used};
 use crate::rounds::Quartiles;
 
-/// Who is asked.
+/// A contestant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     /// The kernel, by `stat(2)`.
@@ -14,12 +14,12 @@ pub enum Who {
     Pathwalk,
     /// An inode cache alone, with this first probe.
     Inodes(Probe),
-    /// What servers use instead.
+    /// A map or cache that servers use instead.
     Peer(Peer),
 }
 
 impl Who {
-    /// A name for tables.
+    /// Returns the name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Who::Kernel => "stat(2)",
@@ -29,7 +29,7 @@ impl Who {
         }
     }
 
-    /// Returns how inodes are looked for first; `None` of the kernel and of peers.
+    /// Returns the way in which inodes are probed first, `None` for the kernel and for peers.
     pub const fn probe(self) -> Option<Probe> {
         match self {
             Who::Kernel | Who::Peer(_) => None,
@@ -39,37 +39,37 @@ impl Who {
     }
 }
 
-/// Which of the two passes.
+/// One of the two passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// With empty caches; from a cold disk, where that could be had.
+    /// The pass with empty caches; from a cold disk, where the kernel's caches could be dropped.
     First,
-    /// Right behind the first.
+    /// The pass right after the first.
     Repeated,
 }
 
-/// How the engine's answers in one pass came about.
+/// The sources of the engine's answers in one pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Served {
-    /// Files that the lock-free walk found alone.
+    /// The number of files that the lock-free walk found alone.
     pub lock_free: u64,
-    /// Hand-overs to the locked walk by reason, in the order of [`HandOver::ALL`].
+    /// The number of hand-overs to the locked walk by reason, in the order of [`HandOver::ALL`].
     pub hand_overs: [u64; HandOver::ALL.len()],
-    /// Names that the file system was asked for, directories included.
+    /// The number of names that the file system was asked for, directories included.
     pub fs_lookups: u64,
-    /// Names that it told of unasked.
+    /// The number of names that the file system handed out unasked.
     pub siblings: u64,
-    /// Walks that waited for another thread's question.
+    /// The number of walks that waited for another thread's question.
     pub waits: u64,
-    /// Names that were evicted.
+    /// The number of names that were evicted.
     pub evictions: u64,
 }
 
 impl Which {
-    /// Both, in their order.
+    /// Both passes, in their order.
     pub const BOTH: [Which; 2] = [Which::First, Which::Repeated];
 
-    /// A name for tables.
+    /// Returns the name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Which::First => "first",
@@ -79,7 +79,7 @@ impl Which {
 }
 
 impl Served {
-    /// What happened between two snapshots, in which so many files were asked for.
+    /// Returns the difference between two snapshots, between which `files` files were looked up.
     pub(crate) fn between(before: &Stats, after: &Stats, files: u64) -> Served {
         let hand_overs = std::array::from_fn(|at| after.hand_overs[at] - before.hand_overs[at]);
         Served {
@@ -96,18 +96,18 @@ impl Served {
 /// One walk over all trees by all threads.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pass {
-    /// From the start to the end of the last thread.
+    /// The seconds from the start to the end of the last thread.
     pub seconds: f64,
-    /// Files, all threads together.
+    /// The number of files, of all threads together.
     pub files: u64,
-    /// What the process used meanwhile.
+    /// The resources that the process used meanwhile.
     pub used: Used,
-    /// How the engine answered; nothing of others.
+    /// The sources of the engine's answers, `None` for other contestants.
     pub served: Option<Served>,
 }
 
 impl Pass {
-    /// Files a second, all threads together.
+    /// Returns the files a second, of all threads together.
     pub fn files_per_second(&self) -> f64 {
         self.files as f64 / self.seconds
     }
@@ -116,20 +116,20 @@ impl Pass {
 /// A first pass and a repeated one, by one contestant in one round.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Run {
-    /// Who.
+    /// The contestant.
     pub who: Who,
-    /// In which round, from 0.
+    /// The number of the round, from 0.
     pub round: u32,
-    /// With empty caches.
+    /// The pass with empty caches.
     pub first: Pass,
-    /// Right behind it.
+    /// The pass right after it.
     pub repeated: Pass,
-    /// Of the engine's caches; nothing of others.
+    /// The memory of the engine's caches, `None` for other contestants.
     pub memory: Option<Memory>,
 }
 
 impl Run {
-    /// One of its passes.
+    /// Returns one of the passes.
     pub fn pass(&self, which: Which) -> &Pass {
         match which {
             Which::First => &self.first,
@@ -138,24 +138,25 @@ impl Run {
     }
 }
 
-/// All that came out.
+/// All results.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
-    /// In the order in which they ran.
+    /// The runs, in the order in which they ran.
     pub runs: Vec<Run>,
-    /// What one should know when reading the figures.
+    /// The notes that a reader of the figures needs.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// Files a second of one contestant over the rounds; `None` unless it took part.
+    /// Returns the files a second of one contestant over the rounds, `None` unless it took part.
     pub fn rate(&self, who: Who, which: Which) -> Option<Quartiles> {
         let runs = self.runs.iter().filter(|run| run.who == who);
         let rates: Vec<_> = runs.map(|run| run.pass(which).files_per_second()).collect();
         (!rates.is_empty()).then(|| Quartiles::of(rates))
     }
 
-    /// How many times as many files a second `who` did as `other`, round by round; `None` unless both took part.
+    /// Returns the ratio of files a second of `who` to those of `other`, round by round. Returns
+    /// `None` unless both took part.
     pub fn ratio(&self, who: Who, other: Who, which: Which) -> Option<Quartiles> {
         let of = |who: Who| self.runs.iter().filter(move |run| run.who == who);
         let pairs = of(who).filter_map(|run| Some((run, of(other).find(|other| other.round == run.round)?)));

@@ -17,16 +17,17 @@ use super::{Ask, Memory, Pass, Plan, Report, Run, Served, Subject, Used, Which, 
 use crate::kernel;
 use crate::machine::{self, Doing, SetUpError};
 
-/// Files of a thread in the pass that nobody measures.
+/// The number of files of a thread in the pass that is not measured.
 const WARM_UP_FILES: u32 = 64;
-/// Room for them, in bytes.
+/// The budget for them, in bytes.
 const WARM_UP_BUDGET: u64 = 4 << 20;
 
-/// Walks as planned. `progress` is told some hundred times a second who walks, and how many of [`Plan::lookups`] are done.
+/// Walks as planned. `progress` is called some hundred times a second with the present contestant
+/// and the number of [`Plan::lookups`] that are done.
 ///
-/// Blocks until all is walked. Errors: no files to walk, trees that are not there, a budget that
-/// cannot be had, room in bytes for inode caches alone, a file that cannot be asked for, an answer
-/// that is wrong.
+/// Blocks until everything is walked. Fails if there are no files to walk, trees do not exist, a
+/// budget cannot be allocated, the room for inode caches alone is given in bytes, a file cannot be
+/// looked up, or an answer is wrong.
 pub fn run(plan: &Plan, progress: &mut dyn FnMut(Who, Which, u64)) -> Result<Report, SetUpError> {
     if plan.shape.files() == 0 {
         let none: Result<_, &str> = Err("there are none: threads, directories and files are at least 1 each");
@@ -64,7 +65,7 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(Who, Which, u64)) -> Result<Rep
     Ok(bench.report)
 }
 
-/// The checksum of a pass over computed trees.
+/// Returns the checksum of a pass over computed trees.
 fn checksum(shape: Shape) -> u64 {
     let of_thread = |thread| {
         let directories = 0..shape.directories_each();
@@ -79,24 +80,26 @@ struct Bench<'a> {
     who: Credentials,
     crew: Crew,
     resident: Resident,
-    /// For the first caches only: what they give back the allocator may keep, and the next are made of that.
+    /// The growth, for the first caches only: the allocator may keep the memory that they free, and
+    /// the next caches are made of that.
     growth: Option<Growth>,
-    /// Every pass has it. Over files of the host the first pass sets it.
+    /// The checksum that every pass has to have. Over files of the host, the first pass sets it.
     expected: Option<u64>,
-    /// Files of the passes that are over.
+    /// The number of files of the passes that are over.
     done: u64,
     progress: &'a mut dyn FnMut(Who, Which, u64),
     report: Report,
 }
 
-/// Whose memory is watched while a pass runs.
+/// The `Vfs` whose memory is watched while a pass runs.
 struct Watched<'a> {
     vfs: &'a Vfs,
     memory: &'a mut Memory,
 }
 
 impl Bench<'_> {
-    /// A pass over few files: afterwards stacks, allocators and the program itself are resident, and do not count as the caches' growth.
+    /// Runs a pass over few files. After it, stacks, allocators and the program itself are
+    /// resident, and do not count as the caches' growth.
     fn warm_up(&self, trees: &Trees, ask: Ask) -> Result<(), SetUpError> {
         let shape = self.plan.shape;
         let few = shape.files_each().min(WARM_UP_FILES);
@@ -108,7 +111,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// The engine over the trees, its caches empty.
+    /// Creates the engine over the trees, with empty caches.
     fn context(&self, trees: &Trees, ask: Ask, budget: u64) -> Result<Context, SetUpError> {
         let (fs, flags) = trees.open(self.plan.shape)?;
         let mut builder = Vfs::builder().budget(budget).mount_flags(flags);
@@ -119,7 +122,7 @@ impl Bench<'_> {
         Ok(vfs.context(self.who.clone()))
     }
 
-    /// Both passes of one contestant.
+    /// Runs both passes of one contestant.
     fn turn(&mut self, who: Who, round: u32) -> Result<Run, SetUpError> {
         match (who, &self.plan.subject) {
             (Who::Kernel, Subject::Trees { trees: Trees::Host(dir), .. }) => self.kernels_turn(dir, round),
@@ -145,7 +148,7 @@ impl Bench<'_> {
         self.passes(Who::Kernel, round, &work)
     }
 
-    /// Makes both passes without a look at what answers.
+    /// Runs both passes without watching the memory.
     fn passes(&mut self, who: Who, round: u32, work: &Arc<dyn Work>) -> Result<Run, SetUpError> {
         let mut pass = |which| self.pass(who, which, work, None);
         let (first, repeated) = (pass(Which::First)?, pass(Which::Repeated)?);
@@ -186,13 +189,14 @@ impl Bench<'_> {
         let expected = *self.expected.get_or_insert(walked.checksum);
         if walked.checksum != expected {
             let wrong: Result<_, &str> =
-                Err("the inode numbers that it gave are not those of the files; did somebody change them?");
+                Err("the inode numbers that it gave are not those of the files; were the files changed?");
             return wrong.doing(|| format!("checking the answers of {}", who.name()));
         }
         Ok(Pass { seconds: walked.seconds, files, used, served: None })
     }
 
-    /// Before a first pass over files: the kernel's caches are emptied, or there is a note that they could not be.
+    /// Prepares a first pass over files: empties the kernel's caches, or adds a note that this was
+    /// not possible.
     fn cool_down(&mut self) {
         if let Err(error) = trees::drop_kernel_caches() {
             let note = format!(
@@ -205,7 +209,7 @@ impl Bench<'_> {
     }
 }
 
-/// The engine asked for each file.
+/// Returns the work of asking the engine for each file.
 fn ours(context: &Context, shape: Shape) -> Arc<dyn Work> {
     let context = context.clone();
     Arc::new(Walk { shape, ask: move |paths: &Paths| context.stat(paths.absolute()).map(|found| found.ino) })

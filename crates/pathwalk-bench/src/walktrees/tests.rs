@@ -1,4 +1,4 @@
-//! Small trees, walked whole.
+//! Tests with small trees, walked whole.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn walked(plan: &Plan) -> Report {
     report
 }
 
-/// The errors that it ends with, all in one line.
+/// Returns the errors that a run ends with, in one line.
 fn refused(plan: &Plan) -> String {
     let error = run(plan, &mut |_, _, _| ()).unwrap_err();
     format!("{error}: {}", std::error::Error::source(&error).unwrap())
@@ -76,7 +76,7 @@ fn all_first_probes_find_the_same() {
         Who::Peer(Peer::QuickCache),
         Who::Peer(Peer::DashMap),
     ];
-    // With room for 100 of the 600, most are evicted before they are asked for again.
+    // With room for 100 of the 600 inodes, most are evicted before they are looked up again.
     for room in [Room::All, Room::Entries(100)] {
         let report = walked(&compared(room, &caches, 2));
         let of = |round: u32| report.runs.iter().filter(move |run| run.round == round).map(|run| run.who);
@@ -135,7 +135,8 @@ fn directories_are_asked_for_as_a_whole_unless_one_by_one() {
     let (around, one_by_one) = (first(&around), first(&one_by_one));
     assert_eq!((one_by_one.fs_lookups, one_by_one.siblings), (128, 0));
     assert_eq!(around.fs_lookups + around.siblings, 128);
-    // Where this process may not list without a trace, all are asked for.
+    // Where this process may not list a directory without a trace, all names are looked up one by
+    // one.
     assert!(around.siblings == 0 || around.lock_free >= 60, "{around:?}");
 }
 

@@ -1,4 +1,4 @@
-//! What is walked: a computed tree, or the same names as real files of this machine.
+//! The trees that are walked: a computed tree, or the same names as real files of this machine.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,17 +14,18 @@ use super::paths::Paths;
 use crate::kernel;
 use crate::machine::{Doing, SetUpError, escaped};
 
-/// Where the trees are.
+/// The place of the trees.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trees {
-    /// Nowhere: computed.
+    /// No place: the trees are computed.
     Synth,
     /// Below this directory of the machine.
     Host(PathBuf),
 }
 
 impl Trees {
-    /// A file system for the engine, and what it leaves to the engine.
+    /// Opens a file system for the engine. Returns it with the mount flags that it leaves to the
+    /// engine.
     pub(crate) fn open(&self, shape: Shape) -> Result<(Box<dyn FileSystem>, MountFlags), SetUpError> {
         match self {
             Trees::Synth => Ok((Box::new(SynthFs::new(shape)), MountFlags::empty())),
@@ -37,14 +38,15 @@ impl Trees {
     }
 }
 
-/// The root of trees for the kernel: a descriptor, so that it walks as many components as the engine.
+/// Opens the root of the trees for the kernel. With a descriptor, the kernel walks as many
+/// components as the engine.
 pub(crate) fn descriptor(dir: &Path) -> Result<OwnedFd, SetUpError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::open(dir, flags, Mode::empty()).doing(|| format!("opening the directory \"{}\"", escaped(dir)))
 }
 
-/// Makes the trees below `dir`, which is made, too: empty files, since `stat` reads no data. What is there already stays. `made` is told
-/// how many files there are so far.
+/// Makes the trees below `dir`, which is made, too. The files are empty, since `stat` reads no
+/// data. Existing files stay. `made` is called with the number of files so far.
 pub fn make(dir: &Path, shape: Shape, made: &mut dyn FnMut(u64)) -> Result<(), SetUpError> {
     let mut count = 0;
     let make_directory = |path: &Path| {
@@ -69,7 +71,7 @@ pub fn make(dir: &Path, shape: Shape, made: &mut dyn FnMut(u64)) -> Result<(), S
     Ok(())
 }
 
-/// Looks whether the trees are there: each thread's first file and its last.
+/// Checks that the trees exist: each thread's first file and its last.
 pub(crate) fn check(dir: &Path, shape: Shape) -> Result<(), SetUpError> {
     let root = descriptor(dir)?;
     for thread in 0..shape.threads() {
@@ -89,9 +91,10 @@ pub(crate) fn check(dir: &Path, shape: Shape) -> Result<(), SetUpError> {
     Ok(())
 }
 
-/// Has the kernel forget all names, inodes and pages that it can. Takes root. Source: `drop_caches` in `proc(5)`.
+/// Drops all names, inodes and pages that the kernel can drop from its caches. Requires root.
+/// Source: `drop_caches` in `proc(5)`.
 pub(crate) fn drop_kernel_caches() -> io::Result<()> {
-    // What was not written yet cannot be dropped.
+    // Data that was not written yet cannot be dropped.
     rustix::fs::sync();
     File::options().write(true).open("/proc/sys/vm/drop_caches")?.write_all(b"3\n")
 }

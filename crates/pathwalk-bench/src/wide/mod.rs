@@ -1,18 +1,20 @@
 //! `wide`: lookups at random in caches that are larger than the processor's.
 //!
-//! A [`Tree`] six components deep, of 10,000 to ten million files, and as many names that are absent and
-//! known to be. All of it is cached by each entrant; then each asks for paths in an order that looks
-//! random, files and absent names apart. So nearly each step waits for memory, and what is measured
-//! is how long, and how many of the waits overlap.
+//! The names are those of a [`Tree`] six components deep, with 10,000 to ten million files, and as
+//! many names that are absent and known to be. pathwalk and papaya cache all of them. The caches
+//! that evict have room for as many as fit into pathwalk's bytes. The kernel fills its own caches.
+//! Then each entrant looks up paths in an order that looks random, files and absent names apart. So
+//! nearly each step waits for memory. The measurement shows how long the waits are, and how many of
+//! them overlap.
 //!
 //! - [`tree`]: the tree, a file system for pathwalk, and its paths;
 //! - [`peers`]: caches of whole paths;
 //! - `on_disk`: the same files for the kernel.
 //!
-//! The entrants take turns. Paths lie in memory in the order in which they are asked for, so that
-//! reading them costs all entrants alike little. Filling the caches is not timed.
+//! The entrants take turns. Paths lie in memory in the order in which they are looked up, so that
+//! reading them costs little, and the same for all entrants. Filling the caches is not timed.
 //!
-//! What it does not do: change anything, or ask from more than one thread.
+//! What it does not do: change anything, or look up paths from more than one thread.
 
 mod on_disk;
 pub mod peers;
@@ -32,68 +34,74 @@ use on_disk::OnDisk;
 use peers::{Filled, Moka, Papaya, Quick, WholePaths, fill};
 use tree::{Kind, Tree, TreePath};
 
-/// Paths between two looks at the clock, at least: a whole number of what is read ahead together.
+/// The least number of paths between two looks at the clock: a multiple of the number of paths that
+/// are read ahead together.
 const WINDOW: usize = 30 * 32;
 
-/// Bytes that all entrants but the kernel take for a file and an absent name.
+/// The number of bytes that all entrants but the kernel take for one file and one absent name
+/// together.
 const BYTES_OF_ALL: u64 = 1700;
 
-/// What is to be measured.
+/// A plan of measurements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// Numbers of files, one tree each.
+    /// The numbers of files, with one tree for each.
     pub files: Vec<u64>,
-    /// Where trees of real files are made for the kernel.
+    /// The directories in which trees of real files are made for the kernel.
     pub dirs: Vec<PathBuf>,
-    /// How many rounds are timed.
+    /// The number of rounds that are timed.
     pub rounds: u32,
-    /// How long an entrant's turn is.
+    /// The duration of an entrant's turn.
     pub turn: Duration,
 }
 
-/// What came out for one entrant.
+/// The result of one entrant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// Who.
+    /// The name of the entrant.
     pub who: String,
-    /// What was asked for.
+    /// The kind of paths that were looked up.
     pub kind: Kind,
-    /// Nanoseconds a lookup.
+    /// The time of a lookup, in nanoseconds.
     pub ns: Quartiles,
-    /// How many times as many lookups a second as `access` of one path at a time, round by round.
+    /// The ratio of this entrant's lookups per second to those of `access` of one path at a time,
+    /// taken round by round.
     pub times: Quartiles,
 }
 
-/// What an entrant holds.
+/// The capacity and memory of an entrant.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Held {
-    /// Who.
+    /// The name of the entrant.
     pub who: &'static str,
-    /// Bytes of resident memory a path, files and absent names together.
+    /// The resident memory for a path in bytes, with files and absent names counted alike.
     pub bytes: f64,
-    /// Percent of the paths for which there is room in as many bytes as pathwalk takes.
+    /// The percentage of the paths for which the entrant has room: within as many bytes as pathwalk
+    /// takes if it can evict, and all of them otherwise.
     pub percent: f64,
 }
 
-/// What came out for a tree.
+/// The results for a tree.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
     /// The tree.
     pub tree: Tree,
-    /// By kind, in the order of the entrants.
+    /// The results by kind, in the order of the entrants.
     pub rows: Vec<Row>,
-    /// What each of the caches holds.
+    /// The capacity and memory of each cache.
     pub held: Vec<Held>,
-    /// What one should know when reading the figures.
+    /// Remarks on the figures, such as entrants that were left out.
     pub notes: Vec<String>,
 }
 
-/// What is done at the moment, and how far that is: part, whole.
+/// A callback for progress. Its arguments are the current step, the part of it that is done, and
+/// the whole.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 /// Measures all trees, one after the other. Blocks until then.
 ///
-/// Errors: too little memory, directories in which nothing can be made, an answer that is wrong.
+/// Returns an error if there is too little memory, if files cannot be made in a directory, or if an
+/// answer is wrong.
 pub fn run(plan: &Plan, progress: Progress<'_>) -> Result<Vec<Report>, SetUpError> {
     plan.files.iter().map(|files| race(plan, Tree::new(*files), progress)).collect()
 }
@@ -140,7 +148,7 @@ fn race(plan: &Plan, tree: Tree, progress: Progress<'_>) -> Result<Report, SetUp
     Ok(Report { tree, rows, held, notes })
 }
 
-/// Refuses trees for which there is too little memory.
+/// Returns an error if there is too little memory for a tree.
 fn enough_memory(tree: Tree) -> Result<(), SetUpError> {
     let needed = tree.files() * BYTES_OF_ALL;
     match on_disk::available() {
@@ -153,7 +161,7 @@ fn enough_memory(tree: Tree) -> Result<(), SetUpError> {
     }
 }
 
-/// Returns a context whose caches hold the whole tree, with the marks of a hit on it.
+/// Returns a context whose caches hold the whole tree, with the mark of a hit on each entry.
 fn cached(tree: Tree, paths: &[(Kind, &[TreePath])]) -> Result<Context, SetUpError> {
     let doing = || format!("caching {} files and as many absent names", tree.files());
     let budget = Vfs::budget_for(2 * tree.files() + tree.directories() + WINDOW as u64);
@@ -172,7 +180,7 @@ fn cached(tree: Tree, paths: &[(Kind, &[TreePath])]) -> Result<Context, SetUpErr
     }
 }
 
-/// One that takes turns.
+/// An entrant of the race.
 struct Entrant<'a> {
     who: String,
     work: Box<dyn Work + 'a>,
@@ -184,7 +192,7 @@ impl<'a> Entrant<'a> {
     }
 }
 
-/// All that take part; the first is what the others are compared with.
+/// Returns all entrants. The others are compared with the first.
 fn entrants<'a>(
     context: &'a Context,
     (papaya, quick, moka): (&'a Papaya, &'a Quick, &'a Moka),
@@ -209,7 +217,7 @@ fn entrants<'a>(
     all
 }
 
-/// Returns how many of some paths a cache holds.
+/// Returns the number of the given paths that a cache holds.
 #[inline(always)]
 fn held_of(cache: &impl WholePaths, kind: Kind, paths: &[TreePath]) -> usize {
     paths.iter().filter(|path| cache.get(path.path_bytes()) == Some(kind)).count()
@@ -239,7 +247,7 @@ fn rows_of(
     Ok(entrants.iter().zip(lanes.iter().copied()).map(row).collect())
 }
 
-/// Asks for some paths in a pass, and for those behind them in the next.
+/// A loop that looks up one window of paths in each pass, and the next window in the next pass.
 struct Asking<'a, F> {
     paths: &'a [TreePath],
     next: AtomicUsize,

@@ -1,4 +1,5 @@
-//! The same tree as real files, for the kernel: on a tmpfs, and on what else the machine has.
+//! The same tree as real files, for the kernel: on a tmpfs, and on other file systems of the
+//! machine.
 
 use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,23 +10,24 @@ use crate::kernel;
 use crate::machine::{self, Doing, SetUpError, escaped};
 use crate::walktrees::trees::descriptor;
 
-/// Bytes of memory that the kernel may take for a file that it has cached, and an absent name: by
+/// The number of bytes that the kernel may take for a cached file and an absent name, according to
 /// its slabs `inode_cache` and `dentry`, rounded up.
 const KERNEL_BYTES: u64 = 2000;
 
-/// Bytes that are to be left to the rest of the machine.
+/// The number of bytes that are left to the rest of the machine.
 const LEFT: u64 = 1 << 30;
 
-/// A tree of real files in a temporary directory, which goes with it.
+/// A tree of real files in a temporary directory. Dropping it removes the directory.
 pub(super) struct OnDisk {
     root: OwnedFd,
-    /// What the kernel calls the file system.
+    /// The kernel's name of the file system.
     pub(super) file_system: String,
     _dir: tempfile::TempDir,
 }
 
 impl OnDisk {
-    /// Makes it in a directory, or says why not: there is no room for it in memory.
+    /// Makes the files in a directory, or returns a note that they are left out because they would
+    /// take too much memory.
     pub(super) fn make(dir: &Path, tree: Tree, made: &mut dyn FnMut(u64)) -> Result<Result<OnDisk, String>, SetUpError> {
         let file_system = machine::file_system_at(dir).unwrap_or_else(|| "an unknown file system".into());
         let (needed, available) = (tree.files() * KERNEL_BYTES + LEFT, available());
@@ -53,7 +55,7 @@ impl OnDisk {
         Ok(Ok(OnDisk { root: descriptor(temp.path())?, file_system, _dir: temp }))
     }
 
-    /// Asks the kernel, from the tree's root.
+    /// Returns whether the kernel grants read access to a path below the tree's root.
     #[inline(always)]
     pub(super) fn is_there(&self, path: &TreePath) -> bool {
         let want = pathwalk::Access::READ;
@@ -61,7 +63,8 @@ impl OnDisk {
     }
 }
 
-/// Bytes of memory that are available; none where the kernel does not tell. Source: `proc(5)`.
+/// Returns the number of bytes of memory that are available, or `None` if the kernel does not
+/// report it. Source: `proc(5)`.
 pub(super) fn available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,22 +1,24 @@
-//! Caches of whole paths, with the same room as pathwalk, in bytes.
+//! Caches of whole paths. Those that evict have as much memory as pathwalk.
 //!
-//! What a path weighs in each of them is measured: the growth of resident memory while all paths are
-//! put in. One that holds more bytes than it may then is made anew with room for fewer paths.
+//! The memory for a path is measured in each of them: the growth of resident memory while all paths
+//! are put in. A cache that evicts and that takes more bytes than it may is then made anew with
+//! room for fewer paths.
 
 use pathwalk::AsPath;
 
 use super::tree::{Kind, TreePath};
 use crate::peers::Hash;
 
-/// A cache from whole paths to what they lead to.
+/// A cache from whole paths to the kinds of names that they lead to.
 pub trait WholePaths: Send + Sync {
-    /// What it is.
+    /// The name of the cache.
     const WHAT: &'static str;
 
-    /// Whether it can be told to hold fewer paths than it is given.
+    /// A flag: whether the cache evicts, so that it can be made to hold fewer paths than are put
+    /// in.
     const EVICTS: bool;
 
-    /// Returns one with room for so many paths.
+    /// Creates a cache with room for this many paths.
     fn new(paths: usize) -> Self;
 
     /// Puts a path in.
@@ -25,11 +27,11 @@ pub trait WholePaths: Send + Sync {
     /// Returns what a path leads to, if that is cached.
     fn get(&self, path: &[u8]) -> Option<Kind>;
 
-    /// Does what is to be done once all is put in.
+    /// Does the work that is pending after all paths are put in.
     fn settle(&self) {}
 }
 
-/// A lock-free map; it evicts nothing.
+/// A lock-free map, which evicts nothing.
 pub struct Papaya(papaya::HashMap<Box<[u8]>, Kind, Hash>);
 
 impl WholePaths for Papaya {
@@ -98,16 +100,16 @@ impl WholePaths for Moka {
     }
 }
 
-/// A cache that was filled, and what it weighs.
+/// A cache that was filled, and its size.
 pub(super) struct Filled<C> {
     pub(super) cache: C,
-    /// Bytes of resident memory that it grew by, all paths in it.
+    /// The growth of resident memory with all paths in it, in bytes.
     pub(super) bytes: u64,
-    /// Paths that it has room for, within the bytes that it may take.
+    /// The number of paths that it has room for within its budget; all paths if it evicts nothing.
     pub(super) room: u64,
 }
 
-/// Fills a cache with all paths, within so many bytes if it can be told to.
+/// Fills a cache with all paths, within `budget` bytes if it can evict.
 pub(super) fn fill<C: WholePaths>(paths: &[(Kind, &[TreePath])], budget: u64, resident: impl Fn() -> u64) -> Filled<C> {
     let all: u64 = paths.iter().map(|(_, paths)| paths.len() as u64).sum();
     let before = resident();
@@ -123,7 +125,8 @@ pub(super) fn fill<C: WholePaths>(paths: &[(Kind, &[TreePath])], budget: u64, re
 }
 
 fn filled<C: WholePaths>(room: usize, paths: &[(Kind, &[TreePath])]) -> C {
-    // A cache whose shards each have their share of the room is full before all of it is used.
+    // The shards share the room, and some are full before all of the room is used: so the cache
+    // gets more room than paths.
     let cache = C::new(room + room / 16 + 1024);
     for (kind, paths) in paths {
         paths.iter().for_each(|path| cache.put(path.path_bytes(), *kind));

@@ -1,40 +1,41 @@
-//! The tree that is asked about: computed, six components deep; and the paths into it.
+//! The tree whose paths are looked up, computed and six components deep; and the paths into it.
 //!
-//! Five levels of directories, each with the same number of them, and files in those of the fifth
-//! level, so that the whole tree has as many files as it was to have. All names of a kind have one length, so
-//! that a path is an array.
+//! The tree has five levels of directories, with the same number in the root and in each directory
+//! of the first four levels. The files are in the directories of the fifth level, as many in each
+//! as the requested number of files needs. All names of a kind have one length, so that a path is
+//! an array.
 
 use std::ffi::CStr;
 use std::io::Write as _;
 
 use pathwalk::{AsPath, Attributes, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey};
 
-/// Levels of directories.
+/// The number of levels of directories.
 const LEVELS: u32 = 5;
 
-/// Bytes of a path.
+/// The length of a path in bytes.
 const LENGTH: usize = LEVELS as usize * DIRECTORY.len() + FILE.len();
 
 const DIRECTORY: &str = "/dir00";
 const FILE: &str = "/file00.txt";
 
-/// The most files: what is numbered with two digits.
+/// The most files of a tree. Up to this number, two digits suffice for each number in a path.
 pub const MOST_FILES: u64 = 100_000_000;
 
-/// Whether a path leads to something.
+/// The kind of name that a path leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// It leads to a file.
+    /// A file.
     File,
-    /// Its last name is absent, and known to be.
+    /// A last name that is absent, and known to be.
     Absent,
 }
 
 impl Kind {
-    /// Both.
+    /// Both kinds.
     pub const ALL: [Kind; 2] = [Kind::File, Kind::Absent];
 
-    /// A name for tables.
+    /// Returns a name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::File => "files",
@@ -43,35 +44,36 @@ impl Kind {
     }
 }
 
-/// How many there are of what.
+/// A tree, computed from its number of files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tree {
     files: u64,
-    /// Directories in each directory.
+    /// The number of directories in each directory above the fifth level.
     width: u64,
-    /// Files in each directory of the fifth level; fewer in the last.
+    /// The number of files in each directory of the fifth level. The last directories may have
+    /// fewer, or none.
     in_each: u64,
 }
 
 impl Tree {
-    /// Returns a tree of so many files, at least 1 and at most [`MOST_FILES`].
+    /// Creates a tree of this many files, clamped to 1 and [`MOST_FILES`].
     pub fn new(files: u64) -> Tree {
         let files = files.clamp(1, MOST_FILES);
         let width = (1..).take_while(|width: &u64| width.pow(LEVELS + 1) <= files).last().unwrap_or(1);
         Tree { files, width, in_each: files.div_ceil(width.pow(LEVELS)) }
     }
 
-    /// Returns how many files it has; and as many names are asked for that are absent.
+    /// Returns the number of files. As many absent names are looked up.
     pub fn files(self) -> u64 {
         self.files
     }
 
-    /// Returns how many directories it has, the root included.
+    /// Returns the number of directories, the root included.
     pub fn directories(self) -> u64 {
         (0..=LEVELS).map(|level| self.width.pow(level)).sum()
     }
 
-    /// Returns the path of the file of this number, or of the absent name beside it.
+    /// Returns the path of the file with this number, or of the absent name beside it.
     pub fn path(self, kind: Kind, file: u64) -> TreePath {
         let mut bytes = [0; LENGTH + 1];
         let (leaf, number) = (file / self.in_each, file % self.in_each);
@@ -105,7 +107,8 @@ impl Tree {
 
 const SEED: u64 = 0x77_69_64_65;
 
-/// Returns the number of two digits in a name.
+/// Returns the number that a name has in two digits between `before` and `after`, or `None` if the
+/// name has another form.
 fn number(name: &[u8], before: &[u8], after: &[u8]) -> Option<u64> {
     match name.strip_prefix(before)?.strip_suffix(after)? {
         [tens @ b'0'..=b'9', ones @ b'0'..=b'9'] => Some(u64::from(tens - b'0') * 10 + u64::from(ones - b'0')),
@@ -124,7 +127,7 @@ fn node(key: NodeKey) -> Node {
     Node::new(key, Attributes { ino, ..Attributes::new(file_type, mode) })
 }
 
-/// All nodes belong to root; directories have mode 0755, and files 0644.
+/// A file system whose nodes all belong to root. Directories have mode 0755, files 0644.
 impl FileSystem for Tree {
     fn root(&self) -> Result<Node, Errno> {
         Ok(node(key(0, 0)))
@@ -140,14 +143,14 @@ impl FileSystem for Tree {
     }
 }
 
-/// A path into a tree, absolute there, with a NUL behind it for the kernel.
+/// An absolute path into a tree, followed by a NUL for the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TreePath {
     bytes: [u8; LENGTH + 1],
 }
 
 impl TreePath {
-    /// Returns the same from the tree's root, as the kernel takes it.
+    /// Returns the path relative to the tree's root, as the kernel takes it.
     #[inline]
     pub fn relative(&self) -> &CStr {
         CStr::from_bytes_with_nul(&self.bytes[1..]).expect("the only NUL is the last byte")

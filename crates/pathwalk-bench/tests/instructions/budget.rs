@@ -1,8 +1,8 @@
-//! What the hit path may cost: `hit-path.budget`, which explains itself.
+//! The budget of the hit path: `hit-path.budget`, which explains itself.
 
 use std::error::Error;
 
-/// Where it is, from the root of the repository.
+/// The path of the file, from the root of the repository.
 pub(crate) const FILE: &str = "crates/pathwalk-bench/hit-path.budget";
 
 const TEXT: &str = include_str!("../../hit-path.budget");
@@ -33,12 +33,13 @@ impl Budget {
         Ok(Budget(entries))
     }
 
-    /// What the budget of something that costs this much is to be: 2 % more.
+    /// Returns the budget for something that costs this much: 2 % more.
     pub(crate) fn for_cost(cost: u64) -> u64 {
         cost + cost / 50
     }
 
-    /// The most that one pass over a subject may cost; `None` where nobody measured it on this processor yet.
+    /// Returns the largest allowed cost of one pass over a subject, `None` if it was not measured
+    /// on this processor yet.
     pub(crate) fn of(&self, subject: &str) -> Option<u64> {
         self.0.iter().find(|(name, _)| *name == subject).map(|(_, most)| *most)
     }

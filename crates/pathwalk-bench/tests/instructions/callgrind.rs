@@ -1,21 +1,22 @@
-//! Runs this program in callgrind and reads the profile that it leaves.
+//! Runs this program in callgrind and reads the resulting profile.
 //!
-//! The profile is a text: a block for each function, `fn=NAME`, with lines of cost (`LINE COST`) and, for each function called, `cfn=NAME`, a
-//! line `calls=COUNT …` and a line with the cost of all those calls, which is the callee's and not counted again. Names are asked for in
-//! full and positions absolute, so that nothing has to be remembered between lines.
+//! The profile is a text with a block for each function, `fn=NAME`. A block has lines of cost
+//! (`LINE COST`). For each function called, it has `cfn=NAME`, a line `calls=COUNT …`, and a line
+//! with the cost of all those calls. That cost is the callee's and is not counted again. Names are
+//! written in full and positions are absolute, so that the parser needs no state between lines.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::process::{Command, Stdio};
 
-/// What a run cost, by function.
+/// The cost of a run, by function.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     cost: BTreeMap<String, u64>,
     calls: BTreeMap<(String, String), u64>,
 }
 
-/// That one function called another.
+/// The calls of one function by another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) from: &'a str,
@@ -24,17 +25,18 @@ pub(crate) struct Call<'a> {
 }
 
 impl Profile {
-    /// All instructions.
+    /// Returns the number of all instructions.
     pub(crate) fn instructions(&self) -> u64 {
         self.cost.values().sum()
     }
 
-    /// Instructions in each function itself.
+    /// Returns the number of instructions in each function itself.
     pub(crate) fn functions(&self) -> impl Iterator<Item = (&str, u64)> {
         self.cost.iter().map(|(name, cost)| (name.as_str(), *cost))
     }
 
-    /// Who called whom how much more often than in a shorter run: what both do to get ready drops out.
+    /// Returns how many more calls there were than in a shorter run, by caller and callee. The
+    /// calls of the preparation, which both runs make, cancel out.
     pub(crate) fn calls_beyond(&self, shorter: &Profile) -> impl Iterator<Item = Call<'_>> {
         self.calls.iter().filter_map(|(call, count)| {
             let count = count - shorter.calls.get(call).copied().unwrap_or(0).min(*count);
@@ -56,7 +58,7 @@ impl Profile {
             } else if let Some(call) = line.strip_prefix("calls=") {
                 let count = number(call.split(' ').next()).ok_or_else(malformed)?;
                 *profile.calls.entry((function.to_owned(), callee.to_owned())).or_default() += count;
-                // What the calls cost.
+                // The next line has the cost of the calls.
                 lines.next();
             } else if line.starts_with(|first: char| first.is_ascii_digit()) {
                 // A line without a cost stands for zero.
@@ -72,13 +74,14 @@ impl Profile {
     }
 }
 
-/// Whether there is a valgrind to run.
+/// Returns whether valgrind is installed.
 pub(crate) fn is_there() -> bool {
     let version = Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
-/// What this program costs with these arguments, within calls of the function that has `collected` in its name.
+/// Returns the cost of this program with these arguments, within calls of the function that has
+/// `collected` in its name.
 pub(crate) fn profile(arguments: &[&str], collected: &str) -> Result<Profile, Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("profile");

@@ -1,19 +1,23 @@
-//! What a cached lookup costs, in instructions and calls, counted in callgrind's simulator and held against `hit-path.budget`.
+//! Checks the cost of a cached lookup, in instructions and calls, counted in callgrind's simulator,
+//! against `hit-path.budget`.
 //!
-//! - [`measured`]: what runs in the simulator: this program again, with arguments;
-//! - [`callgrind`]: starts it there and reads the profile;
-//! - [`budget`]: what is allowed.
+//! - [`measured`]: the part that runs in the simulator: this program again, with arguments;
+//! - [`callgrind`]: starts the program there and reads the profile;
+//! - [`budget`]: the allowed costs.
 //!
-//! Three things are asserted of the public `Context::access`, from counts that are exact and the same on every run:
+//! Three things are asserted of the public `Context::access`, from counts that are exact and the
+//! same on every run:
 //!
-//! 1. On a cached path of six components, at most one function is called beneath it, the fast walk, and that calls nothing.
-//! 2. The cost is linear in the number of lookups: nothing is left over that only the first lookups do.
-//! 3. Instructions a lookup, and over the lookups of a compiler, stay within the budget.
+//! 1. On a cached path of six components, at most one function is called beneath it, the fast walk,
+//!    and that calls nothing.
+//! 2. The cost is linear in the number of lookups: the first lookups cost nothing extra.
+//! 3. The instructions of a lookup, and over the lookups of a compiler, stay within the budget.
 //!
 //! That a hit stores nothing is not shown here, but in `pathwalk-tests/tests/read_only_memory.rs`.
 //!
-//! It has no test harness, since it runs itself. Without optimization, or where valgrind is not installed, it says that it is skipped;
-//! with `PATHWALK_HIT_PATH=required`, as `.ci/hit-path` sets it, that is a failure.
+//! The program has no test harness, since it runs itself. Without optimization, or where valgrind
+//! is not installed, it reports that it is skipped. With `PATHWALK_HIT_PATH=required`, as
+//! `.ci/hit-path` sets it, that is a failure.
 
 mod budget;
 mod callgrind;
@@ -33,7 +37,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [MEASURED, subject, passes] => measured::run(subject, passes),
-        // What `cargo test` passes on is for a harness.
+        // All other arguments from `cargo test` are for a harness.
         [..] if arguments.iter().any(|argument| argument == "--list") => Ok(()),
         [..] => check_or_skip(),
     };
@@ -58,7 +62,7 @@ fn check_or_skip() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Why instructions cannot be counted here.
+/// Returns the reason why instructions cannot be counted here, if there is one.
 fn why_not() -> Option<&'static str> {
     if cfg!(debug_assertions) {
         return Some("this build is not optimized; run .ci/hit-path");
@@ -89,7 +93,7 @@ fn check() -> Result<(), Box<dyn Error>> {
     if over.is_empty() { Ok(()) } else { Err(over.join("\n").into()) }
 }
 
-/// What there is to say if it costs more than is allowed.
+/// Returns a message if the cost exceeds the budget.
 fn exceeded(subject: Subject, cost: u64, allowed: u64) -> Option<String> {
     let (name, file, next) = (subject.name(), budget::FILE, Budget::for_cost(cost));
     if next < allowed {
@@ -108,7 +112,8 @@ fn measure(subject: Subject, passes: u64) -> Result<Profile, Box<dyn Error>> {
     callgrind::profile(&[MEASURED, subject.name(), &passes], measured::PUBLIC_ACCESS)
 }
 
-/// Instructions of one pass over the subject's lookups; an error if the first passes cost anything that later ones do not.
+/// Returns the instructions of one pass over the subject's lookups. Fails if the first passes cost
+/// anything that later ones do not.
 fn cost_of_one_pass(subject: Subject, few: &Profile, more: &Profile) -> Result<u64, Box<dyn Error>> {
     let (few, more) = ((few.instructions(), subject.few()), (more.instructions(), subject.more()));
     if subject.is_paced() {
@@ -126,7 +131,7 @@ fn cost_of_one_pass(subject: Subject, few: &Profile, more: &Profile) -> Result<u
     Ok(cost)
 }
 
-/// That beneath the public call there is the fast walk at most, and nothing beneath that.
+/// Checks that the public call calls at most the fast walk, and that this calls nothing.
 fn no_call_but_one(subject: Subject, few: &Profile, more: &Profile) -> Result<(), Box<dyn Error>> {
     let lookups = subject.more() - subject.few();
     for call in more.calls_beyond(few) {
@@ -143,7 +148,7 @@ fn no_call_but_one(subject: Subject, few: &Profile, more: &Profile) -> Result<()
     Ok(())
 }
 
-/// Where the instructions of one pass are spent, a function a line.
+/// Returns where the instructions of one pass are spent, a function a line.
 fn functions(profile: &Profile, passes: u64) -> String {
     let line = |(name, cost): (&str, u64)| format!("    {:>37} {name}\n", cost as f64 / passes as f64);
     profile.functions().map(line).collect()

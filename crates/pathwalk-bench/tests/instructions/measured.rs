@@ -1,4 +1,5 @@
-//! What runs in the simulator: lookups by the public `Context::access`, over and over, of paths that are all cached.
+//! The part of the program that runs in the simulator: repeated lookups by the public
+//! `Context::access`, of paths that are all cached.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -11,45 +12,47 @@ use pathwalk_bench::trace::{Question, Trace};
 /// The first argument of a run in the simulator.
 pub(crate) const MEASURED: &str = "measured";
 
-/// Part of the name of the function whose cost is collected, with what is beneath it.
+/// A part of the name of the function whose cost is collected, including that of its callees.
 pub(crate) const PUBLIC_ACCESS: &str = "public_access";
 
 /// A path of six components, all cached, whose file may be read.
 const SIX_COMPONENTS: &[u8] = b"/usr/lib/gcc/x86_64-linux-gnu/12/crtendS.o";
 
-/// Directories on that path.
+/// The directories on that path.
 const COVERED: [&str; 4] = ["usr", "usr/lib", "usr/lib/gcc", "usr/lib/gcc/x86_64-linux-gnu"];
 
-/// The hash's seed: where names lie in the table decides how many entries are looked at, so it is always the same.
+/// The seed of the hash. It is always the same, because the places of names in the table decide how
+/// many entries are looked at.
 const SEED: u64 = 1;
 
-/// Passes before counting: one fills the caches, one leaves the marks of a hit; in the others, the memo learns one in four that
-/// it has not.
+/// The number of passes before counting. One pass fills the caches, and one leaves the marks of a
+/// hit. In the others, the memo learns one in four of the paths that it does not have.
 const WARM_UP: u64 = 100;
 
-/// What is looked up.
+/// The lookups that are measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Subject {
     /// One path of six components.
     SixComponents,
     /// The 205 lookups of a compiler.
     GccTrace,
-    /// The one path, where each of the first four directories is covered by that of another file system.
+    /// The one path, where each of the first four directories is covered by that of another file
+    /// system.
     FourCrossings,
-    /// The one path by way of another function: that call has to be found out.
+    /// The one path by way of another function: the check has to detect that call.
     Control,
     /// The one path, from the memo of whole paths.
     SixFromMemo,
-    /// The lookups of a compiler, from the memo but for those that it does not take.
+    /// The lookups of a compiler, from the memo except for those that it does not take.
     GccFromMemo,
-    /// The path with two crossings, from the memo, which has no room for more on it.
+    /// The path with two crossings, from the memo, which has no room for more crossings on it.
     CrossingsFromMemo,
-    /// The lookups of a compiler, of which the memo is asked and has none.
+    /// The lookups of a compiler, for which the memo is asked and has no entries.
     GccNotInMemo,
 }
 
 impl Subject {
-    /// Those with a budget.
+    /// The subjects with a budget.
     pub(crate) const BUDGETED: [Subject; 7] = [
         Subject::SixComponents,
         Subject::GccTrace,
@@ -60,7 +63,7 @@ impl Subject {
         Subject::GccNotInMemo,
     ];
 
-    /// As the budget has it.
+    /// Returns the name in the budget.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Subject::SixComponents => "six-components",
@@ -78,7 +81,7 @@ impl Subject {
         Subject::BUDGETED.into_iter().chain([Subject::Control]).find(|subject| subject.name() == name)
     }
 
-    /// Passes of the shorter run.
+    /// Returns the number of passes of the shorter run.
     pub(crate) fn few(self) -> u64 {
         match self {
             Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => 3,
@@ -86,12 +89,12 @@ impl Subject {
         }
     }
 
-    /// Passes of the longer run.
+    /// Returns the number of passes of the longer run.
     pub(crate) fn more(self) -> u64 {
         10 * self.few()
     }
 
-    /// Lookups in one pass.
+    /// Returns the number of lookups in one pass.
     pub(crate) fn lookups(self) -> usize {
         self.trace().questions().len()
     }
@@ -103,7 +106,7 @@ impl Subject {
         }
     }
 
-    /// How many of its lookups succeed.
+    /// Returns the number of lookups that succeed.
     fn found(self) -> u64 {
         match self {
             Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => 87,
@@ -111,7 +114,7 @@ impl Subject {
         }
     }
 
-    /// How many of its first directories are covered.
+    /// Returns the number of first directories that are covered.
     fn crossings(self) -> usize {
         match self {
             Subject::FourCrossings => COVERED.len(),
@@ -120,12 +123,13 @@ impl Subject {
         }
     }
 
-    /// Whether a pass costs less or more than another, since the memo is asked less where it never answers: then its cost is the mean.
+    /// Returns whether the cost differs between passes, because the memo is asked less often where
+    /// it never answers. The cost of a pass is then the mean.
     pub(crate) fn is_paced(self) -> bool {
         self == Subject::GccNotInMemo
     }
 
-    /// What the memo of whole paths does.
+    /// Returns the builder with the memo of whole paths configured for this subject.
     fn memo(self, builder: VfsBuilder) -> VfsBuilder {
         match self {
             Subject::SixFromMemo | Subject::GccFromMemo | Subject::CrossingsFromMemo => builder,
@@ -142,7 +146,7 @@ impl Subject {
     }
 }
 
-/// Makes everything ready, then does the passes that are counted.
+/// Prepares everything, then does the passes that are counted.
 pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     let subject = Subject::named(subject).ok_or("no such subject")?;
     let passes: u64 = passes.parse()?;
@@ -165,19 +169,19 @@ pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Asks everything once and returns how often the answer was yes.
+/// Asks every question once. Returns the number of lookups that succeeded.
 fn pass(context: &Context, questions: &[Question], access: fn(&Context, &[u8], Access) -> Result<(), Errno>) -> u64 {
     let found = |question: &&Question| black_box(access)(context, &question.path, question.want).is_ok();
     questions.iter().filter(found).count() as u64
 }
 
-/// The public call and nothing else: what is collected.
+/// Makes the public call and nothing else. The cost of this function is collected.
 #[inline(never)]
 fn public_access(context: &Context, path: &[u8], want: Access) -> Result<(), Errno> {
     context.access(path, want)
 }
 
-/// The same by way of a function that the hit path does not have.
+/// Makes the public call by way of a function that the hit path does not have.
 #[inline(never)]
 fn not_quite_public_access(context: &Context, path: &[u8], want: Access) -> Result<(), Errno> {
     one_more_call(context, path, black_box(want))

@@ -1,4 +1,4 @@
-//! `pathwalk bench pinned`: what can be asked for, the run, the table and the JSON.
+//! The command `pathwalk bench pinned`: the arguments, the run, the table and the JSON.
 
 use std::process::ExitCode;
 
@@ -6,47 +6,55 @@ use clap::{Args as ClapArgs, value_parser};
 use pathwalk_bench::pinned::{BASE, Cost, Plan, Row, Unlinked, run as measure, unlink_all};
 use serde_json::{Value, json};
 
+use crate::exits;
 use crate::output::{self, grouped, number, rounded, spread, spread_json, table};
 
-/// Fewest slots that may be asked for: beside 99 % of them, a change still finds some.
+/// The smallest number of slots that may be requested. Even if 99 % of them are pinned, a change
+/// still finds some.
 const LEAST_SLOTS: i64 = 1000;
-/// Most slots that may be asked for.
+/// The largest number of slots that may be requested.
 const MOST_SLOTS: i64 = 10_000_000;
-/// Most rounds that may be asked for.
+/// The largest number of rounds that may be requested.
 const MOST_ROUNDS: i64 = 100_000;
 
 const EXAMPLES: &str = "\
-What does a change of a name cost where most slots of the caches are pinned, since handles are open on them? Each change that needs a
-slot has to find one among the others. The shares take turns; each has caches of its own over a file system in memory.
+What does a change of a name cost where most slots of the caches are pinned,
+since handles are open on them? Each change that needs a slot has to find one
+among the others. The shares take turns; each has caches of its own over a file
+system in memory.
 
 Examples:
-  pathwalk bench pinned                                 eight shares of 1,000 to 1,000,000 slots; takes some 3 GB of memory
-  pathwalk bench pinned --slots 10000 --pinned 50,99    two shares of one size
-  pathwalk bench pinned --unlink-all 25000,100000       open so many files with 5,000 slots more, and take all names away
-  pathwalk bench pinned --json | jq '.rows[] | [.slots, .pinned, .mknod.ns, .unlink.ns]'
+  pathwalk bench pinned
+      eight shares of 1,000 to 1,000,000 slots; takes some 3 GB of memory
+  pathwalk bench pinned --slots 10000 --pinned 50,99
+      two shares of one size
+  pathwalk bench pinned --unlink-all 25000,100000
+      open so many files with 5,000 slots more, and take all names away
+  pathwalk bench pinned --json | jq '.rows[] | [.slots, .pinned, .mknod.ns]'
 
 What the figures say:
-  pinned %      how many of the slots are held
-  mknod         making a file
-  unlink        taking away the name of a file that is open; an absence, which needs a slot, takes its place
-  ns            of one change, median of the rounds
-  of 50 %       the same in relation to half of the slots pinned, round by round
-  looks         slots that were looked at for one change, in the mean";
+  pinned %  how many of the slots are held
+  mknod     making a file
+  unlink    taking away the name of a file that is open; an absence, which needs
+            a slot, takes its place
+  ns        of one change, median of the rounds
+  of 50 %   the same in relation to half of the slots pinned, round by round
+  looks     slots that were looked at for one change, in the mean";
 
-/// Changes of names where a share of the slots is held
+/// Changes of names where a share of the slots is pinned
 #[derive(ClapArgs, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = exits::short(exits::BENCH), after_long_help = exits::long(EXAMPLES, exits::BENCH))]
 pub(crate) struct PinnedArgs {
-    /// Slots of the caches
+    /// Number of slots of the caches
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1000,10000,100000,1000000", value_parser = value_parser!(u32).range(LEAST_SLOTS..=MOST_SLOTS))]
     slots: Vec<u32>,
     /// Percent of the slots that are pinned
     #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "0,25,50,75,80,90,95,99", value_parser = value_parser!(u32).range(0..=99))]
     pinned: Vec<u32>,
-    /// Instead: take away the names of so many open files, with 5,000 slots more
+    /// Remove the names of this many open files instead, with 5,000 slots more
     #[arg(long, value_name = "FILES,…", value_delimiter = ',', conflicts_with_all = ["slots", "pinned", "rounds"], value_parser = value_parser!(u32).range(1..=MOST_SLOTS))]
     unlink_all: Vec<u32>,
-    /// How many alternating rounds are timed
+    /// Number of alternating rounds that are timed
     #[arg(long, value_name = "N", default_value_t = 21, value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     rounds: u32,
     /// Print JSON instead of a table
@@ -54,7 +62,7 @@ pub(crate) struct PinnedArgs {
     json: bool,
 }
 
-/// Runs it and prints what came out.
+/// Runs the bench and prints the results.
 pub(super) fn run(args: &PinnedArgs) -> anyhow::Result<ExitCode> {
     if !args.unlink_all.is_empty() {
         return run_unlink_all(&args.unlink_all, args.json);
@@ -62,7 +70,7 @@ pub(super) fn run(args: &PinnedArgs) -> anyhow::Result<ExitCode> {
     let plan = Plan { slots: args.slots.clone(), pinned: args.pinned.clone(), rounds: args.rounds };
     let bar = output::progress(plan.steps(), "pinned", "turns");
     let rows = measure(&plan, &mut || bar.inc(1));
-    bar.finish_and_clear();
+    bar.finish();
     let rows = rows?;
     if args.json {
         let rows: Vec<_> = rows.iter().map(row_json).collect();
@@ -97,7 +105,7 @@ fn unlinked_json(unlinked: &Unlinked) -> Value {
     json!({ "files": unlinked.files, "slots": unlinked.slots, "seconds": seconds, "ns": rounded(each(unlinked)) })
 }
 
-/// Returns the nanoseconds of one.
+/// Returns the nanoseconds for one file.
 fn each(unlinked: &Unlinked) -> f64 {
     unlinked.time.as_secs_f64() * 1e9 / f64::from(unlinked.files)
 }
@@ -105,7 +113,7 @@ fn each(unlinked: &Unlinked) -> f64 {
 fn text(rows: &[Row]) -> String {
     let of_base = format!("of {BASE} %");
     let header = ["slots", "pinned %", "mknod, ns", "quartiles", &of_base, "looks", "unlink, ns", "quartiles", &of_base, "looks"];
-    let mut all = table(&header, &[]);
+    let mut all = table(&header, &[]).keys(2);
     for row in rows {
         let mut cells = vec![grouped(row.slots.into()), row.pinned.to_string()];
         for cost in [row.mknod, row.unlink] {

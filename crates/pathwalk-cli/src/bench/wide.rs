@@ -1,4 +1,4 @@
-//! `pathwalk bench wide`: what can be asked for, the run, the tables and the JSON.
+//! The command `pathwalk bench wide`: the arguments, the run, the tables and the JSON.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,11 +10,12 @@ use pathwalk_bench::wide::tree::{Kind, MOST_FILES};
 use pathwalk_bench::wide::{Plan, Report, Row, run as measure};
 use serde_json::{Value, json};
 
+use crate::exits;
 use crate::output::{self, grouped, number, rounded, spread_json, table};
 
-/// Most rounds that may be asked for.
+/// The largest number of rounds that may be requested.
 const MOST_ROUNDS: i64 = 10_000;
-/// Longest turn that may be asked for, in milliseconds.
+/// The longest turn that may be requested, in milliseconds.
 const MOST_TURN: i64 = 60_000;
 
 const EXAMPLES: &str = "\
@@ -38,20 +39,21 @@ What the figures say:
   holds     percent of the paths that find room in as many bytes as pathwalk
             takes; what is not held is not found, which is quick";
 
-/// Lookups at random in more than a processor's caches hold
+/// Lookups at random among more names than a processor's caches hold
 #[derive(ClapArgs, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = exits::short(exits::BENCH), after_long_help = exits::long(EXAMPLES, exits::BENCH))]
 pub(crate) struct WideArgs {
-    /// Files of a tree; there are as many absent names
+    /// Number of files of a tree; there are as many absent names
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000,100000,1000000", value_parser = value_parser!(u64).range(1..=MOST_FILES))]
     paths: Vec<u64>,
-    /// Where files are made for access(2), and removed [default: a tmpfs and an ext4, if they are where such are looked for]
+    /// Directories in which files are made for access(2), and removed [default: a tmpfs and an
+    /// ext4, if they are at the usual places]
     #[arg(long, value_name = "DIR,…", value_delimiter = ',')]
     on: Vec<PathBuf>,
-    /// How many alternating rounds are timed
+    /// Number of alternating rounds that are timed
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     rounds: u32,
-    /// How long an entrant's turn in a round is, in milliseconds
+    /// Length of an entrant's turn in a round, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = value_parser!(u32).range(1..=MOST_TURN))]
     turn: u32,
     /// Print JSON instead of tables
@@ -60,7 +62,7 @@ pub(crate) struct WideArgs {
 }
 
 impl WideArgs {
-    /// Returns what is to be measured, and what was looked for in vain.
+    /// Returns the plan of the measurement, and notes about the file systems that were not found.
     fn plan(&self) -> (Plan, Vec<String>) {
         let (dirs, missing) = if self.on.is_empty() { usual_places() } else { (self.on.clone(), Vec::new()) };
         let turn = Duration::from_millis(self.turn.into());
@@ -68,7 +70,8 @@ impl WideArgs {
     }
 }
 
-/// Returns a directory on a tmpfs and one on an ext4; what there is none of, in words.
+/// Returns a directory on a tmpfs and one on an ext4, and a note for each of them that was not
+/// found.
 fn usual_places() -> (Vec<PathBuf>, Vec<String>) {
     let (mut dirs, mut missing) = (Vec::new(), Vec::new());
     let wanted = [("tmpfs", ["/dev/shm", "/run", "/tmp"]), ("ext4", ["/var/tmp", "/tmp", "/home"])];
@@ -85,7 +88,7 @@ fn usual_places() -> (Vec<PathBuf>, Vec<String>) {
     (dirs, missing)
 }
 
-/// Runs it and prints what came out.
+/// Runs the bench and prints the results.
 pub(super) fn run(args: &WideArgs) -> anyhow::Result<ExitCode> {
     let (plan, missing) = args.plan();
     let bar = output::progress(1, "wide", "");
@@ -94,7 +97,7 @@ pub(super) fn run(args: &WideArgs) -> anyhow::Result<ExitCode> {
         bar.set_length(whole);
         bar.set_position(part);
     });
-    bar.finish_and_clear();
+    bar.finish();
     let mut reports = reports?;
     reports.iter_mut().for_each(|report| report.notes.extend(missing.iter().cloned()));
     if args.json {

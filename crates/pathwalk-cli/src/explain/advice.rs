@@ -1,6 +1,7 @@
-//! What to do about it: commands that can be pasted, and what each of them brings.
+//! The advice: commands that can be pasted, and their effects.
 //!
-//! Commands name things as this process does, another root included. What it does not do: run them, or say that it is wise to.
+//! Commands use the paths that this process uses, also with another root. What it does not do: run
+//! the commands, or judge whether running them is wise.
 
 use pathwalk::Access;
 use pathwalk::permission::{AclTag, Class};
@@ -8,14 +9,14 @@ use pathwalk::permission::{AclTag, Class};
 use super::bytes::{shell, shown};
 use super::rule::{Node, Rule};
 use super::told::Failure;
-use super::words::{Voice, doing, letters};
+use super::words::{Voice, doing_all, short};
 
-/// One thing that can be done.
+/// One piece of advice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Advice {
-    /// For a shell, where it is a command.
+    /// The command for a shell, where the advice is one.
     pub(crate) command: Option<String>,
-    /// What that brings, or what to do.
+    /// The effect of the command, or the advice in words.
     pub(crate) says: String,
 }
 
@@ -27,12 +28,7 @@ fn say(says: impl Into<String>) -> Advice {
     Advice { command: None, says: says.into() }
 }
 
-/// Without the dashes: `rx`.
-fn short(access: Access) -> String {
-    letters(access).replace('-', "")
-}
-
-/// What may be done about a walk that failed, the likeliest first.
+/// Returns advice about a walk that failed, the likeliest first.
 pub(crate) fn about_failure(voice: Voice<'_>, failure: &Failure, path: &[u8]) -> Vec<Advice> {
     let node = failure.node.as_ref();
     let at = node.and_then(|node| node.path.as_deref()).map(|path| shell(&voice.outer(path)));
@@ -111,16 +107,16 @@ fn about_protection(voice: Voice<'_>, failure: &Failure) -> Vec<Advice> {
     all
 }
 
-/// What lets somebody do `want` with a node that `rule` keeps from him.
+/// Returns advice that gives the user the access `want` to a node, which `rule` refuses.
 pub(crate) fn grant(voice: Voice<'_>, node: &Node, rule: Rule, want: Access) -> Vec<Advice> {
     let Some(path) = node.path.as_deref() else { return Vec::new() };
     let (at, user, x) = (shell(&voice.outer(path)), voice.user(), short(want));
-    let what = doing(node.attributes.kind, want);
+    let what = doing_all(node.attributes.kind, want);
     let alone = |has: Access| {
         let outside = shell(voice.user_outside().as_bytes());
         run(format!("setfacl -m u:{outside}:{} {at}", short(has | want)), format!("lets {user} alone {what} it"))
     };
-    let everybody = || run(format!("chmod o+{x} {at}"), format!("lets everybody {what} it"));
+    let all_users = || run(format!("chmod o+{x} {at}"), format!("lets all users {what} it"));
     match rule {
         Rule::Bits(Class::Owner, _) => vec![run(format!("chmod u+{x} {at}"), format!("lets its owner {what} it"))],
         Rule::Bits(Class::Group, grants) => {
@@ -128,17 +124,17 @@ pub(crate) fn grant(voice: Voice<'_>, node: &Node, rule: Rule, want: Access) -> 
             vec![run(format!("chmod g+{x} {at}"), format!("lets all of group {group} {what} it")), alone(grants)]
         }
         Rule::Bits(Class::Other, grants) => {
-            let mut all = vec![everybody(), alone(grants)];
+            let mut all = vec![all_users(), alone(grants)];
             all.extend(by_group(voice, node, want));
             all
         }
-        Rule::Entry(entry, mask) if entry.grants.contains(want) && !mask.contains(want) => {
+        Rule::Mask(_, mask) => {
             vec![run(
                 format!("setfacl -m m::{} {at}", short(mask | want)),
                 "widens the list's mask, which goes for all but owner and others",
             )]
         }
-        Rule::Entry(entry, _) if entry.tag == AclTag::Other => vec![everybody(), alone(entry.grants)],
+        Rule::Entry(entry, _) if entry.tag == AclTag::Other => vec![all_users(), alone(entry.grants)],
         Rule::Entry(entry, _) => vec![alone(entry.grants)],
         Rule::NoEntry => vec![alone(Access::empty())],
         Rule::NoExecuteBit => vec![run(format!("chmod +x {at}"), "if it is a program")],
@@ -154,13 +150,15 @@ pub(crate) fn grant(voice: Voice<'_>, node: &Node, rule: Rule, want: Access) -> 
     }
 }
 
-/// Another switch for the mount that a node is on, where it is known which that is.
+/// Returns the command that changes a switch of the mount that a node is on, where that mount is
+/// known.
 fn remount(node: &Node, switch: &str, says: &str) -> Option<Advice> {
     let line = node.mount.as_ref()?.line.as_ref()?;
     Some(run(format!("mount -o remount,{switch} {}", shell(&line.point)), says))
 }
 
-/// Becoming one of the node's group, where that helps and is no way to become root.
+/// Returns the command that makes the user a member of the node's group, where that helps and does
+/// not make the user root.
 fn by_group(voice: Voice<'_>, node: &Node, want: Access) -> Option<Advice> {
     let (uid, gid) = (voice.who.uid, node.attributes.gid);
     let helps = gid != 0 && voice.names.know(uid, gid) && Class::Group.grants(node.attributes.mode).contains(want);

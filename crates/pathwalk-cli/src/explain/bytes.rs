@@ -1,11 +1,12 @@
-//! Names and paths for people: bytes that need not be text, shown and quoted.
+//! The text forms of names and paths: bytes that need not be text, escaped and quoted.
 //!
-//! Nothing that comes from a file system reaches a terminal as it is: control characters, and what changes the direction or
-//! the place of the text, are escaped.
+//! No name of a file system reaches a terminal unchanged: control characters, and characters that
+//! change the direction or the place of the text, are escaped.
 
 use std::fmt::Write as _;
 
-/// For reading: text as it is, anything else escaped as in `\xff` or `\n`; a backslash is doubled, so that it cannot be mistaken.
+/// Returns bytes for reading: text unchanged, anything else escaped as in `\xff` or `\n`. A
+/// backslash is doubled, so that it is unambiguous.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -20,18 +21,20 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     text
 }
 
-/// The same, of what is too long for a line: its beginning, and how long it is.
+/// Returns bytes for reading. If they are too long for a line, returns their beginning and their
+/// length.
 pub(crate) fn shortened(bytes: &[u8], most: usize) -> String {
     if bytes.len() <= most { shown(bytes) } else { format!("{}… ({} bytes)", shown(&bytes[..most / 2]), bytes.len()) }
 }
 
-/// For pasting into a shell: bare where that will do, in quotes where it has to be, as `$'…'` where it is not printable.
+/// Returns bytes for pasting into a shell: bare where possible, in quotes where necessary, as
+/// `$'…'` where they are not printable.
 pub(crate) fn shell(bytes: &[u8]) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(byte);
     if !bytes.is_empty() && bytes[0] != b'-' && bytes.iter().all(plain) {
         return String::from_utf8_lossy(bytes).into_owned();
     }
-    // What can be shown unchanged, but for backslashes, is printable.
+    // Bytes are printable if `shown` changes only backslashes.
     let printable = shown(bytes).replace("\\\\", "\\").as_bytes() == bytes && !shown(bytes).replace("\\\\", "").contains('\\');
     let dashed = if bytes.first() == Some(&b'-') { "./" } else { "" };
     if printable {

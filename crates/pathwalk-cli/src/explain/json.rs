@@ -1,6 +1,7 @@
-//! A walk as JSON: everything that the text tells, and the numbers behind it.
+//! The report as JSON: everything that the text says, and the numbers behind it.
 //!
-//! Names are strings. One that is not text is escaped as in `\xff`, with its bytes beside it under the same key and `_bytes`.
+//! Names are strings. A name that is not text is escaped as in `\xff`. Its bytes are beside it,
+//! under the same key with `_bytes`.
 
 use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{Errno, FileType};
@@ -12,9 +13,9 @@ use super::mounts::Mount;
 use super::rule::{List, Node, Rule};
 use super::text::{errno_name, mode};
 use super::told::{Doubt, Ending, Failure, Found, Line, May, Told};
-use super::words::{Voice, doing, letters};
+use super::words::{Voice, doing, letters, short};
 
-/// All of it.
+/// Returns the whole report.
 pub(crate) fn render(voice: Voice<'_>, told: &Told, path: &[u8]) -> Value {
     let mut value = Map::new();
     put(&mut value, "path", path);
@@ -31,6 +32,11 @@ pub(crate) fn render(voice: Voice<'_>, told: &Told, path: &[u8]) -> Value {
     match &told.ending {
         Ending::Reached(node, may) => {
             value.insert("answer".into(), "reached".into());
+            if let Some(wanted) = told.wanted {
+                let mut want = may_json(voice, node, wanted);
+                want["access"] = short(wanted.want).into();
+                value.insert("want".into(), want);
+            }
             let may = may.iter().map(|may| (name_of(*may), may_json(voice, node, *may)));
             value.insert("may".into(), Value::Object(may.collect()));
             value.insert("node".into(), Value::Object(node_json(voice, node)));
@@ -56,7 +62,7 @@ fn failed(voice: Voice<'_>, failure: &Failure, path: &[u8], value: &mut Map<Stri
     value.insert("near".into(), near.collect());
 }
 
-/// A name or path, under this key.
+/// Adds a name or path under this key.
 fn put(value: &mut Map<String, Value>, key: &str, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(text) => value.insert(key.into(), text.into()),
@@ -154,7 +160,7 @@ fn mount_json(mount: &Mount) -> Value {
     Value::Object(value)
 }
 
-/// As it is called of anything: `read`, `write`, `execute`.
+/// Returns the name of an access, the same for all types of nodes: `read`, `write`, `execute`.
 fn name_of(may: May) -> String {
     doing(FileType::Regular, may.want).into()
 }

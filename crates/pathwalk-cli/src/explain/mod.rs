@@ -1,17 +1,20 @@
-//! `pathwalk explain`: one lookup, step by step, and why it ends as it does.
+//! The command `pathwalk explain`: one lookup, step by step, and the reason for its end.
 //!
-//! - [`args`]: what can be asked for;
-//! - [`who`]: whose rights count; names of users and groups;
-//! - [`walk`]: the engine's steps as lines, with what each node is; [`told`]: the result; [`near`]: names like a missing one;
-//! - [`rule`]: which rule grants or refuses; [`mounts`]: what is mounted where;
+//! - [`args`]: the arguments;
+//! - [`who`]: the user whose permissions count; names of users and groups;
+//! - [`walk`]: the engine's steps as lines, with the properties of each node; [`told`]: the result;
+//!   [`near`]: names like a missing one;
+//! - [`rule`]: the rule that grants or refuses; [`mounts`]: the mounts and their places;
 //! - [`words`]: all of it as sentences; [`advice`]: what to do about it;
-//! - [`text`], [`json`]: the two forms of the report; [`bytes`]: names that need not be text.
+//! - [`text`] with [`rows`], [`json`]: the two forms of the report; [`bytes`]: names that need
+//!   not be text.
 //!
-//! Invariant: the answer is the engine's. Rules are told beside it, and where a rule would say otherwise, it is said that the
-//! file system has reasons of its own.
+//! Invariant: the answer is the engine's. Rules are reported beside it. Where a rule would give
+//! another answer, the report says that the file system has reasons of its own.
 //!
-//! What it does not do: change its root or its user. [`HostFs`] stays beneath the root, and the engine walks with anybody's
-//! credentials; but this process has to be able to look, so walks of others are explained best by root.
+//! What it does not do: change its root or its user. [`HostFs`] stays beneath the root, and the
+//! engine walks with the credentials of any user. But this process itself has to be able to look at
+//! the nodes, so walks of other users are explained best by root.
 
 mod advice;
 pub(crate) mod args;
@@ -19,6 +22,7 @@ mod bytes;
 mod json;
 mod mounts;
 mod near;
+mod rows;
 mod rule;
 mod text;
 mod told;
@@ -27,7 +31,7 @@ mod who;
 mod words;
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -38,7 +42,8 @@ use pathwalk::{AtFlags, Context, Credentials, Errno, Vfs};
 use pathwalk_bench::machine::{BUDGET, LastLinks, escaped};
 use pathwalk_hostfs::HostFs;
 
-use crate::output;
+use crate::output::wrap;
+use crate::{exits, output};
 use args::ExplainArgs;
 use mounts::{Mount, Mounts};
 use text::Colour;
@@ -47,10 +52,10 @@ use walk::Host;
 use who::{Names, Who};
 use words::Voice;
 
-/// Most names of a directory that are looked through for one like a missing one.
+/// The largest number of names of a directory that are searched for one like a missing one.
 const MOST_NAMES: usize = 100_000;
 
-/// The file system of this machine, and what is mounted there.
+/// The file system of this machine, and its mounts.
 struct Machine {
     fs: Arc<HostFs>,
     mounts: Mounts,
@@ -82,34 +87,49 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     };
     let context = context(Arc::clone(&fs), args, path)?.with_credentials(who.credentials.clone());
     let flags = if args.nofollow { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() };
-    let told = walk::tell(&context, &Machine { fs, mounts: Mounts::now() }, &who, path, flags);
+    let told = walk::tell(&context, &Machine { fs, mounts: Mounts::now() }, &who, path, flags, args.want);
     let voice = Voice { who: &who, names: &names, root };
     if args.json {
         output::print_json(&json::render(voice, &told, path))?;
     } else {
-        output::print(&text::render(voice, &told, path, colour()))?;
+        output::print(&text::render(voice, &told, path, colour(), wrap::width()))?;
     }
     Ok(exit_code(&told))
 }
 
-/// Who walks, still as this process, and where from: a working directory that one has is no matter of rights any more.
+/// Creates the context of the walk, still with root's credentials, and sets its working directory.
+/// An existing working directory needs no permission any more.
 fn context(fs: Arc<HostFs>, args: &ExplainArgs, path: &[u8]) -> anyhow::Result<Context> {
     let builder = Vfs::builder().budget(BUDGET).one_by_one();
-    // Links of mounts that follow none are told of mount by mount, not by the engine's one switch.
+    // Links on a nosymfollow mount are reported mount by mount, not by the engine's single flag.
     let builder = if LastLinks::of_this_machine() == LastLinks::Protected { builder.protect_symlinks() } else { builder };
     let vfs = builder.build(fs).with_context(|| format!("building a Vfs of {BUDGET} bytes"))?;
     let mut context = vfs.context(Credentials::root());
-    if args.root.is_none() && !path.starts_with(b"/") {
-        let cwd =
-            std::env::current_dir().context("asking for the working directory; it may have been removed: change to another")?;
-        context.chdir(&cwd).with_context(|| {
-            format!("looking for the working directory \"{}\"; give a path that begins with a slash", escaped(&cwd))
+    if let Some(cwd) = start(args, path)? {
+        let shown = escaped(&cwd);
+        context.chdir(&cwd).with_context(|| match &args.cwd {
+            Some(_) => {
+                format!("cannot start in --cwd \"{shown}\"; name a directory that is there, within --root if that is given")
+            }
+            None => format!("looking for the working directory \"{shown}\"; give a path that begins with a slash, or --cwd"),
         })?;
     }
     Ok(context)
 }
 
-/// Whether whoever looks wants colours: a terminal, and no `NO_COLOR`.
+/// Returns the directory in which the path starts, if that is not the root.
+fn start(args: &ExplainArgs, path: &[u8]) -> anyhow::Result<Option<PathBuf>> {
+    let here =
+        || std::env::current_dir().context("asking for the working directory; it may have been removed: change to another");
+    match &args.cwd {
+        Some(cwd) if args.root.is_none() && cwd.is_relative() => Ok(Some(here()?.join(cwd))),
+        Some(cwd) => Ok(Some(cwd.clone())),
+        None if args.root.is_none() && !path.starts_with(b"/") => here().map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Returns whether to use colours: on a terminal, and without `NO_COLOR`.
 fn colour() -> Colour {
     match anstream::AutoStream::choice(&std::io::stdout()) {
         ColorChoice::Never => Colour::Off,
@@ -119,8 +139,8 @@ fn colour() -> Colour {
 
 fn exit_code(told: &Told) -> ExitCode {
     match &told.ending {
-        _ if !told.is_certain() => ExitCode::from(2),
-        Ending::Reached(..) => ExitCode::SUCCESS,
-        Ending::Failed(_) => ExitCode::from(1),
+        _ if !told.is_certain() => ExitCode::from(exits::NOT_DONE),
+        Ending::Reached(..) => exits::of_answer(told.wanted.is_none_or(|wanted| wanted.judged.answer.is_ok())),
+        Ending::Failed(_) => exits::of_answer(false),
     }
 }

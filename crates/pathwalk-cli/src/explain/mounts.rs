@@ -1,27 +1,30 @@
-//! The mounts that this thread sees, as `/proc/thread-self/mountinfo` tells them: what is mounted, and how.
+//! The mounts that this thread sees, from `/proc/thread-self/mountinfo`: their places and
+//! properties.
 //!
-//! It is for telling: what a mount forbids is asked of the node itself. Source: `proc_pid_mountinfo(5)`.
+//! This is for the report. The flags of a mount are read from the node itself. Source:
+//! `proc_pid_mountinfo(5)`.
 
 use pathwalk::MountFlags;
 use pathwalk_hostfs::mountinfo::{self, Line, Writing};
 
-/// What is known of a mount.
+/// The known properties of a mount.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mount {
     pub(crate) id: u64,
-    /// What it forbids.
+    /// The flags of the mount.
     pub(crate) flags: MountFlags,
-    /// `None` where there is no `/proc`.
+    /// The mount's line, `None` where there is no `/proc`.
     pub(crate) line: Option<Line>,
 }
 
 impl Mount {
-    /// Whether the whole file system, and not only this mount of it, is read-only.
+    /// Returns whether the whole file system is read-only, and not only this mount of it.
     pub(crate) fn is_read_only_file_system(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.writing == Writing::ReadOnly)
     }
 
-    /// Whether it is of one of these kinds; `fuse` stands for all of FUSE's.
+    /// Returns whether the file system is of one of these types. `fuse` stands for all types of
+    /// FUSE.
     pub(crate) fn is_a(&self, kinds: &[&str]) -> bool {
         let is = |line: &Line| {
             let kind = line.kind.split(|byte| *byte == b'.').next().unwrap_or_default();
@@ -30,7 +33,7 @@ impl Mount {
         self.line.as_ref().is_some_and(is)
     }
 
-    /// The switches that matter to a walk, as `mount(8)` calls them.
+    /// Returns the switches that matter to a walk, with the names of `mount(8)`.
     pub(crate) fn switches(&self) -> Vec<&'static str> {
         let names = [(MountFlags::READ_ONLY, "ro"), (MountFlags::NOEXEC, "noexec"), (MountFlags::NOSYMFOLLOW, "nosymfollow")];
         names.iter().filter(|(flag, _)| self.flags.contains(*flag)).map(|(_, name)| *name).collect()
@@ -42,18 +45,18 @@ impl Mount {
 pub(crate) struct Mounts(Vec<Line>);
 
 impl Mounts {
-    /// As they are now; none where there is no `/proc`.
+    /// Returns the mounts as they are now, or none where there is no `/proc`.
     pub(crate) fn now() -> Mounts {
         Mounts(mountinfo::now())
     }
 
-    /// From the text of that file; lines that are none are passed over.
+    /// Parses the text of that file. Skips lines that are not valid.
     #[cfg(test)]
     pub(crate) fn parse(text: &[u8]) -> Mounts {
         Mounts(mountinfo::parse(text))
     }
 
-    /// What the line of this mount says.
+    /// Returns the line of this mount.
     pub(crate) fn line(&self, id: u64) -> Option<Line> {
         self.0.iter().find(|line| line.id == id).cloned()
     }

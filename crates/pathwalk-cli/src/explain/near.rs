@@ -1,12 +1,13 @@
-//! Names that are there and are like one that is missing.
+//! The search for existing names that are like a missing one.
 
 use strsim::generic_damerau_levenshtein;
 
-/// How many are told.
+/// The largest number of names that are reported.
 const MOST: usize = 3;
 
-/// The names that are likest to a missing one, the likest first: other case before other letters, then by how many letters
-/// differ. None that differ in many, and none that differ in much more than the likest.
+/// Returns the names that are most like a missing one, the likest first: a difference in case comes
+/// before other differences, then the number of differing letters counts. Names that differ in many
+/// letters, or in much more than the likest one, are left out.
 pub(crate) fn names_like(missing: &[u8], names: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let limit = match missing.len() {
         0..=3 => 1,
@@ -17,10 +18,10 @@ pub(crate) fn names_like(missing: &[u8], names: &[Vec<u8>]) -> Vec<Vec<u8>> {
         if name.eq_ignore_ascii_case(missing) {
             return Some(0);
         }
-        // The difference in length is the least that they can differ.
+        // The difference in length is the minimum number of differences.
         let differs =
             if name.len().abs_diff(missing.len()) > limit { usize::MAX } else { generic_damerau_levenshtein(missing, name) };
-        // What shares no letter at all is not like it.
+        // A name that shares no letter is not like the missing one.
         (differs <= limit && differs < missing.len().max(name.len())).then_some(differs)
     };
     let mut like: Vec<_> = names.iter().filter_map(|name| Some((distance(name)?, name))).collect();

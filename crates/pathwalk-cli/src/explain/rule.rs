@@ -1,86 +1,90 @@
-//! Which rule lets somebody do something with a node, or refuses it: the order of the kernel's checks, told.
+//! The rule that grants an access to a node or refuses it, in the order of the kernel's checks.
 //!
-//! Order: noexec, read-only file system, immutable, owner (final), list, group and other, capabilities, read-only mount.
+//! Order: noexec, read-only file system, immutable, owner (final), list, group and other,
+//! capabilities, read-only mount.
 //!
-//! What it does not do: decide. The engine does; this only says why, and [`judge`] is held against it.
+//! What it does not do: decide. The engine decides, and this module only finds the reason.
+//! [`judge`] is compared with the engine's answer.
 
 use pathwalk::permission::{Acl, AclEntry, AclTag, Class, Subject};
 use pathwalk::{Access, Attributes, Capabilities, Errno, FileType, MountFlags, StatxFlags};
 
 use super::mounts::Mount;
 
-/// All that is known of a node that a walk came to.
+/// The known properties of a node that a walk came to.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// From the root; `None` once removed.
+    /// The path from the root, `None` once the node is removed.
     pub(crate) path: Option<Vec<u8>>,
     pub(crate) attributes: Attributes,
     pub(crate) acl: List,
     pub(crate) mount: Option<Mount>,
 }
 
-/// What is known of a node's access control list.
+/// The knowledge about a node's access control list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum List {
     Absent,
     Present(Acl),
-    /// It could not be read.
+    /// A list that could not be read.
     Unknown,
 }
 
-/// A rule by which something is granted or refused.
+/// A rule by which an access is granted or refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
-    /// These bits of the mode, which grant so much.
+    /// The mode bits of this class, which grant this access.
     Bits(Class, Access),
     /// This entry of the list, through this mask.
     Entry(AclEntry, Access),
-    /// The list has no entry for him.
+    /// This mask of the list, which takes away what this entry grants.
+    Mask(AclEntry, Access),
+    /// The lack of a list entry for the user.
     NoEntry,
-    /// The capability of this name grants what the others refuse.
+    /// The capability of this name, which grants what the other rules refuse.
     Capability(&'static str),
-    /// Even `CAP_DAC_OVERRIDE` executes nothing that nobody may execute.
+    /// The lack of any execute bit: even `CAP_DAC_OVERRIDE` executes no file without one.
     NoExecuteBit,
-    /// The mount executes nothing.
+    /// A mount that forbids execution.
     NoExec,
-    /// The mount is read-only.
+    /// A read-only mount.
     ReadOnlyMount,
-    /// The file system is.
+    /// A read-only file system.
     ReadOnlyFileSystem,
-    /// The node is immutable.
+    /// An immutable node.
     Immutable,
-    /// A name comes behind what is no directory.
+    /// A name after a node that is not a directory.
     NotADirectory,
-    /// A slash does.
+    /// A slash after a node that is not a directory.
     TrailingSlash,
-    /// There is no such name.
+    /// A name that does not exist.
     Absent,
-    /// There is no such name, where a link leads.
+    /// A name that does not exist, on the way of a link.
     Dangling,
-    /// The directory was removed.
+    /// A directory that was removed.
     Removed,
     /// A name of more than 255 bytes.
     NameTooLong,
-    /// A path of more than 4095.
+    /// A path of more than 4095 bytes.
     PathTooLong,
-    /// No path at all.
+    /// An empty path.
     EmptyPath,
-    /// More than 40 links.
+    /// A walk over more than 40 links.
     TooManyLinks,
-    /// `fs.protected_symlinks`.
+    /// The switch `fs.protected_symlinks`.
     ProtectedLink,
-    /// The mount follows no links.
+    /// A mount that follows no links.
     NoSymFollow,
-    /// Where a link leads cannot be read.
+    /// A link whose body cannot be read.
     LinkBody,
-    /// It is this process that may not look.
+    /// A node that this process itself may not look at.
     NotVisible,
-    /// The file system itself, or a security module.
+    /// A refusal by the file system itself, or by a security module.
     FileSystem,
 }
 
 impl Rule {
-    /// For JSON.
+    /// Returns the code for JSON.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Rule::Bits(Class::Owner, _) => "owner-bits",
@@ -92,6 +96,7 @@ impl Rule {
                 AclTag::NamedGroup(_) => "acl-group",
                 _ => "acl-other",
             },
+            Rule::Mask(..) => "acl-mask",
             Rule::NoEntry => "acl-no-entry",
             Rule::Capability(_) => "capability",
             Rule::NoExecuteBit => "no-execute-bit",
@@ -116,33 +121,33 @@ impl Rule {
         }
     }
 
-    /// As what somebody comes to a node, in a word.
+    /// Returns the relation of the user to a node, in a word.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Rule::Bits(Class::Owner, _) => "owner",
             Rule::Bits(Class::Group, _) => "group",
             Rule::Bits(Class::Other, _) => "other",
-            Rule::Entry(..) | Rule::NoEntry => "acl",
+            Rule::Entry(..) | Rule::Mask(..) | Rule::NoEntry => "acl",
             Rule::Capability(_) | Rule::NoExecuteBit => "cap",
             _ => "",
         }
     }
 }
 
-/// Whether somebody may do something, and why.
+/// The answer to a request for access, and the rule behind it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Judged {
     pub(crate) answer: Result<(), Errno>,
     pub(crate) rule: Rule,
 }
 
-/// Whether `who` may do `want`, which is one of read, write and execute, with a node.
+/// Judges whether `who` has the access `want` to a node. Of several rights, all are needed at once.
 pub(crate) fn judge(node: &Node, who: &Subject<'_>, want: Access) -> Judged {
     let refused = |errno, rule| Judged { answer: Err(errno), rule };
     let of = &node.attributes;
-    let writes = want == Access::WRITE;
+    let (writes, executes) = (want.contains(Access::WRITE), want.contains(Access::EXECUTE));
     let on_disk = matches!(of.kind, FileType::Regular | FileType::Directory | FileType::Symlink);
-    if of.kind == FileType::Regular && want == Access::EXECUTE && forbids(node, MountFlags::NOEXEC) {
+    if of.kind == FileType::Regular && executes && forbids(node, MountFlags::NOEXEC) {
         return refused(Errno::EACCES, Rule::NoExec);
     }
     if writes && on_disk && node.mount.as_ref().is_some_and(Mount::is_read_only_file_system) {
@@ -155,8 +160,8 @@ pub(crate) fn judge(node: &Node, who: &Subject<'_>, want: Access) -> Judged {
     if !granted && who.overrides(of, want) {
         rule = Rule::Capability(capability(of.kind, who, want));
     } else if !granted {
-        let nobody = of.kind != FileType::Directory && want == Access::EXECUTE && who.has(Capabilities::DAC_OVERRIDE);
-        return refused(Errno::EACCES, if nobody { Rule::NoExecuteBit } else { rule });
+        let no_bit = of.kind != FileType::Directory && executes && who.has(Capabilities::DAC_OVERRIDE);
+        return refused(Errno::EACCES, if no_bit { Rule::NoExecuteBit } else { rule });
     }
     if writes && on_disk && forbids(node, MountFlags::READ_ONLY) {
         return refused(Errno::EROFS, Rule::ReadOnlyMount);
@@ -168,7 +173,8 @@ fn forbids(node: &Node, flag: MountFlags) -> bool {
     node.mount.as_ref().is_some_and(|mount| mount.flags.contains(flag))
 }
 
-/// As what `who` comes to a node: for a directory by the rule that lets him search it or not, else by mode or list alone.
+/// Returns the rule that describes the relation of `who` to a node. For a directory it is the rule
+/// that grants or refuses searching it. For other nodes it is that of the mode or list alone.
 pub(crate) fn coming_to(node: &Node, who: &Subject<'_>) -> Rule {
     match node.attributes.kind {
         FileType::Directory => judge(node, who, Access::EXECUTE).rule,
@@ -176,15 +182,18 @@ pub(crate) fn coming_to(node: &Node, who: &Subject<'_>) -> Rule {
     }
 }
 
-/// By owner, list, group and other.
+/// Judges by owner, list, group and other.
 fn by_mode(node: &Node, who: &Subject<'_>, want: Access) -> (bool, Rule) {
     let of = &node.attributes;
     let class = who.class_of(of);
     match &node.acl {
         List::Present(acl) if class != Class::Owner && of.mode & 0o070 != 0 => {
             let granted = acl.permits(who, of.uid, of.gid, want);
-            let rule = acl.deciding(who, of.uid, of.gid, want).map_or(Rule::NoEntry, |entry| Rule::Entry(entry, acl.mask()));
-            (granted, rule)
+            let rule = |entry: AclEntry| match granted {
+                false if entry.grants.contains(want) => Rule::Mask(entry, acl.mask()),
+                _ => Rule::Entry(entry, acl.mask()),
+            };
+            (granted, acl.deciding(who, of.uid, of.gid, want).map_or(Rule::NoEntry, rule))
         }
         _ => {
             let grants = class.grants(of.mode);
@@ -193,9 +202,9 @@ fn by_mode(node: &Node, who: &Subject<'_>, want: Access) -> (bool, Rule) {
     }
 }
 
-/// Which capability it is that grants.
+/// Returns the name of the capability that grants the access.
 fn capability(kind: FileType, who: &Subject<'_>, want: Access) -> &'static str {
-    let reading = if kind == FileType::Directory { want != Access::WRITE } else { want == Access::READ };
+    let reading = if kind == FileType::Directory { !want.contains(Access::WRITE) } else { want == Access::READ };
     if reading && who.has(Capabilities::DAC_READ_SEARCH) { "CAP_DAC_READ_SEARCH" } else { "CAP_DAC_OVERRIDE" }
 }
 
@@ -212,10 +221,13 @@ mod tests {
         Node { path: None, attributes, acl: List::Absent, mount: None }
     }
 
-    const WANTS: [Access; 3] = [Access::READ, Access::WRITE, Access::EXECUTE];
+    /// Returns every access, of one right or several.
+    fn wants() -> impl Iterator<Item = Access> + Clone {
+        (1..8).map(Access::from_bits_truncate)
+    }
 
-    /// Somebody of each sort.
-    fn everybody() -> Vec<Credentials> {
+    /// Returns credentials of each kind.
+    fn all_users() -> Vec<Credentials> {
         let caps = |uid, caps| Credentials::user(uid, 1, &[]).with_capabilities(caps);
         vec![
             Credentials::root(),
@@ -233,7 +245,7 @@ mod tests {
     fn it_judges_as_the_engine_does() {
         for kind in [FileType::Regular, FileType::Directory, FileType::Fifo] {
             for mode in 0..0o1000 {
-                for (who, want) in everybody().iter().flat_map(|who| WANTS.map(|want| (who.effective(), want))) {
+                for (who, want) in all_users().iter().flat_map(|who| wants().map(|want| (who.effective(), want))) {
                     let engine = generic(&who, kind, mode, 10, 20, want);
                     assert_eq!(judge(&node(kind, mode), &who, want).answer, engine, "{kind:?} {mode:o} {who:?} {want:?}");
                 }
@@ -251,7 +263,7 @@ mod tests {
                     let rest = tags.map(|tag| entry(tag, if tag == one { grants } else { Access::READ | Access::EXECUTE }));
                     let acl = Acl::new(rest.to_vec());
                     let node = Node { acl: List::Present(acl.clone()), ..node(FileType::Directory, mode) };
-                    for (who, want) in everybody().iter().flat_map(|who| WANTS.map(|want| (who.effective(), want))) {
+                    for (who, want) in all_users().iter().flat_map(|who| wants().map(|want| (who.effective(), want))) {
                         let judged = judge(&node, &who, want);
                         assert_eq!(judged.answer, acl.check(&who, &node.attributes, want), "{one:?} {who:?} {want:?}");
                     }

@@ -1,44 +1,51 @@
-//! A walk as text: one line a step, in columns, and below it how it ended and what can be done.
+//! The report as text: one line a step, in columns, and below them the end of the walk and the
+//! advice.
 //!
-//! Columns: mode (with `+` for an access control list), owner, group, as what the walker comes to it (`owner`, `group`, `other`,
-//! `acl` or `cap`), and the name, with what links lead to indented below them.
+//! [`rows`] has the lines of the walk. Columns: mode (with `+` for an access control list), owner,
+//! group, the relation of the user to the node (`owner`, `group`, `other`, `acl` or `cap`), and the
+//! name. The names that a link leads to are indented below it.
 
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use pathwalk::{Access, Attributes, Errno, FileType};
-use unicode_width::UnicodeWidthStr as _;
 
 use super::advice::{self, Advice};
 use super::bytes::shortened;
-use super::rule::{List, Node, Rule};
+use super::rows::{self, Row};
+use super::rule::{Judged, List, Node, Rule};
 use super::told::{Ending, Failure, Found, Line, May, Told};
 use super::words::{self, LONGEST, Voice, letters};
+use crate::output::wrap::{broken, columns};
 
-/// Whether text may have colours.
+/// The permission to use colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Colour {
     On,
     Off,
 }
 
-const PLAIN: Style = Style::new();
-const FAINT: Style = Style::new().dimmed();
+/// The form of a report.
+#[derive(Clone, Copy)]
+struct Form<'a> {
+    voice: Voice<'a>,
+    colour: Colour,
+    /// The columns of the output.
+    width: usize,
+}
+
+pub(super) const PLAIN: Style = Style::new();
+pub(super) const FAINT: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
-const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(super) const BAD: Style = AnsiColor::Red.on_default().bold();
 const DIRECTORY: Style = AnsiColor::Blue.on_default().bold();
 const LINK: Style = AnsiColor::Cyan.on_default();
 const PROGRAM: Style = AnsiColor::Green.on_default();
-const MOUNT: Style = AnsiColor::Yellow.on_default();
-
-/// Widest name behind which remarks are still aligned.
-const WIDEST: usize = 44;
-/// Longest name that is shown whole in a line of the walk.
-const LONGEST_NAME: usize = 80;
+pub(super) const MOUNT: Style = AnsiColor::Yellow.on_default();
 
 impl Colour {
-    fn paint(self, style: Style, text: &str) -> String {
+    pub(super) fn paint(self, style: Style, text: &str) -> String {
         if self == Colour::Off || style.is_plain() || text.is_empty() {
             text.to_owned()
         } else {
@@ -47,21 +54,22 @@ impl Colour {
     }
 }
 
-/// All of it.
-pub(crate) fn render(voice: Voice<'_>, told: &Told, path: &[u8], colour: Colour) -> String {
+/// Returns the whole report.
+pub(crate) fn render(voice: Voice<'_>, told: &Told, path: &[u8], colour: Colour, width: usize) -> String {
     let asked = if path.is_empty() { "\"\"".into() } else { shortened(path, LONGEST) };
     let mut text = format!("{}, as {}\n\n", colour.paint(BOLD, &asked), voice.introduced());
     let rows: Vec<Row> = once_round(told).iter().map(|line| Row::of(voice, line)).collect();
-    lay_out(&rows, colour, &mut text);
+    rows::lay_out(&rows, colour, width, &mut text);
     if rows.len() < told.lines.len() {
         let _ = writeln!(text, "{}", colour.paint(FAINT, "... and round again, until 40 links were followed"));
     }
     if !rows.is_empty() {
         text.push('\n');
     }
+    let form = Form { voice, colour, width };
     match &told.ending {
-        Ending::Reached(node, may) => reached(voice, node, may, colour, &mut text),
-        Ending::Failed(failure) => failed(voice, failure, path, colour, &mut text),
+        Ending::Reached(node, may) => reached(form, told, node, may, &mut text),
+        Ending::Failed(failure) => failed(form, failure, path, &mut text),
     }
     let assumed = voice.who.assumed.iter().cloned();
     for doubt in assumed.chain(told.doubts.iter().map(|doubt| voice.doubt(doubt))) {
@@ -70,7 +78,8 @@ pub(crate) fn render(voice: Voice<'_>, told: &Told, path: &[u8], colour: Colour)
     text
 }
 
-/// The lines of the walk; of one in a circle, until it comes back to where it was.
+/// Returns the lines of the walk. Of a walk in a circle, only those until it returns to its first
+/// link.
 fn once_round(told: &Told) -> &[Line] {
     let first = match &told.ending {
         Ending::Failed(failure) => failure.circle.first(),
@@ -81,118 +90,12 @@ fn once_round(told: &Told) -> &[Line] {
     back.map_or(&told.lines, |(i, _)| &told.lines[..=i])
 }
 
-/// A line of the walk, in pieces.
-struct Row {
-    mode: String,
-    owner: String,
-    group: String,
-    class: &'static str,
-    indent: usize,
-    name: String,
-    style: Style,
-    body: Option<String>,
-    mount: Option<String>,
-    refused: Option<String>,
-}
-
-impl Row {
-    fn of(voice: Voice<'_>, line: &Line) -> Row {
-        let node = match &line.found {
-            Found::Node(node, rule) => Some((node, rule)),
-            _ => None,
-        };
-        let column =
-            |of: &dyn Fn(&Node, Rule) -> String, none: &str| node.map_or(none.to_owned(), |(node, rule)| of(node, *rule));
-        let is_link = |node: &Node| node.attributes.kind == FileType::Symlink;
-        Row {
-            mode: column(&|node, _| mode(&node.attributes, &node.acl), "-"),
-            owner: column(&|node, _| voice.names.user(node.attributes.uid), "-"),
-            group: column(&|node, _| voice.names.group(node.attributes.gid), "-"),
-            // The mode of a link counts for nothing.
-            class: node.filter(|(node, _)| !is_link(node)).map_or("-", |(_, rule)| rule.word()),
-            indent: line.depth,
-            name: shortened(&line.name, LONGEST_NAME),
-            style: node.map_or(FAINT, |(node, _)| style_of(&node.attributes)),
-            body: line.body.as_ref().map(|body| shortened(body, LONGEST_NAME)),
-            mount: line.mount.as_ref().map(words::mount),
-            refused: refusal(line),
-        }
-    }
-
-    fn columns(&self) -> [&str; 4] {
-        [&self.mode, &self.owner, &self.group, self.class]
-    }
-
-    /// The name as it stands there, without colours.
-    fn plain(&self) -> String {
-        let body = self.body.as_ref().map_or(String::new(), |body| format!(" -> {body}"));
-        format!("{}{}{body}", "  ".repeat(self.indent), self.name)
-    }
-}
-
-fn refusal(line: &Line) -> Option<String> {
-    let Some((errno, rule)) = line.refused else {
-        return matches!(line.found, Found::NotLookedFor).then(|| "not looked for".into());
-    };
-    let says = match rule {
-        Rule::Absent => "no such name",
-        Rule::NotADirectory | Rule::TrailingSlash => "no directory",
-        Rule::Removed => "removed",
-        Rule::NameTooLong => "too long",
-        Rule::TooManyLinks => "one link too many",
-        Rule::ProtectedLink | Rule::NoSymFollow => "may not be followed",
-        Rule::LinkBody => "cannot be read",
-        Rule::NotVisible => return Some("<-- this process may not look".into()),
-        Rule::FileSystem => "says the file system",
-        _ => "may not be searched",
-    };
-    Some(format!("<-- {}: {says}", errno_name(errno)))
-}
-
-/// `ENOENT`, or the number.
+/// Returns the errno's name, such as `ENOENT`, or its number.
 pub(crate) fn errno_name(errno: Errno) -> String {
     errno.name().map_or_else(|| format!("errno {}", errno.raw()), str::to_owned)
 }
 
-/// What stands above the columns.
-const HEADER: [&str; 4] = ["mode", "owner", "group", "as"];
-
-fn lay_out(rows: &[Row], colour: Colour, text: &mut String) {
-    if rows.is_empty() {
-        return;
-    }
-    let widths: [usize; 4] = std::array::from_fn(|i| {
-        let widest = rows.iter().map(|row| row.columns()[i].width()).max();
-        widest.unwrap_or(0).max(HEADER[i].width())
-    });
-    let name = rows.iter().map(|row| row.plain().width()).filter(|width| *width <= WIDEST).max().unwrap_or(0);
-    let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));
-    let header: String = HEADER.iter().zip(widths).map(|(column, width)| format!("{column:width$}  ")).collect();
-    let _ = writeln!(text, "{}", colour.paint(FAINT, &(header + "name")));
-    for row in rows {
-        for (column, width) in row.columns().into_iter().zip(widths) {
-            let style = if column == "-" { FAINT } else { PLAIN };
-            let _ = write!(text, "{}{}  ", colour.paint(style, column), pad(column, width));
-        }
-        let style = if row.refused.is_some() && row.style != FAINT { BAD } else { row.style };
-        let _ = write!(text, "{}{}", "  ".repeat(row.indent), colour.paint(style, &row.name));
-        if let Some(body) = &row.body {
-            let _ = write!(text, "{}", colour.paint(FAINT, &format!(" -> {body}")));
-        }
-        let mut gap = pad(&row.plain(), name) + "  ";
-        if let Some(mount) = &row.mount {
-            let _ = write!(text, "{gap}{}", colour.paint(MOUNT, &format!("[{mount}]")));
-            gap = "  ".into();
-        }
-        if let Some(refused) = &row.refused {
-            let style = if refused.starts_with('<') { BAD } else { FAINT };
-            let _ = write!(text, "{gap}{}", colour.paint(style, refused));
-        }
-        text.push('\n');
-    }
-}
-
-/// `drwxr-xr-t+`, as `ls -l` has it.
+/// Returns the mode as in `ls -l`: `drwxr-xr-t+`.
 pub(crate) fn mode(attributes: &Attributes, acl: &List) -> String {
     let kind = match attributes.kind {
         FileType::Fifo => 'p',
@@ -228,7 +131,7 @@ pub(crate) fn mode(attributes: &Attributes, acl: &List) -> String {
     text
 }
 
-fn style_of(attributes: &Attributes) -> Style {
+pub(super) fn style_of(attributes: &Attributes) -> Style {
     match attributes.kind {
         FileType::Directory => DIRECTORY,
         FileType::Symlink => LINK,
@@ -237,50 +140,104 @@ fn style_of(attributes: &Attributes) -> Style {
     }
 }
 
-fn reached(voice: Voice<'_>, node: &Node, may: &[May; 3], colour: Colour, text: &mut String) {
+fn reached(form: Form<'_>, told: &Told, node: &Node, may: &[May; 3], text: &mut String) {
+    let Form { voice, colour, .. } = form;
     let kind = words::kind(node.attributes.kind);
     let _ = writeln!(text, "{}: {}, {kind}", colour.paint(GOOD, "reached"), voice.path(node));
     if node.attributes.kind == FileType::Symlink {
         text.push_str("  a link itself; its mode counts for nothing\n");
-        return;
-    }
-    for May { want, judged } in may {
-        let doing = words::doing(node.attributes.kind, *want);
-        let why = voice.rule(node, judged.rule, *want);
-        let answer = match judged.answer {
-            Ok(()) => colour.paint(GOOD, "yes"),
-            Err(_) => colour.paint(BAD, "no "),
-        };
-        let errno = judged.answer.err().map_or(String::new(), |errno| format!("{}: ", errno_name(errno)));
-        let _ = writeln!(text, "  {doing:<8} {answer}  {errno}{why}");
-        let is_mode = matches!(judged.rule, Rule::Bits(..) | Rule::Entry(..) | Rule::NoEntry | Rule::NoExecuteBit);
-        if judged.answer.is_err() && !is_mode {
-            for one in advice::grant(voice, node, judged.rule, *want) {
-                let _ = writeln!(text, "                {}", colour.paint(FAINT, &in_a_line(&one)));
+    } else {
+        for may in may {
+            let doing = words::doing(node.attributes.kind, may.want);
+            let _ = writeln!(text, "  {doing:<8} {}  {}", yes_or_no(*may, colour), why(voice, node, *may));
+            if is_to_be_mended(told, node, *may) {
+                advise(form, &advice::grant(voice, node, may.judged.rule, may.want), 4, text);
             }
+        }
+    }
+    if let Some(wanted) = told.wanted {
+        verdict(form, node, may, wanted, text);
+    }
+}
+
+/// Returns whether advice about a refusal is of use: where that access is asked for; or where none
+/// is, unless a file is not executed that is no program.
+fn is_to_be_mended(told: &Told, node: &Node, may: May) -> bool {
+    let is_asked_for = match told.wanted {
+        Some(wanted) => wanted.want.contains(may.want),
+        None => may.want != Access::EXECUTE || node.attributes.mode & 0o111 != 0,
+    };
+    may.judged.answer.is_err() && is_asked_for
+}
+
+/// Adds the answer to `--want`.
+fn verdict(form: Form<'_>, node: &Node, may: &[May; 3], wanted: May, text: &mut String) {
+    let Form { voice, colour, .. } = form;
+    let want = words::short(wanted.want);
+    let each_is_granted = may.iter().filter(|may| wanted.want.contains(may.want)).all(|may| may.judged.answer.is_ok());
+    let (answer, style) = match wanted.judged {
+        Judged { answer: Ok(()), .. } => ("yes".to_owned(), GOOD),
+        Judged { rule: Rule::NotVisible, .. } => (format!("not known: {}", why(voice, node, wanted)), BAD),
+        Judged { answer: Err(_), .. } if each_is_granted => {
+            (format!("no: {}, and nothing else grants all of it at once", why(voice, node, wanted)), BAD)
+        }
+        Judged { answer: Err(errno), .. } => (format!("no: {errno}"), BAD),
+    };
+    let _ = writeln!(text, "{}: {answer}", colour.paint(style, &format!("wanted {want}")));
+    if wanted.judged.answer.is_err() && each_is_granted {
+        advise(form, &advice::grant(voice, node, wanted.judged.rule, wanted.want), 2, text);
+    }
+}
+
+fn yes_or_no(may: May, colour: Colour) -> String {
+    if may.judged.answer.is_ok() { colour.paint(GOOD, "yes") } else { colour.paint(BAD, "no ") }
+}
+
+/// Returns the rule for an access, behind the errno of a refusal.
+fn why(voice: Voice<'_>, node: &Node, may: May) -> String {
+    let errno = may.judged.answer.err().map_or(String::new(), |errno| format!("{}: ", errno_name(errno)));
+    errno + &voice.rule(node, may.judged.rule, may.want)
+}
+
+fn failed(form: Form<'_>, failure: &Failure, path: &[u8], text: &mut String) {
+    let Form { voice, colour, .. } = form;
+    let heading = if failure.rule == Rule::NotVisible { "not known".to_owned() } else { failure.errno.to_string() };
+    let _ = writeln!(text, "{}: {}", colour.paint(BAD, &heading), voice.failure(failure, path));
+    advise(form, &advice::about_failure(voice, failure, path), 2, text);
+}
+
+/// Adds pieces of advice: commands, and their effects as comments of the shell. Commands are not
+/// broken except where the shell joins them again.
+fn advise(form: Form<'_>, all: &[Advice], indent: usize, text: &mut String) {
+    let Form { colour, width, .. } = form;
+    let widest = all.iter().filter_map(|one| one.command.as_ref()).map(|command| columns(command)).max().unwrap_or(0);
+    let says = all.iter().filter(|one| one.command.is_some()).map(|one| columns(&one.says)).max().unwrap_or(0);
+    let is_aligned = indent + widest + "  # ".len() + says <= width;
+    let before = " ".repeat(indent);
+    for Advice { command, says } in all {
+        let Some(command) = command else {
+            let _ = writeln!(text, "{before}{says}");
+            continue;
+        };
+        if is_aligned {
+            let (command, says) = (format!("{command:widest$}"), format!("# {says}"));
+            let _ = writeln!(text, "{before}{}  {}", colour.paint(BOLD, &command), colour.paint(FAINT, &says));
+            continue;
+        }
+        let _ = writeln!(text, "{before}{}", colour.paint(BOLD, &joined_by_the_shell(command, width - indent)));
+        for line in broken(says, width - indent - 4, 0) {
+            let _ = writeln!(text, "{before}  {}", colour.paint(FAINT, &format!("# {line}")));
         }
     }
 }
 
-fn in_a_line(advice: &Advice) -> String {
-    advice.command.as_ref().map_or_else(|| advice.says.clone(), |command| format!("{command}  ({})", advice.says))
-}
-
-fn failed(voice: Voice<'_>, failure: &Failure, path: &[u8], colour: Colour, text: &mut String) {
-    let heading = if failure.rule == Rule::NotVisible { "not known".to_owned() } else { failure.errno.to_string() };
-    let _ = writeln!(text, "{}: {}", colour.paint(BAD, &heading), voice.failure(failure, path));
-    let all = advice::about_failure(voice, failure, path);
-    let widest = all.iter().filter_map(|one| one.command.as_ref()).map(|command| command.width()).max().unwrap_or(0);
-    for Advice { command, says } in all {
-        let _ = match command {
-            Some(command) => writeln!(
-                text,
-                "  {}  {}",
-                colour.paint(BOLD, &format!("{command:widest$}")),
-                colour.paint(FAINT, &format!("# {says}"))
-            ),
-            None => writeln!(text, "  {says}"),
-        };
+/// Returns a command in two lines before its last word if it is wider than `width`. A command with
+/// quotes stays as it is, since they may be around a blank.
+fn joined_by_the_shell(command: &str, width: usize) -> String {
+    let is_plain = !command.contains(['\'', '"', '\\']);
+    match command.rsplit_once(' ').filter(|_| is_plain && columns(command) > width) {
+        Some((start, last)) => format!("{start} \\\n      {last}"),
+        None => command.to_owned(),
     }
 }
 

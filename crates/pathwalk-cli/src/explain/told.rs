@@ -1,92 +1,96 @@
-//! A walk, told: its lines, how it ends, and what makes that doubtful.
+//! The description of a walk: its lines, its end, and the doubts about it.
 //!
-//! Made by [`walk`](super::walk); what it does not do is find words for it, or print.
+//! It is made by [`walk`](super::walk). What it does not do: phrase or print it.
 
 use pathwalk::{Access, Errno};
 
 use super::mounts::Mount;
 use super::rule::{Judged, Node, Rule};
 
-/// What is at one name of the walk.
+/// The node at one name of the walk.
 #[derive(Clone, Debug)]
 pub(crate) enum Found {
-    /// This; and as what he comes to it.
+    /// This node, and the rule that describes the user's relation to it.
     Node(Box<Node>, Rule),
-    /// Nothing.
+    /// No node.
     Absent,
-    /// The walk ended before.
+    /// A name after the end of the walk.
     NotLookedFor,
 }
 
-/// One line.
+/// A line of the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// In how many links' bodies it stands.
+    /// The number of nested link bodies that the name is in.
     pub(crate) depth: usize,
     pub(crate) name: Vec<u8>,
     pub(crate) found: Found,
-    /// Where it leads, if it is a link that was followed.
+    /// The body, if this is a link that was followed.
     pub(crate) body: Option<Vec<u8>>,
     /// The mount that begins here.
     pub(crate) mount: Option<Mount>,
-    /// The walk ends here, so, by this rule.
+    /// The error with which the walk ends here, and the rule.
     pub(crate) refused: Option<(Errno, Rule)>,
 }
 
-/// Why a walk does not reach its end.
+/// The reason why a walk does not reach its end.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) errno: Errno,
     pub(crate) rule: Rule,
-    /// What it is about: what was to be searched, followed or a directory.
+    /// The node that the error is about: the one to be searched, to be followed, or expected to be
+    /// a directory.
     pub(crate) node: Option<Node>,
-    /// The directory in which that was found.
+    /// The directory in which that node was found.
     pub(crate) dir: Option<Node>,
-    /// What was wanted in it.
+    /// The name that was looked for in it.
     pub(crate) name: Vec<u8>,
-    /// The link that led there, and where it leads.
+    /// The link that led there, and its body.
     pub(crate) link: Option<(Vec<u8>, Vec<u8>)>,
-    /// Of links that lead in a circle: which, in order.
+    /// The links that lead in a circle, in order.
     pub(crate) circle: Vec<Vec<u8>>,
-    /// Names that are there and are like the one that is missing.
+    /// The existing names that are like the missing one.
     pub(crate) near: Vec<Vec<u8>>,
 }
 
-/// Whether somebody may do one thing with the node at the end.
+/// The answer to an access to the node at the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct May {
     pub(crate) want: Access,
     pub(crate) judged: Judged,
 }
 
-/// How a walk ends.
+/// The end of a walk.
 #[derive(Clone, Debug)]
 pub(crate) enum Ending {
-    /// At this node, of which he may read, write and execute so much.
+    /// The end at this node, with the answers for read, write and execute.
     Reached(Box<Node>, [May; 3]),
     Failed(Box<Failure>),
 }
 
-/// A walk, told.
+/// The description of a walk.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) lines: Vec<Line>,
     pub(crate) ending: Ending,
-    /// What makes the answer doubtful.
+    /// The answer to the access that was asked for, if one was and the end is reached.
+    pub(crate) wanted: Option<May>,
+    /// The reasons to doubt the answer.
     pub(crate) doubts: Vec<Doubt>,
 }
 
-/// Why the kernel might answer otherwise.
+/// A reason why the kernel might give another answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Doubt {
-    /// The kernel jumps through this link, whatever its text says.
+    /// A link through which the kernel jumps, whatever its body says.
     MagicLink(Vec<u8>),
-    /// The file system of this kind, which begins here, may have a mind of its own about who may do what.
+    /// A file system of this type, mounted at this point, which may have permission rules of its
+    /// own.
     OwnRules(Vec<u8>, Vec<u8>),
 }
 
 impl Failure {
-    /// That of which nothing is known but the number.
+    /// Creates a failure of which only the errno is known.
     pub(crate) fn of(errno: Errno) -> Failure {
         let (name, circle, near) = Default::default();
         Failure { errno, rule: Rule::FileSystem, node: None, dir: None, name, link: None, circle, near }
@@ -94,10 +98,12 @@ impl Failure {
 }
 
 impl Told {
-    /// Whether the answer is one: not if this process may not look, or looked at what it cannot follow.
+    /// Returns whether the answer is reliable. It is not if this process may not look, be it at a
+    /// node of the walk or at the list that decides about the access that was asked for, or if the
+    /// walk met a link that cannot be followed.
     pub(crate) fn is_certain(&self) -> bool {
         match &self.ending {
-            Ending::Reached(..) => true,
+            Ending::Reached(..) => self.wanted.is_none_or(|wanted| wanted.judged.rule != Rule::NotVisible),
             Ending::Failed(failure) => {
                 let jumped = self.doubts.iter().any(|doubt| matches!(doubt, Doubt::MagicLink(_)));
                 failure.rule != Rule::NotVisible && !jumped

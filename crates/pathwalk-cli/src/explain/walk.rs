@@ -1,8 +1,9 @@
-//! A walk, and what is told of it: from the engine's steps to lines, with what each node is, and where and by which rule it
-//! ended.
+//! The conversion of the engine's steps to lines: the properties of each node, and the place and
+//! rule of the walk's end.
 //!
-//! It is the engine's walk. Added are list and mount of each node, names near a missing one, and what the host's file system
-//! leaves to others: `nosymfollow` of a mount below the root, at whose first link the walk is cut.
+//! The walk is the engine's. This module adds the list and the mount of each node, and names near a
+//! missing one. It also applies what the host's file system leaves to its users: `nosymfollow` of a
+//! mount below the root, at whose first link the walk is cut.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,31 +17,37 @@ use super::rule::{Judged, List, Node, Rule, coming_to, judge};
 use super::told::{Doubt, Ending, Failure, Found, Line, May, Told};
 use super::who::{Asks, Who};
 
-/// What the engine does not tell of a node. Paths are from the root.
+/// The properties of a node that the engine does not report. Paths are from the root.
 pub(crate) trait Host {
-    /// Its access control list.
+    /// Returns the access control list of a node.
     fn acl(&self, path: &[u8]) -> Result<Option<Acl>, Errno>;
-    /// Its mount, where that is known.
+    /// Returns the mount of a node, where that is known.
     fn mount(&self, path: &[u8]) -> Option<Mount>;
-    /// The names in a directory, where they may be read.
+    /// Returns the names in a directory, where they may be read.
     fn names(&self, dir: &[u8]) -> Option<Vec<Vec<u8>>>;
 }
 
-/// File systems that refuse by rules which neither mode nor list shows.
+/// The file systems that refuse by rules which neither mode nor list shows.
 const OWN_RULES: [&str; 10] = ["fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "afs", "proc"];
 
-/// Walks, and tells.
-pub(crate) fn tell(context: &Context, host: &dyn Host, who: &Who, path: &[u8], flags: AtFlags) -> Told {
+/// Runs a walk and describes it. `want` is the access to its end that is asked for.
+pub(crate) fn tell(context: &Context, host: &dyn Host, who: &Who, path: &[u8], flags: AtFlags, want: Option<Access>) -> Told {
     let walk = context.steps(At::Cwd, path, flags);
     let mut teller = Teller::new(context, host, who);
     let failed = walk.steps.iter().map(|step| teller.take(step)).find_map(ControlFlow::break_value);
+    let mut wanted = None;
     let ending = match (failed, walk.answer) {
         (Some(failure), _) => Ending::Failed(failure),
-        (None, Ok(end)) => teller.reached(&end),
+        (None, Ok(end)) => {
+            let node = teller.node(&end);
+            wanted = want.map(|want| teller.may(&end, &node, want));
+            let may = [Access::READ, Access::WRITE, Access::EXECUTE].map(|want| teller.may(&end, &node, want));
+            Ending::Reached(Box::new(node), may)
+        }
         (None, Err(errno)) => Ending::Failed(Box::new(Failure { rule: before_any_step(path, errno), ..Failure::of(errno) })),
     };
     let doubts = teller.doubts(&ending);
-    Told { lines: teller.lines, ending, doubts }
+    Told { lines: teller.lines, ending, wanted, doubts }
 }
 
 fn before_any_step(path: &[u8], errno: Errno) -> Rule {
@@ -51,18 +58,19 @@ fn before_any_step(path: &[u8], errno: Errno) -> Rule {
     }
 }
 
-/// A walk being told.
+/// A description of a walk under construction.
 struct Teller<'a> {
     context: &'a Context,
     host: &'a dyn Host,
     who: &'a Who,
     lines: Vec<Line>,
-    /// Where the next name is looked for, and where that was found.
+    /// The directory in which the next name is looked up, and the directory in which that was
+    /// found.
     here: Option<Node>,
     above: Option<Node>,
-    /// Followed so far: depth, path, body.
+    /// The links followed so far: depth, path, body.
     links: Vec<(usize, Vec<u8>, Vec<u8>)>,
-    /// What was already asked about, by path.
+    /// The nodes whose properties are known, by path.
     known: HashMap<Vec<u8>, Node>,
 }
 
@@ -96,7 +104,7 @@ impl<'a> Teller<'a> {
                 self.came_to(depth, name, node);
             }
             What::Mount(root) => {
-                // It has the path of what it covers.
+                // The mounted root has the path of the directory that it covers.
                 if let Ok(path) = root.path() {
                     self.known.remove(&path);
                 }
@@ -118,13 +126,14 @@ impl<'a> Teller<'a> {
         Flow::Continue(())
     }
 
-    /// All that is known of what the engine has there.
+    /// Returns the known properties of a node.
     fn node(&mut self, handle: &Handle) -> Node {
         let path = handle.path().ok();
         if let Some(known) = path.as_ref().and_then(|path| self.known.get(path)) {
             return known.clone();
         }
-        // Of a node that was just walked through they are cached; without them it is told as what it is, and no more.
+        // The attributes of a node that was just walked through are cached. Without them, only the
+        // type is shown.
         let attributes = handle.attributes().unwrap_or_else(|_| pathwalk::Attributes::new(handle.kind(), 0));
         let acl = match path.as_ref().map(|path| self.host.acl(path)) {
             Some(Ok(Some(acl))) => List::Present(acl),
@@ -175,7 +184,7 @@ impl<'a> Teller<'a> {
 
     fn absent(&mut self, depth: usize, name: &[u8], dir: Node) -> Failure {
         let names = dir.path.as_ref().and_then(|dir| self.host.names(dir)).unwrap_or_default();
-        // The link in whose body the name stands.
+        // The link is the one whose body contains the name.
         let link = depth.checked_sub(1).and_then(|above| self.links.iter().rfind(|link| link.0 == above));
         Failure {
             rule: if link.is_some() { Rule::Dangling } else { Rule::Absent },
@@ -225,14 +234,14 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Marks the line at which the walk ends, and names what was wanted behind it.
+    /// Marks the line at which the walk ends, and adds the name that was looked for after it.
     fn mark(&mut self, depth: usize, errno: Errno, node: &Node, rule: Rule, name: &[u8]) {
         if rule == Rule::NameTooLong {
             return self.push(depth, name, Found::NotLookedFor, Some((errno, rule)));
         }
         let stands = |line: &Line| matches!(&line.found, Found::Node(there, _) if there.path == node.path);
         if !self.lines.last().is_some_and(stands) {
-            // A link led back to what is further up, as to the root.
+            // A link led back to a node further up, such as the root.
             let path = node.path.clone().unwrap_or_default();
             self.came_to(depth, &path, node.clone());
         }
@@ -244,7 +253,8 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// The links that lead back to themselves: each stands in the body of the one before. None if they are only many.
+    /// Returns the links that lead back to themselves: each occurs in the body of the previous one.
+    /// Returns none if there are only too many links.
     fn circle(&self, depth: usize, last: &Node) -> Vec<Vec<u8>> {
         let mut nested = vec![last.path.clone().unwrap_or_default()];
         let mut depth = depth;
@@ -260,23 +270,18 @@ impl<'a> Teller<'a> {
         again.map_or(Vec::new(), |(first, last)| nested[first..=last].to_vec())
     }
 
-    /// Where a link leads that was not followed; it is asked as this process.
+    /// Returns the body of a link that was not followed. It is read with this process' permissions.
     fn body_of(&self, path: &[u8]) -> Option<Vec<u8>> {
         let context = self.context.clone().with_credentials(pathwalk::Credentials::root());
         context.read_link(path).ok()
     }
 
-    fn reached(&mut self, end: &Handle) -> Ending {
-        let node = self.node(end);
-        let may = [Access::READ, Access::WRITE, Access::EXECUTE].map(|want| self.may(end, &node, want));
-        Ending::Reached(Box::new(node), may)
-    }
-
-    /// The engine's answer, and the rule for it.
+    /// Returns the engine's answer, and the rule for it.
     fn may(&self, end: &Handle, node: &Node, want: Access) -> May {
         let answer = self.context.faccessat(At::Handle(end), "", want, AtFlags::EACCESS | AtFlags::EMPTY_PATH);
         let mut judged = judge(node, &self.who.credentials.effective(), want);
-        // Only `/proc` tells a read-only file system from a read-only mount of one.
+        // Only `/proc` shows the difference between a read-only file system and a read-only mount
+        // of one.
         if judged.answer != answer && judged.rule != Rule::ReadOnlyFileSystem {
             let unseen = goes_by_unknown_list(node, self.who) && self.who.asks == Asks::ForAnother;
             judged = Judged { answer, rule: if unseen { Rule::NotVisible } else { Rule::FileSystem } };
@@ -295,18 +300,20 @@ impl<'a> Teller<'a> {
             let own = nodes().filter_map(|(line, _)| line.mount.as_ref()).filter(|mount| mount.is_a(&OWN_RULES));
             doubts.extend(own.filter_map(|mount| mount.line.clone()).map(|line| Doubt::OwnRules(line.kind, line.point)));
         }
-        // Of one mount or link one doubt will do; of a walk that came nowhere, none.
+        // One doubt for each mount or link is enough. A walk that reached no node gets none.
         doubts.dedup();
         if matches!(ending, Ending::Failed(failure) if failure.node.is_none()) { Vec::new() } else { doubts }
     }
 }
 
-/// Whether it is for a list to decide that could not be read: not for the owner, nor without group bits.
+/// Returns whether the decision depends on a list that could not be read. It does not for the
+/// owner, nor without group bits.
 fn goes_by_unknown_list(node: &Node, who: &Who) -> bool {
     node.acl == List::Unknown && who.uid != node.attributes.uid && node.attributes.mode & 0o070 != 0
 }
 
-/// Whether it is one of the links in `/proc` that lead to what a process has open, whatever their text says.
+/// Returns whether the node is one of the links in `/proc` that lead to an open file of a process,
+/// whatever their body says.
 fn is_magic(node: &Node) -> bool {
     let of_process =
         |path: &Vec<u8>| path.split(|byte| *byte == b'/').any(|name| !name.is_empty() && name.iter().all(u8::is_ascii_digit));

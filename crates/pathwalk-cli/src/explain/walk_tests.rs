@@ -1,4 +1,5 @@
-//! Walks over the reference file system, told: what the host of the tests cannot be brought to, and what is asked of the host.
+//! Tests of walks over the reference file system: states that the host of the tests cannot be
+//! brought to, and the questions to the host.
 
 use std::cell::RefCell;
 
@@ -12,13 +13,13 @@ use crate::explain::who::Names;
 use crate::explain::words::Voice;
 use crate::explain::{advice, json, text};
 
-/// A host of which everything is known by what the test says.
+/// A host with the properties that the test sets.
 #[derive(Default)]
 struct Said {
     lists: HashMap<Vec<u8>, Result<Option<Acl>, Errno>>,
     flags: HashMap<Vec<u8>, MountFlags>,
     names: Vec<Vec<u8>>,
-    /// Of mount 2.
+    /// The `mountinfo` line of mount 2.
     line: &'static str,
     asked: RefCell<Vec<Vec<u8>>>,
 }
@@ -64,7 +65,7 @@ fn context(fs: impl FileSystem + 'static, who: &Who) -> Context {
 }
 
 fn told(path: &str, who: &Who, host: &Said) -> Told {
-    tell(&context(tree(), who), host, who, path.as_bytes(), AtFlags::empty())
+    tell(&context(tree(), who), host, who, path.as_bytes(), AtFlags::empty(), None)
 }
 
 fn failure(told: &Told) -> &Failure {
@@ -72,7 +73,7 @@ fn failure(told: &Told) -> &Failure {
     failure
 }
 
-/// Depth, name and remark of each line.
+/// Returns depth, name and remark of each line.
 fn outline(told: &Told) -> Vec<String> {
     let line = |line: &Line| {
         let body = line.body.as_ref().map_or(String::new(), |body| format!(" -> {}", body.escape_ascii()));
@@ -91,7 +92,7 @@ fn rendered(told: &Told, who: &Who, path: &str) -> String {
     let names = Names::parse(b"root:x:0:0::/:\nann:x:5:5::/:\n", b"root:x:0:\nstaff:x:7:\n");
     let voice = Voice { who, names: &names, root: std::path::Path::new("/") };
     assert!(json::render(voice, told, path.as_bytes()).is_object());
-    text::render(voice, told, path.as_bytes(), text::Colour::Off)
+    text::render(voice, told, path.as_bytes(), text::Colour::Off, 1000)
 }
 
 #[test]
@@ -129,10 +130,10 @@ fn the_root_may_be_refused_behind_a_link() {
     let (fs, ann) = (tree(), who(5, &[], Asks::ForAnother));
     fs.chmod("/", 0o700).unwrap();
     let context = context(fs, &ann);
-    // A working directory that one has is no matter of rights any more.
+    // An existing working directory needs no permission any more.
     let mut inside = context.clone().with_credentials(Credentials::root());
     inside.chdir("/d").unwrap();
-    let told = tell(&inside.with_credentials(ann.credentials.clone()), &Said::default(), &ann, b"top", AtFlags::empty());
+    let told = tell(&inside.with_credentials(ann.credentials.clone()), &Said::default(), &ann, b"top", AtFlags::empty(), None);
     assert_eq!(outline(&told), [".", "top -> /guarded/f", "./ (EACCES other-bits)", ".guarded ?"]);
 }
 
@@ -166,7 +167,7 @@ fn many_links_are_no_circle() {
     let (fs, ann) = (tree(), who(5, &[], Asks::ForAnother));
     fs.symlink("/here", ".").unwrap();
     let path = "here/".repeat(41);
-    let told = tell(&context(fs, &ann), &Said::default(), &ann, path.as_bytes(), AtFlags::empty());
+    let told = tell(&context(fs, &ann), &Said::default(), &ann, path.as_bytes(), AtFlags::empty(), None);
     assert_eq!((failure(&told).rule, failure(&told).circle.len()), (Rule::TooManyLinks, 0));
     let text = rendered(&told, &ann, &path);
     assert!(text.contains("more than 40 links") && text.matches("here -> .").count() == 40, "{text}");
@@ -180,10 +181,10 @@ fn a_directory_that_was_removed_has_no_names() {
     let e = Name::new(b"e").unwrap();
     let dir = context.lookup("/d").unwrap();
     pathwalk::internals::unlink(&dir, e).unwrap();
-    let told = tell(&context, &Said::default(), &root, b"x", AtFlags::empty());
+    let told = tell(&context, &Said::default(), &root, b"x", AtFlags::empty(), None);
     assert_eq!((failure(&told).errno, failure(&told).rule), (Errno::ENOENT, Rule::Removed));
     assert!(rendered(&told, &root, "x").contains("was removed"));
-    let told = tell(&context, &Said::default(), &root, b".", AtFlags::empty());
+    let told = tell(&context, &Said::default(), &root, b".", AtFlags::empty(), None);
     assert!(matches!(told.ending, Ending::Reached(..)), "the place itself is still there");
 }
 
@@ -200,7 +201,7 @@ fn mounts_that_follow_no_links_end_the_walk() {
     assert_eq!(lines.iter().map(|line| line.mount.is_some()).collect::<Vec<_>>(), [true, true, false, false]);
 }
 
-/// A file system that does not let this process look.
+/// A file system that does not let this process look at its nodes.
 struct Closed(MemFs, Errno);
 
 impl FileSystem for Closed {
@@ -222,7 +223,7 @@ impl FileSystem for Closed {
 fn that_we_may_not_look_is_not_that_he_may_not() {
     let told_to = |asks, errno| {
         let ann = who(5, &[], asks);
-        tell(&context(Closed(tree(), errno), &ann), &Said::default(), &ann, b"/d/f", AtFlags::empty())
+        tell(&context(Closed(tree(), errno), &ann), &Said::default(), &ann, b"/d/f", AtFlags::empty(), None)
     };
     let told = told_to(Asks::ForAnother, Errno::EACCES);
     assert_eq!(outline(&told), ["/", "d (EACCES not-visible)", "f ?"]);
@@ -262,7 +263,7 @@ fn links_of_proc_are_followed_with_a_doubt() {
     let host = Said { flags, line: "2 1 0:9 / /proc rw - proc proc rw", ..Said::default() };
     let context = context(fs, &ann);
     let doubts = |path: &str| {
-        let told = tell(&context, &host, &ann, path.as_bytes(), AtFlags::empty());
+        let told = tell(&context, &host, &ann, path.as_bytes(), AtFlags::empty(), None);
         (told.doubts.clone(), told.is_certain())
     };
     let magic = |path: &str| vec![Doubt::MagicLink(path.into())];
@@ -278,7 +279,7 @@ fn a_list_that_cannot_be_read_is_no_rule() {
     let fs = tree();
     fs.chmod("/guarded", 0o750).unwrap();
     let host = Said { lists: HashMap::from([(b"/guarded".to_vec(), Err(Errno::EACCES))]), ..Said::default() };
-    let told = tell(&context(fs, &ann), &host, &ann, b"/guarded/f", AtFlags::empty());
+    let told = tell(&context(fs, &ann), &host, &ann, b"/guarded/f", AtFlags::empty(), None);
     assert_eq!(failure(&told).rule, Rule::NotVisible);
 }
 
@@ -296,10 +297,10 @@ fn lists_decide_and_their_mask_is_told() {
     fs.set_acl("/guarded", &entries).unwrap();
     let acl = Ok(Some(Acl::new(entries.to_vec())));
     let host = Said { lists: HashMap::from([(b"/guarded".to_vec(), acl)]), ..Said::default() };
-    let told = tell(&context(fs, &ann), &host, &ann, b"/guarded/f", AtFlags::empty());
-    assert_eq!(failure(&told).rule.code(), "acl-user");
+    let told = tell(&context(fs, &ann), &host, &ann, b"/guarded/f", AtFlags::empty(), None);
+    assert_eq!(failure(&told).rule.code(), "acl-mask");
     let text = rendered(&told, &ann, "/guarded/f");
-    for words in ["drwxr-----+", "user:ann:rwx", "the mask r-- leaves r--", "setfacl -m m::rx /guarded"] {
+    for words in ["drwxr-----+", "the mask r-- of its ACL cuts x off the entry user:ann:rwx", "setfacl -m m::rx /guarded"] {
         assert!(text.contains(words), "{words}: {text}");
     }
 }
@@ -312,7 +313,7 @@ fn groups_are_advised_where_they_help() {
     let context = context(fs, &ann);
     let text_for = |who: &Who| {
         let context = context.clone().with_credentials(who.credentials.clone());
-        rendered(&tell(&context, &Said::default(), who, b"/guarded/f", AtFlags::empty()), who, "/guarded/f")
+        rendered(&tell(&context, &Said::default(), who, b"/guarded/f", AtFlags::empty(), None), who, "/guarded/f")
     };
     assert!(text_for(&ann).contains("usermod -aG staff ann"), "{}", text_for(&ann));
     assert!(text_for(&who(5, &[7], Asks::ForAnother)).contains("reached"));
@@ -335,7 +336,7 @@ fn odd_names_are_escaped_and_quoted() {
     let (fs, ann) = (MemFs::new(), who(5, &[], Asks::ForAnother));
     fs.mkdir("/a\x1b[2J\n", 0o700).unwrap();
     let path = "/a\x1b[2J\n/x";
-    let told = tell(&context(fs, &ann), &Said::default(), &ann, path.as_bytes(), AtFlags::empty());
+    let told = tell(&context(fs, &ann), &Said::default(), &ann, path.as_bytes(), AtFlags::empty(), None);
     let text = rendered(&told, &ann, path);
     assert!(!text.contains('\x1b') && text.contains("a\\u{1b}[2J\\n"), "{text}");
     assert!(text.contains(r"chmod o+x $'/a\x1b[2J\x0a'"), "{text}");

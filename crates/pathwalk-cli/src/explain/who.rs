@@ -1,7 +1,7 @@
-//! Whose walk is explained: `--as`, and the names of users and groups.
+//! The user whose walk is explained (`--as`), and the names of users and groups.
 //!
-//! Names come from `etc/passwd` and `etc/group` beneath the root that is walked, so that those of another root are its own. What
-//! it does not do: ask a name service.
+//! Names come from `etc/passwd` and `etc/group` beneath the root that is walked, so another root
+//! uses names of its own. What it does not do: ask a name service.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct Group {
     members: Vec<String>,
 }
 
-/// Who is called what.
+/// The names of users and groups.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Names {
     users: Vec<User>,
@@ -37,12 +37,12 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Of the tree below `root`; nobody has a name where there are no such files.
+    /// Reads the names of the tree below `root`. There are no names if the files do not exist.
     pub(crate) fn of(root: &Path) -> Names {
         Names::parse(&read_in(root, "etc/passwd"), &read_in(root, "etc/group"))
     }
 
-    /// From the texts of the two files; lines that are none are passed over.
+    /// Parses the texts of the two files. Skips lines that are not valid.
     pub(crate) fn parse(passwd: &[u8], group: &[u8]) -> Names {
         let fields = |line: &[u8]| -> Vec<String> { line.split(|byte| *byte == b':').map(shown).collect() };
         let user = |line| match &fields(line)[..] {
@@ -60,17 +60,18 @@ impl Names {
         Names { users: lines(passwd).filter_map(user).collect(), groups: lines(group).filter_map(group_of).collect() }
     }
 
-    /// The user's name, or the number.
+    /// Returns the user's name, or the number.
     pub(crate) fn user(&self, uid: u32) -> String {
         self.user_of(uid).map_or_else(|| uid.to_string(), |user| user.name.clone())
     }
 
-    /// The group's name, or the number.
+    /// Returns the group's name, or the number.
     pub(crate) fn group(&self, gid: u32) -> String {
         self.groups.iter().find(|group| group.gid == gid).map_or_else(|| gid.to_string(), |group| group.name.clone())
     }
 
-    /// Whether the user and the group are in the files, so that commands may name them.
+    /// Returns whether the user and the group are in the files, so that commands may use their
+    /// names.
     pub(crate) fn know(&self, uid: u32, gid: u32) -> bool {
         self.user_of(uid).is_some() && self.groups.iter().any(|group| group.gid == gid)
     }
@@ -79,7 +80,7 @@ impl Names {
         self.users.iter().find(|user| user.uid == uid)
     }
 
-    /// The groups that list a user, but for his own.
+    /// Returns the groups that list a user, except the user's own group.
     fn groups_of(&self, user: &User) -> Vec<u32> {
         let lists = |group: &&Group| group.gid != user.gid && group.members.contains(&user.name);
         self.groups.iter().filter(lists).map(|group| group.gid).collect()
@@ -113,7 +114,8 @@ impl Names {
     }
 }
 
-/// A file of the tree below `root`, whose links stay there; empty if there is none.
+/// Reads a file of the tree below `root`, within which links stay. Returns an empty text if there
+/// is no such file.
 fn read_in(root: &Path, name: &str) -> Vec<u8> {
     let mut text = Vec::new();
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -122,16 +124,18 @@ fn read_in(root: &Path, name: &str) -> Vec<u8> {
     if let Ok(file) = file
         && fstat(&file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
     {
-        // What can be read of it will do: names are for reading only.
+        // If an error cuts the text short, the part that was read is enough: names are only for
+        // display.
         let _ = std::fs::File::from(file).take(MOST_BYTES).read_to_end(&mut text);
     }
     text
 }
 
-/// Most that is read of a file of names.
+/// The number of bytes that are read of a file of names at most.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// A number as an id, `None` for a name; an error for a number that is no id.
+/// Parses a number as an id. Returns `None` for a name, and an error for a number that is not a
+/// valid id.
 fn id(text: &str) -> anyhow::Result<Option<u32>> {
     if text.is_empty() {
         bail!("a user or a group is missing; write --as UID[:GID[,GID…]], as in 1000:100,27 or alice");
@@ -139,38 +143,39 @@ fn id(text: &str) -> anyhow::Result<Option<u32>> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(None);
     }
-    // The last one is -1, which system calls take for "leave it".
+    // The last number is -1, which system calls interpret as "no change".
     match text.parse() {
         Ok(u32::MAX) | Err(_) => bail!("{text} is no id: ids are 0 to {}", u32::MAX - 1),
         Ok(id) => Ok(Some(id)),
     }
 }
 
-/// Whose rights count.
+/// The user and groups whose permissions count.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
-    /// Supplementary groups.
+    /// The supplementary groups.
     pub(crate) groups: Vec<u32>,
     pub(crate) credentials: Credentials,
-    /// Whether these are the very rights of this process, so that what the kernel refuses to it, it refuses to him.
+    /// The user for which the walk is explained. If that is this process, the kernel's refusals to
+    /// this process are refusals to the user.
     pub(crate) asks: Asks,
-    /// What had to be assumed.
+    /// The assumption that had to be made, if any.
     pub(crate) assumed: Option<String>,
 }
 
-/// For whom a walk is explained.
+/// The user for which a walk is explained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Asks {
-    /// For this process itself.
+    /// The user of this process.
     ForItself,
-    /// For somebody else.
+    /// Another user.
     ForAnother,
 }
 
 impl Who {
-    /// This process.
+    /// Returns the credentials of this process.
     pub(crate) fn this_process() -> anyhow::Result<Who> {
         let groups = rustix::process::getgroups().context("asking for the groups of this process")?;
         Ok(Who {
@@ -183,7 +188,8 @@ impl Who {
         })
     }
 
-    /// Whom `--as` names: `UID`, `UID:GID` or `UID:GID,GID…`, each a number or a name. Without groups, they are the user's.
+    /// Parses the value of `--as`: `UID`, `UID:GID` or `UID:GID,GID…`, each a number or a name.
+    /// Without groups, the groups are the user's.
     pub(crate) fn parse(text: &str, names: &Names) -> anyhow::Result<Who> {
         let (user, groups) = text.split_once(':').map_or((text, None), |(user, groups)| (user, Some(groups)));
         let found = names.find_user(user)?;

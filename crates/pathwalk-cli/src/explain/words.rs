@@ -1,6 +1,6 @@
-//! What happened, in words: rules and endings as sentences.
+//! The sentences of the report: rules and endings in words.
 //!
-//! What it does not do: say what to do about it ([`advice`](super::advice)), or lay it out.
+//! What it does not do: give advice ([`advice`](super::advice)), or lay out the text.
 
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -14,25 +14,30 @@ use super::rule::{Node, Rule};
 use super::told::{Doubt, Failure};
 use super::who::{Names, Who};
 
-/// Longest name or path that is told whole.
+/// The length of the longest name or path that is shown whole.
 pub(crate) const LONGEST: usize = 300;
 
-/// Who is spoken of, and how things are called.
+/// The user of the report, and the names to use.
 #[derive(Clone, Copy)]
 pub(crate) struct Voice<'a> {
     pub(crate) who: &'a Who,
     pub(crate) names: &'a Names,
-    /// What is walked from, as this process calls it.
+    /// The root of the walk, as a path of this process.
     pub(crate) root: &'a Path,
 }
 
-/// `r-x`
+/// Returns an access as letters, such as `r-x`.
 pub(crate) fn letters(access: Access) -> String {
     let letter = |bit, letter| if access.contains(bit) { letter } else { '-' };
     [letter(Access::READ, 'r'), letter(Access::WRITE, 'w'), letter(Access::EXECUTE, 'x')].iter().collect()
 }
 
-/// With an article.
+/// Returns an access as letters without dashes, such as `rx`.
+pub(crate) fn short(access: Access) -> String {
+    letters(access).replace('-', "")
+}
+
+/// Returns the name of a type, with an article.
 pub(crate) fn kind(kind: FileType) -> &'static str {
     match kind {
         FileType::Fifo => "a named pipe",
@@ -45,7 +50,7 @@ pub(crate) fn kind(kind: FileType) -> &'static str {
     }
 }
 
-/// What an access to this node is called.
+/// Returns the verb for an access to a node of this type.
 pub(crate) fn doing(kind: FileType, want: Access) -> &'static str {
     match want {
         Access::READ if kind == FileType::Directory => "list",
@@ -56,12 +61,19 @@ pub(crate) fn doing(kind: FileType, want: Access) -> &'static str {
     }
 }
 
+/// Returns the verbs for an access to a node of this type, such as `read and write`.
+pub(crate) fn doing_all(kind: FileType, want: Access) -> String {
+    let all = [Access::READ, Access::WRITE, Access::EXECUTE].into_iter().filter(|one| want.contains(*one));
+    all.map(|one| doing(kind, one)).collect::<Vec<_>>().join(" and ")
+}
+
 impl Voice<'_> {
     pub(crate) fn user(&self) -> String {
         self.names.user(self.who.uid)
     }
 
-    /// `alice (uid 1000, gid 100, groups 27 44)`
+    /// Returns the user's introduction, such as
+    /// `alice (uid 1000), of group users, and of audio, staff`.
     pub(crate) fn introduced(&self) -> String {
         let Who { uid, gid, groups, .. } = self.who;
         let listed: Vec<String> = groups.iter().map(|gid| self.names.group(*gid)).collect();
@@ -69,7 +81,7 @@ impl Voice<'_> {
         format!("{} (uid {uid}), of group {}{more}{}", self.user(), self.names.group(*gid), self.capabilities())
     }
 
-    /// Those that matter, where they are not what the user makes expect.
+    /// Returns the capabilities that matter, where they are not those that the user suggests.
     fn capabilities(&self) -> String {
         let who = self.who.credentials.effective();
         let names = [(Capabilities::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"), (Capabilities::DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH")];
@@ -83,22 +95,23 @@ impl Voice<'_> {
         }
     }
 
-    /// The user, for commands: another root's names mean nothing outside of it.
+    /// Returns the user for commands. A name of another root has no meaning outside of it, so then
+    /// it is the number.
     pub(crate) fn user_outside(&self) -> String {
         if self.is_at_home() { self.user() } else { self.who.uid.to_string() }
     }
 
-    /// Whether what is walked is what commands work on.
+    /// Returns whether commands work on the tree that is walked.
     pub(crate) fn is_at_home(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// A path of the walk, for reading.
+    /// Returns a path of the walk, for reading.
     pub(crate) fn path(&self, node: &Node) -> String {
         node.path.as_ref().map_or("what was removed".into(), |path| shortened(path, LONGEST))
     }
 
-    /// A path of the walk as this process calls it, for commands.
+    /// Returns a path of the walk as a path of this process, for commands.
     pub(crate) fn outer(&self, path: &[u8]) -> Vec<u8> {
         if self.is_at_home() {
             return path.to_vec();
@@ -108,7 +121,7 @@ impl Voice<'_> {
         joined.into_os_string().into_vec()
     }
 
-    /// Why `rule` grants or refuses `want`.
+    /// Returns why `rule` grants or refuses `want`.
     pub(crate) fn rule(&self, node: &Node, rule: Rule, want: Access) -> String {
         match rule {
             Rule::Bits(Class::Owner, grants) => format!("its owner {} has {}", self.user(), letters(grants)),
@@ -116,10 +129,14 @@ impl Voice<'_> {
                 format!("its group {} has {}", self.names.group(node.attributes.gid), letters(grants))
             }
             Rule::Bits(Class::Other, grants) => format!("others have {}", letters(grants)),
-            Rule::Entry(entry, mask) => self.entry(entry, mask, want),
+            Rule::Entry(entry, _) => format!("its ACL's entry {} decides", self.entry(entry)),
+            Rule::Mask(entry, mask) => {
+                let taken = letters(want - mask).replace('-', "");
+                format!("the mask {} of its ACL cuts {taken} off the entry {}", letters(mask), self.entry(entry))
+            }
             Rule::NoEntry => format!("its access control list has no entry for {}", self.user()),
             Rule::Capability(name) => format!("{name} overrides the mode"),
-            Rule::NoExecuteBit => "it has no x bit at all, and no capability executes what nobody may execute".into(),
+            Rule::NoExecuteBit => "it has no x bit at all, and no capability makes up for that".into(),
             Rule::NoExec => format!("{} is mounted noexec", point(node)),
             Rule::ReadOnlyMount => format!("{} is mounted read-only", point(node)),
             Rule::ReadOnlyFileSystem => format!("the file system on {} is read-only", point(node)),
@@ -129,24 +146,19 @@ impl Voice<'_> {
         }
     }
 
-    fn entry(&self, entry: AclEntry, mask: Access, want: Access) -> String {
-        let (name, is_masked) = match entry.tag {
-            AclTag::User(uid) => (format!("user:{}", self.names.user(uid)), true),
-            AclTag::Group => ("group:".into(), true),
-            AclTag::NamedGroup(gid) => (format!("group:{}", self.names.group(gid)), true),
-            AclTag::Owner => ("user:".into(), false),
-            AclTag::Mask | AclTag::Other => ("other:".into(), false),
+    /// Returns an entry of a list as `getfacl(1)` shows it, such as `user:alice:r-x`.
+    fn entry(&self, entry: AclEntry) -> String {
+        let name = match entry.tag {
+            AclTag::User(uid) => format!("user:{}", self.names.user(uid)),
+            AclTag::Group => "group:".into(),
+            AclTag::NamedGroup(gid) => format!("group:{}", self.names.group(gid)),
+            AclTag::Owner => "user:".into(),
+            AclTag::Mask | AclTag::Other => "other:".into(),
         };
-        let cut = is_masked && entry.grants.contains(want) && !mask.contains(want);
-        let cut = if cut {
-            format!(", of which the mask {} leaves {}", letters(mask), letters(entry.grants & mask))
-        } else {
-            String::new()
-        };
-        format!("its ACL's entry {name}:{} decides{cut}", letters(entry.grants))
+        format!("{name}:{}", letters(entry.grants))
     }
 
-    /// Why the walk ends.
+    /// Returns why the walk ends.
     pub(crate) fn failure(&self, failure: &Failure, path: &[u8]) -> String {
         let Failure { rule, node, name, .. } = failure;
         let at = node.as_ref().map_or("the path".into(), |node| self.path(node));
@@ -193,13 +205,13 @@ impl Voice<'_> {
         let (user, keeper) = (self.user(), owner(&failure.dir));
         let others = if user == keeper { format!("not to {user}") } else { format!("neither to {user} nor to {keeper}") };
         format!(
-            "fs.protected_symlinks: {dir} is sticky and everybody may write to it, and the link {at} there belongs to {}, \
+            "fs.protected_symlinks: {dir} is sticky and all users may write to it, and the link {at} there belongs to {}, \
              {others}, whose directory it is",
             owner(&failure.node),
         )
     }
 
-    /// Why the kernel may answer otherwise.
+    /// Returns why the kernel may give another answer.
     pub(crate) fn doubt(&self, doubt: &Doubt) -> String {
         match doubt {
             Doubt::MagicLink(path) => {
@@ -215,7 +227,7 @@ impl Voice<'_> {
     }
 }
 
-/// Where the node's mount is.
+/// Returns the mount point of the node's mount.
 pub(crate) fn point(node: &Node) -> String {
     let line = node.mount.as_ref().and_then(|mount| mount.line.as_ref());
     line.map_or("its mount".into(), |line| shown(&line.point))
@@ -226,7 +238,7 @@ fn at_point(node: &Node) -> String {
     line.map_or(String::new(), |line| format!(" at {}", shown(&line.point)))
 }
 
-/// `tmpfs pathwalk, ro noexec`
+/// Returns the description of a mount, such as `tmpfs pathwalk, ro noexec`.
 pub(crate) fn mount(mount: &Mount) -> String {
     let what = mount.line.as_ref().map(|line| format!("{} {}", shown(&line.kind), shown(&line.source)));
     let switches = mount.switches();

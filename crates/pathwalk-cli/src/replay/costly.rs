@@ -1,7 +1,9 @@
-//! The names that cost most: each distinct lookup is timed alone on both sides, and what it costs counted as often as it was asked.
+//! The names that cost most: each distinct lookup is timed alone on both sides, and its time is
+//! multiplied by the number of times that it was asked.
 //!
-//! The same call is made a few times in a row, so the figures are those of warm caches. The more lookups are distinct, the fewer calls
-//! are made of each, so that the whole takes a few seconds at most.
+//! The same call is made a few times in a row, so the figures are those of warm caches. The more
+//! distinct lookups there are, the fewer calls are made of each, so that the whole takes a few
+//! seconds at most.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -16,30 +18,33 @@ use super::sides::Engine;
 use super::survey::Place;
 use super::verdict::Interview;
 
-/// How many names are told.
+/// The number of names that are reported.
 pub(crate) const TOLD: usize = 20;
-/// Calls on each side in all, some seconds of them.
+/// The number of calls on each side in total, which take some seconds.
 const CALLS: usize = 2_000_000;
-/// Most samples of one lookup. The lower median of few is not far from the least.
+/// The largest number of samples of one lookup. The lower median of few samples is not far from the
+/// minimum.
 const SAMPLES: usize = 5;
-/// Most calls in a sample.
+/// The largest number of calls in a sample.
 const CALLS_IN_A_SAMPLE: usize = 8;
 
-/// A name and what its lookups cost.
+/// A name and the cost of its lookups.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Costly {
     pub(crate) path: Vec<u8>,
-    /// How often it was looked up, by whatever call.
+    /// The number of times that it was looked up, by any call.
     pub(crate) lookups: u64,
-    /// What the kernel answers now; of several calls, the one that was made most.
+    /// The kernel's present answer. If several calls looked it up, the answer to the most frequent
+    /// one.
     pub(crate) answer: String,
-    /// Nanoseconds in the kernel, all lookups.
+    /// The nanoseconds in the kernel, for all lookups.
     pub(crate) kernel_ns: f64,
-    /// Nanoseconds in the engine, all lookups.
+    /// The nanoseconds in the engine, for all lookups.
     pub(crate) ours_ns: f64,
 }
 
-/// The names that cost the kernel most, those first. `tick` is called after each lookup that was timed.
+/// Returns the names that cost the kernel most, the costliest first. `tick` is called after each
+/// lookup that was timed.
 pub(crate) fn costliest(
     recording: &Recording,
     places: &[Place],
@@ -64,13 +69,13 @@ pub(crate) fn costliest(
     costs.into_iter().map(|cost| cost.told(recording, &interview.first()[cost.most])).collect()
 }
 
-/// What is known of a name while it is summed up.
+/// The sums for a name.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     lookups: u64,
     kernel_ns: f64,
     ours_ns: f64,
-    /// The lookup that was made most, and how often.
+    /// The lookup that was made most, and the number of times.
     most: usize,
     most_times: u64,
 }
@@ -96,16 +101,16 @@ impl Cost {
     }
 }
 
-/// Times single calls.
+/// A clock for single calls.
 struct Clock {
     samples: usize,
     calls: usize,
-    /// Nanoseconds that reading the clock takes.
+    /// The nanoseconds that reading the clock takes.
     reading: f64,
 }
 
 impl Clock {
-    /// For so many lookups.
+    /// Creates a clock for this number of lookups.
     fn new(lookups: usize) -> Clock {
         let each = CALLS / lookups.max(1);
         let calls = (each / SAMPLES).clamp(1, CALLS_IN_A_SAMPLE);
@@ -129,7 +134,8 @@ impl Clock {
     }
 }
 
-/// The middle value, of an even number the lower of the two.
+/// Returns the middle value. Of an even number of values, returns the lower of the two in the
+/// middle.
 fn lower_median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or_default()

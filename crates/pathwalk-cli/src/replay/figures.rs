@@ -1,4 +1,5 @@
-//! What there is to count in a recording and in its answers. All counts are of lookups, repeats included, unless they say `distinct`.
+//! The counts of a recording and of its answers. All counts are of lookups, repeats included,
+//! unless they say `distinct`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,62 +10,62 @@ use super::question::join;
 use super::survey::{End, Place, Reason, Survey};
 use super::verdict::Interview;
 
-/// How many examples are kept of each reason.
+/// The number of examples that are kept for each reason.
 const EXAMPLES: usize = 3;
 
-/// Lookups by one call.
+/// The lookups by one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct CallCount {
     pub(crate) lookups: u64,
-    /// Of them, answered with `ENOENT` now.
+    /// The lookups that the kernel now answers with `ENOENT`.
     pub(crate) absent: u64,
     pub(crate) distinct: u64,
 }
 
 impl CallCount {
-    /// How often something was asked that this call had asked before.
+    /// Returns the number of lookups that this call had asked before.
     pub(crate) fn repeats(&self) -> u64 {
         self.lookups - self.distinct
     }
 }
 
-/// A directory in which names were sought in vain.
+/// A directory in which absent names were looked up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct AbsentDirectory {
     pub(crate) path: Vec<u8>,
     pub(crate) lookups: u64,
-    /// How many different names.
+    /// The number of different names.
     pub(crate) distinct: u64,
 }
 
-/// Lookups left out for one reason.
+/// The lookups left out for one reason.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct LeftOutCount {
     pub(crate) lookups: u64,
-    /// The first few; none where the recording alone tells the reason.
+    /// The first few of them. None where the reason follows from the recording alone.
     pub(crate) examples: Vec<Vec<u8>>,
 }
 
 /// All counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Figures {
-    /// Answered on both sides.
+    /// The lookups answered on both sides.
     pub(crate) answered: u64,
     pub(crate) distinct_lookups: u64,
     pub(crate) distinct_paths: u64,
-    /// Answered with `ENOENT` by the kernel.
+    /// The lookups that the kernel answered with `ENOENT`.
     pub(crate) absent: u64,
-    /// The program was told something else: that it is there, absent, or another error.
+    /// The lookups whose recorded answer was another: present, absent, or another error.
     pub(crate) answers_changed: u64,
-    /// Answered ones.
+    /// The answered lookups, by call.
     pub(crate) calls: BTreeMap<Call, CallCount>,
-    /// Most lookups first.
+    /// The directories with absent names, those with most lookups first.
     pub(crate) absent_directories: Vec<AbsentDirectory>,
     pub(crate) left_out: BTreeMap<Reason, LeftOutCount>,
 }
 
 impl Figures {
-    /// Counts.
+    /// Counts the lookups.
     pub(crate) fn count(recording: &Recording, survey: &Survey, interview: &Interview<'_>) -> Figures {
         let mut figures = Figures::default();
         for (reason, lookups) in &recording.tally.left_out {
@@ -130,39 +131,42 @@ impl Figures {
         self.answers_changed += times - answers.unknown - told_the_same;
     }
 
-    /// Left out, for whatever reason.
+    /// Returns the number of lookups left out, for all reasons.
     pub(crate) fn left_out_in_all(&self) -> u64 {
         self.left_out.values().map(|count| count.lookups).sum()
     }
 
-    /// All lookups that were recorded.
+    /// Returns the number of all recorded lookups.
     pub(crate) fn lookups(&self) -> u64 {
         self.answered + self.left_out_in_all()
     }
 
-    /// Lookups that lead out of the tree of files: into proc, sysfs, to devices and over magic links.
+    /// Returns the number of lookups that lead out of the tree of files: into proc, sysfs, to
+    /// devices and over magic links.
     pub(crate) fn outside(&self) -> u64 {
         self.left_out.iter().filter(|(reason, _)| reason.is_outside()).map(|(_, count)| count.lookups).sum()
     }
 
-    /// The share that is answered of those that stay in the tree of files, 0 to 1; 1 where there is none.
+    /// Returns the share of answered lookups among those that stay in the tree of files, 0 to 1.
+    /// Returns 1 if there are none.
     pub(crate) fn answered_share(&self) -> f64 {
         let inside = self.lookups() - self.outside();
         if inside == 0 { 1.0 } else { self.answered as f64 / inside as f64 }
     }
 
-    /// How often something was asked that had been asked before.
+    /// Returns the number of lookups that had been asked before.
     pub(crate) fn repeats(&self) -> u64 {
         self.answered - self.distinct_lookups
     }
 }
 
-/// Whether the call may fail although access is allowed: to open a directory for writing, to execute what is no program.
+/// Returns whether the call may fail although access is allowed: an open of a directory for
+/// writing, an execution of a file that is not a program.
 fn is_more_than_access(call: Call) -> bool {
     matches!(call, Call::Open | Call::Openat | Call::Openat2 | Call::Execve | Call::Execveat)
 }
 
-/// The path of a lookup with its start, for people.
+/// Returns the path of a lookup with its start, for people.
 pub(crate) fn shown_path(recording: &Recording, recorded: &Recorded) -> Vec<u8> {
     match recorded.lookup.start {
         pathwalk_recording::Start::Directory(number) => join(&recording.starts[number as usize], &recorded.lookup.path),

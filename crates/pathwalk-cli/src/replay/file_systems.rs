@@ -1,13 +1,15 @@
-//! Which file systems are not made of files: what their names lead to belongs to a process or to the running kernel.
+//! The file systems that are not made of files: their names lead to data of a process or of the
+//! running kernel.
 //!
-//! A node is told by its device number, which `/proc/self/mountinfo` lists with the type. To be read before another root is entered.
-//! What is on no line of it, as a subvolume of btrfs, is ordinary. Source: `proc(5)`.
+//! A node is assigned by its device number, which `/proc/self/mountinfo` lists with the type. The
+//! file has to be read before another root is entered. A device that it does not list, such as a
+//! subvolume of btrfs, is ordinary. Source: `proc(5)`.
 
 use std::collections::HashMap;
 
 use pathwalk::Device;
 
-/// Types of file systems whose lookups are left out.
+/// The types of file systems whose lookups are left out.
 const SPECIAL: [&str; 18] = [
     "proc",
     "sysfs",
@@ -36,7 +38,7 @@ pub(crate) struct FileSystems {
 }
 
 impl FileSystems {
-    /// Those that this process sees; `None` if it is not told.
+    /// Returns those that this process sees, or `None` if the list cannot be read.
     pub(crate) fn of_this_process() -> Option<FileSystems> {
         std::fs::read("/proc/self/mountinfo").ok().map(|text| FileSystems::parse(&text))
     }
@@ -45,14 +47,14 @@ impl FileSystems {
         FileSystems { special: mountinfo.split(|byte| *byte == b'\n').filter_map(parse_line).collect() }
     }
 
-    /// The type of the file system on this device, if it is a special one.
+    /// Returns the type of the file system on this device, if it is a special one.
     pub(crate) fn special(&self, device: Device) -> Option<&'static str> {
         self.special.get(&(device.major, device.minor)).copied()
     }
 }
 
 fn parse_line(line: &[u8]) -> Option<((u32, u32), &'static str)> {
-    // A number of optional fields ends with a dash; before them, no field is a dash.
+    // A number of optional fields ends with a dash. No field before them is a dash.
     let mut fields = line.split(|byte| *byte == b' ');
     let device = std::str::from_utf8(fields.nth(2)?).ok()?;
     let (major, minor) = device.split_once(':')?;

@@ -1,15 +1,19 @@
-//! `pathwalk replay`: every lookup of a recording or a trace answered by the engine and by the kernel.
+//! The command `pathwalk replay`: every lookup of a recording or a trace, answered by the engine
+//! and by the kernel.
 //!
 //! 1. [`source`]: the file is read; then the root is entered.
-//! 2. The kernel is asked everything once.
-//! 3. [`survey`]: an engine of its own walks all lookups step by step, to tell where they end and which are left out.
-//! 4. The engine starts empty and answers everything, loading what it needs: [`verdict`] compares.
-//! 5. Both are timed: all together in alternating rounds ([`timing`]), and each name alone ([`costly`]).
-//! 6. Both answer everything once more, and are compared again.
-//! 7. [`report`] prints; [`svg`] draws; [`tree`] writes what the lookups went through.
+//! 2. The kernel is asked every lookup once.
+//! 3. [`survey`]: an engine of its own walks all lookups step by step, to find where they end and
+//!    which are left out.
+//! 4. The engine starts empty and answers every lookup, loading what it needs. [`verdict`] compares
+//!    the answers.
+//! 5. Both are timed: all lookups together in alternating rounds ([`timing`]), and each name alone
+//!    ([`costly`]).
+//! 6. Both answer every lookup once more, and are compared again.
+//! 7. [`report`] prints; [`svg`] draws; [`tree`] writes the nodes that the lookups went through.
 //!
-//! [`question`], [`answer`] and [`sides`] are what is asked, what comes back, and who is asked; [`names`] and [`file_systems`] are what
-//! the survey stands on, [`figures`] what is counted.
+//! [`question`], [`answer`] and [`sides`] are the lookups, the answers, and the two sides. The
+//! survey uses [`names`] and [`file_systems`]. [`figures`] has the counts.
 
 mod answer;
 mod costly;
@@ -34,24 +38,25 @@ use pathwalk_bench::machine::{self, LastLinks};
 use pathwalk_bench::rounds::Pace;
 
 use crate::args::ReplayArgs;
-use crate::{enclosure, output};
+use crate::{enclosure, exits, output};
 use figures::Figures;
 use file_systems::FileSystems;
 use outputs::Outputs;
 use report::Report;
 use sides::Engine;
 use survey::{Survey, Surveyor};
+use timing::Sides;
 use tree::Tree;
 use verdict::Interview;
 
-/// How long one side's turn in a round is.
+/// The length of one side's turn in a round.
 const TURN: Duration = Duration::from_millis(20);
 
-/// Runs it and prints what came out.
+/// Runs the replay and prints the results.
 pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let cwd = args.cwd.as_deref().map(|cwd| source::absolute_cwd(cwd, &args.root)).transpose()?;
     let source = source::read(args.trace.as_deref(), cwd.as_deref())?;
-    // Whatever lies outside the root is to be had only before that is entered.
+    // Files outside the root have to be opened before the root is entered.
     let outputs = Outputs::open(args)?;
     let links = LastLinks::of_this_machine();
     let file_systems = FileSystems::of_this_process();
@@ -59,7 +64,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let enclosure = enclosure::enter(&args.root)?;
 
     let recording = &source.recording;
-    // Gone through three times: the kernel's first answers, the survey, and the comparison.
+    // There are three passes: the kernel's first answers, the survey, and the comparison.
     let bar = output::progress(3 * recording.lookups.len() as u64, "asking", "lookups");
     let tick = &mut || bar.inc(1);
     let mut interview = Interview::new(recording, links, tick);
@@ -68,18 +73,20 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let survey = walk_all(&interview, known.unwrap_or(&FileSystems::default()), &source, links, tree.as_mut(), tick)?;
     let engine = Engine::new(machine::host(links)?, &recording.starts);
     interview.compare(&survey.places, &engine, tick)?;
-    bar.finish_and_clear();
+    bar.finish();
 
     let sample = timing::sample(recording, &survey.places, interview.prepared());
     let pace = Pace { rounds: args.rounds as usize, turn: TURN };
     let bar = output::progress(u64::from(args.rounds), "timing all", "rounds");
-    let timing = timing::measure(&sample, &engine, &interview, args.threads as usize, pace, &mut || bar.inc(1));
-    bar.finish_and_clear();
+    let walking = Engine::new(machine::walking_host(links)?, &recording.starts);
+    let sides = Sides { engine: &engine, walking: &walking, kernel: interview.kernel() };
+    let timing = timing::measure(&sample, &sides, args.threads as usize, pace, &mut || bar.inc(1));
+    bar.finish();
     let bar = output::progress(2 * recording.lookups.len() as u64, "timing each, and asking again", "lookups");
     let tick = &mut || bar.inc(1);
     let costliest = costly::costliest(recording, &survey.places, &engine, &interview, tick);
     interview.compare(&survey.places, &engine, tick)?;
-    bar.finish_and_clear();
+    bar.finish();
 
     let figures = Figures::count(recording, &survey, &interview);
     let mut notes = outputs.write(&source, &survey, &interview, tree.as_ref())?;
@@ -99,10 +106,11 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     } else {
         output::print(&report.text())?;
     }
-    Ok(if interview.disagreements().next().is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(exits::of_answer(interview.disagreements().next().is_none()))
 }
 
-/// Walks everything with an engine that is thrown away: the one that is compared is to start empty.
+/// Walks all lookups with an engine that is thrown away, because the engine that is compared has to
+/// start empty.
 fn walk_all(
     interview: &Interview<'_>,
     file_systems: &FileSystems,

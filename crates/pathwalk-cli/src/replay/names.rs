@@ -1,41 +1,42 @@
-//! The names where lookups ended, as a tree: each is kept once, however many lookups ended at it or below.
+//! The names where lookups ended, as a tree: each is stored once, however many lookups ended at it
+//! or below.
 //!
-//! A name's parent has a lower number than it, and the root is number 0.
+//! A name's parent has a lower number than the name, and the root is number 0.
 
 use std::collections::HashMap;
 
 /// The number of a name.
 pub(crate) type NameId = u32;
 
-/// Names below the root.
+/// The names below the root.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
-    /// Parent and name, by number.
+    /// The parent and the name, by number.
     nodes: Vec<(NameId, Box<[u8]>)>,
     numbers: HashMap<(NameId, Box<[u8]>), NameId>,
 }
 
 impl Names {
-    /// The root.
+    /// The number of the root.
     pub(crate) const ROOT: NameId = 0;
 
-    /// Only the root.
+    /// Creates a tree with only the root.
     pub(crate) fn new() -> Names {
         Names { nodes: vec![(Names::ROOT, b"/"[..].into())], numbers: HashMap::new() }
     }
 
-    /// How many there are.
+    /// Returns the number of names.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The number of a canonical path.
+    /// Returns the number of a canonical path.
     pub(crate) fn number(&mut self, path: &[u8]) -> NameId {
         let names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
         names.fold(Names::ROOT, |parent, name| self.below(parent, name))
     }
 
-    /// The number of a name in a directory.
+    /// Returns the number of a name in a directory.
     pub(crate) fn below(&mut self, parent: NameId, name: &[u8]) -> NameId {
         let next = NameId::try_from(self.nodes.len()).expect("fewer than 2^32 lookups are distinct");
         let key = (parent, Box::from(name));
@@ -45,17 +46,17 @@ impl Names {
         })
     }
 
-    /// The last component; `/` of the root.
+    /// Returns the last component, or `/` for the root.
     pub(crate) fn name(&self, of: NameId) -> &[u8] {
         &self.nodes[of as usize].1
     }
 
-    /// The directory above; the root's is itself.
+    /// Returns the directory above. The root's parent is the root itself.
     pub(crate) fn parent(&self, of: NameId) -> NameId {
         self.nodes[of as usize].0
     }
 
-    /// The whole path.
+    /// Returns the whole path.
     pub(crate) fn path(&self, of: NameId) -> Vec<u8> {
         let mut chain = Vec::new();
         let mut at = of;

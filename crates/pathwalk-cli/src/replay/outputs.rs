@@ -1,4 +1,5 @@
-//! Files that are written beside the report. They are opened before another root is entered, from which they could not be reached.
+//! The files that are written beside the report. They are opened before another root is entered,
+//! because they could not be reached from there.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -14,7 +15,7 @@ use super::tree::Tree;
 use super::verdict::Interview;
 use crate::args::ReplayArgs;
 
-/// The files that are wanted.
+/// The requested files.
 pub(crate) struct Outputs {
     title: String,
     svg: Option<Output>,
@@ -27,7 +28,7 @@ struct Output {
 }
 
 impl Outputs {
-    /// Creates those that are wanted; what was in them is gone.
+    /// Creates the requested files. Existing contents are removed.
     pub(crate) fn open(args: &ReplayArgs) -> anyhow::Result<Outputs> {
         let title = match args.trace.as_deref() {
             None => "a compiler's lookups".into(),
@@ -38,12 +39,12 @@ impl Outputs {
         Ok(Outputs { title, svg: open(&args.svg)?, tree: open(&args.tree)? })
     }
 
-    /// Whether a tree is to be written.
+    /// Returns whether a tree was requested.
     pub(crate) fn wants_tree(&self) -> bool {
         self.tree.is_some()
     }
 
-    /// Writes them. Returns what one should know of them.
+    /// Writes the files. Returns notes about them for the user.
     pub(crate) fn write(
         self,
         source: &Source,

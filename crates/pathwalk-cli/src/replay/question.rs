@@ -1,9 +1,10 @@
-//! A recorded lookup, made ready to be asked of both sides alike.
+//! The recorded lookups, prepared to be asked of both sides alike.
 //!
-//! Both get the same bytes from the same start with the same flags. What is asked in other words than the program used:
+//! Both sides get the same bytes from the same start with the same flags. Some questions are asked
+//! in another form than the program used:
 //!
-//! - whether something is a directory: whether it can be accessed with a slash behind it;
-//! - from a start directory for which there is no descriptor left: by the joined path.
+//! - The question whether a path is a directory becomes an access with a slash after the path.
+//! - A lookup from a start directory for which there is no descriptor left uses the joined path.
 
 use std::ffi::CString;
 
@@ -12,45 +13,46 @@ use pathwalk::{Access, AtFlags};
 use pathwalk_bench::trace::mode_text;
 use pathwalk_recording::{Call, Ids, Links, Lookup, Question, Start};
 
-/// Where a lookup starts.
+/// The place where a lookup starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum From {
-    /// At the root, or in the working directory of this process.
+    /// The root, or the working directory of this process.
     Here,
-    /// In the start directory of this number.
+    /// The start directory of this number.
     Directory(u32),
 }
 
-/// What is asked.
+/// The form of a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
-    /// `access(2)`: from here, by the real ids, links followed.
+    /// The call `access(2)`: from here, by the real ids, links followed.
     PlainAccess(Access),
-    /// `faccessat2(2)`.
+    /// The call `faccessat2(2)`.
     Access(Access, AtFlags),
-    /// `fstatat(2)`.
+    /// The call `fstatat(2)`.
     Stat(AtFlags),
-    /// `statx(2)`: the same for the engine.
+    /// The call `statx(2)`, which is the same for the engine.
     Statx(AtFlags),
-    /// `readlinkat(2)`.
+    /// The call `readlinkat(2)`.
     Readlink,
 }
 
-/// A question with its path as both sides take it.
+/// A question with its path, in the form that both sides take.
 #[derive(Clone, Debug)]
 pub(crate) struct Prepared {
-    /// Where it starts.
+    /// The place where it starts.
     pub(crate) from: From,
-    /// What is asked.
+    /// The question.
     pub(crate) ask: Ask,
-    /// About what.
+    /// The path.
     pub(crate) path: CString,
 }
 
 impl Prepared {
-    /// Makes a lookup ready that starts where it was recorded, or in `joined` if the path is to be joined to that.
+    /// Prepares a lookup that starts where it was recorded, or in `joined` if the path is to be
+    /// joined to that.
     ///
-    /// A path is cut at a NUL, of which a recording has none.
+    /// A path is cut at a NUL, which no recording contains.
     pub(crate) fn new(lookup: &Lookup, joined: Option<&[u8]>) -> Prepared {
         let (mut path, mut from) = (lookup.path.to_vec(), From::Here);
         match (lookup.start, joined) {
@@ -66,7 +68,7 @@ impl Prepared {
         Prepared { from, ask: ask(lookup, from), path }
     }
 
-    /// Whether the last link is followed: for walking the same way.
+    /// Returns the flags for walking the same way: whether the last link is followed.
     pub(crate) fn flags(&self) -> AtFlags {
         match self.ask {
             Ask::PlainAccess(_) => AtFlags::empty(),
@@ -75,7 +77,7 @@ impl Prepared {
         }
     }
 
-    /// The path's bytes.
+    /// Returns the path's bytes.
     #[inline(always)]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.path.to_bytes()
@@ -100,7 +102,7 @@ fn stay(links: Links) -> AtFlags {
     if links == Links::Stay { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() }
 }
 
-/// A path from a directory, by the text alone.
+/// Joins a path to a directory, as text.
 pub(crate) fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
     match start {
         b"." => path.to_vec(),
@@ -109,7 +111,7 @@ pub(crate) fn join(start: &[u8], path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What was asked, in words.
+/// Returns the question in words.
 pub(crate) fn question_text(question: Question) -> String {
     let stays = |links| if links == Links::Stay { ", link itself" } else { "" };
     match question {
@@ -123,7 +125,7 @@ pub(crate) fn question_text(question: Question) -> String {
     }
 }
 
-/// The call's name.
+/// Returns the call's name.
 pub(crate) fn call_name(call: Call) -> String {
     format!("{call:?}").to_lowercase()
 }

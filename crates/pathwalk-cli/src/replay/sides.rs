@@ -1,7 +1,8 @@
-//! Both sides: the kernel and the engine, asked the same prepared question.
+//! The two sides: the kernel and the engine, asked the same prepared question.
 //!
-//! Each has its own idea of a start directory: the kernel a descriptor, the engine a handle. `answer` tells all that was found, for
-//! comparing; `succeeds` is the same call without keeping anything, for timing, with the commonest call first.
+//! Each has its own form of a start directory: the kernel a descriptor, the engine a handle.
+//! `answer` returns everything that was found, for comparing. `succeeds` makes the same call
+//! without keeping anything, for timing, with the commonest call first.
 
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,15 +15,16 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::answer::{Answer, Facts, Found};
 use super::question::{Ask, From, Prepared};
 
-/// More than the longest link has, as C programs have it.
+/// The size of a buffer for links: larger than the longest link, as in C programs.
 const BUFFER: usize = 4096;
 
 thread_local! {
-    /// Where links are read to: cleared once, not for each.
+    /// The buffer that links are read into. It is cleared once, not for each link.
     static LINK: RefCell<[u8; BUFFER]> = const { RefCell::new([0; BUFFER]) };
 }
 
-/// Descriptors that are left for everything else: the engine opens some while it looks up names.
+/// The number of descriptors that are left for everything else: the engine opens some while it
+/// looks up names.
 const SPARE: usize = 64;
 
 /// A start directory on the kernel's side.
@@ -30,9 +32,9 @@ const SPARE: usize = 64;
 pub(crate) enum StartDirectory {
     /// Its descriptor.
     Open(OwnedFd),
-    /// There is no descriptor left for it: paths are joined to it.
+    /// A directory for which there is no descriptor left. Paths are joined to its path.
     Joined,
-    /// It cannot be had now.
+    /// A directory that cannot be opened now.
     Gone(Errno),
 }
 
@@ -43,7 +45,7 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// With a descriptor of each start directory, as far as this process may have as many.
+    /// Opens a descriptor of each start directory, as far as this process may have that many.
     pub(crate) fn new(starts: &[Box<[u8]>]) -> Kernel {
         let limit = getrlimit(Resource::Nofile).current.map_or(usize::MAX, |limit| limit as usize);
         let allowed = limit.saturating_sub(SPARE);
@@ -53,12 +55,12 @@ impl Kernel {
         Kernel { starts }
     }
 
-    /// What became of a start directory.
+    /// Returns the state of a start directory.
     pub(crate) fn start(&self, number: u32) -> &StartDirectory {
         &self.starts[number as usize]
     }
 
-    /// Asks.
+    /// Asks a question and returns the answer.
     pub(crate) fn answer(&self, question: &Prepared) -> Answer {
         match question.ask {
             Ask::Stat(flags) | Ask::Statx(flags) => {
@@ -69,7 +71,7 @@ impl Kernel {
         }
     }
 
-    /// Asks as cheaply as a C program could.
+    /// Asks a question as cheaply as a C program could.
     #[inline(always)]
     pub(crate) fn succeeds(&self, question: &Prepared) -> bool {
         match question.ask {
@@ -111,7 +113,7 @@ fn open_start(path: &[u8]) -> StartDirectory {
     }
 }
 
-/// Without a descriptor that stays.
+/// Checks a start directory without keeping its descriptor.
 fn joined_start(path: &[u8]) -> StartDirectory {
     match open_start(path) {
         StartDirectory::Open(_) => StartDirectory::Joined,
@@ -119,7 +121,7 @@ fn joined_start(path: &[u8]) -> StartDirectory {
     }
 }
 
-/// Lets this process have as many descriptors as it may. That it may not have more is no error.
+/// Raises the limit of descriptors of this process to its maximum. A failure is not an error.
 pub(crate) fn allow_many_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
@@ -133,18 +135,18 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// With a handle on each start directory.
+    /// Creates the engine's side with a handle on each start directory.
     pub(crate) fn new(context: Context, starts: &[Box<[u8]>]) -> Engine {
         let starts = starts.iter().map(|path| context.lookup(&path[..])).collect();
         Engine { context, starts }
     }
 
-    /// Whose it is.
+    /// Returns the context of the engine.
     pub(crate) fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Asks.
+    /// Asks a question and returns the answer.
     pub(crate) fn answer(&self, question: &Prepared) -> Answer {
         match question.ask {
             Ask::Stat(flags) | Ask::Statx(flags) => {
@@ -156,7 +158,7 @@ impl Engine {
         }
     }
 
-    /// Asks and keeps nothing.
+    /// Asks a question and keeps nothing of the answer.
     #[inline(always)]
     pub(crate) fn succeeds(&self, question: &Prepared) -> bool {
         match question.ask {
@@ -178,12 +180,12 @@ impl Engine {
         }
     }
 
-    /// Its walk, step by step.
+    /// Returns the walk of a question, step by step.
     pub(crate) fn steps(&self, question: &Prepared) -> Result<Steps, Errno> {
         Ok(self.context.steps(self.at(question.from)?, question.bytes(), question.flags()))
     }
 
-    /// The body of a link that a walk went over.
+    /// Returns the body of a link that a walk went over.
     pub(crate) fn link_body(&self, link: &Handle) -> Result<Box<[u8]>, Errno> {
         let mut buffer = vec![0; BUFFER];
         let length = self.context.readlinkat(At::Handle(link), "", &mut buffer)?;
@@ -191,7 +193,8 @@ impl Engine {
         Ok(buffer.into())
     }
 
-    /// Steps from the root, or from where this process is, links followed.
+    /// Returns the steps from the root, or from this process' working directory, with links
+    /// followed.
     pub(crate) fn steps_to(&self, path: &[u8]) -> Steps {
         self.context.steps(At::Cwd, path, AtFlags::empty())
     }

@@ -1,4 +1,5 @@
-//! What is replayed: a recording as strace wrote it, or a trace; from a file or from standard input, plain or packed.
+//! The input of a replay: a recording as strace wrote it, or a trace; from a file or from standard
+//! input, plain or packed.
 //!
 //! A trace becomes a recording of calls of `access(2)`, so that both are evaluated alike.
 
@@ -9,7 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use indicatif::ProgressBar;
+
 use pathwalk_bench::machine::escaped;
 use pathwalk_bench::trace::Trace;
 use pathwalk_recording::{
@@ -17,18 +18,19 @@ use pathwalk_recording::{
 };
 
 use crate::output;
+use crate::output::progress::Progress;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SourceKind {
-    /// `path TAB mode` a line.
+    /// A trace: lines of `path TAB mode`.
     Trace,
-    /// What strace writes.
+    /// The output of strace.
     Recording,
 }
 
 impl SourceKind {
-    /// For tables and JSON.
+    /// Returns the name for tables and JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             SourceKind::Trace => "trace",
@@ -37,7 +39,7 @@ impl SourceKind {
     }
 }
 
-/// What is replayed.
+/// The input of a replay.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) kind: SourceKind,
@@ -45,7 +47,8 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// What one should know when reading the figures, where the types of file systems are known or not.
+    /// Returns the notes that a reader of the figures needs. They depend on whether the types of
+    /// file systems are known.
     pub(crate) fn notes(&self, knows_file_systems: bool) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(problem) = &self.recording.tally.cut_short {
@@ -61,9 +64,9 @@ impl Source {
     }
 }
 
-/// Reads a file, or standard input if it is called `-`; without any, it is the built-in trace.
+/// Reads a file, or standard input if the path is `-`. Without a path, returns the built-in trace.
 ///
-/// `cwd` is where what was recorded started; an absolute path.
+/// `cwd` is the absolute path of the directory in which the recorded program started.
 pub(crate) fn read(path: Option<&Path>, cwd: Option<&Path>) -> anyhow::Result<Source> {
     let Some(path) = path else { return Ok(traced(&Trace::gcc(), cwd)) };
     let is_stdin = path == Path::new("-");
@@ -77,17 +80,18 @@ pub(crate) fn read(path: Option<&Path>, cwd: Option<&Path>) -> anyhow::Result<So
     };
     let bar = output::bytes_progress(bytes, "reading");
     let source = read_from(source, cwd, &bar);
-    bar.finish_and_clear();
+    bar.finish();
     source.with_context(|| format!("cannot replay {shown}"))
 }
 
-fn read_from(source: impl Read, cwd: Option<&Path>, bar: &ProgressBar) -> anyhow::Result<Source> {
+fn read_from(source: impl Read, cwd: Option<&Path>, bar: &Progress) -> anyhow::Result<Source> {
     let ended = Cell::new(false);
     let input = Input::new(Watched { source, bar, ended: &ended })?;
     match input.kind() {
         Kind::Strace => recorded(input, cwd),
         Kind::Trace => Ok(traced(&Trace::parse(&input.into_bytes()?)?, cwd)),
-        // A trace whose every mode is wrong is better told which.
+        // If the input is a trace in which every mode is wrong, the trace's error says which mode
+        // is.
         Kind::Neither => {
             let problem = input.not_readable();
             ended.set(true);
@@ -120,7 +124,8 @@ fn traced(trace: &Trace, cwd: Option<&Path>) -> Source {
     Source { kind: SourceKind::Trace, recording: recording_of(trace, cwd) }
 }
 
-/// A trace as a recording. Relative paths start in `cwd`, or where this process is.
+/// Converts a trace to a recording. Relative paths start in `cwd`, or in this process' working
+/// directory.
 pub(crate) fn recording_of(trace: &Trace, cwd: Option<&Path>) -> Recording {
     let start = cwd.unwrap_or(Path::new(".")).as_os_str().as_encoded_bytes();
     let mut recording = Recording { starts: vec![start.into()], stride: 1, ..Recording::default() };
@@ -139,22 +144,23 @@ pub(crate) fn recording_of(trace: &Trace, cwd: Option<&Path>) -> Recording {
     recording
 }
 
-/// Where what was recorded started, as an absolute path. Within another root it has to be given as one.
+/// Returns the directory in which the recorded program started, as an absolute path. With another
+/// root, it has to be given as an absolute path.
 pub(crate) fn absolute_cwd(cwd: &Path, root: &Path) -> anyhow::Result<PathBuf> {
     if !cwd.is_absolute() && root != Path::new("/") {
         bail!("--cwd \"{}\" has to be absolute where --root is given: it is looked up within that root", escaped(cwd));
     }
-    // Of a directory that is there, the same spelling that the kernel gives: strace shows it so, too.
+    // For an existing directory this is the kernel's spelling, which strace shows, too.
     match cwd.canonicalize() {
         Ok(canonical) if root == Path::new("/") => Ok(canonical),
         _ => std::path::absolute(cwd).with_context(|| format!("cannot use --cwd \"{}\"", escaped(cwd))),
     }
 }
 
-/// Tells a bar what was read; ends early if told to.
+/// A reader that reports what was read to a progress bar, and ends early on request.
 struct Watched<'a, R> {
     source: R,
-    bar: &'a ProgressBar,
+    bar: &'a Progress,
     ended: &'a Cell<bool>,
 }
 
@@ -174,7 +180,7 @@ mod tests {
     use super::*;
 
     fn of(bytes: &[u8]) -> Result<Source, String> {
-        read_from(bytes, None, &ProgressBar::hidden()).map_err(|error| crate::output::chain(&error))
+        read_from(bytes, None, &Progress::hidden()).map_err(|error| crate::output::chain(&error))
     }
 
     #[test]

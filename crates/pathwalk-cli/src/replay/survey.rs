@@ -1,7 +1,9 @@
-//! Where each lookup leads, by walking it step by step: the name at which it ends, and whether it is left out.
+//! The survey of the lookups, by walking each step by step: the name at which it ends, and whether
+//! it is left out.
 //!
-//! Left out is what goes through a file system that is not made of files (see [`FileSystems`]), or ends at a device: its answer
-//! belongs to a process or a driver and not to the tree. So is what started in a directory that is gone.
+//! A lookup is left out if it goes through a file system that is not made of files (see
+//! [`FileSystems`]), or ends at a device: its answer belongs to a process or a driver and not to
+//! the tree. It is also left out if it started in a directory that is gone.
 
 use std::collections::HashMap;
 
@@ -14,23 +16,23 @@ use super::question::Prepared;
 use super::sides::{Engine, Kernel, StartDirectory};
 use super::tree::Tree;
 
-/// Why a lookup is left out.
+/// The reason why a lookup is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) enum Reason {
-    /// The recording does not tell enough, or it is no lookup that is understood.
+    /// A reason in the recording: it does not contain enough, or the call is not understood.
     Recorded(LeftOut),
-    /// The directory it starts in is not there now.
+    /// A start in a directory that does not exist now.
     DirectoryGone,
-    /// It goes through a file system of this type.
+    /// A walk through a file system of this type.
     FileSystem(&'static str),
-    /// It goes through, or ends at, a link to what a process has open.
+    /// A walk through, or to, a link to an open file of a process.
     MagicLink,
-    /// It ends at a device.
+    /// A walk to a device.
     Device,
 }
 
 impl Reason {
-    /// A short name, for tables and JSON.
+    /// Returns a short name, for tables and JSON.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Reason::Recorded(LeftOut::UnknownDirectory) => "unknown directory",
@@ -47,12 +49,13 @@ impl Reason {
         }
     }
 
-    /// Whether the answer belongs to the kernel, a process or a driver, and not to a tree of files: no cache of names could give it.
+    /// Returns whether the answer belongs to the kernel, a process or a driver, and not to a tree
+    /// of files. No cache of names could give such an answer.
     pub(crate) fn is_outside(self) -> bool {
         matches!(self, Reason::FileSystem(_) | Reason::MagicLink | Reason::Device)
     }
 
-    /// What it means, in a line.
+    /// Returns the meaning of the reason, in a line.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
             Reason::Recorded(LeftOut::UnknownDirectory) => {
@@ -75,34 +78,35 @@ impl Reason {
     }
 }
 
-/// Where a lookup leads.
+/// The place to which a lookup leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
-    /// It is left out.
+    /// A lookup that is left out.
     LeftOut(Reason),
-    /// It ends here; `None` if at no name: the path is empty or too long.
+    /// A lookup that ends here. It is `None` if the lookup ends at no name: the path is empty or
+    /// too long.
     At(Option<End>),
 }
 
 /// The name at which a lookup ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct End {
-    /// Which.
+    /// The number of the name.
     pub(crate) name: NameId,
-    /// Whether it is absent: sought in vain in the directory above it.
+    /// True if the name is absent from the directory above it.
     pub(crate) is_absent: bool,
 }
 
-/// Where all lookups lead.
+/// The places to which all lookups lead.
 #[derive(Clone, Debug)]
 pub(crate) struct Survey {
-    /// By lookup.
+    /// The places, by lookup.
     pub(crate) places: Vec<Place>,
-    /// The names at which they end.
+    /// The names at which the lookups end.
     pub(crate) names: Names,
 }
 
-/// What a survey needs to know.
+/// The data that a survey uses.
 pub(crate) struct Surveyor<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) kernel: &'a Kernel,
@@ -110,7 +114,8 @@ pub(crate) struct Surveyor<'a> {
 }
 
 impl Surveyor<'_> {
-    /// Walks all lookups. What the answered ones go through is added to `tree`. `tick` is called after each.
+    /// Walks all lookups. The nodes that the answered ones go through are added to `tree`. `tick`
+    /// is called after each lookup.
     pub(crate) fn survey(
         &self,
         recording: &Recording,
@@ -139,7 +144,7 @@ impl Surveyor<'_> {
         Survey { places, names }
     }
 
-    /// Why what starts in this directory is left out, if it is.
+    /// Returns the reason why lookups that start in this directory are left out, if there is one.
     fn start(&self, number: NameId, path: &[u8], tree: Option<&mut Tree>) -> Option<Reason> {
         let steps = self.engine.steps_to(path);
         let special = self.special(&steps);
@@ -166,7 +171,8 @@ impl Surveyor<'_> {
         Place::At(end(&steps, names))
     }
 
-    /// What the walk meets that is not of the tree. A magic link counts before the file system that it lies on.
+    /// Returns the part of the walk that is not of the tree, if there is one. A magic link counts
+    /// before the file system that it is on.
     fn special(&self, steps: &Steps) -> Option<Reason> {
         let mut met = None;
         for node in steps.steps.iter().filter_map(node) {
@@ -182,7 +188,7 @@ impl Surveyor<'_> {
     }
 }
 
-/// The node that a step is about.
+/// Returns the node that a step is about.
 pub(crate) fn node(step: &Step) -> Option<&Handle> {
     match &step.what {
         What::Start(node) | What::Up(node) | What::Mount(node) | What::Name { node, .. } => Some(node),
@@ -192,7 +198,8 @@ pub(crate) fn node(step: &Step) -> Option<&Handle> {
     }
 }
 
-/// Whether a link on procfs leads to what a process has open, whatever its text says. Source: `proc(5)`.
+/// Returns whether a link on procfs leads to an open file of a process, whatever its body says.
+/// Source: `proc(5)`.
 fn is_magic(link: &Handle) -> bool {
     let Ok(path) = link.path() else { return false };
     let mut names = path.rsplit(|byte| *byte == b'/');

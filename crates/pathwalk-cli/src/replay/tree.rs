@@ -1,7 +1,9 @@
-//! Everything that the lookups go through, as a `.tree`: `kind TAB path TAB mode in octal TAB link body` a line, kinds `D`, `F` and
-//! `L`, directories before what is in them. A recording can be replayed elsewhere on a tree that is laid from it.
+//! The nodes that the lookups go through, as a `.tree` file:
+//! `kind TAB path TAB mode in octal TAB link body` a line. The kinds are `D`, `F` and `L`, and
+//! directories come before their contents. A recording can be replayed on another machine on a tree
+//! that is made from it.
 //!
-//! What it does not keep: owners, contents, and what is neither directory, file nor link.
+//! What it does not keep: owners, contents, and nodes that are neither directory, file nor link.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
@@ -17,29 +19,30 @@ struct Node {
     body: Box<[u8]>,
 }
 
-/// Directories, files and links by canonical path.
+/// The directories, files and links, by canonical path.
 #[derive(Default)]
 pub(crate) struct Tree {
     nodes: BTreeMap<Vec<u8>, Node>,
-    /// Names that have no place in a line: with a TAB or a line's end.
+    /// The names that do not fit into a line: with a TAB or a newline.
     unwritable: HashSet<Vec<u8>>,
 }
 
 impl Tree {
-    /// How many nodes it has.
+    /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// How many there were whose name or body cannot be written: with a TAB or a line's end.
+    /// Returns the number of nodes whose name or body cannot be written, because it contains a TAB
+    /// or a newline.
     pub(crate) fn unwritable(&self) -> usize {
         self.unwritable.len()
     }
 
-    /// Adds what a walk went through.
+    /// Adds the nodes that a walk went through.
     pub(crate) fn add(&mut self, engine: &Engine, steps: &Steps) {
         for node in steps.steps.iter().filter_map(node) {
-            // What has no path any more was removed meanwhile.
+            // A node without a path was removed meanwhile.
             if let Ok(path) = node.path() {
                 self.add_with_parents(engine, path, node);
             }
@@ -68,7 +71,7 @@ impl Tree {
         }
     }
 
-    /// Writes it.
+    /// Writes the file.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         for (path, Node { kind, mode, body }) in &self.nodes {
             let kind = match kind {
@@ -86,7 +89,7 @@ impl Tree {
     }
 }
 
-/// The directory above; `None` of the root.
+/// Returns the directory above, or `None` for the root.
 fn parent(path: &[u8]) -> Option<&[u8]> {
     match path.iter().rposition(|byte| *byte == b'/')? {
         0 if path.len() == 1 => None,

@@ -1,7 +1,8 @@
-//! Whether the engine and the kernel agree.
+//! The comparison of the engine's answers with the kernel's.
 //!
-//! Where they do not, both are asked again, the engine with empty caches. If the kernel answered differently at any time since
-//! the start, the tree was changed meanwhile and nobody is to blame; else it is a disagreement.
+//! Where they differ, both are asked again, the engine with empty caches. If the kernel's answer
+//! differed at any time since the start, the tree was changed meanwhile, and neither side is wrong.
+//! Otherwise it is a disagreement.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +15,16 @@ use super::question::Prepared;
 use super::sides::{Engine, Kernel, StartDirectory};
 use super::survey::Place;
 
-/// What became of answers that differed.
+/// The verdict about answers that differed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// The kernel's own answer changed meanwhile.
+    /// A change of the kernel's own answer meanwhile.
     Changed,
-    /// One of the two is wrong.
+    /// A wrong answer of one of the two.
     Disagreement,
 }
 
-/// One lookup about which the two differed.
+/// One lookup about which the two sides differed.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding<'a> {
     pub(crate) recorded: &'a Recorded,
@@ -34,21 +35,21 @@ pub(crate) struct Finding<'a> {
     pub(crate) verdict: Verdict,
 }
 
-/// Both sides' answers.
+/// The answers of both sides.
 pub(crate) struct Interview<'a> {
     links: LastLinks,
     recording: &'a Recording,
     kernel: Kernel,
-    /// By lookup.
+    /// The prepared questions, by lookup.
     prepared: Vec<Prepared>,
-    /// What the kernel said before the engine loaded anything.
+    /// The kernel's answers before the engine loaded anything.
     first: Vec<Answer>,
-    /// By lookup, so that each is found once.
+    /// The findings, by lookup, so that each is found once.
     findings: BTreeMap<usize, Finding<'a>>,
 }
 
 impl<'a> Interview<'a> {
-    /// Asks the kernel everything once. `tick` is called after each lookup.
+    /// Asks the kernel every lookup once. `tick` is called after each lookup.
     pub(crate) fn new(recording: &'a Recording, links: LastLinks, tick: &mut dyn FnMut()) -> Interview<'a> {
         let kernel = Kernel::new(&recording.starts);
         let prepared: Vec<_> = recording.lookups.iter().map(|recorded| prepare(recording, recorded, &kernel)).collect();
@@ -60,7 +61,8 @@ impl<'a> Interview<'a> {
         Interview { links, recording, kernel, prepared, first, findings: BTreeMap::new() }
     }
 
-    /// Asks both everything that is not left out, and looks into what differs. `tick` is called after each lookup.
+    /// Asks both sides every lookup that is not left out, and examines the differences. `tick` is
+    /// called after each lookup.
     pub(crate) fn compare(&mut self, places: &[Place], engine: &Engine, tick: &mut dyn FnMut()) -> Result<(), SetUpError> {
         let mut differing = Vec::new();
         for (i, question) in self.prepared.iter().enumerate() {
@@ -96,32 +98,32 @@ impl<'a> Interview<'a> {
         Finding { recorded: &self.recording.lookups[i], ours, kernel, fresh, verdict }
     }
 
-    /// The kernel, with descriptors of the start directories.
+    /// Returns the kernel, with descriptors of the start directories.
     pub(crate) fn kernel(&self) -> &Kernel {
         &self.kernel
     }
 
-    /// All lookups as they are asked.
+    /// Returns all lookups as they are asked.
     pub(crate) fn prepared(&self) -> &[Prepared] {
         &self.prepared
     }
 
-    /// What the kernel said first.
+    /// Returns the kernel's first answers.
     pub(crate) fn first(&self) -> &[Answer] {
         &self.first
     }
 
-    /// Whether the kernel said first that there is no such name.
+    /// Returns whether the kernel first answered that there is no such name.
     pub(crate) fn is_absent(&self, i: usize) -> bool {
         self.first[i] == Err(Errno::ENOENT)
     }
 
-    /// Lookups that one side answered wrongly, in the order of the recording.
+    /// Returns the lookups that one side answered wrongly, in the order of the recording.
     pub(crate) fn disagreements(&self) -> impl Iterator<Item = &Finding<'a>> {
         self.findings.values().filter(|finding| finding.verdict == Verdict::Disagreement)
     }
 
-    /// Lookups whose right answer changed meanwhile, in the order of the recording.
+    /// Returns the lookups whose right answer changed meanwhile, in the order of the recording.
     pub(crate) fn changed(&self) -> impl Iterator<Item = &Finding<'a>> {
         self.findings.values().filter(|finding| finding.verdict == Verdict::Changed)
     }
@@ -149,7 +151,7 @@ mod tests {
     use super::super::source::recording_of;
     use super::*;
 
-    /// An engine over a tree that is not this machine's: there is nothing in its `/tmp`.
+    /// Creates an engine over a tree that is not this machine's: its `/tmp` is empty.
     fn elsewhere() -> Engine {
         Engine::new(machine::over(Listing::gcc(), Credentials::root()).unwrap(), &[])
     }

@@ -1,4 +1,4 @@
-//! The three who answer: the kernel, the engine, the program.
+//! The three sources of answers: the kernel, the engine, the program.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::cases::{AtEnd, Case};
 
-/// Somebody.
+/// A user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct User {
     pub(crate) name: &'static str,
@@ -25,19 +25,54 @@ pub(crate) struct User {
     pub(crate) groups: &'static [u32],
 }
 
-/// What a path comes to, and what may be done there: to read, to write, to execute.
+/// The number of accesses: some of read, write and execute.
+pub(crate) const WANTS: usize = 7;
+
+/// The end of a walk, and the answers for accesses there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Answer {
-    Reached([Result<(), Errno>; 3]),
+pub(crate) enum Answer<const N: usize> {
+    Reached([Result<(), Errno>; N]),
     Failed(Errno),
+}
+
+/// The answers for each access: the one with the bits `n` is at `n - 1`.
+pub(crate) type Whole = Answer<WANTS>;
+/// The answers for read, write and execute.
+pub(crate) type Singles = Answer<3>;
+
+impl Whole {
+    /// Returns the answers for read, write and execute.
+    pub(crate) fn singles(self) -> Singles {
+        match self {
+            Answer::Reached(may) => Answer::Reached([Access::READ, Access::WRITE, Access::EXECUTE].map(|one| may[index(one)])),
+            Answer::Failed(errno) => Answer::Failed(errno),
+        }
+    }
+
+    /// Returns the answer for an access to the end, or the error on the way there.
+    pub(crate) fn wanted(self, want: Access) -> Result<(), Errno> {
+        match self {
+            Answer::Reached(may) => may[index(want)],
+            Answer::Failed(errno) => Err(errno),
+        }
+    }
+}
+
+fn index(want: Access) -> usize {
+    usize::from(want.bits()) - 1
+}
+
+/// Returns the access at this place.
+pub(crate) fn access(index: usize) -> Access {
+    Access::from_bits_truncate(index as u8 + 1)
 }
 
 /// The kernel, asked in a thread that becomes the user.
 pub(crate) struct Kernel;
 
 impl Kernel {
-    /// All answers; the error says why no thread may become this user.
-    pub(crate) fn answers(place: &Place, user: &User, cases: &[Case]) -> std::io::Result<Vec<Answer>> {
+    /// Returns all answers. The error says why no thread may become this user.
+    pub(crate) fn answers(place: &Place, user: &User, cases: &[Case]) -> std::io::Result<Vec<Whole>> {
         std::thread::scope(|scope| {
             let ask = || {
                 place.become_root()?;
@@ -53,15 +88,23 @@ impl Kernel {
     }
 }
 
-fn kernel_answer(case: &Case) -> Answer {
+fn kernel_answer(case: &Case) -> Whole {
     let flags = match case.at_end {
         AtEnd::Follow => KernelFlags::empty(),
         AtEnd::Stay => KernelFlags::SYMLINK_NOFOLLOW,
     };
     let errno = |errno: rustix::io::Errno| Errno::from_raw(errno.raw_os_error());
-    let may = |want| accessat(CWD, &*case.path, want, flags | KernelFlags::EACCESS).map_err(errno);
+    let asked = [
+        (Access::READ, KernelAccess::READ_OK),
+        (Access::WRITE, KernelAccess::WRITE_OK),
+        (Access::EXECUTE, KernelAccess::EXEC_OK),
+    ];
+    let may = |i: usize| {
+        let want = asked.iter().filter(|(ours, _)| access(i).contains(*ours)).map(|(_, theirs)| *theirs).collect();
+        accessat(CWD, &*case.path, want, flags | KernelFlags::EACCESS).map_err(errno)
+    };
     match statat(CWD, &*case.path, flags) {
-        Ok(_) => Answer::Reached([KernelAccess::READ_OK, KernelAccess::WRITE_OK, KernelAccess::EXEC_OK].map(may)),
+        Ok(_) => Answer::Reached(std::array::from_fn(may)),
         Err(failed) => Answer::Failed(errno(failed)),
     }
 }
@@ -78,38 +121,45 @@ impl Engine {
         Engine(vfs.context(Credentials::user(user.uid, user.gid, user.groups)))
     }
 
-    pub(crate) fn answer(&self, case: &Case) -> Answer {
+    pub(crate) fn answer(&self, case: &Case) -> Whole {
         let flags = match case.at_end {
             AtEnd::Follow => AtFlags::empty(),
             AtEnd::Stay => AtFlags::SYMLINK_NOFOLLOW,
         };
         let may = |end, want| self.0.faccessat(At::Handle(end), "", want, AtFlags::EACCESS | AtFlags::EMPTY_PATH);
         match self.0.steps(At::Cwd, &case.path, flags).answer {
-            Ok(end) => Answer::Reached([Access::READ, Access::WRITE, Access::EXECUTE].map(|want| may(&end, want))),
+            Ok(end) => Answer::Reached(std::array::from_fn(|i| may(&end, access(i)))),
             Err(errno) => Answer::Failed(errno),
         }
     }
 }
 
-/// What the program told.
+/// The report of the program.
 pub(crate) struct ToldBy {
-    pub(crate) answer: Answer,
-    /// Why the walk failed, or `reached`.
+    pub(crate) answer: Singles,
+    /// The answer to `--want`, if it was given and the end is reached.
+    pub(crate) wanted: Option<Result<(), Errno>>,
+    /// The rule by which the walk failed, or `reached`.
     pub(crate) rule: String,
-    /// By which rules one may read, write and execute.
+    /// The rules for read, write and execute.
     pub(crate) may: Vec<String>,
     pub(crate) code: i32,
 }
 
-/// The program, run by root for the user.
-pub(crate) fn program(root: &Path, user: &User, case: &Case) -> ToldBy {
+/// Runs the program as root, for the user, with this value of `--want`.
+pub(crate) fn program(root: &Path, user: &User, case: &Case, want: Option<Access>) -> ToldBy {
     let groups: Vec<String> = [user.gid].iter().chain(user.groups).map(u32::to_string).collect();
     let mut command = explain(root, case);
     command.args(["--as", &format!("{}:{}", user.uid, groups.join(","))]);
+    if let Some(want) = want {
+        let letters = [(Access::READ, "r"), (Access::WRITE, "w"), (Access::EXECUTE, "x")];
+        let letters = letters.iter().filter(|(one, _)| want.contains(*one)).map(|(_, letter)| *letter);
+        command.args(["--want", &letters.collect::<String>()]);
+    }
     told(&command.output().expect("the program starts"))
 }
 
-/// The program, run by the user himself; the error is why he cannot.
+/// Runs the program as the user. The error says why that is not possible.
 pub(crate) fn as_himself(root: &Path, user: &User, case: &Case) -> Result<ToldBy, String> {
     let mut command = explain(root, case);
     let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
@@ -144,8 +194,14 @@ fn told(output: &Output) -> ToldBy {
         None => Answer::Reached(wants.map(|may| errno(&may["errno"]).map_or(Ok(()), Err))),
     };
     let text = |of: &Value| of.as_str().unwrap_or("none").to_owned();
+    let wanted = value["want"].is_object().then(|| match (&value["want"]["granted"], errno(&value["want"]["errno"])) {
+        (Value::Bool(true), None) => Ok(()),
+        (Value::Bool(false), Some(refused)) => Err(refused),
+        other => panic!("neither granted nor refused: {other:?}"),
+    });
     ToldBy {
         answer,
+        wanted,
         rule: if value["answer"] == "reached" { "reached".into() } else { text(&value["rule"]) },
         may: wants.map(|may| text(&may["rule"])).into(),
         code: output.status.code().unwrap_or(-1),

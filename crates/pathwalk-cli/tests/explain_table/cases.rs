@@ -1,18 +1,28 @@
-//! What is asked, and the rule that each user is to be told.
+//! The questions, and the rule that each user's report has to contain.
 
-/// Whether a link at the end is followed.
+/// The treatment of a link at the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AtEnd {
     Follow,
     Stay,
 }
 
-/// Who has to know the answer.
+/// The parties that have to give the right answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum KnownTo {
-    Everybody,
-    /// The engine over the host's file system leaves it to others: see `pathwalk_hostfs`, "What it does not do".
+    AllUsers,
+    /// Only the program: the engine over the host's file system leaves the case to its users. See
+    /// `pathwalk_hostfs`, "What it does not do".
     Program,
+}
+
+/// The accesses that are asked for with `--want`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wants {
+    /// One of the seven, another one for each user.
+    One,
+    /// All seven.
+    Every,
 }
 
 /// One question.
@@ -21,17 +31,20 @@ pub(crate) struct Case {
     pub(crate) path: Vec<u8>,
     pub(crate) at_end: AtEnd,
     pub(crate) known_to: KnownTo,
-    /// `who rule, who rule, …`: a user, `group` for the two who are of the owner's group, or `*` for the rest.
+    pub(crate) wants: Wants,
+    /// The rules as `user rule, user rule, …`. The user is a name, `group` for the two users in the
+    /// owner's group, or `*` for the rest.
     rules: &'static str,
-    /// By which rules a user may read, write and execute.
+    /// The rules by which a user may read, write and execute.
     pub(crate) may: Vec<(&'static str, &'static str)>,
 }
 
 fn case(path: impl AsRef<[u8]>, rules: &'static str) -> Case {
-    Case { path: path.as_ref().to_vec(), at_end: AtEnd::Follow, known_to: KnownTo::Everybody, rules, may: Vec::new() }
+    let path = path.as_ref().to_vec();
+    Case { path, at_end: AtEnd::Follow, known_to: KnownTo::AllUsers, wants: Wants::One, rules, may: Vec::new() }
 }
 
-/// As `lstat(2)` asks.
+/// Creates a case in which a link at the end is not followed, as with `lstat(2)`.
 fn nofollow(path: impl AsRef<[u8]>, rules: &'static str) -> Case {
     Case { at_end: AtEnd::Stay, ..case(path, rules) }
 }
@@ -42,16 +55,20 @@ impl Case {
         self
     }
 
+    fn every_want(self) -> Case {
+        Case { wants: Wants::Every, ..self }
+    }
+
     fn program_only(self) -> Case {
         Case { known_to: KnownTo::Program, ..self }
     }
 
-    /// The rule that this user is to be told.
+    /// Returns the rule that this user's report has to contain.
     pub(crate) fn rule_for(&self, user: &str) -> &'static str {
         let is_group = matches!(user, "member" | "primary");
         let rule = |wanted: &str| self.rules.split(", ").filter_map(|rule| rule.split_once(' ')).find(|(who, _)| *who == wanted);
         let found = rule(user).or_else(|| rule("group").filter(|_| is_group)).or_else(|| rule("*"));
-        found.expect("a case has a rule for everybody").1
+        found.expect("a case has a rule for each user").1
     }
 
     pub(crate) fn shown(&self) -> String {
@@ -61,10 +78,10 @@ impl Case {
 }
 
 const REACHED: &str = "* reached";
-/// For what is below a directory of the owner's with mode 0700.
+/// The rules for a node below a directory of the owner's with mode 0700.
 const GUARDED: &str = "root reached, owner reached, group group-bits, * other-bits";
 
-/// All that does not depend on a switch of the kernel.
+/// Returns all cases that do not depend on a switch of the kernel.
 pub(crate) fn all() -> Vec<Case> {
     [directories(), files(), shapes(), links(), lists(), mounts()].concat()
 }
@@ -103,16 +120,19 @@ fn files() -> Vec<Case> {
     let mut cases: Vec<Case> = modes.iter().map(|mode| case(format!("/f{mode}"), REACHED)).collect();
     cases.extend([
         case("/f750", REACHED)
+            .every_want()
             .may("root", "capability capability capability")
             .may("owner", "owner-bits owner-bits owner-bits")
             .may("member", "group-bits group-bits group-bits")
             .may("other", "other-bits other-bits other-bits"),
         case("/f644", REACHED)
+            .every_want()
             .may("root", "other-bits capability no-execute-bit")
             .may("primary", "group-bits group-bits group-bits"),
         case("/fifo", REACHED).may("root", "capability capability no-execute-bit"),
         case("/fifo/", "* trailing-slash"),
         case("/immutable", REACHED)
+            .every_want()
             .may("root", "owner-bits immutable no-execute-bit")
             .may("other", "other-bits immutable other-bits"),
         case("/caf\u{e9}", REACHED),
@@ -198,7 +218,7 @@ fn lists() -> Vec<Case> {
         case("/acl-user-none/f", "root reached, owner reached, group reached, listed acl-user, * acl-other"),
         case("/acl-group/f", "group acl-owning-group, * reached"),
         case("/acl-group-none/f", "group acl-owning-group, grouped acl-group, * reached"),
-        case("/acl-masked/f", "group acl-owning-group, listed acl-user, * reached"),
+        case("/acl-masked/f", "group acl-mask, listed acl-mask, * reached"),
         case("/acl-unasked/f", "group group-bits, * reached"),
         case("/acl-user", REACHED).may("listed", "acl-user acl-user acl-user").may("owner", "owner-bits owner-bits owner-bits"),
         case("/acl-user-file", REACHED)
@@ -207,7 +227,15 @@ fn lists() -> Vec<Case> {
             .may("other", "acl-other acl-other acl-other")
             .may("root", "capability capability capability"),
         case("/acl-group-file", REACHED).may("grouped", "acl-group acl-group acl-group"),
-        case("/acl-masked-file", REACHED).may("listed", "acl-user acl-user acl-user"),
+        case("/acl-masked-file", REACHED)
+            .may("listed", "acl-user acl-mask acl-mask")
+            .may("member", "acl-owning-group acl-mask acl-mask")
+            .every_want(),
+        // One group may read and another may write, which does not give both to a member of both.
+        case("/acl-split-file", REACHED)
+            .may("member", "acl-owning-group acl-group acl-owning-group")
+            .may("primary", "acl-owning-group acl-owning-group acl-owning-group")
+            .every_want(),
         case("/acl-unasked-file", REACHED).may("listed", "other-bits other-bits other-bits"),
     ]
 }
@@ -215,6 +243,7 @@ fn lists() -> Vec<Case> {
 fn mounts() -> Vec<Case> {
     vec![
         case("/noexec/run", REACHED)
+            .every_want()
             .may("root", "other-bits capability noexec-mount")
             .may("owner", "owner-bits owner-bits noexec-mount")
             .may("other", "other-bits other-bits noexec-mount"),
@@ -224,6 +253,7 @@ fn mounts() -> Vec<Case> {
         case("/plain/run", REACHED).may("other", "other-bits other-bits other-bits"),
         case("/plain/../plain/out", REACHED),
         case("/read-only/all", REACHED)
+            .every_want()
             .may("owner", "owner-bits read-only-mount owner-bits")
             .may("root", "other-bits read-only-mount no-execute-bit"),
         case("/read-only/f", REACHED)
@@ -243,7 +273,8 @@ fn mounts() -> Vec<Case> {
     ]
 }
 
-/// Links in directories that many may write to, where the switch is on or off.
+/// Returns the cases of links in directories that several users may write to, for the switch on or
+/// off.
 pub(crate) fn sticky(protects: bool) -> Vec<Case> {
     let by = |on: &'static str| if protects { on } else { REACHED };
     let for_owner = by("owner reached, * protected-symlinks");

@@ -1,4 +1,5 @@
-//! What is looked up: a tmpfs with directories, files, links, lists and mounts that let some pass and not others.
+//! The tree: a tmpfs with directories, files, links, lists and mounts that are accessible to some
+//! users and not to others.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -9,15 +10,17 @@ use pathwalk_tests::skipped;
 use rustix::fs::{CWD, FileType, IFlags, Mode, XattrFlags, ioctl_setflags, mknodat, setxattr};
 use rustix::mount::{MountFlags, mount, mount_remount};
 
-/// The user and the group that own what does not belong to root.
+/// The user and the group that own the nodes that do not belong to root.
 const OWNER: u32 = 1000;
-/// Who owns the sticky directory.
+/// The owner of the sticky directory.
 const KEEPER: u32 = 2000;
-/// Named in lists.
+/// The user that the lists name.
 const LISTED: u32 = 1003;
 const GROUP: u32 = 3000;
+/// A group of a user that is in the owner's group too.
+const SEVENTH: u32 = 7;
 
-/// Lays it out below `root`. What begins with one of these names cannot be had from this kernel.
+/// Makes the tree below `root`. Returns the beginnings of names that this kernel does not support.
 pub(crate) fn lay_out(root: &Path) -> io::Result<Vec<&'static str>> {
     let at = |path: &str| root.join(path);
     directories(&at)?;
@@ -146,14 +149,16 @@ fn list(path: &Path, entries: &[(u16, u16, u32)]) -> io::Result<()> {
     Ok(setxattr(path, "system.posix_acl_access", &value, XattrFlags::empty())?)
 }
 
-/// Directories with a file `f` in them, and files, that go by a list.
+/// Makes directories with a file `f` in them, and files, each with a list.
 fn lists(at: At<'_>) -> io::Result<()> {
     const NO: u32 = u32::MAX;
     let user = |grants| [(OWNER_OBJ, 7, NO), (USER, grants, LISTED), (GROUP_OBJ, 5, NO), (MASK, 7, NO), (OTHER, 0, NO)];
     let group = |grants| [(OWNER_OBJ, 7, NO), (GROUP_OBJ, 0, NO), (NAMED_GROUP, grants, GROUP), (MASK, 7, NO), (OTHER, 5, NO)];
     let masked = [(OWNER_OBJ, 7, NO), (USER, 7, LISTED), (GROUP_OBJ, 7, NO), (MASK, 4, NO), (OTHER, 1, NO)];
     let unasked = [(OWNER_OBJ, 7, NO), (USER, 7, LISTED), (GROUP_OBJ, 7, NO), (MASK, 0, NO), (OTHER, 5, NO)];
+    let split = [(OWNER_OBJ, 7, NO), (GROUP_OBJ, 4, NO), (NAMED_GROUP, 2, SEVENTH), (MASK, 7, NO), (OTHER, 0, NO)];
     for (name, entries) in [
+        ("acl-split", split),
         ("acl-user", user(1)),
         ("acl-user-none", user(0)),
         ("acl-group", group(5)),
@@ -178,7 +183,7 @@ fn mounts(at: At<'_>) -> io::Result<()> {
     for (name, flags) in [("noexec", MountFlags::NOEXEC), ("read-only", MountFlags::RDONLY), ("plain", MountFlags::empty())] {
         mounted(at, name, flags)?;
     }
-    // The file system itself, not only its mount.
+    // Here the file system itself is read-only, not only its mount.
     let dir = at("read-only-fs");
     fs::create_dir(&dir)?;
     mount("explained", &dir, "tmpfs", MountFlags::empty(), c"mode=755")?;
@@ -187,7 +192,7 @@ fn mounts(at: At<'_>) -> io::Result<()> {
     Ok(mount_remount(&dir, MountFlags::RDONLY, "")?)
 }
 
-/// A tmpfs with a program, files and links in it, mounted with these switches.
+/// Makes a tmpfs with a program, files and links in it, mounted with these switches.
 fn mounted(at: At<'_>, name: &str, flags: MountFlags) -> io::Result<()> {
     let dir = at(name);
     fs::create_dir(&dir)?;

@@ -1,4 +1,4 @@
-//! The file system without an engine: what only shows from inside.
+//! Tests of the file system without an engine: properties that show only from inside.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -14,7 +14,7 @@ fn name(bytes: &[u8]) -> Name<'_> {
     Name::new(bytes).unwrap()
 }
 
-/// A file system on a new directory, its root handed out.
+/// Creates a file system on a new directory, with its root handed out.
 fn new() -> (tempfile::TempDir, HostFs) {
     let dir = tempfile::tempdir().unwrap();
     let fs = HostFs::open(dir.path()).unwrap();
@@ -140,7 +140,8 @@ fn every_way_to_read_a_list_tells_the_same() {
         assert_eq!(fs.acl(file.key), Ok(AclState::Present), "{source:?}");
         let may = |uid, want| fs.permission(file.key, &Credentials::user(uid, 1, &[]).effective(), want).is_ok();
         assert!(may(1001, Access::READ) && !may(1001, Access::WRITE) && !may(1003, Access::READ), "{source:?}");
-        // The refreshed attributes keep what was learnt of a directory and ask of a file again.
+        // Refreshed attributes keep the known ACL state of a directory, and reset that of a file to
+        // unknown.
         assert_eq!(fs.attributes(dir.key).unwrap().acl, AclState::Present);
         assert_eq!(fs.attributes(file.key).unwrap().acl, AclState::Unknown);
         [dir, file, plain].iter().for_each(|node| fs.forget(node.key));
@@ -167,7 +168,7 @@ fn a_check_that_is_repeated_asks_the_host_no_more() {
     fs::remove_file(dir.path().join("file")).unwrap();
     fs::remove_dir(dir.path().join("dir")).unwrap();
     assert_eq!(nodes.each_ref().map(check), answers);
-    // Attributes that are asked for anew leave nothing of what was known before.
+    // Reloading attributes drops everything that was stored before.
     assert_eq!(fs.attributes(nodes[0].key), Err(Errno::ESTALE));
     fs::write(dir.path().join("other"), "").unwrap();
     let other = find(&fs, fs.key, b"other");

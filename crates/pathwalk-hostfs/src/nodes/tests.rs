@@ -1,4 +1,4 @@
-//! Entries and batches.
+//! Tests of entries and batches.
 
 use pathwalk::{Attributes, FileType};
 
@@ -8,7 +8,7 @@ fn key(i: u128) -> NodeKey {
     NodeKey(i)
 }
 
-/// root/1/2/3, each held once.
+/// Creates the table root/1/2/3, each node held once.
 fn chain() -> Nodes {
     let mut nodes = Nodes::new(key(0));
     nodes.hold_root();
@@ -95,7 +95,8 @@ fn file(name: &str, number: u128) -> (Name<'_>, Node) {
     (Name::new(name.as_bytes()).unwrap(), Node::new(key(number), attributes))
 }
 
-/// Files `100` to `139` of `root/1/2`, all at once; 110 has two names, and 200 is far from the others.
+/// Hands out files `100` to `139` of `root/1/2` together. 110 has two names. The number 200 is far
+/// from the others.
 fn together(nodes: &mut Nodes) {
     let names: Vec<String> = (100..140).chain([200]).map(|number| number.to_string()).collect();
     let mut files: Vec<_> = names.iter().map(|name| file(name, name.parse().unwrap())).collect();
@@ -114,7 +115,8 @@ fn files_that_are_handed_out_together_are_where_each_would_be() {
         assert_eq!((&*dir, name.bytes()), (&b"one/two"[..], number.to_string().as_bytes()));
     }
     assert!(nodes.path_in(key(105), b"x").is_none(), "it is no directory");
-    // Entries of their own: the one with two names, and the one that is far. Batches: 100 to 109, 111 to 127, 128 to 139.
+    // The entries are that of the file with two names and that of the distant file. The batches are
+    // 100 to 109, 111 to 127 and 128 to 139.
     assert_eq!((nodes.slab.len() - before, nodes.hold_all(key(77), &[])), (2, None));
     for number in [2, 1, 3].into_iter().chain(100..140) {
         nodes.forget(key(number));

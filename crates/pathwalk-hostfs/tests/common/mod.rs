@@ -1,6 +1,6 @@
-//! What the tests of this crate share.
+//! Helpers that the tests of this crate share.
 
-#![allow(dead_code)] // Each test takes what it needs.
+#![allow(dead_code)] // Each test uses some of the helpers.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use rustix::fs::{Access as HostAccess, AtFlags, CWD, Mode, OFlags, Statx, StatxF
 use rustix::io;
 use rustix::thread::{self, Gid, Uid, UnshareFlags, unshare_unsafe};
 
-/// An engine on a directory of the host, and root's context in it.
+/// Creates an engine on a directory of the host, and returns root's context in it.
 pub(crate) fn walk(root: &Path) -> Context {
     let fs = HostFs::open(root).unwrap();
     Vfs::builder().budget(16 << 20).build(fs).unwrap().context(Credentials::root())
 }
 
-/// A descriptor of a directory, as a place.
+/// Opens a descriptor of a directory, as a place.
 pub(crate) fn place(path: &Path) -> OwnedFd {
     openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).unwrap()
 }
 
-/// Runs a program; the error is why it failed, for who reads that a test was skipped.
+/// Runs a program. The error says why it failed, for the message about a skipped test.
 pub(crate) fn attempt(program: &str, arguments: &[&str], last: &Path) -> Result<(), String> {
     let output = Command::new(program).args(arguments).arg(last).stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("{program} cannot be run: {error}"))?;
@@ -34,7 +34,8 @@ pub(crate) fn attempt(program: &str, arguments: &[&str], last: &Path) -> Result<
 
 /// Changes the ACL of `path` as `setfacl` (of the package acl) does.
 ///
-/// A list that names a user to whom the namespace gives no number is `EINVAL`, of which the error then says the reason.
+/// A list fails with `EINVAL` if it names a user that has no number in the user namespace. The
+/// error then gives this reason.
 pub(crate) fn set_list(arguments: &[&str], path: &Path, named: u32) -> Result<(), String> {
     attempt("setfacl", arguments, path).map_err(|error| match is_mapped(named) {
         true => format!("this needs setfacl (package acl) and a file system that keeps ACLs: {error}"),
@@ -42,7 +43,8 @@ pub(crate) fn set_list(arguments: &[&str], path: &Path, named: u32) -> Result<()
     })
 }
 
-/// Whether a user has a number in this process's user namespace; also where that is not told.
+/// Returns whether a user has a number in this process's user namespace. Returns true where the map
+/// cannot be read.
 fn is_mapped(uid: u32) -> bool {
     let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return true };
     map.lines().any(|line| {
@@ -51,7 +53,7 @@ fn is_mapped(uid: u32) -> bool {
     })
 }
 
-/// Somebody to ask as.
+/// The ids of a user to ask as.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
     pub(crate) uid: u32,
@@ -65,7 +67,8 @@ impl Who {
     }
 }
 
-/// Runs `ask` as `who`, in a thread whose credentials alone are changed; an error says why this process may not do that.
+/// Runs `ask` as `who`, in a thread of its own, whose credentials alone are changed. The error says
+/// why this process may not do that.
 pub(crate) fn as_user<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> Result<T, String> {
     let refused = |errno: io::Errno| match is_mapped(who.uid) {
         true => format!("this process may not become user {} ({errno}): run it as root", who.uid),
@@ -88,7 +91,8 @@ fn become_and_ask<T: Send>(who: &Who, ask: impl FnOnce() -> T + Send) -> io::Res
     })
 }
 
-/// Runs `body` in a thread with things of its own; the error is why this process may not have them, or the body's.
+/// Runs `body` in a thread with namespaces of its own. The error is that of `body`, or says why
+/// this process may not have such namespaces.
 pub(crate) fn apart(what: UnshareFlags, body: impl FnOnce() -> Result<(), String> + Send) -> Result<(), String> {
     std::thread::scope(|scope| {
         let apart = || {
@@ -100,12 +104,12 @@ pub(crate) fn apart(what: UnshareFlags, body: impl FnOnce() -> Result<(), String
     })
 }
 
-/// Presence, and every combination of read, write and execute.
+/// Returns mere existence, and every combination of read, write and execute.
 pub(crate) fn wants() -> impl Iterator<Item = Access> {
     (0..8).filter_map(Access::from_bits)
 }
 
-/// What the kernel says to whoever runs this thread.
+/// Returns the kernel's answer to the user of this thread.
 pub(crate) fn host_access(root: BorrowedFd<'_>, path: &str, want: Access, flags: AtFlags) -> Result<(), Errno> {
     let mut mode = HostAccess::EXISTS;
     mode.set(HostAccess::READ_OK, want.contains(Access::READ));
@@ -114,7 +118,7 @@ pub(crate) fn host_access(root: BorrowedFd<'_>, path: &str, want: Access, flags:
     accessat(root, path, mode, flags).map_err(|errno| Errno::from_raw(errno.raw_os_error()))
 }
 
-/// `root` to be walked, and beside it `outside` with a file `secret`.
+/// Creates `root` to be walked, and beside it `outside` with a file `secret`.
 pub(crate) fn root_and_outside() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
@@ -124,18 +128,19 @@ pub(crate) fn root_and_outside() -> (tempfile::TempDir, PathBuf, PathBuf) {
     (dir, root, outside)
 }
 
-/// What the kernel tells of a node, links not followed.
+/// Returns the kernel's attributes of a node. Links are not followed.
 pub(crate) fn host(path: &Path) -> Statx {
     let mask = StatxFlags::BASIC_STATS | StatxFlags::BTIME | StatxFlags::MNT_ID;
     statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, mask).unwrap()
 }
 
-/// A time of the kernel's as the engine has it.
+/// Converts a time of the kernel's to the engine's type.
 pub(crate) fn time(time: &StatxTimestamp) -> Timestamp {
     Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec }
 }
 
-/// All attributes are the kernel's but the time of last access, which looking may move.
+/// Asserts that all attributes are the kernel's, except the time of last access, which looking may
+/// change.
 pub(crate) fn assert_same(path: &Path, ours: &Attributes) {
     let host = host(path);
     assert_eq!(ours.st_mode(), u32::from(host.stx_mode), "{path:?}");

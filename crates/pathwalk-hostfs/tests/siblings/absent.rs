@@ -1,4 +1,5 @@
-//! A name that is not there is known not to be, where the file system lists all that can be looked up; and only there.
+//! Tests that an absent name is known to be absent where the file system lists every name that can
+//! be looked up, and only there.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +13,14 @@ use rustix::thread::gettid;
 use crate::common::walk;
 use crate::{ask_for_some, lookups, make_some};
 
-/// ext2 to ext4, tmpfs, XFS, Btrfs, overlayfs: where temporary files may be, and names are listed.
+/// The types of file systems that list all names and may hold temporary files: ext2 to ext4, tmpfs,
+/// XFS, Btrfs, overlayfs.
 const LISTED: [i64; 5] = [0xef53, 0x0102_1994, 0x5846_5342, 0x9123_683e, 0x794c_7630];
 
 #[test]
 fn where_all_names_are_known_another_is_absent() {
     let dir = tempfile::tempdir().unwrap();
-    #[allow(clippy::unnecessary_cast)] // Its type is another on other machines.
+    #[allow(clippy::unnecessary_cast)] // The field has another type on other machines.
     let kind = statfs(dir.path()).unwrap().f_type as i64;
     if !LISTED.contains(&kind) {
         let why = format!("{} is on a file system of type {kind:#x}", dir.path().display());
@@ -32,11 +34,11 @@ fn where_all_names_are_known_another_is_absent() {
     let (answers, asked) = lookups(&context, || ["/early", "/fiv", "/fives", "/ two"].map(|path| context.stat(path)));
     assert!(answers.iter().all(|answer| *answer == Err(Errno::ENOENT)), "{answers:?}");
     assert_eq!((asked, context.vfs().stats().known_absent), (0, 3));
-    // A directory that was only noted is there, and nothing is known of what is in it.
+    // A directory that was only noted is present, and nothing is known about its contents.
     assert_eq!(lookups(&context, || context.stat("/sub/nope")), (Err(Errno::ENOENT), 2));
 }
 
-/// Threads that wait, and their numbers, for as long as `then` runs.
+/// Runs `then` beside waiting threads, and passes it the threads' numbers.
 fn with_threads<T>(count: usize, then: impl FnOnce(&[String]) -> T) -> T {
     let end = Arc::new(Barrier::new(count + 1));
     let (tell, told) = std::sync::mpsc::channel();
@@ -74,7 +76,7 @@ fn threads_that_were_not_there_when_proc_was_listed_are_found() {
     assert_eq!(context.vfs().stats().known_absent, 0);
 }
 
-/// The directory of a thread is there and is not listed.
+/// Looks up the directory of a thread, which exists in `/proc` and is not listed there.
 #[test]
 fn what_proc_does_not_list_is_found() {
     if !Path::new("/proc/self").exists() {
@@ -85,7 +87,8 @@ fn what_proc_does_not_list_is_found() {
         let entry = entry.unwrap();
         entry.file_type().unwrap().is_file().then(|| entry.file_name().into_string().unwrap())
     });
-    // So many that most machines' processes are fewer than what may be listed then.
+    // Enough names are looked up that on most machines the processes are fewer than the names that
+    // may then be listed.
     let known = files.filter(|name| context.stat(&format!("/{name}")).is_ok()).count();
     if context.vfs().stats().siblings == 0 {
         let why = format!("nothing was given after {known} files: too many processes run, or /proc is another user's");

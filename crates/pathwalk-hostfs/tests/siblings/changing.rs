@@ -1,6 +1,8 @@
-//! While a directory is changed on the host, what does not change is told as it is.
+//! Tests that files which do not change are reported correctly while their directory changes on the
+//! host.
 //!
-//! What changes may be told as it was at any moment of that, or be absent: a tree is meant to be frozen.
+//! A file that changes may be reported as it was at any moment of the change, or as absent: a tree
+//! is meant to be frozen.
 
 use std::fs;
 use std::os::unix::fs::{DirEntryExt, symlink};
@@ -34,11 +36,12 @@ fn what_is_there_when_it_is_listed_is_told() {
         assert_same(&dir.join(name), &context.lstat(&format!("/d/{name}")).unwrap());
     }
     assert_eq!(context.stat("/d/gone"), Err(Errno::ENOENT));
-    // What was cached before stays so: nobody is told of changes.
+    // What was cached before stays cached, because changes are not reported.
     assert_eq!(lookups(&context, || context.stat("/d/one").is_ok()), (true, 0));
 }
 
-/// Goes through what may become of a name: `file` and `spare`, a directory, get there and go again. Making some anew would take longer.
+/// Repeats all changes that a name may undergo: `file`, and the directory `spare`, get the name and
+/// lose it again. Existing nodes are used, because making new ones would take longer.
 fn change(dir: &Path, file: &Path, spare: &Path, done: &AtomicBool) {
     let names: Vec<_> = (0..8).map(|i| dir.join(format!("t{i}"))).collect();
     while !done.load(Ordering::Relaxed) {
@@ -56,7 +59,8 @@ fn change(dir: &Path, file: &Path, spare: &Path, done: &AtomicBool) {
     }
 }
 
-/// A file behind all that are in a directory in the order in which they are looked at, so that it may change before it is.
+/// Makes a file that is looked at after all files in a directory, so that it may change before it
+/// is looked at.
 fn last_of_all(root: &Path, dir: &Path) -> PathBuf {
     let last = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().ino()).max().unwrap();
     let make = |i| {
@@ -66,7 +70,7 @@ fn last_of_all(root: &Path, dir: &Path) -> PathBuf {
     };
     let mut candidates = (0..1000).map(make);
     let first = candidates.next().unwrap();
-    // On some file systems there is none: then it changes too early most of the time.
+    // Some file systems give no such inode number. The file then mostly changes too early.
     candidates.find(|path| host(path).stx_ino > last).unwrap_or(first)
 }
 
@@ -89,7 +93,7 @@ fn what_does_not_change_is_told_while_the_rest_does() {
     assert!(given.iter().all(|given| *given >= stable.len() as u64), "{given:?}");
 }
 
-/// Looks at all once: how many were given.
+/// Looks at all files once. Returns the number of files that were handed out unasked.
 fn look(root: &Path, dir: &Path, stable: &[String]) -> u64 {
     let context = walk(root);
     ask_for_some(&context, "/d");

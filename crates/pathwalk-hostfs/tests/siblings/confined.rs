@@ -1,7 +1,7 @@
-//! A directory that is not at its place any more when it is asked for as a whole gives nothing.
+//! Tests that a directory which is no longer at its place when it is read as a whole gives nothing.
 //!
-//! What is not promised, and not tested: that a directory which is moved out of the root and back between the two looks at its place gives
-//! nothing of what it had meanwhile.
+//! There is no promise, and no test, about a directory that is moved out of the root and back
+//! between the two checks of its place: it may give what it had meanwhile.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -21,7 +21,7 @@ use crate::{SOME, ask_for_some, given, lookups, make_some, walk_after};
 
 type Happening = fn(&Path, &Path);
 
-/// What may become of `root/up/d` while nobody looks, `outside` being beside the root.
+/// The changes that may happen to `root/up/d` unobserved. `outside` is beside the root.
 const HAPPENINGS: [(&str, Happening); 9] = [
     ("moved out", |root, outside| rename(&root.join("up/d"), &outside.join("d"))),
     ("moved out with what it is in", |root, outside| rename(&root.join("up"), &outside.join("up"))),
@@ -67,7 +67,7 @@ fn what_is_not_at_its_place_gives_nothing() {
         assert_eq!(given(&context), 0, "{what}");
         let (found, asked) = lookups(&context, || context.stat("/up/d/five"));
         assert!(asked >= 1, "{what}: nothing is known of another name");
-        // A directory of the same name is looked into by name, as ever.
+        // A new directory of the same name is looked up by name, as usual.
         match what {
             "exchanged" => assert_eq!(found.unwrap().ino, host(&root.join("up/d/five")).stx_ino),
             "replaced by a file" => assert_eq!(found, Err(Errno::ENOTDIR)),
@@ -77,18 +77,20 @@ fn what_is_not_at_its_place_gives_nothing() {
     }
 }
 
-/// Names besides those that are asked for.
+/// The number of names besides those that are looked up first.
 const OTHERS: usize = 120;
 /// The size of files that were changed outside of the root.
 const MARKED: u64 = 77_777;
 
-/// Once: a directory is moved out, for good, just while it is asked for, and its files are changed there at once. How many were given before.
+/// Moves a directory out of the root, for good, while it is read as a whole, and changes its files
+/// there at once. Returns the number of files that were handed out unasked.
 fn race(root: &Path, outside: &Path, wait: Duration) -> u64 {
     let (inside, out) = (root.join("d"), outside.join("d"));
     fs::create_dir(&inside).unwrap();
     make_some(&inside);
     let names: Vec<String> = (0..OTHERS).map(|i| format!("f{i}")).collect();
-    // Open, so that a size is set by one call. The last is the likeliest to be looked at after it was changed.
+    // The files are open, so that one call sets a size. The last file is the likeliest to be looked
+    // at after its change.
     let files: Vec<_> = names.iter().map(|name| fs::File::create(inside.join(name)).unwrap()).collect();
     let context = Vfs::builder().budget(1 << 20).build(HostFs::open(root).unwrap()).unwrap().context(Credentials::root());
     for name in &SOME[..SOME.len() - 1] {
@@ -118,17 +120,19 @@ fn race(root: &Path, outside: &Path, wait: Duration) -> u64 {
 fn nothing_is_told_of_files_as_they_became_outside() {
     let (_dir, root, outside) = root_and_outside();
     fs::remove_dir_all(root.join("d")).unwrap();
-    // As long as it takes here, and somewhat longer: so the directory goes at every moment of it.
+    // The waits span the time that the reading takes here and somewhat more, so that the directory
+    // leaves at every moment of it.
     let longest = Duration::from_micros(1500);
     let rounds = 120;
     let given: Vec<u64> = (0..rounds).map(|i| race(&root, &outside, longest * i / rounds)).collect();
     assert!(given.iter().all(|given| matches!(given, 0 | 120)), "all or nothing: {given:?}");
 }
 
-/// Asks for a directory as a whole while it may be another: how many were given, each of them of the one that was meant.
+/// Reads a directory as a whole while another directory may have its place. Asserts that each file
+/// handed out is of the right directory, and returns their number.
 fn look_into(root: &Path, number: u64, size: u64) -> u64 {
     let context = walk(root);
-    // Whichever it is, it is that directory from now on.
+    // Whichever directory was found first is `/d` from now on.
     let size = if context.stat("/d").unwrap().ino == number { size } else { 0 };
     ask_for_some(&context, "/d");
     for i in 0..20 {

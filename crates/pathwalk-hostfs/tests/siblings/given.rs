@@ -1,4 +1,5 @@
-//! What is given is as the kernel tells it, and the rest is found as ever.
+//! Tests that files handed out unasked are as the kernel reports them, and that all other names are
+//! found as usual.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,14 +16,14 @@ use rustix::fs::{AtFlags as HostAtFlags, CWD, FileType as HostFileType, Mode, ma
 use crate::common::{Who, as_user, assert_same, host, host_access, place, set_list, time, walk, wants};
 use crate::{MOST, SOME, ask_for_some, given, lookups, make_some};
 
-/// Names of lengths at which they are kept in another way, and such as are no text.
+/// Returns names of those lengths at which the storage changes, and names that are not text.
 fn odd_names() -> Vec<OsString> {
     let lengths = [1, 21, 22, 23, 31, 32, 33, 254, 255].map(|length| vec![b'n'; length]);
     let no_text = [b"\xff\n\x80".to_vec(), vec![0xfe; 40], b" ".to_vec(), b"...".to_vec(), b"-\\\"".to_vec()];
     lengths.into_iter().chain(no_text).map(OsString::from_vec).collect()
 }
 
-/// Files of every kind, with odd names, modes, sizes, owners and further names.
+/// Makes files of every kind, with odd names, modes, sizes, owners and further names.
 fn build(dir: &Path) {
     let at = |name: &str| dir.join(name);
     make_some(dir);
@@ -57,7 +58,7 @@ fn paths(dir: &Path) -> Vec<PathBuf> {
     fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// The directory `d` of a temporary one.
+/// Makes a directory `d` in a temporary one.
 fn directory() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("d");
@@ -80,7 +81,7 @@ fn every_file_is_given_as_the_kernel_tells_it() {
         assert_same(path, &ours);
         assert_eq!(ours.atime, time(&host(path).stx_atime), "{path:?}");
         assert_eq!(ours.acl, AclState::Unknown, "{path:?}");
-        // Asked anew by its key, which takes its name.
+        // Reloading the attributes uses the key, and so the name.
         let handle = context.lookupat(At::Cwd, &inside, AtFlags::SYMLINK_NOFOLLOW).unwrap();
         assert_eq!(handle.path().unwrap(), inside.as_os_str().as_bytes());
         assert_same(path, &context.vfs().refresh(&handle).unwrap());
@@ -135,12 +136,12 @@ fn links_and_directories_are_found_afterwards_each_by_its_own_lookup() {
 
 #[test]
 fn as_many_names_as_were_asked_for_allow() {
-    // With the directory and the link.
+    // The directory and the link count too.
     let first = SOME.len() + 2;
     for (names, given_at_first) in [(MOST, MOST - first), (MOST + 1, 0)] {
         let (root, dir) = directory();
         make_some(&dir);
-        // They count, though they are not given.
+        // The directory and the link count as names, although they are not handed out.
         fs::create_dir(dir.join("sub")).unwrap();
         symlink("sub", dir.join("link")).unwrap();
         (first..names).for_each(|i| fs::write(dir.join(format!("f{i}")), "").unwrap());
@@ -148,10 +149,10 @@ fn as_many_names_as_were_asked_for_allow() {
         ask_for_some(&context, "/d");
         assert_eq!(given(&context), given_at_first as u64, "of {names}");
         let ask = |i| context.stat(&format!("/d/f{i}")).map(drop).unwrap();
-        // As many again allow twice as many.
+        // As many lookups again allow a directory of twice as many names.
         (first..first + SOME.len()).for_each(ask);
         assert_eq!(lookups(&context, || (first..names).for_each(ask)).1, 0);
-        // But what was asked for, and what takes more than one call.
+        // The names looked up before, and the two that take more than one call, are not handed out.
         let asked_for = if given_at_first == 0 { 2 * SOME.len() } else { SOME.len() };
         assert_eq!(given(&context), (names - asked_for - 2) as u64, "of {names}");
     }
@@ -184,7 +185,7 @@ fn a_list_of_what_was_given_or_noted_is_obeyed() {
             for want in wants() {
                 let told = as_user(&who, || host_access(place.as_fd(), name, want, HostAtFlags::empty()));
                 let Ok(told) = told else { return skipped("lists as others see them", &told.unwrap_err()) };
-                // Twice: what was cached by the first has to be as good.
+                // The second round uses what the first round cached.
                 for _ in 0..2 {
                     assert_eq!(context.access(&format!("/d/{name}"), want), told, "{name} {want:?} as {who:?}");
                 }

@@ -1,8 +1,13 @@
-//! What a directory has is asked for as a whole after some of its names were asked for one by one; and is then what the host has.
+//! Tests that a directory is read as a whole after some of its names were looked up one by one, and
+//! that it is then as on the host.
 //!
-//! - `given`: everything is as the kernel tells it; `absent`: what is not there; `quiet`: no trace is left, and no right taken;
-//!   `confined`: nothing from outside of the root; `mounted`: mounts on what is in the directory, and below; `changing`: while others change
-//!   the directory; `memory`: what is handed out is given back.
+//! - `given`: everything is as the kernel reports it.
+//! - `absent`: names that do not exist.
+//! - `quiet`: no trace is left, and no permission is exceeded.
+//! - `confined`: nothing comes from outside of the root.
+//! - `mounted`: mounts on names of the directory, and below.
+//! - `changing`: other processes change the directory meanwhile.
+//! - `memory`: what is handed out is given back.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -24,41 +29,42 @@ use pathwalk::{
 };
 use pathwalk_hostfs::HostFs;
 
-/// Names that are asked for one by one, after which the rest is asked for at once.
+/// The names that are looked up one by one, after which the directory is read as a whole.
 const SOME: [&str; 16] =
     ["one", "two", "three", "four", "a01", "a02", "a03", "a04", "a05", "a06", "a07", "a08", "a09", "a10", "a11", "a12"];
 
-/// How many names a directory may have at most for that.
+/// The largest number of names that a directory may have to be read as a whole after that.
 const MOST: usize = 64;
 
-/// Makes those files.
+/// Makes files with those names.
 fn make_some(dir: &Path) {
     SOME.iter().for_each(|name| fs::write(dir.join(name), name).unwrap());
 }
 
-/// Asks for those names of a directory, one after the other.
+/// Looks up those names in a directory, one after the other.
 fn ask_for_some(context: &Context, dir: &str) {
     for name in SOME {
         context.stat(&format!("{dir}/{name}")).unwrap();
     }
 }
 
-/// What `ask` says, and how many names the file system was asked for meanwhile.
+/// Runs `ask`. Returns its result, and the number of lookups that reached the file system
+/// meanwhile.
 fn lookups<T>(context: &Context, ask: impl FnOnce() -> T) -> (T, u64) {
     let before = context.vfs().stats().fs_lookups;
     let told = ask();
     (told, context.vfs().stats().fs_lookups - before)
 }
 
-/// How many names were given unasked.
+/// Returns the number of names that were handed out unasked.
 fn given(context: &Context) -> u64 {
     context.vfs().stats().siblings
 }
 
-/// A directory of the host where something happens each time before a directory is asked for as a whole.
+/// A directory of the host that runs a function each time before a directory is read as a whole.
 struct After<F>(HostFs, F);
 
-/// An engine on it, and root's context there.
+/// Creates an engine on such a file system, and returns root's context in it.
 fn walk_after(root: &Path, happens: impl Fn() + Send + Sync + 'static) -> Context {
     Vfs::builder().build(After(HostFs::open(root).unwrap(), happens)).unwrap().context(Credentials::root())
 }

@@ -1,4 +1,5 @@
-//! Each node that is given is forgotten once: what the file system holds for it goes back.
+//! Tests that each node that was handed out unasked is forgotten once, so that the file system
+//! releases what it holds for it.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,16 +9,17 @@ use pathwalk_hostfs::HostFs;
 
 use crate::{SOME, ask_for_some, given, make_some};
 
-/// Files of a directory besides those that are asked for first, each with two names.
+/// The number of files of a directory besides those that are looked up first. Each has two names.
 const FILES: usize = 20;
-/// Bytes of a name, which are held on the heap.
+/// The length of a name in bytes. Such names are held on the heap.
 const NAME: usize = 60;
 
 fn name(dir: usize, file: usize) -> String {
     format!("/d{dir}/{file:0NAME$}")
 }
 
-/// So many directories, in a file system that an engine with this budget is on.
+/// Makes the given number of directories, and a file system on them below an engine with this
+/// budget.
 fn build(dirs: usize, budget: u64) -> (tempfile::TempDir, Arc<HostFs>, Context) {
     let root = tempfile::tempdir().unwrap();
     let at = |path: String| root.path().join(&path[1..]);
@@ -38,7 +40,7 @@ fn evict_all(context: &Context) {
     while internals::evict(context.vfs(), 1000) > 0 {}
 }
 
-/// Asks for every name of a directory.
+/// Looks up every name of a directory.
 fn ask_for_all(context: &Context, dir: usize) {
     ask_for_some(context, &format!("/d{dir}"));
     for file in 0..2 * FILES {
@@ -62,14 +64,15 @@ fn what_was_given_and_is_evicted_is_given_back() {
         let handle = context.lookup(&name(0, 7)).unwrap();
         context.vfs().invalidate_subtree(context.root()).unwrap();
         evict_all(&context);
-        // What somebody has a handle of is held on.
+        // A node with an open handle remains held.
         assert!(context.vfs().refresh(&handle).is_ok());
         drop(handle);
         evict_all(&context);
         assert_eq!(context.vfs().stats().inodes.used, 1, "the root");
         left.push(host.memory());
     }
-    // Slots and index stay for later, less than the names took; they do not grow.
+    // Slots and index are kept for later use. They take less memory than the names took, and do not
+    // grow.
     assert!(left[0] < empty + (FILES * NAME) as u64, "{empty}, {left:?}");
     assert!(left.windows(2).all(|two| two[0] == two[1]), "{left:?}");
 }
@@ -93,7 +96,8 @@ fn in_a_small_cache_all_that_goes_is_given_back() {
         assert_eq!(context.vfs().stats().inodes.used, 1, "the root");
         left.push(host.memory());
     }
-    // But for a few slots that one round happened to take more than another, for which the index may have doubled once. What a round is given is more.
+    // One round may take a few slots more than another, for which the index may double once. The
+    // names of one round take more than that.
     assert!(left[2] < 2 * left[0] + (16 * NAME) as u64, "{left:?}");
     assert!(left[2] < (2 * DIRS * FILES * NAME) as u64, "{left:?}");
 }
@@ -108,7 +112,7 @@ fn what_several_threads_are_given_at_once_is_given_back() {
         std::thread::scope(|scope| {
             for first in 0..4 {
                 let context = &context;
-                // Two and two are in the same directory, and meet.
+                // Two threads each work in the same directory, and meet.
                 scope.spawn(move || (0..DIRS).for_each(|dir| ask_for_all(context, (dir + first / 2) % DIRS)));
             }
         });
@@ -117,7 +121,8 @@ fn what_several_threads_are_given_at_once_is_given_back() {
         assert_eq!(context.vfs().stats().inodes.used, 1, "the root");
         left.push(host.memory());
     }
-    // Slots and index stay for later, less than the names took; they hardly grow.
+    // Slots and index are kept for later use. They take less memory than the names took, and hardly
+    // grow.
     assert!(left[0] < empty + (DIRS * FILES * NAME) as u64 / 2, "{empty}, {left:?}");
     assert!(left[3] < left[0] + (32 * NAME) as u64, "{left:?}");
 }

@@ -1,4 +1,5 @@
-//! What is mounted on a name of the directory is what is there, and files go by the flags of their mount.
+//! Tests that a mount on a name of the directory is what a lookup finds there, and that the flags
+//! of their mount apply to files.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -13,7 +14,8 @@ use rustix::thread::UnshareFlags;
 use crate::common::{Who, apart, as_user, assert_same, attempt, host, host_access, place, root_and_outside, walk, wants};
 use crate::{ask_for_some, given, lookups, make_some};
 
-/// Who may have a namespace may still be kept from mounting in it.
+/// Runs `body` in a mount namespace of its own. A process that may have one may still be prevented
+/// from mounting in it: then the test is skipped.
 fn with_mounts(test: &str, body: impl FnOnce() -> Result<(), String> + Send) {
     let own_mounts = || {
         attempt("mount", &["--make-rprivate"], Path::new("/"))?;
@@ -49,7 +51,7 @@ fn a_mount_point_is_what_is_mounted_there() {
         for name in ["bound", "bound to a brother", "other file system", "tmp", "plain", "sub"] {
             let (ours, asked) = lookups(&context, || context.lstat(&format!("/d/{name}")).unwrap());
             assert_eq!(asked, u64::from(name != "plain"), "{name}");
-            // The times of what is in /proc are of when it is looked at.
+            // The times of files in /proc are those of the moment at which they are looked at.
             match name {
                 "other file system" => assert_eq!(ours.ino, host(&dir.join(name)).stx_ino),
                 _ => assert_same(&dir.join(name), &ours),
@@ -106,7 +108,7 @@ fn files_go_by_the_flags_of_the_mount_they_were_given_on() {
     });
 }
 
-/// The kernel and the engine about the files that were given.
+/// Compares the kernel's and the engine's answers about the files that were handed out unasked.
 fn compare(root: &Path, who: &Who, modes: &[u32]) -> Result<(), String> {
     let place = place(root);
     let context = walk(root).with_credentials(who.credentials());
@@ -117,7 +119,7 @@ fn compare(root: &Path, who: &Who, modes: &[u32]) -> Result<(), String> {
         assert_eq!(context.stat(&format!("/{path}")).unwrap().kind, FileType::Regular);
         for want in wants() {
             let told = as_user(who, || host_access(place.as_fd(), &path, want, HostAtFlags::empty()))?;
-            // Twice: what was cached by the first has to be as good.
+            // The second round uses what the first round cached.
             for _ in 0..2 {
                 let (ours, asked) = lookups(&context, || context.access(&format!("/{path}"), want));
                 assert_eq!((ours, asked), (told, 0), "{path} {want:?} as {who:?}");

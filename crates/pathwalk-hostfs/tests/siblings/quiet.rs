@@ -1,4 +1,5 @@
-//! Listing a directory leaves no trace on it, and is left alone where it would, or may not be.
+//! Tests that listing a directory leaves no trace on it, and that it is not listed where a listing
+//! would leave one, or is not allowed.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -13,7 +14,7 @@ use crate::{SOME, ask_for_some, given, lookups, make_some};
 
 const OWNER: u32 = 41_000;
 
-/// The time of last access is long before all others, so that the next access moves it.
+/// Sets the time of last access long before all others, so that the next access changes it.
 fn set_back(dir: &Path) -> i64 {
     let long_ago = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
     let times = Timestamps { last_access: long_ago, last_modification: Timespec { tv_sec: 1_500_000_000, tv_nsec: 0 } };
@@ -25,7 +26,8 @@ fn accessed(dir: &Path) -> i64 {
     host(dir).stx_atime.tv_sec
 }
 
-/// A directory with some files, whose time of last access moves when it is listed; the error is why there is none.
+/// Makes a directory with some files, whose time of last access changes when it is listed. The
+/// error is the reason why there is none.
 fn directory() -> Result<(tempfile::TempDir, PathBuf), String> {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("d");
@@ -53,7 +55,8 @@ fn the_time_of_access_stays() {
     assert_eq!((given(&context), accessed(&dir)), (2, before));
 }
 
-/// As a user to whom the directory has not what it takes: all is asked for one by one, and answered.
+/// Looks up all names as a user without the rights to list the directory. Asserts that each name
+/// takes a lookup of its own, and gets the right answer.
 fn finds_all_one_by_one(root: &Path, who: &Who) -> Result<(), String> {
     as_user(who, || {
         let context = walk(root);
@@ -61,7 +64,7 @@ fn finds_all_one_by_one(root: &Path, who: &Who) -> Result<(), String> {
         let rest = || ["five", "six", "seven"].map(|name| context.stat(&format!("/d/{name}")).map(drop));
         assert_eq!(lookups(&context, rest), ([Ok(()), Ok(()), Err(Errno::ENOENT)], 3));
         let stats = context.vfs().stats();
-        // The directory, and each name in it.
+        // One lookup for the directory, and one for each name in it.
         assert_eq!((stats.siblings, stats.known_absent, stats.fs_lookups), (0, 0, 1 + SOME.len() as u64 + 3));
     })
 }
@@ -92,7 +95,7 @@ fn a_directory_that_may_only_be_searched_is_not_listed() {
         return skipped("a_directory_that_may_only_be_searched_is_not_listed", &why);
     }
     let set_mode = |mode| fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
-    // Its owner may list it, if its mode lets him.
+    // The owner may list the directory, if its mode allows that.
     let as_owner = as_user(&who, || {
         set_mode(0o700);
         let context = walk(root.path());

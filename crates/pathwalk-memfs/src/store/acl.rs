@@ -1,4 +1,5 @@
-//! Access control lists of nodes: kept in step with the mode, as `acl(5)` has it, and asked.
+//! The access control lists of nodes: kept consistent with the mode, as `acl(5)` requires, and
+//! checked.
 
 use pathwalk::permission::{Acl, AclEntry, AclTag, Subject, generic};
 use pathwalk::{Access, AclState, Attributes, Errno, FileType, NodeKey};
@@ -10,21 +11,21 @@ use super::ledger::allocation;
 pub(crate) struct List(Box<[AclEntry]>);
 
 impl Store {
-    /// Whether somebody may do this with a node.
+    /// Checks whether a subject may access a node in this way.
     pub(crate) fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         let guarded = inode.lock_shared();
         check(&self.attributes_of(inode), &guarded.acl, who, want)
     }
 
-    /// Whether a node has a list, or is said to.
+    /// Returns whether a node has a list, or the options report one, as the state of its list.
     pub(crate) fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
         let listed = self.inode(node)?.slot.record.is_listed();
         let present = listed || self.options.acl == AclState::Present;
         Ok(if present { AclState::Present } else { AclState::Absent })
     }
 
-    /// Gives a node an ACL, which changes its mode too, or takes it away (no entries).
+    /// Sets the ACL of a node, which changes its mode too; without entries, removes it.
     pub(crate) fn set_acl(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         if inode.slot.record.is(FileType::Symlink) {
@@ -43,7 +44,8 @@ impl Store {
     }
 }
 
-/// The list after a change of mode: owner and other follow it, and so does the mask, or else the owning group.
+/// Returns the list after a change of mode: the owner's and the other entry follow it, and so does
+/// the mask, or else the owning group's entry.
 fn with_mode(entries: &[AclEntry], mode: u16) -> Box<[AclEntry]> {
     let triad = |shift: u16| Access::from_bits_truncate((mode >> shift) as u8 & 7);
     let class = group_class(entries);
@@ -59,7 +61,7 @@ fn with_mode(entries: &[AclEntry], mode: u16) -> Box<[AclEntry]> {
     entries.iter().map(follow).collect()
 }
 
-/// The mode after a change of list.
+/// Returns the mode after a change of the list.
 fn mode_of(entries: &[AclEntry], mode: u16) -> u16 {
     let class = group_class(entries);
     entries.iter().fold(mode, |mode, entry| {
@@ -73,12 +75,12 @@ fn mode_of(entries: &[AclEntry], mode: u16) -> u16 {
     })
 }
 
-/// Which entry the group bits of the mode stand for.
+/// Returns the entry that the group bits of the mode stand for.
 fn group_class(entries: &[AclEntry]) -> AclTag {
     if entries.iter().any(|entry| entry.tag == AclTag::Mask) { AclTag::Mask } else { AclTag::Group }
 }
 
-/// The whole check of a node, list or none, capabilities last.
+/// Checks an access completely, with or without a list; capabilities come last.
 fn check(node: &Attributes, list: &Option<Box<List>>, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
     match list {
         None => generic(who, node.kind, node.mode, node.uid, node.gid, want),
@@ -87,12 +89,12 @@ fn check(node: &Attributes, list: &Option<Box<List>>, who: &Subject<'_>, want: A
 }
 
 impl List {
-    /// Follows a change of mode.
+    /// Updates the list after a change of mode.
     pub(crate) fn follow(&mut self, mode: u16) {
         self.0 = with_mode(&self.0, mode);
     }
 
-    /// Bytes of memory.
+    /// Returns the memory of a list in bytes.
     pub(crate) fn bytes(list: &Option<Box<List>>) -> u64 {
         list.as_ref().map_or(0, |list| allocation(size_of::<List>()) + allocation(size_of_val(&*list.0)))
     }

@@ -1,4 +1,4 @@
-//! Names come and go: create, link, unlink.
+//! The operations that add and remove names: create, link, unlink.
 
 use pathwalk::limits::LINK_MAX;
 use pathwalk::permission::NO_ID;
@@ -11,8 +11,8 @@ use super::table::Ino;
 use super::{Held, Store};
 
 impl Store {
-    /// Makes a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed; `EMLINK` if it has all the directories it may
-    /// have; `ENOSPC`.
+    /// Creates a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed; `EMLINK` if it
+    /// has as many directories as it may have; `ENOSPC`.
     pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         check_new(new)?;
         let mut dir = self.inode(dir)?.lock_names()?;
@@ -30,7 +30,8 @@ impl Store {
         Ok(Held { store: self, inode })
     }
 
-    /// Makes a regular file without a name; `link` may give it one. `ENOSPC`; `EINVAL` for anything else than a file.
+    /// Creates a regular file without a name; `link` may give it one. `ENOSPC`; `EINVAL` for any
+    /// other kind.
     pub(crate) fn create_unnamed(&self, dir: NodeKey, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         if new.kind != NewKind::Regular {
             return Err(Errno::EINVAL);
@@ -42,7 +43,7 @@ impl Store {
         Ok(Held { store: self, inode })
     }
 
-    /// Makes a node, held once: `ENOSPC`.
+    /// Creates a node that is held once: `ENOSPC`.
     fn insert(&self, new: &NewNode<'_>, parent: Ino, first_name: FirstName, now: Timestamp) -> Result<Inode<'_>, Errno> {
         let pages = first_pages(&new.kind);
         self.space.take_node(pages)?;
@@ -69,7 +70,8 @@ impl Store {
                 self.space.nodes.give_if_limited();
             }
         })?;
-        // The name that keeps this true can only be taken under the lock that is held.
+        // The node is in this directory as long as it has the new name, which can be removed only
+        // under the lock that is held.
         inode.set_parent(dir.dir.ino);
         let now = self.now();
         inode.slot.record.touch_ctime(now);
@@ -78,8 +80,8 @@ impl Store {
         Ok(Held { store: self, inode })
     }
 
-    /// Takes the name of `node` away: `ENOENT` if there is no such name, `ESTALE` if it leads elsewhere by now, `ENOTEMPTY` for a
-    /// directory with names in it.
+    /// Removes the name of `node`: `ENOENT` if there is no such name, `ESTALE` if it now leads to
+    /// another node, `ENOTEMPTY` for a directory with names in it.
     pub(crate) fn unlink(&self, dir: NodeKey, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
         let (inode, dir) = (self.inode(node)?, self.inode(dir)?);
         let name = self.hashed(name);
@@ -109,9 +111,8 @@ impl Store {
     }
 }
 
-/// `ENAMETOOLONG` or `EINVAL` for a link body that no path can be, `EINVAL` for an owner or a
-/// device that there cannot be. An empty body is let through: whether one may be made is for the
-/// callers to say.
+/// Checks a new node. `ENAMETOOLONG` or `EINVAL` for a link body that cannot be a path, `EINVAL`
+/// for an invalid owner or device. An empty body is accepted here: the callers decide on it.
 fn check_new(new: &NewNode<'_>) -> Result<(), Errno> {
     match new.kind {
         _ if new.uid == NO_ID || new.gid == NO_ID => Err(Errno::EINVAL),

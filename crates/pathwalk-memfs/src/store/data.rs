@@ -1,7 +1,8 @@
-//! What is in files and directories: reading, writing, cutting off, listing; and how much room there is.
+//! The contents of files and directories: reading, writing, truncating, listing; and the free
+//! space.
 //!
-//! A write holds the file's pages exclusively from end to end, a read shares them: nobody sees half of a write. Pages for which there
-//! is no room are not made: a write ends before the first of them.
+//! A write holds the file's lock exclusively from end to end, and a read shares it: no reader sees
+//! half of a write. Pages without room are not created: a write ends before the first of them.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,11 +18,12 @@ use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
 use super::record::KEPT_FLAGS;
 
-/// `f_type` of tmpfs, whose ways this file system has.
+/// The `f_type` of tmpfs, which this file system imitates.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
 impl Store {
-    /// Holds a node for as long as it is open: `EISDIR` for a directory to be written, `EINVAL` for what is neither file nor directory.
+    /// Holds a node as long as it is open: `EISDIR` for a directory that is opened for writing,
+    /// `EINVAL` for a node that is neither file nor directory.
     pub(crate) fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         match inode.kind() {
@@ -30,17 +32,17 @@ impl Store {
             _ => return Err(Errno::EINVAL),
         }
         inode.slot.life.hold()?;
-        // Whoever does not hold it may have come too late, and to the slot's next node.
+        // Without a hold before, the slot may have been freed and now have another node.
         self.inode(node).map(drop).inspect_err(|_| self.release(inode).unwrap_or_default())
     }
 
-    /// Gives back what `open` took.
+    /// Gives back the hold that `open` took.
     pub(crate) fn close(&self, node: NodeKey) {
-        // It cannot fail: the hold is the caller's own.
+        // This cannot fail: the hold is the caller's own.
         let _ = self.inode(node).and_then(|inode| self.release(inode));
     }
 
-    /// Fills the buffer from `offset` on, as far as the file goes. Does not move `atime`.
+    /// Fills the buffer from `offset` on, up to the end of the file. Does not change `atime`.
     pub(crate) fn read(&self, node: NodeKey, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let inode = self.inode(node)?;
         let pages = inode.pages()?;
@@ -50,7 +52,7 @@ impl Store {
         Ok(length)
     }
 
-    /// The whole file: `ENOMEM` if memory does not hold it.
+    /// Returns the whole file: `ENOMEM` if there is no memory for it.
     pub(crate) fn read_all(&self, node: NodeKey) -> Result<Vec<u8>, Errno> {
         let inode = self.inode(node)?;
         let pages = inode.pages()?;
@@ -62,9 +64,9 @@ impl Store {
         Ok(all)
     }
 
-    /// Writes as far as there is room: `ENOSPC` where there is none for the first byte, `EFBIG` at
-    /// and behind the greatest size. Moves `mtime` and `ctime` if there was something to write,
-    /// also where it found no room, as a tmpfs does.
+    /// Writes as far as there is room: `ENOSPC` if there is none for the first byte, `EFBIG` at and
+    /// behind the greatest size. Updates `mtime` and `ctime` if there was data to write, even
+    /// without room for it, as a tmpfs does.
     pub(crate) fn write(&self, node: NodeKey, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;
@@ -94,8 +96,8 @@ impl Store {
         Ok(Written { bytes, end })
     }
 
-    /// Says what a write fails with before it changes anything: `EFBIG`, and not `ENOSPC`, as on a
-    /// tmpfs.
+    /// Returns the error that a write would fail with before it changes anything: `EFBIG`, but not
+    /// `ENOSPC`, as on a tmpfs.
     pub(crate) fn check_write(&self, node: NodeKey, length: usize, at: WriteAt) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;
@@ -104,7 +106,8 @@ impl Store {
         if length == 0 { Ok(()) } else { reach(offset).map(drop) }
     }
 
-    /// Sets attributes, all or none. A smaller size lets go of the pages behind it, a greater one makes a hole.
+    /// Sets all of these attributes or none. A smaller size frees the pages behind it, a greater
+    /// one makes a hole.
     pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
         inode.check(set)?;
@@ -123,8 +126,8 @@ impl Store {
         Ok(self.attributes_of(inode))
     }
 
-    /// Sets the attribute bits of a file or directory: `EOPNOTSUPP` for bits that are not kept, and
-    /// for what is neither.
+    /// Sets the attribute bits of a file or directory: `EOPNOTSUPP` for bits that are not stored,
+    /// and for other nodes.
     pub(crate) fn set_flags(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         if !KEPT_FLAGS.contains(flags) || !matches!(inode.kind(), FileType::Regular | FileType::Directory) {
@@ -137,7 +140,7 @@ impl Store {
         Ok(())
     }
 
-    /// Lets go of a file's pages at and behind `size`; returns how many are left.
+    /// Frees a file's pages at and behind `size`; returns the number of pages left.
     fn cut_off(&self, file: &mut Locked<'_>, size: u64) -> Result<u64, Errno> {
         let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
@@ -149,7 +152,7 @@ impl Store {
         Ok(left)
     }
 
-    /// Gives the entries of a directory behind a cookie.
+    /// Passes the entries of a directory behind a cookie to `each`.
     pub(crate) fn read_dir(
         &self,
         node: NodeKey,
@@ -160,7 +163,7 @@ impl Store {
         Ok(())
     }
 
-    /// Limits and what is free; zeroes where there are none.
+    /// Returns the limits and the free amounts; zeroes where there are no limits.
     pub(crate) fn statfs(&self) -> StatFs {
         let (blocks, blocks_free) = self.space.pages.limit_and_free();
         let (files, files_free) = self.space.nodes.limit_and_free();
@@ -179,7 +182,7 @@ impl Store {
     }
 }
 
-/// How many bytes there are from an offset up to the greatest size of a file: `EFBIG` if none.
+/// Returns the number of bytes from an offset up to the greatest size of a file: `EFBIG` if none.
 fn reach(offset: u64) -> Result<u64, Errno> {
     SIZE_MAX.checked_sub(offset).filter(|reach| *reach > 0).ok_or(Errno::EFBIG)
 }

@@ -1,12 +1,13 @@
 //! One node.
 //!
-//! Nodes lie in slots that are used again and never move: see [`table`](super::table). An [`Inode`] is a slot together with its number, good
-//! for as long as the node lives.
+//! Nodes lie in slots that are reused and never move: see [`table`](super::table). An [`Inode`] is
+//! a slot together with its number, valid as long as the node lives.
 //!
-//! A node has one lock, around its content and list ([`Guarded`]); whoever changes what `stat` tells holds it exclusively. The [`Record`] is
-//! read without it, and the [`Life`] counts by itself.
+//! A node has one lock, around its content and list ([`Guarded`]). Changes of its attributes need
+//! the lock held exclusively. The [`Record`] is read without the lock, and the counts of [`Life`]
+//! are atomic.
 //!
-//! A slot is two lines of memory, and making a node that has no content yet touches no other.
+//! A slot is two cache lines, and the creation of a node without content touches no other.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -23,26 +24,28 @@ use super::pages::Pages;
 use super::record::Record;
 use super::table::{Ino, Key};
 
-/// The greatest size of a file, in bytes: what an offset can say.
+/// The greatest size of a file, in bytes: the greatest offset.
 pub(crate) const SIZE_MAX: u64 = i64::MAX as u64;
 
-/// A node and where it is.
+/// A node and its slot.
 #[derive(Clone, Copy)]
 pub(crate) struct Inode<'a> {
     pub(crate) ino: Ino,
     pub(crate) slot: &'a Slot,
 }
 
-/// Where nodes live, one after the other.
+/// The memory of one node.
 ///
-/// In the order in which it is looked at: what a lookup needs and what comes and goes with a name lies in the first line.
+/// The fields are in the order of their use: those that a lookup needs and those that change with a
+/// name are in the first cache line.
 #[derive(Default)]
 #[repr(C, align(128))]
 pub(crate) struct Slot {
-    /// How often it was filled and emptied: odd while a node is in it.
+    /// The number of times that the slot was filled and emptied: odd while it has a node.
     pub(super) generation: AtomicU64,
-    /// The directory in which it got its first name, 0 if that is to come; of a directory its parent, moved only under the store's `tree`
-    /// lock; the root is its own. Without a node: the next free slot.
+    /// The directory in which the node got its first name; 0 as long as it has had none. For a
+    /// directory: its parent, which changes only under the store's `tree` lock; the root is its own
+    /// parent. Without a node: the next free slot.
     pub(super) parent: AtomicU64,
     pub(crate) life: Life,
     pub(crate) record: Record,
@@ -66,7 +69,7 @@ impl<'a> Inode<'a> {
         self.slot.record.is(FileType::Directory)
     }
 
-    /// A directory's names: `ENOTDIR` if it is none.
+    /// Returns a directory's names: `ENOTDIR` for any other node.
     pub(crate) fn names(&self) -> Result<MappedRwLockReadGuard<'a, Names>, Errno> {
         if !self.is_directory() {
             return Err(Errno::ENOTDIR);
@@ -74,7 +77,7 @@ impl<'a> Inode<'a> {
         Ok(RwLockReadGuard::map(self.slot.guarded.read(), |guarded| guarded.content.names()))
     }
 
-    /// The same to be changed.
+    /// Returns a directory's names, locked for changes: `ENOTDIR` for any other node.
     #[inline]
     pub(crate) fn lock_names(&self) -> Result<LockedNames<'a>, Errno> {
         if !self.is_directory() {
@@ -83,7 +86,7 @@ impl<'a> Inode<'a> {
         Ok(LockedNames { dir: *self, guarded: self.slot.guarded.write() })
     }
 
-    /// The data of a regular file: `EISDIR` for a directory, `EINVAL` for what has none.
+    /// Returns the data of a regular file: `EISDIR` for a directory, `EINVAL` for other nodes.
     pub(crate) fn pages(&self) -> Result<MappedRwLockReadGuard<'a, Pages>, Errno> {
         self.check_data()?;
         Ok(RwLockReadGuard::map(self.slot.guarded.read(), |guarded| guarded.content.pages()))
@@ -93,7 +96,7 @@ impl<'a> Inode<'a> {
         Locked { inode: *self, guarded: self.slot.guarded.write() }
     }
 
-    /// The same if nobody else has the lock.
+    /// Locks the node exclusively, unless another thread has the lock.
     pub(crate) fn try_lock(&self) -> Option<Locked<'a>> {
         Some(Locked { inode: *self, guarded: self.slot.guarded.try_write()? })
     }
@@ -102,7 +105,7 @@ impl<'a> Inode<'a> {
         self.slot.guarded.read()
     }
 
-    /// `EISDIR` for a directory, `EINVAL` for what else has no data.
+    /// Checks that the node is a regular file: `EISDIR` for a directory, `EINVAL` for other nodes.
     pub(crate) fn check_data(&self) -> Result<(), Errno> {
         match self.kind() {
             FileType::Regular => Ok(()),
@@ -111,7 +114,7 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// Where a write begins. The caller has the lock.
+    /// Returns the offset at which a write begins. The caller has the lock.
     pub(crate) fn offset_of(&self, at: WriteAt) -> u64 {
         match at {
             WriteAt::Offset(offset) => offset,
@@ -119,7 +122,7 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// A link's body; `EINVAL` for anything else.
+    /// Returns a link's body; `EINVAL` for other nodes.
     pub(crate) fn link_body(&self) -> Result<Box<[u8]>, Errno> {
         match &self.slot.guarded.read().content {
             Content::Link(body) => Ok((**body).clone()),
@@ -127,7 +130,7 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// The directory that a directory is in.
+    /// Returns the parent of a directory.
     pub(crate) fn parent(&self) -> Ino {
         Ino(self.slot.parent.load(Relaxed))
     }
@@ -140,7 +143,7 @@ impl<'a> Inode<'a> {
         if self.parent().0 == 0 { FirstName::ToCome } else { FirstName::Given }
     }
 
-    /// `st_nlink`.
+    /// Returns `st_nlink`.
     pub(crate) fn links(&self) -> u32 {
         match self.slot.life.names() {
             names if names == 0 || !self.is_directory() => names,
@@ -148,16 +151,17 @@ impl<'a> Inode<'a> {
         }
     }
 
-    /// Loses a name, of which the caller has the directory's lock. Afterwards the node may be gone, if nothing is left or somebody else gives
-    /// back what is.
+    /// Removes a name, whose directory's lock the caller has. Afterwards the node may be gone, if
+    /// nothing is left or another thread gives back what is left.
     #[inline]
     pub(crate) fn lose_name(&self, now: Timestamp) -> Left {
         self.slot.record.touch_ctime(now);
         self.slot.life.unlink()
     }
 
-    /// What of `set` cannot be: `EISDIR` or `EINVAL` for the size of what is no regular file, `EFBIG` for one that no offset reaches,
-    /// `EOPNOTSUPP` for the mode of a link, `EINVAL` for an owner or a time that is none.
+    /// Checks the attributes to be set: `EISDIR` or `EINVAL` for the size of a node that is not a
+    /// regular file, `EFBIG` for a size beyond the greatest offset, `EOPNOTSUPP` for the mode of a
+    /// link, `EINVAL` for an invalid owner or time.
     pub(crate) fn check(&self, set: &SetAttributes) -> Result<(), Errno> {
         if let Some(size) = set.size {
             self.check_data()?;
@@ -179,7 +183,7 @@ impl<'a> Inode<'a> {
 }
 
 impl Slot {
-    /// Gives a node that is being made its content, if it has any.
+    /// Stores the content of a node that is being created, if it has any.
     pub(super) fn fill(&self, kind: &NewKind<'_>, ledger: &Ledger) {
         if let NewKind::Symlink(body) = kind {
             let content = Content::Link(Box::new((*body).into()));
@@ -189,7 +193,7 @@ impl Slot {
         }
     }
 
-    /// Takes the content and the list of a node that is being freed.
+    /// Drops the content and the list of a node that is being freed.
     pub(super) fn empty(&self, ledger: &Ledger) {
         if self.record.filled.load(Relaxed) || self.record.is_listed() {
             self.record.filled.store(false, Relaxed);

@@ -1,10 +1,11 @@
-//! The bytes a file system holds, counted as they come and go.
+//! The memory of a file system in bytes, updated at each allocation and release.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What the allocator takes for a request: glibc's malloc adds a word and rounds up to 16 bytes, 32 at least.
+/// Returns the memory that the allocator uses for a request: glibc's malloc adds a word and rounds
+/// up to 16 bytes, 32 at least.
 ///
-/// Counting only what was asked for would hide up to half of what many short names cost.
+/// A count of the requested bytes alone would omit up to half of the cost of many short names.
 pub(crate) const fn allocation(bytes: usize) -> u64 {
     if bytes == 0 {
         return 0;
@@ -13,7 +14,7 @@ pub(crate) const fn allocation(bytes: usize) -> u64 {
     if chunk < 32 { 32 } else { chunk as u64 }
 }
 
-/// A sum that several threads keep. Relaxed: nothing is decided by it.
+/// A sum that several threads update. Relaxed: no decision depends on it.
 #[derive(Default)]
 pub(crate) struct Ledger(AtomicU64);
 
@@ -26,7 +27,7 @@ impl Ledger {
         self.resize(bytes, 0);
     }
 
-    /// Books a thing that had one size and now has another.
+    /// Records a change of an object's size.
     pub(crate) fn resize(&self, before: u64, after: u64) {
         if before != after {
             self.0.fetch_add(after.wrapping_sub(before), Relaxed);

@@ -1,50 +1,53 @@
-//! Why a node lives: the names that lead to it, and those who hold it.
+//! The reasons for which a node lives: its names and its holds.
 //!
-//! Both counts lie in one word, so that exactly one of those who take something away sees that nothing is left, and frees the node; and
-//! giving a hold back is one step without a lock. Invariants: a word that is zero stays so until the slot has another node, since holds are
-//! only added to what lives; a name is added and taken while the lock of its directory is held.
+//! Both counts are in one word. So exactly one of the threads that remove something sees that
+//! nothing is left, and frees the node; and a hold is given back in one step without a lock.
+//! Invariants: a word that is zero stays zero until the slot has another node, since a hold is
+//! added only to a node that lives; a name is added and removed while the lock of its directory is
+//! held.
 //!
-//! What a node's last user did to it is seen by whoever frees it: every step is Release, and so is Acquire the last.
+//! The thread that frees a node sees all that the node's last user did to it: every step is a
+//! Release, and the last one is also an Acquire.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use pathwalk::Errno;
 
-/// `names << 32 | holds`.
+/// The counts: `names << 32 | holds`.
 #[derive(Default)]
 pub(crate) struct Life(AtomicU64);
 
 const NAME: u64 = 1 << 32;
 
-/// What is left when something was taken away.
+/// The remainder after a removal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
-    /// Holds, or names that were not asked about.
+    /// Holds. After the removal of a hold: holds or names.
     Something,
-    /// Another name than the one that was taken away.
+    /// A name other than the removed one.
     Names,
-    /// Nobody can ask about the node any more: free it.
+    /// No thread can reach the node any more: the caller frees it.
     Nothing,
 }
 
-/// Whether a node that has no name may get one.
+/// The possibility that a node without a name gets one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FirstName {
-    /// It has or had one; once the last is lost, none follows.
+    /// The node has or had a name; once the last is removed, none follows.
     Given,
-    /// It was made without.
+    /// The node was created without a name.
     ToCome,
 }
 
 impl Life {
-    /// Of a new node, in a slot that nobody uses: held once.
+    /// Begins the life of a new node, in an unused slot: held once.
     pub(super) fn begin(&self, first_name: FirstName) {
         let names = if first_name == FirstName::Given { NAME } else { 0 };
         self.0.store(names | 1, Release);
     }
 
-    /// Of the root, which nobody holds.
+    /// Begins the life of the root, which is not held.
     pub(super) fn begin_root(&self) {
         self.0.store(NAME, Release);
     }
@@ -53,26 +56,27 @@ impl Life {
         (self.0.load(Relaxed) >> 32) as u32
     }
 
-    /// How often the node was handed out and not yet forgotten, and how often it is open.
+    /// Returns the number of holds: handed out and not yet forgotten, and open files.
     pub(crate) fn holds(&self) -> u32 {
         self.0.load(Relaxed) as u32
     }
 
-    /// One more hold: `ESTALE` if the node is gone, `ENFILE` if it has 2³² − 1.
+    /// Adds a hold: `ESTALE` if the node is gone, `ENFILE` if it has 2³² − 1 holds.
     pub(crate) fn hold(&self) -> Result<(), Errno> {
         let more = |word| (word != 0 && word as u32 != u32::MAX).then(|| word + 1);
         let refused = |word| if word == 0 { Errno::ESTALE } else { Errno::ENFILE };
         self.0.fetch_update(AcqRel, Acquire, more).map(drop).map_err(refused)
     }
 
-    /// One hold less: `EINVAL` if there is none.
+    /// Removes a hold: `EINVAL` if there is none.
     pub(crate) fn release(&self) -> Result<Left, Errno> {
         let less = |word| (word as u32 != 0).then(|| word - 1);
         let before = self.0.fetch_update(AcqRel, Relaxed, less).map_err(|_| Errno::EINVAL)?;
         Ok(if before == 1 { Left::Nothing } else { Left::Something })
     }
 
-    /// One more name, and one more hold: `ENOENT` if the node lost its last name or is gone, `EMLINK` if it has `max` names, `ENFILE`.
+    /// Adds a name and a hold: `ENOENT` if the node lost its last name or is gone, `EMLINK` if it
+    /// has `max` names, `ENFILE`.
     pub(crate) fn link(&self, first_name: FirstName, max: u32) -> Result<(), Errno> {
         let mut word = self.0.load(Acquire);
         loop {
@@ -89,7 +93,7 @@ impl Life {
         }
     }
 
-    /// One name less, of those that it has.
+    /// Removes a name. The node must have one.
     pub(crate) fn unlink(&self) -> Left {
         let before = self.0.fetch_sub(NAME, AcqRel);
         debug_assert!(before >= NAME, "a name led to a node that counted none");

@@ -1,7 +1,9 @@
-//! What a node's lock guards: its content, which is a directory's names, a file's pages or a link's body; and its access control list.
+//! The data that a node's lock protects: its content, which is a directory's names, a file's pages
+//! or a link's body; and its access control list.
 //!
-//! Names and pages change through the two kinds of guard in here, and so does what `stat` tells of them, so that nothing changes without the
-//! lock. Content is made when there is some, and what it takes is booked with it: what is only looked at, or refused, costs nothing.
+//! Names and pages change through the two kinds of guard here, and so do the attributes, so that
+//! nothing changes without the lock. Content is allocated when there is some, and its memory is
+//! recorded at that point: reads and refused operations cost nothing.
 
 use std::ops::Deref;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,17 +19,18 @@ use super::names::{Hashed, Names, Place};
 use super::pages::Pages;
 use super::record::Record;
 
-/// What a node's lock guards.
+/// The data that a node's lock protects.
 #[derive(Default)]
 pub(crate) struct Guarded {
     pub(super) content: Content,
     pub(super) acl: Option<Box<List>>,
 }
 
-/// Boxed, so that it takes little room in the slots of those that have none.
+/// A node's content. It is boxed, so that it takes little room in the slots of nodes without
+/// content.
 #[derive(Default)]
 pub(super) enum Content {
-    /// Of any node that has none yet: a directory without names, a file without pages.
+    /// The content of any node that has none yet: a directory without names, a file without pages.
     #[default]
     Empty,
     Directory(Box<Names>),
@@ -41,14 +44,14 @@ pub(crate) struct Locked<'a> {
     pub(super) guarded: RwLockWriteGuard<'a, Guarded>,
 }
 
-/// The same of a directory whose names are to be changed.
+/// A directory whose lock is held exclusively, for changes of its names.
 pub(crate) struct LockedNames<'a> {
     pub(crate) dir: Inode<'a>,
     pub(super) guarded: RwLockWriteGuard<'a, Guarded>,
 }
 
 impl Guarded {
-    /// Gives a node its first content.
+    /// Sets a node's first content.
     fn fill(&mut self, inode: Inode<'_>, content: Content, ledger: &Ledger) {
         ledger.charge(content.bytes());
         self.content = content;
@@ -57,25 +60,27 @@ impl Guarded {
 }
 
 impl Locked<'_> {
-    /// A regular file's data; `EISDIR`, `EINVAL`. If it is empty afterwards, call [`tidy`](Self::tidy).
+    /// Returns a regular file's data; `EISDIR`, `EINVAL`. If it is empty afterwards, call
+    /// [`tidy`](Self::tidy).
     pub(crate) fn pages_mut(&mut self, ledger: &Ledger) -> Result<&mut Pages, Errno> {
         self.inode.check_data()?;
         if let Content::Empty = self.guarded.content {
             self.guarded.fill(self.inode, Content::File(Box::default()), ledger);
         }
-        // It is a file, so it has pages.
+        // The node is a file, so it has pages.
         if let Content::File(pages) = &mut self.guarded.content { Ok(pages) } else { Err(Errno::EIO) }
     }
 
-    /// Lets go of the room for pages of a file that has none.
+    /// Frees the memory for the pages of a file without pages.
     pub(crate) fn tidy(&mut self, ledger: &Ledger) {
         if self.guarded.content.pages().count() == 0 {
             ledger.credit(std::mem::take(&mut self.guarded.content).bytes());
         }
     }
 
-    /// Takes away the one name of a directory: `ENOTEMPTY` if a name is left in it; otherwise none comes from now on. The name itself is for
-    /// the caller to take, who has the lock of the directory that it is in.
+    /// Removes the one name of a directory: `ENOTEMPTY` if a name is left in it. Otherwise no name
+    /// can be added to it from now on. The caller, which has the lock of the parent, removes the
+    /// name itself.
     pub(crate) fn remove_directory(&mut self, now: Timestamp, ledger: &Ledger) -> Result<Left, Errno> {
         if self.guarded.content.names().len() > 0 {
             return Err(Errno::ENOTEMPTY);
@@ -85,7 +90,7 @@ impl Locked<'_> {
         Ok(self.inode.lose_name(now))
     }
 
-    /// Changes what `stat` tells.
+    /// Changes attributes.
     pub(crate) fn change(&mut self, change: impl FnOnce(&Record)) {
         let record = &self.inode.slot.record;
         record.change(|| change(record));
@@ -93,7 +98,8 @@ impl Locked<'_> {
 }
 
 impl LockedNames<'_> {
-    /// `ENOENT` if the directory was removed, `ENOSPC` if it has 2³⁰ names.
+    /// Checks that a name can be added: `ENOENT` if the directory was removed, `ENOSPC` if it has
+    /// 2³⁰ names.
     pub(crate) fn room_for_name(&self) -> Result<(), Errno> {
         match self.dir.slot.life.names() {
             0 => Err(Errno::ENOENT),
@@ -102,18 +108,19 @@ impl LockedNames<'_> {
         }
     }
 
-    /// The same for this name: `EEXIST` if it is taken.
+    /// Checks that this name can be added: as above, and `EEXIST` if it exists.
     pub(crate) fn vacant(&self, name: &Hashed<'_>) -> Result<(), Errno> {
         self.room_for_name()?;
         if self.find(name).is_some() { Err(Errno::EEXIST) } else { Ok(()) }
     }
 
-    /// `EMLINK` if the directory has all the links it may have.
+    /// Checks that a directory can be added: `EMLINK` if the directory has as many links as it may
+    /// have.
     pub(crate) fn room_for_link(&self, max: u32) -> Result<(), Errno> {
         if self.dir.links() >= max { Err(Errno::EMLINK) } else { Ok(()) }
     }
 
-    /// As of [`Names::add`].
+    /// Adds a name, as [`Names::add`] does.
     pub(crate) fn add(&mut self, name: &Hashed<'_>, target: Inode<'_>, ledger: &Ledger) {
         if let Content::Empty = self.guarded.content {
             self.guarded.fill(self.dir, Content::Directory(Box::new(Names::new())), ledger);
@@ -123,21 +130,21 @@ impl LockedNames<'_> {
         }
     }
 
-    /// As of [`Names::retarget`].
+    /// Lets a name lead to another node, as [`Names::retarget`] does.
     pub(crate) fn retarget(&mut self, at: Place, target: Inode<'_>) {
         if let Some(names) = self.guarded.content.names_mut() {
             names.retarget(at, target.key(), target.kind());
         }
     }
 
-    /// As of [`Names::take`].
+    /// Removes a name, as [`Names::take`] does.
     pub(crate) fn take(&mut self, at: Place, ledger: &Ledger) {
         if let Some(names) = self.guarded.content.names_mut() {
             names.take(at, ledger);
         }
     }
 
-    /// Books that names changed, and that so many more of them are directories.
+    /// Records a change of names, and the number of directories that were added to them.
     pub(crate) fn changed(&mut self, directories: i32, now: Timestamp) {
         self.dir.slot.record.names_changed(self.len(), directories, now);
     }
@@ -166,7 +173,7 @@ impl Content {
         if let Content::File(pages) = self { pages } else { &NONE }
     }
 
-    /// Bytes of memory, of a file without its pages.
+    /// Returns the memory in bytes; of a file without its pages.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Content::Empty => 0,

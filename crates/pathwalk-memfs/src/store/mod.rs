@@ -2,27 +2,35 @@
 //!
 //! # Locks
 //!
-//! From the outside in; while one is held, only those further down are taken:
+//! From the outside in; a thread that holds one of them takes only those further down:
 //!
-//! 1. `tree`, by whoever moves a directory or moves a name to another directory. It also keeps still which directory lies beneath which.
-//! 2. A node's lock. For a directory's names: shared by lookups and listings, exclusive for changes; a name moves between two directories
-//!    while both are locked exclusively, so that no lookup finds it in neither. For a file's pages, one file's at a time and beside no names.
-//!    For what `stat` tells of either, exclusive for changes; to read it takes no lock (see [`record`]). **Whoever waits for a second
-//!    node's lock holds `tree`**, so that in which order they are taken does not matter: one at a time does so, and those whom it waits for
-//!    wait for nobody. Who removes a directory tries for that directory's lock beside its parent's, and only if somebody has it gives up
-//!    the parent's and starts again with `tree`. (That of a node that is being made or freed is locked beside its directory's: nobody else
-//!    wants it.)
+//! 1. `tree`: taken to move a directory, or to move a name to another directory. While it is held,
+//!    no directory changes its parent.
+//! 2. A node's lock. For a directory's names: shared by lookups and listings, exclusive for
+//!    changes. A name moves between two directories while both are locked exclusively, so that
+//!    every lookup finds it in one of them. For a file's pages: one file's lock at a time, and
+//!    never together with a lock for names. For the attributes of either: exclusive for changes;
+//!    reading them takes no lock (see [`record`]). **A thread that waits for a second node's lock
+//!    holds `tree`**, so the order in which such locks are taken does not matter: only one thread
+//!    at a time does so, and the threads that it waits for wait for no lock. A thread that removes
+//!    a directory tries for that directory's lock beside its parent's. Only if another thread has
+//!    the lock, it releases the parent's and starts again with `tree`. (The lock of a node that is
+//!    being created or freed is taken beside its directory's: no other thread takes it.)
 //!
-//! An operation on a name takes the lock of its directory, and without others at work no second one but that of a directory that it removes.
-//! What it does to the node that the name leads to is counted ([`life`]) or stored ([`record`]) without that node's lock, and the free slots
-//! ([`table`]) are taken and given without one too.
+//! An operation on a name takes the lock of its directory. Without concurrent operations it takes
+//! no second one but that of a directory that it removes. Its effect on the node of the name is
+//! counted ([`life`]) or stored ([`record`]) without that node's lock, and free slots ([`table`])
+//! are taken and given back without a lock as well.
 //!
 //! # Life of a node
 //!
-//! A node lives as long as it has a name or somebody holds it: the engine, for each `Node` that it was given and did not forget
-//! and for each file that is open, or a [`Held`] here. It is handed out while the lock of a directory that leads to it is held, so it
-//! cannot go in between; who takes away the last name or the last hold frees it. What was made without a name lives by its holds
-//! until it gets one. A directory has one name; that it has none is what tells those who have its lock that nothing can be made in it. Slots are used again: a key is good for as long as its node is held or its name cannot go.
+//! A node lives as long as it has a name or is held. The engine holds it once for each `Node` that
+//! it received and did not forget, and once for each open file; a [`Held`] is a hold of this crate.
+//! A node is handed out while the lock of a directory that leads to it is held, so it cannot be
+//! freed in between. The thread that removes the last name or the last hold frees it. A node that
+//! was created without a name lives by its holds until it gets one. A directory has one name.
+//! Once the directory has none, a thread with its lock sees that no name can be added to it. Slots
+//! are reused: a key is valid as long as its node is held or its name cannot be removed.
 
 mod acl;
 mod change;
@@ -56,22 +64,25 @@ use pages::{PAGE, PAGE_BYTES};
 use space::Space;
 use table::{Ino, Table};
 
-/// The first node of all, which is its own parent.
+/// The number of the root, which is its own parent.
 const ROOT: Ino = Ino(1);
 
-/// Who holds a file system's nodes, and what they weigh.
+/// The number of nodes of a file system, the holds on them, and their memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Usage {
-    /// Nodes, the root included.
+    /// The number of nodes, the root included.
     pub nodes: u64,
-    /// Those of them that have no name any more and live because they are held.
+    /// The number of nodes that have no name any more and live because they are held.
     pub unlinked: u64,
-    /// Nodes handed out and not yet forgotten, each as often as it was, and open files.
+    /// The number of holds: each handed out node that is not yet forgotten, as often as it was
+    /// handed out, and each open file.
     pub held: u64,
-    /// Pages of 4096 bytes that files and long link bodies take: what [`Options::max_bytes`] limits.
+    /// The number of pages of 4096 bytes that files and long link bodies take:
+    /// [`Options::max_bytes`] limits them.
     pub pages: u64,
-    /// Bytes of memory: nodes, names, tables, link bodies, data, with what the allocator adds.
+    /// The memory in bytes: nodes, names, tables, link bodies and data, with the allocator's
+    /// overhead.
     pub bytes: u64,
 }
 
@@ -87,7 +98,7 @@ pub(crate) struct Store {
     hasher: DefaultHashBuilder,
 }
 
-/// One hold on a node. Given back when dropped, or passed on to the engine as a [`Node`].
+/// One hold on a node. It is given back on drop, or passed on to the engine as a [`Node`].
 pub(crate) struct Held<'a> {
     store: &'a Store,
     inode: Inode<'a>,
@@ -98,7 +109,7 @@ impl Held<'_> {
         self.inode.key().into()
     }
 
-    /// Passes the hold on: the engine will forget it.
+    /// Passes the hold on to the engine, which gives it back by `forget`.
     #[inline]
     pub(crate) fn into_node(self) -> Node {
         let held = std::mem::ManuallyDrop::new(self);
@@ -108,14 +119,14 @@ impl Held<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // It cannot fail: the hold that it gives back is its own.
+        // This cannot fail: the hold that it gives back is its own.
         let _ = self.store.release(self.inode);
     }
 }
 
 impl Store {
     pub(crate) fn new(options: Options) -> Store {
-        // As the kernel numbers file systems without a device: so that two of them are told apart.
+        // As the kernel numbers file systems without a device, so that two of them differ.
         static NEXT_DEVICE: AtomicU32 = AtomicU32::new(1);
         let device = Device { major: 0, minor: NEXT_DEVICE.fetch_add(1, Relaxed) & 0xf_ffff };
         let (table, ledger) = (Table::new(), Ledger::default());
@@ -139,7 +150,7 @@ impl Store {
         }
     }
 
-    /// Returns what the file system's clock says.
+    /// Returns the current time of the file system's clock.
     #[inline]
     pub(crate) fn now(&self) -> Timestamp {
         self.options.clock.now()
@@ -155,7 +166,7 @@ impl Store {
         names.find(&self.hashed(name)).map(|place| self.held(self.table.get(names.key(place))?)).transpose()
     }
 
-    /// Where a name leads just now, without holding it.
+    /// Returns the node that a name leads to at the moment, without holding it.
     pub(crate) fn peek(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<NodeKey>, Errno> {
         let dir = self.inode(dir)?;
         let names = dir.names()?;
@@ -165,7 +176,7 @@ impl Store {
     pub(crate) fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
         let attributes = self.attributes_of(inode);
-        // Whoever asks about what he does not hold may have looked at the slot's next node.
+        // A caller without a hold may have read the attributes of the slot's next node.
         self.inode(node).map(|_| attributes)
     }
 
@@ -173,17 +184,17 @@ impl Store {
         self.inode(node)?.link_body()
     }
 
-    /// `ENOTDIR` if it is none.
+    /// Fails with `ENOTDIR` if the node is no directory.
     pub(crate) fn check_directory(&self, node: NodeKey) -> Result<(), Errno> {
         self.inode(node)?.names().map(drop)
     }
 
-    /// The names in a directory, sorted.
+    /// Returns the names in a directory, sorted.
     pub(crate) fn list(&self, dir: NodeKey) -> Result<Vec<Vec<u8>>, Errno> {
         Ok(self.inode(dir)?.names()?.sorted())
     }
 
-    /// Gives one hold back. Whoever has none left, or never had one, is counted and otherwise ignored.
+    /// Gives one hold back. A call without a hold is counted and otherwise ignored.
     pub(crate) fn forget(&self, node: NodeKey) {
         let forgotten = self.inode(node).and_then(|inode| self.release(inode));
         let counter = if forgotten.is_ok() { &self.calls.forget } else { &self.calls.stray_forget };
@@ -204,7 +215,7 @@ impl Store {
         usage
     }
 
-    /// The node of a key; `ESTALE` if it is gone.
+    /// Returns the node of a key; `ESTALE` if it is gone.
     pub(crate) fn inode(&self, key: NodeKey) -> Result<Inode<'_>, Errno> {
         self.table.get(key.into())
     }
@@ -213,7 +224,8 @@ impl Store {
         Hashed::new(name, &self.hasher)
     }
 
-    /// Holds a node that has a name, whose directory's lock the caller has: `ENFILE` if it has all the holds it can have.
+    /// Holds a node that has a name, whose directory's lock the caller has: `ENFILE` if the count
+    /// of holds is at its maximum.
     fn held<'a>(&'a self, inode: Inode<'a>) -> Result<Held<'a>, Errno> {
         inode.slot.life.hold()?;
         Ok(Held { store: self, inode })
@@ -226,8 +238,8 @@ impl Store {
         Ok(())
     }
 
-    /// Gives back the room of a name that was taken away beside others, or frees a node whose last
-    /// name and last hold are gone.
+    /// Gives back the room of a name that was removed while others are left, or frees a node
+    /// without names and holds.
     fn free_if(&self, left: Left, inode: Inode<'_>) {
         match left {
             Left::Nothing => {}
@@ -250,7 +262,7 @@ impl Store {
         let attributes = Attributes::new(FileType::Regular, 0);
         let (key, rule, freshness) = (inode.key().into(), self.options.rule, self.options.names);
         let mut node = Node { key, attributes, rule, freshness, link_body };
-        // In its place, which saves copying it.
+        // Writes the attributes in place, which saves a copy.
         self.tell(inode, &mut node.attributes);
         node
     }
@@ -276,7 +288,8 @@ impl Store {
     }
 }
 
-/// `true` if `dir` is `above` or lies beneath it. The caller holds `tree`, and `dir` was not removed.
+/// Returns whether `dir` is `above` or lies beneath it. The caller holds `tree`, and `dir` was not
+/// removed.
 fn lies_beneath(table: &Table, dir: Inode<'_>, above: Ino) -> Result<bool, Errno> {
     let (mut ino, mut parent) = (dir.ino, dir.parent());
     while ino != above {

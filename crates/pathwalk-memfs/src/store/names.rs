@@ -1,13 +1,16 @@
-//! One directory's names, by name and in the order in which they were made.
+//! One directory's names, by name and in the order in which they were created.
 //!
-//! Entries lie in one vector in the order of their cookies and their text in another, so that making a name allocates nothing but
-//! room for many, and a listing reads memory from front to back. A hash table leads from a name to the number of its entry: how many were
-//! made before. What is taken away leaves a dead entry. Once more of them are dead than alive, those at the front are let go of, which leaves
-//! the numbers of the others as they are; if they are not the most, the rest moves together and is numbered anew.
+//! Entries lie in one vector in the order of their cookies, and their text in another. So a new
+//! name causes no allocation but that of room for many, and a listing reads memory from front to
+//! back. A hash table maps a name to the number of its entry, which is the count of entries made
+//! before it. A removed name leaves a dead entry. Once more entries are dead than alive, those at
+//! the front are dropped, which keeps the numbers of the others. If most dead entries are
+//! elsewhere, the living entries move together and are renumbered.
 //!
-//! Invariants: every node in here has a link left, so it can be found in the table for as long as the directory's lock is held.
-//! Cookies grow along the vector and are never given twice, also not after all names are gone. Memory is booked when it is taken and given
-//! back, which is seldom, and not with each name.
+//! Invariants: every node in here has a link left, so it can be found in the table as long as the
+//! directory's lock is held. Cookies grow along the vector and are never reused, not even after all
+//! names are gone. Memory is recorded when it is allocated and freed, which is seldom, and not with
+//! each name.
 
 use std::hash::{BuildHasher, Hasher};
 use std::ops::ControlFlow;
@@ -18,13 +21,15 @@ use pathwalk::{Entry, FIRST_COOKIE, FileType, Name};
 use super::ledger::{Ledger, allocation};
 use super::table::Key;
 
-/// So many entries an empty directory may keep room for, and so many more may be dead than alive.
+/// The number of entries for which an empty directory may keep room, and by which the dead may
+/// exceed those alive.
 const SLACK: usize = 16;
 
-/// So many names a directory may have. With those that are dead there are fewer than 2³² entries.
+/// The number of names that a directory may have. Together with the dead ones there are fewer than
+/// 2³² entries.
 const MAX: usize = 1 << 30;
 
-/// A name with its hash, which every directory of a file system takes it under.
+/// A name with its hash. All directories of a file system use the same hash function.
 #[derive(Clone, Copy)]
 pub(crate) struct Hashed<'a> {
     name: &'a [u8],
@@ -39,15 +44,16 @@ impl<'a> Hashed<'a> {
     }
 }
 
-/// Names and where they lead.
+/// The names of a directory and the nodes they lead to.
 pub(crate) struct Names {
-    /// Numbers of entries, which may run over: there are never so many at once.
+    /// The numbers of entries. They may wrap around, since there are never that many entries at
+    /// once.
     index: HashTable<u32>,
     entries: Vec<Line>,
     text: Vec<u8>,
     /// The number of the first entry.
     first: u32,
-    /// What lines take for the beginning of `text`.
+    /// The value of `start` that means the beginning of `text`.
     first_text: usize,
     next_cookie: u64,
 }
@@ -55,15 +61,16 @@ pub(crate) struct Names {
 struct Line {
     cookie: u64,
     key: Key,
-    /// Where the name is in `text`, and how many bytes of text were let go of before.
+    /// The offset of the name in `text`, plus the number of bytes that were dropped from its front
+    /// before.
     start: usize,
     hash: u32,
-    /// 0: dead.
+    /// The length of the name; 0 for a dead entry.
     length: u8,
     kind: FileType,
 }
 
-/// Where a name is, until one is added or taken.
+/// The position of a name, valid until one is added or removed.
 #[derive(Clone, Copy)]
 pub(crate) struct Place(u32);
 
@@ -85,7 +92,7 @@ impl Names {
         self.index.find(spread(name.hash), same).copied().map(Place)
     }
 
-    /// The node that a name leads to.
+    /// Returns the node that a name leads to.
     #[inline]
     pub(crate) fn key(&self, at: Place) -> Key {
         self.line(at).key
@@ -99,7 +106,7 @@ impl Names {
         self.len() >= MAX
     }
 
-    /// All names, sorted.
+    /// Returns all names, sorted.
     pub(crate) fn sorted(&self) -> Vec<Vec<u8>> {
         let mut names = Vec::with_capacity(self.len());
         self.list(0, &mut |entry| {
@@ -110,7 +117,8 @@ impl Names {
         names
     }
 
-    /// Gives the entries behind a cookie, in the order of cookies, until there are no more or `each` says so.
+    /// Passes the entries behind a cookie to `each`, in the order of cookies, until there are no
+    /// more or `each` breaks.
     pub(crate) fn list(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) {
         let begin = self.entries.partition_point(|line| line.cookie <= from);
         for line in self.entries[begin..].iter().filter(|line| !line.is_dead()) {
@@ -121,7 +129,7 @@ impl Names {
         }
     }
 
-    /// A name that is not there leads to a node from now on.
+    /// Adds a name that does not exist yet.
     #[inline]
     pub(crate) fn add(&mut self, name: &Hashed<'_>, key: Key, kind: FileType, ledger: &Ledger) {
         if self.needs_room(name.name.len()) {
@@ -136,13 +144,13 @@ impl Names {
         self.index.insert_unique(spread(name.hash), number, |number| spread(entries[place(*number, first)].hash));
     }
 
-    /// A name that is there leads elsewhere. It keeps its cookie.
+    /// Lets an existing name lead to another node. It keeps its cookie.
     pub(crate) fn retarget(&mut self, at: Place, key: Key, kind: FileType) {
         let line = &mut self.entries[place(at.0, self.first)];
         (line.key, line.kind) = (key, kind);
     }
 
-    /// Takes a name away.
+    /// Removes a name.
     #[inline]
     pub(crate) fn take(&mut self, at: Place, ledger: &Ledger) {
         let line = &mut self.entries[place(at.0, self.first)];
@@ -157,7 +165,7 @@ impl Names {
         }
     }
 
-    /// Bytes of memory that the names take.
+    /// Returns the memory of the names in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         allocation(self.index.allocation_size())
             + allocation(self.entries.capacity() * size_of::<Line>())
@@ -175,7 +183,7 @@ impl Names {
         &self.text[start..start + usize::from(line.length)]
     }
 
-    /// Whether another name needs more memory.
+    /// Returns whether another name needs more memory.
     fn needs_room(&self, length: usize) -> bool {
         self.entries.len() == self.entries.capacity()
             || self.text.capacity() - self.text.len() < length
@@ -192,7 +200,7 @@ impl Names {
         ledger.resize(before, self.bytes());
     }
 
-    /// Lets go of the entries of an empty directory, and of their room unless it is little.
+    /// Drops the entries of an empty directory, and their room unless it is small.
     fn clear(&mut self, ledger: &Ledger) {
         if self.entries.capacity() > SLACK {
             ledger.credit(self.bytes());
@@ -203,7 +211,8 @@ impl Names {
         (self.first, self.first_text) = (0, 0);
     }
 
-    /// Lets go of dead entries, of which there are more than others: if at least half of them are in front, of those, else of all.
+    /// Drops dead entries, which are the majority: those at the front if they are at least half of
+    /// the dead ones, otherwise all.
     #[cold]
     fn compact(&mut self, ledger: &Ledger) {
         let before = self.bytes();
@@ -224,7 +233,7 @@ impl Names {
         ledger.resize(before, self.bytes());
     }
 
-    /// Costs as much as moving what is behind.
+    /// Drops entries at the front. Costs a move of all that follows.
     fn drop_front(&mut self, count: usize) {
         self.entries.drain(..count);
         self.first = self.first.wrapping_add(count as u32);
@@ -234,7 +243,8 @@ impl Names {
         }
     }
 
-    /// Costs a new place in the hash table for each that is alive.
+    /// Moves the living entries together. Costs a new insertion into the hash table for each of
+    /// them.
     fn move_together(&mut self) {
         let (mut end, first_text) = (0, self.first_text);
         let text = &mut self.text;
@@ -261,12 +271,12 @@ impl Line {
     }
 }
 
-/// Where an entry is in the vector, whose first one has the number `first`.
+/// Returns the index of an entry in the vector, whose first one has the number `first`.
 fn place(number: u32, first: u32) -> usize {
     number.wrapping_sub(first) as usize
 }
 
-/// Over all bits, which the table takes from both ends.
+/// Spreads a hash over all bits, since the hash table uses bits from both ends.
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

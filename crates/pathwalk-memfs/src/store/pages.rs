@@ -1,7 +1,7 @@
 //! The data of one file: pages that were written, and holes.
 //!
-//! Invariant: whatever lies behind the file's size is zero, so that a file that grows shows zeroes. The size itself is kept with the
-//! attributes.
+//! Invariant: all bytes behind the file's size are zero, so that a file that grows shows zeroes.
+//! The size itself is stored with the attributes.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,14 @@ use pathwalk::Errno;
 
 use super::ledger::allocation;
 
-/// Bytes of a page: the unit in which room is taken.
+/// The size of a page in bytes: the unit of allocation.
 pub(crate) const PAGE: u64 = 4096;
 
-/// What a page costs in memory: itself, and its share of the map, whose nodes are two thirds full.
+/// The memory of a page: the page itself, and its share of the map, whose nodes are two thirds
+/// full.
 pub(crate) const PAGE_BYTES: u64 = allocation(PAGE as usize) + 40;
 
-/// Page number → page. What is not there is a hole and reads as zeroes.
+/// A map from page numbers to pages. A missing page is a hole and reads as zeroes.
 #[derive(Default)]
 pub(crate) struct Pages(BTreeMap<u64, Box<[u8]>>);
 
@@ -24,7 +25,7 @@ impl Pages {
         Pages(BTreeMap::new())
     }
 
-    /// How many there are, holes not counted.
+    /// Returns the number of pages without holes.
     pub(crate) fn count(&self) -> u64 {
         self.0.len() as u64
     }
@@ -49,8 +50,8 @@ impl Pages {
         buffer[filled..].fill(0);
     }
 
-    /// Writes from `offset` on until a page finds no room; returns how many bytes were written. `room` is asked once for each page that
-    /// is to be made.
+    /// Writes from `offset` on until a page finds no room; returns the number of bytes written.
+    /// `room` is called once for each page to be made.
     pub(crate) fn write(&mut self, data: &[u8], offset: u64, mut room: impl FnMut() -> Result<(), Errno>) -> usize {
         use std::collections::btree_map::Entry;
         let mut written = 0;
@@ -74,7 +75,7 @@ impl Pages {
         written
     }
 
-    /// Lets go of what lies at and behind `size`.
+    /// Drops the data at and behind `size`.
     pub(crate) fn truncate(&mut self, size: u64) {
         drop(self.0.split_off(&size.div_ceil(PAGE)));
         if let Some(page) = self.0.get_mut(&(size / PAGE)) {

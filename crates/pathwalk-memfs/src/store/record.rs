@@ -1,12 +1,15 @@
-//! What `stat` tells of one node, but for its number and its links.
+//! The attributes of one node that `stat` returns, except its number and its link count.
 //!
-//! Who changes it holds the node's lock exclusively, and makes the count odd meanwhile; who reads it takes no lock, and reads again if the
-//! count moved. So a new node is filled in and a name is booked without a lock of their own, and nobody who only looks waits for a long
-//! write. The time of change is one word, and is also set by whoever gives the node a name or takes one away, without the node's lock: that
-//! word is whole, and may be newer than the rest.
+//! A writer holds the node's lock exclusively, and keeps the sequence count odd during the change.
+//! A reader takes no lock, and reads again if the count has changed. So a new node is filled in and
+//! a name is recorded without a lock of their own, and a reader of attributes does not wait for a
+//! long write. The time of change is one word. A thread that adds or removes a name of the node
+//! sets it without the node's lock: so the word is consistent by itself, but may be newer than the
+//! rest.
 //!
-//! Pairs, as of any sequence lock: the writer's Release fence behind the odd count with the reader's Acquire fence before its second look, and
-//! the even count's Release with the first look's Acquire. What lies in between is relaxed.
+//! Pairs, as in any sequence lock: the writer's Release fence behind the odd count pairs with the
+//! reader's Acquire fence before its second read of the count, and the Release of the even count
+//! pairs with the Acquire of the first read. All accesses in between are relaxed.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
@@ -15,45 +18,47 @@ use pathwalk::{AclState, Attributes, Device, FileType, NewKind, NewNode, SetAttr
 
 use super::pages::PAGE;
 
-/// Bytes of a block, as `st_blocks` counts them.
+/// The size of a block in bytes, the unit of `st_blocks`.
 const BLOCK: u64 = 512;
 
-/// What tmpfs says of the size of a directory: so much for each name, `.` and `..` included.
+/// The size that tmpfs reports of a directory, for each name; `.` and `..` are included.
 const ENTRY_SIZE: u64 = 20;
 
-/// The longest link body that tmpfs keeps without a page.
+/// The longest link body that tmpfs stores without a page.
 const SHORT_BODY: usize = 127;
 
-/// The attribute bits that are kept: those of tmpfs.
+/// The attribute bits that are stored: those of tmpfs.
 pub(crate) const KEPT_FLAGS: StatxFlags = StatxFlags::IMMUTABLE.union(StatxFlags::APPEND).union(StatxFlags::NODUMP);
 
-/// The mark of a node that has an access control list: the bit of no attribute that is kept.
+/// The mark of a node with an access control list. No stored attribute bit has this value.
 const LISTED: u8 = 1;
 
 const _: () = assert!(KEPT_FLAGS.bits() <= u8::MAX as u16 && KEPT_FLAGS.bits() & LISTED as u16 == 0);
 
-/// In the order in which it is looked at: see [`Slot`](super::inode::Slot).
+/// The attributes of a node, in the order of their use: see [`Slot`](super::inode::Slot).
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Record {
-    /// Odd while something changes.
+    /// The sequence count: odd during a change.
     count: AtomicU32,
-    /// `st_mode`. The type is the same for as long as a node is in the slot.
+    /// The `st_mode`. The type is constant as long as the node is in the slot.
     mode: AtomicU16,
-    /// Attribute bits that were set, and [`LISTED`] if the node has an access control list. Stored
-    /// with the node's lock held.
+    /// The attribute bits, and [`LISTED`] if the node has an access control list. Stored with the
+    /// node's lock held.
     marks: AtomicU8,
-    /// Whether there is content, so that a node that never got any is made and freed without its lock. Set by whoever puts it there, and
-    /// cleared by whoever frees the node, which nobody can ask about by then.
+    /// A flag that is set if there is content. A node that never had any is created and freed
+    /// without its lock. Set by the thread that stores the content, and cleared by the one that
+    /// frees the node, which no other thread can reach by then.
     pub(super) filled: AtomicBool,
     ctime: AtomicU64,
-    /// By type: the pages of room that a file or link takes, how many directories are in a directory, what device it is.
+    /// A value that depends on the type: the number of pages that a file or link takes, the number
+    /// of directories in a directory, or the number of a device.
     pub(super) extent: AtomicU64,
     uid: AtomicU32,
     gid: AtomicU32,
     btime: AtomicU64,
     pub(super) size: AtomicU64,
-    // Users set these two to whatever they like.
+    // Users set these two to any value.
     atime: AtomicI64,
     mtime: AtomicI64,
     atime_nanoseconds: AtomicU32,
@@ -61,7 +66,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Becomes that of a new node, in a slot that nobody uses.
+    /// Stores the attributes of a new node, in an unused slot.
     pub(super) fn begin(&self, new: &NewNode<'_>, now: Timestamp) {
         let (size, extent) = match new.kind {
             NewKind::Directory => (directory_size(0), 0),
@@ -86,7 +91,7 @@ impl Record {
     }
 
     pub(crate) fn kind(&self) -> FileType {
-        // It was stored as the type bits of one.
+        // The stored type bits are valid.
         FileType::from_mode(self.mode.load(Relaxed).into()).unwrap_or(FileType::Regular)
     }
 
@@ -103,7 +108,7 @@ impl Record {
         self.mode.store(self.mode.load(Relaxed) & !0o7777 | mode & 0o7777, Relaxed);
     }
 
-    /// Whether the node has an access control list.
+    /// Returns whether the node has an access control list.
     pub(crate) fn is_listed(&self) -> bool {
         self.marks.load(Relaxed) & LISTED != 0
     }
@@ -112,17 +117,18 @@ impl Record {
         self.marks.store(self.flags().bits() as u8 | if listed { LISTED } else { 0 }, Relaxed);
     }
 
-    /// The attribute bits.
+    /// Returns the attribute bits.
     pub(crate) fn flags(&self) -> StatxFlags {
         StatxFlags::from_bits_truncate((self.marks.load(Relaxed) & !LISTED).into())
     }
 
-    /// Takes over what new nodes have from their directory, before the node is seen.
+    /// Takes over the attribute bits that new nodes inherit from their directory, before the node
+    /// is visible.
     pub(super) fn inherit(&self, dir: &Record) {
         self.set_flags(dir.flags() & StatxFlags::NODUMP);
     }
 
-    /// Sets those bits that are kept, and clears the others.
+    /// Sets those of the bits that are stored, and clears the others.
     pub(super) fn set_flags(&self, flags: StatxFlags) {
         let listed = self.marks.load(Relaxed) & LISTED;
         self.marks.store((flags & KEPT_FLAGS).bits() as u8 | listed, Relaxed);
@@ -136,23 +142,24 @@ impl Record {
         self.extent.load(Relaxed)
     }
 
-    /// How many pages of room it takes, as a node of this type.
+    /// Returns the number of pages that the node takes, if it has this type.
     pub(crate) fn pages_of(&self, kind: FileType) -> u64 {
         if matches!(kind, FileType::Regular | FileType::Symlink) { self.extent() } else { 0 }
     }
 
-    /// A name came or went, of this node or in it.
+    /// Records that a name of the node or in it was added or removed.
     pub(crate) fn touch_ctime(&self, now: Timestamp) {
         self.ctime.store(packed(now), Relaxed);
     }
 
-    /// The data or the names changed.
+    /// Records a change of the data or the names.
     pub(super) fn touch(&self, now: Timestamp) {
         self.set_mtime(now);
         self.touch_ctime(now);
     }
 
-    /// Of a directory: it has so many names now, and so many more of them are directories.
+    /// Records the number of names in a directory, and the number of directories that were added to
+    /// them.
     pub(super) fn names_changed(&self, names: usize, directories: i32, now: Timestamp) {
         self.change(|| {
             self.size.store(directory_size(names), Relaxed);
@@ -161,7 +168,8 @@ impl Record {
         });
     }
 
-    /// Sets what is asked for, which was checked. A size that is set moves `mtime`, also if it is what it was.
+    /// Sets attributes, which were checked. Setting a size updates `mtime`, even if the size is the
+    /// same.
     pub(super) fn set(&self, set: &SetAttributes, now: Timestamp) {
         if let Some(mode) = set.mode {
             self.set_mode(mode);
@@ -194,7 +202,8 @@ impl Record {
         self.mtime_nanoseconds.store(time.nanoseconds, Relaxed);
     }
 
-    /// Changes something that belongs together. The caller has the node's lock exclusively, or nobody else has the node.
+    /// Changes several fields at once. The caller has the node's lock exclusively, or no other
+    /// thread has the node.
     #[inline]
     pub(super) fn change(&self, change: impl FnOnce()) {
         let count = self.count.load(Relaxed);
@@ -204,7 +213,7 @@ impl Record {
         self.count.store(count.wrapping_add(2), Release);
     }
 
-    /// Fills in all of it as it was at one moment, but for what is not kept here.
+    /// Reads all attributes of the record, as they were at one moment.
     #[inline]
     pub(crate) fn read(&self, into: &mut Attributes) {
         loop {
@@ -214,7 +223,7 @@ impl Record {
             if count.is_multiple_of(2) && self.count.load(Relaxed) == count {
                 return;
             }
-            // Whoever changes it may not be running; a change takes a few stores.
+            // The writer may have been descheduled; a change takes a few stores.
             std::thread::yield_now();
         }
     }
@@ -241,7 +250,8 @@ impl Record {
     }
 }
 
-/// Pages of room that a new node of this kind takes: tmpfs keeps long link bodies in one.
+/// Returns the number of pages that a new node of this kind takes: tmpfs stores a long link body in
+/// a page.
 pub(crate) fn first_pages(kind: &NewKind<'_>) -> u64 {
     matches!(kind, NewKind::Symlink(body) if body.len() > SHORT_BODY) as u64
 }
@@ -250,7 +260,8 @@ fn directory_size(names: usize) -> u64 {
     (names as u64 + 2) * ENTRY_SIZE
 }
 
-/// A reading of the clock in one word: 34 bits of seconds, which last from 1970 to 2514, and 30 of nanoseconds.
+/// Returns a time of the clock in one word: 34 bits of seconds, which last from 1970 to 2514, and
+/// 30 bits of nanoseconds.
 fn packed(time: Timestamp) -> u64 {
     let seconds = time.seconds.clamp(0, (1 << 34) - 1) as u64;
     seconds << 30 | u64::from(time.nanoseconds)
@@ -275,7 +286,7 @@ mod tests {
         assert_eq!(odd, [0, (1 << 34) - 1]);
     }
 
-    /// Two fields that are always changed together are always seen so.
+    /// Checks that two fields that are always changed together are always read together.
     #[test]
     fn nobody_sees_half_of_a_change() {
         let record = Record::default();

@@ -1,7 +1,8 @@
-//! Names move.
+//! The moving of names.
 //!
-//! All checks come before the first change, and all changes happen while the names of both directories are locked: nothing is left
-//! half done, and no lookup finds the node in neither place.
+//! All checks come before the first change, and all changes happen while the names of both
+//! directories are locked. So a failure leaves nothing half done, and every lookup finds the node
+//! in one of the places.
 
 use pathwalk::{Errno, Name, NodeKey, RenameFlags, Timestamp};
 
@@ -17,14 +18,14 @@ struct Side<'a> {
     name: Hashed<'a>,
 }
 
-/// The names of both directories, which may be the same.
+/// The locked names of both directories, which may be the same.
 struct Pair<'a> {
     from: LockedNames<'a>,
-    /// `None`: `from` is both.
+    /// The target directory; `None` if `from` is both.
     to: Option<LockedNames<'a>>,
 }
 
-/// A node, and the name that was found to lead to it.
+/// A node, and the position of the name that leads to it.
 #[derive(Clone, Copy)]
 struct There<'a> {
     place: Place,
@@ -32,7 +33,8 @@ struct There<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// If they are two, the caller holds `tree`, so the order makes no difference.
+    /// Locks both directories. If they are two, the caller holds `tree`, so the order makes no
+    /// difference.
     fn lock(from: Inode<'a>, to: Inode<'a>) -> Result<Pair<'a>, Errno> {
         let first = from.lock_names()?;
         let second = if from.ino == to.ino { None } else { Some(to.lock_names()?) };
@@ -47,7 +49,8 @@ impl<'a> Pair<'a> {
         self.to.as_mut().unwrap_or(&mut self.from)
     }
 
-    /// Books that names changed in both, and that so many more directories are in `to` and fewer in `from`.
+    /// Records a change of names in both directories, and the number of directories that moved from
+    /// `from` to `to`.
     fn changed(&mut self, arrive: i32, now: Timestamp) {
         match &mut self.to {
             None => self.from.changed(0, now),
@@ -60,9 +63,11 @@ impl<'a> Pair<'a> {
 }
 
 impl Store {
-    /// Moves a name, or swaps two. Errors as of `renameat2(2)`; two names of one node are left as they are.
+    /// Moves a name, or exchanges two. Errors as of `renameat2(2)`. Two names of one node are left
+    /// as they are.
     ///
-    /// Within one directory, what is none moves without the lock of the tree.
+    /// Within one directory, names of nodes that are not directories move without the lock of the
+    /// tree.
     pub(crate) fn rename(&self, from: (NodeKey, Name<'_>), to: (NodeKey, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
         if flags.contains(RenameFlags::NOREPLACE | RenameFlags::EXCHANGE) {
             return Err(Errno::EINVAL);
@@ -83,7 +88,8 @@ impl Store {
             }
             let directories = moved.inode.is_directory() || there.is_some_and(|there| there.inode.is_directory());
             if tree.is_none() && directories {
-                // It may be that the names of a second one are locked, or that something is beneath something.
+                // The names of a second directory may have to be locked, or one directory may lie
+                // beneath another.
                 drop(pair);
                 tree = Some(self.tree.lock());
                 continue;
@@ -160,13 +166,13 @@ impl Store {
         Ok(())
     }
 
-    /// Refuses with `errno` if `node` is `dir` or a directory above it.
+    /// Fails with `errno` if `node` is `dir` or a directory above it.
     fn not_beneath(&self, dir: Inode<'_>, node: Inode<'_>, errno: Errno) -> Result<(), Errno> {
         if node.is_directory() && lies_beneath(&self.table, dir, node.ino)? { Err(errno) } else { Ok(()) }
     }
 }
 
-/// Books that a node has another name, in `dir`.
+/// Records that a node has a new name, in `dir`.
 fn arrived(node: Inode<'_>, dir: Inode<'_>, now: Timestamp) {
     if node.is_directory() {
         node.set_parent(dir.ino);

@@ -1,21 +1,22 @@
-//! What may be used up: pages of data and nodes.
+//! The limited resources: pages of data and nodes.
 //!
-//! Room is taken before anything is made, and given back when a node is freed or a page is: whoever is refused has changed nothing.
+//! Room is taken before anything is created, and given back when a node or a page is freed. So an
+//! operation that finds no room has changed nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pathwalk::Errno;
 
-/// What is used, and the limits.
+/// The used amounts, and the limits.
 pub(crate) struct Space {
     pub(crate) pages: Quota,
     /// Each node, and each name but the first, as tmpfs counts. Counted only if there is a limit.
     pub(crate) nodes: Quota,
 }
 
-/// One thing that may be used up.
+/// One limited resource.
 pub(crate) struct Quota {
-    /// `None`: as many as memory holds.
+    /// The limit; `None` if only memory limits the resource.
     limit: Option<u64>,
     used: AtomicU64,
 }
@@ -25,7 +26,7 @@ impl Space {
         Space { pages: Quota::new(pages), nodes: Quota::new(nodes) }
     }
 
-    /// Room for one node and its first pages, or none of it: `ENOSPC`.
+    /// Takes room for one node and its first pages, or none of it: `ENOSPC`.
     pub(crate) fn take_node(&self, pages: u64) -> Result<(), Errno> {
         self.nodes.take_if_limited()?;
         if pages > 0 {
@@ -34,7 +35,7 @@ impl Space {
         Ok(())
     }
 
-    /// A node is gone, with so many pages.
+    /// Gives back the room of a node with so many pages.
     pub(crate) fn give_node(&self, pages: u64) {
         self.nodes.give_if_limited();
         if pages > 0 {
@@ -48,7 +49,7 @@ impl Quota {
         Quota { limit, used: AtomicU64::new(0) }
     }
 
-    /// So many or none: `ENOSPC`.
+    /// Takes this many or none: `ENOSPC`.
     pub(crate) fn take(&self, count: u64) -> Result<(), Errno> {
         let Some(limit) = self.limit else {
             self.used.fetch_add(count, Relaxed);
@@ -68,7 +69,7 @@ impl Quota {
         }
     }
 
-    /// The root is there whatever the limit.
+    /// Takes one for the root, whatever the limit is.
     pub(crate) fn take_root(&self) {
         self.used.fetch_add(1, Relaxed);
     }
@@ -81,7 +82,7 @@ impl Quota {
         self.used.load(Relaxed)
     }
 
-    /// Limit and what is free of it; both 0 where there is no limit.
+    /// Returns the limit and the free amount; both 0 without a limit.
     pub(crate) fn limit_and_free(&self) -> (u64, u64) {
         self.limit.map_or((0, 0), |limit| (limit, limit.saturating_sub(self.used())))
     }

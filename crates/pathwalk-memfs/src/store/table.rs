@@ -1,17 +1,22 @@
-//! Inode number and generation → inode.
+//! The map from inode numbers and generations to inodes.
 //!
-//! Nodes lie in slots, slots in chunks, each as large as all before it together; chunks are made when they are needed and stay where
-//! they are for as long as the file system lives, so that a slot is found without a lock and making a node allocates nothing but its
-//! content. (Making a chunk takes as long as it is large; whoever needs a slot of it waits.) The number of a node is that of its slot;
-//! the first is 1. A number that was freed is used again, with another generation, so that a stale key is told from a good one.
+//! Nodes lie in slots, and slots in chunks. Each chunk is as large as all before it together.
+//! Chunks are allocated when they are needed and stay in place as long as the file system lives. So
+//! a slot is found without a lock, and a new node allocates nothing but its content. (The
+//! allocation of a chunk takes time in proportion to its size; a thread that needs a slot of it
+//! waits.) The number of a node is that of its slot; the first is 1. A number that was freed is
+//! reused with another generation, which distinguishes a stale key from a valid one.
 //!
-//! Freed slots are a stack, of which the top was freed last, so that what is used again is likely to be in the processor's caches. Its head is
-//! one word of a number and a tag that every change moves: a pop that slept while its slot was taken and given back fails. What such a pop
-//! reads as the next slot may be nonsense; then the tag has moved. Who takes a slot (Acquire) sees what was done to it before it was given
-//! (Release). Numbers are below 2³², for the head's sake: half a terabyte of slots.
+//! Freed slots are a stack with the last freed one on top, so that a reused slot is likely to be in
+//! the processor's caches. The head is one word of a number and a tag that every change increments:
+//! a pop fails if its slot was taken and given back meanwhile. Such a pop may read an arbitrary
+//! value as the next slot; then the tag has changed. A thread that takes a slot (Acquire) sees all
+//! that was done to the slot before it was given back (Release). Numbers are below 2³², because of
+//! the head: half a terabyte of slots.
 //!
-//! A key is checked once, when the slot is found: after that it is the node's holds and names that keep the slot from being used for
-//! another (see the store's page). Freeing a node is therefore for whoever saw it without either.
+//! A key is checked once, when the slot is found. After that, the node's holds and names keep the
+//! slot from being reused (see the module of the store). So only a thread that saw a node without
+//! names and holds frees it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -23,9 +28,9 @@ use super::inode::{Inode, Slot};
 use super::ledger::{Ledger, allocation};
 use super::life::FirstName;
 
-/// Slots of the first chunk.
+/// The number of slots of the first chunk.
 const FIRST_CHUNK: u64 = 64;
-/// Together they have 2³² − 64 slots.
+/// The number of chunks. Together they have 2³² − 64 slots.
 const CHUNKS: usize = 26;
 /// One past the last number.
 const END: u32 = (FIRST_CHUNK as u32).wrapping_neg() + 1;
@@ -35,10 +40,11 @@ const END: u32 = (FIRST_CHUNK as u32).wrapping_neg() + 1;
 pub(crate) struct Ino(pub(crate) u64);
 
 impl Ino {
-    /// That of no node.
+    /// The number of no node.
     pub(crate) const NONE: Ino = Ino(0);
 
-    /// Chunk and place in it; a chunk that there never is for a number that none has.
+    /// Returns the chunk and the place in it; a chunk that never exists for a number that no node
+    /// has.
     fn place(self) -> (usize, usize) {
         let number = self.0.wrapping_sub(1).saturating_add(FIRST_CHUNK);
         let chunk = number.ilog2() - FIRST_CHUNK.ilog2();
@@ -46,7 +52,8 @@ impl Ino {
     }
 }
 
-/// Which node: its number, and how often that slot was filled and emptied before.
+/// The identity of a node: its number, and the number of times that its slot was filled and emptied
+/// before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     pub(crate) ino: Ino,
@@ -68,7 +75,8 @@ impl From<Key> for NodeKey {
 /// All inodes of a file system.
 pub(crate) struct Table {
     chunks: [OnceLock<Box<[Slot]>>; CHUNKS],
-    /// `tag << 32 | number` of the slot that was freed last; each leads to the one freed before. Number 0: none.
+    /// The slot that was freed last, as `tag << 32 | number`. Each free slot leads to the one freed
+    /// before it. Number 0: none.
     free: AtomicU64,
     /// The first number that was never used.
     fresh: AtomicU32,
@@ -79,7 +87,8 @@ impl Table {
         Table { chunks: std::array::from_fn(|_| OnceLock::new()), free: AtomicU64::new(0), fresh: AtomicU32::new(1) }
     }
 
-    /// Makes a node, held once, with its first name given or to come: `ENOSPC` if all numbers are used.
+    /// Creates a node, held once, with its first name given or to come: `ENOSPC` if all numbers are
+    /// used.
     pub(crate) fn insert(
         &self,
         new: &NewNode<'_>,
@@ -98,7 +107,7 @@ impl Table {
         Ok(Inode { ino, slot })
     }
 
-    /// The inode of a key; `ESTALE` if it is gone.
+    /// Returns the inode of a key; `ESTALE` if it is gone.
     pub(crate) fn get(&self, key: Key) -> Result<Inode<'_>, Errno> {
         let slot = self.slot(key.ino).ok_or(Errno::ESTALE)?;
         if slot.generation.load(Acquire) != key.generation || key.generation.is_multiple_of(2) {
@@ -107,16 +116,16 @@ impl Table {
         Ok(Inode { ino: key.ino, slot })
     }
 
-    /// The inode of a number that something that the caller has locked leads to.
+    /// Returns the inode of a number that comes from data that the caller has locked.
     pub(crate) fn linked(&self, ino: Ino) -> Result<Inode<'_>, Errno> {
         let slot = self.slot(ino).ok_or(Errno::EIO)?;
         self.get(Key { ino, generation: slot.generation.load(Acquire) }).map_err(|_| Errno::EIO)
     }
 
-    /// Frees the slot of a node that nobody can ask about any more.
+    /// Frees the slot of a node that no thread can reach any more.
     pub(crate) fn remove(&self, inode: Inode<'_>, ledger: &Ledger) {
         inode.slot.empty(ledger);
-        // Whoever finds that a node is gone may have come to it by the key of the one before.
+        // A thread that finds the node gone may have come by the key of an earlier node.
         let generation = inode.slot.generation.load(Relaxed) + 1;
         inode.slot.generation.store(generation, Release);
         let mut head = self.free.load(Relaxed);
@@ -129,7 +138,7 @@ impl Table {
         }
     }
 
-    /// Calls `look` with every node. Those that come or go meanwhile may be left out.
+    /// Calls `look` with every node. Nodes that are created or freed meanwhile may be left out.
     pub(crate) fn for_each(&self, mut look: impl FnMut(&Slot)) {
         let slots = self.chunks.iter().filter_map(OnceLock::get).flatten();
         slots.filter(|slot| slot.generation.load(Acquire) % 2 == 1).for_each(&mut look);

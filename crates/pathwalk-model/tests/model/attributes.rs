@@ -1,4 +1,4 @@
-//! Modes, owners and times, and what becomes of suid and sgid bits.
+//! Tests of modes, owners and times, and of the effect of calls on suid and sgid bits.
 
 use pathwalk_model::{AtFlags, Capabilities, Credentials, Errno, NewTime, OpenFlags, Stamp};
 
@@ -60,7 +60,7 @@ fn chmod() {
     assert_eq!(model.chmod(root, place, b"", 0o700, AtFlags::EMPTY_PATH), OK);
 }
 
-/// `chown` of a file by user 1, in groups 1 and 2: what it answers, and the mode then.
+/// Checks `chown` of a file by user 1, in groups 1 and 2: the answer, and the mode afterwards.
 #[test]
 fn chown() {
     let none = Capabilities::empty();
@@ -146,7 +146,7 @@ fn utimens() {
     assert_eq!(model.utimens(root, 99, b"nope", NewTime::Omit, NewTime::Omit, AtFlags::all()), OK, "nothing is looked at");
 }
 
-/// Which calls move the time of data, of what they name.
+/// Checks which calls update the time of data of the named node.
 #[test]
 fn data_times() {
     type Call = fn(&mut World);

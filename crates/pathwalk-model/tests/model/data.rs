@@ -1,4 +1,4 @@
-//! Reading and writing.
+//! Tests of reading and writing.
 
 use pathwalk_model::{Errno, OpenFlags, OpenHow, Options, Resolve, Whence};
 

@@ -1,4 +1,4 @@
-//! What a call makes of the last component, row by row as the kernel answers on a tmpfs.
+//! Tests of the last component: each call's answer, row by row as the kernel answers on a tmpfs.
 
 use crate::world::{AT, NOTHING, OK, World, each_alone, fails};
 use pathwalk_model::{Errno, OpenFlags};

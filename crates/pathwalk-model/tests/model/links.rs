@@ -1,9 +1,9 @@
-//! Symbolic and hard links.
+//! Tests of symbolic and hard links.
 
 use crate::world::{AT, NOTHING, OK, World, fails, run};
 use pathwalk_model::{AtFlags, Capabilities, Credentials, Errno, Model, OpenFlags, Options};
 
-/// Links `l1` to `f`, `l2` to `l1` and so on.
+/// Returns a world with links `l1` to `f`, `l2` to `l1` and so on.
 fn chain(length: u32) -> World {
     let mut world = World::new();
     world.symlink("f", "l1");
@@ -57,7 +57,7 @@ fn readlink_cuts() {
     assert_eq!(model.readlink(root, 99, b"", 100), Err(Errno::EBADF));
 }
 
-/// A link of user 1's to `f`, in a directory of that mode and owner.
+/// Returns a world with a link of user 1 to `f`, in a directory with this mode and owner.
 fn foreign_link(protected_symlinks: bool, mode: u32, owner: u32) -> World {
     let mut world = World::with(Options { protected_symlinks, ..Options::default() });
     world.directory("t", mode);

@@ -1,4 +1,4 @@
-//! The model's answers, as tables. What stands in them, the kernel answered on a tmpfs.
+//! Tests of the model's answers, as tables. The kernel gave the expected answers on a tmpfs.
 
 mod attributes;
 mod data;

@@ -1,4 +1,4 @@
-//! Who may do what: mode bits, capabilities, sticky directories.
+//! Tests of permission: mode bits, capabilities, sticky directories.
 
 use pathwalk_model::{Access, AtFlags, Capabilities, Credentials, Errno, RenameFlags};
 
@@ -8,7 +8,7 @@ const OWNER: u32 = 1;
 const MEMBER: u32 = 2;
 const STRANGER: u32 = 3;
 
-/// Somebody; the member belongs to group 9 by a supplementary group.
+/// Returns the credentials of a user; the member belongs to group 9 by a supplementary group.
 fn credentials(uid: u32) -> Credentials {
     Credentials::user(uid, uid, if uid == MEMBER { &[9] } else { &[] })
 }
@@ -89,7 +89,8 @@ fn access_asks_for_the_real_user() {
     assert_eq!(model.access(root, AT, b"nope", Access::empty(), NOTHING), Err(Errno::ENOENT));
 }
 
-/// In a directory of root's with that mode, what a stranger to the directory is told; `t/file` and `t/dir` are the owner's.
+/// Checks the answers to several users in a directory of root's with this mode; `t/file` and
+/// `t/dir` belong to the owner.
 #[test]
 fn removing_and_sticky_directories() {
     let denied = fails(Errno::EACCES);

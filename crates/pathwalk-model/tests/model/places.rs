@@ -1,4 +1,4 @@
-//! Working directories, roots, and directories that are gone.
+//! Tests of working directories, roots, and removed directories.
 
 use pathwalk_model::{AtFlags, Capabilities, Credentials, Errno, OpenFlags, RenameFlags};
 
@@ -34,7 +34,7 @@ fn removed_directories() {
     let here = model.open(root, AT, b".", OpenFlags::DIRECTORY, 0).unwrap();
     assert_eq!(model.readdir(root, here), Err(Errno::ENOENT));
     assert_eq!(model.fstat(root, here).unwrap().nlink, 0);
-    // Its parent stays above it, moved or removed.
+    // The parent of a removed directory stays the same, even if it is moved or removed.
     model.rename(root, AT, b"/d", AT, b"/moved", RenameFlags::empty()).unwrap();
     model.rmdir(root, AT, b"/moved").unwrap();
     assert_eq!(model.stat(root, AT, b"..", NOTHING).unwrap().nlink, 0);

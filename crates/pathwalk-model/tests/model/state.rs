@@ -1,4 +1,5 @@
-//! The state as a value: copies, equality, what is told of the whole tree, and what is forgotten.
+//! Tests of the state as a value: copies, equality, the dump of the whole tree, and the removal of
+//! unused nodes.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -64,7 +65,7 @@ fn dump() {
     assert_eq!(dump[1].size, 80, "two names, and the dots");
 }
 
-/// Offsets are shared with what a process forked off, its places are its own.
+/// Checks that a forked process shares offsets with its parent, and has its own places.
 #[test]
 fn forked_processes() {
     let World { model, mut root } = World::new();
@@ -80,7 +81,8 @@ fn forked_processes() {
     assert_eq!(child.descriptors().collect::<Vec<_>>(), [file]);
 }
 
-/// What nobody can reach is not there: a model whose processes have let go of everything equals one that never had it.
+/// Checks that unreachable nodes are dropped: a model whose processes have released everything
+/// equals one in which they never existed.
 #[test]
 fn what_nobody_holds_is_forgotten() {
     let World { model, mut root } = World::new();

@@ -1,19 +1,20 @@
-//! A small tree to ask questions of.
+//! A small tree for the tests.
 
 use pathwalk_model::{AT_FDCWD, Access, AtFlags, Credentials, Errno, Model, OpenFlags, Options, Process, RenameFlags, Result};
 
-/// Here, or from the root.
+/// The working directory, for relative paths; absolute ones ignore it.
 pub(crate) const AT: i32 = AT_FDCWD;
 pub(crate) const NOTHING: AtFlags = AtFlags::empty();
 
-/// A model with a process of root's.
+/// A model with a process of root.
 pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) root: Process,
 }
 
 impl World {
-    /// `d/`, `d/sub/`, an empty file `f`, links `link` to `f`, `to_d` to `d`, `dangling` to `target`; writable by everybody.
+    /// Creates a world with `d/`, `d/sub/`, an empty file `f`, and links `link` to `f`, `to_d` to
+    /// `d`, `dangling` to `target`; writable by all users.
     pub(crate) fn new() -> World {
         World::with(Options::default())
     }
@@ -58,7 +59,7 @@ impl World {
         self.model.stat(&mut self.root, AT, path.as_bytes(), AtFlags::SYMLINK_NOFOLLOW).unwrap().mode & 0o7777
     }
 
-    /// A process of somebody without capabilities.
+    /// Creates a process of a user without capabilities.
     pub(crate) fn user(&self, uid: u32) -> Process {
         self.model.process(Credentials::user(uid, uid, &[]))
     }
@@ -67,14 +68,14 @@ impl World {
         self.model.stat(&mut self.root, AT, path.as_bytes(), NOTHING).map(|status| status.mode)
     }
 
-    /// One call by root, told as a shell would have it; flags come before the path.
+    /// Makes one call as root, written as in a shell; flags come before the path.
     pub(crate) fn run(&mut self, command: &str) -> Result<()> {
         let World { model, root } = self;
         run(model, root, command)
     }
 }
 
-/// One call, told as a shell would have it.
+/// Makes one call, written as in a shell.
 pub(crate) fn run(model: &Model, process: &mut Process, command: &str) -> Result<()> {
     let words: Vec<&str> = command.split(' ').collect();
     let path = |number: usize| words[number].as_bytes();
@@ -102,7 +103,7 @@ pub(crate) fn run(model: &Model, process: &mut Process, command: &str) -> Result
     }
 }
 
-/// Opens and closes.
+/// Opens and closes a file.
 fn open(model: &Model, process: &mut Process, flags: &str, path: &[u8]) -> Result<()> {
     let flags = flags.split('|').map(|name| OpenFlags::from_name(name).unwrap_or_else(|| named(name))).collect();
     let descriptor = model.open(process, AT, path, flags, 0o666)?;
@@ -117,7 +118,7 @@ fn named(name: &str) -> OpenFlags {
     }
 }
 
-/// Each command in a new world of its own.
+/// Runs each command in a new world.
 pub(crate) fn each_alone(rows: &[(&str, Result<()>)]) {
     for &(command, expected) in rows {
         assert_eq!(World::new().run(command), expected, "{command}");

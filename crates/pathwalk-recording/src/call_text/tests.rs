@@ -1,4 +1,4 @@
-//! Arguments and results of every form.
+//! Tests of arguments and results of every form.
 
 use super::*;
 

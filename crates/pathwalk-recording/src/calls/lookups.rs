@@ -1,4 +1,4 @@
-//! What a lookup asks, by its arguments.
+//! Reads the question of a lookup from the call's arguments.
 
 use pathwalk::Access;
 
@@ -7,15 +7,15 @@ use crate::call_text::{Arguments, At, PathText, Problem};
 use crate::flags::{AtFlags, OpenFlags, access_mode, at_flags, open_flags};
 use crate::recording::{Call, Ids, Links, Question};
 
-/// What an empty path means.
+/// The meaning of an empty path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EmptyPath {
     Absent,
-    /// With `AT_EMPTY_PATH`.
+    /// The descriptor itself, with `AT_EMPTY_PATH`.
     Descriptor,
 }
 
-/// What the arguments besides the path say.
+/// The meaning of the arguments besides the path.
 struct Meaning {
     what: What,
     effect: Effect,
@@ -43,7 +43,7 @@ impl From<What> for Meaning {
     }
 }
 
-/// A lookup, by the order of its call's arguments.
+/// Reads a lookup, in the order of its call's arguments.
 pub(super) fn lookup<'a>(name: &'static str, call: Call, mut arguments: Arguments<'a>) -> Result<Named<'a>, Problem> {
     let at = match call {
         Call::Faccessat | Call::Faccessat2 | Call::Newfstatat | Call::Statx | Call::Readlinkat => arguments.at()?,
@@ -62,7 +62,7 @@ pub(super) fn lookup<'a>(name: &'static str, call: Call, mut arguments: Argument
         }
         Call::Statx => stat(call, arguments.word()?),
         Call::Readlink => Meaning::asks(call, Question::Readlink),
-        // It needs no flag to ask about a descriptor.
+        // `readlinkat` needs no flag to ask about a descriptor.
         Call::Readlinkat if matches!(at, At::Descriptor(..)) => {
             Meaning::asks(call, Question::Readlink).empty(AtFlags::EMPTY_PATH)
         }
@@ -106,7 +106,7 @@ fn links(flags: AtFlags) -> Links {
     if flags.contains(AtFlags::NOFOLLOW) { Links::Stay } else { Links::Follow }
 }
 
-/// An open is an access by its mode, unless it changes something.
+/// Reads an open, which is an access by its mode, unless it changes something.
 fn open(call: Call, flags: &[u8]) -> Meaning {
     let Some(flags) = open_flags(flags) else {
         return Meaning::from(What::Other).with(Effect::Opens(OnExec::Close, Opened::Anything));
@@ -114,7 +114,7 @@ fn open(call: Call, flags: &[u8]) -> Meaning {
     let mut want = Access::empty();
     want.set(Access::READ, flags.contains(OpenFlags::READ));
     want.set(Access::WRITE, flags.contains(OpenFlags::WRITE));
-    // With O_PATH the kernel looks at no other flag but these: O_DIRECTORY, O_NOFOLLOW, O_CLOEXEC.
+    // With O_PATH the kernel ignores all other flags but these: O_DIRECTORY, O_NOFOLLOW, O_CLOEXEC.
     let path_only = flags.contains(OpenFlags::PATH);
     if path_only {
         want = Access::empty();
@@ -130,7 +130,7 @@ fn open(call: Call, flags: &[u8]) -> Meaning {
     Meaning::from(what).with(Effect::Opens(on_exec, opened))
 }
 
-/// `{flags=O_RDONLY|O_CLOEXEC, resolve=RESOLVE_BENEATH}`
+/// Reads the flags of `openat2`, such as `{flags=O_RDONLY|O_CLOEXEC, resolve=RESOLVE_BENEATH}`.
 fn open_how(how: &[u8]) -> Meaning {
     let meaning = open(Call::Openat2, field(how, b"flags=").unwrap_or_default());
     match field(how, b"resolve=") {

@@ -1,6 +1,8 @@
-//! What each call asks, and what it does to the process that makes it: from its text to an [`Event`].
+//! The conversion of a call's text to an [`Event`]: its question, and its effect on the process
+//! that makes it.
 //!
-//! The order of arguments is that of the man page of each call. What a call does to the model of processes is not decided here.
+//! The order of arguments is that of each call's man page. The changes to the model of processes
+//! are not decided here.
 
 mod lookups;
 mod names;
@@ -16,45 +18,45 @@ use crate::flags::{CloneFlags, clone_flags};
 use crate::recording::{Call, Question};
 use names::{NAMES, Shape};
 
-/// Finds the shape of a call by its name.
+/// The shapes of calls, by the calls' names.
 #[derive(Default)]
 pub(crate) struct Names(HashMap<&'static [u8], (&'static str, Shape), RandomState>);
 
-/// What becomes of a descriptor when the process executes a program.
+/// The fate of a descriptor when the process executes a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnExec {
     Keep,
     Close,
 }
 
-/// What a call is to the report.
+/// The role of a call in the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// A lookup.
     Asks(Call, Question),
-    /// It changes something.
+    /// A change of something.
     Changes,
-    /// An empty path stands for the descriptor itself.
+    /// A call with an empty path, which stands for the descriptor itself.
     NoName,
-    /// `openat2` with resolve flags.
+    /// A call of `openat2` with resolve flags.
     Resolves,
     /// A lookup of another kind, or with flags that are not known.
     Other,
 }
 
-/// What else a call with a path does if it succeeds.
+/// The further effect of a call with a path, if it succeeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
     None,
-    /// Its result is a descriptor of what the path leads to.
+    /// A new descriptor of the node that the path leads to, as the result.
     Opens(OnExec, Opened),
-    /// It executes another program.
+    /// The execution of another program.
     Executes,
-    /// It changes the working directory.
+    /// A change of the working directory.
     Moves,
 }
 
-/// Can `fchdir` lead to what was opened, as far as the call tells?
+/// The type of the opened node as far as the call shows it: whether `fchdir` can lead to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opened {
     Directory,
@@ -75,9 +77,9 @@ pub(crate) struct Named<'a> {
 /// A call, as far as it matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event<'a> {
-    /// It is made on a path.
+    /// A call on a path.
     Named(Named<'a>),
-    /// It changes something, and is told by its name alone.
+    /// A change of something, of which only the call's name counts.
     Change {
         name: &'static str,
         at: Option<At<'a>>,
@@ -87,12 +89,12 @@ pub(crate) enum Event<'a> {
         name: &'static str,
         at: Option<At<'a>>,
     },
-    /// It succeeded in changing what the process sees as root, or its mounts.
+    /// A change of the process' root, or of its mounts.
     NewRoot {
         name: &'static str,
         outcome: Outcome<'a>,
     },
-    /// The process learnt its working directory.
+    /// A report of the working directory to the process.
     Cwd {
         path: PathText<'a>,
     },
@@ -105,13 +107,13 @@ pub(crate) enum Event<'a> {
         on_exec_only: bool,
         unshares: bool,
     },
-    /// The result is a copy of a descriptor.
+    /// A copy of a descriptor, which is the result.
     Dup {
         from: i32,
         outcome: Outcome<'a>,
         on_exec: OnExec,
     },
-    /// `F_SETFD`
+    /// The command `F_SETFD` of `fcntl`.
     SetOnExec {
         fd: i32,
         on_exec: OnExec,
@@ -120,7 +122,7 @@ pub(crate) enum Event<'a> {
         at: At<'a>,
         outcome: Outcome<'a>,
     },
-    /// A process or thread was made; `None` if it is not known what it shares.
+    /// The creation of a process or thread. The flags are `None` if it is not known what is shared.
     Clone {
         flags: Option<CloneFlags>,
         outcome: Outcome<'a>,
@@ -130,7 +132,7 @@ pub(crate) enum Event<'a> {
         outcome: Outcome<'a>,
     },
     Exit,
-    /// Nothing that matters.
+    /// A call that does not matter.
     Nothing,
 }
 
@@ -149,9 +151,10 @@ impl Names {
         }
     }
 
-    /// What a call that makes a process shares with it, from the beginning of its text. `None` if it is no such call.
+    /// Returns what a new process shares with its maker, from the beginning of a call's text:
+    /// `None` if the call makes no process, `Some(None)` if the flags are not known.
     pub(crate) fn makes_process(&self, text: &[u8]) -> Option<Option<CloneFlags>> {
-        // Most calls are others.
+        // Most calls are skipped here.
         if !matches!(text.first(), Some(b'c' | b'f' | b'v')) {
             return None;
         }
@@ -189,14 +192,14 @@ fn event<'a>(name: &'static str, shape: Shape, mut arguments: Arguments<'a>, tex
     })
 }
 
-/// The value of a field in braces or among arguments with names.
+/// Returns the value of a field in braces or among arguments with names.
 fn field<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let value = &text[memchr::memmem::find(text, name)? + name.len()..];
     let end = value.iter().position(|byte| matches!(byte, b',' | b'}' | b')' | b' ')).unwrap_or(value.len());
     Some(&value[..end])
 }
 
-/// What a clone shares, as far as the text goes.
+/// Returns what a clone shares, as far as the text shows it.
 fn flags_of_clone(text: &[u8]) -> Option<CloneFlags> {
     field(text, b"flags=").map(clone_flags)
 }

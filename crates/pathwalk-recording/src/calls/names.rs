@@ -1,19 +1,19 @@
-//! The calls that matter, by the names that strace gives them, those of 32-bit programs included.
+//! The calls that matter, by the names that strace gives them, including those of 32-bit programs.
 
 use crate::recording::Call;
 
-/// How the arguments of a call are read, and what it is about.
+/// The way in which the arguments of a call are read, and its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// A lookup that is understood.
     Lookup(Call),
-    /// It changes something.
+    /// A change of something.
     Change,
-    /// It changes something, and its result is a descriptor.
+    /// A change of something, with a descriptor as the result.
     Creat,
     /// A lookup that is not understood.
     Other,
-    /// It changes the root or the mounts.
+    /// A change of the root or the mounts.
     NewRoot,
     Getcwd,
     Close,
@@ -23,9 +23,9 @@ pub(crate) enum Shape {
     Dup3,
     Fcntl,
     Fchdir,
-    /// It makes a process that shares nothing.
+    /// The creation of a process that shares nothing.
     Fork,
-    /// It makes a process or thread, which shares what its flags say.
+    /// The creation of a process or thread that shares what the flags say.
     Clone,
     Unshare,
     Setns,

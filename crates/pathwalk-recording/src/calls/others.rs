@@ -1,4 +1,5 @@
-//! Calls that are no lookups, but say or change where a process is or what its descriptors lead to.
+//! Reads calls that are not lookups, but report or change where a process is or what its
+//! descriptors lead to.
 
 use super::names::Shape;
 use super::{Effect, Event, Named, OnExec, Opened, What};
@@ -11,7 +12,8 @@ pub(super) fn creat<'a>(name: &'static str, mut arguments: Arguments<'a>) -> Res
     Ok(Named { name, what: What::Changes, at: At::Cwd(None), path, outcome: arguments.outcome()?, effect })
 }
 
-/// The first argument if it is a descriptor of which it matters what it is; and the call has to be whole.
+/// Reads the first argument if it is a descriptor or `AT_FDCWD`. Fails if the call's text is not
+/// whole.
 pub(super) fn some_at(mut arguments: Arguments<'_>) -> Result<Option<At<'_>>, Problem> {
     let at = arguments.at().ok();
     arguments.outcome().map(|_| at)
@@ -25,7 +27,7 @@ pub(super) fn getcwd(mut arguments: Arguments<'_>) -> Result<PathText<'_>, Probl
 
 pub(super) fn setns(mut arguments: Arguments<'_>) -> Result<Event<'_>, Problem> {
     arguments.word()?;
-    // Without flags it may be of any kind, by what the descriptor is.
+    // Without flags the namespace may be of any kind, depending on the descriptor.
     let flags = match arguments.word()? {
         b"0" => CloneFlags::NEW_MOUNTS,
         flags => clone_flags(flags),
@@ -35,7 +37,7 @@ pub(super) fn setns(mut arguments: Arguments<'_>) -> Result<Event<'_>, Problem> 
 }
 
 pub(super) fn close_range(mut arguments: Arguments<'_>) -> Result<Event<'_>, Problem> {
-    // The last is mostly UINT_MAX, printed as a number or as a name.
+    // The last descriptor is mostly UINT_MAX, printed as a number or as a name.
     let descriptor = |word: &[u8]| crate::line::number(word).map_or(u32::MAX, |(fd, _)| fd);
     let (first, last, flags) = (descriptor(arguments.word()?), descriptor(arguments.word()?), arguments.word()?);
     let has = |name: &[u8]| memchr::memmem::find(flags, name).is_some();

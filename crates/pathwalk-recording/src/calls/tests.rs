@@ -1,4 +1,4 @@
-//! Every call's text to what it asks and does.
+//! Tests of the question and the effect that are read from each call's text.
 
 use pathwalk::Access;
 

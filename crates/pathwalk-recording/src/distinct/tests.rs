@@ -1,4 +1,4 @@
-//! Counting, order, and what was kept apart.
+//! Tests of counting, of the order, and of lookups that were kept apart.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn the_sample_is_systematic_and_bounded() {
 
 #[test]
 fn any_order_of_lines_is_put_right() {
-    // Nearly in order, and not at all.
+    // The first order is nearly sorted, the second not at all.
     for step in [1, 7919] {
         let lines: Vec<u64> = (0..10_000).map(|at| if step == 1 { at ^ 5 } else { at * step % 10_007 }).collect();
         let mut distinct = Distinct::default();

@@ -1,10 +1,11 @@
-//! Whatever came before, a text is read as if it were the first one.
+//! Tests that a text is read as if it were the first one, whatever came before.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Each text so often that its form is known, and then all once more, so that forms of likely texts take turns.
+/// Reads each text so often that its form is known, and then all texts once more, so that forms of
+/// similar texts take turns. Asserts that each is read as without forms.
 fn assert_read_alike(texts: &[&str]) {
     let (names, mut forms) = (Names::new(), Forms::new());
     for text in texts.iter().flat_map(|text| [text; 3]).chain(texts) {

@@ -1,4 +1,4 @@
-//! Lines of every form.
+//! Tests of lines of every form.
 
 use super::*;
 

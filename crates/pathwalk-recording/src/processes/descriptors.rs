@@ -1,10 +1,11 @@
-//! Descriptors of one process, as far as it is known what they lead to.
+//! The descriptors of one process, as far as it is known what they lead to.
 //!
-//! What is not in the table is not known. In a recording with `-y` nothing ever is, since the calls themselves say it.
+//! A descriptor that is not in the table is unknown. In a recording with `-y` the table stays
+//! empty, since the calls themselves contain the paths.
 
 use crate::calls::OnExec;
 
-/// What a descriptor leads to.
+/// The directory that a descriptor leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Descriptor {
     /// The number of the path by which it was opened.
@@ -12,7 +13,8 @@ pub(crate) struct Descriptor {
     pub(crate) on_exec: OnExec,
 }
 
-/// Highest descriptor that is followed, so that a wild number costs no memory. Source: the kernel's default `fs.nr_open`.
+/// The highest descriptor that is followed, so that a wrong number costs no memory. Source: the
+/// kernel's default `fs.nr_open`.
 const HIGHEST: usize = 1 << 20;
 
 #[derive(Clone, Default, Debug)]
@@ -23,7 +25,8 @@ impl Descriptors {
         *self.0.get(usize::try_from(fd).ok()?)?
     }
 
-    /// `None` if it is not known what it leads to, or closed.
+    /// Sets what a descriptor leads to. `None` means that it is closed, or that its directory is
+    /// not known.
     pub(crate) fn set(&mut self, fd: i32, descriptor: Option<Descriptor>) {
         let Ok(fd) = usize::try_from(fd) else { return };
         if descriptor.is_some() && fd >= self.0.len() && fd <= HIGHEST {
@@ -34,14 +37,14 @@ impl Descriptors {
         }
     }
 
-    /// As `F_SETFD` does.
+    /// Sets the fate of a descriptor at an exec, as `F_SETFD` does.
     pub(crate) fn set_on_exec(&mut self, fd: i32, on_exec: OnExec) {
         if let Some(descriptor) = self.get(fd) {
             self.set(fd, Some(Descriptor { on_exec, ..descriptor }));
         }
     }
 
-    /// Does something to each known one from `first` to `last`.
+    /// Calls `change` for each known descriptor from `first` to `last`.
     pub(crate) fn for_range(&mut self, first: u32, last: u32, mut change: impl FnMut(Descriptor) -> Option<Descriptor>) {
         let end = self.0.len().min((last as usize).saturating_add(1));
         for place in self.0.get_mut(first as usize..end).unwrap_or_default() {
@@ -49,7 +52,7 @@ impl Descriptors {
         }
     }
 
-    /// Closes what is closed when a program is executed.
+    /// Closes the descriptors that are closed when a program is executed.
     pub(crate) fn execute(&mut self) {
         self.for_range(0, u32::MAX, |descriptor| (descriptor.on_exec == OnExec::Keep).then_some(descriptor));
     }

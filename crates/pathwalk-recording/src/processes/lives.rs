@@ -1,4 +1,5 @@
-//! How processes come and go: who made whom, and with what state a process begins.
+//! The creation and the end of processes: which process made another, and with what state it
+//! begins.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -7,25 +8,25 @@ use super::pending::{PendingClone, Waiting};
 use super::{Cwd, Descriptors, FsState, Life, Origin, Process, Processes, Root, Strangers};
 use crate::flags::CloneFlags;
 
-/// Can a line of a process be read now?
+/// The readiness of a process' line: whether it can be read now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     Ready,
-    /// Not before it is known who made the process.
+    /// The line has to wait until it is known which process made this one.
     Waits,
 }
 
-/// Who may have made a process, of the calls under way.
+/// The calls under way that may have made a process.
 enum Makers {
     None,
     One(usize),
-    /// Several, of which it does not matter which it is: one of them.
+    /// Several calls that would make the same process. The number is that of one of them.
     Alike(usize),
     Differing,
 }
 
 impl Processes {
-    /// A call of `pid` begins. If the process is new, it gets its state.
+    /// Registers that a call of `pid` begins. If the process is new, it gets its state.
     pub(crate) fn arrive(&mut self, pid: u32, waiting: &Waiting) -> Arrival {
         if self.runs(pid) {
             return Arrival::Ready;
@@ -36,7 +37,7 @@ impl Processes {
         self.try_adopt(pid, waiting)
     }
 
-    /// Gives a new process its state, if it is known by now who made it.
+    /// Gives a new process its state, if it is known by now which process made it.
     pub(crate) fn try_adopt(&mut self, pid: u32, waiting: &Waiting) -> Arrival {
         if self.seen == 0 {
             let fs = FsState { cwd: self.first, root: Root::Same, as_of: self.changes };
@@ -44,7 +45,7 @@ impl Processes {
             return Arrival::Ready;
         }
         let child = match self.makers() {
-            // A process that waits may have made it.
+            // A process that waits may have made this one.
             _ if waiting.has_others(pid) => None,
             Makers::One(at) => {
                 self.clones[at].claimed = Some(pid);
@@ -66,7 +67,7 @@ impl Processes {
         }
     }
 
-    /// A process of which nothing is known.
+    /// Adds a process of which nothing is known.
     pub(crate) fn insert_stranger(&mut self, pid: u32) {
         self.strangers = Strangers::Some;
         self.insert(pid, fresh(unknown(self), Origin::Stranger));
@@ -81,7 +82,7 @@ impl Processes {
         self.table.has(pid)
     }
 
-    /// Is it known, and did it not call `exit`?
+    /// Returns whether the process is known and has not called `exit`.
     pub(crate) fn runs(&self, pid: u32) -> bool {
         self.table.get(pid).is_some_and(|process| process.life == Life::Running)
     }
@@ -99,7 +100,7 @@ impl Processes {
         makers
     }
 
-    /// Would both make the same process? What is shared tells them apart.
+    /// Returns whether both calls would make the same process. Calls that share state would not.
     fn alike(&self, one: PendingClone, other: PendingClone) -> bool {
         let (Some(one_parent), Some(other_parent)) = (self.table.get(one.parent), self.table.get(other.parent)) else {
             return false;
@@ -112,7 +113,7 @@ impl Processes {
             && *one_parent.files.borrow() == *other_parent.files.borrow()
     }
 
-    /// What a call under way makes.
+    /// Returns the process that a call under way makes.
     fn child(&self, clone: PendingClone) -> Option<Process> {
         let (parent, flags) = (self.table.get(clone.parent)?, clone.flags?);
         let shared_fs = flags.contains(CloneFlags::FS);
@@ -131,13 +132,13 @@ impl Processes {
         Some(Process { fs, files, origin, life: Life::Running, unfinished: Default::default() })
     }
 
-    /// A call began that makes a process.
+    /// Registers the beginning of a call that makes a process.
     pub(crate) fn clone_begins(&mut self, parent: u32, flags: Option<CloneFlags>) {
         self.clones.retain(|clone| clone.parent != parent);
         self.clones.push(PendingClone { parent, flags, claimed: None });
     }
 
-    /// It made `child`, or none.
+    /// Registers the return of a call that made `child`, or no process.
     pub(crate) fn clone_returns(&mut self, parent: u32, flags: Option<CloneFlags>, child: Option<u32>) {
         let at = self.clones.iter().position(|clone| clone.parent == parent);
         let claimed = at.and_then(|at| self.clones.swap_remove(at).claimed);
@@ -155,7 +156,8 @@ impl Processes {
                     self.table.remove(child);
                 }
             }
-            // It was given up as a stranger too early; what it did since is worth more than where it began.
+            // The process was declared a stranger too early. What its lines have shown since is
+            // worth more than its initial state.
             Some(process) if process.origin == Origin::Stranger && process.life == Life::Running => {}
             _ => match self.child(PendingClone { parent, flags, claimed: None }) {
                 Some(process) => self.insert(child, process),
@@ -164,24 +166,24 @@ impl Processes {
         }
     }
 
-    /// The process called `exit`.
+    /// Registers that the process called `exit`.
     pub(crate) fn ends(&mut self, pid: u32) {
         if let Some(process) = self.table.get_mut(pid) {
             process.life = Life::Ending;
         }
     }
 
-    /// The process is no more.
+    /// Removes a process that has ended.
     pub(crate) fn gone(&mut self, pid: u32) {
         self.clones.retain(|clone| clone.parent != pid);
         match self.table.get_mut(pid) {
-            // Its maker's call will name it, and must not make it again.
+            // The call of its maker will return its number, and must not make the process again.
             Some(process) if process.origin == Origin::Ambiguous => process.life = Life::Ending,
             _ => drop(self.table.remove(pid)),
         }
     }
 
-    /// A thread goes on under the number of another, which is no more.
+    /// Moves a thread to the number of another, which has ended.
     pub(crate) fn becomes(&mut self, pid: u32, to: u32) {
         if pid == to {
             return;

@@ -1,10 +1,12 @@
-//! The processes of a recording: where each is, what its descriptors lead to, and what it shares with others.
+//! The processes of a recording: where each is, what its descriptors lead to, and what it shares
+//! with others.
 //!
-//! - Nothing is guessed. What the recording does not tell is unknown, and unknown is what a process gets that nobody is known to have
-//!   made: a *stranger*.
-//! - A stranger may be a thread of any process. So when it changes its working directory, nobody's is known any more; and when anybody
-//!   does, the strangers' are not. And from the first stranger on no descriptor is followed.
-//! - What threads share is held once, and changes for all of them.
+//! - Nothing is guessed. What the recording does not contain is unknown. The state of a process
+//!   without a known maker is unknown: such a process is a *stranger*.
+//! - A stranger may be a thread of any process. So when a stranger changes its working directory,
+//!   the working directories of all processes become unknown. When any process does, those of the
+//!   strangers become unknown. And from the first stranger on, no descriptor is followed.
+//! - The state that threads share is stored once, and changes for all of them.
 
 mod descriptors;
 mod lives;
@@ -30,47 +32,47 @@ pub(crate) enum Cwd {
     Removed,
 }
 
-/// What a process sees as its root and mounts.
+/// The root and mounts that a process sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Root {
     Same,
-    /// It changed them.
+    /// Others than at the beginning of the recording: the process changed them.
     Other,
 }
 
-/// Who changed the mounts below whom.
+/// The processes for which a change of mounts holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
     Own,
     Everyones,
 }
 
-/// What `CLONE_FS` shares.
+/// The state that `CLONE_FS` shares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FsState {
     cwd: Cwd,
     root: Root,
-    /// What the counts of changes were when this became known.
+    /// The counts of changes when this state became known.
     as_of: Changes,
 }
 
-/// Counts of successful changes of working directories.
+/// The counts of successful changes of working directories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Changes {
     all: u64,
     by_strangers: u64,
 }
 
-/// Who made it.
+/// The knowledge about a process' maker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Origin {
     Known,
-    /// One of several, which are alike.
+    /// One of several calls, which would make the same process.
     Ambiguous,
     Stranger,
 }
 
-/// It is a process or a thread.
+/// A process or a thread.
 #[derive(Debug)]
 struct Process {
     fs: Rc<Cell<FsState>>,
@@ -83,21 +85,21 @@ struct Process {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Life {
     Running,
-    /// It called `exit`. Its number may be given to another process from then on.
+    /// A process that called `exit`. From then on, its number may be given to another process.
     Ending,
 }
 
 /// The beginning of a call that is under way.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Unfinished {
-    /// Its text; empty if there is none.
+    /// The text, empty if there is none.
     pub(crate) text: Vec<u8>,
-    /// The number of its line.
+    /// The number of the line.
     pub(crate) line: u64,
 }
 
 impl Unfinished {
-    /// Is it of the call of this name?
+    /// Returns whether this is the beginning of a call of this name.
     pub(crate) fn is_of(&self, name: &[u8]) -> bool {
         self.text.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&b'('))
     }
@@ -107,7 +109,7 @@ impl Unfinished {
 #[derive(Debug)]
 pub(crate) struct Processes {
     table: table::Table,
-    /// Where the first one starts.
+    /// The working directory in which the first process starts.
     first: Cwd,
     changes: Changes,
     strangers: Strangers,
@@ -116,7 +118,7 @@ pub(crate) struct Processes {
     seen: u64,
 }
 
-/// Was there any?
+/// The presence of strangers so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Strangers {
     None,
@@ -124,7 +126,7 @@ enum Strangers {
 }
 
 impl Processes {
-    /// With the working directory of the first process.
+    /// Creates the table, with the working directory of the first process.
     pub(crate) fn new(first: Cwd) -> Processes {
         Processes {
             table: table::Table::default(),
@@ -137,24 +139,24 @@ impl Processes {
         }
     }
 
-    /// How many were seen.
+    /// Returns the number of processes that were seen.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The beginning of a call of `pid`, and room for one.
+    /// Returns the storage for the beginning of a call of `pid`.
     pub(crate) fn unfinished(&mut self, pid: u32) -> Option<&mut Unfinished> {
         self.table.get_mut(pid).map(|process| &mut process.unfinished)
     }
 
-    /// The numbers of all that are left.
+    /// Returns the numbers of all processes that are left.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = self.table.iter().map(|(pid, _)| pid).collect();
         numbers.sort_unstable();
         numbers
     }
 
-    /// Where the process is.
+    /// Returns the working directory of the process.
     pub(crate) fn cwd(&self, pid: u32) -> Cwd {
         self.table.get(pid).map_or(Cwd::Unknown, |process| self.cwd_of(process))
     }
@@ -172,14 +174,14 @@ impl Processes {
         self.table.get(pid).map_or(Root::Same, |process| process.fs.get().root)
     }
 
-    /// The recording says where the process is.
+    /// Sets the working directory of the process, which the recording contains.
     pub(crate) fn learn(&mut self, pid: u32, cwd: Cwd) {
         if let Some(process) = self.table.get(pid) {
             process.fs.set(FsState { cwd, as_of: self.changes, ..process.fs.get() });
         }
     }
 
-    /// The process went somewhere.
+    /// Registers that the process changed its working directory.
     pub(crate) fn moved(&mut self, pid: u32, cwd: Cwd) {
         let Some(process) = self.table.get(pid) else { return };
         self.changes.all += 1;
@@ -187,14 +189,15 @@ impl Processes {
         self.learn(pid, cwd);
     }
 
-    /// From here on the process might have gone where nobody saw it, unless descriptors are followed.
+    /// Marks the working directory of the process as right only if descriptors are followed: from
+    /// here on, an unrecorded call may have changed it.
     pub(crate) fn doubt(&mut self, pid: u32) {
         if let (Cwd::Known(place), Some(process)) = (self.cwd(pid), self.table.get(pid)) {
             process.fs.set(FsState { cwd: Cwd::Known(place.if_followed()), ..process.fs.get() });
         }
     }
 
-    /// The root or the mounts are not those of the recording's beginning any more.
+    /// Registers that the root or the mounts are not those of the recording's beginning any more.
     pub(crate) fn new_root(&mut self, pid: u32, whose: Whose) {
         let own = self.root(pid) == Root::Other;
         let everyone = whose == Whose::Everyones && !own;
@@ -204,7 +207,7 @@ impl Processes {
         }
     }
 
-    /// The descriptors of the process, if they can be known at all.
+    /// Returns the descriptors of the process, if they can be known at all.
     pub(crate) fn descriptors(&self, pid: u32) -> Option<RefMut<'_, Descriptors>> {
         if self.strangers == Strangers::Some {
             return None;
@@ -212,7 +215,7 @@ impl Processes {
         self.table.get(pid).map(|process| process.files.borrow_mut())
     }
 
-    /// As `unshare` does.
+    /// Applies the flags of `unshare` to the process.
     pub(crate) fn unshare(&mut self, pid: u32, flags: CloneFlags) {
         let Some(process) = self.table.get_mut(pid) else { return };
         if flags.intersects(CloneFlags::FS | CloneFlags::NEW_MOUNTS) {
@@ -226,7 +229,8 @@ impl Processes {
         }
     }
 
-    /// Another program runs: it has descriptors of its own, without those that are closed on exec.
+    /// Registers the execution of another program: the process gets descriptors of its own, without
+    /// those that are closed on exec.
     pub(crate) fn execute(&mut self, pid: u32) {
         let Some(process) = self.table.get_mut(pid) else { return };
         unshare_files(process);

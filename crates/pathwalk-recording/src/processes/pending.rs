@@ -1,25 +1,27 @@
-//! Processes whose maker is not known yet.
+//! The processes whose maker is not known yet.
 //!
-//! Lines of a new process may come before the call that made it has returned, and so before its number is known. If just one such call
-//! is under way, it is that one. Of several, all are tried: if they would leave the process in the same state, it does not matter which.
-//! Else its lines wait, up to a bound, until one of the calls returns its number.
+//! Lines of a new process may come before the call that made it has returned, and so before its
+//! number is known. If only one such call is under way, that call made it. If there are several,
+//! their results are compared: if they would leave the process in the same state, it does not
+//! matter which of them made it. Otherwise the lines of the process wait, up to a bound, until one
+//! of the calls returns its number.
 
 use crate::flags::CloneFlags;
 
-/// Most bytes of lines that wait.
+/// The largest number of bytes of lines that wait.
 const MOST: usize = 1 << 20;
 
 /// A call under way that makes a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PendingClone {
     pub(crate) parent: u32,
-    /// `None` if it is not known what will be shared.
+    /// The flags of the call, or `None` if it is not known what will be shared.
     pub(crate) flags: Option<CloneFlags>,
-    /// The process that was taken to be the one it made.
+    /// The process that was assumed to be the one that the call made.
     pub(crate) claimed: Option<u32>,
 }
 
-/// Lines that wait, by process.
+/// The lines that wait, by process.
 #[derive(Default, Debug)]
 pub(crate) struct Waiting {
     processes: Vec<Waiter>,
@@ -29,11 +31,11 @@ pub(crate) struct Waiting {
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) pid: u32,
-    /// Numbers and texts.
+    /// The lines' numbers and texts.
     pub(crate) lines: Vec<(u64, Box<[u8]>)>,
 }
 
-/// Is there room for more?
+/// The state of the memory for waiting lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
     Left,
@@ -49,7 +51,7 @@ impl Waiting {
         self.processes.iter().any(|waiter| waiter.pid == pid)
     }
 
-    /// Does any other process wait?
+    /// Returns whether any other process waits.
     pub(crate) fn has_others(&self, pid: u32) -> bool {
         self.processes.iter().any(|waiter| waiter.pid != pid)
     }
@@ -60,12 +62,12 @@ impl Waiting {
             Some(waiter) => waiter.lines.push(line),
             None => self.processes.push(Waiter { pid, lines: vec![line] }),
         }
-        // What a line costs besides its text.
+        // A line costs 32 bytes besides its text.
         self.bytes += text.len() + 32;
         if self.bytes > MOST { Room::Exhausted } else { Room::Left }
     }
 
-    /// Takes the first of those for which `ready` says so.
+    /// Takes out the first process for which `ready` returns true.
     pub(crate) fn take(&mut self, mut ready: impl FnMut(&Waiting, u32) -> bool) -> Option<Waiter> {
         let at = (0..self.processes.len()).find(|at| ready(self, self.processes[*at].pid))?;
         let waiter = self.processes.remove(at);

@@ -1,5 +1,7 @@
-//! Processes by their numbers. Lines of one process mostly come in a row, or those of a few take turns, so the last ones asked for are
-//! found at once.
+//! The processes by their numbers.
+//!
+//! The lines of one process mostly come in a row, or those of a few processes take turns. So the
+//! places of recent numbers are stored apart, and found without a hash.
 
 use std::cell::Cell;
 
@@ -8,16 +10,16 @@ use rapidhash::fast::RandomState;
 
 use super::Process;
 
-/// How many are found at once; of those whose numbers are alike modulo this, one.
+/// The number of recent places. Numbers that are equal modulo this one share a place.
 const RECENT: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Table {
     places: HashMap<u32, usize, RandomState>,
-    /// `None` where a process was removed.
+    /// The processes by place. A place is `None` where a process was removed.
     processes: Vec<Option<Process>>,
     free: Vec<usize>,
-    /// Numbers asked for lately, and their places.
+    /// The numbers that were looked up lately, and their places.
     recent: [Cell<Option<(u32, usize)>>; RECENT],
 }
 
@@ -53,7 +55,7 @@ impl Table {
         self.processes[place].as_mut()
     }
 
-    /// Instead of the one that had the number, if any had.
+    /// Inserts a process in place of the one that had the number, if there was one.
     pub(super) fn insert(&mut self, pid: u32, process: Process) {
         self.remove(pid);
         let place = self.free.pop().unwrap_or_else(|| {
@@ -71,7 +73,7 @@ impl Table {
         self.processes[place].take()
     }
 
-    /// All, in no order.
+    /// Returns all processes, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Process)> {
         self.places.iter().filter_map(|(pid, place)| Some((*pid, self.processes[*place].as_ref()?)))
     }

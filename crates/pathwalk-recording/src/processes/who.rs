@@ -1,35 +1,36 @@
-//! Which process a line belongs to.
+//! The assignment of lines to processes.
 //!
-//! `strace -f -o FILE` numbers every line. On standard error strace numbers lines only while there are several processes: a line
-//! without a number belongs to the only one that is left. The first process is nameless until it is numbered for the first time.
+//! `strace -f -o FILE` numbers every line. On standard error, strace numbers lines only while there
+//! are several processes: a line without a number belongs to the only one that is left. The first
+//! process is nameless until it is numbered for the first time.
 
 use super::{Life, Processes};
 use crate::line::Who;
 
-/// The number of a process that was never numbered. No process has it.
+/// The number of a process that was never numbered. No real process has it.
 const NAMELESS: u32 = 0;
 
-/// How the recording numbers its lines.
+/// The way in which the recording numbers its lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// Every line.
+    /// Numbers on every line.
     All,
-    /// None, or only while there are several processes.
+    /// Numbers on no line, or only while there are several processes.
     Several,
 }
 
-/// What the line is to its process.
+/// The role of a line for its process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
-    /// A call begins.
+    /// The beginning of a call.
     Begins,
-    /// A call goes on, which began on another line.
+    /// The continuation of a call that began on another line.
     GoesOn,
 }
 
 impl Processes {
-    /// The number of the process whose line it is. `None` if the recording numbers its lines in another way, so that it cannot be
-    /// strace's.
+    /// Returns the number of the process that the line belongs to. Returns `None` if the recording
+    /// numbers its lines in another way, so that the line cannot be strace's.
     pub(crate) fn number(&mut self, who: Who, part: Part) -> Option<u32> {
         let form = *self.form.get_or_insert(match who {
             Who::Plain(_) => Form::All,
@@ -46,8 +47,8 @@ impl Processes {
         }
     }
 
-    /// A number that was never seen is that of the first process, unless the first process is in the middle of a call while another
-    /// call begins: then it is that of a new one.
+    /// Gives the nameless first process a number that was never seen. But if the first process is
+    /// in the middle of a call while another call begins, the number is that of a new process.
     fn name_the_nameless(&mut self, pid: u32, part: Part) {
         if self.knows(pid) {
             return;

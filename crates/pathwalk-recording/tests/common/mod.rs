@@ -1,21 +1,21 @@
-//! Reads a recording in a test and shows what came out, in few words.
+//! Helpers that read a recording in a test and show the result briefly.
 
 #![allow(dead_code, unreachable_pub, reason = "every test program uses some of it")]
 
 use pathwalk_recording::{LeftOut, Options, Recording, Start};
 
-/// A recording that starts in `/home`.
+/// Reads a recording that starts in `/home`.
 pub fn read(text: &str) -> Recording {
     read_in(text, Some("/home"))
 }
 
-/// A recording that starts in a directory, or nobody knows where.
+/// Reads a recording that starts in a directory, or in an unknown one.
 pub fn read_in(text: &str, cwd: Option<&str>) -> Recording {
     let options = Options { cwd: cwd.map(Into::into), progress: None };
     Recording::read(text.as_bytes(), options).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Each distinct lookup as `start|path`, or the path alone if it is absolute.
+/// Returns each distinct lookup as `start|path`, or as the path alone if it is absolute.
 pub fn asked(recording: &Recording) -> Vec<String> {
     let shown = recording.lookups.iter().map(|recorded| {
         let path = String::from_utf8_lossy(&recorded.lookup.path);
@@ -27,12 +27,13 @@ pub fn asked(recording: &Recording) -> Vec<String> {
     shown.collect()
 }
 
-/// Why lookups were left out, and how many.
+/// Returns the number of lookups left out, by reason.
 pub fn left_out(recording: &Recording) -> Vec<(LeftOut, u64)> {
     recording.tally.left_out.iter().map(|(reason, count)| (*reason, *count)).collect()
 }
 
-/// All of a recording was read, and these relative lookups are in it; the absolute ones do not matter.
+/// Asserts that all lines of a recording were read, and that its relative lookups are these.
+/// Absolute lookups are ignored.
 #[track_caller]
 pub fn assert_relative(text: &str, cwd: Option<&str>, expected: &[&str], left: &[(LeftOut, u64)]) {
     let recording = read_in(text, cwd);

@@ -1,6 +1,7 @@
-//! Closing beside cancelling, completing and dropping: files that are late, use the pool and (on real threads) panic when they are closed.
+//! Closing beside cancelling, completing and dropping: files that are late, use the pool and (on
+//! real threads) panic when they are closed.
 //!
-//! Each ends with every file closed once, none of them by an owner.
+//! Each scenario ends with every file closed once, none of them by an owner.
 
 use std::future::Future;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -13,7 +14,7 @@ use super::world::{World, thread};
 use crate::{AsyncContext, Entry, EntryFlags, Op, Ring};
 
 const LINK: EntryFlags = EntryFlags::LINK;
-/// Of an entry whose file panics when it is closed.
+/// The result of an entry whose file panics when it is closed.
 const PANICKED: i32 = if cfg!(shuttle) { 0 } else { -5 };
 
 fn sync(world: &World) -> Op<'static> {
@@ -24,7 +25,7 @@ fn nop(id: u64) -> Entry<'static> {
     Entry::new(id, Op::Nop).with(EntryFlags::ASYNC)
 }
 
-/// Another owner, who uses the pool meanwhile.
+/// Starts another owner, which uses the pool meanwhile.
 fn beside(world: &World) -> thread::JoinHandle<()> {
     let world = world.clone();
     thread::spawn(move || {
@@ -34,7 +35,7 @@ fn beside(world: &World) -> thread::JoinHandle<()> {
     })
 }
 
-/// A number below this one; under shuttle, by its scheduler's seed.
+/// Returns a number below `most`; under shuttle, by its scheduler's seed.
 fn some(most: usize) -> usize {
     #[cfg(shuttle)]
     return shuttle::rand::Rng::gen_range(&mut shuttle::rand::thread_rng(), 0..most);
@@ -77,7 +78,7 @@ fn closing_beside_cancelling() {
     });
 }
 
-/// What waits, what runs, and what was opened and is wanted no more.
+/// Drops entries that wait, entries that run, and files that were opened and are no longer wanted.
 #[test]
 fn closing_beside_dropping() {
     explore(|| {
@@ -106,7 +107,7 @@ fn a_future_that_opens_is_dropped_while_it_is_answered() {
         let other = beside(&world);
         let mut task = TaskContext::from_waker(Waker::noop());
         let mut opens = Box::pin(face.open("/a", OpenFlags::READ.into()));
-        // Answered at once, it is given back as well.
+        // A future that is answered at once is given back as well.
         let files = match opens.as_mut().poll(&mut task) {
             Poll::Ready(opened) => vec![file, opened.expect("it is there")],
             Poll::Pending => vec![file],

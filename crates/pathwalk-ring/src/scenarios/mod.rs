@@ -1,16 +1,18 @@
 //! Scenarios: submitting, completing, cancelling and dropping beside each other, on a small `Vfs`.
 //!
-//! Under shuttle, with schedulers that are random but repeatable: `RUSTFLAGS="--cfg shuttle" cargo test -p pathwalk-ring --release --lib
-//! scenarios`. Else on real threads, a few times.
+//! Under shuttle, they run with schedulers that are random but repeatable: `RUSTFLAGS="--cfg
+//! shuttle" cargo test -p pathwalk-ring --release --lib scenarios`. Otherwise they run on real
+//! threads, a few times.
 //!
 //! | variable | what | default |
 //! |---|---|---|
 //! | `SHUTTLE_ITERATIONS` | schedules of each scenario and scheduler | 1000 |
-//! | `SHUTTLE_SEED` | of the schedulers | 1 |
+//! | `SHUTTLE_SEED` | seed of the schedulers | 1 |
 //! | `SHUTTLE_SCHEDULE` | one schedule, as a failure prints it: to repeat it | |
 //!
-//! Each ends in [`world::World::end`]: every worker has gone, no work is left, and nobody asked for a name more often than there was reason to.
-//! A wake-up that is lost is a deadlock. What shuttle does not do: let time pass. Time limits here are over at once.
+//! Each ends in [`world::World::end`]: every worker has gone, no work is left, and no name was
+//! looked up more often than necessary. A lost wake-up shows as a deadlock. What shuttle does not
+//! do: let time pass. Time limits here expire at once.
 
 mod closing;
 mod futures;

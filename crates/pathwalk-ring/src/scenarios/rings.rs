@@ -12,7 +12,7 @@ pub(super) fn submit<const N: usize>(ring: &mut Ring, entries: [Entry<'static>; 
     assert_eq!(ring.submit(&mut queue), Ok(N));
 }
 
-/// All that is outstanding, in order of `user_data`.
+/// Returns the results of all outstanding entries, in order of `user_data`.
 pub(super) fn results(ring: &mut Ring) -> Vec<(u64, i32)> {
     ring.wait(usize::MAX);
     let mut results: Vec<_> = std::iter::from_fn(|| ring.reap()).map(|done| (done.user_data, done.res())).collect();
@@ -61,9 +61,10 @@ fn one_name_is_asked_for_once() {
     });
 }
 
-/// Those who wait for a name that cannot be had ask themselves, one by one.
+/// Checks that entries that wait for a name whose lookup fails each look it up themselves, one by
+/// one.
 #[test]
-fn failures_are_everybodys_own() {
+fn each_waiter_of_a_failed_lookup_asks_itself() {
     explore(|| {
         let world = World::new(2);
         let mut ring = world.ring();
@@ -122,7 +123,8 @@ fn dropping_beside_completing() {
         drop(ring);
         assert!(!seen.contains(&3) || world.has("x"));
         assert!(!seen.contains(&4) || world.has("y"));
-        // The pool goes on for others, and somebody who waits for a name that the dropped ring had asked for gets his answer.
+        // The pool goes on for other rings. An entry that waits for a name that the dropped ring
+        // was looking up gets its result.
         let mut other = world.ring();
         submit(&mut other, [Entry::new(0, Op::stat("/a"))]);
         assert_eq!(results(&mut other), [(0, 0)]);
@@ -131,7 +133,8 @@ fn dropping_beside_completing() {
     });
 }
 
-/// What waits when a ring is dropped is not begun, also if a worker is about to try it again.
+/// Checks that work that waits when a ring is dropped is not begun, also if a worker is about to
+/// try it again.
 #[test]
 fn a_dropped_ring_asks_no_more() {
     explore(|| {
@@ -150,7 +153,7 @@ fn a_dropped_ring_asks_no_more() {
     });
 }
 
-/// One ring goes while another waits for the same name.
+/// Drops one ring while another waits for the same name.
 #[test]
 fn an_heir_answers_for_another_ring() {
     explore(|| {
@@ -171,7 +174,8 @@ fn an_heir_answers_for_another_ring() {
     });
 }
 
-/// A time limit that is over at once: its entry runs or is cancelled, and both complete once.
+/// Gives an entry a time limit that expires at once. The entry runs or is cancelled, and both
+/// complete once.
 #[test]
 fn limits_beside_completing() {
     explore(|| {

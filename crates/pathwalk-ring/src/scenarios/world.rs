@@ -1,4 +1,4 @@
-//! A `Vfs` over a file system that is late, and what is true when a scenario is over.
+//! A `Vfs` over a file system that is late, and the checks at the end of a scenario.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use pathwalk::{
 use crate::sync::Mutex;
 use crate::{Pool, Ring};
 
-/// `/a`, `/b` and `/c` are files; `/fails` is `EIO`; every other name is absent until it is made.
+/// A file system in which `/a`, `/b` and `/c` are files, and `/fails` is `EIO`. Every other name is
+/// absent until it is made.
 #[derive(Default)]
 pub(super) struct TestFs {
     lookups: Mutex<BTreeMap<Vec<u8>, u64>>,
@@ -25,17 +26,17 @@ pub(super) struct TestFs {
     files: Arc<Files>,
 }
 
-/// What became of open files.
+/// The counts of open files.
 #[derive(Default)]
 pub(super) struct Files {
     opened: Mutex<u64>,
-    /// By these.
+    /// The threads that closed them.
     closed: Mutex<Vec<thread::ThreadId>>,
-    /// Whom a file asks when it is closed, before it panics.
+    /// The pool that a file uses when it is closed, before it panics.
     pool: Mutex<Option<Pool>>,
 }
 
-/// An open file: when it is closed it is late, uses the pool, and panics.
+/// An open file that is late when it is closed, uses the pool, and panics.
 struct Open(Arc<Files>);
 
 impl OpenFile for Open {}
@@ -48,7 +49,8 @@ impl Drop for Open {
             pool.stats();
         }
         self.0.closed.lock().push(thread::current().id());
-        // Shuttle switches between threads while one unwinds, and all of them share a thread of the system, which is panicking then.
+        // Shuttle switches between threads while one unwinds, and all of them share a thread of the
+        // system, which is panicking then.
         if pool.is_some() && cfg!(not(shuttle)) {
             drop(pool);
             std::panic::resume_unwind(Box::new("a file that panics when it is closed"));
@@ -95,7 +97,7 @@ impl FileSystem for TestFs {
     }
 }
 
-/// Shared by the threads of a scenario.
+/// The state shared by the threads of a scenario.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) fs: Arc<TestFs>,
@@ -104,14 +106,14 @@ pub(super) struct World {
 }
 
 impl TestFs {
-    /// How often a name was looked up.
+    /// Returns how often a name was looked up.
     pub(super) fn asked(&self, name: &str) -> u64 {
         self.lookups.lock().get(name.as_bytes()).copied().unwrap_or(0)
     }
 }
 
 impl World {
-    /// With so many workers at most.
+    /// Creates a world with so many workers at most.
     pub(super) fn new(workers: usize) -> World {
         let fs = Arc::new(TestFs::default());
         let vfs = Vfs::builder().budget(Vfs::budget_for(14)).seed(1).build(fs.clone()).expect("a small budget is enough");
@@ -123,27 +125,28 @@ impl World {
         Ring::builder(self.context.clone()).entries(8).completions(8).pool(self.pool.clone()).build()
     }
 
-    /// How often a name was looked up.
+    /// Returns how often a name was looked up.
     pub(super) fn asked(&self, name: &str) -> u64 {
         self.fs.asked(name)
     }
 
-    /// Whether a directory of this name was made.
+    /// Returns whether a directory of this name was made.
     pub(super) fn has(&self, name: &str) -> bool {
         self.fs.made.lock().iter().any(|made| made == name.as_bytes())
     }
 
-    /// An open file, which the caller alone has.
+    /// Opens a file, which only the caller holds.
     pub(super) fn file(&self) -> Arc<File> {
         Arc::new(self.context.open(At::Cwd, "/a", &OpenFlags::READ.into()).expect("a file"))
     }
 
-    /// From now on files use the pool when they are closed, and panic.
+    /// Makes files use the pool when they are closed, and panic, from now on.
     pub(super) fn closing_is_wild(&self) {
         *self.fs.files.pool.lock() = Some(self.pool.clone());
     }
 
-    /// The scenario is over: rings and futures are dropped, and other threads that shared this world have ended.
+    /// Checks the end of a scenario: rings and futures are dropped, and other threads that shared
+    /// this world have ended.
     pub(super) fn end(self) {
         let World { pool, fs, .. } = self;
         let shared = pool.shared().clone();

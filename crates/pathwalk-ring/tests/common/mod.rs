@@ -1,6 +1,6 @@
 //! A file system whose lookups can be held up, and rings over it.
 
-#![allow(dead_code)] // Each test takes what it needs.
+#![allow(dead_code)] // Each test uses a part of it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,18 +12,19 @@ use pathwalk::{
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{Completion, Entry, Pool, Ring};
 
-/// Lookups of names that begin with "slow" wait until the gate is opened; of those with "late", a while.
+/// A file system in which lookups of names that begin with "slow" wait until the gate is opened,
+/// and those of names that begin with "late" wait a while.
 pub(crate) struct Gated {
     inner: Box<dyn FileSystem>,
     open: Mutex<bool>,
     opened: Condvar,
-    /// Files cannot be opened without blocking.
+    /// Whether files cannot be opened without blocking.
     pub(crate) opens_late: AtomicBool,
-    /// Those who have come to the gate.
+    /// The number of calls that have reached the gate.
     pub(crate) arrived: AtomicU64,
-    /// All lookups.
+    /// The number of all lookups.
     pub(crate) lookups: AtomicU64,
-    /// Files that were opened by somebody who may wait.
+    /// The number of files that were opened by a thread that may wait.
     pub(crate) opens: AtomicU64,
 }
 
@@ -47,7 +48,7 @@ impl Gated {
     }
 }
 
-/// Waits for what will come true, and gives up after long.
+/// Waits until a condition is true, and panics after a minute.
 pub(crate) fn eventually(what: &str, is_true: impl Fn() -> bool) {
     let begin = Instant::now();
     while !is_true() {
@@ -116,7 +117,7 @@ impl FileSystem for Gated {
     }
 }
 
-/// Files `/d/a`, `/d/b`, `/d/slow`, `/slow0` to `/slow9`, a link `/link` to `d/a`.
+/// Creates the files `/d/a`, `/d/b`, `/d/slow`, `/slow0` to `/slow9`, and a link `/link` to `d/a`.
 pub(crate) fn world() -> (Arc<Gated>, Context) {
     let inner = MemFs::new();
     inner.mkdir("/d", 0o755).unwrap();
@@ -134,12 +135,12 @@ pub(crate) fn world() -> (Arc<Gated>, Context) {
     (fs, vfs.context(Credentials::root()))
 }
 
-/// With so many workers.
+/// Creates a pool with so many workers.
 pub(crate) fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).idle(Duration::from_millis(50)).build()
 }
 
-/// A ring with so many workers.
+/// Creates a ring with so many workers.
 pub(crate) fn ring(context: &Context, workers: usize) -> Ring {
     Ring::builder(context.clone()).pool(pool(workers)).build()
 }
@@ -152,7 +153,8 @@ pub(crate) fn submit<'p>(ring: &mut Ring, entries: impl IntoIterator<Item = Entr
     assert_eq!(ring.submit(&mut queue), Ok(entries));
 }
 
-/// Waits for all that is outstanding; in the order of `user_data`, each with its number or negative errno.
+/// Waits for all outstanding entries. Returns them in the order of `user_data`, each with its
+/// number or negative errno.
 pub(crate) fn results(ring: &mut Ring) -> Vec<(u64, i32)> {
     let mut results: Vec<_> = all(ring).iter().map(|done| (done.user_data, done.res())).collect();
     results.sort_unstable();

@@ -1,6 +1,7 @@
-//! A file system around one in memory, each of whose methods and drops does what a hook says: before it has its effect, and after.
+//! A file system around one in memory. Each of its methods and drops calls a hook, before it has
+//! its effect and after.
 
-#![allow(dead_code)] // Each test takes what it needs.
+#![allow(dead_code)] // Each test uses a part of it.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -13,21 +14,22 @@ use pathwalk::{
 };
 use pathwalk_memfs::MemFs;
 
-/// When a hook is called.
+/// The moment at which a hook is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum When {
     Before,
     After,
 }
 
-/// May wait, panic, or say with what a method fails; what it says is heard before an effect only, and of no call that cannot fail.
+/// A function that may wait, panic, or return an error with which the method fails. The error
+/// counts before an effect only, and not in a call that cannot fail.
 pub(crate) type Hook = dyn Fn(&'static str, When) -> Result<(), Errno> + Send + Sync;
 
-/// The drop of an open file.
+/// The name of the drop of an open file.
 pub(crate) const CLOSE: &str = "close";
-/// The drop of the file system.
+/// The name of the drop of the file system.
 pub(crate) const END: &str = "drop of the file system";
-/// Calls that must not block.
+/// The calls that must not block.
 pub(crate) const AT_ONCE: [&str; 4] = ["try_open", "try_read_at", "absence", "memory"];
 
 /// Panics without a message.
@@ -35,7 +37,7 @@ pub(crate) fn throw() -> ! {
     resume_unwind(Box::new("as it was told to"))
 }
 
-/// What happens in each call: nothing, until told.
+/// The hook of all calls: initially, it does nothing.
 #[derive(Clone)]
 pub(crate) struct Hooks(Arc<RwLock<Arc<Hook>>>);
 
@@ -44,13 +46,13 @@ impl Hooks {
         Hooks(Arc::new(RwLock::new(Arc::new(|_, _| Ok(())))))
     }
 
-    /// From now on each call does this.
+    /// Sets the hook of each call from now on.
     pub(crate) fn set(&self, hook: impl Fn(&'static str, When) -> Result<(), Errno> + Send + Sync + 'static) {
         let before = std::mem::replace(&mut *self.0.write().unwrap(), Arc::new(hook));
         drop(before);
     }
 
-    /// From now on no call does anything.
+    /// Makes calls do nothing from now on.
     pub(crate) fn clear(&self) {
         self.set(|_, _| Ok(()));
     }

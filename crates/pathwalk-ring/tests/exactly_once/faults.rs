@@ -1,4 +1,4 @@
-//! What the file system does that it should not, by the number of the call.
+//! The faults of the file system, by the number of the call.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use pathwalk_ring::{Entry, EntryFlags, Op, Pool, Ring};
 
 use crate::wild::{AT_ONCE, CLOSE, Hooks, When, throw};
 
-/// What a call may meet.
+/// A fault that a call may meet.
 #[derive(Clone, Copy)]
 enum Kind {
     Error,
@@ -24,7 +24,7 @@ enum Kind {
 
 const KINDS: [&str; 6] = ["errors", "delays", "panics before", "panics after", "panics of close", "uses of the pool"];
 
-/// How often each kind was met.
+/// The number of times that each kind was met.
 pub(crate) struct Met {
     calls: AtomicU64,
     kinds: [AtomicU64; 6],
@@ -47,7 +47,7 @@ impl fmt::Debug for Met {
     }
 }
 
-/// SplitMix64's last step: every bit of the outcome depends on every bit of the number.
+/// Computes SplitMix64's last step: every bit of the result depends on every bit of the number.
 fn mixed(number: u64) -> u64 {
     let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -55,7 +55,8 @@ fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Asks the pool what it does, and has a ring of its own over it, one at a time.
+/// Returns a function that reads the pool's state, and uses a ring of its own over it, one call at
+/// a time.
 fn user(pool: &Pool) -> impl Fn() + Send + Sync + 'static {
     let vfs = Vfs::builder().budget(Vfs::budget_for(16)).build(MemFs::new()).unwrap();
     let ring = Ring::builder(vfs.context(Credentials::root())).entries(2).pool(pool.clone()).build();
@@ -70,14 +71,14 @@ fn user(pool: &Pool) -> impl Fn() + Send + Sync + 'static {
     }
 }
 
-/// From now on calls meet faults.
+/// Makes calls meet faults from now on.
 pub(crate) fn start(hooks: &Hooks, seed: u64, pool: &Pool) -> Arc<Met> {
     let met = Arc::new(Met { calls: AtomicU64::new(0), kinds: Default::default() });
     let (counts, use_pool) = (met.clone(), user(pool));
     hooks.set(move |call, when| {
         let dice = mixed(seed ^ mixed(counts.calls.fetch_add(1, Relaxed)));
         let (which, how) = (dice % 1000, dice / 1000);
-        // Two at once abort: that is in the trait's contract.
+        // Two panics at once abort, as the trait's contract says.
         let may_panic = call != "forget" && !std::thread::panicking();
         match which {
             0..20 if when == When::Before && call != CLOSE => {

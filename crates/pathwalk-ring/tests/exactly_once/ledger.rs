@@ -1,21 +1,21 @@
-//! What the owner of a ring knows of its entries.
+//! The owner's records of the entries of a ring.
 
 use std::collections::HashMap;
 
 use pathwalk::Errno;
 use pathwalk_ring::{Completion, Entry, EntryFlags, Op};
 
-/// By what was asked and how it ended, with 0 for success.
+/// The number of completions by operation and result, with 0 for success.
 pub(crate) type Counts = HashMap<(&'static str, i32), u64>;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Waits,
-    /// Cancelling it was said to have succeeded.
+    /// A cancellation of it was reported as successful.
     Cancelled,
 }
 
-/// Entries that were submitted, and what came of others.
+/// The entries that were submitted, and the counts of completed ones.
 #[derive(Default)]
 pub(crate) struct Ledger {
     waiting: HashMap<u64, (&'static str, Known)>,
@@ -33,7 +33,7 @@ fn name(op: &Op<'_>) -> &'static str {
 }
 
 impl Ledger {
-    /// A new entry.
+    /// Creates and records an entry.
     pub(crate) fn entry(&mut self, op: Op<'static>, flags: EntryFlags) -> Entry<'static> {
         let user_data = self.next;
         self.next += 1;
@@ -41,7 +41,7 @@ impl Ledger {
         Entry::new(user_data, op).with(flags)
     }
 
-    /// The number of the next.
+    /// Returns the number of the next entry.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
@@ -50,7 +50,7 @@ impl Ledger {
         self.waiting.keys().copied()
     }
 
-    /// What was said when this was to be cancelled.
+    /// Records the result of a cancellation.
     pub(crate) fn cancelled(&mut self, user_data: u64, answer: Result<(), Errno>) {
         match (self.waiting.get_mut(&user_data), answer) {
             (Some((_, known)), Ok(())) => *known = Known::Cancelled,
@@ -73,7 +73,7 @@ impl Ledger {
         *self.counts.entry((what, res.min(0))).or_default() += 1;
     }
 
-    /// The ring is gone, with all that it had.
+    /// Drops the records of a ring that is gone, with all that it had.
     pub(crate) fn forget_all(&mut self) {
         self.waiting.clear();
     }

@@ -1,13 +1,16 @@
-//! Each entry completes once: random operations of every kind, with links of both kinds, time limits, timeouts and cancelling, through rings that are tiny and
-//! are dropped in the middle, and through futures that are; over a file system that fails, is late, panics before and after an effect and when a file is closed, and
-//! uses the pool; with caches that are too small.
+//! A test that each entry completes once. It runs random operations of every kind, with links of
+//! both kinds, time limits, timeouts and cancellation, through rings that are tiny and are dropped
+//! in the middle, and through futures that are dropped, too. The file system fails, is late, panics
+//! before and after an effect and when a file is closed, and uses the pool. The caches are too
+//! small.
 //!
 //! | variable | what | default |
 //! |---|---|---|
 //! | `PATHWALK_RING_OPERATIONS` | entries and futures of all threads | 50,000 |
-//! | `PATHWALK_RING_SEED` | of the random choices | by the clock; printed |
+//! | `PATHWALK_RING_SEED` | seed of the random choices | by the clock; printed |
 //!
-//! What is lost is waited for, for ever: where nothing moves for two minutes, the test ends with what it waits for.
+//! A lost entry would be waited for without end. If nothing completes for two minutes, the test
+//! aborts and prints what it waits for.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -31,14 +34,14 @@ use common::eventually;
 use ledger::Counts;
 use owner::Owner;
 
-/// Threads that own rings.
+/// The number of threads that own rings.
 const OWNERS: u64 = 2;
 
 fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}: give a number")))
 }
 
-/// Waits for these threads; what they count up has to move.
+/// Waits for these threads. `progress`, which they increment, has to move.
 fn watch(threads: Vec<std::thread::JoinHandle<Counts>>, progress: &AtomicU64, pool: &Pool) -> Counts {
     let (mut seen, mut since) = (0, Instant::now());
     while !threads.iter().all(std::thread::JoinHandle::is_finished) {
@@ -84,7 +87,7 @@ fn each_entry_completes_once() {
     counts.sort_unstable();
     let errno = |res: i32| if res == 0 { "Ok".to_owned() } else { format!("{:?}", Errno::from_raw(-res)) };
     counts.iter().for_each(|((what, res), n)| println!("{what:9} {:12} {n}", errno(*res)));
-    // Nothing is left of what was cancelled, dropped, or broken off by a panic.
+    // Nothing is left of what was cancelled, dropped, or ended by a panic.
     let quiet = || {
         let stats = pool.stats();
         (stats.queued, stats.parked, stats.idle) == (0, 0, stats.workers)

@@ -13,7 +13,7 @@ fn path(random: &mut Rng) -> &'static str {
     PATHS[random.usize(..PATHS.len())]
 }
 
-/// Open files of an owner. What is taken may be the last.
+/// The open files of an owner. An operation that takes one may be the last to hold it.
 pub(crate) type Files = Vec<Arc<File>>;
 
 fn file(random: &mut Rng, files: &mut Files) -> Option<Arc<File>> {
@@ -50,7 +50,7 @@ fn of_file(random: &mut Rng, files: &mut Files) -> Op<'static> {
     }
 }
 
-/// What a future or an entry may be.
+/// Returns an operation for a future or an entry.
 pub(crate) fn operation(random: &mut Rng, files: &mut Files) -> Op<'static> {
     let place = path(random).into();
     let resolve = if random.u32(..16) == 0 { Resolve::CACHED } else { Resolve::empty() };
@@ -71,7 +71,8 @@ pub(crate) fn operation(random: &mut Rng, files: &mut Files) -> Op<'static> {
     }
 }
 
-/// What an entry may be: those of the ring's own too. Those that wait were numbered just below `next`.
+/// Returns an operation for an entry: also those of the ring's own. Entries that wait were numbered
+/// just below `next`.
 pub(crate) fn entry(random: &mut Rng, files: &mut Files, next: u64) -> Op<'static> {
     match random.u32(..100) {
         0..12 => Op::Cancel { user_data: next.saturating_sub(random.u64(..16)) },

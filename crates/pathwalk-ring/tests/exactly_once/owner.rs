@@ -19,7 +19,7 @@ use crate::wild::throw;
 
 type Answers<'a> = Pin<Box<dyn Future<Output = Result<Value, Errno>> + 'a>>;
 
-/// Wakes a thread that is parked, and panics now and then.
+/// A waker that unparks a thread, and panics now and then.
 struct Unpark(Thread, AtomicU64);
 
 impl Wake for Unpark {
@@ -58,7 +58,7 @@ fn ring(face: &AsyncContext, random: &mut Rng) -> Ring {
         .build()
 }
 
-/// Drops what may have a file: a panic of that is the owner's own.
+/// Drops a value that may hold a file. A panic of that is the owner's own.
 fn let_go<T>(what: T) {
     _ = catch_unwind(AssertUnwindSafe(|| drop(what)));
 }
@@ -90,7 +90,7 @@ impl<'a> Owner<'a> {
                 let_go(self.files.swap_remove(at));
             }
             if self.random.u32(..64) == 0 {
-                // A ring that goes with all it has.
+                // A ring that is dropped with all that it has.
                 self.ring = ring(self.face, &mut self.random);
                 self.ledger.forget_all();
             }
@@ -101,7 +101,7 @@ impl<'a> Owner<'a> {
         self.end()
     }
 
-    /// An entry, perhaps linked to the next, perhaps with a time limit.
+    /// Prepares an entry, perhaps linked to the next, perhaps with a time limit.
     fn prepare(&mut self, queue: &mut SubmissionQueue<'static>) {
         let flags = match self.random.u32(..40) {
             0..8 => EntryFlags::LINK,
@@ -154,7 +154,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// One entry, or all that wait, or none.
+    /// Cancels one entry, or all that wait, or none.
     fn cancel(&mut self) {
         let which: Vec<_> = match self.random.u32(..64) {
             0 => self.ledger.waiting().collect(),
@@ -173,11 +173,11 @@ impl<'a> Owner<'a> {
         self.futures.push(Box::pin(self.face.perform(op)));
     }
 
-    /// Polls some and drops some.
+    /// Polls some futures and drops some.
     fn look_at_futures(&mut self) {
         let Some(at) = self.futures.len().checked_sub(1).map(|last| self.random.usize(..=last)) else { return };
         match self.random.u32(..8) {
-            // Unpolled, it has its file yet.
+            // A future that was not polled still has its file.
             0 => let_go(self.futures.swap_remove(at)),
             _ => self.poll(at),
         }
@@ -195,7 +195,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Waits for one.
+    /// Waits for one future.
     fn finish(&mut self, at: usize) {
         let before = self.futures.len();
         loop {

@@ -1,4 +1,5 @@
-//! Each call and each drop, but those that must not, blocks until it is let go: the owner goes on.
+//! Calls and drops that block until they are released, except those that must not block: the owner
+//! goes on.
 
 use std::future::Future;
 use std::sync::Mutex;
@@ -12,7 +13,7 @@ use crate::wild::AT_ONCE;
 use crate::world::{OPS, World, all, numbers, push, within_a_minute};
 use crate::{HARDLINK, LINK};
 
-/// Calls wait until this is dropped.
+/// A guard: calls wait until it is dropped.
 struct Gate {
     _open: Sender<()>,
 }
@@ -29,7 +30,7 @@ fn close_gate(world: &World) -> Gate {
     Gate { _open: gate }
 }
 
-/// What needs no file system is done meanwhile, in `submit`.
+/// Checks that operations that need no file system are done meanwhile, in `submit`.
 fn others_go_on(world: &World) {
     let mut other = world.ring();
     push(&mut other, [Entry::new(0, Op::access("/", pathwalk::Access::READ)), Entry::new(1, Op::Nop)]);
@@ -37,7 +38,7 @@ fn others_go_on(world: &World) {
     world.pool.stats();
 }
 
-/// The one worker is held up, so that everything else waits.
+/// Holds the one worker up, so that everything else waits.
 fn hold_worker(world: &World, ring: &mut pathwalk_ring::Ring) {
     push(ring, [Entry::new(0, Op::stat("/held"))]);
     eventually("the worker has it", || world.pool.stats().queued == 0);
@@ -62,7 +63,7 @@ fn submitting_waits_for_nobody() {
     }
 }
 
-/// In the middle of a chain, as its head, and alone; by the owner and by an entry.
+/// Cancels an entry in the middle of a chain, as its head, and alone; by the owner and by an entry.
 #[test]
 fn cancelling_waits_for_nobody() {
     for (name, op) in OPS {
@@ -74,7 +75,7 @@ fn cancelling_waits_for_nobody() {
             hold_worker(&world, &mut ring);
             let flags = [HARDLINK, LINK, LINK, pathwalk_ring::EntryFlags::empty(), LINK, LINK];
             let entries = ops.into_iter().zip(flags).zip(2..).map(|((op, flags), id)| {
-                // To a worker all of them.
+                // All of them go to a worker.
                 Entry::new(id, op).with(flags | pathwalk_ring::EntryFlags::ASYNC)
             });
             push(&mut ring, entries.collect::<Vec<_>>());
@@ -99,7 +100,7 @@ fn dropping_a_ring_waits_for_nobody() {
             let ops = [(); 4].map(|()| op(&world));
             let opened = op(&world);
             world.context.stat("/a").unwrap();
-            // Some that is answered, and holds files.
+            // Some entries are completed and hold files.
             push(&mut ring, [Entry::new(9, opened), Entry::new(10, Op::open("/a", pathwalk::OpenFlags::READ))]);
             ring.wait(2);
             world.is_quiet();
@@ -129,7 +130,7 @@ fn dropping_a_future_waits_for_nobody() {
             for op in ops {
                 let mut future = Box::pin(face.perform(op));
                 let answer = future.as_mut().poll(&mut task);
-                // An answer is the task's own, and so is its file.
+                // A result belongs to the task, and so does its file.
                 std::mem::forget(answer);
                 drop(future);
             }
@@ -142,7 +143,7 @@ fn dropping_a_future_waits_for_nobody() {
     }
 }
 
-/// Closing a file is a worker's, also where a task says when.
+/// Checks that a worker closes a file, also where a task requests it.
 #[test]
 fn a_task_closes_nothing_itself() {
     within_a_minute("closing in a task", || {

@@ -1,4 +1,5 @@
-//! Each call and each drop uses the pool: asks what it does, submits to a ring over it and cancels there, and drops a future of it.
+//! Calls and drops that use the pool: each reads its state, submits to a ring over it and cancels
+//! there, and drops a future of it.
 
 use std::pin::pin;
 use std::sync::Mutex;
@@ -9,7 +10,8 @@ use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Op, Ring};
 use crate::world::{MakeOp, OPS, World, all, push, within_a_minute};
 use crate::{HARDLINK, LINK};
 
-/// From now on each call uses the pool, by a ring over another `Vfs`. One at a time: a ring has one owner.
+/// Makes each call use the pool from now on, by a ring over another `Vfs`. One at a time, because a
+/// ring has one owner.
 fn call_back(world: &World, other: &World) {
     let ring = Ring::builder(other.context.clone()).completions(256).pool(world.pool.clone()).build();
     let face = AsyncContext::new(other.context.clone(), world.pool.clone());
@@ -28,7 +30,8 @@ fn call_back(world: &World, other: &World) {
     });
 }
 
-/// With links of both kinds, time limits that are over, cancelling, and a ring and a future that are dropped in the middle.
+/// Runs an operation with links of both kinds, expired time limits, cancellation, and a ring and a
+/// future that are dropped in the middle.
 fn everything(world: &World, op: MakeOp, other: &World) {
     let ops = [(); 8].map(|()| op(world));
     let mut task = std::task::Context::from_waker(std::task::Waker::noop());

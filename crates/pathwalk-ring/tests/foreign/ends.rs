@@ -1,4 +1,5 @@
-//! The last of a `Vfs` or a pool goes while something runs or waits: the file system's own drop panics, blocks or uses the pool.
+//! The last reference to a `Vfs` or a pool is dropped while work runs or waits: the file system's
+//! own drop panics, blocks or uses the pool.
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -10,7 +11,8 @@ use crate::common::eventually;
 use crate::wild::{CLOSE, END, throw};
 use crate::world::{MakeOp, OPS, World, push, within_a_minute};
 
-/// Rings, contexts and the pool are given up while a worker is held in a call; the worker is the last to have all of them.
+/// Drops rings, contexts and the pool while a worker is held in a call. The worker is the last to
+/// hold all of them.
 fn ends(op: MakeOp, at_end: impl Fn(&'static str) + Send + Sync + 'static) -> std::sync::mpsc::Receiver<()> {
     let world = World::new(1);
     let mut ring = world.ring();
@@ -41,7 +43,7 @@ fn all_ends(at_end: impl Fn(&'static str) + Send + Sync + Clone + 'static) {
     for (name, op) in OPS {
         let at_end = at_end.clone();
         within_a_minute(name, move || {
-            // Nothing comes: the other side is dropped with the file system.
+            // Nothing is received: the other side is dropped with the file system.
             _ = ends(op, at_end).recv();
         });
     }
@@ -56,7 +58,7 @@ fn with_a_panic() {
     });
 }
 
-/// The file system's pool is its own, as well.
+/// Calls back into a pool that the file system holds itself.
 #[test]
 fn with_a_call_back() {
     let pool = Pool::default();

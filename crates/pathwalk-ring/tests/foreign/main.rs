@@ -1,6 +1,8 @@
-//! A file system that does what it must not: each of its methods and drops panics, blocks until it is let go, or calls back into the pool.
+//! A file system that does what it must not: each of its methods and drops panics, blocks until it
+//! is released, or calls back into the pool.
 //!
-//! Always: each entry completes once, no call of a ring's owner waits for the file system, and no worker is lost.
+//! Always: each entry completes once, no call of a ring's owner waits for the file system, and no
+//! worker is lost.
 
 mod blocks;
 mod calls_back;

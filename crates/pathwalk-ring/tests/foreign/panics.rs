@@ -1,4 +1,4 @@
-//! Each call and each drop panics, one at a time and all of them.
+//! Calls and drops that panic, one at a time and all of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -10,7 +10,8 @@ use crate::wild::{CLOSE, When, throw};
 use crate::world::{MakeOp, OPS, World, all, numbers, push, within_a_minute};
 use crate::{HARDLINK, LINK};
 
-/// The entry alone in a worker; in `submit`, if it can be; with links of both kinds; and between failures.
+/// Returns the entries of a shape: the entry alone in a worker; in `submit`, if possible; with
+/// links of both kinds; and between failures.
 fn programs(op: Op<'static>, shape: usize) -> Vec<Entry<'static>> {
     let fails = || Op::Mkdirat { place: "/d".into(), mode: 0o700 };
     let entry = |id, op, flags| Entry::new(id, op).with(flags);
@@ -26,7 +27,7 @@ fn programs(op: Op<'static>, shape: usize) -> Vec<Entry<'static>> {
 
 const SHAPES: usize = 6;
 
-/// So many calls there are; if `nth` is one of them, it panics then.
+/// Runs the entries, and returns the number of calls. If `nth` is one of them, it panics.
 fn run(op: MakeOp, shape: usize, nth: Option<(u64, When)>) -> u64 {
     let world = World::new(1);
     let mut ring = world.ring();
@@ -42,7 +43,7 @@ fn run(op: MakeOp, shape: usize, nth: Option<(u64, When)>) -> u64 {
     let done = all(&mut ring, number);
     drop(ring);
     world.is_quiet();
-    // What was opened is the owner's own affair.
+    // The owner closes files in completions, without faults.
     world.hooks.clear();
     drop(done);
     world.end();
@@ -64,7 +65,8 @@ fn at_each_call() {
     });
 }
 
-/// But for `forget`, where a second panic may meet the first, as the trait says.
+/// Panics at all calls except `forget`, where a second panic may meet the first, as documented in
+/// the trait.
 #[test]
 fn at_all_calls() {
     for (name, op) in OPS {
@@ -77,7 +79,7 @@ fn at_all_calls() {
                 world.hooks.set(|call, _| if call == "forget" { Ok(()) } else { throw() });
                 push(&mut ring, entries);
                 let done = numbers(&all(&mut ring, number));
-                // Behind what fails, or is answered from the caches.
+                // Entries behind one that fails, or answered from the caches.
                 assert!(done.iter().all(|res| matches!(*res, 0..|EIO| ECANCELED | -9 | -17)), "{name} {shape}: {done:?}");
                 drop(ring);
                 world.end();
@@ -86,7 +88,8 @@ fn at_all_calls() {
     }
 }
 
-/// A file whose closing panics is an error of the entry that closed it, whatever that did.
+/// Checks that a file whose closing panics is an error of the entry that closed it, whatever that
+/// did.
 #[test]
 fn closing_is_part_of_the_entry() {
     for (name, op) in OPS {
@@ -100,7 +103,7 @@ fn closing_is_part_of_the_entry() {
         push(&mut ring, [Entry::new(0, op).with(EntryFlags::ASYNC)]);
         let done = all(&mut ring, 1);
         assert_eq!(done[0].res() == EIO, holds, "{name}: {done:?}");
-        // The owner's own files are his own affair.
+        // The owner closes files in completions, without faults.
         world.hooks.clear();
         drop(done);
         drop(ring);

@@ -1,4 +1,4 @@
-//! Short programs that lost entries, hung, or blocked their owner.
+//! Short programs that once lost entries, hung, or blocked their owner.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ fn sync(world: &World) -> Op<'static> {
     Op::Fsync { file: world.file(), what: SyncWhat::All }
 }
 
-/// From now on files panic when they are closed.
+/// Makes files panic when they are closed, from now on.
 fn closing_panics(world: &World) {
     world.hooks.set(|call, _| if call == CLOSE { throw() } else { Ok(()) });
 }
@@ -39,7 +39,7 @@ fn what_is_cancelled_behind_a_failure_panics_when_it_is_closed() {
     });
 }
 
-/// The same where the head is answered in `submit`.
+/// Cancels a chain whose head is answered in `submit`.
 #[test]
 fn what_is_answered_in_submit_panics_when_it_is_closed() {
     within_a_minute("a chain in submit", || {
@@ -61,7 +61,7 @@ fn what_is_answered_in_submit_panics_when_it_is_closed() {
     });
 }
 
-/// A head that fails, or whose file panics, and is linked hard.
+/// Runs heads that fail, or whose files panic, and have hard links.
 #[test]
 fn what_is_behind_a_hard_link_goes_on() {
     within_a_minute("hard links", || {
@@ -76,7 +76,7 @@ fn what_is_behind_a_hard_link_goes_on() {
     });
 }
 
-/// A thread of the file system's holds its call back until told.
+/// Submits while calls of the file system, a close among them, are held back.
 #[test]
 fn closing_keeps_nobody_from_submitting() {
     within_a_minute("submitting beside a close", || {
@@ -134,7 +134,7 @@ fn a_file_may_ask_the_pool_when_it_is_cancelled() {
     });
 }
 
-/// There is no room for it: it is gone, and so is its file.
+/// Submits an entry for which there is no room: it is gone, and so is its file.
 #[test]
 fn what_finds_no_room_is_closed_by_a_worker() {
     within_a_minute("a full ring", || {
@@ -151,7 +151,7 @@ fn what_finds_no_room_is_closed_by_a_worker() {
     });
 }
 
-/// What was opened for a ring that is gone is closed where that keeps no thread waiting.
+/// Opens a file for a ring that is gone. The file is closed where that makes no thread wait.
 #[test]
 fn what_is_opened_for_nobody_panics_when_it_is_closed() {
     within_a_minute("a dropped ring", || {

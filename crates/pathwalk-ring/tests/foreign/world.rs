@@ -1,4 +1,5 @@
-//! What each scenario begins with: a small tree over a file system with hooks, and an operation of each kind.
+//! The start of each scenario: a small tree over a file system with hooks, and an operation of each
+//! kind.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -18,7 +19,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// With so many workers.
+    /// Creates a world with so many workers.
     pub(crate) fn new(workers: usize) -> World {
         let fs = MemFs::new();
         fs.mkdir("/d", 0o755).unwrap();
@@ -34,7 +35,7 @@ impl World {
         Ring::builder(self.context.clone()).entries(8).completions(64).pool(self.pool.clone()).build()
     }
 
-    /// Open in both ways, with eight bytes in it; the caller alone has it.
+    /// Opens a file for reading and writing, with eight bytes in it. Only the caller holds it.
     pub(crate) fn file(&self) -> Arc<File> {
         let how = OpenHow { flags: OpenFlags::READ | OpenFlags::WRITE, ..OpenHow::default() };
         let file = self.context.open(At::Cwd, "/b", &how).unwrap();
@@ -46,7 +47,7 @@ impl World {
         Arc::new(self.context.open(At::Cwd, "/d", &OpenFlags::READ.into()).unwrap())
     }
 
-    /// Waits until nothing runs and nothing waits.
+    /// Waits until no work runs and none waits.
     pub(crate) fn is_quiet(&self) {
         eventually("nothing waits", || {
             let stats = self.pool.stats();
@@ -54,23 +55,23 @@ impl World {
         });
     }
 
-    /// Every worker ends, and nothing is left in the pool.
+    /// Checks that every worker ends, and that nothing is left in the pool.
     pub(crate) fn end(self) {
         self.hooks.clear();
         eventually("no worker is left", || self.pool.stats().workers == 0);
         let stats = self.pool.stats();
         assert_eq!((stats.queued, stats.parked, stats.idle), (0, 0, 0));
-        // None was lost: there can be as many as ever.
+        // No worker was lost: the pool can start as many as before.
         let mut ring = self.ring();
         push(&mut ring, [Entry::new(0, Op::Nop).with(EntryFlags::ASYNC)]);
         assert_eq!(all(&mut ring, 1)[0].res(), 0);
     }
 }
 
-/// Makes an operation.
+/// A function that makes an operation.
 pub(crate) type MakeOp = fn(&World) -> Op<'static>;
 
-/// One of each kind; those that are about a file are the last to hold it.
+/// One operation of each kind. Those of a file are the last to hold it.
 pub(crate) const OPS: [(&str, MakeOp); 26] = [
     ("nop", |_| Op::Nop),
     ("open", |_| Op::open("/d/a", OpenFlags::READ)),
@@ -126,7 +127,8 @@ pub(crate) fn push(ring: &mut Ring, entries: impl IntoIterator<Item = Entry<'sta
     assert_eq!(ring.submit(&mut queue), Ok(entries));
 }
 
-/// Waits for all that is outstanding, which are so many entries, numbered from 0; in order.
+/// Waits for all outstanding entries. Checks that they are so many, numbered from 0, and returns
+/// them in order.
 pub(crate) fn all(ring: &mut Ring, entries: u64) -> Vec<Completion> {
     ring.wait(usize::MAX);
     let mut done: Vec<_> = std::iter::from_fn(|| ring.reap()).collect();
@@ -141,7 +143,7 @@ pub(crate) fn numbers(done: &[Completion]) -> Vec<i32> {
     done.iter().map(Completion::res).collect()
 }
 
-/// Runs it, and says so if it hangs.
+/// Runs it, and panics if it hangs.
 pub(crate) fn within_a_minute(what: &str, run: impl FnOnce() + Send + 'static) {
     let (done, end) = channel::<()>();
     let thread = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What entries are answered, and where.
+//! The results of entries, and the threads that answer them.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -66,7 +66,8 @@ fn the_caches_or_nothing() {
     assert_eq!(results(&mut ring), [(0, 0), (1, 0), (2, 3), (3, 3)]);
 }
 
-/// A file system that cannot open at once is asked by a worker; the file is the same, and nobody sees that it was tried.
+/// Checks that a worker calls a file system that cannot open at once. The file is the same, and the
+/// first try has no visible effect.
 #[test]
 fn what_cannot_be_opened_at_once_is_opened_by_a_worker() {
     let (fs, context) = world();
@@ -159,6 +160,10 @@ fn a_full_queue_pushes_back() {
     fs.open_gate();
     assert_eq!(results(&mut ring), [(0, 0), (2, 0), (3, 0)]);
     let mut long = Ring::new(ring.context().clone()).queue();
+    (0..2).for_each(|id| long.push(Entry::new(id, Op::Nop).with(LINK)).unwrap());
+    long.push(Entry::new(2, Op::Nop)).unwrap();
+    assert_eq!(ring.submit(&mut long), Ok(3), "as many linked entries as there is room for");
+    assert_eq!(results(&mut ring), [(0, 0), (1, 0), (2, 0)]);
     (0..4).for_each(|id| long.push(Entry::new(id, Op::Nop).with(LINK)).unwrap());
     assert_eq!(ring.submit(&mut long), Err(Errno::EINVAL), "linked entries are taken together or not at all");
 }

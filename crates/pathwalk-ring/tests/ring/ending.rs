@@ -1,4 +1,4 @@
-//! Cancelling, time, dropping, and being told.
+//! Cancellation, time, drops, and notifications.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -67,7 +67,8 @@ fn time_limits_of_entries() {
     let mut ring = ring(&context, 1);
     let limit = |id, milliseconds| Entry::new(id, Op::LinkTimeout { after: Duration::from_millis(milliseconds) });
     let slow = |id, path: &'static str| Entry::new(id, Op::stat(path)).with(LINK);
-    // Runs when its time is over; waits; waits with more behind it; is answered at once.
+    // One entry runs when its time limit expires; one waits; one waits with more behind it; one is
+    // answered at once.
     submit(&mut ring, [slow(0, "/slow0"), limit(1, 1000)]);
     fs.wait_for(1);
     submit(
@@ -89,7 +90,7 @@ fn time_limits_of_entries() {
     assert_eq!(early, [(1, EALREADY), canceled(2), (3, ETIME), canceled(4), (5, ETIME), canceled(6), (7, 0), canceled(8)]);
     fs.open_gate();
     assert_eq!(results(&mut ring), [(0, 0)]);
-    // Ends in time; and limits of nothing, or of a limit.
+    // One entry ends in time. The others are time limits of nothing, or of a limit.
     submit(&mut ring, [slow(0, "/slow5"), limit(1, 100_000), limit(2, 1), slow(3, "/"), limit(4, 1).with(LINK), limit(5, 1)]);
     assert_eq!(results(&mut ring), [(0, 0), canceled(1), (2, EINVAL), (3, 0), canceled(4), (5, EINVAL)]);
 }
@@ -111,7 +112,8 @@ fn a_ring_that_is_dropped_begins_nothing_more() {
     assert_eq!((context.stat("/behind"), context.stat("/queued")), (Err(Errno::ENOENT), Err(Errno::ENOENT)));
 }
 
-/// An owner who waits elsewhere is told, by whom it was done and when to look again.
+/// Checks that an owner that waits elsewhere is notified, and by which thread, and when to check
+/// again.
 #[test]
 fn who_waits_elsewhere_is_notified() {
     let (fs, context) = world();

@@ -1,4 +1,5 @@
-//! An open that has to wait for the holder of a lease goes to a worker, and `submit` waits for nothing.
+//! An open that has to wait for the holder of a lease. It goes to a worker, and `submit` does not
+//! wait.
 
 use std::thread;
 use std::time::Duration;
@@ -29,10 +30,10 @@ fn an_open_under_a_lease_is_a_worker_s() {
 
     submit(&mut ring, [Entry::new(0, open(Resolve::CACHED))]);
     assert_eq!((results(&mut ring), ring.pool().stats().workers), (vec![(0, EAGAIN)], 0));
-    // The holder gives it back after `submit`, which is how it is known that `submit` did not wait.
+    // The holder gives the lease back after `submit`, which proves that `submit` did not wait.
     submit(&mut ring, [Entry::new(0, open(Resolve::empty()))]);
     let holder = thread::spawn(move || {
-        // The worker is likely to have come to the lease by then.
+        // The worker has probably reached the lease by then.
         thread::sleep(Duration::from_millis(50));
         lease.hand_over(b"after!")
     });

@@ -1,4 +1,4 @@
-//! One entry moves no more bytes than one call of Linux does.
+//! The limit of bytes of one entry: that of one call of Linux.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -13,10 +13,10 @@ use pathwalk_ring::{Entry, Offset, Op, Ring};
 
 use crate::common::{pool, results, submit};
 
-/// So much is at hand at once.
+/// The number of bytes that are at hand at once.
 const PIECE: usize = 1 << 30;
 
-/// Endless files, which touch no buffer and add up how much was asked of them.
+/// Endless files, which touch no buffer and sum up the requested lengths.
 struct Endless(Arc<AtomicUsize>);
 
 impl FileSystem for Endless {

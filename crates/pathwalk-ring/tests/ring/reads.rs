@@ -1,4 +1,4 @@
-//! Reads that need not wait are answered in `submit`.
+//! Reads that need not wait: they are answered in `submit`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -16,10 +16,10 @@ use crate::common::{ECANCELED, all, results, submit};
 
 const TEXT: &[u8] = b"01234567";
 
-/// At this place `try_read_at` panics, in this file system.
+/// The value of the counter with which `try_read_at` panics.
 const PANICS: usize = usize::MAX;
 
-/// One file `/f`, of which so many bytes are at hand, two at a time.
+/// A file system with one file `/f`, of which so many bytes are at hand, two at a time.
 struct PartlyCached(Arc<AtomicUsize>);
 
 struct Open(Arc<AtomicUsize>);
@@ -63,7 +63,7 @@ impl OpenFile for Open {
     }
 }
 
-/// How many bytes are at hand; the file; whoever reads it.
+/// Returns the number of bytes at hand, the file, and a context that reads it.
 fn world() -> (Arc<AtomicUsize>, Arc<File>, Context) {
     let at_hand = Arc::new(AtomicUsize::new(TEXT.len()));
     let vfs = Vfs::builder().budget(1 << 20).build(PartlyCached(at_hand.clone())).unwrap();
@@ -76,12 +76,12 @@ fn read(file: &Arc<File>, length: usize, offset: u64) -> Op<'static> {
     Op::Read { file: file.clone(), buffer: vec![0; length], offset: Offset::At(offset) }
 }
 
-/// With a worker that is still there when it is looked for.
+/// Creates a ring with a worker that is still there when the test looks for it.
 fn ring(context: &Context) -> Ring {
     Ring::builder(context.clone()).pool(Pool::builder().workers(1).idle(Duration::from_secs(60)).build()).build()
 }
 
-/// What is read so.
+/// Returns the data of a read.
 fn answer(ring: &mut Ring, op: Op<'_>) -> Result<Vec<u8>, Errno> {
     submit(ring, [Entry::new(0, op)]);
     all(ring).remove(0).result.map(|value| match value {
@@ -105,7 +105,7 @@ fn what_is_at_hand_is_read_in_submit() {
     assert_eq!((results(&mut ring), ring.pool().stats().workers), (vec![(0, 4)], 1), "but where it is wanted");
 }
 
-/// However much of it is at hand: nobody sees that it was tried.
+/// Checks that the result is the same however much of it is at hand.
 #[test]
 fn the_rest_is_read_by_a_worker() {
     let (at_hand, file, context) = world();
@@ -154,7 +154,7 @@ fn a_future_is_ready_at_once() {
     assert!(std::pin::pin!(read()).as_mut().poll(&mut task).is_ready());
     assert_eq!(pool.stats().workers, 0, "no thread was needed");
     at_hand.store(3, SeqCst);
-    // It may be there by now all the same.
+    // The result may be there by now all the same.
     _ = std::pin::pin!(read()).as_mut().poll(&mut task);
     assert_eq!(pool.stats().workers, 1);
 }

@@ -7,7 +7,7 @@ use crate::common::*;
 
 const NOTHING: AtFlags = AtFlags::empty();
 
-/// Each operation that has rules of its own, on this path.
+/// Returns each operation that has rules of its own, on this path.
 fn all(path: &'static str, resolve: Resolve) -> Vec<Op<'static>> {
     let how = OpenHow { flags: OpenFlags::READ, resolve, ..OpenHow::default() };
     vec![
@@ -28,7 +28,7 @@ fn refused(errno: Errno) -> i32 {
     -errno.raw()
 }
 
-/// Both where a worker answers and, the second time, where the caches do.
+/// Checks both ways: a worker answers and, the second time, the caches do.
 #[test]
 fn an_entry_adds_rules() {
     let (fs, context) = world();
@@ -46,8 +46,8 @@ fn an_entry_adds_rules() {
     }
 }
 
-/// Where the context wants the caches' answer or none, an entry that says the same is answered in
-/// `submit`, too.
+/// Checks that an entry is answered in `submit` if both its rules and those of the context accept
+/// only the caches' answer.
 #[test]
 fn the_caches_or_nothing_is_said_twice() {
     let (_, context) = world();
@@ -58,7 +58,7 @@ fn the_caches_or_nothing_is_said_twice() {
     assert_eq!(ring.pool().stats().workers, 0);
 }
 
-/// Operations that change something have the rules of the ring's context.
+/// Checks that operations that change something have the rules of the ring's context.
 #[test]
 fn a_ring_of_a_confined_context_changes_nothing_outside() {
     let (fs, context) = world();

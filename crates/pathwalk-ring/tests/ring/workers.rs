@@ -1,4 +1,4 @@
-//! Who works, and for whom.
+//! The distribution of work among workers.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -16,7 +16,7 @@ fn who_misses_one_name_takes_one_worker() {
     fs.wait_for(1);
     let stats = ring.pool().stats();
     assert_eq!((stats.workers, stats.queued, stats.parked), (1, 0, 49));
-    // Also who comes when the file system is being asked, by a ring or by anybody.
+    // Also entries that come while the file system is being called, by a ring or by another caller.
     submit(&mut ring, [Entry::new(50, Op::stat("/slow0"))]);
     assert_eq!(ring.pool().stats().parked, 50);
     assert_eq!(ring.cancel(7), Ok(()));
@@ -26,7 +26,8 @@ fn who_misses_one_name_takes_one_worker() {
     assert_eq!((results.len(), fs.lookups.load(SeqCst)), (51, 1));
 }
 
-/// Who waits for a name waits for that, and not for what is linked behind whoever asks for it.
+/// Checks that an entry that waits for a name does not wait for the entries that are linked behind
+/// the one that looks the name up.
 #[test]
 fn a_name_is_released_when_it_is_answered() {
     let (fs, context) = world();
@@ -45,7 +46,7 @@ fn a_name_is_released_when_it_is_answered() {
     assert_eq!(results(&mut ring), [(0, ENOENT), (1, 0), (2, ENOENT)]);
 }
 
-/// The one who was to ask for the others is cancelled: another asks.
+/// Cancels the entry that was to look the name up for the others: another one does.
 #[test]
 fn an_heir_asks() {
     let (fs, context) = world();

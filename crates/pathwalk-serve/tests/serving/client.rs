@@ -1,4 +1,5 @@
-//! A server with a tree, and requests byte by byte: no client library shall tidy a path up.
+//! A server with a tree, and requests byte by byte, because a client library would normalize the
+//! path.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -13,10 +14,10 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// In every file that lies outside of the root.
+/// The contents of every file outside of the root.
 pub(crate) const SECRET: &str = "what lies outside";
 
-/// Who serves.
+/// The code that serves the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum With {
     Pathwalk,
@@ -31,7 +32,7 @@ impl With {
 /// A server in a thread of its own.
 pub(crate) struct Server {
     address: SocketAddr,
-    /// It ends when this is dropped.
+    /// The runtime of the server, which ends when this is dropped.
     _runtime: Runtime,
 }
 
@@ -73,7 +74,7 @@ impl Server {
         stream
     }
 
-    /// Sends a target as it is.
+    /// Sends a request with the target unchanged, and returns the answer.
     pub(crate) fn ask(&self, method: &str, target: &str) -> Answer {
         let mut stream = self.connect();
         write!(stream, "{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
@@ -90,7 +91,7 @@ impl Server {
     }
 }
 
-/// A directory in which there is a root, and beside it what must not be seen.
+/// A directory with a root, and beside it files that must not be served.
 pub(crate) struct World {
     dir: TempDir,
 }

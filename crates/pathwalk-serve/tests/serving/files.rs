@@ -1,4 +1,5 @@
-//! What is there is served, by all three alike; twice, since the second time it is cached.
+//! Tests that existing files are served, by all three alike; twice, because the second time they
+//! are cached.
 
 use std::fs;
 

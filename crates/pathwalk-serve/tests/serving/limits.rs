@@ -1,4 +1,4 @@
-//! What clients cannot take: a connection for ever, or more memory than its share.
+//! Tests of what clients cannot take: a connection forever, or more memory than their share.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use pathwalk_serve::{Limits, Served, Site};
 
 use crate::client::Server;
 
-/// More than any socket's buffers hold.
+/// The length of a file that is larger than any socket's buffers.
 const LONG: u64 = 1 << 30;
 
 const NEVER: Duration = Duration::from_secs(600);
@@ -31,7 +31,7 @@ fn ask(stream: &mut TcpStream, target: &str) {
     write!(stream, "GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
 }
 
-/// Reads up to the end of the connection; how much there was.
+/// Reads up to the end of the connection. Returns the number of bytes.
 fn rest(mut stream: TcpStream) -> u64 {
     let (mut buffer, mut all) = (vec![0; 1 << 16], 0);
     loop {
@@ -58,7 +58,8 @@ fn a_head_that_does_not_come_ends_the_connection() {
     assert!(rest(idle) > 0, "after an answer");
 }
 
-/// There is one place: the next client is served once the one that takes nothing was given up.
+/// Tests a server with one place: the next client is served once the client that takes nothing is
+/// disconnected.
 #[test]
 fn an_answer_that_is_not_taken_ends_the_connection() {
     let (fs, served) = site();

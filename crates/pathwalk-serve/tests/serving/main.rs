@@ -1,4 +1,5 @@
-//! The server as its clients have it: over a real socket, with a tree whose neighbours are secret.
+//! Tests of the server as its clients use it: over a real socket, with a tree whose neighbours are
+//! secret.
 
 mod client;
 mod files;

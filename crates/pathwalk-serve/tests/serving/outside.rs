@@ -1,8 +1,8 @@
-//! Nothing outside of the root is ever served.
+//! Tests that nothing outside of the root is ever served.
 
 use crate::client::{SECRET, With, World};
 
-/// Requests for `etc/passwd` and for what lies beside the root, in all spellings.
+/// The targets of requests for `etc/passwd` and for files beside the root, in many spellings.
 const TARGETS: &[&str] = &[
     "/../../etc/passwd",
     "/../passwd",
@@ -52,7 +52,8 @@ fn no_spelling_and_no_link_leads_out() {
     }
 }
 
-/// A name as the root of the Vfs has it may be within it what it is not outside.
+/// Tests that an absolute link is resolved within the root, where its target may exist although it
+/// is different outside.
 #[test]
 fn an_absolute_link_starts_at_the_root() {
     let world = World::new();

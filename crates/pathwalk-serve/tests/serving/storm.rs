@@ -1,4 +1,5 @@
-//! Directories are moved in and out of the root while requests go through them: in memory, through the same `Vfs`.
+//! Tests in which directories are moved in and out of the root while requests go through them: in
+//! memory, through the same `Vfs`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::atomic::AtomicBool;
@@ -11,11 +12,12 @@ use pathwalk_serve::{Served, Site};
 
 use crate::client::{SECRET, Server};
 
-/// Requests of each client.
+/// The number of requests of each client.
 const REQUESTS: usize = 4000;
 const INSIDE: &str = "what lies inside";
 
-/// `/www` is served. `/www/d/e` goes out to `/out/e` and comes back; in it are links that lead up, which from there is outside.
+/// Creates the tree of which `/www` is served. `/www/d/e` is moved to `/out/e` and back. It
+/// contains links that lead up. From `/out/e`, they lead outside.
 fn world() -> Context {
     let fs = MemFs::new();
     for dir in ["/www/d/e/f", "/www/g", "/out/g"] {
@@ -67,13 +69,14 @@ const TARGETS: [&str; 12] = [
     "/d/e/%2e%2e/%2e%2e/page",
 ];
 
-/// Answers to many requests on one connection.
+/// Sends many requests on one connection, and returns the counts of the answers.
 fn ask_again_and_again(server: &Server, first: usize) -> [usize; 2] {
     let mut stream = server.connect();
     let mut answers = BufReader::new(stream.try_clone().unwrap());
     let mut counts = [0; 2];
     for target in TARGETS.iter().cycle().skip(first).take(REQUESTS) {
-        // In one piece: the second of two would wait until the first is acknowledged.
+        // The request is written in one piece: the second of two pieces would wait until the first
+        // is acknowledged.
         stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
         let (mut head, mut length) = (String::new(), 0);
         while !head.ends_with("\r\n\r\n") {
@@ -125,7 +128,7 @@ fn nothing_from_outside_is_served_in_a_storm_of_renames() {
     assert!(served > 0 && refused > 0 && renames > 0);
 }
 
-/// Links are followed there as well, and end at the root.
+/// Tests a root further down: links are followed there as well, and end at the root.
 #[test]
 fn links_of_a_directory_further_down_end_at_it() {
     let server = site(&world());
@@ -136,7 +139,7 @@ fn links_of_a_directory_further_down_end_at_it() {
     assert_eq!(server.get("/out").status, 403, "it leads to itself: `..` stays at the root");
 }
 
-/// Below the root of a `Vfs`, too.
+/// Tests the same below the root of a `Vfs`.
 #[test]
 fn a_slash_asks_for_a_directory_there_as_well() {
     let context = world();
@@ -164,7 +167,8 @@ fn making() -> OpenHow {
     OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o644, ..OpenHow::default() }
 }
 
-/// That there is something to fear: whoever follows such a link while its directory is outside gets there, root or not.
+/// Shows that the danger is real: following such a link while its directory is outside leads out,
+/// even with another root.
 #[test]
 fn a_link_that_is_followed_would_lead_out() {
     let context = world();

@@ -1,8 +1,8 @@
 //! The engine as a system: one of its faces, on a namespace of its own.
 //!
-//! What a face has no way for, its context does. Questions are asked by the rules of the face; a
-//! change is made by a context with those rules, through the face. Each open has the rules of its
-//! own.
+//! An operation that a face does not have is carried out by its context. Questions use the rules of
+//! the face; a change is made by a context with those rules, through the face. Each open has rules
+//! of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::op::{Kind, Layer, Op, Spot};
 use crate::rows::From;
 use crate::stage::{Ask, Outcome, Seen, System};
 
-/// What is held open, and what keeps it so.
+/// A held handle, and what keeps it valid.
 type Held = (Handle, Keeps);
 
-/// What is held beside a handle.
+/// The object that is held beside a handle.
 enum Keeps {
     Nothing,
-    /// The tree whose root it is.
+    /// The tree of which the handle is the root.
     Tree {
         _tree: DetachedTree,
     },
-    /// The file that is open on it.
+    /// The file that is open on the handle.
     File {
         _file: Arc<File>,
     },
@@ -58,12 +58,12 @@ impl Named<'_> {
         self.path.as_bytes()
     }
 
-    /// Returns a path that is not empty, for calls that have none that is.
+    /// Returns a path that is not empty, for calls that do not accept an empty one.
     fn entered(&self) -> &str {
         if self.handle.is_some() && self.path.is_empty() { "." } else { self.path }
     }
 
-    /// Returns the flag that an empty path takes.
+    /// Returns the flag that an empty path needs.
     fn flags(&self) -> AtFlags {
         if self.handle.is_some() && self.path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() }
     }
@@ -79,12 +79,12 @@ impl Engine {
         Engine { face: kind.face(context, Company::Alone), held: HashMap::new(), opened: None }
     }
 
-    /// Has the caches forget all that is not held.
+    /// Evicts all cached entries that are not pinned.
     pub(crate) fn forget(&self) {
         internals::evict_all(self.face.context().vfs());
     }
 
-    /// Has cached what a row is about.
+    /// Brings the nodes of a row into the caches.
     pub(crate) fn look(&mut self, from: &From, op: &Op) {
         for spot in op.spots() {
             for op in [Op::Lstat(spot.clone()), Op::Stat(spot.clone())] {
@@ -197,7 +197,7 @@ impl Engine {
 
     fn mounting(&mut self, ask: &Ask<'_>) -> Result<(), Errno> {
         let spots: Vec<Named<'_>> = ask.op.spots().into_iter().map(|spot| self.at(ask.from, spot)).collect::<Result<_, _>>()?;
-        // For its namespace and mounts, a face is the context that it stands on.
+        // Namespaces and mounts have no face, so the face's context carries these operations out.
         let context = self.face.context();
         match (ask.op, &spots[..]) {
             (Op::Mount(flags, _), [at]) => context.mount(MemFs::new(), at.at(), at.entered(), *flags),

@@ -1,9 +1,9 @@
 //! The kernel as a system: a thread whose root is a tmpfs of its own, in a namespace of its own.
 //!
-//! The kernel has rules for `openat2(2)` alone. By rules, any other question is asked of what
-//! `openat2` opens with `O_PATH`; and a name is made or taken away in the directory that `openat2`
-//! opens for the path up to the last component, as the kernel's own calls do it once they have
-//! walked there.
+//! The kernel has rules for `openat2(2)` alone. For any other question with rules, `openat2` opens
+//! the node with `O_PATH`, and the question is asked of that descriptor. A name is made or removed
+//! in the directory that `openat2` opens for the path up to the last component, as the kernel's own
+//! calls do after their walk.
 //!
 //! What it does not do: it does not clean up. Mounts go with the namespace, when the thread ends.
 
@@ -24,7 +24,7 @@ use crate::op::{Layer, Op, Spot};
 use crate::rows::From;
 use crate::stage::{Ask, Outcome, Seen, System};
 
-/// How often is asked again what a change elsewhere on the machine made `EAGAIN`.
+/// The number of retries of a call that a change elsewhere on the machine made `EAGAIN`.
 const TRIES: usize = 1000;
 
 /// The kernel, as the calling thread sees it.
@@ -41,7 +41,7 @@ fn failed(error: std::io::Error) -> io::Errno {
     io::Errno::from_io_error(&error).unwrap_or(io::Errno::IO)
 }
 
-/// Opens by rules. What is `EAGAIN` had no effect.
+/// Opens by rules. An `EAGAIN` has no effect, so the call is repeated.
 fn openat2((at, path): Named<'_>, flags: OpenFlags, rules: Resolve) -> io::Result<OwnedFd> {
     let mode = if flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE) { 0o644 } else { 0 };
     let rules = ResolveFlags::from_bits_retain(rules.bits().into());
@@ -50,7 +50,7 @@ fn openat2((at, path): Named<'_>, flags: OpenFlags, rules: Resolve) -> io::Resul
     answers.find(|answer| !matches!(answer, Err(io::Errno::AGAIN))).unwrap_or(Err(io::Errno::AGAIN))
 }
 
-/// Tells how what is open was found.
+/// Returns the identity of an open file.
 fn seen(fd: BorrowedFd<'_>) -> io::Result<Outcome> {
     look((fd, ""), fs::AtFlags::EMPTY_PATH | fs::AtFlags::SYMLINK_NOFOLLOW)
 }
@@ -92,8 +92,7 @@ impl Kernel {
         })
     }
 
-    /// Returns a path for calls that take no descriptor. What is held becomes the working
-    /// directory.
+    /// Returns a path for calls that take no descriptor. A held file becomes the working directory.
     fn entered<'a>(&self, from: &From, spot: &'a Spot) -> io::Result<&'a str> {
         let (name, path) = match (spot, from) {
             (Spot::Held(name, path), _) => (name, path),
@@ -128,7 +127,7 @@ impl Kernel {
         Ok(path.into_string().ok().filter(|path| !path.ends_with(" (deleted)")))
     }
 
-    /// Carries out what `openat2` alone has rules for.
+    /// Carries out an operation with rules, which only `openat2` has.
     fn scoped(&self, ask: &Ask<'_>) -> io::Result<Outcome> {
         let empty = AtFlags::EMPTY_PATH;
         let node = |at, flags| self.by_rules(ask, at, flags);
@@ -137,7 +136,7 @@ impl Kernel {
             Op::Lstat(at) => seen(node(at, OpenFlags::NOFOLLOW)?.as_fd()),
             Op::Access(want, at) => faccessat2(node(at, OpenFlags::empty())?.as_fd(), b"", want.bits().into(), empty).map(done),
             Op::Readlink(at) => match body((node(at, OpenFlags::NOFOLLOW)?.as_fd(), "")) {
-                // An empty path is no link, where the same of a name is `EINVAL`.
+                // An empty path that is no link is `ENOENT`; a name that is no link is `EINVAL`.
                 Err(io::Errno::NOENT) => Err(io::Errno::INVAL),
                 answer => answer,
             },
@@ -279,7 +278,7 @@ impl Kernel {
             Op::Close(name) => self.held.remove(name).map(|_| Outcome::Done).ok_or(io::Errno::BADF),
             Op::Unshare => {
                 // SAFETY: the mounts, root and working directory become the thread's own; no
-                // descriptor is concerned.
+                // descriptor is affected.
                 unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.map(done)
             }
             Op::Chdir(at) => {
@@ -326,7 +325,7 @@ fn truncate(path: &str) -> io::Result<Outcome> {
     }
 }
 
-/// Makes a name or takes it away.
+/// Makes or removes a name.
 fn names(op: &Op, (at, path): Named<'_>) -> io::Result<Outcome> {
     let made = match op {
         Op::Mkdir(_) => fs::mkdirat(at, path, Mode::from_raw_mode(0o755)),

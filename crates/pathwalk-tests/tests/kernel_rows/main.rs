@@ -1,17 +1,18 @@
-//! Mounts and `RESOLVE_*` as a table: rows whose answers the running kernel gave, asked of every
-//! face of the engine.
+//! Mounts and `RESOLVE_*` as a table: rows with the answers of a running kernel, which every face
+//! of the engine has to give.
 //!
-//! [`rows`] reads the file, `rows.txt`, which tells its form at its top; [`op`] is what is done to
-//! lay scenes out, and asked; [`stage`] lays a scene out and tells answers by labels; [`kernel`] and
-//! [`engine`] are the systems.
+//! [`rows`] reads the file `rows.txt`, which describes its format at its top. [`op`] has the
+//! operations of scenes and rows. [`stage`] lays a scene out and converts answers to labels.
+//! [`kernel`] and [`engine`] are the systems.
 //!
-//! What always holds: each row is asked on a scene of its own, of a face with nothing cached and
-//! with what it is about cached; and of the kernel again, where a namespace is to be had. All
-//! answers are those of the file. With `CACHED`, a face may know a refusal that the kernel leaves
-//! its caches for; then it is the one that the kernel gives without `CACHED`.
+//! What always holds: each row runs on a scene of its own, on a face with nothing cached and on one
+//! with the row's nodes cached; and on the kernel again, where a namespace can be created. All
+//! answers are those of the file. With `CACHED`, a face may refuse at once where the kernel leaves
+//! its caches; then the refusal is the one that the kernel gives without `CACHED`.
 //!
-//! What it does not do: it compares what rows ask for, not all of `mountinfo`; random operations on
-//! mounts are in `mounts`. Rules for what is no `openat2` are asked as [`kernel`] says.
+//! What it does not do: it compares the nodes and mounts of the rows, not all of `mountinfo`;
+//! random operations on mounts are in `mounts`. Operations with rules other than `openat2` are done
+//! as [`kernel`] describes.
 //!
 //! To take the kernel's answers, as root:
 //!
@@ -40,10 +41,10 @@ use op::{Kind, Layer, Op};
 use rows::{AGAIN, AGAIN_THEN, Row, Rows, Scene};
 use stage::Stage;
 
-/// Set where the answers are to be written.
+/// The environment variable that is set to write the answers to the file.
 const WRITE: &str = "PATHWALK_WRITE_ROWS";
 
-/// Fewer rows than this were not all read.
+/// The least number of rows: with fewer, the file was not read completely.
 const LEAST: usize = 400;
 
 fn file() -> &'static Path {
@@ -59,7 +60,7 @@ fn each(rows: &Rows) -> impl Iterator<Item = (&Scene, &Row)> {
     rows.scenes.iter().flat_map(|scene| scene.rows.iter().map(move |row| (scene, row)))
 }
 
-/// Fails with what differs from the file.
+/// Fails with the rows that differ from the file.
 fn check(by: &str, count: usize, differing: &[String]) {
     let text = differing.join("\n");
     assert!(differing.is_empty(), "{} of {count} rows differ, by {by}:\n{text}", differing.len());
@@ -73,14 +74,14 @@ fn differing(scene: &Scene, row: &Row, answer: &str, when: &str) -> Option<Strin
     (answer != row.answer).then(|| line(scene, row, answer, when))
 }
 
-/// The answers of a face with nothing cached, and with all cached that a row is about.
+/// The answers of a face with nothing cached, and with all nodes of the row cached.
 struct Answers {
     cold: String,
     warm: String,
 }
 
 impl Answers {
-    /// Returns which of them is not as the file has it. Cold caches may not know.
+    /// Returns the answer that differs from the file. Cold caches may answer `EAGAIN`.
     fn wrong(&self, scene: &Scene, row: &Row) -> Option<String> {
         let expected = scene.expected(row);
         if self.cold != expected && !(row.asks_caches() && self.cold == AGAIN) {
@@ -90,8 +91,8 @@ impl Answers {
     }
 }
 
-/// Asks a face a row with nothing cached, and with all cached that it is about; each time so long
-/// after the scene was laid out.
+/// Asks a face a row with nothing cached, and with all its nodes cached; each time this long after
+/// the scene was laid out.
 fn asked(kind: face::Kind, scene: &Scene, row: &Row, after: Duration) -> Result<Answers> {
     let mut engine = Engine::new(kind);
     let mut stage = Stage::lay_out(&mut engine, scene)?;
@@ -106,7 +107,7 @@ fn asked(kind: face::Kind, scene: &Scene, row: &Row, after: Duration) -> Result<
     let mut engine = Engine::new(kind);
     let mut stage = Stage::lay_out(&mut engine, scene)?;
     std::thread::sleep(after);
-    // To look at a mount is to use it.
+    // A look at a mount is a use of it.
     if !matches!(row.op, Op::Umount(flags, _) if flags.contains(UmountFlags::EXPIRE)) {
         engine.look(&row.from, &row.op);
     }
@@ -114,12 +115,12 @@ fn asked(kind: face::Kind, scene: &Scene, row: &Row, after: Duration) -> Result<
     Ok(Answers { cold, warm: stage.ask(&mut engine, row)? })
 }
 
-/// How long is waited for workers to give back what they had: first not at all.
+/// The times to wait until workers have released their contexts: first none.
 const PAUSES: [Duration; 4] = [Duration::ZERO, Duration::from_millis(10), Duration::from_millis(100), Duration::from_secs(1)];
 
-/// Asks a face a row, and again where workers may be late: they give the context of what they
-/// carried out back a moment after it was completed, and the namespace that a scene has left ends
-/// with the last context in it.
+/// Asks a face a row, and again if workers may be late: they release the context of an operation a
+/// moment after its completion, and the namespace that a scene has left ends with the last context
+/// in it.
 fn asked_in_time(kind: face::Kind, scene: &Scene, row: &Row) -> Result<Answers> {
     let has_workers = matches!(kind, face::Kind::Ring | face::Kind::Async);
     let leaves = scene.steps.iter().any(|step| matches!(step.op, Op::Unshare));
@@ -167,7 +168,7 @@ fn futures_answer_as_the_kernel() {
     face_answers_as_the_kernel(face::Kind::Async);
 }
 
-/// What came to Linux lately: the version that has it, and what it is.
+/// Returns the version of Linux in which a recent operation came, and its name.
 fn since(op: &Op) -> Option<((u32, u32), &'static str)> {
     match op {
         Op::Move(Layer::Beneath, ..) => Some(((6, 5), "MOVE_MOUNT_BENEATH")),
@@ -188,7 +189,7 @@ fn version(release: &str) -> Result<(u32, u32)> {
     Ok((next()?, next()?))
 }
 
-/// Asks the kernel. Where it says that its caches do not know, asks it again without `CACHED`.
+/// Asks the kernel. If its caches answer `EAGAIN`, asks it again without `CACHED`.
 fn kernel_says(place: &Place, scene: &Scene, row: &Row) -> Result<String> {
     let answer = kernel_says_once(place, scene, row)?;
     if !row.asks_caches() || answer != AGAIN {
@@ -197,7 +198,7 @@ fn kernel_says(place: &Place, scene: &Scene, row: &Row) -> Result<String> {
     Ok(format!("{AGAIN_THEN}{}", kernel_says_once(place, scene, &row.may_wait())?))
 }
 
-/// Asks the kernel, by a thread that ends with its mounts.
+/// Asks the kernel, on a thread that ends together with its mounts.
 fn kernel_says_once(place: &Place, scene: &Scene, row: &Row) -> Result<String> {
     let ask = || {
         let mut kernel = Kernel::new(place).context("enter a namespace of its own")?;
@@ -208,7 +209,7 @@ fn kernel_says_once(place: &Place, scene: &Scene, row: &Row) -> Result<String> {
     std::thread::scope(|scope| scope.spawn(ask).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Asks all rows again; with `PATHWALK_WRITE_ROWS`, writes the answers down.
+/// Asks the kernel all rows again; with `PATHWALK_WRITE_ROWS`, writes the answers to the file.
 fn ask_kernel(place: &Place) -> Result<()> {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").context("ask for the kernel's version")?;
     let release = release.trim();
@@ -238,7 +239,7 @@ fn ask_kernel(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Needs root and namespaces of mounts.
+/// Compares the kernel's answers with the file. Needs root and mount namespaces.
 #[test]
 fn the_running_kernel_answers_as_it_did() {
     in_a_place("the_running_kernel_answers_as_it_did", |place| {

@@ -1,18 +1,19 @@
-//! The operations of scenes and rows, and how they are written.
+//! The operations of scenes and rows, and their text form.
 //!
-//! What always holds: an operation is one line of words, and its first word tells how many follow.
-//! A path that begins with `@` starts at what the scene holds open under that name.
+//! What always holds: an operation is one line of words, and its first word determines the number
+//! of the others. A path that begins with `@` starts at the file that the scene holds open under
+//! that name.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use pathwalk::{Access, LinkFlags, MountFlags, OpenFlags, Propagation, Recursion, RenameFlags, UmountFlags};
 use xtask::read_flags;
 
-/// A path, and where it starts.
+/// A path, and its starting point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Spot {
-    /// From where the row is asked.
+    /// A path from the starting point of the row.
     Path(String),
-    /// From what is held open; an empty path means that itself.
+    /// A path from a held file; an empty path means that file itself.
     Held(String, String),
 }
 
@@ -40,13 +41,13 @@ pub(crate) enum Op {
     Mode(u16, Spot),
     Chown(Spot),
     Truncate(Spot),
-    /// `utimensat(2)`, with the time of now or with another.
+    /// `utimensat(2)`, with the current time or with another.
     Touch(Spot),
     SetTimes(Spot),
     // Changes of mounts.
     Mount(MountFlags, Spot),
     Bind(Recursion, Spot, Spot),
-    /// Beneath what is mounted there, or on it.
+    /// The move of a mount, beneath the one at the target or onto it.
     Move(Layer, Spot, Spot),
     Umount(UmountFlags, Spot),
     Remount(MountFlags, Spot),
@@ -54,7 +55,7 @@ pub(crate) enum Op {
     Clear(Recursion, MountFlags, Spot),
     Propagate(Propagation, Spot),
     Pivot(Spot, Spot),
-    // What is held open, under a name; and the caller.
+    // Files that are held open under a name, and the caller.
     Tree(String),
     Clone(String, Recursion, Spot),
     Hold(String, Spot),
@@ -63,31 +64,31 @@ pub(crate) enum Op {
     Unshare,
     Chdir(Spot),
     Chroot(Spot),
-    /// The caller becomes this user, of the group of the same number, without capabilities.
+    /// The caller's change to this user, of the group of the same number, without capabilities.
     User(u32),
-    /// The caller has no capabilities any more.
+    /// The caller's loss of all capabilities.
     Powerless,
 }
 
-/// Where a mount is moved to.
+/// The position of a moved mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Layer {
     On,
     Beneath,
 }
 
-/// What an answer of an operation consists of, and what may be asked by rules.
+/// The contents of an operation's answer; it also determines which operations may have rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Nothing is changed: the answer tells what was found.
+    /// An operation that changes nothing: the answer is the node that was found.
     Question,
-    /// A name is made or taken away: the answer tells in which directory.
+    /// An operation that makes or removes a name: the answer is its directory.
     Names,
-    /// A node is changed.
+    /// An operation that changes a node.
     Node,
-    /// The answer tells all mounts.
+    /// An operation that changes mounts: the answer is a list of all mounts.
     Mounts,
-    /// Something is held open, or the caller goes elsewhere: the answer tells where.
+    /// An operation that holds a file open, or changes the caller's place: the answer is the node.
     Caller,
 }
 
@@ -116,7 +117,8 @@ impl Spot {
         }
     }
 
-    /// Returns the directory of the last component, and that component; none if it is no name.
+    /// Returns the directory of the last component, and that component; none if the component is no
+    /// name.
     pub(crate) fn split(&self) -> Option<(Spot, &str)> {
         let path = self.text();
         let at = path.rfind('/').map_or(0, |slash| slash + 1);
@@ -126,7 +128,7 @@ impl Spot {
     }
 }
 
-/// Returns a path in which `{NUMBER}` stands for so many letters.
+/// Returns a path in which `{NUMBER}` is replaced by that many letters.
 fn lengthened(word: &str) -> String {
     let parts = word.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
     let Some((before, (number, behind))) = parts else { return word.into() };
@@ -160,7 +162,7 @@ fn propagation(word: &str) -> Option<Propagation> {
 }
 
 impl Op {
-    /// Reads one. `name` is what it is to be held as.
+    /// Reads an operation. `name` is the name under which its result is held.
     pub(crate) fn read(words: &[&str], name: Option<&str>) -> Result<Op> {
         let op = Op::read_any(words, name)?;
         op.check_entered()?;
@@ -228,7 +230,7 @@ impl Op {
         }
     }
 
-    /// Returns what is named by it: last the name that it makes or takes away.
+    /// Returns the paths of the operation: last that of the name that it makes or removes.
     pub(crate) fn spots(&self) -> Vec<&Spot> {
         match self {
             Op::Open(_, at) | Op::Access(_, at) | Op::Mount(_, at) | Op::Umount(_, at) | Op::Propagate(_, at) => vec![at],
@@ -245,8 +247,8 @@ impl Op {
         }
     }
 
-    /// Fails where the kernel's call takes no descriptor, so that what is held has to be entered,
-    /// and another path would start there too.
+    /// Fails where the kernel's call takes no descriptor, so that a held directory has to be
+    /// entered and another relative path would start there too.
     fn check_entered(&self) -> Result<()> {
         if matches!(self, Op::Bind(..) | Op::Pivot(..)) {
             let spots = self.spots();
@@ -257,8 +259,8 @@ impl Op {
         Ok(())
     }
 
-    /// Fails where the kernel has no answer by rules: for what is no question, unless the directory
-    /// of a plain last name is asked for.
+    /// Fails where the kernel has no answer by rules: for operations that are no questions, unless
+    /// they use the directory of a plain last name.
     pub(crate) fn check_by_rules(&self) -> Result<()> {
         match self.kind() {
             Kind::Question => Ok(()),

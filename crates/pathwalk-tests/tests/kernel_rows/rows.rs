@@ -1,11 +1,11 @@
 //! The file of scenes and rows: read, and written again with other answers.
 //!
-//! A line is empty, a comment (`#`), the head of a scene (`scene NAME: why`), a step
-//! (`+ [LABEL =] OP`) that lays the scene out, or a row (`FROM RULES OP => ANSWER`). Each row is
-//! asked on a scene of its own. A line that is none of these is an error that names its number.
+//! A line is empty, a comment (`#`), the head of a scene (`scene NAME: why`), a step (`+ [LABEL =]
+//! OP`) that lays the scene out, or a row (`FROM RULES OP => ANSWER`). Each row runs on a scene of
+//! its own. A line that is none of these is an error that names its number.
 //!
-//! What always holds: what is written differs from what was read in the answers and the spaces of
-//! rows alone, and in the line that names the kernel.
+//! What always holds: the written file differs from the one that was read in the answers and the
+//! spaces of rows alone, and in the line that names the kernel.
 
 use anyhow::{Context as _, Result, ensure};
 use pathwalk::Resolve;
@@ -13,33 +13,33 @@ use xtask::read_flags;
 
 use crate::op::{Kind, Op};
 
-/// What the line begins with that names the kernel.
+/// The beginning of the line that names the kernel.
 const ANSWERS_OF: &str = "# Answers of Linux ";
 
-/// What stands before an answer.
+/// The word before an answer.
 const ARROW: &str = "=>";
 
-/// An answer of caches that do not know, or that are not asked.
+/// The answer of caches that lack an entry, or that are not asked.
 pub(crate) const AGAIN: &str = "EAGAIN";
 
-/// The scene of what the engine's caches leave to a walk that may wait.
+/// The scene whose operations the engine's caches leave to a walk that may wait.
 const HANDED_OVER: &str = "caches-hand-over";
 
-/// What stands before the answer that the kernel gives where it may leave its caches.
+/// The prefix of the answer that the kernel gives where it may leave its caches.
 pub(crate) const AGAIN_THEN: &str = "EAGAIN then ";
 
-/// Where a row is asked from.
+/// The starting point of a row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum From {
     /// The working directory, as the scene left it.
     Here,
-    /// This working directory.
+    /// The given working directory.
     Cwd(String),
-    /// What the scene holds under this name, as a descriptor.
+    /// The descriptor that the scene holds under this name.
     Held(String),
 }
 
-/// One thing that is done to lay a scene out.
+/// One operation that lays a scene out.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) line: usize,
@@ -56,11 +56,11 @@ pub(crate) struct Row {
     pub(crate) op: Op,
     /// The words of the question.
     pub(crate) words: Vec<String>,
-    /// Empty if there is none yet.
+    /// The answer; empty if there is none yet.
     pub(crate) answer: String,
 }
 
-/// Steps, and the rows that are asked after them.
+/// Steps, and the rows that run after them.
 #[derive(Clone, Debug)]
 pub(crate) struct Scene {
     pub(crate) name: String,
@@ -69,13 +69,13 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Returns the answer of the engine with all cached that the row is about.
+    /// Returns the answer of the engine with all nodes of the row cached.
     pub(crate) fn expected<'a>(&self, row: &'a Row) -> &'a str {
         if self.name == HANDED_OVER { AGAIN } else { row.expected() }
     }
 }
 
-/// The file.
+/// The lines and scenes of the file.
 pub(crate) struct Rows {
     lines: Vec<String>,
     pub(crate) scenes: Vec<Scene>,
@@ -119,7 +119,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Returns the same file with these answers, one for each row, in columns.
+    /// Returns the file with these answers, one for each row, in columns.
     pub(crate) fn written(&self, release: &str, answers: &[String]) -> String {
         let mut lines = self.lines.clone();
         let mut answers = answers.iter();
@@ -142,7 +142,7 @@ impl Rows {
     }
 }
 
-/// The widths of columns: where and by which rules, the operation, and what it is given.
+/// Returns the widths of columns: starting point and rules, the operation, and its arguments.
 fn widths(rows: &[Row]) -> Vec<usize> {
     let columns = rows.iter().map(|row| row.words.len()).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.words.get(column)).map(String::len).max();
@@ -185,18 +185,18 @@ impl Row {
         format!("{}{ARROW} {answer}", each.collect::<String>())
     }
 
-    /// Returns whether it is asked with `CACHED`.
+    /// Returns whether the row has the rule `CACHED`.
     pub(crate) fn asks_caches(&self) -> bool {
         self.rules.contains(Resolve::CACHED)
     }
 
-    /// Returns the same row for a system that may leave its caches.
+    /// Returns the row without `CACHED`, for a system that may leave its caches.
     pub(crate) fn may_wait(&self) -> Row {
         Row { rules: self.rules - Resolve::CACHED, ..self.clone() }
     }
 
-    /// Returns the answer of the engine with all cached that the row is about: that of the kernel.
-    /// Where the kernel leaves its caches to refuse something, the engine refuses it at once.
+    /// Returns the answer of the engine with all nodes of the row cached: that of the kernel. Where
+    /// the kernel leaves its caches to refuse an operation, the engine refuses it at once.
     fn expected(&self) -> &str {
         match (self.answer.strip_prefix(AGAIN_THEN), self.op.kind()) {
             (Some(refusal), Kind::Question) => refusal,
@@ -210,7 +210,7 @@ impl Row {
         format!("rows.txt:{}: `{}`", self.line, self.question())
     }
 
-    /// Returns the question as it stands in the file.
+    /// Returns the question as it is in the file.
     pub(crate) fn question(&self) -> String {
         self.words.join(" ")
     }

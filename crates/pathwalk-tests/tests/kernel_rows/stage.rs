@@ -1,14 +1,16 @@
-//! A scene that is laid out on a system, with names for what is there; and a row's answer by them.
+//! A scene that is laid out on a system, with labels for its nodes and mounts; and a row's answer
+//! in these labels.
 //!
-//! Systems number inodes and mounts as they like, so an answer is told by labels: a node has that
-//! of the step that made it, or the path that this step was given; the root of a file system that
-//! of its mount, with a slash behind; a mount that of its step. What a step mounts besides is
-//! `LABEL.1` and so on, in the order of `mountinfo`. What no step made is `new`.
+//! Systems number inodes and mounts in different ways, so an answer uses labels. A node has the
+//! label of the step that made it, or the path that this step was given. The root of a file system
+//! has the label of its mount, with a slash appended. A mount has the label of its step. Further
+//! mounts of the same step are `LABEL.1` and so on, in the order of `mountinfo`. Nodes and mounts
+//! that no step made are `new`.
 //!
-//! A mount that is read-only has the mark `[ro]`, one of a file system that is, `[fs-ro]`.
+//! A read-only mount has the mark `[ro]`, and one of a read-only file system `[fs-ro]`.
 //!
-//! What always holds: a system is asked for nothing but numbers. The same code tells the labels of
-//! all.
+//! What always holds: a system provides nothing but numbers. The same code assigns the labels for
+//! all systems.
 
 use std::collections::HashMap;
 
@@ -18,17 +20,17 @@ use pathwalk::{Errno, OpenFlags, Resolve, UmountFlags};
 use crate::op::{Kind, Op, Spot};
 use crate::rows::{From, Row, Scene, Step};
 
-/// How a node was seen.
+/// The identity of a node as a system reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seen {
-    /// Device and inode number.
+    /// The device and the inode number.
     pub(crate) node: (u64, u64),
     pub(crate) mount: u64,
-    /// `STATX_ATTR_MOUNT_ROOT`
+    /// The bit `STATX_ATTR_MOUNT_ROOT`.
     pub(crate) is_root: bool,
 }
 
-/// What an operation gives.
+/// The result of an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     Done,
@@ -36,32 +38,33 @@ pub(crate) enum Outcome {
     Body(Vec<u8>),
 }
 
-/// What is asked, from where, by which rules.
+/// An operation with its starting point and rules.
 pub(crate) struct Ask<'a> {
     pub(crate) from: &'a From,
     pub(crate) rules: Resolve,
     pub(crate) op: &'a Op,
 }
 
-/// A system that carries operations out, as one caller: as root, whose root is the root of an empty
-/// file system.
+/// A system that carries operations out for one caller: as root, with the root of an empty file
+/// system as its root.
 pub(crate) trait System {
     fn run(&mut self, ask: &Ask<'_>) -> Result<Outcome, Errno>;
 
-    /// Returns the path of what was opened last, from the caller's root; none if it has no name.
+    /// Returns the path of the file that was opened last, from the caller's root; none if it has no
+    /// name.
     fn path_opened(&self) -> Option<String>;
 
-    /// Makes `from` the working directory, if it is one that is named.
+    /// Makes `from` the working directory, if it names one.
     fn stand(&mut self, from: &From) -> Result<(), Errno>;
 
-    /// Returns number and mount point of each mount below the caller's root.
+    /// Returns the number and the mount point of each mount below the caller's root.
     fn mounts(&mut self) -> Vec<(u64, String)>;
 
-    /// Returns what is read-only of each of these: the mount, and its file system.
+    /// Returns for each of these mounts whether it is read-only, and whether its file system is.
     fn read_only(&mut self) -> HashMap<u64, (bool, bool)>;
 }
 
-/// What the labels stand for.
+/// The labels of nodes and mounts.
 #[derive(Default)]
 pub(crate) struct Stage {
     nodes: HashMap<(u64, u64), String>,
@@ -99,7 +102,7 @@ impl Stage {
         let before = system.mounts();
         let outcome = match system.run(&plain(&step.op)) {
             Ok(outcome) => outcome,
-            // The first try to let a mount expire marks it.
+            // The first attempt to expire a mount marks it.
             Err(Errno::EAGAIN) if matches!(step.op, Op::Umount(flags, _) if flags.contains(UmountFlags::EXPIRE)) => Outcome::Done,
             Err(errno) => return Ok(Err(errno)),
         };
@@ -136,7 +139,7 @@ impl Stage {
         self.nodes.entry(seen.node).or_insert_with(|| format!("{label}/"));
     }
 
-    /// Gives names to the mounts that came with an operation. The kernel may use a number again.
+    /// Gives labels to the mounts that an operation made. The kernel may reuse a number.
     fn name_mounts(&mut self, system: &mut dyn System, label: &str, before: &[(u64, String)], op: &Op) {
         let mut count = 0;
         for (id, _) in system.mounts() {
@@ -150,7 +153,7 @@ impl Stage {
         }
     }
 
-    /// Gives the copies of mounts the names of their originals, with a mark.
+    /// Gives copies of mounts the labels of their originals, with a mark.
     fn rename_mounts(&mut self, originals: &[(u64, String)], copies: &[(u64, String)]) {
         for ((original, _), (copy, _)) in originals.iter().zip(copies) {
             let name = format!("{}'", self.mounts[original]);
@@ -158,7 +161,7 @@ impl Stage {
         }
     }
 
-    /// Asks a row. The error is of a row that cannot be asked.
+    /// Runs a row and returns its answer. Fails for a row that cannot be run.
     pub(crate) fn ask(&mut self, system: &mut dyn System, row: &Row) -> Result<String> {
         let ask = standing(system, row)?;
         let before = system.mounts();
@@ -208,14 +211,14 @@ impl Stage {
     }
 }
 
-/// Goes to where a row is asked. Returns what it asks.
+/// Enters the starting point of a row. Returns the row's operation.
 fn standing<'a>(system: &mut dyn System, row: &'a Row) -> Result<Ask<'a>> {
     let stood = system.stand(&row.from);
     stood.map_err(|errno| anyhow!("no working directory: {errno:?}")).with_context(|| row.place())?;
     Ok(Ask { from: &row.from, rules: row.rules, op: &row.op })
 }
 
-/// Has what a row is about cached, if the row asks the caches.
+/// Brings the nodes of a row into the caches, if the row asks the caches.
 pub(crate) fn warm(system: &mut dyn System, row: &Row) -> Result<()> {
     if !row.asks_caches() {
         return Ok(());
@@ -229,7 +232,7 @@ pub(crate) fn warm(system: &mut dyn System, row: &Row) -> Result<()> {
         }
         op => op.clone(),
     };
-    // Whether it is there is for the question to tell.
+    // The row itself reports whether the node exists.
     let _ = system.run(&Ask { op: &op, rules, from: ask.from });
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Who asks: the same credentials for a thread, as the kernel sees it, and for a `Context`.
+//! The askers: the same credentials for a thread of the kernel and for a `Context`.
 
 use pathwalk::Credentials;
 use pathwalk::permission::{Capabilities, Ids};
@@ -7,10 +7,10 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use crate::place::Users;
 
-/// The owner, and the group, of what does not belong to root in the trees.
+/// The owner, and the group, of the nodes in the trees that do not belong to root.
 pub(crate) const OWNER: u32 = 1000;
 
-/// Somebody.
+/// The credentials of one asker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     pub(crate) name: &'static str,
@@ -35,7 +35,7 @@ const fn user(name: &'static str, ids: Ids, groups: &'static [u32], caps: Capabi
 
 /// User 0 with all capabilities.
 pub(crate) const ROOT: Asker = user("root", ids(0, 0), &[], Capabilities::all());
-/// Who owns nothing and may do nothing special.
+/// A user that owns nothing and has no capabilities.
 pub(crate) const OTHER: Asker = user("other", ids(1002, 1002), &[], NONE);
 /// User 0 without capabilities: an owner like any other.
 pub(crate) const BARE_ROOT: Asker = user("root without capabilities", ids(0, 0), &[], NONE);
@@ -59,17 +59,17 @@ const ALL: [Asker; 16] = [
     Asker { name: "other, effectively member", effective: ids(1002, OWNER), ..OTHER },
 ];
 
-/// Everybody who can be had where these users are mapped. Capabilities that we don't hold ourselves are left out on both
-/// sides.
-pub(crate) fn everybody(users: Users) -> Vec<Asker> {
+/// Returns all askers that are possible where these users are mapped. Capabilities that this
+/// process does not hold are left out on both sides.
+pub(crate) fn all_askers(users: Users) -> Vec<Asker> {
     let held = held();
     let limited = |asker: &Asker| Asker { permitted: asker.permitted & held, active: asker.active & held, ..*asker };
     ALL.iter().filter(|asker| users == Users::All || asker.is_root_only()).map(limited).collect()
 }
 
-/// Those of `wanted` who can be had.
+/// Returns those of `wanted` that are possible.
 pub(crate) fn some(users: Users, wanted: &[Asker]) -> Vec<Asker> {
-    everybody(users).into_iter().filter(|asker| wanted.iter().any(|w| w.name == asker.name)).collect()
+    all_askers(users).into_iter().filter(|asker| wanted.iter().any(|w| w.name == asker.name)).collect()
 }
 
 fn held() -> Capabilities {
@@ -92,14 +92,14 @@ impl Asker {
         self.real == ROOT.real && self.effective == ROOT.effective && self.groups.is_empty()
     }
 
-    /// As the engine takes it.
+    /// Returns the engine's form of the asker.
     pub(crate) fn credentials(&self) -> Credentials {
         Credentials::user(self.effective.uid, self.effective.gid, self.groups)
             .with_real(self.real)
             .with_capability_sets(self.permitted, self.active)
     }
 
-    /// Makes the calling thread, and no other, this asker. There is no way back.
+    /// Makes the calling thread, and no other, this asker. This cannot be undone.
     pub(crate) fn take_over_this_thread(&self, users: Users) -> std::io::Result<()> {
         rustix::thread::set_keep_capabilities(true)?;
         if users == Users::All {

@@ -9,9 +9,9 @@ use crate::question::{Answer, Ask, Seen};
 pub(crate) struct Engine {
     pub(crate) kind: Kind,
     face: Box<dyn Face>,
-    /// Rules that the face resolves paths by.
+    /// The rules by which the face resolves paths.
     rules: Resolve,
-    /// Whether paths of handles are compared.
+    /// A flag that is set if paths of handles are compared.
     paths: bool,
 }
 
@@ -25,8 +25,8 @@ impl Engine {
         self.answer(ask, at, path).unwrap_or_else(Answer::Refused)
     }
 
-    /// Returns how many answers so far were not there at once. A context is not counted: it says
-    /// of no answer where it comes from.
+    /// Returns the number of answers so far that were not ready at once. A context is not counted,
+    /// since it does not report the source of its answers.
     pub(crate) fn late(&self) -> u64 {
         let tally = self.kind.tally();
         tally.asked - tally.answered
@@ -58,7 +58,7 @@ impl Engine {
         Ok(buffer)
     }
 
-    /// Checks that the rules say of other operations what they said of a lookup.
+    /// Checks that the rules have the same effect on other operations as on a lookup.
     pub(crate) fn check_rules(&mut self, ask: Ask, at: At<'_>, path: &[u8], answer: &Answer) {
         let Ask::Resolved(rules, flags) = ask else { return };
         if self.resolve_by(rules).is_err() {
@@ -75,7 +75,8 @@ impl Engine {
         assert_eq!(access, found.map(drop), "{:?}: access to \"{}\"", self.kind, path.escape_ascii());
     }
 
-    /// The walk that is told step by step has to end where the context's other walks do.
+    /// Looks a path up. The walk that reports its steps has to end where the context's other walks
+    /// do.
     fn lookup(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Answer, Errno> {
         let answer = self.face.lookupat(at, path, flags).and_then(|handle| self.place(&handle));
         if self.kind == Kind::Engine {

@@ -1,11 +1,16 @@
-//! The rules of pathname lookup, as a table: the running kernel is asked, on a tmpfs, and so is the engine, on the reference
-//! file system, over the same nasty trees. Every answer must be the same: errno, attributes, link bodies, where a handle leads.
+//! The rules of pathname lookup, as a table: the running kernel, on a tmpfs, and the engine, on the
+//! reference file system, answer the same questions over the same unusual trees. Every answer must
+//! be the same: errno, attributes, link bodies, and the node of a handle.
 //!
-//! - `pathwalk_tests::place`: where the kernel's side lives; `tree`: what is in it; `asker`: who asks; `stand`: from where;
-//!   `paths` and `question`: what is asked, of the kernel; `engine`: the same of the engine, through each face; `table`: all of
-//!   it, cold and warm.
+//! - `pathwalk_tests::place`: the place of the kernel's side;
+//! - `tree`: its contents;
+//! - `asker`: the credentials of the questions;
+//! - `stand`: their starting points;
+//! - `paths` and `question`: the questions, for the kernel;
+//! - `engine`: the same questions for the engine, through each face;
+//! - `table`: all of them, cold and warm.
 //!
-//! Needs root or user namespaces; says what was skipped where neither is to be had.
+//! Needs root or user namespaces; reports a skip where neither is available.
 
 mod asker;
 mod engine;
@@ -21,21 +26,21 @@ use pathwalk::{AclState, AtFlags, Credentials, Errno, Freshness, MountFlags, Per
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 use rustix::mount::MountFlags as KernelMountFlags;
 
-use asker::{BARE_ROOT, OTHER, ROOT, everybody, some};
+use asker::{BARE_ROOT, OTHER, ROOT, all_askers, some};
 use pathwalk_tests::place::{self, Filesystem, PROTECTED_SYMLINKS, Place, Protection, in_a_place};
 use pathwalk_tests::skipped;
 use stand::{Cwd, Origin, Start};
 use table::{Table, builder};
 use tree::Entry;
 
-/// Lays the tree out on both sides.
+/// Lays the tree out in a `Vfs`.
 fn build(place: &Place, builder: VfsBuilder, options: Options, tree: &[Entry]) -> Vfs {
     let vfs = builder.build(MemFs::with(options)).expect("a Vfs");
     tree::lay_into_vfs(&vfs, tree, place.users).expect("the tree fits into the reference file system");
     vfs
 }
 
-/// A builder that protects links if this kernel does.
+/// Returns a builder that protects links if this kernel does.
 fn like_the_kernel() -> VfsBuilder {
     let protects = fs::read_to_string(PROTECTED_SYMLINKS).is_ok_and(|value| value.trim() != "0");
     if protects { builder().protect_symlinks() } else { builder() }
@@ -113,7 +118,7 @@ fn roots() {
         let below = |start| Start { root: "/d", ..start };
         let mut starts =
             vec![Start::cwd("/d/e"), Start::cwd("/d"), Start::at(Origin::Opened("/d/e")), Start::at(Origin::Opened("/f"))];
-        // Outside of the new root, where `..` climbs past it.
+        // These lie outside of the new root, where `..` climbs past it.
         if place.filesystem == Filesystem::OwnTmpfs {
             starts.extend([
                 Start::cwd("/"),
@@ -131,7 +136,8 @@ fn roots() {
     });
 }
 
-/// `RESOLVE_*`: of each path, from within and from the root, also where `..` and links lead out.
+/// Checks `RESOLVE_*`: for each path, from within and from the root, also where `..` and links lead
+/// out.
 #[test]
 fn rules_for_resolution() {
     in_a_place("rules_for_resolution", |place| {
@@ -166,7 +172,7 @@ fn permissions() {
         let tree = tree::modes();
         lay_out(place, &tree);
         let vfs = build(place, like_the_kernel(), Options::default(), &tree);
-        let askers = everybody(place.users);
+        let askers = all_askers(place.users);
         let starts = vec![Start::cwd("/")];
         Table { place, vfs: &vfs, askers: askers.clone(), starts, paths: paths::guarded() }.check();
 
@@ -201,7 +207,7 @@ fn switches_of_the_mount() {
             }
             let vfs = build(place, like_the_kernel().mount_flags(ours), Options::default(), &tree);
             let read_only = ours == MountFlags::READ_ONLY;
-            let askers = if read_only { everybody(place.users) } else { some(place.users, &[ROOT, BARE_ROOT, OTHER]) };
+            let askers = if read_only { all_askers(place.users) } else { some(place.users, &[ROOT, BARE_ROOT, OTHER]) };
             Table { place, vfs: &vfs, askers, starts: vec![Start::cwd("/")], paths: paths.clone() }.check();
         }
     });
@@ -226,14 +232,15 @@ fn links_in_sticky_directories() {
                 }
             };
             let vfs = build(place, builder, Options::default(), &tree);
-            let askers = everybody(place.users);
+            let askers = all_askers(place.users);
             Table { place, vfs: &vfs, askers: askers.clone(), starts: vec![Start::cwd("/")], paths: paths::sticky() }.check();
             Table { place, vfs: &vfs, askers, starts: vec![Start::cwd("/t")], paths: paths::sticky_here() }.check();
         }
     });
 }
 
-/// A path with a NUL cannot be put to the kernel, nor can `open` be told `AT_EACCESS`.
+/// Checks questions that the kernel cannot be asked: a path with a NUL, and an `open` with
+/// `AT_EACCESS`.
 #[test]
 fn what_the_kernel_cannot_be_asked() {
     let vfs = build_without_kernel();

@@ -1,8 +1,9 @@
-//! The paths that are asked about.
+//! The paths of the questions.
 
 use crate::tree::Entry;
 
-/// Every way of writing a path around each name: `B` stands for the name, `N` for a name of 255 bytes and `M` for one of 256.
+/// All forms of a path around each name: `B` stands for the name, `N` for a name of 255 bytes and
+/// `M` for one of 256.
 const FRAMES: [&str; 28] = [
     "B",
     "/B",
@@ -34,7 +35,7 @@ const FRAMES: [&str; 28] = [
     "B/M",
 ];
 
-/// Each name in each frame.
+/// Returns each name in each frame.
 pub(crate) fn framed<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     names.into_iter().flat_map(|name| FRAMES.map(|frame| fill(frame, name))).collect()
 }
@@ -52,12 +53,12 @@ fn fill(frame: &str, name: &[u8]) -> Vec<u8> {
     path
 }
 
-/// The names of a tree, as they are.
+/// Returns the names of a tree, unchanged.
 pub(crate) fn names(tree: &[Entry]) -> Vec<Vec<u8>> {
     tree.iter().map(|entry| entry.path.clone()).collect()
 }
 
-/// Paths whose own form is the matter: slashes, dots and lengths.
+/// Returns paths of special forms: slashes, dots and lengths.
 pub(crate) fn forms() -> Vec<Vec<u8>> {
     let mut paths: Vec<Vec<u8>> = [
         "",
@@ -117,7 +118,7 @@ pub(crate) fn forms() -> Vec<Vec<u8>> {
     paths
 }
 
-/// A path of about `len` bytes: `unit` again and again, slashes to make the length exact, `end`.
+/// Returns a path of about `len` bytes: `unit` repeated, slashes to make the length exact, `end`.
 fn ending(unit: &[u8], len: usize, end: &[u8]) -> Vec<u8> {
     let room = len.saturating_sub(end.len());
     let mut path = unit.repeat(room.checked_div(unit.len()).unwrap_or(0));
@@ -128,7 +129,7 @@ fn ending(unit: &[u8], len: usize, end: &[u8]) -> Vec<u8> {
     path
 }
 
-/// Walks that come to 39, 40 and 41 links in different ways.
+/// Returns paths that come to 39, 40 and 41 links in different ways.
 pub(crate) fn counted() -> Vec<Vec<u8>> {
     let mut paths = Vec::new();
     let mut add = |path: String| paths.push(path.into_bytes());
@@ -152,7 +153,7 @@ pub(crate) fn counted() -> Vec<Vec<u8>> {
     paths
 }
 
-/// In and around directories and files of each mode.
+/// Returns paths in and around directories and files of each mode.
 pub(crate) fn guarded() -> Vec<Vec<u8>> {
     let mut paths = Vec::new();
     for mode in crate::tree::MODES {
@@ -172,7 +173,7 @@ pub(crate) fn guarded() -> Vec<Vec<u8>> {
     paths
 }
 
-/// A few of everything, for tables in which something else is the matter.
+/// Returns a few paths of each kind, for tables in which other parameters vary.
 pub(crate) fn few() -> Vec<Vec<u8>> {
     let mut paths: Vec<Vec<u8>> = [
         "",
@@ -249,7 +250,8 @@ pub(crate) fn few() -> Vec<Vec<u8>> {
     paths
 }
 
-/// The links of [`crate::tree::sticky`], as the last component and on the way.
+/// Returns paths through the links of [`crate::tree::sticky`], as the last component and on the
+/// way.
 pub(crate) fn sticky() -> Vec<Vec<u8>> {
     let mut paths: Vec<Vec<u8>> = [
         "to-t-f1002",
@@ -276,7 +278,7 @@ pub(crate) fn sticky() -> Vec<Vec<u8>> {
     paths
 }
 
-/// The same from within a sticky directory.
+/// Returns paths of the same links from within a sticky directory.
 pub(crate) fn sticky_here() -> Vec<Vec<u8>> {
     ["f0", "f1000", "f1002", "./f1000", "f1000/", "d1000", "d1002/", "d1000/f", "nope1002", "../to-t-f1002", "../owned/f0"]
         .map(|path| path.as_bytes().to_vec())

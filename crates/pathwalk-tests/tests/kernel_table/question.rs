@@ -1,42 +1,43 @@
-//! One question, asked of the kernel, with answers that can be compared.
+//! One question for the kernel, with an answer that can be compared.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use pathwalk::{Access, AtFlags, Attributes, Errno, FileType, Resolve};
 
-/// What is asked about a path.
+/// A question about a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ask {
     Access(Access, AtFlags),
     Stat(AtFlags),
-    /// With a buffer of so many bytes.
+    /// `readlink` with a buffer of this many bytes.
     Readlink(usize),
-    /// `open(O_PATH)`: what the handle leads to.
+    /// `open(O_PATH)`: the node of the handle.
     Lookup(AtFlags),
-    /// The same by `openat2`, with these rules.
+    /// `openat2` with these rules: the node of the handle.
     Resolved(Resolve, AtFlags),
 }
 
-/// Attributes that both sides must agree on. Inode numbers, times and sizes of directories are each side's own.
+/// The attributes that both sides must agree on. Inode numbers, times and sizes of directories may
+/// differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seen {
     kind: FileType,
     mode: u16,
-    /// `None` for a directory on a file system that does not count there.
+    /// The link count; `None` for a directory on a file system that does not count it.
     nlink: Option<u32>,
     uid: u32,
     gid: u32,
     size: Option<u64>,
 }
 
-/// What came back.
+/// The answer of either side.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     Granted,
     Attributes(Seen),
     Body(Vec<u8>),
-    /// What a handle leads to, and its path from the root, `None` once removed.
+    /// The node of a handle, and its path from the root; `None` once removed.
     Place(Seen, Option<Vec<u8>>),
     Refused(Errno),
 }
@@ -59,7 +60,8 @@ impl std::fmt::Debug for Answer {
 }
 
 impl Answer {
-    /// Without the links of a directory, which not every file system counts as a tmpfs does.
+    /// Returns the answer without the link count of a directory, which not every file system counts
+    /// as a tmpfs does.
     pub(crate) fn without_directory_links(mut self) -> Answer {
         if let Answer::Attributes(seen) | Answer::Place(seen, _) = &mut self
             && seen.kind == FileType::Directory
@@ -70,7 +72,7 @@ impl Answer {
     }
 }
 
-/// Everything that is asked of each path.
+/// Returns all questions about each path.
 pub(crate) fn all() -> Vec<Ask> {
     const NO_FLAGS: AtFlags = AtFlags::empty();
     let (effective, nofollow, empty) = (AtFlags::EACCESS, AtFlags::SYMLINK_NOFOLLOW, AtFlags::EMPTY_PATH);
@@ -91,29 +93,31 @@ pub(crate) fn all() -> Vec<Ask> {
     asks
 }
 
-/// What is asked of each path by rules for its resolution.
+/// Returns the questions about each path with rules for its resolution.
 pub(crate) fn resolved() -> Vec<Ask> {
     let alone = [Resolve::NO_XDEV, Resolve::NO_MAGICLINKS, Resolve::NO_SYMLINKS, Resolve::BENEATH, Resolve::IN_ROOT];
     let no_links = Resolve::NO_SYMLINKS | Resolve::NO_MAGICLINKS;
     let mut rules = alone.to_vec();
     rules.extend([Resolve::BENEATH, Resolve::IN_ROOT].map(|scope| scope | no_links));
     rules.extend([Resolve::BENEATH, Resolve::IN_ROOT].map(|scope| scope | Resolve::NO_XDEV));
-    // What makes no sense.
+    // Invalid rules.
     rules.extend([Resolve::BENEATH | Resolve::IN_ROOT, Resolve::from_bits_retain(0x40)]);
     let follow = [AtFlags::empty(), AtFlags::SYMLINK_NOFOLLOW];
     rules.into_iter().flat_map(|rules| follow.map(|flags| Ask::Resolved(rules, flags))).collect()
 }
 
-/// How often the kernel is asked what it could not answer because of a change elsewhere.
+/// The number of retries of a question that the kernel could not answer because of a change
+/// elsewhere.
 const TRIES: usize = 1000;
 
 /// The kernel's side: a thread whose root is the place.
 pub(crate) struct Kernel {
-    /// `/proc/self/fd`, opened before the thread's root was changed; `None` where paths are not compared.
+    /// The directory `/proc/self/fd`, opened before the thread's root was changed; `None` where
+    /// paths are not compared.
     pub(crate) descriptors: Option<OwnedFd>,
 }
 
-/// The kernel's answer; negative returns and `errno` made one.
+/// Returns the kernel's answer; a negative return value becomes the error in `errno`.
 fn checked(result: libc::c_long) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::from_raw(std::io::Error::last_os_error().raw_os_error().unwrap_or(0)))
 }
@@ -133,16 +137,18 @@ impl Kernel {
 
     fn lookup(&self, at: RawFd, path: &CStr, flags: AtFlags, resolve: Resolve) -> Result<Answer, Errno> {
         let nofollow = if flags.contains(AtFlags::SYMLINK_NOFOLLOW) { libc::O_NOFOLLOW } else { 0 };
-        // `struct open_how`: flags, mode, resolve.
+        // The fields of `struct open_how`: flags, mode, resolve.
         let how = [(libc::O_PATH | libc::O_CLOEXEC | nofollow) as u64, 0, resolve.bits().into()];
         let open = || {
-            // SAFETY: `path` ends in a NUL and outlives the call, as does `how`, which is as long as it is said to be.
+            // SAFETY: `path` ends in a NUL and outlives the call, as does `how`, whose length is
+            // given.
             checked(unsafe { libc::syscall(libc::SYS_openat2, at, path.as_ptr(), how.as_ptr(), size_of_val(&how)) })
         };
-        // A scoped walk over a `..` is `EAGAIN` if anything on the machine is renamed or mounted meanwhile.
+        // A scoped walk over a `..` is `EAGAIN` if a rename or mount anywhere on the machine is
+        // concurrent.
         let opened = std::iter::repeat_with(open).take(TRIES).find(|opened| *opened != Err(Errno::EAGAIN));
         let fd = opened.unwrap_or(Err(Errno::EAGAIN))? as RawFd;
-        // SAFETY: the descriptor was just opened and belongs to nobody else.
+        // SAFETY: the descriptor was just opened and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let seen = stat(fd.as_raw_fd(), c"", libc::AT_EMPTY_PATH as u32)?;
         let Some(descriptors) = &self.descriptors else { return Ok(Answer::Place(seen, None)) };
@@ -160,7 +166,8 @@ fn access(at: RawFd, path: &CStr, want: Access, flags: AtFlags) -> Result<(), Er
 
 fn readlink(at: RawFd, path: &CStr, size: usize) -> Result<Vec<u8>, Errno> {
     let mut buffer = vec![0xee; size];
-    // SAFETY: `path` ends in a NUL; the kernel writes at most `size` bytes into the buffer, which has as many.
+    // SAFETY: `path` ends in a NUL; the kernel writes at most `size` bytes into the buffer, which
+    // has as many.
     let len = checked(unsafe { libc::syscall(libc::SYS_readlinkat, at, path.as_ptr(), buffer.as_mut_ptr(), size) })?;
     buffer.truncate(len);
     Ok(buffer)
@@ -170,7 +177,7 @@ fn stat(at: RawFd, path: &CStr, flags: u32) -> Result<Seen, Errno> {
     let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `path` ends in a NUL; the kernel fills `stat` if it succeeds.
     checked(unsafe { libc::fstatat(at, path.as_ptr(), stat.as_mut_ptr(), flags as libc::c_int) }.into())?;
-    // SAFETY: it succeeded.
+    // SAFETY: the call succeeded.
     let stat = unsafe { stat.assume_init() };
     let kind = FileType::from_mode(stat.st_mode).ok_or(Errno::EINVAL)?;
     Ok(seen(kind, stat.st_mode as u16 & 0o7777, stat.st_nlink as u32, (stat.st_uid, stat.st_gid), stat.st_size as u64))
@@ -186,7 +193,7 @@ impl From<Attributes> for Seen {
     }
 }
 
-/// A raw descriptor for [`Kernel::ask`].
+/// Returns a raw descriptor for [`Kernel::ask`].
 pub(crate) fn raw(fd: Option<BorrowedFd<'_>>) -> RawFd {
     fd.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd())
 }

@@ -1,4 +1,4 @@
-//! Where walks start: the same place for a thread, as the kernel sees it, and for the engine.
+//! The starting points of walks: the same for a thread of the kernel and for the engine.
 
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 
@@ -24,20 +24,21 @@ pub(crate) enum Cwd {
     Removed,
 }
 
-/// What the call names as its starting point.
+/// The starting point that a call names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Origin {
-    /// `AT_FDCWD`
+    /// The working directory, by `AT_FDCWD`.
     Cwd,
-    /// A descriptor on this path, a link itself included.
+    /// A descriptor on this path; a link is not followed.
     Opened(&'static str),
     RemovedDirectory,
     RemovedFile,
-    /// A number that is no descriptor; a handle of another `Vfs`.
+    /// A number that is no descriptor; for the engine, a handle of another `Vfs`.
     Invalid,
 }
 
-/// Where walks start. The root is changed last, so that working directory and descriptor may lie outside of it.
+/// The starting point of walks. The root is changed last, so that working directory and descriptor
+/// may lie outside of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub(crate) root: &'static str,
@@ -54,26 +55,27 @@ impl Start {
         Start { root: "/", cwd: Cwd::Path("/"), origin }
     }
 
-    /// Returns whether a walk may start at a directory that was removed.
+    /// Returns whether a walk may start at a removed directory.
     pub(crate) fn is_removed(&self) -> bool {
         matches!(self.cwd, Cwd::Removed) || matches!(self.origin, Origin::RemovedDirectory)
     }
 }
 
-/// What a thread has that asks.
+/// The state of an asking thread.
 pub(crate) struct Stand {
     pub(crate) kernel: Kernel,
-    /// The starting point as the kernel takes it.
+    /// The starting point in the kernel's form.
     pub(crate) fd: RawFd,
-    /// The starting point as the engine takes it; `None` is the working directory.
+    /// The starting point in the engine's form; `None` is the working directory.
     pub(crate) handle: Option<Handle>,
     pub(crate) engines: [Engine; Kind::ALL.len()],
-    /// Keeps the descriptor open.
+    /// The owner of the descriptor, which keeps it open.
     _open: Option<OwnedFd>,
 }
 
 impl Stand {
-    /// Puts this thread and a context where the walks start, and makes them the asker.
+    /// Puts this thread and a context at the starting point, and gives them the asker's
+    /// credentials.
     pub(crate) fn take(place: &Place, vfs: &Vfs, asker: &Asker, start: &Start) -> Stand {
         let whole = start.root == "/";
         let descriptors = whole.then(|| open("/proc/self/fd").ok()).flatten();
@@ -107,7 +109,7 @@ impl Stand {
     }
 }
 
-/// Returns what the call names on both sides.
+/// Returns the starting point that the call names, on both sides.
 fn origin(vfs: &Vfs, origin: Origin) -> (Option<OwnedFd>, Option<Handle>) {
     match origin {
         Origin::Cwd => (None, None),
@@ -131,7 +133,7 @@ fn origin(vfs: &Vfs, origin: Origin) -> (Option<OwnedFd>, Option<Handle>) {
     }
 }
 
-/// Something that is made on both sides, opened, and removed again.
+/// A node that is made on both sides, opened, and removed again.
 struct Removal {
     directory: bool,
     fd: OwnedFd,
@@ -154,7 +156,7 @@ impl Removal {
             rustix::fs::mknodat(CWD, Self::PATH, rustix::fs::FileType::RegularFile, Mode::from_raw_mode(0o600), 0)
                 .expect("mknod");
         }
-        // Not at creation, where the umask has a say.
+        // The mode is not set at creation, where the umask would affect it.
         rustix::fs::chmod(Self::PATH, Mode::from_raw_mode(0o755)).expect("chmod");
         let root = vfs.context(Credentials::root()).lookup("/").expect("a root");
         let handle = internals::create(&root, Self::name(), &NewNode { kind, mode: 0o755, uid: 0, gid: 0 }).expect("create");

@@ -1,11 +1,13 @@
-//! The table: every question about every path, by every asker, from every starting point, on both sides.
+//! The table: every question about every path, by every asker, from every starting point, on both
+//! sides.
 //!
-//! Each question goes to the kernel once, and to each face of the engine twice: with nothing cached,
-//! so that the locked walk asks the file system for all of it, and again at once, so that the
-//! lock-free walk answers from the cache. All answers must be equal. What the caches can keep they
-//! must answer alone the second time.
+//! Each question goes to the kernel once, and to each face of the engine twice. The first time
+//! nothing is cached, so that the locked walk calls the file system for everything. The second time
+//! follows at once, so that the lock-free walk answers from the cache. All answers must be equal.
+//! The second time, the caches must answer alone whatever they can keep.
 //!
-//! The asking thread has its own root, working directory and credentials; the process keeps its own.
+//! The asking thread has its own root, working directory and credentials; the process keeps its
+//! own.
 
 use std::ffi::CString;
 use std::fmt::Write as _;
@@ -20,10 +22,10 @@ use crate::place::{Filesystem, Place};
 use crate::question::{self, Answer, Ask};
 use crate::stand::{Stand, Start};
 
-/// How many disagreements are printed; they tend to come in thousands, with one cause.
+/// The number of disagreements that are printed; there are often thousands, with one cause.
 const SHOWN: usize = 40;
 
-/// What is asked, by whom and from where.
+/// The questions, askers and starting points.
 pub(crate) struct Table<'a> {
     pub(crate) place: &'a Place,
     pub(crate) vfs: &'a Vfs,
@@ -32,22 +34,22 @@ pub(crate) struct Table<'a> {
     pub(crate) paths: Vec<Vec<u8>>,
 }
 
-/// What the caches know when a face is asked.
+/// The state of the caches when a face is asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Warmth {
-    /// Nothing.
+    /// The caches after an eviction of all entries.
     Cold,
-    /// What the same face was asked just before.
+    /// The caches after the same question to the same face.
     Warm,
 }
 
-/// An answer of a face, and whether it was there when the face was first asked.
+/// An answer of a face, and whether it was ready when the face was first asked.
 struct Answered {
     answer: Answer,
     is_at_once: bool,
 }
 
-/// Whether the caches have to answer what was asked just before.
+/// The requirement that the caches answer a question that was just answered.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Caches {
     #[default]
@@ -55,12 +57,12 @@ enum Caches {
     MayKnow,
 }
 
-/// What came of the questions so far.
+/// The results of the questions so far.
 #[derive(Default)]
 struct Found {
     caches: Caches,
     questions: u64,
-    /// Answers that were there at once, cold and warm, by face.
+    /// The number of answers that were ready at once, cold and warm, by face.
     at_once: [[u64; 2]; Kind::ALL.len()],
     faults: Vec<String>,
 }
@@ -74,7 +76,7 @@ impl Found {
         if cold.answer != *expected || warm.answer != *expected {
             return Some(format!("cold {:?}, warm {:?}", cold.answer, warm.answer));
         }
-        // Of what is asked of a ring, part is for a worker in any case.
+        // A ring leaves some of its operations to a worker in any case.
         let late = is_kept && !warm.is_at_once && kind != Kind::Ring;
         late.then(|| "the caches do not answer what was answered just before".to_owned())
     }
@@ -87,10 +89,12 @@ impl Found {
     }
 }
 
-/// If set, the memo of whole paths learns directories, and no whole path.
+/// The environment variable with which the memo of whole paths learns directories, and no whole
+/// path.
 const DIRECTORIES: &str = "PATHWALK_TABLE_DIRECTORIES";
 
-/// With a budget that a tree of ours fits in, and little more, so that evicting everything is cheap.
+/// Returns a builder with a budget that a tree of the tests fits in, and little more, so that
+/// evicting everything is cheap.
 pub(crate) fn builder() -> pathwalk::VfsBuilder {
     let builder = Vfs::builder().budget(1 << 20);
     match std::env::var_os(DIRECTORIES) {
@@ -100,17 +104,18 @@ pub(crate) fn builder() -> pathwalk::VfsBuilder {
 }
 
 impl Table<'_> {
-    /// Asks all of it. Panics with the disagreements if there are any.
+    /// Asks all questions. Panics with the disagreements if there are any.
     pub(crate) fn check(&self) {
         self.check_all(&question::all(), Caches::Know);
     }
 
-    /// Does the same on a file system that does not promise enough for the caches to answer all.
+    /// Asks all questions on a file system whose promises do not allow the caches to answer all of
+    /// them.
     pub(crate) fn check_promising_less(&self) {
         self.check_all(&question::all(), Caches::MayKnow);
     }
 
-    /// Does the same by rules for the resolution of paths.
+    /// Asks all questions with rules for the resolution of paths.
     pub(crate) fn check_resolved(&self) {
         self.check_all(&question::resolved(), Caches::Know);
     }
@@ -119,7 +124,7 @@ impl Table<'_> {
         let mut found = Found { caches, ..Found::default() };
         for asker in &self.askers {
             for start in &self.starts {
-                // Threads that have been another asker can't be used again.
+                // A thread cannot be used again once it has taken another asker's credentials.
                 let asked = std::thread::scope(|scope| scope.spawn(|| self.ask_as(asker, start, asks, &mut found)).join());
                 asked.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }
@@ -168,10 +173,11 @@ impl Table<'_> {
     }
 }
 
-/// Returns whether the caches keep all that an answer follows from.
+/// Returns whether the caches keep all that an answer depends on.
 ///
-/// No name is too long until a file system says so. Of a removed directory no absence is kept. With
-/// `NO_XDEV` the locked walk alone knows whether there was a `..` before an absolute link.
+/// They do not keep that a name is too long, since only the file system decides that. They keep no
+/// negative dentries in a removed directory. With `NO_XDEV`, only the locked walk tracks whether
+/// there was a `..` before an absolute link.
 fn is_kept(start: &Start, ask: Ask, path: &[u8], answer: &Answer) -> bool {
     let by_locked_walk = matches!(ask, Ask::Resolved(Resolve::NO_XDEV, _)) && !path.starts_with(b"/");
     !by_locked_walk && !start.is_removed() && *answer != Answer::Refused(Errno::ENAMETOOLONG)

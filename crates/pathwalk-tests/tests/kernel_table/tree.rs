@@ -1,4 +1,4 @@
-//! The nasty tree, laid out twice: by system calls and through the engine.
+//! The unusual tree, laid out twice: by system calls and through the engine.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,26 +11,26 @@ use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, Uid, chmodat, chownat, linka
 use crate::asker::OWNER;
 use crate::place::{Place, Users};
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Directory,
-    /// Of so many bytes.
+    /// A file of this many bytes.
     File(u64),
     Link(Vec<u8>),
     Fifo,
     Socket,
-    /// Another name of this one.
+    /// Another name of this entry.
     Hard(&'static str),
 }
 
-/// A name in the tree, with no leading slash; its directory stands before it.
+/// A name in the tree, with no leading slash; its directory comes before it.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) path: Vec<u8>,
     kind: Kind,
     mode: u16,
-    /// User and group alike.
+    /// The user and the group, which are the same number.
     owner: u32,
 }
 
@@ -42,7 +42,7 @@ fn link(path: impl Into<Vec<u8>>, body: impl Into<Vec<u8>>) -> Entry {
     entry(path, Kind::Link(body.into()), 0o777, 0)
 }
 
-/// Files and directories of all kinds, and links that lead in every direction.
+/// Returns files and directories of all kinds, and links that lead in every direction.
 pub(crate) fn shapes() -> Vec<Entry> {
     let mut tree = vec![
         entry("d", Kind::Directory, 0o755, 0),
@@ -114,8 +114,8 @@ fn links() -> Vec<Entry> {
     ]
 }
 
-/// Chains of links: `c0`..`c41` to a file and `dc0`..`dc41` to a directory, of as many links as their number says;
-/// `q0`..`q6`, each going twice through the one before.
+/// Returns chains of links: `c0`..`c41` to a file and `dc0`..`dc41` to a directory, of as many
+/// links as their number; `q0`..`q6`, each going twice through the one before.
 pub(crate) fn chains() -> Vec<Entry> {
     let mut tree = vec![
         entry("d", Kind::Directory, 0o755, 0),
@@ -135,11 +135,11 @@ pub(crate) fn chains() -> Vec<Entry> {
     tree
 }
 
-/// Modes that tell the triads apart.
+/// Modes in which the triads differ.
 pub(crate) const MODES: [u16; 18] =
     [0, 0o100, 0o010, 0o001, 0o111, 0o400, 0o040, 0o004, 0o200, 0o020, 0o002, 0o700, 0o070, 0o007, 0o077, 0o707, 0o755, 0o711];
 
-/// A directory `d<mode>` with contents and a file `f<mode>` of each of [`MODES`].
+/// Returns a directory `d<mode>` with contents and a file `f<mode>` of each of [`MODES`].
 pub(crate) fn modes() -> Vec<Entry> {
     let mut tree = Vec::new();
     for mode in MODES {
@@ -154,7 +154,7 @@ pub(crate) fn modes() -> Vec<Entry> {
     tree
 }
 
-/// Directories, sticky or not, with links of several owners.
+/// Returns directories, sticky or not, with links of several owners.
 pub(crate) fn sticky() -> Vec<Entry> {
     let mut tree =
         vec![entry("f", Kind::File(0), 0o644, 0), entry("d", Kind::Directory, 0o755, 0), entry("d/f", Kind::File(0), 0o644, 0)];

@@ -1,5 +1,6 @@
-//! The last component of a path, as a table: each operation on everything that a path may end in. What is expected was taken from a kernel by
-//! `cargo xtask table`, so that this needs neither root nor Linux's mounts: the engine answers, on the reference file system.
+//! The last component of a path, as a table: each operation on all forms of a path's end. `cargo
+//! xtask table` took the expected answers from a kernel. So this test needs neither root nor
+//! Linux's mounts: it compares the answers of the engine on the reference file system.
 
 const ROWS: &str = include_str!("rows.txt");
 const EXPECTED: &str = include_str!("expected.txt");

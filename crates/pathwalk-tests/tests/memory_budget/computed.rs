@@ -1,17 +1,19 @@
-//! A file system that is computed and takes no memory: any number of directories `d0`, `d1`, …, each with any number of entries.
+//! A computed file system that takes no memory: any number of directories `d0`, `d1`, …, each with
+//! any number of entries.
 //!
-//! What an entry is follows from its number: a file with a short or a long name, a link with a short or a long body, or nothing at
-//! all, under a short or a long name. So a cache is filled with all that it holds, and every answer can be checked.
+//! The number of an entry determines it: a file with a short or a long name, a link with a short or
+//! a long body, or an absent name, short or long. So a cache fills with all kinds of records, and
+//! every answer can be checked.
 
 use std::io::Write;
 
 use pathwalk::limits::{NAME_MAX, PATH_MAX};
 use pathwalk::{Access, Attributes, Context, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey};
 
-/// Bytes of a name that need no side line.
+/// The length of the longest name that needs no side line, in bytes.
 const INLINE: usize = 32;
 
-/// What an entry is.
+/// The type of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     File,
@@ -21,14 +23,15 @@ pub(crate) enum Kind {
     LongAbsent,
 }
 
-/// An entry of a directory, there or not.
+/// An entry of a directory, existing or absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     pub(crate) dir: u32,
     pub(crate) number: u32,
 }
 
-/// Text of bounded length, on the stack: what is measured is the engine's memory, so the test takes none.
+/// A text of bounded length, on the stack: the test measures the engine's memory, so it takes none
+/// itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<const N: usize>([u8; N], usize);
 
@@ -58,13 +61,13 @@ impl<const N: usize> Text<N> {
     }
 }
 
-/// Numbers that are spread, and the same on every run.
+/// Returns a spread number, the same on every run.
 fn spread(number: u32) -> usize {
     (u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize
 }
 
 impl Entry {
-    /// The `n`th of all.
+    /// Returns the `n`th of all entries.
     pub(crate) fn nth(n: u32) -> Entry {
         const DIRECTORIES: u32 = 23;
         Entry { dir: n % DIRECTORIES, number: n }
@@ -96,12 +99,13 @@ impl Entry {
         path
     }
 
-    /// Where a link leads: a file beside it.
+    /// Returns the target of a link: a file in the same directory.
     fn target(self) -> Entry {
         Entry { number: self.number - self.number % 8, ..self }
     }
 
-    /// A body with more or fewer `./` in front, so that some are short and a few fill a path.
+    /// Returns a body with a varying number of `./` in front, so that some are short and a few fill
+    /// a path.
     fn body(self) -> Text<PATH_MAX> {
         let most = if self.number.is_multiple_of(7) { (PATH_MAX - INLINE) / 2 } else { 64 };
         let mut body = Text::new();
@@ -127,7 +131,7 @@ impl Entry {
         attributes
     }
 
-    /// Asks about it and checks the answer.
+    /// Looks up the entry and checks the answer.
     pub(crate) fn check(self, context: &Context) {
         let path = self.path();
         let path = path.bytes();
@@ -148,12 +152,12 @@ impl Entry {
     }
 }
 
-/// The file system.
+/// The computed file system.
 pub(crate) struct Computed;
 
 const ROOT: NodeKey = NodeKey(0);
 
-/// The number in decimal after the first byte.
+/// Returns the number in decimal after the first byte.
 fn number(name: &[u8]) -> Option<u32> {
     let mut digits = name[1..].iter().take_while(|byte| byte.is_ascii_digit());
     digits.try_fold(0u32, |number, digit| number.checked_mul(10)?.checked_add(u32::from(digit - b'0')))
@@ -185,7 +189,8 @@ impl FileSystem for Computed {
         })
     }
 
-    /// Asked where the budget has no room for the body that came with the node.
+    /// Returns the body of a link. It is called where the budget has no room for the body that came
+    /// with the node.
     fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
         Ok(Entry::of(node).body().bytes().into())
     }

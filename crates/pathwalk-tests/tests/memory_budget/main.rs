@@ -1,8 +1,10 @@
-//! The budget is hard: what the caches take never exceeds it, whatever is asked, and nothing is lost by it.
+//! Checks that the budget is hard: the memory of the caches never exceeds it, whatever is looked
+//! up, and no answer is wrong because of it.
 //!
-//! - [`computed`]: a file system without memory of its own, with everything in it that takes some of the engine's;
-//! - [`mounts`]: what is beside the budget, and has a bound of its own;
-//! - [`process`]: a process for each measurement, and what is resident of it.
+//! - [`computed`]: a file system without memory of its own, with all kinds of nodes that take
+//!   memory of the engine;
+//! - [`mounts`]: the memory of mounts, which is outside the budget and has a bound of its own;
+//! - [`process`]: a process for each measurement, and its resident memory.
 
 mod computed;
 mod mounts;
@@ -15,7 +17,7 @@ use process::{alone, resident, small_pages};
 
 const MIB: u64 = 1 << 20;
 
-/// How often the caches are filled over.
+/// The number of times that the caches are filled.
 const TIMES_OVER: u32 = 3;
 
 fn context(budget: u64) -> Context {
@@ -27,7 +29,7 @@ fn capacity(context: &Context) -> u32 {
     context.vfs().stats().dentries.capacity.try_into().expect("a slot's number has 32 bits")
 }
 
-/// Asks about so many entries, some of them once more a little later, and checks every answer.
+/// Looks up this many entries, some of them once more a little later, and checks every answer.
 fn fill(context: &Context, entries: u32, mut after_each: impl FnMut(u32)) {
     for n in 0..entries {
         Entry::nth(n).check(context);
@@ -37,12 +39,13 @@ fn fill(context: &Context, entries: u32, mut after_each: impl FnMut(u32)) {
     }
 }
 
-/// Entries that take a dentry and an inode and nothing else.
+/// Returns entries that take a dentry and an inode and nothing else.
 fn files() -> impl Iterator<Item = u32> {
     (0..).filter(|n| Entry::nth(*n).kind() == Kind::File)
 }
 
-/// Reads in the code that will run, on a small `Vfs` that stays, so that the growth measured later is not the program's.
+/// Loads the code that will run, on a small `Vfs` that stays, so that the growth measured later is
+/// not that of the program.
 fn warm_up() {
     let context = context(MIB / 4);
     fill(&context, TIMES_OVER * capacity(&context), |_| {});
@@ -66,7 +69,7 @@ fn a_gibibyte_costs_nothing_until_it_is_used() {
     });
 }
 
-/// The most that was seen at any time.
+/// The largest values at any time.
 #[derive(Default)]
 struct Peak {
     growth: u64,
@@ -102,8 +105,9 @@ fn growth_stays_within_the_budget() {
             }
         };
         fill(&context, TIMES_OVER * capacity, &mut look);
-        // Each of these has an inode, which an absence has not: now both pools are full. Twice, so that they are hit, and take the places of what was
-        // hit before, absences among it; what is asked for once does not.
+        // Each of these has an inode, which an absence does not have: this fills both pools. Each
+        // is looked up twice, so that it is hit and takes the place of entries that were hit
+        // before, absences included. An entry that is looked up only once does not.
         for n in files().take(TIMES_OVER as usize * capacity as usize) {
             (0..2).for_each(|_| Entry::nth(n).check(&context));
             look(n);
@@ -115,10 +119,10 @@ fn growth_stays_within_the_budget() {
             "budget {budget}: at most {} bytes; at most {} of {capacity} dentries, {} of {} inodes, {} of {} side lines; {} evictions",
             peak.growth, peak.dentries, peak.inodes, stats.inodes.capacity, peak.side, stats.side.capacity, stats.evictions
         );
-        // A few are evicted at once, and it is not looked after each entry.
+        // Several dentries are evicted at once, and the counts are not read after each entry.
         assert!(peak.dentries > stats.dentries.capacity - stats.dentries.capacity / 64);
         assert!(peak.inodes > stats.inodes.capacity / 10 * 9);
-        // A long body takes many lines at once, so that mostly some are left.
+        // A long body takes many side lines at once, so that some are usually left.
         assert!(peak.side > stats.side.capacity / 4 * 3);
         assert!(stats.evictions > u64::from(capacity));
         assert!(peak.growth > budget / 10 * 9, "it is used, too");
@@ -133,7 +137,7 @@ fn names_without_side_lines_fill_all_dentries() {
         Entry::nth(n).check(&context);
     }
     let stats = context.vfs().stats();
-    // A few are evicted at once.
+    // Several dentries are evicted at once.
     assert!(stats.dentries.used > u64::from(capacity - capacity / 64), "{stats:?}");
     assert!(stats.evictions > 0);
 }
@@ -153,7 +157,8 @@ fn held(context: &Context, kind: Kind) -> Vec<(Entry, Handle)> {
     held
 }
 
-/// Fills the budget with what is pinned: then nothing new is cached, nothing old is lost, and all is well again once it is let go.
+/// Fills the budget with pinned entries. Then no new entry is cached and no old one is lost; once
+/// the pins are released, all works again.
 fn pinned_until_full(kind: Kind) -> (usize, Stats) {
     let context = context(MIB);
     let held = held(&context, kind);

@@ -1,4 +1,4 @@
-//! What a mount takes that is idle. Mounts are beside the budget.
+//! The memory of an idle mount. Mounts are outside the budget.
 
 use pathwalk::{At, AtFlags, Context, Credentials, MountAttributes, Propagation, Recursion, Vfs};
 use pathwalk_memfs::MemFs;
@@ -10,7 +10,7 @@ const CWD: At<'static> = At::Cwd;
 /// The most bytes that an idle mount may take.
 const MOST: u64 = 512;
 
-/// A context in whose `/m` there are so many directories, all of them cached.
+/// Returns a context with this many directories in `/m`, all of them cached.
 fn context(count: u64) -> Context {
     let fs = MemFs::new();
     fs.mkdir("/s", 0o755).expect("a directory");
@@ -28,7 +28,7 @@ fn bind_all(context: &Context, count: u64) {
     }
 }
 
-/// Fails if the process grew by more than that for each mount since.
+/// Fails if the process has grown by more than `MOST` for each mount since.
 fn check(what: &str, before: u64, count: u64) {
     let each = resident().saturating_sub(before) / count;
     println!("{count} mounts, {what}: {each} bytes each");
@@ -39,7 +39,7 @@ fn check(what: &str, before: u64, count: u64) {
 fn an_idle_mount_takes_at_most_512_bytes() {
     alone("mounts::an_idle_mount_takes_at_most_512_bytes", &[2_000, 10_000], |count| {
         small_pages();
-        // Reads in the code, on a small `Vfs` that stays.
+        // Loads the code, on a small `Vfs` that stays.
         let small = context(100);
         bind_all(&small, 100);
         let mut apart = small.clone();

@@ -1,4 +1,4 @@
-//! Measuring in a process of one's own, in which no other test takes memory.
+//! Measurements in a process of their own, in which no other test takes memory.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,14 +6,14 @@ use std::process::Command;
 
 use pathwalk_tests::skipped;
 
-/// Set in the children: what the test is to do there.
+/// The environment variable that is set in the children, with the argument of the test.
 const ALONE: &str = "PATHWALK_MEMORY_BUDGET_ALONE";
 
-/// Where the kernel tells what is resident.
+/// The file in which the kernel reports the resident memory.
 const ROLLUP: &str = "/proc/self/smaps_rollup";
 
-/// Runs `body` with each of the arguments, each in a process in which nothing else runs, or says that this kernel does not tell what is
-/// resident. `test` is the name of the test that calls this.
+/// Runs `body` with each of the arguments, each in a process in which nothing else runs. Reports a
+/// skip if this kernel does not report resident memory. `test` is the name of the calling test.
 pub(crate) fn alone(test: &str, arguments: &[u64], body: impl FnOnce(u64)) {
     if let Some(argument) = std::env::var_os(ALONE) {
         let argument = argument.to_str().and_then(|argument| argument.parse().ok()).expect("the parent sets a number");
@@ -36,14 +36,16 @@ pub(crate) fn alone(test: &str, arguments: &[u64], body: impl FnOnce(u64)) {
     }
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident memory of this process in bytes.
 pub(crate) fn resident() -> u64 {
     ask_resident().expect("it was told when the parent asked")
 }
 
-/// The same, or why it is not told: `ROLLUP` is not in every kernel, nor in every sandbox.
+/// Returns the resident memory in bytes, or the reason why it is unknown: `ROLLUP` is not in every
+/// kernel, nor in every sandbox.
 ///
-/// From the page tables: the counters in `/proc/self/statm` may be off by some dozens of pages for each processor.
+/// The figure comes from the page tables: the counters in `/proc/self/statm` may be off by some
+/// dozens of pages for each processor.
 fn ask_resident() -> Result<u64, String> {
     let mut buffer = [0; 4096];
     let read = File::open(ROLLUP).and_then(|mut file| file.read(&mut buffer)).map_err(|error| format!("{ROLLUP}: {error}"))?;
@@ -53,10 +55,10 @@ fn ask_resident() -> Result<u64, String> {
     Ok(digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0')) * 1024)
 }
 
-/// Keeps the kernel from giving this process pages of 2 MiB where it touches a few bytes: how much a touch takes would depend on
-/// the machine's settings.
+/// Keeps the kernel from giving this process pages of 2 MiB where it touches a few bytes. Otherwise
+/// the memory of a touch would depend on the machine's settings.
 pub(crate) fn small_pages() {
-    // SAFETY: it changes nothing but what the kernel does on page faults.
+    // SAFETY: the call changes only the kernel's treatment of page faults.
     let done = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
 }

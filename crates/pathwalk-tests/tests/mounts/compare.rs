@@ -1,4 +1,4 @@
-//! Carries out the same operations on two systems and compares what they say.
+//! Carries out the same operations on two systems and compares their results.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,34 @@ use super::files::{Call, Owner};
 use super::op::{Kind, Op, Random, Spot};
 use super::system::{Failure, Line, System, normalize};
 
-/// How long a sequence of operations is: long enough that peers and slaves of several generations
-/// come about, and short enough that the mounts stay few.
+/// The length of a sequence of operations: long enough for peers and slaves of several generations,
+/// and short enough to keep the number of mounts small.
 const LENGTH: usize = 120;
 
-/// How long every tenth sequence is.
+/// The length of every tenth sequence.
 const LONG: usize = 500;
 
-/// A sequence ends at more mounts than this: each operation would take longer than all before.
+/// The number of mounts at which a sequence ends: beyond it, each operation would take longer than
+/// all before.
 const MANY: usize = 5_000;
 
-/// In percent, how many operations are about files and id maps, in every third sequence.
+/// The share of operations on files and id maps in every third sequence, in percent.
 const FILES: usize = 90;
 
-/// And in the others.
+/// The share in the other sequences, in percent.
 const FEW_FILES: usize = 10;
 
-/// What was compared.
+/// The counts of the comparison.
 #[derive(Default, Debug)]
 pub(crate) struct Tally {
     pub(crate) compared: u64,
     pub(crate) succeeded: u64,
     pub(crate) most_mounts: usize,
-    /// How often operations of each name succeeded, as 0, and failed with which errno.
+    /// The number of operations of each name, by result: 0 for success, or the errno.
     pub(crate) by_name: BTreeMap<String, BTreeMap<i32, u64>>,
 }
 
-/// Carries out one sequence. Returns the story of the first difference.
+/// Carries out one sequence. Returns a description of the first difference.
 pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn System, tally: &mut Tally) -> Result<(), String> {
     let mut random = Random::new(seed);
     let mut story = vec![format!("seed {seed}")];
@@ -66,7 +67,7 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
             count(tally, &op, expected, ours.len());
             break;
         }
-        // The caller's root was unmounted, and nothing much succeeds any more.
+        // The caller's root was unmounted, and hardly any operation succeeds any more.
         dead = if ours.is_empty() { dead + 1 } else { 0 };
         if dead == 15 {
             break;
@@ -77,12 +78,12 @@ pub(crate) fn sequence(seed: u64, leader: &mut dyn System, follower: &mut dyn Sy
     Ok(())
 }
 
-/// What half of the sequences begin with, as distributions do.
+/// Returns the first operation of half of the sequences, as distributions do it.
 fn share_all() -> Op {
     Op::Propagation { at: Spot::Path("/".into()), kind: Kind::Shared, recursive: true }
 }
 
-/// Returns the story of a file that an operation is about, and that is not the same afterwards.
+/// Returns a description of a file of the operation that differs afterwards.
 fn file_difference(op: &Op, leader: &mut dyn System, follower: &mut dyn System) -> Option<String> {
     op.files().into_iter().find_map(|path| {
         let stat = Op::File { user: 0, call: Call::Stat(path) };

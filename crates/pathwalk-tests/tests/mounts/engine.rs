@@ -1,4 +1,4 @@
-//! The engine as a system of mounts: what the kernel's thread does, a context does.
+//! The engine as a system of mounts: a context does what the kernel's thread does.
 
 use pathwalk::{
     At, AtFlags, Context, DetachedTree, Errno, Handle, MountAttributes, MountFlags, MountInfo, MoveFlags, Namespace, Propagation,
@@ -12,14 +12,15 @@ use super::files::{Call, Owner, USERS, calls_engine};
 use super::op::{Kind, Op, SLOTS, Spot, Umount};
 use super::system::{DIRECTORIES, Failure, Line, System};
 
-/// How many mounts there may be before no more are made.
+/// The number of mounts from which on no more are made.
 const ENOUGH: u64 = 240;
 
-/// The budget of the caches. A mount to all peers may make more mounts than a small cache has
-/// dentries, which is `ENOSPC`; with this one, as many fit as Linux allows in a namespace.
+/// The budget of the caches. A mount that propagates to all peers may make more mounts than a small
+/// cache has dentries, which is `ENOSPC`. With this budget, as many fit as Linux allows in a
+/// namespace.
 const BUDGET: u64 = 64 << 20;
 
-/// What is held open.
+/// A held place or tree.
 enum Held {
     Place(Handle),
     Tree(DetachedTree),
@@ -47,7 +48,7 @@ impl From<Errno> for Failure {
     }
 }
 
-/// Returns a file system as `mount(2)` makes a tmpfs without options.
+/// Returns a file system like the tmpfs that `mount(2)` makes without options.
 fn empty_fs() -> MemFs {
     let fs = MemFs::new();
     fs.chmod("/", 0o1777).expect("a root");
@@ -93,7 +94,7 @@ impl Engine {
         }
     }
 
-    /// Returns the same of a spot that the kernel's thread enters: a directory.
+    /// Returns a starting point and a path of a spot that the kernel's thread enters: a directory.
     fn within<'a>(&'a self, spot: &'a Spot) -> Result<(At<'a>, &'a str), Failure> {
         let (at, path) = self.at(spot)?;
         if path.is_empty() {
@@ -119,7 +120,7 @@ impl Engine {
 
     fn bind(&self, from: &Spot, to: &Spot, is_recursive: bool) -> Result<(), Failure> {
         self.skip_if(self.is_full() || matches!((from, to), (Spot::Held(_), Spot::Held(_))))?;
-        // The kernel's thread enters the one that it holds first.
+        // The kernel's thread enters the held spot first.
         let held = if matches!(from, Spot::Held(_)) { from } else { to };
         self.within(held)?;
         let ((from, old), (to, new)) = (self.within_or_at(from)?, self.within_or_at(to)?);
@@ -154,7 +155,7 @@ impl Engine {
             let named = self.context.lookupat(at, path, AtFlags::empty())?;
             [&named, &internals::topmost(&named)].map(|place| self.mount_of(place))
         };
-        // The mark of a mount above the one that is named cannot be cleared by opening it.
+        // The expiry mark of a mount above the named one cannot be cleared by opening it.
         self.skip_if(way == Umount::Expire && top != named)?;
         let umount = |flags| self.context.umount(at, path, flags);
         match way {
@@ -202,7 +203,7 @@ impl Engine {
             let (at, path) = self.within(at)?;
             return Ok(self.context.remount(at, path, flags)?);
         }
-        // The newer call, that does the same, takes detached trees as well.
+        // The newer call, which does the same, accepts detached trees as well.
         self.skip_if(matches!(at, Spot::Held(_)))?;
         let all = MountFlags::READ_ONLY | MountFlags::NOEXEC | MountFlags::NOSYMFOLLOW | MountFlags::NOSUID;
         self.set(at, &MountAttributes { set: flags, clear: all, ..MountAttributes::default() }, false)

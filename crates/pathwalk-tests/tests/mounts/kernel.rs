@@ -53,7 +53,7 @@ macro_rules! call {
 }
 
 pub(crate) fn owned(fd: i64) -> OwnedFd {
-    // SAFETY: the number was just returned by a call that opens it, and is owned nowhere else.
+    // SAFETY: a call that opens the descriptor just returned the number, which has no other owner.
     unsafe { OwnedFd::from_raw_fd(fd as RawFd) }
 }
 
@@ -71,7 +71,7 @@ fn new_file_system() -> Result<OwnedFd, Failure> {
     Ok(mount)
 }
 
-/// Returns what gives a mount the map of this number.
+/// Returns the attributes that give a mount the map of this number.
 fn mapped(map: usize) -> Result<MountAttr<'static>, Failure> {
     let users = id_maps::namespaces().map_err(|_| Failure::Skipped)?[map].as_fd();
     Ok(MountAttr { users: Some(users), ..MountAttr::default() })
@@ -84,15 +84,16 @@ impl From<Error> for Failure {
 }
 
 impl Kernel {
-    /// Puts the calling thread into a namespace of its own; the error says why that is impossible.
-    /// `place` is a directory that exists, on which a file system is mounted for a moment.
+    /// Puts the calling thread into a namespace of its own; the error is the reason why that is
+    /// impossible. `place` is an existing directory, on which a file system is mounted for a
+    /// moment.
     pub(crate) fn new(place: &str) -> Result<Kernel, Failure> {
-        // While programs can be started: in the namespace that it came from.
+        // Programs can be started only in the original namespace.
         let _ = id_maps::namespaces();
         let base = open("/proc/thread-self/ns/mnt", libc::O_RDONLY)?;
         call!(unshare(libc::CLONE_NEWNS))?;
-        // Of this thread alone, since it left the namespace.
-        // SAFETY: the call touches no memory.
+        // SAFETY: the umask is this thread's own, since it left the namespace; the call touches no
+        // memory.
         unsafe { libc::umask(0) };
         let mut kernel = Kernel {
             proc: open("/proc", libc::O_PATH | libc::O_DIRECTORY)?,
@@ -138,7 +139,7 @@ impl Kernel {
         self.held[slot].as_ref().map(AsRawFd::as_raw_fd).ok_or(Failure::Skipped)
     }
 
-    /// Returns a path that names the spot, from the working directory if need be.
+    /// Returns a path that names the spot; enters a held spot, so that the path starts there.
     fn enter(&self, spot: &Spot) -> Result<String, Failure> {
         match spot {
             Spot::Path(path) => Ok(path.clone()),
@@ -174,7 +175,8 @@ impl Kernel {
     }
 
     fn bind(&self, from: &Spot, to: &Spot, recursive: bool) -> Result<i64, Failure> {
-        // The source may need the working directory, too, so it is named by a descriptor of /proc.
+        // The source may need the working directory as well, so it is named by a descriptor in
+        // `/proc`.
         let flags = libc::MS_BIND | if recursive { libc::MS_REC } else { 0 };
         match (from, to) {
             (Spot::Held(_), Spot::Held(_)) => Err(Failure::Skipped),
@@ -241,7 +243,7 @@ impl Kernel {
         Ok(0)
     }
 
-    /// Mounts a copy of a tree that shows its owners by a map.
+    /// Mounts a copy of a tree that maps the ids of its owners.
     fn mapped(&self, from: &Spot, to: &Spot, map: usize, recursive: bool) -> Result<i64, Failure> {
         let tree = self.open_spot(from, OPEN_TREE_CLONE | if recursive { AT_RECURSIVE } else { 0 })?;
         let how = if recursive { Recursion::Recursive } else { Recursion::Alone };
@@ -317,7 +319,7 @@ impl System for Kernel {
             return calls_kernel::call(call);
         }
         let result = self.call(op);
-        // Where the root may not be searched, the comparison ends.
+        // If the root may not be searched, the comparison ends.
         let _ = call!(chdir(c"/".as_ptr()));
         result.map(|_| None)
     }

@@ -1,8 +1,9 @@
-//! Mounts as the kernel has them: a system that mounts is compared with `mount(2)` and the like.
+//! Comparison of mounts with the kernel's: a system of mounts against `mount(2)` and the related
+//! calls.
 //!
-//! [`compare::sequence`] carries out random operations on two systems and compares each result and
-//! the whole of `mountinfo` after it. The first leads: it looks at each operation before the kernel
-//! does, and skips what would leave the directories that the comparison is about.
+//! [`compare::sequence`] carries out random operations on two systems and compares each result, and
+//! the whole of `mountinfo` after it. The first system leads: it gets each operation before the
+//! kernel does, and skips those that would leave the directories of the comparison.
 
 mod compare;
 mod engine;
@@ -30,7 +31,7 @@ fn lines(kernel: &mut Kernel) -> Vec<Line> {
     lines
 }
 
-/// Runs a test in a namespace of its own, or says why there is none.
+/// Runs a test in a namespace of its own, or reports why there is none.
 fn in_namespace(test: impl FnOnce(&mut Kernel) + Send + 'static) {
     let place = tempfile::tempdir().unwrap();
     let name = place.path().to_str().unwrap().to_string();
@@ -80,15 +81,16 @@ fn rights_through_mapped_mounts_are_the_kernels() {
     });
 }
 
-/// Operations that are compared, unless `PATHWALK_MOUNT_OPS` says how many.
+/// The number of operations that are compared, unless `PATHWALK_MOUNT_OPS` sets another.
 const OPS: u64 = 3_000;
 
-/// A number from the environment.
+/// Returns a number from the environment.
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
-/// `PATHWALK_MOUNT_SEED` begins with another seed than that of the clock.
+/// Compares random sequences. `PATHWALK_MOUNT_SEED` sets the first seed; without it, the clock
+/// does.
 #[test]
 fn the_engine_mounts_as_the_kernel_does() {
     let place = tempfile::tempdir().unwrap();

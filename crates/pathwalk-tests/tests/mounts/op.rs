@@ -1,7 +1,7 @@
 //! Random operations on mounts.
 //!
-//! An operation names directories by paths from the caller's root, or by what the caller holds
-//! open, so that it can name what is covered or detached. All randomness comes from a seed.
+//! An operation names directories by paths from the caller's root, or by held descriptors, so that
+//! it can name covered or detached directories. All randomness comes from a seed.
 
 use super::files::{Call, FILE_OWNERS, USERS};
 use super::id_maps::MAPS;
@@ -13,7 +13,7 @@ pub(crate) enum Spot {
     Held(usize),
 }
 
-/// What a mount gets from others and gives to them.
+/// The propagation of a mount.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Private,
@@ -22,12 +22,12 @@ pub(crate) enum Kind {
     Unbindable,
 }
 
-/// How to unmount.
+/// The way to unmount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Umount {
     Plain,
     Detach,
-    /// Twice with `MNT_EXPIRE`; the result is the second if the first is `EAGAIN`.
+    /// Two calls with `MNT_EXPIRE`; the second result counts if the first is `EAGAIN`.
     Expire,
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum Op {
         clear: u32,
         recursive: bool,
     },
-    /// `mount(2)` with `MS_REMOUNT` and these; with `MS_BIND`, of the mount alone.
+    /// `mount(2)` with `MS_REMOUNT` and these flags; with `MS_BIND`, for the mount alone.
     Remount {
         at: Spot,
         flags: u32,
@@ -85,14 +85,14 @@ pub(crate) enum Op {
         map: usize,
         recursive: bool,
     },
-    /// `open_tree(2)`, the same, and `move_mount(2)`.
+    /// `open_tree(2)`, then `mount_setattr(2)` with the map, then `move_mount(2)`.
     Mapped {
         from: Spot,
         to: Spot,
         map: usize,
         recursive: bool,
     },
-    /// The user of this number does something with files.
+    /// A call on files by the user of this number.
     File {
         user: usize,
         call: Call,
@@ -108,12 +108,12 @@ pub(crate) enum Op {
     Unshare(usize),
     /// `setns(2)` into the namespace with this number.
     Enter(usize),
-    /// Closes the namespace with this number.
+    /// The closing of the namespace with this number.
     Drop(usize),
 }
 
 impl Op {
-    /// Returns the files that are to be looked at after it.
+    /// Returns the files that are compared after the operation.
     pub(crate) fn files(&self) -> Vec<String> {
         match self {
             Op::File { call, .. } => call.paths().into_iter().map(String::from).collect(),
@@ -123,13 +123,13 @@ impl Op {
     }
 }
 
-/// How many open files and namespaces there are at most.
+/// The most open files and namespaces.
 pub(crate) const SLOTS: usize = 4;
 
 /// A source of random numbers.
 pub(crate) struct Random {
     state: u64,
-    /// Where there are mounts, so that operations find some.
+    /// The mount points, so that operations find some.
     points: Vec<String>,
 }
 
@@ -138,12 +138,12 @@ impl Random {
         Random { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, points: Vec::new() }
     }
 
-    /// Tells where there are mounts now.
+    /// Sets the current mount points.
     pub(crate) fn set_points(&mut self, points: impl Iterator<Item = String>) {
         self.points = points.filter(|path| !path.ends_with("deleted")).collect();
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -175,7 +175,7 @@ impl Random {
         if self.below(5) == 0 { Spot::Held(self.below(SLOTS)) } else { Spot::Path(self.path()) }
     }
 
-    /// A random operation; in so many of a hundred cases, one about files or id maps.
+    /// Returns a random operation; in `files` of a hundred cases, one about files or id maps.
     pub(crate) fn op(&mut self, files: usize) -> Op {
         if self.below(100) < files {
             return self.files_op();
@@ -204,7 +204,8 @@ impl Random {
         Op::Bind { from, to, recursive: self.coin() }
     }
 
-    /// What sequences about files begin with: files of all kinds of owners, seen through two maps.
+    /// Returns the first operations of sequences about files: files of many owners, seen through
+    /// two maps.
     pub(crate) fn prologue(&mut self) -> Vec<Op> {
         let mut ops = Vec::new();
         let mut by_root = |call| ops.push(Op::File { user: 0, call });
@@ -234,14 +235,15 @@ impl Random {
             3..5 => Op::MapIds { at: Spot::Held(self.below(SLOTS)), map, recursive },
             5 => Op::MapIds { at: self.spot(), map, recursive },
             _ => match self.call() {
-                // The machine may have `protected_hardlinks` on or off, and other tests change it.
+                // `protected_hardlinks` may be on or off on this machine, and other tests change
+                // it.
                 call @ Call::Link(..) => Op::File { user: FILE_OWNERS[self.below(FILE_OWNERS.len())], call },
                 call => Op::File { user: self.user(), call },
             },
         }
     }
 
-    /// Root, in one case of three.
+    /// Returns a user: root in at least one case of three.
     fn user(&mut self) -> usize {
         if self.below(3) == 0 { 0 } else { self.below(USERS.len()) }
     }
@@ -287,7 +289,7 @@ impl Random {
         }
     }
 
-    /// A call that follows no link: the machine may have `protected_symlinks` on or off.
+    /// Returns a call that follows no link: `protected_symlinks` may be on or off on this machine.
     fn call_of_link(&mut self) -> Call {
         let path = match self.path() {
             root if root == "/" => "/s".into(),
@@ -300,7 +302,7 @@ impl Random {
         }
     }
 
-    /// A pivot, which most often has one place below the other as it must.
+    /// Returns a pivot. In most cases one place is below the other, as it must be.
     fn pivot(&mut self) -> Op {
         let new = self.path();
         let old = if self.below(3) == 0 { self.path() } else { new.clone() + &self.path() };
@@ -326,7 +328,7 @@ impl Random {
             22..24 => Op::Enter(slot),
             24 => Op::Drop(slot),
             _ => {
-                // Mostly not read-only, so that something can be changed.
+                // Mostly not read-only, so that changes can succeed.
                 let read_only = u32::from(self.below(3) == 0);
                 Op::Remount { at: self.spot(), flags: self.below(16) as u32 & !1 | read_only, of_mount: self.coin() }
             }

@@ -1,4 +1,4 @@
-//! What is compared: a system that carries out operations and tells its mounts.
+//! A system under comparison: it carries out operations and lists its mounts.
 
 use std::collections::HashMap;
 
@@ -6,32 +6,34 @@ use super::files::Owner;
 use super::op::Op;
 pub(crate) use pathwalk_tests::mounts::Line;
 
-/// What a file system with directories has.
+/// The directories of a file system with directories.
 pub(crate) const DIRECTORIES: [&str; 6] = ["a", "b", "a/a", "a/b", "b/a", "b/b"];
 
-/// Why an operation did not succeed.
+/// The reason why an operation did not succeed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Failure {
     Errno(i32),
-    /// The operation makes no sense now, or would do what is not compared. Nothing was done.
+    /// The operation makes no sense now, or its result cannot be compared. It was not carried out.
     Skipped,
 }
 
 /// A system of mounts with one caller.
 ///
-/// A new one has a namespace, number 0 of the caller's, whose root mount carries a file system with
-/// directories, which is the caller's root. Each file system with directories has `a`, `b`, `a/a`,
-/// `a/b`, `b/a` and `b/b`, and the file `f`. The caller's working directory is its root.
+/// A new one has a namespace, number 0 of the caller's. The namespace's root mount carries a file
+/// system with directories, which is the caller's root. Each file system with directories has `a`,
+/// `b`, `a/a`, `a/b`, `b/a` and `b/b`, and the file `f`. The caller's working directory is its
+/// root.
 pub(crate) trait System {
-    /// Carries out an operation; returns what a file is, where it was asked. A system that leads
-    /// decides what is skipped; the one that follows is not asked for it.
+    /// Carries out an operation; returns a file's attributes if the operation asks for them. The
+    /// leading system decides what is skipped; a skipped operation does not reach the following
+    /// one.
     fn run(&mut self, op: &Op) -> Result<Option<Owner>, Failure>;
 
-    /// The mounts of the caller's namespace below the caller's root.
+    /// Returns the mounts of the caller's namespace below the caller's root.
     fn mountinfo(&mut self) -> Vec<Line>;
 }
 
-/// Renames numbers by their first appearance.
+/// Replaces numbers by the order of their first appearance.
 pub(crate) fn normalize(lines: &mut [Line]) {
     fn rename(names: &mut HashMap<u64, u64>, number: &mut u64) {
         let next = names.len() as u64;

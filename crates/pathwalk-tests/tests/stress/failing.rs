@@ -1,4 +1,5 @@
-//! A file system that cannot answer: its errors reach the callers, and nobody ever takes a question for an answer.
+//! A file system whose lookups fail: its errors reach the callers, and no caller takes an error for
+//! an answer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +7,7 @@ use pathwalk::{
     Access, Attributes, Context, Credentials, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey, Vfs, internals,
 };
 
-/// An empty directory in which every lookup fails, but for the name `absent`.
+/// An empty directory in which every lookup fails, except that of the name `absent`.
 #[derive(Default)]
 struct Failing(AtomicU64);
 
@@ -35,7 +36,7 @@ fn ask(context: &Context) {
     assert_eq!(context.lookup("absent/x").map(drop), Err(Errno::ENOENT));
 }
 
-/// Several threads ask for one name at once, again and again.
+/// Lets several threads look up one name concurrently, again and again.
 pub(crate) fn every_failure_is_seen(threads: u64, goes_on: impl Fn(u64) -> bool + Sync) {
     let vfs = Vfs::builder().budget(super::BUDGET).build(Failing::default()).expect("a Vfs");
     std::thread::scope(|scope| {

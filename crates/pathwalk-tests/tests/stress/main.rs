@@ -1,8 +1,9 @@
-//! Readers beside a thread that renames, one that creates, unlinks and changes permissions, one that evicts, and one that lists. Every answer
-//! must have been true at some instant while it was being looked for.
+//! Readers beside a thread that renames, one that creates, unlinks and changes permissions, one
+//! that evicts, and one that lists. Every answer must have been true at some instant during its
+//! lookup.
 //!
-//! It counts iterations, so that it asks the same on a slow machine; `PATHWALK_STRESS_SECONDS=600` makes each test go on for
-//! that long.
+//! The tests count iterations, so that they make the same calls on a slow machine.
+//! `PATHWALK_STRESS_SECONDS=600` makes each test run that long.
 
 mod failing;
 mod phase;
@@ -17,16 +18,17 @@ use pathwalk_memfs::MemFs;
 use readers::Reader;
 use world::{Eviction, World};
 
-/// How often each reader asks.
+/// The number of questions of each reader.
 const ITERATIONS: u64 = 20_000;
-/// More than the machine may have cores, with the three others, so that threads are also descheduled at bad moments.
+/// The number of readers. Together with the other threads there are more than the machine may have
+/// cores, so that threads are also descheduled at bad moments.
 const READERS: usize = 3;
-/// Room for a few hundred of the tree's 1,700 nodes.
+/// A budget with room for a few hundred of the tree's 1,700 nodes.
 const BUDGET: u64 = 192 << 10;
-/// Room for all of them.
+/// A budget with room for all of them.
 const AMPLE_BUDGET: u64 = 2 << 20;
 
-/// Whether a thread that asked so often asks again.
+/// Returns whether a thread that has asked so often asks again.
 fn goes_on() -> impl Fn(u64) -> bool + Sync {
     let seconds = std::env::var("PATHWALK_STRESS_SECONDS").ok().map(|text| {
         Duration::from_secs(text.parse().unwrap_or_else(|_| panic!("PATHWALK_STRESS_SECONDS is to be a number, not {text:?}")))
@@ -60,13 +62,14 @@ fn storm(budget: u64, eviction: Eviction) {
     world.check_nothing_leaked();
 }
 
-/// Most walks meet something that is not cached, and take the locks.
+/// Checks walks that mostly meet an entry that is not cached, and take the locks.
 #[test]
 fn in_a_cache_that_is_much_too_small() {
     storm(BUDGET, Eviction::Everything);
 }
 
-/// Hardly anything is ever found in it: it has room for 64 names, of which the threads pin a good part at any time.
+/// Checks a cache with hardly any hits: it has room for 64 names, and the threads pin many of them
+/// at any time.
 #[test]
 fn in_the_smallest_cache_there_can_be() {
     let refused = Vfs::builder().budget(0).build(MemFs::new());
@@ -74,7 +77,7 @@ fn in_the_smallest_cache_there_can_be() {
     storm(least, Eviction::Everything);
 }
 
-/// Most walks go through without a lock, beside those that change what they read.
+/// Checks walks that mostly take no lock, beside threads that change what they read.
 #[test]
 fn in_a_cache_with_room() {
     storm(AMPLE_BUDGET, Eviction::Little);
@@ -85,7 +88,7 @@ fn failed_lookups() {
     failing::every_failure_is_seen(READERS as u64 + 1, goes_on());
 }
 
-/// Whole paths, learned as they are for users.
+/// Checks whole paths that are learned at the normal pace.
 #[test]
 fn sure_answers() {
     sure::all_are_right(|builder| builder);

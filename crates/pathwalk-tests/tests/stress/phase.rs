@@ -1,14 +1,15 @@
-//! What is true of something that one thread changes and others look at: the states that it went through while they looked.
+//! The states of an object that one thread changes and others read: those that it went through
+//! during a read.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts changes: odd while one is under way. `n` changes done is state `n`.
+/// A count of changes: odd during a change. `n` completed changes are state `n`.
 #[derive(Default)]
 pub(crate) struct Phase(AtomicU64);
 
 impl Phase {
-    /// Goes from state `n` to state `n + 1`, somewhere in `change`, which gets `n + 1`.
+    /// Goes from state `n` to state `n + 1` at some instant of `change`, which gets `n + 1`.
     ///
     /// One thread at a time may do this.
     pub(crate) fn advance<R>(&self, change: impl FnOnce(u64) -> R) -> R {
@@ -19,8 +20,8 @@ impl Phase {
         result
     }
 
-    /// Looks, and says which states there were meanwhile. Each of them was true at some instant of `look`, or may have
-    /// been: a change that is under way has happened or has not.
+    /// Runs `look` and returns the states during it. Each of them was true at some instant of
+    /// `look`, or may have been: a change in progress may or may not have happened.
     pub(crate) fn during<R>(&self, look: impl FnOnce() -> R) -> (RangeInclusive<u64>, R) {
         let first = self.0.load(Ordering::SeqCst);
         let result = look();
@@ -28,14 +29,14 @@ impl Phase {
         (first / 2..=last.div_ceil(2), result)
     }
 
-    /// How many changes were begun.
+    /// Returns the number of changes that were begun.
     pub(crate) fn begun(&self) -> u64 {
         self.0.load(Ordering::SeqCst).div_ceil(2)
     }
 }
 
-/// Whether any state holds in which `is_true`. Everything here repeats after a few states, so that a look that took long need not
-/// go through millions of them.
+/// Returns whether `is_true` holds in any of the states. All states here repeat after a few, so
+/// that a long look need not test millions of them.
 pub(crate) fn any(states: RangeInclusive<u64>, mut is_true: impl FnMut(u64) -> bool) -> bool {
     states.take(64).any(&mut is_true)
 }

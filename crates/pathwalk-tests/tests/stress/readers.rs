@@ -1,4 +1,4 @@
-//! What readers ask, and what may be the answer.
+//! The questions of readers, and their possible answers.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use pathwalk::{Access, AtFlags, Context, Credentials, Errno, Handle};
 use crate::phase::any;
 use crate::world::{CHURNED, DIRECTORIES, EXCHANGED, FILES, Group, MARKS, World, always_group, churned_kind};
 
-/// Handles that a reader keeps, so that there is always something that may not be evicted.
+/// The number of handles that a reader keeps, so that some dentries are always pinned.
 const KEPT: usize = 8;
 
-/// A thread that asks.
+/// A thread that asks questions.
 pub(crate) struct Reader<'a> {
     world: &'a World,
     context: Context,
@@ -24,7 +24,8 @@ impl<'a> Reader<'a> {
         Reader { world, context, kept: VecDeque::new(), random: seed * 2 + 1 }
     }
 
-    /// A number below `n`. Xorshift: the same on every run, for each reader its own.
+    /// Returns a number below `n`. Xorshift: the same sequence on every run, and one for each
+    /// reader.
     fn below(&mut self, n: usize) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -32,7 +33,7 @@ impl<'a> Reader<'a> {
         (self.random >> 11) as usize % n
     }
 
-    /// Asks one thing and judges the answer.
+    /// Asks one question and checks the answer.
     pub(crate) fn ask(&mut self) {
         match self.below(12) {
             0 | 1 => self.replaced_is_never_absent(),
@@ -72,7 +73,7 @@ impl<'a> Reader<'a> {
         let possible = match seen {
             Err(Errno::ENOENT) => any(states.clone(), |n| !ours(n)),
             Ok(mark) if mark == MARKS[side as usize] => any(states.clone(), ours),
-            // Found here, and its parent asked for after the move.
+            // It was found here, and its parent was read after the move.
             Ok(mark) if mark == MARKS[1 - side as usize] => any(states.clone(), |n| ours(n) && states.contains(&(n + 1))),
             _ => false,
         };
@@ -105,7 +106,8 @@ impl<'a> Reader<'a> {
             Err(_) => false,
         };
         assert!(possible, "{path} was {seen:?} during states {states:?}");
-        // The same name followed, with something behind it: any answer that one of its kinds gives.
+        // The same name, followed, with a component behind it: any answer that one of its kinds
+        // gives.
         let below = self.context.access(&format!("{path}/nope"), Access::empty());
         assert!(matches!(below, Err(Errno::ENOENT | Errno::ENOTDIR)), "{path}/nope was {below:?}");
     }
@@ -124,7 +126,8 @@ impl<'a> Reader<'a> {
     }
 
     fn always_there(&mut self) {
-        // All directories have the same names in them: a walk that took one for another would find something.
+        // All directories have the same names in them: a walk that mistook one for another would
+        // find a file.
         for _ in 0..4 {
             let (dir, file) = (self.below(DIRECTORIES), self.below(FILES));
             let path = format!("always/{dir}/{file}");
@@ -138,7 +141,7 @@ impl<'a> Reader<'a> {
         assert_eq!(&body[..len], b"../pair/../left/../always/0/0");
     }
 
-    /// A handle stays what it is, whatever is evicted meanwhile.
+    /// Checks that handles keep their nodes, whatever is evicted meanwhile.
     fn kept_handles(&mut self) {
         let dir = self.below(DIRECTORIES);
         let handle = self.context.lookup(&format!("always/{dir}")).expect("a directory that is always there");

@@ -1,7 +1,7 @@
-//! Whole paths that are asked again and again beside a thread that changes where they lead: by each
-//! kind of change that one can be asked beside.
+//! Repeated lookups of whole paths beside a thread that changes where they lead, by each kind of
+//! change that can be concurrent with a lookup.
 //!
-//! An answer is sure if nothing changed meanwhile: then there is one that is right.
+//! An answer is sure if nothing changed during the lookup: then only one answer is right.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,31 +14,32 @@ use pathwalk_memfs::MemFs;
 
 use crate::phase::Phase;
 
-/// Sure answers of a test, of all readers together; `PATHWALK_SURE_ANSWERS` for another number.
+/// The number of sure answers of a test, of all readers together; `PATHWALK_SURE_ANSWERS` sets
+/// another number.
 const ANSWERS: u64 = 300_000;
 
-/// More than one, so that they also meet in the memo.
+/// The number of readers: more than one, so that they also meet in the memo.
 const READERS: usize = 2;
 
-/// Questions between two looks at how many sure answers there were.
+/// The number of questions between two checks of the count of sure answers.
 const ROUND: u64 = 1024;
 
-/// For how long nothing changes: long beside a lookup, so that most answers are sure.
+/// The time for which nothing changes: long compared with a lookup, so that most answers are sure.
 const REST: Duration = Duration::from_micros(100);
 
-/// Permission bits, by which files are told apart.
+/// The permission bits, in which the files differ.
 type Answer = Result<u16, Errno>;
 
 const ABSENT: Answer = Err(Errno::ENOENT);
 const REFUSED: Answer = Err(Errno::EACCES);
 
-/// Something that changes, and a path whose answer depends on it.
+/// An object that changes, and a path whose answer depends on it.
 struct Subject {
     path: &'static str,
     ask: fn(&Context, &str) -> Answer,
     /// The answers in even and in odd states.
     answers: [Answer; 2],
-    /// Makes the next state, which is odd or not.
+    /// The function that makes the next state; its flag is set if that state is odd.
     change: fn(&Context, bool),
 }
 
@@ -159,14 +160,14 @@ fn tree() -> Result<MemFs, pathwalk_memfs::Error> {
     Ok(fs)
 }
 
-/// How many sure answers there are to be, and were.
+/// The numbers of wanted and of actual sure answers.
 struct Tally {
     wanted: u64,
     sure: AtomicU64,
     is_over: AtomicBool,
 }
 
-/// Says that it is over, also by a panic.
+/// A guard that reports the end, also after a panic.
 struct Over<'a>(&'a Tally);
 
 impl Drop for Over<'_> {
@@ -181,7 +182,7 @@ impl Tally {
     }
 }
 
-/// Asks for all of it, in turns, and holds what is sure against what is right.
+/// Asks all questions in turns, and compares the sure answers with the right ones.
 fn read(context: &Context, phases: &[Phase], tally: &Tally) {
     let _over = Over(tally);
     let mut subjects = SUBJECTS.iter().zip(phases).cycle();
@@ -210,7 +211,8 @@ fn change(context: &Context, phases: &[Phase], tally: &Tally) {
     }
 }
 
-/// Runs readers beside a thread that changes, until there are as many sure answers as wanted.
+/// Runs readers beside a thread that changes objects, until there are as many sure answers as
+/// wanted.
 pub(crate) fn all_are_right(how: impl FnOnce(VfsBuilder) -> VfsBuilder) {
     let wanted = std::env::var("PATHWALK_SURE_ANSWERS")
         .ok()

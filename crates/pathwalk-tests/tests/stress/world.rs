@@ -1,6 +1,5 @@
-//! The tree that is looked at and changed, and what is true of it in each state.
+//! The tree that is read and changed, and its contents in each state.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pathwalk::{
@@ -11,24 +10,25 @@ use pathwalk_memfs::MemFs;
 
 use crate::phase::Phase;
 
-/// Directories below `always`, and files in each: several times as many as the cache has room for.
+/// The number of directories below `always`, and of files in each: several times as many as the
+/// cache has room for.
 pub(crate) const DIRECTORIES: usize = 40;
 pub(crate) const FILES: usize = 40;
-/// Names that are created and unlinked.
+/// The number of names that are created and unlinked.
 pub(crate) const CHURNED: usize = 6;
-/// Groups by which `left/mark` and `right/mark` are told apart.
+/// The groups that distinguish `left/mark` and `right/mark`.
 pub(crate) const MARKS: [u32; 2] = [11, 12];
-/// Groups by which the exchanged files are told apart.
+/// The groups that distinguish the exchanged files.
 pub(crate) const EXCHANGED: [u32; 2] = [21, 22];
 
-/// How much of the cache is thrown away all the time.
+/// The part of the cache that is evicted all the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Eviction {
     Everything,
     Little,
 }
 
-/// The caches, the file system below, and one count for each thing that changes.
+/// The caches, the file system below, and one count for each object that changes.
 pub(crate) struct World {
     pub(crate) fs: MemFs,
     pub(crate) vfs: Vfs,
@@ -38,16 +38,16 @@ pub(crate) struct World {
     pub(crate) moved: Phase,
     /// The directory `left/m` is `right/m` in odd states.
     pub(crate) crossed: Phase,
-    /// `swap/p` and `swap/q` are the other way round in odd states.
+    /// `swap/p` and `swap/q` are exchanged in odd states.
     pub(crate) exchanged: Phase,
-    /// `guard` may be searched by root alone in odd states.
+    /// The directory `guard`, which only root may search in odd states.
     pub(crate) guarded: Phase,
-    /// `churn/<k>` is there, of group `n`, in odd states.
+    /// `churn/<k>` exists, with group `n`, in odd states.
     pub(crate) churned: [Phase; CHURNED],
     readers: AtomicUsize,
 }
 
-/// One reader, for as long as it runs; the others stop when all are gone, also by a panic.
+/// One running reader. The other threads stop when all readers have ended, also by a panic.
 pub(crate) struct Reading<'a>(&'a World);
 
 impl Drop for Reading<'_> {
@@ -60,13 +60,13 @@ fn name(bytes: &str) -> Name<'_> {
     Name::new(bytes.as_bytes()).expect("a name")
 }
 
-/// What `churn/<k>` is in state `n`.
+/// Returns the type of `churn/<k>` in state `n`.
 pub(crate) fn churned_kind(n: u64) -> (NewKind<'static>, FileType) {
     let kind = [NewKind::Regular, NewKind::Directory, NewKind::Symlink(b"../always/0/0"), NewKind::Fifo][(n / 2 % 4) as usize];
     (kind, kind.file_type())
 }
 
-/// The group by which `always/<dir>/<file>` is told from the others.
+/// Returns the group that distinguishes `always/<dir>/<file>` from the others.
 pub(crate) fn always_group(dir: usize, file: usize) -> u32 {
     (1000 + dir * FILES + file) as u32
 }
@@ -93,7 +93,7 @@ impl World {
         Reading(self)
     }
 
-    /// Whether anybody still reads.
+    /// Returns whether a reader is still running.
     pub(crate) fn is_read(&self) -> bool {
         self.readers.load(Ordering::SeqCst) != 0
     }
@@ -106,7 +106,7 @@ impl World {
         self.root().lookup(path).expect("a directory that is always there")
     }
 
-    /// Renames, exchanges and moves until nobody reads any more.
+    /// Renames, exchanges and moves until no reader is left.
     pub(crate) fn rename_again_and_again(&self) {
         let [swap, pair, left, right] = ["/swap", "/pair", "/left", "/right"].map(|path| self.directory(path));
         let rename = |from, to, flags| internals::rename(from, to, flags).expect("a rename that nothing stands against");
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    /// Creates, unlinks and changes permissions until nobody reads any more.
+    /// Creates, unlinks and changes permissions until no reader is left.
     pub(crate) fn create_again_and_again(&self) {
         let churn = self.directory("/churn");
         let guard = self.directory("/guard");
@@ -150,7 +150,7 @@ impl World {
         }
     }
 
-    /// Evicts, invalidates and refreshes until nobody reads any more.
+    /// Evicts, invalidates and refreshes until no reader is left.
     pub(crate) fn evict_again_and_again(&self, eviction: Eviction) {
         let always = self.directory("/always");
         let mut turn = 0usize;
@@ -173,26 +173,23 @@ impl World {
         }
     }
 
-    /// Lists directories until nobody reads any more: afterwards all their names are cached, and what is not is absent without asking.
+    /// Lists directories until no reader is left. Afterwards all their names are cached, and any
+    /// other name is absent without a call of the file system.
     pub(crate) fn list_again_and_again(&self) {
         let root = self.root();
         let others = ["/swap", "/pair", "/left", "/right", "/churn", "/guard", "/always"].map(String::from);
         let dirs: Vec<_> = others.into_iter().chain((0..DIRECTORIES).map(|dir| format!("/always/{dir}"))).collect();
         for path in dirs.iter().cycle().take_while(|_| self.is_read()) {
             let dir = root.open(At::Cwd, path, &OpenFlags::READ.into()).expect("a directory that is always there");
-            let mut names = 0;
-            dir.read_dir(|_| {
-                names += 1;
-                ControlFlow::Continue(())
-            })
-            .expect("a listing");
+            let names = dir.getdents(usize::MAX).expect("a listing").len();
             let all = if path.starts_with("/always/") { FILES + 2 } else { 2 };
             assert!(names >= all, "{path} has {names} names");
             std::thread::yield_now();
         }
     }
 
-    /// Nothing is left behind: everything can be evicted but the root, and the file system holds what has a name.
+    /// Checks that nothing is left behind: all entries but the root can be evicted, and the file
+    /// system holds only nodes with names.
     pub(crate) fn check_nothing_leaked(&self) {
         while internals::evict(&self.vfs, usize::MAX) != 0 {}
         let stats = self.vfs.stats();
@@ -222,7 +219,7 @@ fn lay_out(fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {
         fs.file(path, 0o644)?;
         fs.chown(path, 0, gid)?;
     }
-    // Longer than what fits into a dentry, to take lines elsewhere.
+    // A name longer than a dentry has room for, so that it takes side lines.
     fs.symlink("always/link-with-a-name-that-is-longer-than-its-dentry-has-room-for", "../pair/../left/../always/0/0")?;
     for dir in 0..DIRECTORIES {
         fs.mkdir(&format!("always/{dir}"), 0o755)?;
@@ -234,5 +231,5 @@ fn lay_out(fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {
     Ok(())
 }
 
-/// `Ok` and the group, or why not.
+/// The group of a file, or the errno.
 pub(crate) type Group = Result<u32, Errno>;

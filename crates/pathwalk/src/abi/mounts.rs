@@ -1,118 +1,118 @@
-//! Words of mounting: switches, and flags of operations.
+//! Flags and parameters of mount operations.
 
 use bitflags::bitflags;
 
 use crate::permission::IdMap;
 
 bitflags! {
-    /// Switches of a mount, whatever its file system says. Source: `mount(8)`.
+    /// The flags of a mount, independent of those of its file system. Source: `mount(8)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct MountFlags: u32 {
-        /// Writing is `EROFS`, after what modes say (`EACCES`).
+        /// Writing is `EROFS`, after the mode was checked (`EACCES`).
         const READ_ONLY = 1;
         /// Executing a regular file is `EACCES`.
         const NOEXEC = 2;
         /// Following a link is `ELOOP`; reading its body is not.
         const NOSYMFOLLOW = 4;
-        /// Suid and sgid bits are to mean nothing where a file is executed. The engine executes
-        /// none: it tells.
+        /// Suid and sgid bits are to be ignored where a file is executed. The engine executes none,
+        /// and only reports the flag.
         const NOSUID = 8;
         /// Opening a device is `EACCES`.
         const NODEV = 16;
-        /// Times of access are not to be kept. The engine keeps none by itself: it tells.
+        /// Times of access are not to be kept. The engine keeps none by itself, and only reports
+        /// the flag.
         const NOATIME = 32;
-        /// The same of directories.
+        /// Times of access are not to be kept for directories.
         const NODIRATIME = 64;
         /// Times of access are to be kept where they are older than a change, or a day. The engine
-        /// tells.
+        /// only reports the flag.
         const RELATIME = 128;
     }
 }
 
 bitflags! {
-    /// Switches of a file system, whichever mount it is seen through. Source: the second options of
+    /// The flags of a file system, in all its mounts. Source: the second options of
     /// `proc_pid_mountinfo(5)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct SuperblockFlags: u32 {
-        /// `SB_RDONLY`: writing is `EROFS`, and so is asking for the right to write to a regular
-        /// file, a directory or a link, whatever its mode says.
+        /// `SB_RDONLY`: writing is `EROFS`, and so is a check of the right to write to a regular
+        /// file, a directory or a link, whatever its mode.
         const READ_ONLY = 1;
     }
 }
 
 impl MountFlags {
-    /// What is said of times of access.
+    /// The flags that concern times of access.
     pub(crate) const OF_ACCESS: MountFlags = MountFlags::NOATIME.union(MountFlags::NODIRATIME).union(MountFlags::RELATIME);
 
-    /// Returns what `mount(2)` sets of the superblock when it is given these.
+    /// Returns the flags that `mount(2)` sets in the superblock for these.
     pub(crate) fn of_superblock(self) -> SuperblockFlags {
         if self.contains(MountFlags::READ_ONLY) { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() }
     }
 }
 
-/// Whether an operation on a mount is one on all below it as well.
+/// The extent of an operation: one mount, or also all mounts below it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Recursion {
-    /// On it alone.
+    /// The mount alone.
     #[default]
     Alone,
-    /// `AT_RECURSIVE`, `MS_REC`: on all that is mounted below it, too.
+    /// `AT_RECURSIVE`, `MS_REC`: also all mounts below it.
     Recursive,
 }
 
 bitflags! {
-    /// How a mount is moved. Source: `move_mount(2)`.
+    /// The options for moving a mount. Source: `move_mount(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct MoveFlags: u32 {
-        /// `MOVE_MOUNT_F_EMPTY_PATH`: an empty path means the starting point itself, of what is
-        /// moved.
+        /// `MOVE_MOUNT_F_EMPTY_PATH`: an empty path of the source means the starting point itself.
         const FROM_EMPTY_PATH = 1;
-        /// `MOVE_MOUNT_T_EMPTY_PATH`: the same, of where it is moved to.
+        /// `MOVE_MOUNT_T_EMPTY_PATH`: an empty path of the target means the starting point itself.
         const TO_EMPTY_PATH = 4;
-        /// `MOVE_MOUNT_BENEATH`: beneath what is mounted there, so that it is seen when that is
-        /// unmounted.
+        /// `MOVE_MOUNT_BENEATH`: beneath the topmost mount there, so that it becomes visible when
+        /// that is unmounted.
         const BENEATH = 2;
     }
 }
 
 bitflags! {
-    /// How a mount is unmounted. Source: `umount2(2)`.
+    /// The options for unmounting. Source: `umount2(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct UmountFlags: u32 {
-        /// `MNT_DETACH`: at once, with all that is mounted below, even while it is in use. What is
-        /// in use goes when it is used no more.
+        /// `MNT_DETACH`: at once, with all mounts below, even while it is in use. A mount that is
+        /// in use ends with its last use.
         const DETACH = 1;
-        /// `MNT_EXPIRE`: only if it was not used since the last try with this flag; the first is
-        /// `EAGAIN`. `EINVAL` with `DETACH`.
+        /// `MNT_EXPIRE`: only if it was not used since the last try with this flag. The first try
+        /// is `EAGAIN`. `EINVAL` with `DETACH`.
         const EXPIRE = 2;
         /// `UMOUNT_NOFOLLOW`: a link in the last component is not followed.
         const NOFOLLOW = 4;
     }
 }
 
-/// What a mount gets from others and gives to them. Source: `mount_namespaces(7)`.
+/// The propagation of mount events between mounts. Source: `mount_namespaces(7)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Propagation {
-    /// Neither gives nor gets.
+    /// A mount that neither sends events nor receives them.
     Private,
-    /// Gives to its peers and their slaves, and gets from its peers.
+    /// A mount that sends to its peers and their slaves, and receives from its peers.
     Shared,
-    /// Gets from the peers that it had, and gives nothing.
+    /// A mount that receives from its former peers, and sends nothing.
     Slave,
-    /// Private, and cannot be bound.
+    /// A private mount that cannot be bound.
     Unbindable,
 }
 
-/// What of a mount is to be changed. Source: `mount_setattr(2)`.
+/// The changes to be made to a mount. Source: `mount_setattr(2)`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MountAttributes {
-    /// Switches that are set.
+    /// The flags to set.
     pub set: MountFlags,
-    /// Switches that are cleared before.
+    /// The flags to clear before.
     pub clear: MountFlags,
-    /// What it gets and gives from now on, if that changes.
+    /// The new propagation, if that changes.
     pub propagation: Option<Propagation>,
-    /// `MOUNT_ATTR_IDMAP`: by which ids it shows owners, if that changes. Once, and before the
-    /// mount is moved anywhere.
+    /// `MOUNT_ATTR_IDMAP`: the map of ids by which the mount shows owners, if that changes. It can
+    /// be set once, and before the mount is moved anywhere.
     pub id_map: Option<IdMap>,
 }

@@ -1,12 +1,14 @@
-//! How many slots of each kind a budget in bytes buys.
+//! The number of slots of each kind that a budget in bytes pays for.
 //!
-//! Pools are fixed at construction, so the split is a choice. It is made for the worst case of a cached file, which takes one dentry
-//! and one inode: there are as many inodes as dentries, and one side line for seven of them. A cache full of absences leaves inodes
-//! unused; since memory is touched when first used, that costs address space and not memory. `Stats` shows the split.
+//! The pools' sizes are fixed at construction, so the split has to be chosen then. It is chosen for
+//! the worst case of a cached file, which takes one dentry and one inode: there are as many inodes
+//! as dentries, and one side line for every seven dentries. A cache full of negative dentries
+//! leaves inodes unused. Memory is touched only when it is first used, so unused inodes cost
+//! address space and no memory. `Stats` shows the split.
 //!
-//! However few dentries there are, side lines are enough for the longest names of as many as the
-//! least budget has, and for a link's body. So what runs out first there is dentries, and every
-//! path that has few enough components can be walked.
+//! However few dentries there are, there are enough side lines for the longest names of as many
+//! dentries as the least budget has, and for a link's body. So a small budget runs out of dentries
+//! first, and every path with few enough components can be walked.
 
 use super::dcache::dentry::INLINE_NAME;
 use super::icache::inode::INODE_WORDS;
@@ -17,55 +19,58 @@ use crate::memory::parked::Parked;
 use crate::memory::side::TEXT_BYTES;
 use crate::memory::table::Table;
 
-/// Bytes of one dentry: a line that readers see, three words that they do not, a lock, and what reclaim remembers of it (a byte, and half a
-/// ghost). And a bit for the hands, which is counted with all of them.
+/// The bytes of one dentry: a hot line that readers see, three cold words that they do not see, a
+/// lock, and what reclaim records of the dentry (a byte and half a ghost). The hands need one more
+/// bit for each dentry, which `Parked::bytes` counts.
 pub(crate) const DENTRY_BYTES: u64 = LINE as u64 + 24 + 4 + 3;
 
-/// Bytes of one inode: two lines, and the number of its superblock.
+/// The bytes of one inode: two lines and the number of its superblock.
 pub(crate) const INODE_BYTES: u64 = 2 * LINE as u64 + 2;
 
-/// Dentries for each side line.
+/// The number of dentries for each side line.
 const DENTRIES_A_SIDE_LINE: u64 = 7;
 
-/// The fewest side lines. In tests, fewer: there, they are to be used up.
+/// The least number of side lines. It is smaller in tests, some of which use all of them up.
 const LEAST_SIDE_LINES: u64 = if cfg!(test) { 1 } else { (LEAST + NAMES_OF_A_RENAME) * LINES_A_NAME + LINES_A_BODY };
 
-/// Side lines of the longest name.
+/// The number of side lines that the longest name takes.
 const LINES_A_NAME: u64 = (NAME_MAX - INLINE_NAME).div_ceil(TEXT_BYTES) as u64;
 
-/// Side lines of the longest body of a link.
+/// The number of side lines that the longest body of a link takes.
 const LINES_A_BODY: u64 = LINK_MAX.div_ceil(TEXT_BYTES) as u64;
 
-/// Names that a rename reserves.
+/// The number of names that a rename reserves.
 const NAMES_OF_A_RENAME: u64 = 2;
 
-/// Locks, condition variables, counters, the table of superblocks and the rounding of arrays to lines.
+/// The bytes of locks, condition variables, counters, the table of superblocks, and the rounding of
+/// arrays to lines.
 const FIXED: u64 = 118 << 10;
 
-/// The smallest number of dentries: a path of a few components and room to evict. In tests, less: there, it is to be used up.
+/// The least number of dentries: those of a path of a few components, and room to evict. It is
+/// smaller in tests, some of which use all of them up.
 pub(crate) const LEAST: u64 = if cfg!(test) { 6 } else { 64 };
 
-/// The largest number: what handles of 32 bits can tell apart.
+/// The largest number of dentries: as many as 32-bit handles can tell apart.
 pub(crate) const MOST: u64 = (u32::MAX >> 1) as u64;
 
-/// The most bytes that the memo of whole paths has of its own accord: about what a processor keeps near. A memo that lies
-/// further away than the dentries of a walk is slower than that.
+/// The most bytes that the memo of whole paths gets by default: about the size of a processor's
+/// near caches. A memo that is farther away than the dentries of a walk is slower than the walk.
 const MOST_FOR_WHOLE_PATHS: u64 = 1 << 20;
 
-/// The share of a budget that it has.
+/// The divisor of a budget that gives the memo's share: the memo gets one 64th.
 const SHARE_OF_WHOLE_PATHS: u64 = 64;
 
-/// Returns the bytes that the memo of whole paths has of a budget of its own accord.
+/// Returns the number of bytes of a budget that the memo of whole paths gets by default.
 pub(crate) fn whole_paths_of(budget: u64) -> u64 {
     (budget / SHARE_OF_WHOLE_PATHS).min(MOST_FOR_WHOLE_PATHS).min(budget.saturating_sub(Split::least()))
 }
 
-/// Returns the least that it has beside a split of so many bytes.
+/// Returns the least number of bytes that the memo gets beside a split of this many bytes.
 pub(crate) fn whole_paths_beside(split: u64) -> u64 {
     (split / (SHARE_OF_WHOLE_PATHS - 1)).min(MOST_FOR_WHOLE_PATHS)
 }
 
-/// Slots of each pool.
+/// The numbers of slots of each pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Split {
     pub(crate) dentries: u32,
@@ -74,7 +79,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// What `dentries` dentries and all that goes with them take.
+    /// Returns the bytes that this many dentries take, with everything that goes with them.
     pub(crate) fn bytes(dentries: u64) -> u64 {
         let tables = 2 * Table::bytes_for(dentries);
         // Slot 0 of each pool is never used.
@@ -86,17 +91,18 @@ impl Split {
         dentries.div_ceil(DENTRIES_A_SIDE_LINE).max(LEAST_SIDE_LINES)
     }
 
-    /// The least budget there can be.
+    /// Returns the least budget that is accepted.
     pub(crate) fn least() -> u64 {
         Split::bytes(LEAST)
     }
 
-    /// The most that handles of 32 bits can tell apart.
+    /// Returns the largest budget that is of use, which 32-bit handles limit.
     pub(crate) fn most() -> u64 {
         Split::bytes(MOST)
     }
 
-    /// The largest split within `budget`, which is between [`least`](Self::least) and [`most`](Self::most).
+    /// Returns the largest split within `budget`, which is between [`least`](Self::least) and
+    /// [`most`](Self::most).
     pub(crate) fn of(budget: u64) -> Split {
         let (mut low, mut high) = (LEAST, budget / (DENTRY_BYTES + INODE_BYTES) + 1);
         while low + 1 < high {
@@ -108,7 +114,7 @@ impl Split {
     }
 }
 
-/// What the plan allows a cached file, all included.
+/// The most bytes that the design allows for a cached file, everything included.
 const MOST_A_FILE: u64 = 256;
 
 const _: () = assert!(INODE_WORDS as u64 * 8 + 2 == INODE_BYTES);

@@ -1,4 +1,4 @@
-//! All caches, and a pin on a dentry.
+//! All caches of a `Vfs`, and a pin on a dentry.
 
 use super::counters::Counters;
 use super::dcache::dentry::Dentries;
@@ -14,16 +14,16 @@ use crate::memory::slot::{DentryId, InodeId, SuperblockId};
 use crate::sync::{AtomicU16, Ordering};
 use crate::text::hash::NameHash;
 
-/// Names, nodes, and what belongs to them, in slots that were reserved once.
+/// Names, nodes and what belongs to them, in slots that are reserved once.
 ///
-/// Each part says what protects it. None is replaced after construction.
+/// Each part documents what protects it. No part is replaced after construction.
 pub(crate) struct Caches {
-    /// Linux: the dentry cache, `dentry_hashtable`.
+    /// The dentry cache. Linux: `dentry_hashtable`.
     pub(crate) dentries: Dentries,
-    /// Linux: the inode cache, `inode_hashtable`.
+    /// The inode cache. Linux: `inode_hashtable`.
     pub(crate) inodes: Inodes,
-    /// The superblock of each inode. Written with the inode's count odd, as its words are. Linux:
-    /// `i_sb`.
+    /// The superblock of each inode. Written while the inode's sequence count is odd, as the
+    /// inode's words are. Linux: `i_sb`.
     pub(crate) superblocks: Box<[AtomicU16]>,
     /// Long names and link bodies.
     pub(crate) side: Side,
@@ -33,28 +33,28 @@ pub(crate) struct Caches {
     pub(crate) inode_seed: u64,
     /// Moves between directories. Linux: `s_vfs_rename_mutex` and `rename_lock`.
     pub(crate) moves: Moves,
-    /// Threads that wait for a name. Linux: `d_wait`.
+    /// The threads that wait for a name. Linux: `d_wait`.
     pub(crate) waiters: Waiters,
-    /// Whether an answer about attributes is older than a change of them.
+    /// The versions that tell whether an answer about attributes is older than a change of them.
     pub(crate) versions: Versions,
-    /// Listings that are under way.
+    /// The numbers of the listings that are under way.
     pub(crate) watches: Watches,
-    /// What reclaim remembers of each dentry.
+    /// The records of reclaim about each dentry.
     pub(crate) uses: Uses,
-    /// What is counted on slow paths.
+    /// The counters of slow paths.
     pub(crate) counters: Counters,
-    /// Told of each node that is let go of.
+    /// The owner that is told of each node that the caches let go of.
     pub(crate) owner: Box<dyn NodeOwner>,
 }
 
 impl Caches {
-    /// Returns the superblock of an inode; to be believed once the inode's count is rechecked, or
-    /// if the caller has a pin on it.
+    /// Returns the superblock of an inode. The result is valid if the caller has a pin on the
+    /// inode, or once the inode's sequence count is rechecked.
     pub(crate) fn superblock_of(&self, id: InodeId) -> SuperblockId {
         SuperblockId(self.superblocks[id.0 as usize].load(Ordering::Relaxed))
     }
 
-    /// Stores the superblock of an inode, whose count is odd.
+    /// Stores the superblock of an inode whose sequence count is odd.
     pub(crate) fn set_superblock(&self, id: InodeId, superblock: SuperblockId) {
         self.superblocks[id.0 as usize].store(superblock.0, Ordering::Relaxed);
     }
@@ -78,7 +78,7 @@ impl<'a> Pinned<'a> {
         Pinned { caches, id }
     }
 
-    /// Takes another pin of a dentry of which the caller knows that it is pinned.
+    /// Takes one more pin on a dentry that the caller knows to be pinned.
     pub(crate) fn again(caches: &'a Caches, id: DentryId) -> Self {
         caches.dentries.pin_again(id);
         Pinned { caches, id }
@@ -88,7 +88,7 @@ impl<'a> Pinned<'a> {
         self.id
     }
 
-    /// Hands the pin over.
+    /// Returns the dentry without giving the pin back: the caller takes the pin over.
     pub(crate) fn into_id(self) -> DentryId {
         let id = self.id;
         std::mem::forget(self);

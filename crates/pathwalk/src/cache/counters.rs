@@ -1,13 +1,14 @@
-//! What the caches count: behind [`Stats`].
+//! The counters of the caches, which [`Stats`] reports.
 
 use crate::memory::alone::{self, Alone, SHARES, apart};
 use crate::stats::{HandOver, Stats};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The counters behind [`Stats`]. Touched on slow paths only, by each thread in its own share; each alone, so `Relaxed`.
+/// The counters behind [`Stats`]. Only slow paths write them, each thread in its own share. Each
+/// counter stands alone, so `Relaxed` is enough.
 pub(crate) struct Counters(Box<[Alone<Share>]>);
 
-/// What some of the threads counted.
+/// The counts of some of the threads.
 #[derive(Default)]
 struct Share {
     hand_overs: [AtomicU64; HandOver::ALL.len()],
@@ -46,12 +47,12 @@ impl Counters {
         self.mine().looks.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Evictions by all threads.
+    /// Returns the number of evictions by all threads.
     pub(crate) fn evictions(&self) -> u64 {
         self.0.iter().map(|share| share.evictions.load(Ordering::Relaxed)).sum()
     }
 
-    /// What they count; pools and file systems are left for the caller to fill in.
+    /// Returns the sums over all shares. The caller fills in the fields of pools and file systems.
     pub(crate) fn snapshot(&self) -> Stats {
         let sum = |of: fn(&Share) -> &AtomicU64| self.0.iter().map(|share| of(share).load(Ordering::Relaxed)).sum();
         let of_reason = |at: usize| self.0.iter().map(|share| share.hand_overs[at].load(Ordering::Relaxed)).sum();
@@ -70,7 +71,7 @@ impl Counters {
 mod tests {
     use super::*;
 
-    /// Counts each thing another number of times.
+    /// Counts each kind of event a different number of times.
     fn count(counters: &Counters) {
         for (times, reason) in (1..).zip(HandOver::ALL) {
             (0..times).for_each(|_| counters.hand_over(reason));

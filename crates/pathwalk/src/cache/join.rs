@@ -1,8 +1,8 @@
-//! Where names and nodes meet: a dentry gets its inode, or is told that there is none. The one file
-//! that writes both records.
+//! The link between names and nodes: a dentry gets its inode, or becomes negative. This is the one
+//! file that writes both records.
 //!
-//! Invariant: once a dentry has an inode, it keeps it until it dies; so whoever has a pin on it may go on with that inode. A negative
-//! dentry may get one.
+//! Invariant: once a dentry has an inode, it keeps it until it dies. So a caller that has a pin on
+//! a dentry may use its inode. A negative dentry may get an inode.
 
 use super::dcache::dentry::{WORD, chain_of, everyone, flags, flags_of, forget_hit, set_inode_chain};
 use super::icache::body::StoredBody;
@@ -19,8 +19,8 @@ use crate::permission::{Access, everyone_may};
 use crate::sync::Ordering;
 
 impl Caches {
-    /// Gives an inode to a dentry that has none: one in lookup, a negative one, or a new one. The pin on the inode passes to the
-    /// dentry, unless this fails.
+    /// Gives an inode to a dentry that has none: one in lookup, a negative one, or a new one. The
+    /// pin on the inode passes to the dentry, unless this fails.
     pub(crate) fn instantiate<'a>(&self, id: DentryId, inode: PinnedInode<'a>, freshness: Freshness) -> Result<(), NotGiven<'a>> {
         let record = self.inodes.record(inode.id());
         let held = self.lock_inode(inode.id());
@@ -33,7 +33,8 @@ impl Caches {
         Ok(())
     }
 
-    /// A cached inode for a node that was handed out once more, which is forgotten.
+    /// Gives a cached inode to a dentry, for a node that was handed out once more; the file system
+    /// is told to forget the extra node.
     pub(crate) fn give_found<'a>(&'a self, id: DentryId, found: PinnedInode<'a>, node: &Node) -> Result<(), NotGiven<'a>> {
         self.owner.forget(self.superblock_of(found.id()), node.key);
         let kind = inode::kind_of(self.inodes.record(found.id())[WORD].load(Ordering::Relaxed));
@@ -43,7 +44,8 @@ impl Caches {
         self.instantiate(id, found, node.freshness)
     }
 
-    /// The same with an inode that is new, whose lock is held and whose alias the dentry is already.
+    /// Gives a dentry an inode that is new, whose lock is held, and whose alias the dentry is
+    /// already.
     pub(crate) fn give_new(&self, id: DentryId, inode: InodeId, freshness: Freshness, _held: &InodeHeld<'_>) {
         let record = self.inodes.record(inode);
         let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
@@ -51,12 +53,13 @@ impl Caches {
         self.set_inode(id, inode, flags_of(kind) | permission | revalidate(freshness));
     }
 
-    /// Says that there is nothing behind the name, for as long as the file system says: it was asked before any lock but a directory's was taken.
+    /// Makes a dentry negative. `absence` is the freshness that the file system gives to absences;
+    /// it was asked before any lock but a directory's was taken.
     pub(crate) fn make_negative(&self, id: DentryId, absence: Freshness) {
         self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate(absence));
     }
 
-    /// Whether the name has to be asked about, as the file system says now.
+    /// Records whether the name has to be revalidated, as the file system says now.
     pub(crate) fn set_freshness(&self, id: DentryId, freshness: Freshness) {
         let writing = seqcount::write(&self.dentries.line(id)[WORD]);
         let kept = writing.flags() & !flags::REVALIDATE;
@@ -65,7 +68,8 @@ impl Caches {
 
     fn set_inode(&self, id: DentryId, inode: InodeId, of_inode: u64) {
         let line = self.dentries.line(id);
-        // Alone: what has no inode, or is about to lose it under the inode's lock, has no permission flags for others to write.
+        // Written as the only writer: a dentry without an inode, or one that is about to lose it
+        // under the inode's lock, has no permission flags for others to write.
         let writing = seqcount::write_alone(&line[WORD]);
         let (was_absent, is_absent) = (writing.flags() & flags::NEGATIVE != 0, of_inode & flags::NEGATIVE != 0);
         let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
@@ -77,8 +81,8 @@ impl Caches {
         }
     }
 
-    /// Makes `id` a dentry of this inode; returns the flags of permission that it may bear, or `None` for a directory that has another
-    /// dentry. The inode's lock is held.
+    /// Makes `id` an alias of this inode. Returns the permission flags that the dentry may have, or
+    /// `None` for a directory that has another dentry. The inode's lock is held.
     fn take_alias(&self, record: &Record, kind: FileType, id: DentryId, held: &InodeHeld<'_>) -> Option<u64> {
         let links_aux = record[LINKS_AUX].load(Ordering::Relaxed);
         let alias = inode::aux_of(links_aux);
@@ -86,14 +90,15 @@ impl Caches {
         match (kind, alias) {
             (FileType::Symlink, _) => return Some(0),
             (_, 0) => self.set_alias(record, id.0),
-            // Dying, and about to leave.
+            // The alias is dying, and about to leave.
             (_, other) if other != MANY && pin::read(self.dentries.life(DentryId(other))).is_none() => {
                 self.set_alias(record, id.0)
             }
             (FileType::Directory, _) => return None,
             (_, MANY) => return Some(0),
             (_, other) => {
-                // Whose permission bits nobody would keep up from here on.
+                // From here on, a change of mode would not update the other dentry's permission
+                // bits.
                 self.set_alias(record, MANY);
                 self.set_permission_flags(DentryId(other), 0, held);
                 return Some(0);
@@ -110,7 +115,8 @@ impl Caches {
         writing.end(flags);
     }
 
-    /// Ends being a dentry of the inode whose lock is held: after that, no change of mode writes to the dentry.
+    /// Removes a dentry from the alias of the inode whose lock is held. After that, no change of
+    /// mode writes to the dentry.
     pub(crate) fn leave_alias(&self, record: &Record, id: DentryId, _held: &InodeHeld<'_>) {
         let is_link = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed)) == FileType::Symlink;
         if !is_link && inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) == id.0 {
@@ -118,7 +124,7 @@ impl Caches {
         }
     }
 
-    /// Sets what everyone may do, in a dentry that is the alias of the inode whose lock is held.
+    /// Stores what all users may do in a dentry that is the alias of the inode whose lock is held.
     pub(crate) fn set_permission_flags(&self, id: DentryId, permission: u64, _held: &InodeHeld<'_>) {
         let writing = seqcount::write(&self.dentries.line(id)[WORD]);
         let flags = writing.flags() & !flags::EVERYONE | permission;
@@ -126,7 +132,8 @@ impl Caches {
     }
 }
 
-/// Stores what a node's inode holds besides its key; returns the flags. The alias of what is new is `dentry`, which is about to get it.
+/// Stores the fields of a new node's inode besides its key; returns the flags. The alias is
+/// `dentry`, which is about to get the inode.
 pub(crate) fn filled(
     record: &Record,
     node: &Node,
@@ -148,13 +155,13 @@ pub(crate) fn filled(
     inode::word_of(attributes, node.rule) | body_flag
 }
 
-/// The flag that says whether a name has to be asked about.
+/// Returns the flag that says whether a name has to be revalidated.
 fn revalidate(freshness: Freshness) -> u64 {
     if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 }
 }
 
-/// What everyone may do with a node, as flags of its dentry: nothing where it takes a look at the ACL, or the file system's
-/// own check.
+/// Returns what all users may do with a node, as flags of its dentry. Returns no flags where the
+/// answer depends on the ACL or on the file system's own check.
 pub(crate) fn permission_flags(record: &Record) -> u64 {
     let word = record[inode::WORD].load(Ordering::Relaxed);
     if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {

@@ -1,14 +1,16 @@
-//! What is remembered of names and nodes, under one budget.
+//! The caches of names and nodes, under one budget.
 //!
-//! - [`caches`]: all of it, in one place, and a pin on a dentry; [`owner`] is told when a node goes;
+//! - [`caches`]: all caches in one place, and a pin on a dentry; [`owner`]: the trait that is told
+//!   when a node goes;
 //! - [`dcache`]: (parent, name) → dentry;
 //! - [`icache`]: key → inode;
-//! - [`join`]: where a dentry gets its inode: the one file that knows both records;
-//! - [`budget`]: how many slots of each kind there are; [`reclaim`]: which of them go;
-//! - [`counters`]: what is counted.
+//! - [`join`]: the one file that uses both records, where a dentry gets its inode;
+//! - [`budget`]: the number of slots of each kind; [`reclaim`]: which of them are evicted;
+//! - [`counters`]: the counters of slow paths.
 //!
-//! What always holds: no file system is called here. What an answer says is handed in, and that a
-//! node is let go of is told to the [`owner`] under no lock but those that its contract names.
+//! What always holds: no file system is called here. The content of a file system's answer is
+//! passed in. The [`owner`] is told when the caches let go of a node, under no lock but those that
+//! its contract names.
 
 pub(crate) mod budget;
 pub(crate) mod caches;

@@ -1,4 +1,4 @@
-//! The operations that the caches alone can answer, for those who must not wait.
+//! The operations that the caches alone can answer, for callers that must not wait.
 
 use std::cell::Cell;
 
@@ -16,15 +16,18 @@ use crate::walk::verdict::Stopped;
 use crate::walk::{Env, Whose};
 
 impl Context {
-    /// The operations as the caches alone answer them: `EAGAIN` where that is not enough. For event loops and other threads that must not wait; they
-    /// leave what is `EAGAIN` to a thread that may.
+    /// Returns a view of this context whose operations use the caches alone: `EAGAIN` where these
+    /// do not suffice. For event loops and other threads that must not wait. They leave what is
+    /// `EAGAIN` to a thread that may.
     ///
     /// ```
     /// use pathwalk::{At, AtFlags, Credentials, Errno, StatxMask, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.file("/motd", 0o644)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let stat = |cached: &pathwalk::Cached<'_>| cached.statx(At::Cwd, "/motd", AtFlags::empty(), StatxMask::BASIC_STATS);
+    /// let stat = |cached: &pathwalk::Cached<'_>| {
+    ///     cached.statx(At::Cwd, "/motd", AtFlags::empty(), StatxMask::BASIC_STATS)
+    /// };
     /// assert_eq!(stat(&context.cached()), Err(Errno::EAGAIN));
     /// context.stat("/motd")?;
     /// assert!(stat(&context.cached()).is_ok());
@@ -36,26 +39,29 @@ impl Context {
     }
 }
 
-/// A [`Context`] that answers from the caches alone. Made by [`Context::cached`]; costs nothing to make.
+/// A [`Context`] that answers from the caches alone. Made by [`Context::cached`]; costs nothing to
+/// make.
 ///
-/// Each operation has the errors of its namesake there, and `EAGAIN`: what is asked for is not cached, is out of date, is being changed just now, or
-/// takes the file system's word. A cached absence is an answer: `ENOENT`. So is every other errno:
-/// see [`Resolve::CACHED`](crate::Resolve::CACHED).
+/// Each operation has the errors of the operation of the same name there. In addition, it returns
+/// `EAGAIN` if the result is not cached, is out of date, is being changed, or depends on the file
+/// system. A cached absence is a result: `ENOENT`. So is every other errno: see
+/// [`Resolve::CACHED`](crate::Resolve::CACHED).
 ///
 /// # Cost
 ///
-/// No operation takes a lock, waits, or calls the file system (but [`open`](Self::open), which calls [`try_open`](crate::FileSystem::try_open)). An
-/// answer costs what it costs a `Context`. Source: `RESOLVE_CACHED` in `openat2(2)`, for every operation that changes nothing.
+/// No operation takes a lock, waits, or calls the file system (but [`open`](Self::open), which
+/// calls [`try_open`](crate::FileSystem::try_open)). An answer costs the same as from a `Context`.
+/// Source: `RESOLVE_CACHED` in `openat2(2)`, for every operation that changes nothing.
 #[derive(Debug)]
 pub struct Cached<'a> {
     pub(super) context: &'a Context,
     missing: Cell<Option<MissingName>>,
 }
 
-/// A name that the caches know nothing about: equal for all callers that miss the same name in the
-/// same directory of the same `Vfs`. A hash, so others may have the same by accident; it says which
-/// callers may be waiting for the same answer, no more. It is never shown: it tells of the table's
-/// secret seed.
+/// A name that is not in the caches. It is equal for all callers that miss the same name in the
+/// same directory of the same `Vfs`. It is a hash, so other names may have the same by accident. It
+/// only says which callers may be waiting for the same answer. It is never printed, because it
+/// reveals the table's secret seed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MissingName {
     vfs: usize,
@@ -69,8 +75,9 @@ impl std::fmt::Debug for MissingName {
 }
 
 impl Cached<'_> {
-    /// As [`Context::open`] with [`CACHED`](crate::Resolve::CACHED): `EAGAIN` also for `CREATE`, `TRUNCATE` and `TMPFILE`, and where the file system
-    /// cannot open without blocking.
+    /// Opens a file as [`Context::open`] does with [`CACHED`](crate::Resolve::CACHED): `EAGAIN`
+    /// also for `CREATE`, `TRUNCATE` and `TMPFILE`, and where the file system cannot open without
+    /// blocking.
     pub fn open<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, how: &OpenHow) -> Result<File, Errno> {
         let at = at.begin(self.context);
         let env = Env::scoped(&self.context.asker, Whose::Effective, at, how.resolve);
@@ -78,41 +85,42 @@ impl Cached<'_> {
         Ok(File::new(self.context.vfs(), opened, how.flags, self.context.credentials().clone()))
     }
 
-    /// As [`Context::statx`].
+    /// Returns attributes as [`Context::statx`] does.
     #[inline]
     pub fn statx<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
         let at = at.begin(self.context);
         self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::statx(env, at, path, flags, mask))
     }
 
-    /// As [`Context::stat`].
+    /// Returns attributes as [`Context::stat`] does.
     #[inline]
     pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Errno> {
         self.statx(At::Cwd, path, AtFlags::empty(), StatxMask::BASIC_STATS).map(|statx| statx.attributes)
     }
 
-    /// As [`Context::faccessat`].
+    /// Checks rights as [`Context::faccessat`] does.
     pub fn access<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, want: Access, flags: AtFlags) -> Result<(), Errno> {
         let at = at.begin(self.context);
         let whose = if flags.contains(AtFlags::EACCESS) { Whose::Effective } else { Whose::Real };
         self.read(whose, at, path.path_bytes(), |env, path| cached::access(env, at, path, want, flags))
     }
 
-    /// As [`Context::readlinkat`].
+    /// Copies the body of a link as [`Context::readlinkat`] does.
     pub fn readlink<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
         let at = at.begin(self.context);
         self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::readlink(env, at, path, buffer))
     }
 
-    /// As [`Context::lookupat`].
+    /// Returns a handle as [`Context::lookupat`] does.
     pub fn lookup<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
         let at = at.begin(self.context);
         let found = self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::lookup(env, at, path, flags))?;
         Ok(Handle::from_pinned(self.context.vfs(), found))
     }
 
-    /// The name that kept the last operation that was `EAGAIN` from its answer, if it was a name. Whoever asks the file system for it on behalf of
-    /// one such operation does so for all of them.
+    /// Returns the name at which the last operation that was `EAGAIN` stopped, if it was a name. A
+    /// caller that asks the file system for it on behalf of one such operation does so for all of
+    /// them.
     pub fn missing(&self) -> Option<MissingName> {
         self.missing.get()
     }

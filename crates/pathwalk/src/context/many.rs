@@ -1,4 +1,5 @@
-//! Many paths at once: each answer is that of a single lookup, and the waits for memory overlap.
+//! Operations on many paths at once. Each result is that of a single operation, and the waits for
+//! memory overlap.
 
 use std::iter::FusedIterator;
 
@@ -15,21 +16,22 @@ use crate::walk::{Env, Whose};
 /// # Many paths at once
 ///
 /// A lookup in a cache that is larger than the processor's waits for memory most of its time, and
-/// lookups one after the other wait one after the other. These look up any number of paths, and
-/// read what the caches have of the next 32 together: so the waits overlap.
+/// single lookups wait one after the other. These operations take any number of paths, and read the
+/// cache entries of the next 32 together, so that the waits overlap.
 ///
 /// Each returns an iterator over the results, in the order of the paths. Each result is what the
-/// single operation returns that it is named after, with its errors, as of the moment at which it is
-/// taken from the iterator. It is looked up then, and blocks then, if it has to ask the file system.
-/// Results that are not taken are not looked up.
+/// single operation of the same name returns, with its errors, as of the moment at which it is
+/// taken from the iterator. The path is looked up then, which blocks if the file system has to be
+/// asked. Paths whose results are not taken are not looked up.
 ///
-/// Cost beside that of the single operations: some 160 instructions for each component. Nothing is
-/// allocated, locked or stored, and no file system is asked. While there were never more than
-/// 131,072 names in the caches, nothing is read ahead: they fit into a processor's. In a larger cache
-/// of which little is used, it takes up to twice as long as single operations.
+/// Cost in addition to that of the single operations: some 160 instructions for each component.
+/// Nothing is allocated, locked or stored, and no file system is asked. As long as there were never
+/// more than 131,072 names in the caches, nothing is read ahead, because they fit into a
+/// processor's cache. In a larger cache of which little is used, these take up to twice as long as
+/// single operations.
 impl Context {
-    /// Returns the results of [`access`](Self::access) for many paths. See
-    /// [many paths at once](#many-paths-at-once).
+    /// Returns the results of [`access`](Self::access) for many paths. See [many paths at
+    /// once](#many-paths-at-once).
     ///
     /// ```
     /// use pathwalk::{Access, Credentials, Errno, Vfs};
@@ -39,8 +41,8 @@ impl Context {
     /// let paths = ["/motd", "/issue"];
     /// let found: Vec<_> = context.access_many(&paths, Access::READ).collect();
     /// assert_eq!(found, [Ok(()), Err(Errno::ENOENT)]);
-    /// let readable = paths.iter().zip(context.access_many(&paths, Access::READ)).filter(|(_, found)| found.is_ok());
-    /// assert_eq!(readable.count(), 1);
+    /// let answers = paths.iter().zip(context.access_many(&paths, Access::READ));
+    /// assert_eq!(answers.filter(|(_, found)| found.is_ok()).count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn access_many<'a, P: AsPath>(
@@ -51,8 +53,8 @@ impl Context {
         Many::new(self, At::Cwd, Purpose::Rights(want), paths, move |path| self.access(path, want))
     }
 
-    /// Returns the results of [`stat`](Self::stat) for many paths. See
-    /// [many paths at once](#many-paths-at-once).
+    /// Returns the results of [`stat`](Self::stat) for many paths. See [many paths at
+    /// once](#many-paths-at-once).
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};
@@ -60,7 +62,8 @@ impl Context {
     /// # fs.file("/motd", 0o644)?;
     /// # fs.file("/hosts", 0o644)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let bytes: u64 = context.stat_many(&["/motd", "/hosts", "/issue"]).flatten().map(|found| found.size).sum();
+    /// let found = context.stat_many(&["/motd", "/hosts", "/issue"]).flatten();
+    /// let bytes: u64 = found.map(|found| found.size).sum();
     /// assert_eq!(bytes, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -91,16 +94,16 @@ impl Context {
         Many::new(self, At::Cwd, Purpose::Pin, paths, |path| self.lookup(path))
     }
 
-    /// The most paths that [`prefetch`](Self::prefetch) reads ahead of: 32.
+    /// The maximum number of paths that [`prefetch`](Self::prefetch) reads ahead of: 32.
     pub const PREFETCHED: usize = ahead::MOST;
 
-    /// Reads what the caches have of up to 32 paths, with attributes, so that operations on these
-    /// paths that follow at once find it in the processor's own caches; paths behind those are left
-    /// alone.
+    /// Reads the cache entries of up to 32 paths, with attributes, so that operations on these
+    /// paths that follow at once find them in the processor's own caches. Paths after the 32nd are
+    /// ignored.
     ///
-    /// A hint, for operations that have no form for [many paths](#many-paths-at-once), which says
-    /// what it costs and when it does nothing. It answers nothing, never blocks, asks no file system,
-    /// and stores nothing. Paths that are refused are passed over.
+    /// A hint, for operations that have no form for [many paths](#many-paths-at-once): its cost,
+    /// and when it does nothing, are described there. It returns nothing, never blocks, asks no
+    /// file system, and stores nothing. Paths that would be refused are skipped.
     ///
     /// ```
     /// use pathwalk::{At, Credentials, OpenFlags, Vfs};
@@ -135,8 +138,8 @@ impl Context {
 
 /// # Many paths at once
 ///
-/// As [those of a context](Context#many-paths-at-once), answered by the caches alone. Where a result
-/// is `EAGAIN`, [`missing`](Self::missing) tells of it until the next is taken.
+/// As [those of a context](Context#many-paths-at-once), answered by the caches alone. Where a
+/// result is `EAGAIN`, [`missing`](Self::missing) returns its name until the next result is taken.
 impl Cached<'_> {
     /// Returns the results of [`access`](Self::access) for many paths.
     pub fn access_many<'a, P: AsPath>(
@@ -168,13 +171,13 @@ impl Cached<'_> {
     }
 }
 
-/// The results of an operation on many paths, each asked for when it is taken.
+/// The results of an operation on many paths. Each is computed when it is taken.
 struct Many<'a, P, F> {
     context: &'a Context,
     at: At<'a>,
     purpose: Purpose,
     paths: std::slice::Iter<'a, P>,
-    /// So many of them are left when more are to be read ahead.
+    /// The number of paths left at which more are read ahead.
     left_at_next: usize,
     ask: F,
 }
@@ -184,7 +187,7 @@ impl<'a, P: AsPath, T, F: FnMut(&'a P) -> T> Many<'a, P, F> {
         Many { context, at, purpose, paths: paths.iter(), left_at_next: paths.len(), ask }
     }
 
-    /// Reads ahead of the next paths. One alone has nothing to overlap with.
+    /// Reads ahead of the next paths. A single path has nothing to overlap with.
     #[inline(never)]
     fn read_ahead(&mut self) {
         let paths = self.paths.as_slice();

@@ -1,4 +1,4 @@
-//! Rules that hold for every operation of a context, and contexts that cannot get out.
+//! Rules for all operations of a context, and contexts that are confined to a directory.
 
 use super::{At, Context};
 use crate::Errno;
@@ -8,17 +8,17 @@ use crate::permission::Access;
 
 /// # Rules for every operation
 ///
-/// `RESOLVE_*` of `openat2(2)` for more than opening: a context carries them, so they hold for all
-/// its operations, for its [`cached`](Self::cached) ones, and for those that a ring or a future
-/// carries out for it. They are checked before an operation has an effect.
+/// A context carries `RESOLVE_*` of `openat2(2)`. They apply to all its operations, to its
+/// [`cached`](Self::cached) ones, and to those that a ring or a future carries out for it. They are
+/// checked before an operation has an effect.
 impl Context {
-    /// Returns the same context with other rules for its paths, in place of those it had. `EINVAL`
+    /// Returns this context with other rules for its paths, in place of its previous ones. `EINVAL`
     /// for `BENEATH` together with `IN_ROOT`, and for unknown bits.
     /// [`OpenHow::resolve`](crate::OpenHow::resolve) adds to them for one open.
     ///
     /// With `BENEATH` or `IN_ROOT`, each path stays below the place where it starts: the working
-    /// directory, or the handle that is given with it. With `CACHED`, what the caches do not know,
-    /// and every operation that changes something, is `EAGAIN`.
+    /// directory, or the handle that is given with it. With `CACHED`, `EAGAIN` is returned for what
+    /// is not cached, and for every operation that changes something.
     ///
     /// ```
     /// use pathwalk::{Access, Credentials, Errno, Resolve, Vfs};
@@ -42,21 +42,21 @@ impl Context {
         Ok(self)
     }
 
-    /// Returns the same caller, confined to a directory: its root and working directory, out of
-    /// which no operation leads.
+    /// Returns a context with the same credentials that is confined to a directory: its root and
+    /// working directory, out of which no operation leads.
     ///
-    /// What a sandbox uses. It is more than [`chroot`](Self::chroot): `..` and links end at the
-    /// root, as there; but also a handle, or a working directory, on a place that is not below the
-    /// root is of no use (`EXDEV`), and a directory that is moved out from under a walk takes the
+    /// For sandboxes. It is stricter than [`chroot`](Self::chroot). `..` and links end at the root,
+    /// as there. In addition, a handle, or a working directory, on a place that is not below the
+    /// root is refused (`EXDEV`), and a directory that is moved out from under a walk takes the
     /// walk nowhere (`EAGAIN` where `..` led out: try again; `EXDEV` at the end). There is no way
     /// back: the rules of [`with_resolve`](Self::with_resolve) are added to this, and
     /// [`chroot`](Self::chroot) goes further down.
     ///
-    /// A handle or open file that leads out must not be given to the one that is confined: what is
-    /// open is open. `EBADF` for a handle of another `Vfs`, `ENOTDIR` for what is no directory,
-    /// `EXDEV` for a context that is confined already and a directory out of its root. Cost: that
-    /// of a clone; of each walk a few loads, and of one that starts at a handle or a working
-    /// directory one for each directory above.
+    /// A handle or open file that leads out must not be given to the confined process: open files
+    /// are not checked again. `EBADF` for a handle of another `Vfs`, `ENOTDIR` for a node that is
+    /// no directory, `EXDEV` for a context that is confined already and a directory out of its
+    /// root. Cost: that of a clone; of each walk a few loads, and of one that starts at a handle or
+    /// a working directory one for each directory above.
     ///
     /// ```
     /// use pathwalk::{Access, At, AtFlags, Credentials, Errno, Vfs};
@@ -84,7 +84,8 @@ impl Context {
         self.asker.rules.resolve()
     }
 
-    /// Returns what [`access`](Self::access) does: out of the way of contexts without rules.
+    /// Does what [`access`](Self::access) does, for contexts with rules. It is a function of its
+    /// own, so that contexts without rules do not pay for it.
     #[cold]
     #[inline(never)]
     pub(super) fn access_by_rules(&self, path: &[u8], want: Access) -> Result<(), Errno> {
@@ -95,7 +96,7 @@ impl Context {
         self.asker.rules.resolve().contains(Resolve::CACHED)
     }
 
-    /// `EAGAIN` for an operation that changes something, where the caches alone are to be asked.
+    /// Returns `EAGAIN` for an operation that changes something, where only the caches may be used.
     pub(super) fn may_change(&self) -> Result<(), Errno> {
         if self.asks_caches_only() { Err(Errno::EAGAIN) } else { Ok(()) }
     }

@@ -13,26 +13,26 @@ use crate::walk::steps::{self, Listener};
 /// A lookup, step by step. Made by [`Context::steps`](crate::Context::steps).
 #[derive(Clone, Debug)]
 pub struct Steps {
-    /// In the order in which they were taken. None if the path is refused before any, as one that
-    /// is too long.
+    /// The steps, in the order in which they were taken. Empty if the path is refused before the
+    /// first step, for example because it is too long.
     pub steps: Vec<Step>,
-    /// What the lookup comes to.
+    /// The result of the lookup.
     pub answer: Result<Handle, Errno>,
 }
 
 /// One step of a walk.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// In how many links' bodies it is taken, one within the other: 0 is the path itself.
+    /// The number of nested bodies of links in which the step is taken: 0 is the path itself.
     pub depth: usize,
-    /// What it is.
+    /// The kind of the step.
     pub what: What,
 }
 
-/// What a step is.
+/// A step of a walk, with handles as places.
 pub type What = steps::What<Handle>;
 
-/// Writes down what a walk tells.
+/// A listener that records the steps of a walk.
 struct Told<'a> {
     context: &'a Context,
     steps: RefCell<Vec<Step>>,

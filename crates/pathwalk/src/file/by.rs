@@ -1,13 +1,13 @@
-//! Writing by the rights of another than the opener.
+//! Writes with the rights of another user than the opener.
 
 use super::File;
 use crate::Errno;
 use crate::permission::Credentials;
 
-/// An open file with a user that writes to it. Made by [`File::by`].
+/// An open file with the user that writes to it. Made by [`File::by`].
 ///
-/// What the rights decide is whether suid and sgid bits stay: whether there may be writing at all
-/// was decided when the file was opened.
+/// These rights decide whether suid and sgid bits stay. The right to write was checked when the
+/// file was opened.
 #[derive(Clone, Copy, Debug)]
 pub struct FileBy<'a> {
     pub(super) file: &'a File,

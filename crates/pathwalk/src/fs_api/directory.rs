@@ -1,4 +1,4 @@
-//! The directory that a file system is asked about.
+//! The directory for which a file system is called.
 
 use crate::Errno;
 use crate::cache::Caches;
@@ -6,7 +6,7 @@ use crate::cache::icache::inode::key_of;
 use crate::memory::slot::DentryId;
 use crate::node::NodeKey;
 
-/// The directory in which a name is looked for or changed. It is pinned for the length of the call.
+/// The directory in which a name is looked up or changed. It is pinned during the call.
 #[derive(Clone, Copy)]
 pub struct Directory<'a> {
     caches: &'a Caches,
@@ -14,20 +14,21 @@ pub struct Directory<'a> {
 }
 
 impl<'a> Directory<'a> {
-    /// Of a dentry that the caller has a pin on.
+    /// Creates the view of a dentry on which the caller has a pin.
     pub(crate) fn new(caches: &'a Caches, dentry: DentryId) -> Directory<'a> {
         Directory { caches, dentry }
     }
 
-    /// Which node it is.
+    /// Returns the key of the directory's node.
     pub fn key(&self) -> NodeKey {
         key_of(self.caches.inodes.record(self.caches.dentries.inode(self.dentry)))
     }
 
-    /// Its path from the root of the file system, `/` for the root: for file systems that work by paths.
+    /// Returns its path from the root of the file system, `/` for the root: for file systems that
+    /// work by paths.
     ///
-    /// `ENOENT` once it was removed. The path is of some instant during the call; a directory above may be renamed at any time. Cost:
-    /// one allocation and one a component.
+    /// `ENOENT` once it was removed. The path is of some instant during the call; a directory above
+    /// may be renamed at any time. Cost: one allocation and one a component.
     pub fn path(&self) -> Result<Vec<u8>, Errno> {
         let path = self.caches.path_below(self.dentry, DentryId::NONE)?;
         Ok(if path.is_empty() { b"/".to_vec() } else { path })

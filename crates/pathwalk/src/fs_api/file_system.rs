@@ -8,138 +8,157 @@ use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes,
 use crate::permission::{Access, Subject};
 use crate::text::Name;
 
-/// A file system: it answers about nodes, and the engine remembers the answers.
+/// A file system: it answers about nodes, and the engine caches the answers.
 ///
 /// Three methods make a read-only one: [`root`](Self::root), [`lookup`](Self::lookup) and
-/// [`attributes`](Self::attributes). Everything else has a default. `examples/squares.rs` is a whole one.
+/// [`attributes`](Self::attributes). Everything else has a default. `examples/squares.rs` is a
+/// complete one.
 ///
 /// # What the engine does for you
 ///
-/// Paths, `.` and `..`, links, permission by mode bits and ACL, negative entries, and one `lookup` per missing name
-/// however many threads ask for it. You never see `.` or `..`, nor a name with a slash, nor one over 255 bytes.
+/// The engine handles paths, `.` and `..`, links, permission by mode bits and ACL, negative
+/// entries, and makes one `lookup` per missing name however many threads ask for it. You never see
+/// `.` or `..`, nor a name with a slash, nor one over 255 bytes.
 ///
 /// # Calls, threads and locks
 ///
-/// - Calls come from the thread that asked the `Vfs`, and block it. Any method may be called from any thread, and from
-///   several at once.
-/// - `lookup` and `revalidate` may run beside each other in one directory. A method that changes a directory
-///   ([`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename)) runs beside no
-///   other call about that directory's names. Calls about a node (`attributes`, `read_link`, `permission`, `acl`,
-///   `set_attributes`, `forget`) may run beside anything.
-/// - A name may be looked up again although the answer was kept: to read a link's body that found no room, when a directory turns
-///   up under another name, or because something was stale.
-/// - **Re-entrancy.** The engine holds the directory's lock while it calls: a method must not call back into the same `Vfs`,
-///   except for [`Directory::path`]. Another `Vfs` is fine.
-/// - **Who checks what.** The engine looks after names: `unlink` and `rename` are called for names that are there, `create` and `link` for names that
-///   are not, and never to move a directory below itself. What depends on your nodes you check: `ENOTEMPTY`, `ENOTDIR` and `EISDIR` of a rename
-///   over something of another kind, `EPERM` for a link to a directory, `EMLINK`, `ENOSPC`, `EROFS`.
-/// - **Panics.** A panic unwinds through the caller's operation. Threads that wait for the same name wake and ask again, no
-///   lock stays held, the name stays uncached. What the file system's own locks do is its own affair. (A panic in `forget`, or in the drop of an open file, may meet another and abort.)
+/// - Calls come from the thread that called the `Vfs`, and block it. Any method may be called from
+///   any thread, and from several at once.
+/// - `lookup` and `revalidate` may run concurrently in one directory. A method that changes a
+///   directory ([`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink),
+///   [`rename`](Self::rename)) never runs concurrently with another call about that directory's
+///   names. Calls about a node (`attributes`, `read_link`, `permission`, `acl`, `set_attributes`,
+///   `forget`) may run concurrently with any other call.
+/// - A name may be looked up again although the answer was kept: to read a link's body that found
+///   no room, when a directory turns up under another name, or because something was stale.
+/// - **Re-entrancy.** The engine holds the directory's lock while it calls: a method must not call
+///   back into the same `Vfs`, except for [`Directory::path`]. Another `Vfs` is fine.
+/// - **Checks.** The engine checks names: it calls `unlink` and `rename` for names that exist,
+///   `create` and `link` for names that do not, and never moves a directory below itself. You check
+///   what depends on your nodes: `ENOTEMPTY`, `ENOTDIR` and `EISDIR` of a rename over a node of
+///   another kind, `EPERM` for a link to a directory, `EMLINK`, `ENOSPC`, `EROFS`.
+/// - **Panics.** A panic unwinds through the caller's operation. Threads that wait for the same
+///   name wake and ask again, no lock of the engine stays held, the name stays uncached. The file
+///   system's own locks are its own responsibility. (A panic in `forget`, or in the drop of an open
+///   file, may meet another and abort.)
 ///
 /// # Errors
 ///
-/// Any errno goes to the caller as it is, and nothing is cached. `Ok(None)` from `lookup`, and not `ENOENT`, is how a name is
-/// said to be absent, and is remembered.
-/// [`Errno::ESTALE`] from `lookup` or `revalidate` makes the walk start over once, with every entry on the way revalidated.
+/// Any errno goes to the caller as it is, and nothing is cached. To report a name as absent, return
+/// `Ok(None)` from `lookup`, and not `ENOENT`: only `Ok(None)` is cached. [`Errno::ESTALE`] from
+/// `lookup` or `revalidate` makes the walk start over once, with every entry on the way
+/// revalidated.
 ///
 /// # Nodes and their keys
 ///
-/// A [`NodeKey`] is yours to choose. The engine calls with keys that you handed out and that were not yet forgotten:
-/// [`forget`](Self::forget) comes exactly once for each [`Node`] you returned. A key belongs to one type of node for as long as it is not
-/// forgotten: another type under it is [`Errno::ESTALE`]. A directory that turns up under a second name is taken to have been moved
-/// there; a change that names it by both is `ESTALE`, too.
+/// A [`NodeKey`] is yours to choose. The engine calls with keys that you handed out and that were
+/// not yet forgotten: [`forget`](Self::forget) comes exactly once for each [`Node`] you returned. A
+/// key belongs to one type of node for as long as it is not forgotten: another type under it is
+/// [`Errno::ESTALE`]. A directory that turns up under a second name is taken to have been moved
+/// there. A change that names it by both is `ESTALE`, too.
 ///
 /// # Memory
 ///
-/// The `Vfs`'s budget covers its caches, not you: report what you hold in [`memory`](Self::memory).
+/// The `Vfs`'s budget covers its caches, not your memory: report what you hold in
+/// [`memory`](Self::memory).
 pub trait FileSystem: Send + Sync {
-    /// The root directory. Called once, when the `Vfs` is built.
+    /// Returns the root directory. Called once, when the `Vfs` is built or the file system is
+    /// mounted.
     fn root(&self) -> Result<Node, Errno>;
 
-    /// The node behind `name` in `dir`, or `None` where there is none.
+    /// Returns the node behind `name` in `dir`, or `None` where there is none.
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno>;
 
-    /// The names of `dir` that nobody asked for yet: called beside a `lookup`, when so many of a directory's names were asked for, or of one like it, that the
-    /// rest is likely to be. Where telling of all of them at once costs less than of one at a time, [`give`](Siblings::give) them, if they are at most
-    /// [`most`](Siblings::most); else do nothing, as the default does. An error is told to nobody.
+    /// Gives the names of `dir` that were not looked up yet. It is called beside a `lookup`, when
+    /// so many names of the directory, or of one like it, were looked up that the rest is likely to
+    /// follow. If giving all of them at once costs less than one at a time,
+    /// [`give`](Siblings::give) them, if they are at most [`most`](Siblings::most). Else do
+    /// nothing, as the default does. An error is not reported.
     ///
-    /// Runs as `lookup` does, and whoever asked for the name waits for it. While it gives, the engine may call `attributes` and `forget`: hold no lock then that
-    /// those take.
+    /// Runs as `lookup` does, and the caller of that lookup waits for it. Inside `give`, the engine
+    /// may call `attributes` and `forget`, so hold no lock then that those take.
     fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
         let _ = (dir, siblings);
         Ok(())
     }
 
-    /// The attributes of a node as they are now. Called when those cached are known to be out of date.
+    /// Returns the attributes of a node as they are now. Called when those cached are known to be
+    /// out of date.
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno>;
 
-    /// The body of a link that came without one in its [`Node`]: 0 to 4095 bytes.
+    /// Returns the body of a link that came without one in its [`Node`]: 0 to 4095 bytes.
     fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
         let _ = node;
         Err(Errno::EINVAL)
     }
 
-    /// Whether `who` may do `want` with a node under [`PermissionRule::Own`](crate::PermissionRule), or with one whose ACL is
+    /// Checks whether `who` has the rights `want` to a node under
+    /// [`PermissionRule::Own`](crate::PermissionRule), or to one whose ACL is
     /// [`Present`](AclState::Present). The answer is final: capabilities are yours to grant
-    /// (`EACCES` to refuse; [`Subject::overrides`] has the generic rule for them). For a node with an ACL,
-    /// [`Acl::check`](crate::permission::Acl::check) is the whole answer. Through an id-mapped mount, `who` has the ids that you store.
+    /// (`EACCES` to refuse; [`Subject::overrides`] has the generic rule for them). For a node with
+    /// an ACL, [`Acl::check`](crate::permission::Acl::check) is the whole answer. Through an
+    /// id-mapped mount, `who` has the ids that you store.
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         let _ = (node, who, want);
         Err(Errno::EACCES)
     }
 
-    /// Whether a node whose ACL was [`Unknown`](AclState::Unknown) has one. The answer is kept; `Unknown` is taken for
-    /// `Absent`.
+    /// Returns whether a node whose ACL was [`Unknown`](AclState::Unknown) has one. The answer is
+    /// kept; `Unknown` counts as `Absent`.
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
         let _ = node;
         Ok(AclState::Absent)
     }
 
-    /// Whether `name` in `dir` still leads to `node` (`None`: is still absent). Asked before each use where
-    /// [`Freshness::AskEachTime`] says so, and of every entry on the way once something was `ESTALE`.
+    /// Returns whether `name` in `dir` still leads to `node` (`None`: is still absent). Called
+    /// before each use where the freshness is [`Freshness::AskEachTime`], and for every entry on
+    /// the way once something was `ESTALE`.
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
         let _ = (dir, name, node);
         Ok(Validity::Valid)
     }
 
-    /// How long an absence is good for.
+    /// Returns how long an absence is valid.
     fn absence(&self) -> Freshness {
         Freshness::Stable
     }
 
-    /// One [`Node`] of this key that you returned is no longer held. Must not block for long: it runs in whichever
-    /// thread needed the memory, perhaps with a directory's lock held. A node that was unlinked while somebody held it is forgotten when the
-    /// last open file on it is closed; if a handle alone held it, when its slot is needed or you say `ENOSPC`: dropping a handle never blocks.
+    /// Releases one [`Node`] of this key that you returned. Must not block for long: it runs in
+    /// whichever thread needed the memory, perhaps with a directory's lock held. A node that was
+    /// unlinked while it was open is forgotten when the last open file on it is closed. If only a
+    /// handle held it, it is forgotten when its slot is needed or you return `ENOSPC`: dropping a
+    /// handle never blocks.
     fn forget(&self, node: NodeKey) {
         let _ = node;
     }
 
-    /// Puts all that was written on stable storage. Called when it became read-only; and when nothing
-    /// of it is mounted any more, before its nodes are forgotten and it is dropped. Default: there is nothing to do. Source:
-    /// `sync_fs` of Linux.
+    /// Puts all that was written on stable storage. Called when the file system became read-only,
+    /// and when nothing of it is mounted any more, before its nodes are forgotten and it is
+    /// dropped. Default: does nothing. Source: `sync_fs` of Linux.
     fn sync(&self) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Returns whether its mounts may have id maps ([`IdMap`](crate::IdMap)). Asked once, when it is
-    /// mounted first. Say so if what you do with ids is by those that you are given: a
-    /// [`Subject`] has the ids that you store, and so have nodes to be made. Default: no, and to
-    /// set a map is `EINVAL`. Source: `FS_ALLOW_IDMAP` of Linux.
+    /// Returns whether its mounts may have id maps ([`IdMap`](crate::IdMap)). Called once, at the
+    /// first mount. Return true if you handle ids only as they are passed to you: a [`Subject`] has
+    /// the ids that you store, and so have nodes to be made. Default: false, and setting a map is
+    /// `EINVAL`. Source: `FS_ALLOW_IDMAP` of Linux.
     fn allows_id_maps(&self) -> bool {
         false
     }
 
-    /// Returns the switches of the whole file system that it has of itself, whatever it is mounted
-    /// with: a remount does not take them away. Asked once, when it is mounted first. Default: none.
-    /// Source: `SB_RDONLY` as squashfs sets it.
+    /// Returns the flags that the whole file system has of itself, with any mount options: a
+    /// remount does not remove them. Called once, at the first mount. Default: none. Source:
+    /// `SB_RDONLY` as squashfs sets it.
     ///
-    /// Under [`SuperblockFlags::READ_ONLY`] the engine refuses each change (`EROFS`), and asks none
-    /// of the methods that change something.
+    /// Under [`SuperblockFlags::READ_ONLY`] the engine refuses each change (`EROFS`), and calls
+    /// none of the methods that change something.
     fn superblock_flags(&self) -> SuperblockFlags {
         SuperblockFlags::empty()
     }
 
-    /// Bytes of memory that this file system holds, so that the `Vfs`'s own budget can be told from yours.
+    /// Returns the bytes of memory that this file system holds, separate from the `Vfs`'s own
+    /// budget.
     fn memory(&self) -> u64 {
         0
     }
@@ -150,8 +169,9 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EROFS)
     }
 
-    /// Makes a regular file that has no name, in the file system that `dir` is of: link count 0. [`link`](Self::link) may give it one; else it
-    /// goes when it is forgotten. Source: `O_TMPFILE` in `open(2)`.
+    /// Makes a regular file that has no name, in the file system of `dir`, with link count 0.
+    /// [`link`](Self::link) may give it one; else it is freed when it is forgotten. Source:
+    /// `O_TMPFILE` in `open(2)`.
     fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
         let _ = (dir, new);
         Err(Errno::EOPNOTSUPP)
@@ -163,52 +183,54 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EOPNOTSUPP)
     }
 
-    /// The same at once, without blocking: no call of another system, no wait for a lock that is held over one. `EAGAIN` where that cannot be:
-    /// then [`open`](Self::open) is called by somebody who may wait. The open file is as from there. Source: `O_NONBLOCK` as Linux
-    /// gives it to an open that is only tried, and takes it away again.
+    /// Does the same as [`open`](Self::open) without blocking: no call of another system, no wait
+    /// for a lock that is held over one. `EAGAIN` where that is impossible: then `open` is called
+    /// by a thread that may wait. The open file is the same. Source: `O_NONBLOCK` as Linux sets it
+    /// for an open that is only tried, and clears it again.
     fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         let _ = (node, what_for);
         Err(Errno::EAGAIN)
     }
 
-    /// Size and limits.
+    /// Returns size and limits.
     fn statfs(&self) -> Result<StatFs, Errno> {
         Ok(StatFs::default())
     }
 
-    /// Gives a node another name. Returns it again (and it is forgotten once more).
+    /// Gives a node another name. Returns the node again (and it is forgotten once more).
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         let _ = (node, dir, name);
         Err(Errno::EROFS)
     }
 
-    /// Takes the name of `node` away: `ENOTEMPTY` for a directory with entries. The node lives on until it is
-    /// forgotten.
+    /// Removes the name of `node`: `ENOTEMPTY` for a directory with entries. The node lives on
+    /// until it is forgotten.
     fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
         let _ = (dir, name, node);
         Err(Errno::EROFS)
     }
 
-    /// Moves `from` to `to`, replacing what is there unless `flags` say otherwise; in one step for whoever looks.
+    /// Moves `from` to `to`, atomically for all observers, and replaces what is there unless
+    /// `flags` forbid it.
     fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
         let _ = (from, to, flags);
         Err(Errno::EROFS)
     }
 
-    /// What the time is, as this file system stamps its nodes: [`SetTime::Now`](crate::SetTime) is
-    /// this. Must not block. Default: the system's clock.
+    /// Returns the time with which this file system stamps its nodes, which is what
+    /// [`SetTime::Now`](crate::SetTime) means. Must not block. Default: the system's clock.
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 
-    /// Sets attributes and returns them all as they are then.
+    /// Sets attributes. Returns all attributes as they are then.
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let _ = (node, set);
         Err(Errno::EROFS)
     }
 }
 
-/// A pointer to a file system is one.
+/// Implements the trait for pointers to file systems.
 macro_rules! by_pointer {
     ($($pointer:ty)*) => {
         $(impl<T: FileSystem + ?Sized> FileSystem for $pointer {

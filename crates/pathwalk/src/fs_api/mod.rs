@@ -1,11 +1,13 @@
-//! What a file system implements, and what it may promise.
+//! The interface of file systems: what one implements, and what it may promise.
 //!
 //! Start at [`FileSystem`]: its page is all that is needed to write one.
 //!
-//! - [`FileSystem`] answers about nodes: names in a directory, attributes, link bodies, permission, changes.
+//! - [`FileSystem`] answers about nodes: names in a directory, attributes, link bodies, permission,
+//!   changes.
 //! - [`Node`](crate::Node) is such an answer: a 128-bit key, attributes and promises.
 //! - [`OpenFile`] is a node that was opened: data and listings.
-//! - [`Name`](crate::Name) is one validated component; [`Directory`] is where it is looked for.
+//! - [`Name`](crate::Name) is one validated component; [`Directory`] is the directory in which it
+//!   is looked up.
 
 mod directory;
 mod file_system;

@@ -1,9 +1,12 @@
-//! How an inode goes: by the hand of a clock when slots are short, at once when nobody can want it any more.
+//! Eviction of inodes: by the hand of a clock when slots are short, and at once if an inode is of
+//! no further use.
 //!
-//! The bucket's lock is held to say that it goes, and to take it out of the table; between, the owner is told, under no lock.
-//! From the kill on the slot is the evicting thread's, so that nobody is told twice.
+//! The bucket's lock is held to mark an inode as `FREEING`, and again to take it out of the table.
+//! In between the owner is told, under no lock. From the kill on, the slot belongs to the evicting
+//! thread, so the owner is told only once.
 //!
-//! What it does not do: it never waits for somebody else's eviction; see [`InodeCache::new_inode`].
+//! What it does not do: it never waits for another thread's eviction; see
+//! [`InodeCache::new_inode`].
 
 use super::cache::InodeCache;
 use crate::Errno;
@@ -13,16 +16,16 @@ use crate::memory::slot::InodeId;
 use crate::memory::{pin, seqcount};
 use crate::sync::{Ordering, fence};
 
-/// Which inodes go.
+/// The kind of inodes to evict.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// Any that nobody holds.
+    /// Any inode without holders.
     Idle,
-    /// Those that nobody can want any more: they failed, or have no links.
+    /// Inodes that are of no further use: they failed, or have no links.
     Unwanted,
 }
 
-/// An inode that was killed: gone when dropped, also by a panic of the owner.
+/// An inode that was killed. It is gone when this is dropped, also by a panic of the owner.
 struct Going<'a, P: FirstProbe> {
     cache: &'a InodeCache<P>,
     id: InodeId,
@@ -40,12 +43,14 @@ impl<P: FirstProbe> Drop for Going<'_, P> {
 }
 
 impl<P: FirstProbe> InodeCache<P> {
-    /// Evicts inodes that nobody holds, up to `count`; returns how many. The owner is told of each.
+    /// Evicts up to `count` inodes without holders; returns their number. The owner is told of
+    /// each.
     pub fn shrink(&self, count: u32) -> u32 {
         (0..count).take_while(|_| self.evict_one()).count() as u32
     }
 
-    /// A slot, evicting if there is none. `ENFILE` if two rounds of the hand met none that nobody holds.
+    /// Takes a slot, and evicts an inode if there is none. Fails with `ENFILE` if two rounds of the
+    /// hand met only held inodes.
     pub(super) fn take_slot(&self) -> Result<InodeId, Errno> {
         loop {
             if let Some(id) = self.inodes.take() {
@@ -66,7 +71,8 @@ impl<P: FirstProbe> InodeCache<P> {
         })
     }
 
-    /// Marks an inode that was found. Stores only where there is no mark: what is found often stays in many caches.
+    /// Marks an inode that was found. Stores only if the mark is clear, so that the line of an
+    /// inode that is found often can stay in many processors' caches.
     pub(super) fn visit(&self, id: InodeId) {
         let (word, bit) = (&self.visited[id.0 as usize / 64], 1 << (id.0 % 64));
         if word.load(Ordering::Relaxed) & bit == 0 {
@@ -74,19 +80,20 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Whether it was marked.
+    /// Clears an inode's mark; returns whether it was set.
     fn clear_visited(&self, id: InodeId) -> bool {
         let (word, bit) = (&self.visited[id.0 as usize / 64], 1 << (id.0 % 64));
         word.load(Ordering::Relaxed) & bit != 0 && word.fetch_and(!bit, Ordering::Relaxed) & bit != 0
     }
 
-    /// Gives a count back. Who gives the last one of an inode that nobody can want frees it.
+    /// Gives a pin back. The thread that gives back the last pin of an inode that is of no further
+    /// use evicts it.
     pub(super) fn iput(&self, id: InodeId) {
         if !pin::unpin(self.inodes.life(id)).was_last() {
             return;
         }
-        // After the others' unpins: what they did to the inode is seen. From here on the slot may be somebody else's; then this is
-        // a guess, which `evict` makes sure of.
+        // The fence comes after the other threads' unpins, so what they did to the inode is seen.
+        // From here on the slot may hold another inode. Then `id` is a guess, which `evict` checks.
         fence(Ordering::Acquire);
         let record = self.inodes.record(id);
         if is_unwanted(record, record[WORD].load(Ordering::Relaxed)) {
@@ -94,7 +101,8 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Evicts an inode, if it is one of these and nobody holds it. It may be anything by now: a guess of a slot is enough.
+    /// Evicts an inode if it is of this kind and has no holder. The slot may hold another inode by
+    /// now: `id` may be a guess.
     pub(super) fn evict(&self, id: InodeId, which: Which) -> bool {
         let record = self.inodes.record(id);
         let word = seqcount::sample_even(&record[WORD]);
@@ -104,7 +112,8 @@ impl<P: FirstProbe> InodeCache<P> {
         }
         let hash = self.hash(key);
         let held = self.inodes.lock_bucket(hash);
-        // Unchanged: it has this key yet, and will until this lock is given back.
+        // The word is unchanged, so the inode still has this key, and will until this lock is
+        // released.
         let unchanged = seqcount::unchanged(&record[WORD], word);
         let wanted = which == Which::Unwanted && !is_unwanted(record, word);
         if !unchanged || wanted || !pin::kill(self.inodes.life(id)) {
@@ -116,7 +125,7 @@ impl<P: FirstProbe> InodeCache<P> {
         writing.end(before | flags::FREEING);
         drop(held);
         let going = Going { cache: self, id, hash };
-        // What failed was never filled.
+        // An inode that failed was never filled.
         let attributes = (before & flags::UNHASHED == 0).then(|| inode::attributes_of(&words));
         self.owner.evicted(key, id.0 - 1, attributes.as_ref());
         drop(going);
@@ -130,7 +139,7 @@ fn is_unwanted(record: &Record, word: u64) -> bool {
 }
 
 impl<P: FirstProbe> Drop for InodeCache<P> {
-    /// Evicts all: nobody holds any, since what holds one borrows the cache.
+    /// Evicts all inodes. None is held, since holders borrow the cache.
     fn drop(&mut self) {
         for slot in 1..self.inodes.free().touched() {
             self.evict(InodeId(slot), Which::Idle);

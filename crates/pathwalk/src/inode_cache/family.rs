@@ -1,17 +1,19 @@
 //! Linux's calls for finding and making inodes, from `fs/inode.c`, on an [`InodeCache`].
 //!
-//! | on the way | get | look up | insert |
+//! | found | get | look up | insert |
 //! |---|---|---|---|
-//! | filled | that one | that one | that one; `insert_inode_locked`: `EBUSY` |
-//! | new | waits; failed: again | the same; `_nowait` reports it | waits; failed: again |
-//! | being created by `insert_inode_locked` | none: `ESTALE` | none | `EBUSY` |
-//! | being evicted | waits, then again | the same | the same; `insert_inode_locked` goes in beside it |
+//! | a filled inode | that one | that one | that one; `insert_inode_locked`: `EBUSY` |
+//! | a new one | waits; if it failed, again | the same; `_nowait` reports it | as get |
+//! | one being created by `insert_inode_locked` | none: `ESTALE` | none | `EBUSY` |
+//! | one being evicted | waits, then again | as get | as get; `insert_inode_locked`: beside it |
 //! | none | inserts a new one | none | inserts the caller's |
 //!
-//! A first probe without a lock that is not sure asks again under the lock.
+//! "Again" means that the call searches again.
 //!
-//! Differences from Linux: where `iget_locked` returns null, there is an errno; a failed insertion gives the caller's inode back; one that finds
-//! another drops it.
+//! If a first probe without a lock is not sure, the search is repeated under the lock.
+//!
+//! Differences from Linux: where `iget_locked` returns null, these calls return an errno. A failed
+//! insertion returns the caller's inode. An insertion that finds another inode drops the caller's.
 //!
 //! What it does not do: it does not fill inodes.
 
@@ -25,25 +27,25 @@ use crate::cache::icache::probe::{Found, InodeMatch, InodeState, InodeView};
 use crate::memory::slot::InodeId;
 use crate::node::NodeKey;
 
-/// What a call that makes inodes gives.
+/// The result of a call that makes inodes.
 #[derive(Debug)]
 pub enum Iget<'a, P: FirstProbe = LockFree> {
-    /// It was there.
+    /// The inode was in the cache.
     Cached(InodeRef<'a, P>),
-    /// It was not, and is to be filled.
+    /// The inode was not in the cache, and the caller has to fill it.
     New(NewInode<'a, P>),
 }
 
-/// What a call that does not wait gives.
+/// The result of a call that does not wait.
 #[derive(Debug)]
 pub enum InodeLookup<'a, P: FirstProbe = LockFree> {
-    /// It is filled.
+    /// The inode is filled.
     Cached(InodeRef<'a, P>),
-    /// It was not filled yet.
+    /// The inode was not filled yet.
     New(PendingInode<'a, P>),
 }
 
-/// Why an inode was not inserted; and the inode, for another try.
+/// The reason why an inode was not inserted, and the inode for another try.
 #[derive(Debug)]
 pub struct NotInserted<'a, P: FirstProbe = LockFree> {
     /// The reason.
@@ -52,15 +54,15 @@ pub struct NotInserted<'a, P: FirstProbe = LockFree> {
     pub inode: UnhashedInode<'a, P>,
 }
 
-/// What an exact search ends in.
+/// The result of an exact search.
 enum Search<'a, P: FirstProbe> {
     Cached(InodeRef<'a, P>),
     Creating,
-    /// None, and none comes as long as this is held.
+    /// No inode, and none is inserted as long as this is held.
     Absent(Bucket<'a, P>),
 }
 
-/// What becomes of an inode that is being evicted.
+/// The treatment of an inode that is being evicted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Freeing {
     Awaited,
@@ -71,31 +73,35 @@ fn any(_: InodeView) -> bool {
     true
 }
 
-/// The place in the cache of keys with this hash.
+/// Returns the key that the cache uses for keys with this hash.
 fn key_for(hash: u64) -> NodeKey {
     NodeKey(hash.into())
 }
 
 impl<P: FirstProbe> InodeCache<P> {
-    /// The inode of a key: the cached one, or a new one for the caller to fill. A hit takes no lock; a miss takes its bucket's.
+    /// Returns the inode of a key: the cached one, or a new one for the caller to fill. A hit takes
+    /// no lock; a miss takes its bucket's lock.
     ///
-    /// Sleeps while the inode is new, or being evicted; if it failed, looks again.
+    /// Sleeps while the inode is new or being evicted; looks again if it failed.
     ///
     /// # Errors
     ///
-    /// `ENFILE` if a slot is needed and there is none (see [`new_inode`](Self::new_inode)); `ESTALE` if the inode is one that
-    /// [`insert_inode_locked`](Self::insert_inode_locked) put there and that is not unlocked yet. Source: Linux's `iget_locked`.
+    /// `ENFILE` if a slot is needed and there is none (see [`new_inode`](Self::new_inode)).
+    /// `ESTALE` if [`insert_inode_locked`](Self::insert_inode_locked) inserted the inode and it is
+    /// not unlocked yet. Source: Linux's `iget_locked`.
     pub fn iget_locked(&self, key: NodeKey) -> Result<Iget<'_, P>, Errno> {
         let found = self.inodes.find_first(self.hash(key), key, any);
         self.get(found, key, any, |_| Ok(()))
     }
 
-    /// The same for keys longer than 128 bits: of the inodes with this hash the one that passes `test`, looked for under the lock of the bucket.
+    /// Returns the inode of a key longer than 128 bits, cached or new: of the inodes with this
+    /// hash, the one that passes `test`. The search holds the lock of the bucket.
     ///
-    /// `test` is asked only about inodes that were given this hash, under that lock: it must not call the cache, and should be short.
-    /// `set` is told the slot of a new inode, under that lock, before anybody can see it: it stores the key there. Its errors are returned, and
-    /// then there is no inode, and the owner is not told of it. Other errors and waits as [`iget_locked`](Self::iget_locked). Source: Linux's
-    /// `iget5_locked`.
+    /// `test` is called only about inodes that were given this hash, under that lock: it must not
+    /// call the cache, and should be short. `set` is called with the slot of a new inode, under
+    /// that lock, before another thread can see the inode: it stores the key there. Its errors are
+    /// returned; then there is no inode, and the owner is not told of it. Other errors and waits
+    /// are those of [`iget_locked`](Self::iget_locked). Source: Linux's `iget5_locked`.
     pub fn iget5_locked(
         &self,
         hash: u64,
@@ -107,9 +113,11 @@ impl<P: FirstProbe> InodeCache<P> {
         self.get(found, key, test, set)
     }
 
-    /// The same without a lock for a hit: `test` may be shown an inode that is being evicted, and a slot that has gone to another one, while
-    /// that one's `set` writes to it. It has to come to some answer, of which nothing is believed in that case. So what it looks at is
-    /// atomics, or behind a lock of the owner's. Source: Linux's `iget5_locked_rcu`.
+    /// Does the same as [`iget5_locked`](Self::iget5_locked), but takes no lock for a hit. `test`
+    /// may be shown an inode that is being evicted, and a slot that now holds another inode, while
+    /// that inode's `set` writes to it. `test` has to return some answer, which is not used in that
+    /// case. So the data that it looks at has to be atomics, or behind a lock of the owner's.
+    /// Source: Linux's `iget5_locked_rcu`.
     pub fn iget5_locked_rcu(
         &self,
         hash: u64,
@@ -121,8 +129,9 @@ impl<P: FirstProbe> InodeCache<P> {
         self.get(found, key, test, set)
     }
 
-    /// The inode of a key, if it is cached. Takes no lock, unless it has to sleep because the inode is new, or being evicted.
-    /// `None` also for one that is being created. Source: Linux's `ilookup`.
+    /// Returns the inode of a key if it is cached. Takes no lock, unless it has to sleep because
+    /// the inode is new or being evicted. Returns `None` also for an inode that is being created.
+    /// Source: Linux's `ilookup`.
     pub fn ilookup(&self, key: NodeKey) -> Option<InodeRef<'_, P>> {
         match self.inodes.find_first(self.hash(key), key, any) {
             Found::Pinned(id, word) => self.once_filled(id, word).or_else(|| self.search(key, any, Freeing::Awaited).cached()),
@@ -131,14 +140,15 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Of the inodes with this hash the one that passes `test` (see [`iget5_locked`](Self::iget5_locked)), if it is cached. Takes the
-    /// bucket's lock; sleeps as [`ilookup`](Self::ilookup). Source: Linux's `ilookup5`.
+    /// Returns the inode that passes `test` of those with this hash (see
+    /// [`iget5_locked`](Self::iget5_locked)), if it is cached. Takes the bucket's lock; sleeps as
+    /// [`ilookup`](Self::ilookup) does. Source: Linux's `ilookup5`.
     pub fn ilookup5(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeRef<'_, P>> {
         self.search(key_for(hash), test, Freeing::Awaited).cached()
     }
 
-    /// The same, but reports an inode that is new, without waiting for it. Does sleep while it is being evicted. Source: Linux's
-    /// `ilookup5_nowait`.
+    /// Does the same as [`ilookup5`](Self::ilookup5), but reports a new inode without waiting for
+    /// it. Sleeps while the inode is being evicted. Source: Linux's `ilookup5_nowait`.
     pub fn ilookup5_nowait(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeLookup<'_, P>> {
         let key = key_for(hash);
         let hash = self.hash(key);
@@ -152,8 +162,9 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Shows `matches` each inode with this hash, in any state, until it takes one or stops. Takes the bucket's lock, under which it calls
-    /// `matches` (see [`iget5_locked`](Self::iget5_locked)); never sleeps. One that is being evicted cannot be taken: then there is none.
+    /// Shows `matches` each inode with this hash, in any state, until it takes one or stops. Takes
+    /// the bucket's lock and calls `matches` under it (see [`iget5_locked`](Self::iget5_locked));
+    /// never sleeps. An inode that is being evicted cannot be taken: then the result is `None`.
     /// Source: Linux's `find_inode_nowait`.
     pub fn find_inode_nowait(
         &self,
@@ -167,13 +178,14 @@ impl<P: FirstProbe> InodeCache<P> {
         taken.map(|(id, word)| self.as_it_is(id, word))
     }
 
-    /// Inserts the caller's inode, which he is then to fill; or gives the one that is there, and drops the caller's. `test` and `set` as in
+    /// Inserts the caller's inode, which the caller then has to fill; or returns the inode that is
+    /// there, and drops the caller's. `test` and `set` are as in
     /// [`iget5_locked`](Self::iget5_locked); sleeps as it does.
     ///
     /// # Errors
     ///
-    /// What `set` says; `EBUSY` if one is there that is being created; `EINVAL` for an inode of another cache. Source: Linux's
-    /// `inode_insert5`.
+    /// The errors of `set`; `EBUSY` if an inode is there that is being created; `EINVAL` for an
+    /// inode of another cache. Source: Linux's `inode_insert5`.
     pub fn inode_insert5<'a>(
         &'a self,
         inode: UnhashedInode<'a, P>,
@@ -195,15 +207,17 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Inserts the caller's inode as one that he creates: until it is unlocked, whoever looks for its key is told that there is none, and
-    /// whoever inserts it that it is busy. Takes the bucket's lock; sleeps while one is there that is new.
+    /// Inserts the caller's inode as one that the caller creates. Until it is unlocked, a search
+    /// for its key finds none, and an insertion of its key fails with `EBUSY`. Takes the bucket's
+    /// lock; sleeps while a new inode of this key is there.
     ///
-    /// An inode of the key that is being evicted is not waited for: its node is gone, and the key is used again. The owner may still be writing it
-    /// back.
+    /// An inode of the key that is being evicted is not waited for: its node is gone, and the key
+    /// is used again. The owner may still be writing it back.
     ///
     /// # Errors
     ///
-    /// `EBUSY` if there is one, also after it was waited for; `EINVAL` for an inode of another cache. Source: Linux's `insert_inode_locked`.
+    /// `EBUSY` if an inode of this key is there, also after it was waited for; `EINVAL` for an
+    /// inode of another cache. Source: Linux's `insert_inode_locked`.
     pub fn insert_inode_locked<'a>(
         &'a self,
         inode: UnhashedInode<'a, P>,
@@ -218,7 +232,7 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Goes on after a first probe.
+    /// Continues a get call after its first probe.
     fn get(
         &self,
         first: Found,
@@ -246,7 +260,8 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Looks under the lock of the bucket; waits for what is new, and as long as that fails or goes, looks again.
+    /// Searches under the lock of the bucket. Waits for a new inode, and searches again if it
+    /// failed or is going.
     fn search(&self, key: NodeKey, test: impl Fn(InodeView) -> bool, freeing: Freeing) -> Search<'_, P> {
         let hash = self.hash(key);
         loop {
@@ -266,7 +281,7 @@ impl<P: FirstProbe> InodeCache<P> {
         }
     }
 
-    /// Takes over a count of an inode that was found with this word under its lock.
+    /// Wraps an inode that was found with this word under its lock; takes its pin over.
     fn as_it_is(&self, id: InodeId, word: u64) -> InodeLookup<'_, P> {
         self.visit(id);
         match word & flags::NEW {

@@ -1,6 +1,7 @@
-//! What the calls of the family give out: inodes that are held, new, pending, or not yet in the table.
+//! The results of the family's calls: inodes that are held, new, pending, or not yet in the table.
 //!
-//! Each is given back when dropped. A [`NewInode`] that is dropped has failed: it leaves the table, and who waits for it looks again.
+//! Each is given back when dropped. A [`NewInode`] that is dropped has failed: it leaves the table,
+//! and threads that wait for it look again.
 //!
 //! What it does not do: it finds nothing; see [`family`](super::family).
 
@@ -15,7 +16,7 @@ use crate::memory::{pin, seqcount};
 use crate::node::{NodeKey, PermissionRule};
 use crate::sync::Ordering;
 
-/// A count of an inode, given back when dropped.
+/// A pin on an inode, given back when dropped.
 struct Pin<'a, P: FirstProbe> {
     cache: &'a InodeCache<P>,
     id: InodeId,
@@ -33,15 +34,16 @@ impl<P: FirstProbe> std::fmt::Debug for Pin<'_, P> {
     }
 }
 
-/// An inode that is filled, and held: it is not evicted before this is dropped. Afterwards it stays cached until its slot is needed;
-/// one whose link count is 0 goes with its last holder.
+/// An inode that is filled and held: it is not evicted before this is dropped. Afterwards it stays
+/// cached until its slot is needed. An inode whose link count is 0 goes with its last holder.
 #[derive(Debug)]
 pub struct InodeRef<'a, P: FirstProbe = LockFree>(Pin<'a, P>);
 
-/// An inode that is in the table and not filled: whoever looks for it waits.
+/// An inode that is in the table and not filled: a thread that looks for it waits.
 ///
-/// It is to be [unlocked](Self::unlock). Dropped instead, be it by a panic, it has failed: it leaves the table, and those who wait look
-/// again, so that one of them makes the next. The owner is told of it when the last of them has looked away. Source: Linux's
+/// The holder has to [unlock](Self::unlock) it. If it is dropped instead, also by a panic, it has
+/// failed. It leaves the table, and the waiting threads look again, so that one of them makes the
+/// next inode. The owner is told of it once the last of them has given it back. Source: Linux's
 /// `unlock_new_inode` and `iget_failed`.
 #[derive(Debug)]
 #[must_use = "dropping a new inode takes it out of the cache"]
@@ -51,7 +53,8 @@ pub struct NewInode<'a, P: FirstProbe = LockFree>(Option<Pin<'a, P>>);
 #[derive(Debug)]
 pub struct PendingInode<'a, P: FirstProbe = LockFree>(Pin<'a, P>);
 
-/// A slot that holds no inode: to be inserted, given back when dropped. Source: Linux's `new_inode`.
+/// A slot that holds no inode yet. It is to be inserted, and is given back when dropped. Source:
+/// Linux's `new_inode`.
 #[derive(Debug)]
 pub struct UnhashedInode<'a, P: FirstProbe = LockFree> {
     cache: &'a InodeCache<P>,
@@ -63,23 +66,26 @@ impl<'a, P: FirstProbe> InodeRef<'a, P> {
         InodeRef(Pin { cache, id })
     }
 
-    /// The key, or the hash that was given for it.
+    /// Returns the key, or the hash that was given for it.
     pub fn key(&self) -> NodeKey {
         self.0.cache.key(self.0.id)
     }
 
-    /// A number below the capacity that is this inode's for as long as it is held, or cached: where the owner keeps what is his of it.
+    /// Returns the inode's slot: a number below the capacity that is this inode's for as long as it
+    /// is held or cached. Owners use it as an index into data of their own about the inode.
     pub fn slot(&self) -> u32 {
         self.0.id.0 - 1
     }
 
-    /// The attributes that were last set, all as of one instant. Cost: 16 loads; the stripe's lock if they change meanwhile.
+    /// Returns the attributes that were last set, all as of one instant. Cost: 16 loads; the
+    /// stripe's lock if they change meanwhile.
     pub fn attributes(&self) -> Attributes {
         self.0.cache.attributes(self.0.id)
     }
 
-    /// Sets the attributes; who reads them sees the old or the new. What the cache keeps is what [`Vfs`](crate::Vfs) keeps: nanoseconds below 10^9,
-    /// devices' numbers of 12 and 20 bits, larger ones cut to that. Takes the stripe's lock for a few stores.
+    /// Sets the attributes; a reader sees either the old or the new ones. The cache keeps what
+    /// [`Vfs`](crate::Vfs) keeps: nanoseconds below 10^9, and device numbers of 12 and 20 bits, to
+    /// which larger ones are cut. Takes the stripe's lock for a few stores.
     pub fn set_attributes(&self, attributes: &Attributes) {
         self.0.cache.fill(self.0.id, attributes);
     }
@@ -97,18 +103,19 @@ impl<'a, P: FirstProbe> NewInode<'a, P> {
         self.0.as_ref().expect("it is taken only by what consumes it")
     }
 
-    /// The key, or the hash that was given for it.
+    /// Returns the key, or the hash that was given for it.
     pub fn key(&self) -> NodeKey {
         self.pin().cache.key(self.pin().id)
     }
 
-    /// See [`InodeRef::slot`].
+    /// Returns the inode's slot: see [`InodeRef::slot`].
     pub fn slot(&self) -> u32 {
         self.pin().id.0 - 1
     }
 
-    /// Fills it, and wakes who waits for it: they see the attributes, and all that this thread did before. Takes the stripe's lock
-    /// for a few stores. Source: Linux's `unlock_new_inode`.
+    /// Fills the inode and wakes the threads that wait for it. They see the attributes, and
+    /// everything that this thread did before. Takes the stripe's lock for a few stores. Source:
+    /// Linux's `unlock_new_inode`.
     pub fn unlock(mut self, attributes: &Attributes) -> InodeRef<'a, P> {
         let pin = self.0.take().expect("it is taken only by what consumes it");
         pin.cache.fill(pin.id, attributes);
@@ -129,17 +136,18 @@ impl<'a, P: FirstProbe> PendingInode<'a, P> {
         PendingInode(Pin { cache, id })
     }
 
-    /// The key, or the hash that was given for it.
+    /// Returns the key, or the hash that was given for it.
     pub fn key(&self) -> NodeKey {
         self.0.cache.key(self.0.id)
     }
 
-    /// See [`InodeRef::slot`].
+    /// Returns the inode's slot: see [`InodeRef::slot`].
     pub fn slot(&self) -> u32 {
         self.0.id.0 - 1
     }
 
-    /// Sleeps until it is filled; `None` if it failed. Source: Linux's `wait_on_inode`.
+    /// Sleeps until the inode is filled; returns `None` if it failed. Source: Linux's
+    /// `wait_on_inode`.
     pub fn wait(self) -> Option<InodeRef<'a, P>> {
         let cache = self.0.cache;
         cache.wait_until_filled(self.0.id).then_some(InodeRef(self.0))
@@ -147,7 +155,7 @@ impl<'a, P: FirstProbe> PendingInode<'a, P> {
 }
 
 impl<'a, P: FirstProbe> UnhashedInode<'a, P> {
-    /// See [`InodeRef::slot`]. It stays the same when it is inserted.
+    /// Returns the slot, which stays the same when the inode is inserted: see [`InodeRef::slot`].
     pub fn slot(&self) -> u32 {
         self.id.0 - 1
     }
@@ -156,7 +164,7 @@ impl<'a, P: FirstProbe> UnhashedInode<'a, P> {
         std::ptr::eq(self.cache, cache)
     }
 
-    /// Puts it into the table, in which no inode that lives has its key. The bucket is the key's.
+    /// Puts the inode into the table, in which no live inode has its key. The bucket is the key's.
     pub(super) fn insert(self, key: NodeKey, hash: u64, state: u64, held: &Bucket<'_, P>) -> NewInode<'a, P> {
         let (cache, id) = (self.cache, self.id);
         std::mem::forget(self);
@@ -176,15 +184,17 @@ impl<P: FirstProbe> Drop for UnhashedInode<'_, P> {
 }
 
 impl<P: FirstProbe> InodeCache<P> {
-    /// A slot for an inode to be inserted; see [`inode_insert5`](Self::inode_insert5) and [`insert_inode_locked`](Self::insert_inode_locked).
+    /// Takes a slot for an inode to be inserted; see [`inode_insert5`](Self::inode_insert5) and
+    /// [`insert_inode_locked`](Self::insert_inode_locked).
     ///
-    /// If all are taken, one that nobody holds is evicted. `ENFILE` if there is none: all are held, or on their way out in other threads,
-    /// whose eviction is not waited for. Source: Linux's `new_inode`.
+    /// If all slots are taken, an inode without holders is evicted. Fails with `ENFILE` if there is
+    /// none: all are held, or are being evicted by other threads, which are not waited for. Source:
+    /// Linux's `new_inode`.
     pub fn new_inode(&self) -> Result<UnhashedInode<'_, P>, Errno> {
         self.take_slot().map(|id| UnhashedInode { cache: self, id })
     }
 
-    /// The key of an inode that the caller holds.
+    /// Returns the key of an inode that the caller holds.
     fn key(&self, id: InodeId) -> NodeKey {
         inode::key_of(self.inodes.record(id))
     }
@@ -201,7 +211,7 @@ impl<P: FirstProbe> InodeCache<P> {
         inode::attributes_of(&read())
     }
 
-    /// Stores attributes of an inode that the caller holds; it is new no more.
+    /// Stores attributes of an inode that the caller holds; the inode is no longer new.
     fn fill(&self, id: InodeId, attributes: &Attributes) {
         let record = self.inodes.record(id);
         let attributes = inode::normalised(*attributes);
@@ -227,19 +237,21 @@ impl<P: FirstProbe> InodeCache<P> {
         self.wake(hash, held.stripe());
     }
 
-    /// Takes over a count of an inode that was found with this word; waits until it is filled. `None` if it failed.
+    /// Takes over a pin on an inode that was found with this word, and waits until it is filled.
+    /// Returns `None` if it failed.
     pub(super) fn once_filled(&self, id: InodeId, word: u64) -> Option<InodeRef<'_, P>> {
         let found = InodeRef::new(self, id);
         self.visit(id);
         (word & flags::NEW == 0 || self.wait_until_filled(id)).then_some(found)
     }
 
-    /// Sleeps until an inode that the caller holds is filled; false if it failed.
+    /// Sleeps until an inode that the caller holds is filled; returns false if it failed.
     fn wait_until_filled(&self, id: InodeId) -> bool {
         let record = self.inodes.record(id);
         let hash = self.hash(inode::key_of(record));
         let mut held = self.inodes.lock(hash);
-        // Under the lock nobody writes the word, and what was done before it was written is seen.
+        // While the lock is held, no thread writes the word. What was done before it was written is
+        // seen.
         while record[WORD].load(Ordering::Relaxed) & flags::NEW != 0 {
             held = self.sleep(held, hash);
         }

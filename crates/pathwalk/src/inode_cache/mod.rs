@@ -1,11 +1,11 @@
-//! An inode cache for those that have keys and no names: Linux's iget family.
+//! An inode cache for callers that have keys and no names: Linux's iget family.
 //!
 //! - [`cache`]: the cache, and an inode's life in it;
 //! - [`family`]: Linux's calls;
-//! - [`held`]: what they give out;
-//! - [`evict`]: how an inode goes.
+//! - [`held`]: the types that they return;
+//! - [`evict`]: eviction of inodes.
 //!
-//! It stands on the pool, the table and the probes of `cache/icache`, and knows no dentry.
+//! It is built on the pool, the table and the probes of `cache/icache`, and uses no dentry.
 
 pub(crate) mod cache;
 mod evict;

@@ -1,4 +1,5 @@
-//! Who sleeps for an answer is woken, although who answers looks for the lock only if somebody is counted.
+//! Models of `Bed`: a thread that sleeps for an answer is woken, although the answering thread
+//! takes the lock only if a sleeper is counted.
 
 use super::race;
 use crate::cache::dcache::waiters::Bed;

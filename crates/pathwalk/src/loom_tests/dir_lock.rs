@@ -1,4 +1,5 @@
-//! Writers are alone, readers see whole writes, and nobody sleeps for ever: a wake-up that is lost is a deadlock here.
+//! Models of the directory lock: writers are alone, readers see whole writes, and no thread sleeps
+//! for ever, since a lost wake-up is a deadlock here.
 
 use super::{race, words};
 use crate::memory::dir_lock::{exclusive, shared};

@@ -1,4 +1,4 @@
-//! A slot has one taker, whatever was popped and pushed meanwhile (ABA).
+//! Models of the free list: a slot has one taker, whatever was popped and pushed meanwhile (ABA).
 
 use super::{race, words};
 use crate::memory::free_list::FreeList;
@@ -8,12 +8,12 @@ use crate::sync::Ordering::{Relaxed, SeqCst};
 struct Pool {
     free: FreeList,
     links: [AtomicU64; 4],
-    /// 1 while somebody has the slot.
+    /// 1 while a thread has the slot.
     owners: [AtomicU64; 4],
 }
 
 impl Pool {
-    /// Slots all of which were taken once and given back.
+    /// Creates a pool whose slots were all taken once and given back.
     fn used_once(capacity: u32) -> Pool {
         let pool = Pool { free: FreeList::new(capacity), links: words(), owners: words() };
         let slots: Vec<_> = (0..capacity).map(|_| pool.take().unwrap()).collect();
@@ -28,7 +28,7 @@ impl Pool {
     fn take_from(&self, stack: usize) -> Option<u32> {
         let slot = self.free.take_from(self.free.stack(stack), |slot| &self.links[slot as usize])?;
         assert_eq!(self.owners[slot as usize].swap(1, SeqCst), 0, "slot {slot} has two owners");
-        // A taken slot's link is its owner's to overwrite.
+        // The holder of a taken slot may overwrite its link.
         self.links[slot as usize].store(0xdead_beef, Relaxed);
         Some(slot)
     }
@@ -82,14 +82,14 @@ fn whoever_takes_a_slot_sees_what_was_done_to_it() {
 #[test]
 fn a_stack_that_is_taken_over_loses_no_slot() {
     let setup = || {
-        // All are given back to the first stack.
+        // All slots are given back to the first stack.
         let pool = Pool { free: FreeList::with_stacks(3, 2), links: words(), owners: words() };
         let slots: Vec<_> = (0..3).map(|_| pool.take().unwrap()).collect();
         slots.into_iter().for_each(|slot| pool.give(slot));
         pool
     };
     let take_over: fn(&Pool) -> Option<u32> = |pool| pool.take_from(1);
-    // It may find nothing: the slots are on their way.
+    // This may find no slot while they are on their way.
     let take: fn(&Pool) -> Option<u32> = |pool| pool.take_from(0);
     race(setup, [take_over, take], |pool, taken| {
         let taken = taken.into_iter().flatten().count();

@@ -1,4 +1,5 @@
-//! The hand-offs of an inode cache, with its real functions: a new inode from who fills it to who waits, and one that is evicted to who looks for it.
+//! Models of the hand-overs of an inode cache, with its real functions: a new inode from the thread
+//! that fills it to one that waits, and an evicted inode to a thread that looks for it.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use crate::sync::Ordering::Relaxed;
 const K: NodeKey = NodeKey(7);
 const FILLED: u64 = 5;
 
-/// What the owner keeps of the one slot, and what he was told. All Relaxed: the cache is to order it.
+/// The data that the owner keeps of the one slot, and the counts of its calls. All are Relaxed,
+/// since the cache has to order them.
 #[derive(Default)]
 struct Owner {
     of_slot: AtomicU64,
@@ -91,7 +93,7 @@ fn told(world: &World) -> [u64; 2] {
     [&world.owner.told_filled, &world.owner.told_failed].map(|told| told.load(Relaxed))
 }
 
-/// NEW: the one who waits sees what the other filled.
+/// Checks `NEW`: the waiting thread sees what the other one filled.
 #[test]
 fn one_fills_and_the_other_waits() {
     race(
@@ -105,7 +107,8 @@ fn one_fills_and_the_other_waits() {
     );
 }
 
-/// NEW: the one who waits for an inode that fails makes the next, and the owner is told of each that failed.
+/// Checks `NEW`: the thread that waits for an inode that fails makes the next, and the owner is
+/// told of each that failed.
 #[test]
 fn one_fails_and_the_other_waits() {
     race(
@@ -119,7 +122,7 @@ fn one_fails_and_the_other_waits() {
     );
 }
 
-/// FREEING: who finds none knows that the owner was told.
+/// Checks `FREEING`: a thread that finds no inode sees that the owner was told.
 #[test]
 fn one_is_evicted_while_it_is_looked_up() {
     let evict: fn(&World) -> Got = |world| if world.cache.shrink(1) == 1 { Got::None } else { Got::Cached };
@@ -139,7 +142,8 @@ fn one_is_evicted_while_it_is_looked_up() {
     });
 }
 
-/// FREEING: who wants it again waits, and makes it anew; with one slot, it is the one that was given back, or there is none.
+/// Checks `FREEING`: a thread that needs the inode again waits, and makes it anew. With one slot,
+/// the new inode is in the slot that was given back, or there is none.
 #[test]
 fn one_is_evicted_while_it_is_wanted() {
     let evict: fn(&World) -> Got = |world| if world.cache.shrink(1) == 1 { Got::None } else { Got::Cached };
@@ -149,8 +153,9 @@ fn one_is_evicted_while_it_is_wanted() {
     });
 }
 
-/// A slot goes from one long key to another while a test looks at it without a lock: who is given an inode has the one that he asked for. By the
-/// pool's functions, as `evict` and `inode_insert5` call them.
+/// Checks a slot that passes from one long key to another while a test looks at it without a lock:
+/// a thread that is given an inode has the one that it asked for. This uses the pool's functions as
+/// `evict` and `inode_insert5` call them.
 #[test]
 fn a_test_beside_another_owner_of_the_slot() {
     const OLD: u64 = FILLED;

@@ -1,6 +1,8 @@
-//! Attributes that are marked as out of date beside a refresh: the mark is not lost, also where it was there already and nothing is stored.
+//! Models of attributes that are marked as out of date beside a refresh: the mark is not lost, also
+//! if it was set already and nothing is stored.
 //!
-//! As `icache/refresh.rs` does it; the file system's truth and what the cache keeps of it are one word each.
+//! This follows `cache/icache/store.rs`. The file system's truth and the cached copy of it are one
+//! word each.
 
 use super::race;
 use crate::memory::seqcount::{ODD, write_alone};

@@ -1,10 +1,10 @@
-//! An entry of the memo of whole paths: what is read of it is of one path, and what it says of words is
-//! of one instant.
+//! Models of an entry of the memo of whole paths: its fields are read as those of one path, and its
+//! words are checked as of one instant.
 
 use super::{race, words};
 use crate::memo::question::{LastLink, Question};
 use crate::memo::recording::{End, Recording};
-use crate::memo::{Found, Learning, Memo, OfMount, Slots};
+use crate::memo::{Found, Learning, Lookup, Memo, OfMount, Slots, What};
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
 use crate::sync::{AtomicU64, Ordering};
@@ -26,12 +26,22 @@ impl<'a> Slots<'a> for &'a Bed {
     }
 }
 
+impl<'a> Lookup<'a> for &'a Bed {
+    fn class(self) -> u32 {
+        0
+    }
+
+    fn may_go(self, _: What) -> bool {
+        true
+    }
+}
+
 /// Three paths of one length.
 const OLD: &[u8] = b"what was here";
 const NEW: &[u8] = b"what comes in";
 const THIRD: &[u8] = b"what comes as";
 
-/// Where a path begins, and where each ends.
+/// The slots where paths begin and end.
 const START: u32 = 1;
 const END: u32 = 2;
 const OTHER_END: u32 = 3;
@@ -44,7 +54,7 @@ fn word(bed: &Bed, slot: u32) -> u64 {
     seqcount::sample(&bed.dentries[slot as usize][0])
 }
 
-/// Learns that a path leads there.
+/// Stores in the memo that a path leads to `end`.
 fn learn(bed: &Bed, path: &[u8], end: u32) {
     let question = question(path);
     let Some(room) = bed.memo.room(&question, bed, 0) else { return };
@@ -56,7 +66,7 @@ fn learn(bed: &Bed, path: &[u8], end: u32) {
 }
 
 fn find(bed: &Bed, path: &[u8]) -> Option<Found> {
-    bed.memo.find(&question(path), bed, || 0, |_| true, &mut OfMount::default())
+    bed.memo.find(&question(path), bed, &mut OfMount::default())
 }
 
 fn write(bed: &Bed, slot: u32, flags: u64) {
@@ -68,7 +78,7 @@ fn bed() -> Bed {
     Bed { memo, dentries: [(); 4].map(|()| words()), is_over: AtomicU64::new(0) }
 }
 
-/// One of the two entries would answer nothing, and is given to the next path.
+/// Creates a set with one entry that is no longer valid, and so is given to the next path.
 fn bed_with_one_to_give() -> Bed {
     let bed = bed();
     learn(&bed, OLD, END);
@@ -77,7 +87,7 @@ fn bed_with_one_to_give() -> Bed {
     bed
 }
 
-/// The text of one path, and the end of another: never both.
+/// Checks that a reader never combines the text of one path with the end of another.
 #[test]
 fn reader_of_a_torn_entry() {
     let fill: fn(&Bed) = |bed| learn(bed, NEW, OTHER_END);
@@ -85,7 +95,7 @@ fn reader_of_a_torn_entry() {
     race(bed_with_one_to_give, [fill, read], |bed, _| assert_eq!(find(bed, NEW).map(|found| found.end), Some(OTHER_END)));
 }
 
-/// The same while the new path is asked for.
+/// Checks the same while the reader asks for the new path.
 #[test]
 fn reader_of_an_entry_that_is_being_filled() {
     let fill: fn(&Bed) = |bed| learn(bed, NEW, OTHER_END);
@@ -93,7 +103,7 @@ fn reader_of_an_entry_that_is_being_filled() {
     race(bed_with_one_to_give, [fill, read], |_, _| {});
 }
 
-/// One of them gets the entry, whole.
+/// Checks that one of the two fillers gets the entry, whole.
 #[test]
 fn two_fillers() {
     let fill_one: fn(&Bed) = |bed| learn(bed, NEW, OTHER_END);
@@ -104,7 +114,7 @@ fn two_fillers() {
     });
 }
 
-/// Two words change, one after the other, so that their flags add up to what they were.
+/// Checks two words that change one after the other, so that their flags add up to the old sum.
 #[test]
 fn sum_beside_exchange() {
     let setup = || {

@@ -1,12 +1,14 @@
-//! Models of the primitives: loom tries interleavings, and every value that a weakly ordered load may return.
+//! Models of the primitives: loom tries interleavings, and every value that a weakly ordered load
+//! may return.
 //!
-//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test -p pathwalk --release --lib loom_`. The models with two threads also end
-//! without the bound.
+//! `RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 cargo test -p pathwalk --release --lib loom_`.
+//! The models with two threads also terminate without the bound.
 //!
-//! loom compares an access with the last one of its object only: a thread's own load before its compare-and-swap hides an earlier load
-//! of another thread. So each model is run once for each thread that may come first.
+//! loom compares an access only with the last one of its object: a thread's own load before its
+//! compare-and-swap hides an earlier load of another thread. So each model is run once for each
+//! thread that may come first.
 //!
-//! What they do not do: they know nothing of dentries and inodes as a whole; see `scenarios` for those.
+//! What they do not do: they do not model whole dentries and inodes; see `scenarios` for those.
 
 mod bed;
 mod dir_lock;
@@ -23,7 +25,7 @@ mod table;
 
 use crate::sync::{Arc, AtomicU64};
 
-/// Runs `threads` beside each other on what `setup` makes, then `check` on what they returned.
+/// Runs `threads` beside each other on the result of `setup`, then `check` on their results.
 fn race<S, R, const N: usize>(setup: fn() -> S, threads: [fn(&S) -> R; N], check: fn(&S, [R; N]))
 where
     S: Send + Sync + 'static,
@@ -48,7 +50,7 @@ where
     }
 }
 
-/// Zeroed words.
+/// Returns zeroed words.
 fn words<const N: usize>() -> [AtomicU64; N] {
     std::array::from_fn(|_| AtomicU64::new(0))
 }

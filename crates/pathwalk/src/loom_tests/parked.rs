@@ -1,11 +1,12 @@
-//! What is idle is not hidden from the hands, and what lies below a bit of the tree is.
+//! Models of `Parked`: an idle slot is not hidden from the hands, and slots below a set bit of the
+//! tree are.
 
 use super::{race, words};
 use crate::memory::parked::Parked;
 use crate::memory::pin::{kill_held, pin, read, revive, unpin};
 use crate::sync::AtomicU64;
 
-/// Four slots: in models a word has two bits, so there are two levels.
+/// The number of slots: in models a word has two bits, so four slots make two levels.
 const SLOTS: u32 = 4;
 
 struct Pool {
@@ -13,21 +14,21 @@ struct Pool {
     lives: [AtomicU64; SLOTS as usize],
 }
 
-/// Slots that are held once each.
+/// Creates slots that are pinned once each.
 fn held() -> Pool {
     let pool = Pool { parked: Parked::new(SLOTS - 1).unwrap(), lives: words() };
     pool.lives.iter().for_each(revive);
     pool
 }
 
-/// The same, and those that share a word with the first are parked.
+/// Creates the same, with the slot parked that shares a word with the first.
 fn neighbour_parked() -> Pool {
     let pool = held();
     pool.park(1);
     pool
 }
 
-/// The same, and the first, too: its word is full.
+/// Creates the same, with the first slot parked, too: its word is full.
 fn word_parked() -> Pool {
     let pool = neighbour_parked();
     pool.park(0);
@@ -39,7 +40,7 @@ impl Pool {
         self.parked.park(slot, &self.lives[slot as usize]);
     }
 
-    /// As `Dentries::unpin`.
+    /// Gives a pin back, as `Dentries::unpin` does.
     fn let_go(&self, slot: u32) {
         let life = &self.lives[slot as usize];
         if unpin(life).leaves_parked() {
@@ -64,7 +65,7 @@ fn a_hand_beside_the_last_holder() {
     race(held, [|pool: &Pool| pool.park(0), |pool: &Pool| pool.let_go(0)], |pool, _| assert!(pool.is_seen(0)));
 }
 
-/// One of them may have parked it already.
+/// Checks two hands, one of which may have parked the slot already.
 #[test]
 fn two_hands_beside_the_last_holder() {
     let hand: fn(&Pool) = |pool| pool.park(0);
@@ -77,7 +78,8 @@ fn a_hand_beside_holders_that_come_and_go() {
     race(word_parked, [hand, |pool| pool.let_go(0), |pool| pool.visit(0)], |pool, _| assert!(pool.is_seen(0)));
 }
 
-/// The count that parked it ends with its generation; the next one is let go.
+/// Checks a generation that ends while it is parked, without its pin being given back; the next
+/// generation's pin is given back.
 #[test]
 fn a_hand_beside_a_slot_that_dies_and_lives_again() {
     let again: fn(&Pool) = |pool| {
@@ -89,22 +91,23 @@ fn a_hand_beside_a_slot_that_dies_and_lives_again() {
     race(neighbour_parked, [|pool: &Pool| pool.park(0), again], |pool, _| assert!(pool.is_seen(0)));
 }
 
-/// The first word is parked, so hands go by the bits above to come to the second; of that, the last
-/// slot is parked.
+/// Creates slots whose first word is parked, so that hands use the bits above to reach the second
+/// word, of which the last slot is parked.
 fn behind_a_full_word() -> Pool {
     let pool = word_parked();
     pool.park(3);
     pool
 }
 
-/// Both words are parked.
+/// Creates slots of which both words are parked.
 fn all_parked() -> Pool {
     let pool = behind_a_full_word();
     pool.park(2);
     pool
 }
 
-/// One fills a word, another takes a bit of it away: the bit above does not hide that.
+/// Checks a thread that fills a word beside one that clears a bit of it: the bit above does not
+/// hide the cleared one.
 #[test]
 fn a_word_that_is_filled_and_emptied() {
     let check = |pool: &Pool, _: [(); 2]| assert!(pool.is_seen(3) && !pool.is_seen(2));

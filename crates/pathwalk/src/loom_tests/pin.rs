@@ -1,4 +1,5 @@
-//! A slot is either pinned or dies; nobody pins a stranger.
+//! Models of pins: a slot is either pinned or dies, and no thread pins a generation that it did not
+//! read.
 
 use super::{race, words};
 use crate::memory::pin::{is_idle, kill, kill_held, pin, read, revive, unpin};
@@ -9,21 +10,21 @@ type Slot = [AtomicU64; 2];
 const LIFE: usize = 0;
 const DATA: usize = 1;
 
-/// A slot that lives, pinned once.
+/// Creates a slot that is alive and pinned once.
 fn pinned() -> Slot {
     let slot = words();
     revive(&slot[LIFE]);
     slot
 }
 
-/// A slot that lives and that nobody pins.
+/// Creates a slot that is alive and not pinned.
 fn idle() -> Slot {
     let slot = pinned();
     assert!(unpin(&slot[LIFE]).was_last());
     slot
 }
 
-/// Pins what lives in the slot, if it can.
+/// Pins the slot's current generation, if it can.
 fn pin_any(slot: &Slot) -> bool {
     read(&slot[LIFE]).is_some_and(|of| pin(&slot[LIFE], of))
 }
@@ -33,7 +34,8 @@ fn a_pin_or_a_kill_but_not_both() {
     race(idle, [pin_any, |slot| kill(&slot[LIFE])], |_, [pinned, killed]| assert!(pinned != killed));
 }
 
-/// Whoever holds it alone ends it and begins it anew; who pins it either made it two, or pins what came then, filled.
+/// Checks a holder with the only pin that ends the generation and begins a new one. Another thread
+/// that pins either makes the pins two, or pins the new generation, filled.
 #[test]
 fn a_holder_ends_it_only_if_he_is_alone() {
     let anew: fn(&Slot) -> Option<u64> = |slot| {
@@ -46,8 +48,8 @@ fn a_holder_ends_it_only_if_he_is_alone() {
     };
     let other: fn(&Slot) -> Option<u64> = |slot| pin_any(slot).then(|| slot[DATA].load(Relaxed));
     race(pinned, [anew, other], |_, [alone, seen]| {
-        assert!(alone == Some(1) || seen == Some(0), "it was not alone, so somebody pinned what was there");
-        assert!(alone != Some(1) || seen != Some(0), "whoever pins after it was ended sees what came then");
+        assert!(alone == Some(1) || seen == Some(0), "it was not alone, so the other thread pinned what was there");
+        assert!(alone != Some(1) || seen != Some(0), "a pin taken after the end sees what came then");
     });
 }
 
@@ -80,7 +82,7 @@ fn nobody_pins_a_stranger() {
     };
     let visit: fn(&Slot) = |slot| {
         let Some(of) = read(&slot[LIFE]) else { return };
-        // What lives here now, as a record would say it: `of` was read before.
+        // The data of this generation, as a record would give it: `of` was read before.
         let who = slot[DATA].load(Relaxed);
         let is_first = of == first_life();
         if pin(&slot[LIFE], of) {
@@ -92,12 +94,13 @@ fn nobody_pins_a_stranger() {
     race(idle, [reuse, visit], |_, _| {});
 }
 
-/// The first generation of any slot.
+/// Returns the first generation of any slot.
 fn first_life() -> crate::memory::pin::Life {
     read(&pinned()[LIFE]).unwrap()
 }
 
-/// As `iput`: whoever gives back the last count tries to free, and tries again while it is idle. It is freed, and once.
+/// Checks the loop of `iput`: the thread that gives the last pin back tries to free the slot, and
+/// tries again while it is idle. The slot is freed exactly once.
 #[test]
 fn the_last_one_out_frees() {
     fn let_go(slot: &Slot) {

@@ -1,4 +1,4 @@
-//! What a reader believes was written by one writer, whole.
+//! Models of the sequence count: data that a reader validates was written by one writer, whole.
 
 use super::{race, words};
 use crate::memory::seqcount::{ODD, sample, unchanged, write, write_alone};
@@ -16,14 +16,14 @@ fn step(record: &Record) {
     writing.end((next & 1) << 1);
 }
 
-/// What a reader sees, if it may believe it.
+/// Returns what a reader sees, if it is valid.
 fn read(record: &Record) -> Option<(u64, u64, u64)> {
     let word = sample(&record[0]);
     let (left, right) = (record[1].load(Relaxed), record[2].load(Relaxed));
     (word & ODD == 0 && unchanged(&record[0], word)).then_some((word, left, right))
 }
 
-/// Count, flags and data are of one write.
+/// Checks that count, flags and data are of one write.
 fn read_and_check(record: &Record) {
     if let Some((word, left, right)) = read(record) {
         assert_eq!((left, right), (word >> 32, word >> 32));
@@ -55,8 +55,8 @@ fn writers_take_turns_beside_a_reader() {
     race(words, [step, step, read_and_check], |record: &Record, _| assert_eq!(read(record), Some((2 << 32, 2, 2))));
 }
 
-/// Hand over hand: first a directory changes, then its child. Whoever samples the child before he rechecks the directory
-/// never combines the old directory with the new child.
+/// Checks hand over hand: first a directory changes, then its child. A reader that samples the
+/// child before it rechecks the directory never combines the old directory with the new child.
 #[test]
 fn hand_over_hand_sees_one_instant() {
     type Records = [[AtomicU64; 2]; 2];

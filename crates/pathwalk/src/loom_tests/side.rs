@@ -1,5 +1,5 @@
-//! Words that another owner reuses: a reader who rechecks the count of the first owner notices, although the second never
-//! touches it.
+//! Models of words that another owner reuses: a reader that rechecks the count of the first owner
+//! notices, although the second owner never touches that count.
 
 use super::{race, words};
 use crate::memory::free_list::FreeList;
@@ -12,7 +12,7 @@ use crate::text::swar::word_at;
 const OLD: &[u8] = b"old";
 const NEW: &[u8] = b"new";
 
-/// A link's inode is freed by one thread, and its side line taken by another.
+/// Checks a link whose inode is freed by one thread, and whose side line is taken by another.
 #[test]
 fn a_link_body_that_is_another_s_by_now_is_not_believed() {
     struct Link {
@@ -39,7 +39,8 @@ fn a_link_body_that_is_another_s_by_now_is_not_believed() {
     race(setup, [free, take, read], |_, _| {});
 }
 
-/// The link of the free list lies in a word that readers read: a slot that was reserved and given back unused changes it.
+/// Checks the free list's link, which lies in a word that readers read: a slot that was reserved
+/// and given back unused changes that word.
 #[test]
 fn the_link_of_a_free_slot_is_not_believed() {
     struct Inode {

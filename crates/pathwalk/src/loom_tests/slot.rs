@@ -1,4 +1,4 @@
-//! A dentry's slot is reused under a reader's feet.
+//! Models of a dentry's slot that is reused while a reader uses it.
 
 use super::race;
 use crate::cache::dcache::dentry::{Dentries, NAME, WORD, parent_of, set_head, set_parent_length};
@@ -12,7 +12,7 @@ const NEW: &[u8] = b"new";
 const DIRECTORY: DentryId = DentryId(1);
 const CHILD: DentryId = DentryId(2);
 
-/// As `new_dentry` does, but for the pin on the parent.
+/// Fills a slot as `new_dentry` does, but without the pin on the parent.
 fn fill(dentries: &Dentries, id: DentryId, name: &[u8]) {
     let line = dentries.line(id);
     let writing = seqcount::write_alone(&line[WORD]);
@@ -22,7 +22,8 @@ fn fill(dentries: &Dentries, id: DentryId, name: &[u8]) {
     pin::revive(dentries.life(id));
 }
 
-/// A directory and a child, both named `OLD`; the child pins the directory, and nobody the child.
+/// Creates a directory and a child, both named `OLD`. The child pins the directory, and is not
+/// pinned itself.
 fn two_dentries() -> Dentries {
     let dentries = Dentries::new(2).unwrap();
     for id in [DIRECTORY, CHILD] {
@@ -33,7 +34,7 @@ fn two_dentries() -> Dentries {
     dentries
 }
 
-/// As `try_evict` does.
+/// Evicts a dentry as `try_evict` does.
 fn evict(dentries: &Dentries, id: DentryId) -> bool {
     if !pin::kill(dentries.life(id)) {
         return false;
@@ -46,7 +47,7 @@ fn evict(dentries: &Dentries, id: DentryId) -> bool {
     true
 }
 
-/// Evicts, and gives the slot to another name.
+/// Evicts a dentry and gives its slot to another name.
 fn reuse(dentries: &Dentries, id: DentryId) -> bool {
     let evicted = evict(dentries, id);
     if evicted {
@@ -72,7 +73,7 @@ fn a_sampled_dentry_is_pinned_or_is_not_that_dentry_any_more() {
     race(two_dentries, [find, |dentries| reuse(dentries, CHILD)], |_, [pinned_old, reused]| assert!(!(pinned_old && reused)));
 }
 
-/// A walk that does not pin: what it read was true as of the sample, or it notices.
+/// Checks a walk that does not pin: what it read was true as of the sample, or it notices.
 #[test]
 fn a_walk_notices_that_a_slot_was_reused() {
     let walk: fn(&Dentries) -> bool = |dentries| {
@@ -90,7 +91,7 @@ fn a_walk_notices_that_a_slot_was_reused() {
     race(two_dentries, [|dentries| reuse(dentries, CHILD), walk], |_, [reused, _]| assert!(reused));
 }
 
-/// As `pin_parent`: while the child is unchanged, its parent's slot is its parent's.
+/// Checks `pin_parent`: while the child is unchanged, its parent's slot holds its parent.
 #[test]
 fn a_child_keeps_its_parent() {
     let up: fn(&Dentries) -> bool = |dentries| {
@@ -108,7 +109,7 @@ fn a_child_keeps_its_parent() {
         pinned
     };
     let evict_both: fn(&Dentries) -> bool = |dentries| {
-        // The child gives its parent back last.
+        // The child gives its pin on the parent back last.
         assert!(evict(dentries, CHILD));
         dentries.unpin(DIRECTORY);
         let dead = pin::kill(dentries.life(DIRECTORY));

@@ -1,4 +1,5 @@
-//! An entry that is there is found, whatever goes in and out beside it. All keys have one hash, so that lines overflow.
+//! Models of the table: an entry that stays is found, whatever is put and removed beside it. All
+//! keys have one hash, so that lines overflow.
 
 use super::{race, words};
 use crate::memory::table::Table;
@@ -8,7 +9,7 @@ use crate::sync::Ordering::Relaxed;
 const HASH: u64 = 0x0123_4567_89ab_cdef;
 const PER_LINE: u32 = 8;
 
-/// Two lines; the slots from 1 on are in it.
+/// Creates a table of two lines that contains the slots 1 to `slots`.
 fn table_with(slots: u32) -> Table {
     let table = Table::new(12).unwrap();
     (1..=slots).for_each(|slot| table.view().put(HASH, slot));
@@ -22,7 +23,8 @@ fn find(table: &Table, wanted: u32) -> Option<u32> {
 #[test]
 fn an_entry_past_a_full_line_is_found_while_others_come_and_go() {
     let change: fn(&Table) = |table| {
-        // Room in the first line, and somebody else takes it; then another one goes past it, and leaves.
+        // There is room in the first line, and another entry takes it. Then a third one goes past
+        // the line, and leaves.
         assert!(table.view().remove(HASH, 1));
         table.view().put(HASH, 10);
         table.view().put(HASH, 11);
@@ -36,10 +38,12 @@ fn an_entry_past_a_full_line_is_found_while_others_come_and_go() {
     );
 }
 
-/// Keys of different locks share lines: counts and entries, which are in one word, do not undo each other.
+/// Checks that keys of different locks can share lines: the count and the entry in one word do not
+/// undo each other.
 #[test]
 fn writers_beside_each_other_lose_no_entry_and_no_count() {
-    // The first line has room for one: who comes second goes past it, unless the other left by then.
+    // The first line has room for one: the second entry goes past it, unless the first has left by
+    // then.
     let come_and_go: fn(&Table) = |table| {
         table.view().put(HASH, 20);
         assert_eq!(find(table, 20), Some(20));
@@ -56,14 +60,15 @@ fn writers_beside_each_other_lose_no_entry_and_no_count() {
             assert_eq!([20, 30].map(|slot| find(table, slot)), [None, Some(30)]);
             assert!(table.view().remove(HASH, 30));
             (1..PER_LINE).for_each(|slot| assert!(table.view().remove(HASH, slot)));
-            // All is as it was, so eight fit into the first line again, and none is looked for behind it.
+            // The table is as it was, so eight fit into the first line again, and searches end
+            // there.
             (1..=PER_LINE).for_each(|slot| table.view().put(HASH, slot));
             assert!(!table.view().remove(HASH, 40));
         },
     );
 }
 
-/// Who finds an entry sees what its slot was filled with.
+/// Checks that a reader that finds an entry sees what its slot was filled with.
 #[test]
 fn an_entry_brings_its_slot() {
     struct Filled {

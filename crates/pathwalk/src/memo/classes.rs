@@ -1,23 +1,23 @@
 //! Classes of credentials: those that have the same ids, groups and capabilities.
 //!
-//! What one of a class may search, all of it may. So an entry whose walk went through a directory
-//! that not everyone may search has the class for which it did, and answers that class only.
+//! All credentials of a class may search the same directories. So an entry whose walk went through
+//! a directory that not all users may search holds the class of its caller, and answers that class
+//! only.
 //!
-//! What always holds: a number stands for one class, and is never given to another. 0 stands for
-//! everyone.
+//! What always holds: a number stands for one class, and is never reused. 0 stands for all users.
 //!
-//! What it does not do: it keeps no class for ever. Where there are too many, all are forgotten, and
-//! equal credentials get another number.
+//! What it does not do: it keeps no class for ever. Where there are too many, all are dropped, and
+//! equal credentials get a new number.
 
 use std::collections::HashMap;
 
 use crate::permission::{Capabilities, Ids, Subject};
 use crate::sync::{AtomicU32, Mutex, Ordering};
 
-/// The most classes that are known at once.
+/// The most classes with a number at one time.
 const MOST: usize = 1024;
 
-/// What makes a class.
+/// The rights that make a class.
 #[derive(PartialEq, Eq, Hash)]
 struct Rights {
     ids: Ids,
@@ -32,13 +32,13 @@ pub(crate) struct Classes(Mutex<Known>);
 #[derive(Default)]
 struct Known {
     numbers: HashMap<Rights, u32>,
-    /// The last number that was given; 0 where none was.
+    /// The last number given; 0 where none was.
     last: u32,
 }
 
 impl Classes {
-    /// Returns the number of a subject's class; 0 where no number is left. The subject comes through
-    /// no mount: what a mount maps its ids to, the mount's word stands for.
+    /// Returns the number of a subject's class; 0 where no number is left. The subject has the ids
+    /// of its credentials: where a mount maps them, the mount's word stands for the mapping.
     #[cold]
     pub(crate) fn number(&self, subject: &Subject<'_>) -> u32 {
         let rights = Rights {
@@ -63,21 +63,21 @@ impl Classes {
     }
 }
 
-/// The class of the one that asks, once it was looked up.
+/// The number of a caller's class, once looked up.
 #[derive(Default)]
 pub(crate) struct ClassNumber(
-    /// 0: not yet. Only ever that or the class's number, which stands for itself: so `Relaxed`.
+    /// 0 before it is looked up. The number publishes nothing else: so `Relaxed`.
     AtomicU32,
 );
 
 impl ClassNumber {
-    /// Returns its number; 0 where it was not looked up.
+    /// Returns the number; 0 where it was not looked up.
     #[inline(always)]
     pub(crate) fn known(&self) -> u32 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns its number, looked up if it has to be; 0 where there is none.
+    /// Returns the number, looked up if necessary; 0 where none is left.
     pub(crate) fn number(&self, classes: &Classes, subject: &Subject<'_>) -> u32 {
         if self.known() == 0 {
             self.0.store(classes.number(subject), Ordering::Relaxed);

@@ -1,16 +1,18 @@
-//! Which entry a path gets.
+//! How the memo learns a path, and which entry the path gets.
 //!
-//! The path's own, if it has one; else an empty one; else one that would answer nothing; else, one
-//! time in [`LIVE`], one of the two. So paths that come and go do not drive out those that stay.
-//! This is decided before the walk is recorded.
+//! A path gets its own entry if it has one; else an empty one; else one that is stale; else, one
+//! time in [`LIVE`], one of the two. So paths that come and go do not displace those that stay. The
+//! entry is chosen before the walk is recorded.
 
-use super::entry::{Draft, Entry, Slots};
+use super::entry::{Entry, Slots};
 use super::question::Question;
 use super::recording::{End, Recording};
-use super::store::Memo;
+use super::store::{Memo, tag};
 use super::text;
+use super::what::Draft;
 
-/// Of so many paths for which both entries would answer another, one gets one of them.
+/// The paths, of those that find both entries live, of which one displaces an entry. `bench
+/// policies --whole-paths` compares others.
 const LIVE: u64 = 64;
 
 /// The entry that a path gets.
@@ -20,7 +22,7 @@ pub(crate) struct Room<'m> {
 }
 
 impl Memo {
-    /// Returns the entry that a path gets; none where it gets none.
+    /// Returns the entry that a path gets, if it gets one.
     pub(crate) fn room<'s>(&self, question: &Question<'_>, slots: impl Slots<'s>, class: u32) -> Option<Room<'_>> {
         if question.path.len() > text::MOST {
             return None;
@@ -28,17 +30,17 @@ impl Memo {
         let hash = self.hash(question);
         let set = self.set(hash)?;
         let own = |entry: &&Entry<'_>| entry.answers(question, || class).is_some();
-        let is_dead = |entry: &&Entry<'_>| entry.end(entry.what(), slots).is_none();
-        let gone = || set.iter().find(|entry| entry.is_empty()).or_else(|| set.iter().find(is_dead));
-        let lucky = || {
+        let is_stale = |entry: &&Entry<'_>| entry.end(entry.what(), slots).is_none();
+        let unused = || set.iter().find(|entry| entry.is_empty()).or_else(|| set.iter().find(is_stale));
+        let live = || {
             let turn = self.turn();
             turn.is_multiple_of(LIVE).then(|| &set[(turn / LIVE % 2) as usize])
         };
-        let entry = set.iter().find(own).or_else(gone).or_else(lucky)?;
+        let entry = set.iter().find(own).or_else(unused).or_else(live)?;
         Some(Room { entry: *entry, hash })
     }
 
-    /// Learns what a recorded walk of the asker's class came to, where it ended.
+    /// Stores where a recorded walk led, for callers of a class.
     pub(crate) fn fill<'s>(
         &self,
         room: &Room<'_>,
@@ -48,14 +50,9 @@ impl Memo {
     ) {
         let draft: Option<Draft> = recording.draft(question, (begins, end), slots, class);
         match draft {
-            Some(draft) if room.entry.store(Memo::tag_of(room.hash), question, &draft) => self.count_fill(),
+            Some(draft) if room.entry.store(tag(room.hash).into(), question, &draft) => self.count_fill(),
             Some(_) => {}
-            None => self.count_refusal(),
+            None => self.refuse(),
         }
-    }
-
-    /// Notes that a walk ended in what is not learned.
-    pub(crate) fn refuse(&self) {
-        self.count_refusal();
     }
 }

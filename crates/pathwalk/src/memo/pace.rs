@@ -1,67 +1,84 @@
 //! When a thread asks the memo, and when it lets it learn.
 //!
-//! A thread has a credit. A hit adds to it, a miss takes one; a thread whose credit is used up does
-//! not ask for a while, and neither lets the memo learn; then it tries again. So where the memo never
-//! hits, it costs a look at the credit. A thread whose credit is full stores nothing when it hits.
+//! Each thread has a credit. A hit adds to it, and a miss takes one. A thread without credit asks
+//! nothing for a while, and lets the memo learn nothing; then it tries again. So where the memo
+//! never hits, it costs a test of the credit. A thread with full credit stores nothing when it
+//! hits.
 //!
-//! Of the walks of which something could be learned, one in [`LEARNED`] teaches: a recording walk takes
-//! longer than another. In turns, the path is learned and the directory in which it ends.
+//! Of the walks of which something could be learned, one in [`LEARNED`] is recorded, since a
+//! recorded walk takes longer than another. In turns, the path is learned and the directory in
+//! which it ends.
 //!
-//! What it does not do: it tells no `Vfs` from another. It decides what is fast, and never what is
-//! right.
+//! What it does not do: it does not keep one `Vfs` apart from another. It decides what is fast, and
+//! never what is right.
 
 use std::cell::Cell;
 
-/// The most credit; each thread begins with it.
+/// The most credit. Each thread begins with it.
 const FULL: i32 = 1024;
 
-/// What a hit adds: it saves five times what a miss costs.
+/// The credit that a hit adds: it saves five times the cost of a miss.
 const GAIN: i32 = 5;
 
-/// What a directory adds that is remembered.
+/// The credit that a remembered directory adds.
 const GAIN_OF_DIRECTORY: i32 = 3;
 
-/// Lookups for which a thread without credit does not ask.
+/// The lookups for which a thread without credit does not ask.
 const REST: i32 = 256;
 
-/// What it begins with thereafter.
+/// The credit of a thread that asks again.
 const TRIAL: i32 = 32;
 
-/// Of so many walks of which something could be learned, one teaches.
+/// The walks, of which something could be learned, of which one is recorded.
 const LEARNED: u32 = 4;
 
-/// Walks that teach nothing after one that could not be learned.
+/// The walks of which none is recorded after one that could not be learned.
 const REFUSED: u32 = 64;
 
-/// What a thread knows of its luck.
+/// The state of one thread.
 struct Pace {
-    /// Below zero: so many lookups until it asks again.
+    /// Below zero, the lookups until the thread asks again.
     credit: Cell<i32>,
-    /// Walks until one teaches.
+    /// The walks until one is recorded.
     left: Cell<u32>,
-    /// What that one teaches.
+    /// What is learned of that walk.
     next: Cell<Taught>,
+    /// The lookups that were walked: without asking, or after asking in vain.
+    walked: Cell<u64>,
 }
 
-/// What is learned of a walk.
+impl Pace {
+    /// Counts a lookup that is walked.
+    #[inline(always)]
+    fn count_walked(&self) {
+        self.walked.set(self.walked.get().wrapping_add(1));
+    }
+}
+
+/// The part of a walk that is learned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taught {
     /// The path.
     Path,
-    /// The path of the directory in which it ends.
+    /// The path of the directory in which the walk ends.
     Directory,
 }
 
 thread_local!(static PACE: Pace = const {
-    Pace { credit: Cell::new(FULL), left: Cell::new(LEARNED), next: Cell::new(Taught::Path) }
+    Pace {
+        credit: Cell::new(FULL),
+        left: Cell::new(LEARNED),
+        next: Cell::new(Taught::Path),
+        walked: Cell::new(0),
+    }
 });
 
-/// The credit of a thread that asks the memo.
+/// The credit of a thread that asks.
 #[derive(Clone, Copy)]
 pub(super) struct Credit(i32);
 
 impl Credit {
-    /// That of a thread that asks whatever its luck.
+    /// The credit of a thread that always asks.
     pub(super) const ALWAYS: Credit = Credit(FULL);
 
     /// Notes a hit.
@@ -72,26 +89,30 @@ impl Credit {
         }
     }
 
-    /// Notes a miss.
+    /// Notes a miss. The lookup is walked.
     #[inline(always)]
     pub(super) fn missed(self) {
-        PACE.with(|pace| pace.credit.set(if self.0 == 0 { -REST } else { self.0 - 1 }));
+        PACE.with(|pace| {
+            pace.credit.set(if self.0 == 0 { -REST } else { self.0 - 1 });
+            pace.count_walked();
+        });
     }
 }
 
-/// Returns the thread's credit if it asks the memo.
+/// Returns the thread's credit if the thread asks the memo; else, the lookup is walked.
 #[inline(always)]
 pub(super) fn asks() -> Option<Credit> {
     PACE.with(|pace| {
         let credit = pace.credit.get();
         if credit < 0 {
             pace.credit.set(if credit == -1 { TRIAL } else { credit + 1 });
+            pace.count_walked();
         }
         (credit >= 0).then_some(Credit(credit))
     })
 }
 
-/// Notes that the thread, which asked for a path in vain, found its directory.
+/// Adds to the credit of a thread that found no path, but its directory.
 pub(super) fn found_directory() {
     PACE.with(|pace| {
         let credit = pace.credit.get();
@@ -101,13 +122,23 @@ pub(super) fn found_directory() {
     });
 }
 
-/// Returns whether the thread will ask the memo the next time, and counts nothing.
+/// Counts a lookup that is walked without asking.
+pub(super) fn count_walked() {
+    PACE.with(Pace::count_walked);
+}
+
+/// Returns the number of lookups of the thread that were walked.
+pub(crate) fn walked() -> u64 {
+    PACE.with(|pace| pace.walked.get())
+}
+
+/// Returns whether the thread will ask the memo next time. Counts nothing.
 #[inline(always)]
 pub(super) fn will_ask() -> bool {
     PACE.with(|pace| pace.credit.get() >= 0)
 }
 
-/// Returns what a walk of which something could be learned teaches, if it does.
+/// Returns what is learned of a walk, if the walk is to be recorded.
 #[inline(always)]
 pub(super) fn teaches() -> Option<Taught> {
     PACE.with(|pace| {
@@ -126,7 +157,7 @@ pub(super) fn teaches() -> Option<Taught> {
     })
 }
 
-/// Notes that a path could not be learned.
+/// Lets the thread record nothing for a while, after a walk that could not be learned.
 pub(super) fn refused() {
     PACE.with(|pace| pace.left.set(REFUSED));
 }

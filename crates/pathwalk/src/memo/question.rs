@@ -1,25 +1,26 @@
-//! What the memo is asked.
+//! The question that the memo answers.
 
 use super::text;
 use crate::text::hash::fold;
 
-/// What becomes of a link in the last component.
+/// The treatment of a link in the last component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LastLink {
+    /// The link is followed.
     Followed,
-    /// It is what the path leads to.
+    /// The link itself is the end.
     Found,
-    /// It is followed, and is no last link for `protected_symlinks`.
+    /// The link is followed, and is no last link for `protected_symlinks`.
     FollowedOnTheWay,
 }
 
-/// A path, and all on which it depends where it leads, but for rights.
+/// A path, with all that decides where it leads, but for the caller's rights.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Question<'p> {
     pub(crate) path: &'p [u8],
     /// The place where the walk begins, as one word.
     pub(crate) start: u64,
-    /// The place where absolute links begin and `..` ends.
+    /// The place where absolute links begin and `..` ends, as one word.
     pub(crate) root: u64,
     pub(crate) last_link: LastLink,
 }
@@ -32,6 +33,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
+    /// Creates keys from a seed.
     pub(super) fn new(seed: u64) -> Keys {
         let key = |salt: u64| fold(seed ^ salt, 0x9e37_79b9_7f4a_7c15) | 1;
         Keys { start: key(0x0826_e5f8_2c54_ae37), multiplier: key(0x4528_21e6_38d0_1377) }
@@ -39,7 +41,8 @@ impl Keys {
 }
 
 impl Question<'_> {
-    /// Returns the hash of path and start. The rest rarely differs where these do not.
+    /// Returns the hash of path and start. Two questions with these in common seldom differ in the
+    /// rest.
     #[inline(always)]
     pub(super) fn hash(&self, keys: &Keys) -> u64 {
         text::hash(self.path, keys.start ^ self.start, keys.multiplier)

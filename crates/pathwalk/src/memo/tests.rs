@@ -1,8 +1,9 @@
-//! What an entry answers, asked of one that was found: hashes that are equal cannot be made.
+//! Tests of entries that were found, since equal hashes cannot be constructed.
 
-use super::entry::{Draft, Entry, LINES, MOST_SLOTS, Parts, Slots};
+use super::entry::{Entry, LINES, MOST_SLOTS, Slots};
 use super::question::{LastLink, Question};
 use super::recording::{End, Recording};
+use super::what::{Draft, Parts};
 use crate::cache::dcache::dentry::flags;
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
@@ -11,7 +12,7 @@ const TAG: u64 = 2;
 
 const QUESTION: Question<'_> = Question { path: b"some/path", start: 7, root: 8, last_link: LastLink::Followed };
 
-/// Stores an entry of [`QUESTION`], and calls with it.
+/// Stores an entry of [`QUESTION`], and calls `then` with it.
 fn with_entry(parts: &Parts<'_>, then: impl FnOnce(Entry<'_>)) {
     let lines: [Line; LINES] = Default::default();
     let entry = Entry(&lines);
@@ -72,7 +73,7 @@ impl<'a> Slots<'a> for Words<'a> {
     }
 }
 
-/// Of as many dentries and mounts as there is room for, a write of each is seen.
+/// A write of each dentry and mount makes the entry stale, for each number of them.
 #[test]
 #[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn each_word_is_in_the_sum() {
@@ -103,16 +104,16 @@ fn each_word_is_in_the_sum() {
     assert!(Draft::new(&parts(&too_many[..9], &too_many[..3])).is_none());
 }
 
-/// The mounts where walks begin that are recorded here: those of the start and the root.
+/// The mounts of start and root of all walks here.
 const BEGINS: [(u32, u64); 2] = [(1, 0), (2, 0)];
 
-/// What is made of a walk that ends so, of this class. Words are 0, unless told.
+/// Returns the entry of a walk that ends so, for a class. All words are 0.
 fn draft_of(way: &Recording, end: End, class: u32) -> Option<Draft> {
     let lines: [Line; 20] = Default::default();
     way.draft(&QUESTION, (&BEGINS, end), Words(&lines, &lines), class)
 }
 
-/// A walk from slot 1 to slot 2.
+/// Returns a walk from slot 1 to slot 2.
 fn way() -> Recording {
     let way = Recording::default();
     way.begins(1, 0);
@@ -129,7 +130,7 @@ fn a_way_is_learned() {
 
 const ALL: [LastLink; 3] = [LastLink::Found, LastLink::Followed, LastLink::FollowedOnTheWay];
 
-/// Through what is not in its directory, or not for good, no way is learned.
+/// A way is not learned through a dentry that is not in its directory, or may cease to be.
 #[test]
 fn names_that_may_change_unseen() {
     for flag in [flags::UNHASHED, flags::REVALIDATE, flags::IN_LOOKUP] {
@@ -145,7 +146,7 @@ fn names_that_may_change_unseen() {
         };
         assert_eq!(draft(Recording::came_to), None, "{flag:#x}");
         assert!(draft(Recording::begins).is_some() && draft(Recording::went_up).is_some(), "{flag:#x}");
-        // The same place, by its position and then by its name.
+        // The same dentry, first as the start and then by its name.
         let by_name: fn(&Recording, u32, u64) = |way, slot, word| {
             way.begins(slot, word);
             way.came_to(slot, word);
@@ -174,7 +175,7 @@ fn what_changed_since_is_not_learned() {
     writing.end(0);
 }
 
-/// One slot that was two things on one walk.
+/// A slot that had two words on one walk.
 #[test]
 fn a_slot_that_changed_on_the_way() {
     for (first, second) in [(0, 1 << 32), (1 << 32, 0)] {
@@ -183,7 +184,7 @@ fn a_slot_that_changed_on_the_way() {
         way.went_up(3, second);
         way.came_to(2, 0);
         let lines: [Line; 20] = Default::default();
-        // What was seen first is what it is now, and is all that would be kept.
+        // The first word is the one it has now, and the only one that would be stored.
         if first != 0 {
             seqcount::write(&lines[3][0]).end(0);
         }
@@ -191,7 +192,7 @@ fn a_slot_that_changed_on_the_way() {
     }
 }
 
-/// A walk ends where its last step led, and in `ENOENT` by what is known to be absent.
+/// A walk ends where its last step led; a walk that ends in `ENOENT`, at a negative dentry.
 #[test]
 fn an_end_that_was_not_told() {
     assert_eq!(draft_of(&way(), End::At(3, 0, 1), 0), None);
@@ -219,7 +220,7 @@ fn refused_ways_and_classes_that_have_no_number() {
     assert_eq!(draft_of(&restricted, END, 4), Draft::new(&wanted), "ids are seen through the mounts where it begins");
 }
 
-/// The mounts by which a way leads; that of the end is the first.
+/// The mounts of a way; that of the end is the first.
 #[test]
 fn mounts_of_a_way() {
     let of = |mounts| Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, 0), (1, 0)], mounts) });

@@ -1,16 +1,16 @@
-//! The text of a path as the memo hashes, keeps and compares it: its last sixteen bytes, and before
-//! those, sixteen at a time from the beginning. So nothing behind a path's end has to be masked out.
+//! The text of a path as the memo hashes, stores and compares it: its last 16 bytes, then 16 at a
+//! time from the beginning. So no bytes after the end have to be masked out.
 //!
-//! A path of fewer than sixteen bytes is padded with zeros; its length is compared, too.
+//! A path of fewer than 16 bytes is padded with zeros. The length is compared, too.
 
 use crate::sync::{AtomicU64, Ordering};
 use crate::text::hash::fold;
 use crate::text::swar::word_at;
 
-/// The most bytes of a path that the memo keeps.
+/// The most bytes of a path that the memo stores.
 pub(crate) const MOST: usize = TEXT_WORDS * 8;
 
-/// Words of an entry's text.
+/// The words of an entry's text.
 pub(super) const TEXT_WORDS: usize = 12;
 
 /// Sixteen bytes in two words.
@@ -22,8 +22,8 @@ fn chunk(bytes: &[u8; 16]) -> Chunk {
     (u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1]))
 }
 
-/// Calls for each sixteen bytes before the last sixteen, of which the last of these may lap over them, as often as an entry has
-/// room for. Of a number of turns that is known, so that there is no loop.
+/// Calls `then` for each 16 bytes before the last 16, as far as an entry has room. The last call
+/// may overlap the last 16. The number of turns is a constant, so that the loop is unrolled.
 #[inline(always)]
 fn before_last<T>(text: &[u8], first: T, then: impl Fn(T, usize, Chunk) -> T) -> T {
     let mut all = first;
@@ -37,12 +37,13 @@ fn before_last<T>(text: &[u8], first: T, then: impl Fn(T, usize, Chunk) -> T) ->
     all
 }
 
-/// A text of fewer than sixteen bytes. A call: what is longer needs the registers.
+/// Returns a text of fewer than 16 bytes. A call, since longer texts need the registers.
 #[inline(never)]
 fn short(text: &[u8]) -> Chunk {
     match (text.first_chunk(), text.last_chunk()) {
         (Some(first), Some(last)) => {
-            // Those that the first word has are shifted out; of eight bytes, all: so in two steps.
+            // The bytes of the first word are shifted out. For 8 bytes that is 64 bits: so in two
+            // steps.
             let behind = (u64::from_le_bytes(*last) >> 8) >> (8 * (15 - text.len()));
             (u64::from_le_bytes(*first), behind)
         }
@@ -50,7 +51,7 @@ fn short(text: &[u8]) -> Chunk {
     }
 }
 
-/// Returns the hash of a text of at most [`MOST`] bytes, by keys of which none is known.
+/// Returns the hash of a text of at most [`MOST`] bytes, by two secret keys.
 #[inline(always)]
 pub(super) fn hash(text: &[u8], start: u64, multiplier: u64) -> u64 {
     let mix = |hash: u64, (low, high): Chunk| fold(hash ^ low, multiplier ^ high);
@@ -61,7 +62,7 @@ pub(super) fn hash(text: &[u8], start: u64, multiplier: u64) -> u64 {
     }
 }
 
-/// Returns whether the words hold this text, of whose length they hold one.
+/// Returns whether the words hold this text. They hold a text of its length.
 #[inline(always)]
 pub(super) fn is(words: &[AtomicU64; TEXT_WORDS], text: &[u8]) -> bool {
     let differs = |at: usize, (low, high): Chunk| {

@@ -1,19 +1,20 @@
-//! What many threads write, kept apart: each on a cache line of its own, and where it pays, several of it, so that each thread has its own.
+//! Data that many threads write, kept apart: each item has a cache line of its own. Where it pays,
+//! there are several shares of it, so that each thread has one of its own.
 //!
-//! Two processors that write to one line wait for each other, also where they write to different words of it. A lock of one byte, sixty-four to
-//! a line, is then as slow as one lock for all.
+//! Two processors that write to one line wait for each other, even if they write to different words
+//! of it. With sixty-four one-byte locks to a line, the locks are as slow as one lock for all.
 //!
-//! What it does not do: threads share what is *theirs* where there are more threads than [`SHARES`]. So it is for speed only, and whatever lies in it
-//! is made of atomics.
+//! What it does not do: threads share a share if there are more threads than [`SHARES`]. So this is
+//! for speed only, and everything in a share is made of atomics.
 
 use std::ops::Deref;
 
 use crate::sync::{share, shares};
 
-/// Of how many things each thread finds its own.
+/// The number of shares of which each thread finds its own.
 pub(crate) const SHARES: usize = shares(32);
 
-/// Away from others.
+/// A value on a cache line of its own.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct Alone<T>(pub(crate) T);
@@ -26,12 +27,12 @@ impl<T> Deref for Alone<T> {
     }
 }
 
-/// `count` of them, each away from the others.
+/// Returns `count` values, each on a cache line of its own.
 pub(crate) fn apart<T>(count: usize, each: impl Fn() -> T) -> Box<[Alone<T>]> {
     (0..count).map(|_| Alone(each())).collect()
 }
 
-/// The one that is this thread's. There is at least one.
+/// Returns this thread's share. `all` must not be empty.
 pub(crate) fn mine<T>(all: &[Alone<T>]) -> &T {
     &all[share() % all.len()]
 }

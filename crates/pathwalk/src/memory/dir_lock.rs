@@ -1,7 +1,9 @@
-//! A reader-writer lock of four bytes, one for each dentry: it is held over calls of the file system, so it sleeps.
+//! A reader-writer lock of four bytes, one for each dentry. It is held during calls of the file
+//! system, so waiting threads sleep.
 //!
-//! The word: readers in bits 0..30 (all ones: a writer), bit 30: a writer waits, so new readers queue behind it; bit 31:
-//! somebody sleeps. Not recursive. A zeroed word is unlocked. Order among locks: `docs/lock-order.md`.
+//! The word: bits 0..30 are the number of readers (all ones: a writer). Bit 30: a writer waits, so
+//! new readers queue behind it. Bit 31: a thread sleeps. The lock is not recursive. A zeroed word
+//! is unlocked. Order among locks: `docs/lock-order.md`.
 //!
 //! Pairs: every acquisition's Acquire with every release's Release.
 
@@ -11,13 +13,13 @@ const WRITER: u32 = (1 << 30) - 1;
 const WRITER_WAITS: u32 = 1 << 30;
 const SLEEPERS: u32 = 1 << 31;
 
-/// Holds a lock shared until dropped.
+/// A lock that is held shared until this is dropped.
 pub(crate) struct Shared<'a>(&'a AtomicU32);
 
-/// Holds a lock exclusively until dropped.
+/// A lock that is held exclusively until this is dropped.
 pub(crate) struct Exclusive<'a>(&'a AtomicU32);
 
-/// Waits until no writer holds it or waits for it.
+/// Takes a lock shared; waits until no writer holds it or waits for it.
 pub(crate) fn shared(lock: &AtomicU32) -> Shared<'_> {
     let mut now = lock.load(Ordering::Relaxed);
     loop {
@@ -32,12 +34,13 @@ pub(crate) fn shared(lock: &AtomicU32) -> Shared<'_> {
     }
 }
 
-/// Waits until nobody holds it.
+/// Takes a lock exclusively; waits until it has no holder.
 pub(crate) fn exclusive(lock: &AtomicU32) -> Exclusive<'_> {
     let mut now = lock.load(Ordering::Relaxed);
     loop {
         if now & WRITER == 0 {
-            // Sleepers stay marked: they are woken at release. Other writers mark their wait again.
+            // The sleepers' mark stays, so they are woken at release. Other writers set their mark
+            // again.
             let held = (now & SLEEPERS) | WRITER;
             match lock.compare_exchange_weak(now, held, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Exclusive(lock),
@@ -49,7 +52,7 @@ pub(crate) fn exclusive(lock: &AtomicU32) -> Exclusive<'_> {
     }
 }
 
-/// Marks the word and sleeps until it changes; returns it as it is then.
+/// Marks the word and sleeps until it changes; returns its new value.
 fn sleep(lock: &AtomicU32, now: u32, marks: u32) -> u32 {
     let marked = now | marks;
     if now == marked || lock.compare_exchange_weak(now, marked, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
@@ -61,7 +64,7 @@ fn sleep(lock: &AtomicU32, now: u32, marks: u32) -> u32 {
 impl Drop for Shared<'_> {
     fn drop(&mut self) {
         let before = self.0.fetch_sub(1, Ordering::Release);
-        // The last one out wakes everybody, and lets them queue anew.
+        // The last reader wakes all sleepers and lets them queue anew.
         if before & WRITER == 1 && before & SLEEPERS != 0 {
             let marks = SLEEPERS | WRITER_WAITS;
             let cleared = |now: u32| (now & WRITER == 0).then_some(now & !marks);

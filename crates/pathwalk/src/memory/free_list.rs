@@ -1,46 +1,52 @@
-//! Which slots are unused: stacks of those given back, above a mark below which none was ever taken.
+//! The unused slots: stacks of those that were given back, and a mark from which on no slot was
+//! ever taken.
 //!
-//! The mark keeps untouched memory untouched. A stack's head carries a tag that every change moves, against ABA: a pop that slept while its
-//! slot was taken and given back fails. The link of a free slot lives in a word of the slot that means something else while
-//! it is taken, so a pop may read nonsense there; then the tag has moved. Beside the link is the length of the stack from there on, so that
-//! slots in use need no count of their own.
+//! The mark keeps untouched memory untouched. A stack's head carries a tag that every change moves,
+//! against ABA: a pop that slept while its slot was taken and given back fails. The link of a free
+//! slot lies in a word of the slot that has another meaning while the slot is taken. So a pop may
+//! read nonsense there; then the tag has moved. Beside the link is the length of the stack from
+//! there on, so slots in use need no count of their own.
 //!
-//! Of many slots each thread has a stack of its own, and takes a run of those that were never taken: what it takes is what it gave back last, and
-//! its neighbours are its own too. Where it has none it takes the whole stack of another. Only while a stack is on its way from one thread to the other, or
-//! a slot from the mark to a run, a third may find nothing although there is something; of few slots there is one stack, and this cannot be.
+//! If there are many slots, each thread has a stack of its own, and takes a run of slots that were
+//! never taken. So a thread takes the slots that it gave back last, and their neighbours are its
+//! own too. If a thread finds no slot of its own, it takes the whole stack of another thread. While
+//! a stack moves between two threads, or a slot moves from the mark to a run, a third thread may
+//! find no slot although there is one. Few slots have one stack, so this cannot happen there.
 //!
-//! Pairs: `take` (Acquire) with `give` (Release): who takes a slot sees what was done to it before. `take`'s Release fence with the
-//! Acquire fence of a reader's recheck: who reads a word that was stored after the slot was taken sees that the count of whoever had
-//! the slot before has moved, also where the slot has no count of its own.
+//! Pairs: `take` (Acquire) with `give` (Release): a thread that takes a slot sees what was done to
+//! it before. `take`'s Release fence with the Acquire fence of a reader's recheck: a reader that
+//! read a word stored after the slot was taken sees that the sequence count of the slot's previous
+//! owner has moved, also if the slot has no count of its own.
 
 use super::alone::{self, Alone, SHARES, apart};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// From so many slots on, threads have stacks of their own.
+/// The number of slots from which on threads have stacks of their own.
 const MANY: u32 = 1 << 16;
 
-/// Slots that a thread takes from the mark at once, where it has a stack of its own.
+/// The number of slots that a thread with a stack of its own takes from the mark at once.
 const RUN: u32 = 64;
 
-/// Slot numbers start at 1; 0 is none.
+/// A pool's unused slots. Slot numbers start at 1; 0 is none.
 pub(crate) struct FreeList {
     stacks: Box<[Alone<Stack>]>,
-    /// The lowest slot never taken, nor in a run.
+    /// The lowest slot that was never taken and is in no run.
     fresh: Alone<AtomicU32>,
     /// One past the last slot.
     end: u32,
 }
 
-/// What was given back here, and a run of what was never taken.
+/// The slots that were given back here, and a run of slots that were never taken.
 pub(crate) struct Stack {
     /// `tag << 32 | slot`.
     head: AtomicU64,
-    /// Slots that were never taken, reserved here: `end << 32 | next`; none if they are equal.
+    /// The slots that were never taken and are reserved here, as `end << 32 | next`; none if they
+    /// are equal.
     run: AtomicU64,
 }
 
 impl FreeList {
-    /// Slots 1 to `capacity`.
+    /// Creates a free list of slots 1 to `capacity`.
     pub(crate) fn new(capacity: u32) -> FreeList {
         FreeList::with_stacks(capacity, if capacity < MANY { 1 } else { SHARES })
     }
@@ -50,7 +56,8 @@ impl FreeList {
         FreeList { stacks: apart(stacks, stack), fresh: Alone(AtomicU32::new(1)), end: capacity + 1 }
     }
 
-    /// A slot, or `None` if all are in use. `link` is the word of a slot that holds its link.
+    /// Takes a slot; returns `None` if all are in use. `link` returns the word of a slot that holds
+    /// its link.
     pub(crate) fn take<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         self.take_from(alone::mine(&self.stacks), link)
     }
@@ -61,7 +68,7 @@ impl FreeList {
         Some(slot)
     }
 
-    /// The slot that this thread would take now, or 0: a guess.
+    /// Returns the slot that this thread would take now, or 0. The result is a guess.
     pub(crate) fn next(&self) -> u32 {
         alone::mine(&self.stacks).head.load(Ordering::Relaxed) as u32
     }
@@ -71,7 +78,7 @@ impl FreeList {
         &self.stacks[at]
     }
 
-    /// From the run, or from the mark, with a new run behind it.
+    /// Takes a slot from the run; or one from the mark, and keeps the slots after it as a new run.
     fn take_fresh<'a>(&self, mine: &Stack, link: &impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         if let Some(slot) = mine.take_of_run() {
             return Some(slot);
@@ -83,7 +90,7 @@ impl FreeList {
         Some(first)
     }
 
-    /// The stack of another, or a slot of his run.
+    /// Takes another thread's stack, or a slot of its run.
     #[cold]
     fn take_over<'a>(&self, mine: &Stack, link: &impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let others = self.stacks.iter().filter(|other| !std::ptr::eq(&***other, mine));
@@ -93,23 +100,24 @@ impl FreeList {
             .or_else(|| others.clone().find_map(|other| other.take_of_run()))
     }
 
-    /// Gives a slot back; nobody else may hold it.
+    /// Gives a slot back. It must have no other holder.
     pub(crate) fn give<'a>(&self, slot: u32, link: impl Fn(u32) -> &'a AtomicU64) {
         alone::mine(&self.stacks).push(slot, &link);
     }
 
-    /// One past the highest slot that was ever taken, or is in a run.
+    /// Returns one past the highest slot that was ever taken or is in a run.
     pub(crate) fn touched(&self) -> u32 {
         self.fresh.load(Ordering::Relaxed)
     }
 
-    /// Slots in use; where others take and give meanwhile, about so many. `link` as in [`take`](Self::take).
+    /// Returns the number of slots in use; an estimate while other threads take and give. `link` is
+    /// as in [`take`](Self::take).
     pub(crate) fn used<'a>(&self, link: impl Fn(u32) -> &'a AtomicU64) -> u32 {
         let unused: u32 = self.stacks.iter().map(|stack| stack.unused(&link)).sum();
         (self.touched() - 1).saturating_sub(unused)
     }
 
-    /// Slots there are.
+    /// Returns the number of slots.
     pub(crate) fn capacity(&self) -> u32 {
         self.end - 1
     }
@@ -132,7 +140,7 @@ impl Stack {
     }
 
     fn push<'a>(&self, slot: u32, link: &impl Fn(u32) -> &'a AtomicU64) {
-        // Acquire: the length is read from the slot that was given before.
+        // Acquire, because the length is read from the slot that was given back before.
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             let before = head as u32;
@@ -145,7 +153,8 @@ impl Stack {
         }
     }
 
-    /// Takes all of this stack: one slot is returned, the others become those of `to`, where it is empty.
+    /// Takes all slots of this stack. Returns one; the others become the stack `to` if it is empty,
+    /// or are pushed onto it.
     fn take_all<'a>(&self, to: &Stack, link: &impl Fn(u32) -> &'a AtomicU64) -> Option<u32> {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
@@ -161,7 +170,7 @@ impl Stack {
         let slot = head as u32;
         let mut rest = next_of(slot);
         let empty = to.head.load(Ordering::Relaxed);
-        // The lengths beside the links are right as they are: below is nothing.
+        // The lengths beside the links are right as they are, since the stack below is empty.
         let handed_over = empty as u32 == 0
             && to.head.compare_exchange(empty, retagged(empty, rest), Ordering::Release, Ordering::Relaxed).is_ok();
         while !handed_over && rest != 0 {
@@ -177,21 +186,21 @@ impl Stack {
         self.run.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().map(|run| run as u32)
     }
 
-    /// Keeps slots that were never taken: as its run, or given back if another thread that shares
-    /// the stack has begun one.
+    /// Keeps slots that were never taken as the stack's run. Pushes them onto the stack if another
+    /// thread that shares the stack has begun a run.
     fn keep_fresh<'a>(&self, next: u32, end: u32, link: &impl Fn(u32) -> &'a AtomicU64) {
         if !self.begin_run(next, end) {
             (next..end).for_each(|slot| self.push(slot, link));
         }
     }
 
-    /// False if there is a run already.
+    /// Begins a run. Returns false if there is one already.
     fn begin_run(&self, next: u32, end: u32) -> bool {
         let begin = |run: u64| (run as u32 == (run >> 32) as u32).then_some(u64::from(end) << 32 | u64::from(next));
         self.run.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin).is_ok()
     }
 
-    /// Slots in the stack and in the run.
+    /// Returns the number of slots in the stack and in the run.
     fn unused<'a>(&self, link: &impl Fn(u32) -> &'a AtomicU64) -> u32 {
         let run = self.run.load(Ordering::Relaxed);
         let in_run = (run >> 32) as u32 - run as u32;
@@ -227,7 +236,7 @@ mod tests {
         assert!(links.iter().all(|link| link.load(Ordering::Relaxed) == 0), "what was never taken is not written to");
     }
 
-    /// Of the second thread too; and a run ends where the slots do.
+    /// Checks that two threads have separate runs, and that a run ends at the last slot.
     #[test]
     fn a_thread_takes_runs_of_its_own() {
         let links: Vec<AtomicU64> = (0..=200).map(|_| AtomicU64::new(0)).collect();
@@ -249,7 +258,8 @@ mod tests {
         assert_eq!(take(other, 1).len() + take(mine, 1).len(), 2);
     }
 
-    /// Two threads that share a stack found its run used up, and took from the mark.
+    /// Checks the case that two threads that share a stack both found its run used up, and took
+    /// from the mark.
     #[test]
     fn the_run_of_the_slower_thread_is_given_back() {
         let links: Vec<AtomicU64> = (0..=200).map(|_| AtomicU64::new(0)).collect();

@@ -1,26 +1,26 @@
 //! An array of records of `N` words, each starting at a cache line.
 //!
-//! It is reserved once and zeroed by the allocator, which touches nothing: a record costs memory when
-//! it is first written. An allocator that aligns to cache lines would touch all of it, so the records
-//! begin at the first line within what was reserved. Where that is, is found once: a walk has to load
-//! no more than a slice's address and length.
+//! The array is reserved once and zeroed by the allocator without touching it: a record costs
+//! memory when it is first written. An allocator that aligns to cache lines would touch all of it,
+//! so the records begin at the first line boundary within the reserved memory. That position is
+//! computed once: a walk loads only a slice's address and length.
 //!
-//! What it does not do: it knows nothing of what the words mean.
+//! What it does not do: it does not interpret the words.
 
 use yoke::Yoke;
 
 use crate::sync::{AtomicU64, zeroed};
 
-/// Bytes of a cache line.
+/// The number of bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// Words of a cache line.
+/// The number of words of a cache line.
 pub(crate) const LINE_WORDS: usize = LINE / 8;
 
 /// A cache line of words.
 pub(crate) type Line = [AtomicU64; LINE_WORDS];
 
-/// `N` words a record; `N` is a multiple of eight.
+/// Records of `N` words, where `N` is a multiple of eight.
 pub(crate) struct Records<const N: usize>(
     /// The records, and the words that they lie in.
     Yoke<&'static [[AtomicU64; N]], Vec<AtomicU64>>,
@@ -29,7 +29,7 @@ pub(crate) struct Records<const N: usize>(
 impl<const N: usize> Records<N> {
     const WHOLE_LINES: () = assert!(N.is_multiple_of(LINE_WORDS));
 
-    /// Returns `count` zeroed records, or `None` where there is no room.
+    /// Reserves `count` zeroed records; returns `None` if there is no memory.
     pub(crate) fn new(count: usize) -> Option<Self> {
         let () = Self::WHOLE_LINES;
         let words = zeroed::<AtomicU64>(count.checked_mul(N)?.checked_add(LINE_WORDS - 1)?)?;
@@ -39,8 +39,8 @@ impl<const N: usize> Records<N> {
         Some(Records(Yoke::attach_to_cart(words.into_vec(), |words| words[start..].as_chunks().0)))
     }
 
-    /// Returns all records. A walk takes this once: it is two registers, where the fields behind it
-    /// would be loaded again after every acquire.
+    /// Returns all records. A walk takes this slice once and keeps it in two registers; fields
+    /// behind a reference would be loaded again after every acquire.
     #[inline(always)]
     pub(crate) fn all(&self) -> &[[AtomicU64; N]] {
         self.0.get()
@@ -52,7 +52,7 @@ impl<const N: usize> Records<N> {
         &self.all()[index as usize]
     }
 
-    /// Returns where the records lie: first and one past the last address.
+    /// Returns the address range of the records: first address, and one past the last.
     pub(crate) fn range(&self) -> (usize, usize) {
         let range = self.all().as_ptr_range();
         (range.start.addr(), range.end.addr())

@@ -1,21 +1,22 @@
-//! Memory that readers may look at without asking: slots that keep their type, under one budget.
+//! Memory that readers may read without a lock: slots that keep their type, under one budget.
 //!
 //! - [`lines`]: arrays of cache lines, zeroed lazily, reserved once;
-//! - [`seqcount`]: how a reader notices that a line changed;
-//! - [`pin`]: how a slot is kept from being reused;
-//! - [`parked`]: which slots a hand need not look at, since they are pinned;
-//! - [`free_list`]: which slots are unused;
-//! - [`table`]: hash to slot, never moving;
+//! - [`seqcount`]: sequence counts, by which a reader notices that a line changed;
+//! - [`pin`]: pins, which keep a slot from being reused;
+//! - [`parked`]: the slots that hands skip, since they are pinned;
+//! - [`free_list`]: the unused slots;
+//! - [`table`]: a hash table from hash to slot, which never moves;
 //! - [`side`]: chains of lines for long names and link bodies;
 //! - [`dir_lock`]: a reader-writer lock of four bytes;
 //! - [`slot`]: the numbers of slots;
-//! - [`sample`]: a few slots from which shares of all are told;
-//! - [`alone`]: how threads are kept from writing to one line.
+//! - [`sample`]: a few slots from which shares of all are estimated;
+//! - [`alone`]: values that are kept on separate cache lines.
 //!
-//! How many slots there are, and which of them go, is the business of `cache`.
+//! `cache` decides how many slots there are, and which of them are evicted.
 //!
-//! Invariant: a slot is never freed and never changes its type, and its sequence count is never set back. So a reader with
-//! a stale handle reads something, notices, and starts again.
+//! Invariant: a slot is never freed and never changes its type, and its sequence count is never set
+//! back. So a reader with a stale handle reads some value of the right type, notices that the count
+//! moved, and starts again.
 
 pub(crate) mod alone;
 pub(crate) mod dir_lock;

@@ -1,31 +1,33 @@
-//! Which slots a hand need not look at, since they are pinned.
+//! The slots that hands skip, since they are pinned.
 //!
-//! A hand that meets a pinned slot parks it: a bit here, and a note in the slot's `life` word
-//! ([`pin`](super::pin)). The holder that gives the last pin back finds the note and takes both
-//! away. Hands skip what is parked, however much that is: over the bits lies a tree of bits, each
-//! of which says that a whole word below it is parked, so that a skip costs a few loads.
+//! A hand that meets a pinned slot parks it: it sets a bit here and a note in the slot's `life`
+//! word ([`pin`](super::pin)). The holder that gives the last pin back finds the note and clears
+//! both. Hands skip parked slots, however many there are. Over the bits lies a tree of bits, each
+//! of which says that a whole word below it is parked, so a skip costs a few loads.
 //!
 //! Invariants, once no thread is in the middle of a call:
 //!
-//! - a slot that lives and is idle is not parked;
+//! - a slot that is alive and idle is not parked;
 //! - a bit of the tree is set only if all bits below it are.
 //!
-//! The first: a hand sets the bit, then the note, by compare-and-swap on a word that shows a pin;
-//! where there is none any more it takes the bit away. A holder that gives back the last pin takes
-//! the note from that same word, so either the hand sees that there is no pin, or the holder sees
-//! the note. It takes the bit away after the note. So a bit without a note is about to go, and a
-//! note without a bit does no harm.
+//! The first: a hand sets the bit, and then the note, by compare-and-swap on a word that shows a
+//! pin. If there is no pin any more, the hand clears the bit. A holder that gives back the last pin
+//! reads the note from that same word. So either the hand sees that there is no pin, or the holder
+//! sees the note. The holder clears the bit after the note. So a bit without a note is about to be
+//! cleared, and a note without a bit does no harm.
 //!
-//! The second: each thread that fills a word sets the bit above it and looks again whether it is
-//! full; each thread that makes a full word not full takes the bit above away. Both are
-//! read-modify-writes of the word above, so one comes first: if the setter does, the other takes
-//! the bit away; if the other does, the setter looks again and sees what it did.
+//! The second: each thread that fills a word sets the bit above it, and then checks again whether
+//! the word is full. Each thread that makes a full word not full clears the bit above. Both are
+//! read-modify-writes of the word above, so one comes first. If the setting one does, the other
+//! clears the bit. If the clearing one does, the setter checks again and sees that the word is not
+//! full.
 //!
 //! Pairs: the release of each read-modify-write with the acquire of the next one of the same word,
 //! and of `life`.
 //!
-//! What it does not do: a slot that is idle may be parked for the moment that a call takes. So it
-//! is no proof that all is pinned, unless [`settled`](Parked::settled) says so before and after.
+//! What it does not do: an idle slot may be parked for the duration of a call. So parked bits do
+//! not prove that all slots are pinned, unless [`settled`](Parked::settled) returns the same count
+//! before and after.
 
 use std::ops::Range;
 
@@ -34,26 +36,28 @@ use super::pin;
 use super::sample::Sample;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, zeroed};
 
-/// Bits of a word that are used. In models fewer, so that few slots fill words.
+/// The number of bits of a word that are used. It is smaller in models, so that few slots fill
+/// words.
 const BITS: u32 = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 /// A word all of whose bits are set.
 const FULL: u64 = u64::MAX >> (64 - BITS);
 
-/// See the module.
+/// The set of parked slots.
 pub(crate) struct Parked {
-    /// The first has a bit for each slot, each other one a bit for each word of the one before; the
-    /// last has one word.
+    /// The levels of the tree. The first has a bit for each slot, each other one a bit for each
+    /// word of the level before. The last level has one word.
     levels: Vec<Box<[AtomicU64]>>,
     sample: Sample,
-    /// Of the sample. A hint, so `Relaxed`.
+    /// The number of parked slots in the sample. A hint, so `Relaxed`.
     count: Alone<AtomicU32>,
-    /// Calls of [`park`](Self::park) that were begun, and that ended.
+    /// The number of calls of [`park`](Self::park) that began; the next field counts those that
+    /// ended.
     begun: Alone<AtomicU32>,
     ended: Alone<AtomicU32>,
 }
 
 impl Parked {
-    /// Makes it for slots 0 to `capacity`, or `None` where there is no room.
+    /// Creates the set for slots 0 to `capacity`; returns `None` if there is no memory.
     pub(crate) fn new(capacity: u32) -> Option<Parked> {
         let mut levels = Vec::new();
         let mut words = (capacity / BITS + 1) as usize;
@@ -68,7 +72,7 @@ impl Parked {
         Some(Parked { levels, sample: Sample::of(capacity), count, begun, ended })
     }
 
-    /// Returns the bytes that this takes for so many slots.
+    /// Returns the bytes that the set takes for this many slots.
     pub(crate) const fn bytes(capacity: u64) -> u64 {
         let (mut words, mut bytes) = (capacity / BITS as u64 + 1, 0);
         while words > 1 {
@@ -78,22 +82,22 @@ impl Parked {
         bytes + 8
     }
 
-    /// Parks a slot, if what lives in it is pinned.
+    /// Parks a slot if it is alive and pinned.
     #[cold]
     pub(crate) fn park(&self, slot: u32, life: &AtomicU64) {
         self.begun.fetch_add(1, Ordering::Relaxed);
         self.set(slot);
-        // Behind the bit: the holder that finds the note takes a bit away that is there.
+        // After the bit: a holder that finds the note clears a bit that is set.
         if !pin::park(life) {
             self.clear(slot);
         }
         self.ended.fetch_add(1, Ordering::Release);
     }
 
-    /// Takes note and bit of a slot away whose last pin was given back.
+    /// Clears note and bit of a slot whose last pin was given back.
     #[cold]
     pub(crate) fn unpark(&self, slot: u32, life: &AtomicU64) {
-        // Before the bit: a hand that parks it anew meanwhile leaves its note.
+        // Before the bit: if a hand parks the slot anew meanwhile, its note stays.
         pin::unpark(life);
         self.clear(slot);
     }
@@ -127,7 +131,7 @@ impl Parked {
         }
     }
 
-    /// Takes a bit away at a level of the tree, and those above it where a word was full.
+    /// Clears a bit at a level of the tree, and the bits above it where a word was full.
     fn clear_above(&self, level: usize, at: u32) {
         let mut at = at;
         for words in &self.levels[level..] {
@@ -148,29 +152,30 @@ impl Parked {
         }
     }
 
-    /// Returns how many slots of the sample are not parked, about.
+    /// Returns the approximate number of slots of the sample that are not parked.
     pub(crate) fn others_sampled(&self) -> u32 {
         self.sample.size().saturating_sub(self.count.load(Ordering::Relaxed))
     }
 
-    /// Returns how many slots are not parked, about.
+    /// Returns the approximate number of slots that are not parked.
     pub(crate) fn others(&self) -> u32 {
         self.others_sampled().saturating_mul(self.sample.each())
     }
 
-    /// Returns how many slots were ever parked, or `None` while one is being parked. If it is the
-    /// same before and after a search, an idle slot was hidden from it only if its last pin was
-    /// being given back.
+    /// Returns the number of calls of [`park`](Self::park) so far, or `None` while one runs. If it
+    /// is the same before and after a search, the search skipped an idle slot only if the slot's
+    /// last pin was being given back.
     pub(crate) fn settled(&self) -> Option<u32> {
-        // After the bits that were read: the thread that set one of them had begun.
+        // After the bits that were read: a thread that set one of them had counted its call as
+        // begun.
         fence(Ordering::Acquire);
         let ended = self.ended.load(Ordering::Acquire);
         (self.begun.load(Ordering::Relaxed) == ended).then_some(ended)
     }
 
-    /// Returns the first slots from `from` on that are not parked, up to `wanted`, and the parked
-    /// ones between them; below `end`. These slots, and words that were read to find them, are
-    /// added to `looks`.
+    /// Returns the range of the first slots from `from` on that are not parked, up to `wanted` of
+    /// them, with the parked ones between them; the range ends at `end` at the latest. Adds these
+    /// slots, and the words that were read to find them, to `looks`.
     pub(crate) fn piece(&self, from: u32, wanted: u32, end: u32, looks: &mut u64) -> Range<u32> {
         let begin = self.next(from, end, looks);
         let (mut at, mut wanted) = (begin, wanted);
@@ -199,7 +204,7 @@ impl Parked {
                 bits = self.others_from(at) << (at % BITS);
                 at = at / BITS * BITS;
                 if bits == 0 {
-                    // Parked meanwhile.
+                    // They were parked meanwhile.
                     at += BITS;
                 }
             }
@@ -212,7 +217,8 @@ impl Parked {
         })
     }
 
-    /// Returns those of the word that `at` lies in that are not parked: the lowest bit is `at`'s.
+    /// Returns the bits of the slots that are not parked, from `at` to the end of its word; the
+    /// lowest bit is `at`'s.
     fn others_from(&self, at: u32) -> u64 {
         (!self.word(at).load(Ordering::Relaxed) & FULL) >> (at % BITS)
     }
@@ -245,7 +251,7 @@ fn bit(at: u32) -> u64 {
     1 << (at % BITS)
 }
 
-/// Returns where the `n`th bit that is set is, counted from 1; there are as many.
+/// Returns the position of the `n`th set bit, counted from 1. There must be that many.
 fn nth_one(bits: u64, n: u32) -> u32 {
     (1..n).fold(bits, |bits, _| bits & (bits - 1)).trailing_zeros()
 }

@@ -1,21 +1,21 @@
-//! A sample of the slots, scattered evenly, from which shares of all of them are told.
+//! A sample of the slots, scattered evenly, from which shares of all slots are estimated.
 //!
-//! Where there are many slots, all but one in sixteen come and go without a write to a count that
-//! all threads share.
+//! If there are many slots, fifteen of sixteen come and go without a write to a count that all
+//! threads share.
 //!
 //! What it does not do: it counts nothing itself.
 
-/// One slot of so many is in the sample,
+/// The number of slots for each slot of the sample, if there are [`MANY_SLOTS`].
 const SLOTS_A_SAMPLED: u32 = 16;
-/// if there are as many as this: then a share is told to some hundredths.
+/// The number of slots from which on a sample is used. A share is then exact to some hundredths.
 pub(crate) const MANY_SLOTS: u32 = 1 << 14;
 
-/// Which slots are in the sample.
+/// The set of slots that are in the sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sample {
-    /// All slots.
+    /// The number of all slots.
     slots: u32,
-    /// Those whose number, scattered, is not above this are in the sample.
+    /// The largest scattered number of a slot in the sample.
     most: u32,
 }
 
@@ -24,18 +24,18 @@ impl Sample {
         Sample { slots, most: if slots < MANY_SLOTS { u32::MAX } else { u32::MAX / SLOTS_A_SAMPLED } }
     }
 
-    /// Returns whether it has a slot. Slots are scattered by the golden ratio, which hits every
-    /// regular pattern of slots alike (Knuth, TAOCP 6.4).
+    /// Returns whether a slot is in the sample. Slot numbers are scattered by the golden ratio,
+    /// which hits every regular pattern of slots alike (Knuth, TAOCP 6.4).
     pub(crate) fn has(self, slot: u32) -> bool {
         slot.wrapping_mul(0x9e37_79b1) <= self.most
     }
 
-    /// Returns how many slots are in the sample.
+    /// Returns the number of slots in the sample.
     pub(crate) fn size(self) -> u32 {
         self.slots / self.each()
     }
 
-    /// Returns for how many slots each in the sample stands.
+    /// Returns the number of slots that each slot of the sample stands for.
     pub(crate) fn each(self) -> u32 {
         if self.most == u32::MAX { 1 } else { SLOTS_A_SAMPLED }
     }

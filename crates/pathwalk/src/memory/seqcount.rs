@@ -1,35 +1,40 @@
 //! A sequence count in a record's first word.
 //!
-//! The word: bit 0 is set while somebody writes (the count is "odd"), bits 1 to 31 are the record's flags, bits 32 to 63 count
-//! writes. Every write moves the count, and so does every reuse of the slot. Since count and flags are one word, one load gives
-//! both and one compare checks both; since the flags are in the low half, testing them takes constants that fit into
-//! instructions.
+//! The word: bit 0 is set while a thread writes (the count is "odd"), bits 1 to 31 are the record's
+//! flags, bits 32 to 63 count writes. Every write moves the count, and so does every reuse of the
+//! slot. Count and flags are one word, so one load gives both and one compare checks both. The
+//! flags are in the low half, so the masks that test them fit into instructions as constants.
 //!
-//! Reader: [`sample`] (Acquire), data (Relaxed), [`unchanged`] (fence Acquire, load Relaxed). An odd sample never counts as
-//! unchanged: whoever uses one must test [`ODD`] in it. Readers never spin: a writer can be descheduled.
+//! Reader: [`sample`] (Acquire), data (Relaxed), [`unchanged`] (fence Acquire, load Relaxed).
+//! `unchanged` does not reject an odd sample: a reader must test [`ODD`] in its sample. Readers
+//! never spin, since a writer can be descheduled.
 //!
-//! Writer: [`write`] makes the count odd (compare-and-swap, Acquire: one writer at a time, who sees what the last one wrote),
-//! fence Release, data (Relaxed), [`Writing::end`] (store Release). It is held for a few stores and a table's entry, never over a lock or a call of the file system.
-//! Where writers are kept apart by something else (a lock that all of them hold, a slot that is one's own), [`write_alone`] does the same with a store.
+//! Writer: [`write`] makes the count odd (compare-and-swap, Acquire: one writer at a time, which
+//! sees what the last one wrote), fence Release, data (Relaxed), [`Writing::end`] (store Release).
+//! A write lasts for a few stores and a table's entry; no lock is taken and no file system is
+//! called meanwhile. If something else keeps writers apart (a lock that all of them hold, or a slot
+//! that belongs to one thread), [`write_alone`] does the same with a store.
 //!
-//! Pairs: the reader's Acquire sample with `end`'s Release store: it sees all of that write. The reader's Acquire fence with
-//! the writer's Release fence: a reader that saw any word of a newer write sees the odd count, or a later one, in its recheck.
+//! Pairs: the reader's Acquire sample with `end`'s Release store: the reader sees all of that
+//! write. The reader's Acquire fence with the writer's Release fence: a reader that saw any word of
+//! a newer write sees the odd count, or a later one, in its recheck.
 //!
-//! Limit: a reader that sleeps through exactly 2^32 writes of one slot would not notice. What keeps words for longer than a read
-//! takes forgets them when [`laps`] moves.
+//! Limit: a reader that sleeps through exactly 2^32 writes of one slot would not notice. Code that
+//! keeps words for longer than a read takes drops them when [`laps`] moves.
 
 use crate::sync::{AtomicU64, Ordering, fence, spin_loop, yield_now};
 
-/// Set in a word that is being written.
+/// The bit that is set in a word that is being written.
 pub(crate) const ODD: u64 = 1;
 
-/// One write.
+/// The value that one write adds.
 const ONE: u64 = 1 << 32;
 
-/// After so many writes of a record, it has gone a lap.
+/// The number of writes of a record that are one lap.
 const LAP: u64 = 1 << 27;
 
-/// Laps of all records of the process. It counts, and publishes nothing: so `Relaxed`, and no model's.
+/// The number of laps of all records of the process. It only counts and publishes no data, so it is
+/// `Relaxed`, and is not modelled by loom or shuttle.
 static LAPS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// The bits that are flags.
@@ -37,20 +42,22 @@ const FLAGS: u64 = ONE - 1 - ODD;
 
 const SPINS: u32 = 64;
 
-/// A word to hold against later.
+/// Samples a word, to compare it later.
 #[inline(always)]
 pub(crate) fn sample(word: &AtomicU64) -> u64 {
     word.load(Ordering::Acquire)
 }
 
-/// Whether nothing was written since `sampled`: count and flags are the same. To be called after the last data load.
+/// Returns whether nothing was written since `sampled`: count and flags are the same. Call it after
+/// the last data load.
 #[inline(always)]
 pub(crate) fn unchanged(word: &AtomicU64, sampled: u64) -> bool {
     fence(Ordering::Acquire);
     word.load(Ordering::Relaxed) == sampled
 }
 
-/// A sample that is even; waits for a writer to finish. Writers wait for nothing, so any lock may be held.
+/// Samples a word and waits until it is even. A writer waits for nothing, so the caller may hold
+/// any lock.
 pub(crate) fn sample_even(word: &AtomicU64) -> u64 {
     let mut tries = 0;
     loop {
@@ -65,11 +72,11 @@ pub(crate) fn sample_even(word: &AtomicU64) -> u64 {
 /// The right to write a record.
 pub(crate) struct Writing<'a> {
     word: &'a AtomicU64,
-    /// The word before, even.
+    /// The word before the write, which is even.
     before: u64,
 }
 
-/// Makes the count odd, after any other writer.
+/// Makes the count odd, after any other writer has finished.
 pub(crate) fn write(word: &AtomicU64) -> Writing<'_> {
     let mut tries = 0;
     loop {
@@ -93,14 +100,15 @@ pub(crate) fn try_write(word: &AtomicU64) -> Option<Writing<'_>> {
     Some(Writing { word, before })
 }
 
-/// Returns how often a record has gone a lap. Between two laps of one record, there are 2^27 writes of it: what remembers words
-/// and forgets them when this moves has none whose count has come round.
+/// Returns the number of laps of all records. Between two laps of one record there are 2^27 writes
+/// of it. So code that drops its words when this number moves keeps no word whose count has wrapped
+/// around.
 #[inline(always)]
 pub(crate) fn laps() -> u64 {
     LAPS.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Leaves a record as so many writes would that change no flag.
+/// Changes a record as this many writes would that change no flag.
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) fn write_more(word: &AtomicU64, writes: u32) {
     let before = word.load(Ordering::Relaxed);
@@ -109,7 +117,8 @@ pub(crate) fn write_more(word: &AtomicU64, writes: u32) {
     word.store(before & (ONE - 1) | after << 32, Ordering::Relaxed);
 }
 
-/// Makes the count odd, where nobody else may: what keeps writers apart also shows each what the last one wrote.
+/// Makes the count odd, where no other thread may write. Whatever keeps the writers apart also
+/// makes each see what the last one wrote.
 pub(crate) fn write_alone(word: &AtomicU64) -> Writing<'_> {
     let before = word.load(Ordering::Relaxed);
     debug_assert_eq!(before & ODD, 0, "two write");
@@ -118,7 +127,7 @@ pub(crate) fn write_alone(word: &AtomicU64) -> Writing<'_> {
     Writing { word, before }
 }
 
-/// Goes on with a write that its writer left.
+/// Continues a write that its writer left.
 pub(crate) fn resume(word: &AtomicU64) -> Writing<'_> {
     let left = word.load(Ordering::Relaxed);
     debug_assert_ne!(left & ODD, 0, "no write was left");
@@ -131,12 +140,12 @@ fn pause(tries: &mut u32) {
 }
 
 impl Writing<'_> {
-    /// The flags before.
+    /// Returns the flags before the write.
     pub(crate) fn flags(&self) -> u64 {
         self.before & FLAGS
     }
 
-    /// Leaves the record as one that is being written, with these flags, to be [resumed](resume).
+    /// Leaves the record odd, with these flags. The write is to be [resumed](resume).
     pub(crate) fn leave(self, flags: u64) {
         debug_assert_eq!(flags & !FLAGS, 0);
         self.word.store(self.before & !FLAGS | flags | ODD, Ordering::Relaxed);
@@ -166,7 +175,7 @@ mod tests {
             write(&word).end(0);
             laps() - before
         };
-        // Others may go a lap meanwhile.
+        // Records of other threads may complete a lap meanwhile.
         let counted: Vec<_> = (0..4).map(|_| step() != 0).collect();
         assert!(counted[1], "{counted:?}");
         assert_eq!(word.load(Ordering::Relaxed), (LAP + 2) << 32);

@@ -1,10 +1,13 @@
-//! Side lines: chains of cache lines that hold what does not fit elsewhere: names over 32 bytes and link bodies.
+//! Side lines: chains of cache lines for text that does not fit elsewhere: names over 32 bytes, and
+//! link bodies.
 //!
-//! A line is a link to the next and 56 bytes. Text is stored as little-endian words, padded with zeros. A chain belongs to one
-//! dentry or inode, is filled before its owner shows it and given back after the owner stopped showing it.
+//! A line is a link to the next line, and 56 bytes. Text is stored as little-endian words, padded
+//! with zeros. A chain belongs to one dentry or inode. It is filled before its owner shows it, and
+//! given back after the owner stopped showing it.
 //!
-//! A reader may follow a chain that is being reused: links then lead anywhere, even in circles. So reads are bounded by the length that the owner
-//! records, and the owner's sequence count is rechecked before anything read here is used.
+//! A reader may follow a chain that is being reused: its links may then lead anywhere, even in
+//! circles. So the length that the owner records bounds the read, and the owner's sequence count is
+//! rechecked before the text is used.
 
 use std::cell::Cell;
 
@@ -14,7 +17,7 @@ use crate::sync::{AtomicU64, Ordering};
 use crate::text::swar::word_at;
 
 const TEXT_WORDS: usize = 7;
-/// Bytes of text in a line.
+/// The number of bytes of text in a line.
 pub(crate) const TEXT_BYTES: usize = TEXT_WORDS * 8;
 
 /// The pool of side lines.
@@ -39,7 +42,7 @@ impl Side {
         &self.free
     }
 
-    /// Lines in use.
+    /// Returns the number of lines in use.
     pub(crate) fn used(&self) -> u32 {
         self.free.used(|slot| self.link(slot))
     }
@@ -52,10 +55,10 @@ impl Side {
         self.lines.range()
     }
 
-    /// Stores `text` in a new chain; `None` if there are too few lines (none stays taken).
+    /// Stores `text` in a new chain. Returns `None`, and keeps no line, if there are too few lines.
     pub(crate) fn store(&self, text: &[u8]) -> Option<Chain> {
         let mut chain = 0;
-        // From the end, so that each line knows the next.
+        // From the end, so that each line can store the number of the next.
         for part in text.chunks(TEXT_BYTES).rev() {
             let Some(slot) = self.free.take(|slot| self.link(slot)) else {
                 self.release(chain);
@@ -81,12 +84,13 @@ impl Side {
     }
 }
 
-/// Text in a chain, read by words. It remembers the line it read last, since reading goes forward.
+/// Text in a chain, read by words. The reader keeps the line that it read last, since reading goes
+/// forward.
 pub(crate) struct ChainReader<'a> {
     lines: &'a [Line],
-    /// The first line; a chain that leads nowhere reads as slot 0, which is all zeros.
+    /// The first line. A chain that leads nowhere reads as slot 0, which is all zeros.
     first: &'a Line,
-    /// The last line read beyond the first, and its number within the chain.
+    /// The line that was read last, if beyond the first, and its number within the chain.
     last: Cell<(usize, &'a Line)>,
 }
 
@@ -97,8 +101,8 @@ impl<'a> ChainReader<'a> {
         ChainReader { lines, first, last: Cell::new((0, first)) }
     }
 
-    /// The `index`th word: nonsense if the chain is stale, zero if it leads nowhere. `index` is below the recorded length, which
-    /// bounds the steps.
+    /// Returns the `index`th word. The result is nonsense if the chain is stale, and zero if it
+    /// leads nowhere. `index` must be below the recorded length, which bounds the steps.
     #[inline(always)]
     pub(crate) fn word(&self, index: usize) -> u64 {
         if index < TEXT_WORDS { self.first[1 + index].load(Ordering::Relaxed) } else { self.far_word(index) }

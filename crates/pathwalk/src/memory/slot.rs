@@ -1,8 +1,9 @@
-//! The numbers of slots, a type for each pool.
+//! The numbers of slots, with a type for each pool.
 //!
-//! A number says where, not what: the slot may be reused. A sequence count or a pin tells.
+//! A number identifies a slot, not its content: the slot may be reused. A sequence count or a pin
+//! guards against that.
 
-/// A dentry's slot; 0 is none.
+/// The number of a dentry's slot; 0 is none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct DentryId(pub(crate) u32);
 
@@ -10,7 +11,7 @@ impl DentryId {
     pub(crate) const NONE: DentryId = DentryId(0);
 }
 
-/// An inode's slot; 0 is none.
+/// The number of an inode's slot; 0 is none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct InodeId(pub(crate) u32);
 
@@ -18,7 +19,7 @@ impl InodeId {
     pub(crate) const NONE: InodeId = InodeId(0);
 }
 
-/// A mount's slot; 0 is none.
+/// The number of a mount's slot; 0 is none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct MountId(pub(crate) u32);
 
@@ -26,6 +27,6 @@ impl MountId {
     pub(crate) const NONE: MountId = MountId(0);
 }
 
-/// A superblock's number; each number is one at a time.
+/// The number of a superblock. Only one superblock has a given number at a time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct SuperblockId(pub(crate) u16);

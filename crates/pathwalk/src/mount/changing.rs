@@ -1,7 +1,8 @@
 //! A change of the records of mounts, under the lock of the tree.
 //!
-//! What always holds: the records that a change touches stay odd until its end, and the count of
-//! changes with them. So no walk sees half of a change: it meets what was before, or waits.
+//! What always holds: the records that a change touches stay odd until its end, and so does the
+//! count of changes. So no walk sees half of a change: it sees the state before the change, or
+//! waits.
 
 use std::cell::RefCell;
 
@@ -15,10 +16,10 @@ use crate::memory::seqcount::{self, ODD, Writing};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::sync::Ordering;
 
-/// A change under way, until dropped.
+/// A change that is under way until this is dropped.
 pub(super) struct Changing<'a> {
     records: &'a MountRecords,
-    /// Those that it touches, each once.
+    /// The mounts that the change touches, each once.
     opened: RefCell<Vec<MountId>>,
 }
 
@@ -45,7 +46,7 @@ impl<'a> Changing<'a> {
         writing.leave(flags);
     }
 
-    /// Fills a slot of the caller's: pinned once, at no place yet.
+    /// Fills a slot that belongs to the caller: pinned once, at no place yet.
     pub(super) fn fill(
         &self,
         mount: MountId,
@@ -74,7 +75,7 @@ impl<'a> Changing<'a> {
         });
     }
 
-    /// Makes a mount cover a place, on which nothing else is mounted.
+    /// Makes a mount cover a place on which nothing else is mounted.
     pub(super) fn show(&self, mount: MountId, at: Place) {
         self.alter(mount, |flags| {
             self.records.line(mount)[AT].store(at.bits(), Ordering::Relaxed);
@@ -83,7 +84,7 @@ impl<'a> Changing<'a> {
         });
     }
 
-    /// Makes a mount cover its place no more; returns which that was.
+    /// Stops a mount from covering its place; returns that place.
     pub(super) fn hide(&self, mount: MountId) -> Place {
         let at = Place::from_bits(self.records.line(mount)[AT].load(Ordering::Relaxed));
         self.alter(mount, |flags| {
@@ -94,7 +95,8 @@ impl<'a> Changing<'a> {
         at
     }
 
-    /// Gives a mount other attributes. Writers are refused already where there shall be none.
+    /// Gives a mount other attributes. If they forbid writers, the caller has refused writers
+    /// already.
     pub(super) fn set(&self, mount: MountId, to: &Attributes) {
         self.records.note_map(to.id_map);
         let switches = Switches { own: to.flags, ..self.records.switches(mount) };
@@ -103,8 +105,8 @@ impl<'a> Changing<'a> {
         });
     }
 
-    /// Has a mount tell of these switches of its superblock. Writers are refused already where
-    /// there shall be none.
+    /// Gives a mount's record these switches of its superblock. If they forbid writers, the caller
+    /// has refused writers already.
     pub(super) fn set_superblock(&self, mount: MountId, to: SuperblockFlags) {
         let switches = Switches { superblock: to, ..self.records.switches(mount) };
         self.switch(mount, switches, || {});
@@ -121,8 +123,8 @@ impl<'a> Changing<'a> {
         }
     }
 
-    /// Lets a mount expire with the next request, unless it is used before; returns whether this is
-    /// that request.
+    /// Marks a mount to expire at the next request, unless it is used before. Returns whether it
+    /// was marked already, so that it expires with this request.
     pub(super) fn expire(&self, mount: MountId) -> bool {
         let mut before = 0;
         self.alter(mount, |flags| {
@@ -132,7 +134,7 @@ impl<'a> Changing<'a> {
         before & flags::EXPIRES != 0
     }
 
-    /// Notes that the tree keeps a mount that is in no namespace.
+    /// Records that the tree keeps a mount that is in no namespace.
     pub(super) fn linger(&self, mount: MountId) {
         self.alter(mount, |flags| flags | flags::LINGERS);
     }

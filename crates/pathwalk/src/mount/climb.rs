@@ -1,8 +1,8 @@
-//! Up and down across mounts, for callers that have pins or may take locks; and whether a place is
-//! below another one.
+//! Steps up and down across mounts, and checks whether a place is below another one. For callers
+//! that have pins or may take locks.
 //!
-//! What always holds: a mount keeps the one that it is mounted in and the dentry that it covers, so
-//! with the tree locked, the way up from a mount that is pinned holds still.
+//! What always holds: a mount keeps the mount that it is mounted in, and the dentry that it covers.
+//! So while the tree is locked, the way up from a pinned mount does not change.
 //!
 //! Source: `choose_mountpoint`, `lookup_mnt`, `path_connected` and `is_path_reachable` of Linux.
 
@@ -16,8 +16,8 @@ use crate::cache::Pinned;
 use crate::memory::slot::DentryId;
 
 impl World {
-    /// Returns the root of what is mounted on a place, if anything is. Waits for changes of the
-    /// tree that are under way.
+    /// Returns the root of the mount on a place, or `None` if nothing is mounted there. Waits for
+    /// changes of the tree that are under way.
     pub(crate) fn mounted_on<'a>(&'a self, place: &PinnedPlace<'_>) -> Option<PinnedPlace<'a>> {
         match self.mounts.cover(place.place()) {
             Cover::Nothing => return None,
@@ -38,7 +38,8 @@ impl World {
         }
     }
 
-    /// Returns the root of the topmost mount on a place; itself where there is none.
+    /// Returns the root of the topmost mount on a place, or the place itself if nothing is mounted
+    /// there.
     pub(crate) fn topmost<'a>(&'a self, mut at: PinnedPlace<'a>) -> PinnedPlace<'a> {
         while let Some(root) = self.mounted_on(&at) {
             at = root;
@@ -53,13 +54,14 @@ impl World {
         Some(PinnedPlace::again(self, Place::new(mount, self.mounts.root(mount))))
     }
 
-    /// Returns the root of a mount that was sampled, pinned, if it is there still.
+    /// Returns the root of a mount that was sampled, pinned, if the mount is unchanged.
     fn root_of_sampled(&self, mount: Standing, root: DentryId) -> Option<PinnedPlace<'_>> {
         let mount = MountPin::sampled(self, mount)?;
         Some(PinnedPlace { node: Pinned::again(self.caches(), root), mount })
     }
 
-    /// Returns the place that `..` leads to, not above `root`; none where it stays.
+    /// Returns the place that `..` leads to, or `None` where `..` stays: at `root`, and where there
+    /// is nothing above.
     pub(crate) fn above<'a>(&'a self, of: &PinnedPlace<'_>, root: Place) -> Option<PinnedPlace<'a>> {
         let caches = self.caches();
         let here = of.place();
@@ -87,34 +89,35 @@ impl World {
     }
 
     /// Returns whether `..` may lead out of what a mount shows: some mount shows a part of its file
-    /// system, and some directory was moved, which may have been below the root of that.
+    /// system, and some directory was moved, which may have been below that mount's root.
     #[inline(always)]
     pub(crate) fn may_stray(&self) -> bool {
         self.mounts.some_show_parts() && self.caches().moves.were_any()
     }
 
-    /// Returns whether a place is below the root of its mount, as of one instant; none if a move is
-    /// in the way. Takes no lock. The caller sees afterwards that the place is the same. Linux:
-    /// `path_connected`.
+    /// Returns whether a place is below the root of its mount, as of one instant. Returns `None` if
+    /// a directory was moved meanwhile. Takes no lock. The caller checks afterwards that the place
+    /// is unchanged. Linux: `path_connected`.
     pub(crate) fn is_shown(&self, place: Place) -> Option<bool> {
         let root = self.mounts.root(place.mount());
         if self.caches().is_root(root) { Some(true) } else { self.caches().is_below(place.dentry(), root) }
     }
 
-    /// Returns the same, after any move that is in the way. The caller has a pin on the place.
+    /// Returns the same, and waits for a move if one is in the way. The caller has a pin on the
+    /// place.
     pub(crate) fn is_shown_at_last(&self, place: Place) -> bool {
         let root = self.mounts.root(place.mount());
         self.caches().is_root(root) || self.caches().is_below_at_last(place.dentry(), root)
     }
 
-    /// Returns what the mount of a place covers. The tree is locked, and the mount pinned or above
-    /// one that is.
+    /// Returns the place that the mount of a place covers. The tree is locked. The mount is pinned,
+    /// or above one that is.
     fn covered_in_still_tree(&self, at: Place) -> Option<Place> {
         let above = self.mounts.covered(Standing::pinned(at.mount())).ok().flatten();
         above.map(|covered| Place::new(covered.mount.mount, covered.dentry))
     }
 
-    /// Returns how a place is seen, on which the caller has a pin.
+    /// Returns how a place is seen. The caller has a pin on it.
     pub(crate) fn seen(&self, place: Place) -> Seen {
         let mount = place.mount();
         Seen { mount: self.mounts.number(mount), is_root: self.mounts.root(mount) == place.dentry() }
@@ -125,18 +128,21 @@ impl World {
         self.tree.lock().is_mounted_in(point, namespace)
     }
 
-    /// Returns the counts of moves and of mounts, or `None` while one is under way.
+    /// Returns the counts of moves of directories and of changes of mounts, or `None` while one of
+    /// either is under way.
     pub(crate) fn still(&self) -> Option<(u64, u64)> {
         Some((self.caches().moves.still()?, self.mounts.settled()?))
     }
 
-    /// Returns whether neither directories nor mounts were moved since the counts were these.
+    /// Returns whether no directory was moved and no mount changed since the counts had these
+    /// values.
     pub(crate) fn is_as_it_was(&self, (moves, mounts): (u64, u64)) -> bool {
         !self.caches().moves.moved_since(moves) && !self.mounts.changed_since(mounts)
     }
 
-    /// Returns whether `top` is this place or above it, as of one instant; none if a move is in the
-    /// way. Takes no lock. The caller sees afterwards that the dentry is the same.
+    /// Returns whether `top` is this place or above it, as of one instant. Returns `None` if a move
+    /// or a change of mounts is in the way. Takes no lock. The caller checks afterwards that the
+    /// dentry is unchanged.
     pub(crate) fn is_below(&self, mut mount: Standing, mut dentry: DentryId, top: Place) -> Option<bool> {
         let before = self.still()?;
         while mount.mount != top.mount() {
@@ -149,7 +155,8 @@ impl World {
         self.is_as_it_was(before).then_some(is_below)
     }
 
-    /// Returns the same, after any move that is in the way. The caller has a pin on the place.
+    /// Returns the same, and waits for a move if one is in the way. The caller has a pin on the
+    /// place.
     pub(crate) fn is_below_at_last(&self, place: Place, top: Place) -> bool {
         if let Some(is_below) = self.is_below(Standing::pinned(place.mount()), place.dentry(), top) {
             return is_below;

@@ -1,10 +1,10 @@
-//! The ground that the tree of mounts stands on: records, dentries and superblocks; and changes of
+//! The ground that the tree of mounts stands on (records, dentries and superblocks), and changes of
 //! the tree, one after the other.
 //!
 //! What always holds: a change is seen as a whole. A walk that meets a place whose mount is about
-//! to change waits for the end of the change, or finds what was there before it (see
-//! [`records`](super::records)). What blocks, as a file system that is shut down, comes after the
-//! tree is unlocked.
+//! to change waits for the end of the change, or finds the state before it (see
+//! [`records`](super::records)). Work that may block, such as shutting a file system down, is done
+//! after the tree is unlocked.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -24,26 +24,26 @@ use crate::permission::IdMap;
 use crate::superblock::superblock::Superblock;
 use crate::superblock::trees::NoRoot;
 
-/// One change of the tree, and what is to be done behind it.
+/// One change of the tree, and the work that remains after it.
 pub(crate) struct Work<'a> {
     world: &'a World,
-    /// Begun when it first changes something.
+    /// The change of the records, begun when the first record changes.
     changing: OnceCell<Changing<'a>>,
-    /// Mounts that it made.
+    /// The mounts that the change made.
     made: RefCell<Vec<MountId>>,
-    /// Dentries that were covered, or were to be: each with a pin.
+    /// The dentries that were covered, or were to be, each with a pin.
     uncovered: RefCell<Vec<DentryId>>,
-    /// Dentries that were removed while something was mounted on them.
+    /// The dentries that were found removed when a mount was shown on them.
     late: RefCell<Vec<DentryId>>,
-    /// Mounts that ended.
+    /// The mounts that ended.
     ended: RefCell<Vec<MountId>>,
-    /// File systems that became read-only, of each of which the caller has a pin.
+    /// The file systems that became read-only, each pinned by the caller.
     quiet: RefCell<Vec<SuperblockId>>,
 }
 
 impl World {
     /// Changes the tree. Blocks while another thread changes it, and while a file system is shut
-    /// down of which nothing is mounted any more.
+    /// down whose last mount is gone.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Change<'_, Work<'_>>) -> T) -> T {
         let dropped = self.trees.dropped.take(self.caches());
         let mut tree = self.tree.lock();
@@ -57,8 +57,8 @@ impl World {
         result
     }
 
-    /// Unmounts, in all namespaces, what is mounted on entries that a file system said are not so
-    /// any more, where the caller asked it. Linux: `d_invalidate`.
+    /// Unmounts, in all namespaces, what is mounted on entries that a file system invalidated when
+    /// the caller asked it about them. Linux: `d_invalidate`.
     pub(crate) fn unmount_dropped(&self) {
         if !self.trees.dropped.is_empty() {
             self.change(|_| ());
@@ -77,8 +77,8 @@ impl World {
         Ok(())
     }
 
-    /// Takes a file system in, with these switches beside its own, to be mounted by `mount`; it is
-    /// shut down if that fails.
+    /// Takes a file system in, with these switches beside its own, and calls `mount` to mount it.
+    /// Shuts the file system down if that fails.
     pub(crate) fn with_superblock<T>(
         &self,
         fs: Arc<dyn FileSystem>,
@@ -91,7 +91,8 @@ impl World {
         })?;
         let (id, root) = (superblock.id, superblock.root());
         superblock.set_flags(superblock.with_own(flags));
-        // As a mount would, so that one that is made in vain does not take it along.
+        // Counted as a mount would be, so that a mount that is undone does not shut the file system
+        // down.
         superblock.mounted();
         drop(superblock);
         let mounted = mount(id, root);
@@ -99,7 +100,7 @@ impl World {
         mounted
     }
 
-    /// Counts a mount of a file system no longer; of the last, it is shut down.
+    /// Uncounts a mount of a file system; shuts the file system down if it was the last.
     fn leave(&self, superblock: SuperblockId) {
         let was_last = self.trees.superblocks.get(superblock).unmounted();
         if was_last {
@@ -107,8 +108,8 @@ impl World {
         }
     }
 
-    /// Gives a pin of a mount back. If it was the last, the mount ends, and with the last mount of
-    /// a file system that is shut down: then it blocks.
+    /// Gives a pin on a mount back. If it was the last pin, the mount ends. If that was the last
+    /// mount of a file system, the file system is shut down, which blocks.
     pub(crate) fn unpin_mount(&self, mount: MountId) {
         match self.mounts.unpin(mount) {
             Left::Others => {}
@@ -121,7 +122,7 @@ impl World {
         }
     }
 
-    /// Gives back what a mount held that has ended.
+    /// Gives back what an ended mount held.
     fn bury(&self, mount: MountId) {
         let (root, superblock) = (self.mounts.root(mount), self.mounts.superblock(mount));
         self.trees.superblocks.get(superblock).unlist(mount);
@@ -130,7 +131,7 @@ impl World {
         self.leave(superblock);
     }
 
-    /// Gives back a pin of a dentry, which may be of what was removed.
+    /// Gives back a pin on a dentry, and evicts the dentry if it was removed.
     fn give_back(&self, dentry: DentryId) {
         let is_out = self.caches().dentries.word(dentry) & flags::UNHASHED != 0 && !self.caches().is_root(dentry);
         self.caches().dentries.unpin(dentry);
@@ -141,11 +142,12 @@ impl World {
 }
 
 impl Work<'_> {
-    /// Keeps writers out of all mounts of a file system, or out of none: `EBUSY` if there are some,
-    /// or what has no name any more is held. Linux: `sb_prepare_remount_readonly`.
+    /// Keeps writers out of all mounts of a file system. Fails with `EBUSY`, and lets writers in
+    /// again, if a mount has writers or if a node that has no name any more is held. Linux:
+    /// `sb_prepare_remount_readonly`.
     fn bar_all(&self, of: &Superblock) -> Result<(), Errno> {
         let is_barred = of.listed().iter().all(|mount| self.world.mounts.refuse_writers(MountId(*mount), true));
-        // The list is unlocked again: the file system may be asked.
+        // The list is unlocked by now, since this may call the file system.
         let is_busy = if is_barred { self.world.trees.holds_removed(of.id) } else { Ok(true) };
         let result = is_busy.and_then(|is_busy| if is_busy { Err(Errno::EBUSY) } else { Ok(()) });
         if result.is_err() {
@@ -176,7 +178,7 @@ impl<'a> Work<'a> {
         self.changing.get_or_init(|| Changing::begin(&self.world.mounts))
     }
 
-    /// Ends the change; the tree is locked still.
+    /// Ends the change. The tree is still locked.
     fn end(self, tree: &mut Tree) -> Behind {
         for point in self.late.take() {
             tree.on(&self).detach_at(point);
@@ -196,7 +198,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// What is to be done behind a change, with nothing locked.
+/// The work that remains after a change, to be done with nothing locked.
 struct Behind {
     uncovered: Vec<DentryId>,
     ended: Vec<MountId>,
@@ -208,7 +210,7 @@ impl Behind {
         self.uncovered.into_iter().for_each(|point| world.give_back(point));
         self.ended.into_iter().for_each(|mount| world.bury(mount));
         for superblock in self.quiet {
-            // An error is lost, as where ext4 is remounted.
+            // An error is dropped, as when ext4 is remounted.
             _ = world.trees.superblocks.get(superblock).fs.sync();
         }
     }

@@ -1,12 +1,12 @@
-//! The id maps that mounts have, by their numbers: found without a lock.
+//! The id maps that mounts have, by their numbers. They are found without a lock.
 //!
 //! What always holds: a number stands for one map for as long as the table lives, and equal maps
 //! have one number. So a walk that read a number from a record finds a map, and sees from the
-//! record whether it is still that of the mount. The map is there before its number is given out:
-//! what finds it is an Acquire load, that of the cell.
+//! record whether it is still the mount's map. The map is stored before its number is given out; a
+//! reader loads the map's cell with Acquire.
 //!
-//! What it does not do: it forgets no map. So it takes 65,535 at most, with 1,048,576 extents of
-//! users and groups in all; then no more can be set (`ENOSPC`).
+//! What it does not do: it drops no map. So it takes 65,535 at most, with 1,048,576 extents of
+//! users and groups in all. Then no more can be set (`ENOSPC`).
 
 use std::collections::HashMap;
 use std::num::NonZeroU16;
@@ -16,10 +16,10 @@ use crate::Errno;
 use crate::permission::IdMap;
 use crate::sync::Mutex;
 
-/// Maps of one piece of the table, which is made as a whole.
+/// The number of maps in one piece of the table, which is allocated as a whole.
 const PIECE: usize = 256;
 
-/// The most extents that all maps have together.
+/// The largest number of extents that all maps have together.
 const MOST_EXTENTS: usize = 1 << 20;
 
 type Piece = Box<[OnceLock<IdMap>]>;
@@ -34,15 +34,15 @@ impl IdMapNumber {
         NonZeroU16::new(word as u16).map(IdMapNumber)
     }
 
-    /// Returns that word.
+    /// Returns the word that stands for a number in a record.
     pub(super) fn word(number: Option<IdMapNumber>) -> u64 {
         number.map_or(0, |number| number.0.get().into())
     }
 }
 
-/// See the module.
+/// The table of id maps.
 pub(super) struct IdMaps {
-    /// Each cell is written once, with `known` locked.
+    /// The cells of the maps. Each is written once, with `known` locked.
     pieces: Box<[OnceLock<Piece>]>,
     known: Mutex<Known>,
 }
@@ -60,7 +60,8 @@ impl Default for IdMaps {
 }
 
 impl IdMaps {
-    /// Returns the number of a map, which it gets if it has none. `ENOSPC` if the table is full.
+    /// Returns the number of a map, and gives it one if it has none. Fails with `ENOSPC` if the
+    /// table is full.
     pub(super) fn enter(&self, map: &IdMap) -> Result<IdMapNumber, Errno> {
         let mut known = self.known.lock();
         if let Some(&number) = known.numbers.get(map) {

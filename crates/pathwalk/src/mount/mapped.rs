@@ -1,9 +1,9 @@
 //! Id-mapped mounts, as walks and operations see them.
 //!
-//! A record has the number of its mount's map, in a word of its own. It is written as the others
-//! are; but a mount that is nowhere yet may get its map while it is used through a handle, by a
-//! caller whose pin spares it a recheck. Pair: the number's Release store with the Acquire load
-//! here, so that the map is found.
+//! A record has the number of its mount's map, in a word of its own. It is written as the other
+//! words are. But a mount that is at no place yet may get its map while it is used through a
+//! handle, by a caller that has a pin and so rechecks nothing. Pair: the number's Release store
+//! with the Acquire load here, so that the map is found.
 //!
 //! What always holds: a mount that has a map keeps that map until it ends.
 
@@ -24,7 +24,7 @@ impl MountRecords {
         Some(self.id_maps.get(number))
     }
 
-    /// Returns the same of the mount that a reader stands in.
+    /// Returns the id map of the mount that a reader stands in.
     pub(crate) fn id_map_at(&self, standing: Standing) -> Result<Option<&IdMap>, Changed> {
         if !self.some_have_maps() {
             return Ok(None);

@@ -1,14 +1,14 @@
-//! How trees are attached: mounts, and the places that are seen through them.
+//! Mounts, and the places that are seen through them.
 //!
 //! - [`place`]: a mount and a dentry; [`pinned`]: pins on both;
 //! - [`switches`]: what a mount, and its superblock, forbid;
 //! - [`records`]: what walks read of mounts, without a lock; [`view`]: the same within the loop of
 //!   a walk;
-//! - [`some`]: what any of them may ask, in one word;
-//! - [`id_maps`]: by which ids owners are shown; [`mapped`]: through which mount;
-//! - [`holders`]: pins on them, and writers; [`changing`]: how they are written;
-//! - [`tree`]: what is mounted where, in which namespace, and what follows what, under one lock;
-//! - [`ground`]: what the tree stands on, and its changes;
+//! - [`some`]: what any mount may require, in one word;
+//! - [`id_maps`]: the ids by which owners are shown; [`mapped`]: the mounts that show them;
+//! - [`holders`]: pins on mounts, and writers; [`changing`]: writes to records;
+//! - [`tree`]: what is mounted where, in which namespace, and how mounts propagate, under one lock;
+//! - [`ground`]: what the tree stands on, and changes of the tree;
 //! - [`climb`]: the way up from a place, through the mounts above;
 //! - [`path`]: the names on that way;
 //! - [`world`]: all parts of a `Vfs`.

@@ -1,10 +1,10 @@
-//! The path of a place: names from it up to a root, through the mounts between.
+//! The path of a place: the names from it up to a root, through the mounts between.
 //!
-//! As Linux's `d_path`. The tree is locked meanwhile, so the mounts stay where they are. What was
-//! moved out from under its mount's root has no path: it is `/`.
+//! This works as Linux's `d_path` does. The tree is locked meanwhile, so the mounts stay where they
+//! are. A dentry that was moved out from under its mount's root has no path: the result is `/`.
 //!
-//! What it does not do: what is within one mount is true at one instant; of several mounts, each at
-//! one of its own.
+//! What it does not do: the names within one mount are true at one instant, but those of several
+//! mounts are true at different instants.
 
 use super::ground::Work;
 use super::place::Place;
@@ -17,11 +17,12 @@ use crate::memory::slot::DentryId;
 
 impl World {
     /// Returns the path of a place that the caller has a pin on, from the root of the first
-    /// namespace, or of the mounts that it is in. `ENOENT` if it, or a directory above, was
-    /// removed.
+    /// namespace, or of the mounts that the place is in. Fails with `ENOENT` if the dentry, or a
+    /// directory above it, was removed.
     pub(crate) fn path_of(&self, at: Place) -> Result<Vec<u8>, Errno> {
         if self.caches().dentries.word(at.dentry()) & flags::REMOVED != 0 {
-            // The root of a mount has no name in it that would tell.
+            // The root of a mount has no name in its mount, so `path_below` would not notice the
+            // removal.
             return Err(Errno::ENOENT);
         }
         let alone = at.mount() == self.root.mount();
@@ -29,7 +30,8 @@ impl World {
         self.path_in_still_tree(at, self.root)
     }
 
-    /// Returns the same up to any root. The tree is locked, unless it is in the root's own mount.
+    /// Returns the path up to any root. The tree is locked, unless the place is in the root's own
+    /// mount.
     fn path_in_still_tree(&self, at: Place, root: Place) -> Result<Vec<u8>, Errno> {
         let (mut at, mut parts) = (at, Vec::new());
         loop {
@@ -51,8 +53,8 @@ impl World {
 }
 
 impl Change<'_, Work<'_>> {
-    /// Returns the mounts of a namespace below a root: each with the path of its root within its
-    /// file system, and that of the place that it covers.
+    /// Returns the mounts of a namespace below a root, each with the path of its root within its
+    /// file system and the path of the place that it covers.
     pub(crate) fn listed(&mut self, namespace: NamespaceId, root: Place) -> Vec<(TreeInfo, Vec<u8>, Vec<u8>)> {
         let (tree, work) = self.parts();
         let world = work.world();

@@ -1,8 +1,8 @@
 //! Pins on mounts, and on places.
 //!
-//! What always holds: while a mount is pinned, its number stands for it, its root stays, and its
-//! file system is not shut down. A pin keeps no mount where it is: it may be moved, or unmounted
-//! lazily.
+//! What always holds: while a mount is pinned, its slot number identifies it, its root stays, and
+//! its file system is not shut down. A pin does not keep a mount at its place: the mount may be
+//! moved, or unmounted lazily.
 
 use super::place::Place;
 use super::records::{MountRecords, Standing};
@@ -22,13 +22,14 @@ impl<'a> MountPin<'a> {
         MountPin { world, id }
     }
 
-    /// Takes another pin of a mount of which the caller knows that it is pinned.
+    /// Takes one more pin on a mount that the caller knows to be pinned.
     pub(crate) fn again(world: &'a World, id: MountId) -> MountPin<'a> {
         world.mounts.pin_again(id);
         MountPin { world, id }
     }
 
-    /// Takes a pin of a mount that was sampled; none if it is another by now.
+    /// Takes a pin on a mount that was sampled; returns `None` if the slot holds another mount by
+    /// now.
     pub(crate) fn sampled(world: &'a World, standing: Standing) -> Option<MountPin<'a>> {
         world.mounts.pin_sampled(standing).then(|| MountPin::new(world, standing.mount))
     }
@@ -37,7 +38,7 @@ impl<'a> MountPin<'a> {
         self.id
     }
 
-    /// Hands the pin over.
+    /// Returns the mount without giving the pin back: the caller takes the pin over.
     pub(crate) fn into_id(self) -> MountId {
         let id = self.id;
         std::mem::forget(self);
@@ -57,23 +58,23 @@ impl Drop for MountPin<'_> {
     }
 }
 
-/// A change that is under way, or a file that is open to be written to, as the mount counts it, until
-/// dropped: the mount does not become read-only meanwhile. Linux: `mnt_get_write_access`.
+/// A change that is under way, or a file that is open for writing, as the mount counts it. The
+/// mount does not become read-only before this is dropped. Linux: `mnt_get_write_access`.
 pub(crate) struct MountWriter<'a> {
     mounts: &'a MountRecords,
     id: MountId,
 }
 
 impl<'a> MountWriter<'a> {
-    /// Counts a writer of a mount on which the caller has a pin for as long; none if it is
-    /// read-only, or about to be.
+    /// Counts a writer of a mount on which the caller keeps a pin meanwhile. Returns `None` if the
+    /// mount is read-only, or about to be.
     pub(crate) fn new(world: &'a World, id: MountId) -> Option<MountWriter<'a>> {
         let mounts = &world.mounts;
-        // Not before it is counted: its drop would count it no longer.
+        // Created only after the writer is counted, since the drop uncounts it.
         mounts.begin_writing(id).then(|| MountWriter { mounts, id })
     }
 
-    /// Hands the count over.
+    /// Returns the mount without uncounting the writer: the caller takes the count over.
     pub(crate) fn into_id(self) -> MountId {
         let id = self.id;
         std::mem::forget(self);
@@ -90,13 +91,13 @@ impl Drop for MountWriter<'_> {
 /// A pinned place: neither the mount nor the dentry becomes another one while it is held.
 #[derive(Clone)]
 pub(crate) struct PinnedPlace<'a> {
-    /// Given back first: the mount keeps the dentry's file system.
+    /// The dentry's pin, given back first, since the mount keeps the dentry's file system.
     pub(crate) node: Pinned<'a>,
     pub(crate) mount: MountPin<'a>,
 }
 
 impl<'a> PinnedPlace<'a> {
-    /// Takes another pin of a place of which the caller knows that it is pinned.
+    /// Takes one more pin on a place that the caller knows to be pinned.
     pub(crate) fn again(world: &'a World, place: Place) -> PinnedPlace<'a> {
         PinnedPlace { node: Pinned::again(world.caches(), place.dentry()), mount: MountPin::again(world, place.mount()) }
     }
@@ -110,12 +111,12 @@ impl<'a> PinnedPlace<'a> {
         Place::new(self.mount.id(), self.node.id())
     }
 
-    /// Returns a dentry that was found from here, in the same mount.
+    /// Returns the place of a dentry that was found from here, in the same mount.
     pub(crate) fn with(&self, node: Pinned<'a>) -> PinnedPlace<'a> {
         PinnedPlace { node, mount: self.mount.clone() }
     }
 
-    /// Hands both pins over.
+    /// Returns the place without giving the pins back: the caller takes both over.
     pub(crate) fn into_place(self) -> Place {
         Place::new(self.mount.into_id(), self.node.into_id())
     }

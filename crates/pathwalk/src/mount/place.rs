@@ -2,12 +2,12 @@
 
 use crate::memory::slot::{DentryId, MountId};
 
-/// A mount and a dentry below its root. One word, so that a walk loads it at once.
+/// A mount and a dentry below its root, in one word, so that a walk loads both at once.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Place(u64);
 
 impl Place {
-    /// Where nothing is.
+    /// No place.
     pub(crate) const NONE: Place = Place(0);
 
     pub(crate) const fn new(mount: MountId, dentry: DentryId) -> Place {
@@ -24,7 +24,7 @@ impl Place {
         DentryId(self.0 as u32)
     }
 
-    /// Returns the word that a record keeps of it.
+    /// Returns the word that a record keeps of the place.
     pub(crate) const fn bits(self) -> u64 {
         self.0
     }

@@ -5,25 +5,25 @@
 //! | word | bits | what |
 //! |---|---|---|
 //! | 0 | 32, 32 | sequence count; flags |
-//! | 1 | 32, 32 | where it is mounted: the mount above, and the dentry that it covers |
+//! | 1 | 32, 32 | the place where it is mounted: the mount above, and the dentry that it covers |
 //! | 2 | 32, 32 | its root's dentry; its superblock |
 //! | 3 | 64 | the number that users see, which no other mount ever gets |
 //! | 4 | 64 | the number of its id map, or 0 (see `mount/mapped.rs`) |
 //!
-//! Elsewhere: life (see `memory/pin.rs`); how many files are open to be written to through it, and
-//! whether it refuses such (Linux: `mnt_writers` and `MNT_WRITE_HOLD`).
+//! Elsewhere: life (see `memory/pin.rs`); the number of files that are open for writing through the
+//! mount, and whether it refuses writers (Linux: `mnt_writers` and `MNT_WRITE_HOLD`).
 //!
 //! What always holds: all words but the life and the writers are written with the tree of mounts
 //! locked and the record's count odd. A dentry on which something is mounted, in whatever mount,
-//! has the flag `MOUNTED`, until the end of the change that takes it away; one that is the root of
-//! a mount, or was, has `ROOTED`. While the tree changes, the count of changes is odd: so a reader
-//! that found nothing knows whether to believe it, and sees no tree that is half changed.
+//! has the flag `MOUNTED` until the end of the change that unmounts it. A dentry that is or was the
+//! root of a mount has `ROOTED`. While the tree changes, the count of changes is odd. So a reader
+//! that found nothing can check whether that is valid, and no reader sees a half-changed tree.
 //!
-//! Pairs: the table's and the sequence counts' (see there). `changes`: a reader's Acquire load
-//! before its search with the Release store at the end of a change; its Acquire fence before it
-//! looks again with the Release fence at the beginning of a change.
+//! Pairs: those of the table and of the sequence counts (see there). `changes`: a reader's Acquire
+//! load before its search with the Release store at the end of a change; the reader's Acquire fence
+//! before it looks again with the Release fence at the beginning of a change.
 //!
-//! What it does not do: it knows no tree, no namespace and no propagation.
+//! What it does not do: it has no tree, no namespaces and no propagation.
 
 use super::id_maps::IdMaps;
 use super::place::Place;
@@ -38,15 +38,16 @@ use crate::memory::table::Table;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence, zeroed};
 use crate::text::hash::fold;
 
-/// Flags in word 0 of a mount; bit 0 is the count's. From bit 1 on, its [switches](super::switches).
+/// Flags in word 0 of a mount; bit 0 is the count's. The [switches](super::switches) begin at bit
+/// 1.
 pub(super) mod flags {
-    /// It covers a place.
+    /// The mount covers a place.
     pub(in crate::mount) const SHOWN: u64 = 1 << 20;
-    /// It goes with the next request to let it expire, unless it is used before.
+    /// The mount expires at the next request, unless it is used before.
     pub(in crate::mount) const EXPIRES: u64 = 1 << 21;
-    /// It is in no namespace, and the tree keeps it for those that are mounted in it.
+    /// The mount is in no namespace, and the tree keeps it for the mounts that are mounted in it.
     pub(in crate::mount) const LINGERS: u64 = 1 << 22;
-    /// A change of the tree is at it; set only while the count is odd.
+    /// A change of the tree is writing the record. Set only while the count is odd.
     pub(in crate::mount) const CHANGING: u64 = 1 << 23;
 }
 
@@ -59,19 +60,19 @@ pub(super) const MAP: usize = 4;
 const LIFE: usize = 0;
 const WRITERS: usize = 1;
 
-/// See the module.
+/// The records of all mounts, and the table that finds them.
 pub(crate) struct MountRecords {
     hot: Records<8>,
     cold: Box<[[AtomicU64; 2]]>,
-    /// From a covered place to the mount on it. Linux: `mount_hashtable`.
+    /// The table from a covered place to the mount on it. Linux: `mount_hashtable`.
     table: Table,
-    /// The key of its hash.
+    /// The key of the table's hash.
     key: u64,
-    /// A sequence count of the changes of the tree. Linux: `mount_lock`.
+    /// The sequence count of the changes of the tree. Linux: `mount_lock`.
     changes: Alone<AtomicU64>,
     free: Alone<FreeList>,
     pub(super) id_maps: IdMaps,
-    /// See `mount/some.rs`.
+    /// The requirements that some mount may have: see `mount/some.rs`.
     pub(super) some: AtomicU32,
 }
 
@@ -79,7 +80,8 @@ pub(crate) struct MountRecords {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub(crate) mount: MountId,
-    /// The record's word when the reader came to it; 0: the reader, or its asker, has a pin on it.
+    /// The record's word when the reader came to the mount. It is 0 if the reader, or its asker,
+    /// has a pin on the mount.
     pub(crate) word: u64,
 }
 
@@ -89,35 +91,36 @@ impl Standing {
         self.word & flags::EXPIRES != 0
     }
 
-    /// Returns that of a reader that has a pin on a mount.
+    /// Returns the standing of a reader that has a pin on a mount.
     pub(crate) const fn pinned(mount: MountId) -> Standing {
         Standing { mount, word: 0 }
     }
 }
 
-/// A place that is covered. The dentry is pinned for as long as the mount that covers it is
-/// [still](MountRecords::is_still) what it was.
+/// A place that is covered. The dentry is pinned for as long as the covering mount is
+/// [unchanged](MountRecords::is_still).
 pub(crate) struct Covered {
     pub(crate) by: Standing,
     pub(crate) mount: Standing,
     pub(crate) dentry: DentryId,
 }
 
-/// What is mounted on a place.
+/// The mount on a place, if any.
 pub(crate) enum Cover {
-    /// This mount, whose root is this dentry; to be rechecked.
+    /// This mount, whose root is this dentry. The reader has to recheck it.
     Mount(Standing, DentryId),
     Nothing,
-    /// Mounts come or go just now: a reader that may wait can tell.
+    /// Mounts come or go just now; a reader that may wait for the tree's lock can find out.
     NotNow,
 }
 
 impl MountRecords {
-    /// The most mounts that there may be at once, in all namespaces: more than twice what Linux
-    /// allows in one.
+    /// The largest number of mounts that there may be at once, in all namespaces: more than twice
+    /// what Linux allows in one.
     pub(crate) const MOST: u32 = 1 << 18;
 
-    /// Returns room for so many mounts, which takes no memory until there are some.
+    /// Reserves room for this many mounts, which takes no memory until there are some. Returns
+    /// `None` if there is no address space.
     pub(crate) fn new(capacity: u32, seed: u64) -> Option<MountRecords> {
         let slots = capacity as usize + 1;
         Some(MountRecords {
@@ -154,7 +157,7 @@ impl MountRecords {
         fold(place.bits() ^ self.key, self.key)
     }
 
-    // What walks ask.
+    // Queries of walks.
 
     /// Returns what is mounted on a place, in whose mount the reader stands. Takes no lock.
     pub(crate) fn cover(&self, place: Place) -> Cover {
@@ -183,18 +186,19 @@ impl MountRecords {
         MountsView::new(self.hot.all())
     }
 
-    /// Returns the records as one that remembers their words holds them: the first word of a line is the mount's.
+    /// Returns the records for code that keeps their words: the first word of a line is the
+    /// mount's.
     #[inline(always)]
     pub(crate) fn lines(&self) -> &[Line] {
         self.hot.all()
     }
 
-    /// Returns the word of a mount that the caller has a pin on, sampled.
+    /// Returns the sampled word of a mount that the caller has a pin on.
     pub(crate) fn word(&self, mount: MountId) -> u64 {
         seqcount::sample(&self.line(mount)[WORD])
     }
 
-    /// Returns what seems to be mounted on a place, 0 if nothing does.
+    /// Returns the mount that seems to cover a place, or [`MountId::NONE`].
     #[cold]
     #[inline(never)]
     pub(crate) fn probable_cover(&self, place: Place) -> MountId {
@@ -202,11 +206,12 @@ impl MountRecords {
         self.table.view().find(self.hash(place), is_at).unwrap_or(MountId::NONE)
     }
 
-    /// Returns the same while the tree is locked: exact.
+    /// Returns the mount on a place, exactly, while the tree is locked.
     pub(super) fn cover_in_still_tree(&self, place: Place) -> Option<(MountId, DentryId)> {
         self.table.view().find(self.hash(place), |slot| {
             let line = self.line(MountId(slot));
-            // A flag may be set of one that comes to be of use again: waited for.
+            // Another thread may be clearing `EXPIRES` of a mount that is used again: this waits
+            // for it.
             let word = seqcount::sample_even(&line[WORD]);
             let is_it = word & flags::SHOWN != 0 && line[AT].load(Ordering::Relaxed) == place.bits();
             is_it.then(|| (MountId(slot), self.root(MountId(slot))))
@@ -219,8 +224,8 @@ impl MountRecords {
         standing.word == 0 || seqcount::unchanged(&self.line(standing.mount)[WORD], standing.word)
     }
 
-    /// Returns what a mount covers, or `None` if it covers nothing. An error: it changes just now,
-    /// or did since the reader came to it.
+    /// Returns what a mount covers, or `None` if it covers nothing. Fails if the mount is changing,
+    /// or changed since the reader came to it.
     pub(crate) fn covered(&self, standing: Standing) -> Result<Option<Covered>, Changed> {
         let line = self.line(standing.mount);
         let word = seqcount::sample(&line[WORD]);
@@ -228,14 +233,14 @@ impl MountRecords {
             return Err(Changed);
         }
         if word & flags::SHOWN == 0 {
-            // While the tree changes, one that is moved is at no place.
+            // A mount that is being moved is at no place until the end of the change.
             fence(Ordering::Acquire);
             let is_so = self.settled().is_some() && seqcount::unchanged(&line[WORD], word);
             return if is_so { Ok(None) } else { Err(Changed) };
         }
         let at = Place::from_bits(line[AT].load(Ordering::Relaxed));
         let mount = Standing { mount: at.mount(), word: seqcount::sample(&self.line(at.mount())[WORD]) };
-        // A mount keeps the one that it is mounted in: at this instant, that is the sampled one.
+        // A mount keeps the one that it is mounted in, so at this instant that is the sampled one.
         if mount.word & seqcount::ODD != 0 || !seqcount::unchanged(&line[WORD], word) {
             return Err(Changed);
         }
@@ -243,7 +248,7 @@ impl MountRecords {
         Ok(Some(Covered { by, mount, dentry: at.dentry() }))
     }
 
-    /// Returns the root of a mount, to be believed if the reader still stands in it.
+    /// Returns the root of a mount. The result is valid if the reader still stands in the mount.
     pub(crate) fn root(&self, mount: MountId) -> DentryId {
         DentryId((self.line(mount)[ROOT].load(Ordering::Relaxed) >> 32) as u32)
     }
@@ -269,12 +274,12 @@ impl MountRecords {
         self.line(mount)[NUMBER].load(Ordering::Relaxed)
     }
 
-    /// Returns the count of changes, or `None` if there is one under way.
+    /// Returns the count of changes, or `None` while one is under way.
     pub(crate) fn settled(&self) -> Option<u64> {
         Some(self.changes.load(Ordering::Acquire)).filter(|count| count.is_multiple_of(2))
     }
 
-    /// Returns whether mounts came, went or moved since the count was this.
+    /// Returns whether mounts came, went or moved since the count had this value.
     pub(crate) fn changed_since(&self, then: u64) -> bool {
         fence(Ordering::Acquire);
         self.changes.load(Ordering::Relaxed) != then
@@ -289,45 +294,45 @@ impl MountRecords {
         fence(Ordering::Release);
     }
 
-    /// Ends it.
+    /// Ends a change of the tree.
     pub(super) fn end_change(&self) {
         self.changes.store(self.changes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
-    /// Lets a place be found to be covered by a mount.
+    /// Enters a mount into the table under the place that it covers.
     pub(super) fn enter(&self, mount: MountId, at: Place) {
         self.note_cover();
         self.table.view().put(self.hash(at), mount.0);
     }
 
-    /// Lets it be found no more.
+    /// Removes a mount from the table.
     pub(super) fn leave(&self, mount: MountId, at: Place) {
         self.table.view().remove(self.hash(at), mount.0);
     }
 
-    /// Returns an unused slot, if there is one.
+    /// Takes an unused slot, if there is one.
     pub(super) fn take(&self) -> Option<MountId> {
         self.free.take(|slot| self.life_link(slot)).map(MountId)
     }
 
-    /// Gives a slot back, whose mount has ended.
+    /// Gives a slot back. Its mount has ended.
     pub(super) fn give(&self, mount: MountId) {
         let writing = seqcount::write(&self.line(mount)[WORD]);
         writing.end(0);
         self.free.give(mount.0, |slot| self.life_link(slot));
     }
 
-    /// Returns the word that links free slots: writers are counted of mounts alone.
+    /// Returns the word that links free slots: the count of writers, which only mounts in use need.
     fn life_link(&self, slot: u32) -> &AtomicU64 {
         self.writers(MountId(slot))
     }
 
-    /// Returns how many mounts there are.
+    /// Returns the number of mounts.
     pub(crate) fn count(&self) -> u32 {
         self.free.used(|slot| self.life_link(slot))
     }
 }
 
-/// A mount changed, or does just now.
+/// The error that a mount changed, or is changing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Changed;

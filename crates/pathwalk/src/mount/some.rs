@@ -1,10 +1,11 @@
-//! What some mount may ask, whichever it is: one word that tells a walk what it need not look for.
+//! The requirements that some mount may have, whichever mount it is: one word that tells a walk
+//! which checks it can skip.
 //!
-//! Bits of [`Access`]: some mount may refuse that although a dentry grants it to everyone. Above
-//! them, the bits below.
+//! The low bits are those of [`Access`]: some mount may refuse that access although a dentry grants
+//! it to all users. The bits below are above them.
 //!
-//! What always holds: bits are never taken back, and a thread that makes a mount, or sets switches
-//! of one, sets them first. So they are `Relaxed`. `COVERS` is a guess.
+//! What always holds: bits are never cleared. A thread that makes a mount, or sets its switches,
+//! sets the bits first. So they are `Relaxed`. `COVERS` is a guess.
 
 use super::id_maps::IdMapNumber;
 use super::records::MountRecords;
@@ -13,18 +14,19 @@ use crate::abi::MountFlags;
 use crate::permission::Access;
 use crate::sync::Ordering;
 
-/// A mount follows no links; or its root is one, which is followed from elsewhere.
+/// Some mount follows no links; or the root of some mount is a link, which is followed from
+/// elsewhere.
 const NO_LINKS: u32 = 1 << 8;
-/// A mount covers a place, or did.
+/// Some mount covers or covered a place.
 const COVERS: u32 = 1 << 9;
-/// A mount has an id map.
+/// Some mount has an id map.
 const MAPS: u32 = 1 << 10;
-/// A mount has a root that is not its file system's, or had.
+/// Some mount has or had a root that is not its file system's.
 const PARTS: u32 = 1 << 11;
 
 impl MountRecords {
-    /// Returns whether some mount may have to be asked for this, whatever a dentry grants to
-    /// everyone.
+    /// Returns whether some mount may have to be checked for this access, whatever a dentry grants
+    /// to all users.
     #[inline(always)]
     pub(crate) fn some_ask(&self, want: Access) -> bool {
         self.some.load(Ordering::Relaxed) & u32::from(want.bits()) != 0
@@ -36,8 +38,8 @@ impl MountRecords {
         self.some.load(Ordering::Relaxed) & PARTS != 0
     }
 
-    /// Returns whether a link may have to be looked at closer: some mount may follow none, or be
-    /// one.
+    /// Returns whether a link may need a closer look: some mount may follow none, or have a link as
+    /// its root.
     #[inline(always)]
     pub(crate) fn some_follow_none(&self) -> bool {
         self.some.load(Ordering::Relaxed) & NO_LINKS != 0
@@ -49,13 +51,13 @@ impl MountRecords {
         self.some.load(Ordering::Relaxed) & MAPS != 0
     }
 
-    /// Returns whether a walk probably crosses to a mount. A guess.
+    /// Returns whether a walk probably crosses to a mount. The result is a guess.
     #[inline(always)]
     pub(crate) fn some_cover(&self) -> bool {
         self.some.load(Ordering::Relaxed) & COVERS != 0
     }
 
-    /// Remembers what mounts may ask from now on.
+    /// Records what mounts may require from now on.
     pub(super) fn note(&self, switches: Switches) {
         let mut some = 0;
         if switches.is_read_only() {
@@ -70,26 +72,26 @@ impl MountRecords {
         self.remember(some);
     }
 
-    /// Remembers that a mount is about to have an id map, if this is one. What an unmapped id owns
-    /// is not written to, whatever its mode says.
+    /// Records that a mount is about to have an id map, if `map` is one. Nodes of an unmapped owner
+    /// are not written to, whatever their mode says.
     pub(super) fn note_map(&self, map: Option<IdMapNumber>) {
         if map.is_some() {
             self.remember(MAPS | u32::from(Access::WRITE.bits()));
         }
     }
 
-    /// Remembers that a mount is about to have a root that is a link, or not its file system's.
+    /// Records that a mount is about to have a root that is a link, or not its file system's.
     pub(super) fn note_root(&self, is_link: bool, is_part: bool) {
         let some = if is_link { NO_LINKS } else { 0 } | if is_part { PARTS } else { 0 };
         self.remember(some);
     }
 
-    /// Remembers that a mount is about to cover a place.
+    /// Records that a mount is about to cover a place.
     pub(super) fn note_cover(&self) {
         self.remember(COVERS);
     }
 
-    /// Adds bits. Those that are there are not written again: all walks read it.
+    /// Sets bits. Bits that are set already are not written again, since all walks read the word.
     fn remember(&self, bits: u32) {
         if self.some.load(Ordering::Relaxed) & bits != bits {
             self.some.fetch_or(bits, Ordering::Relaxed);

@@ -1,15 +1,15 @@
-//! What a mount forbids: its own switches, and those of its superblock, in one word.
+//! The switches of a mount and of its superblock, which forbid things, in one word.
 //!
 //! What always holds: a record has its superblock's switches as the superblock has them, since the
-//! tree of mounts is locked while either changes. So one load tells what two would.
+//! tree of mounts is locked while either changes. So one load replaces two.
 
 use crate::abi::{MountFlags, SuperblockFlags};
 use crate::attr::FileType;
 
-/// Where the mount's own switches begin in a record's word; bit 0 is the count's.
+/// The position of the mount's own switches in a record's word; bit 0 is the count's.
 const OWN_SHIFT: u32 = 1;
 const OWN: u64 = 0xffff << OWN_SHIFT;
-/// Where the superblock's do.
+/// The position of the superblock's switches in a record's word.
 const SUPERBLOCK_SHIFT: u32 = 17;
 const SUPERBLOCK: u64 = 7 << SUPERBLOCK_SHIFT;
 
@@ -19,13 +19,13 @@ const _: () = assert!((SuperblockFlags::all().bits() as u64) << SUPERBLOCK_SHIFT
 /// The switches that hold for what is seen through a mount.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Switches {
-    /// The mount's own.
+    /// The mount's own switches.
     pub(crate) own: MountFlags,
     pub(crate) superblock: SuperblockFlags,
 }
 
 impl Switches {
-    /// Returns those in a record's word.
+    /// Returns the switches in a record's word.
     pub(super) fn of_word(word: u64) -> Switches {
         Switches {
             own: MountFlags::from_bits_truncate(((word & OWN) >> OWN_SHIFT) as u32),
@@ -33,30 +33,30 @@ impl Switches {
         }
     }
 
-    /// Returns a record's flags with these switches in place of its own.
+    /// Returns a record's flags with these switches in place of the old ones.
     pub(super) fn in_word(self, flags: u64) -> u64 {
         let (own, superblock) = (u64::from(self.own.bits()), u64::from(self.superblock.bits()));
         flags & !(OWN | SUPERBLOCK) | own << OWN_SHIFT | superblock << SUPERBLOCK_SHIFT
     }
 
-    /// Returns whether the mount has one of its own.
+    /// Returns whether the mount has this switch of its own.
     pub(crate) fn contains(self, flag: MountFlags) -> bool {
         self.own.contains(flag)
     }
 
-    /// Returns whether nothing can be written to. Linux: `__mnt_is_readonly`.
+    /// Returns whether the mount or its superblock is read-only. Linux: `__mnt_is_readonly`.
     pub(crate) fn is_read_only(self) -> bool {
         self.own.contains(MountFlags::READ_ONLY) || self.superblock.contains(SuperblockFlags::READ_ONLY)
     }
 
-    /// Returns whether the superblock refuses the right to write to a node of this type, before
-    /// its mode is looked at. Linux: `sb_permission`.
+    /// Returns whether the superblock refuses the right to write to a node of this type, before its
+    /// mode is looked at. Linux: `sb_permission`.
     pub(crate) fn refuse_writing_to(self, kind: FileType) -> bool {
         let is_on_disk = matches!(kind, FileType::Regular | FileType::Directory | FileType::Symlink);
         is_on_disk && self.superblock.contains(SuperblockFlags::READ_ONLY)
     }
 
-    /// Returns the switches as `statfs(2)` tells them. Linux: `calculate_f_flags`.
+    /// Returns the switches as `statfs(2)` reports them. Linux: `calculate_f_flags`.
     pub(crate) fn told(self) -> MountFlags {
         let mut told = self.own;
         told.set(MountFlags::READ_ONLY, self.is_read_only());

@@ -1,4 +1,4 @@
-//! The records of mounts as the loop of a walk holds them: two registers.
+//! The records of mounts as the loop of a walk holds them, in two registers.
 
 use super::place::Place;
 use super::records::{AT, ROOT, Standing, WORD, flags};
@@ -7,12 +7,12 @@ use crate::memory::seqcount::{self, ODD};
 use crate::memory::slot::{DentryId, MountId};
 use crate::sync::Ordering;
 
-/// See the module.
+/// The records of all mounts, as a slice.
 #[derive(Clone, Copy)]
 pub(crate) struct MountsView<'a>(&'a [Line]);
 
 impl<'a> MountsView<'a> {
-    /// Has no mounts.
+    /// A view without mounts.
     pub(crate) const NONE: MountsView<'static> = MountsView(&[]);
 
     #[inline(always)]
@@ -20,13 +20,13 @@ impl<'a> MountsView<'a> {
         MountsView(lines)
     }
 
-    /// Returns the mount in this slot, if it covers the place and does not expire; and its root. To
-    /// be rechecked, after the root was sampled.
+    /// Returns the mount in this slot and its root, if the mount covers the place and does not
+    /// expire. The caller has to recheck the mount after it sampled the root.
     #[inline(always)]
     pub(crate) fn covers(self, slot: u64, place: Place) -> Option<(Seen<'a>, DentryId)> {
         let line = self.0.get(slot as usize)?;
         let word = seqcount::sample(&line[WORD]);
-        // One that covers nothing is at no place.
+        // A mount that covers nothing has no place, so it never matches.
         let is_it = word & (ODD | flags::EXPIRES) == 0 && line[AT].load(Ordering::Relaxed) == place.bits();
         let root = DentryId((line[ROOT].load(Ordering::Relaxed) >> 32) as u32);
         is_it.then_some((Seen { line, standing: Standing { mount: MountId(slot as u32), word } }, root))
@@ -40,7 +40,7 @@ impl<'a> MountsView<'a> {
     }
 }
 
-/// A mount that a reader is about to go to.
+/// A mount that a reader is about to enter.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     line: &'a Line,
@@ -48,7 +48,7 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Returns whether it is still what it was.
+    /// Returns whether the mount is unchanged.
     #[inline(always)]
     pub(crate) fn is_still(self) -> bool {
         seqcount::unchanged(&self.line[WORD], self.standing.word)

@@ -1,7 +1,8 @@
 //! The world of a `Vfs`: its trees, how they are attached, and the switches that hold for all of
 //! them.
 //!
-//! Composition, no behaviour; what is done with it is in the other files of this room, and above.
+//! This is composition without behaviour. The functions on it are in the other files of this room,
+//! and in the rooms above.
 
 use super::place::Place;
 use super::records::MountRecords;
@@ -12,24 +13,24 @@ use crate::memory::alone::Alone;
 use crate::superblock::Trees;
 use crate::sync::Mutex;
 
-/// All that a `Vfs` is, shared by its handles. Nothing of it is replaced after construction.
+/// The parts of a `Vfs`, which its handles share. None is replaced after construction.
 pub(crate) struct World {
     pub(crate) trees: Trees,
     /// Mounts as walks read them.
     pub(crate) mounts: MountRecords,
-    /// Mounts as they are changed. Linux: what `namespace_sem` protects.
+    /// Mounts as they are changed. Linux: the data that `namespace_sem` protects.
     pub(crate) tree: Alone<Mutex<Tree>>,
-    /// Where contexts start: pinned for as long as this lives.
+    /// The place where contexts start, which is pinned for as long as this lives.
     pub(crate) root: Place,
-    /// The namespace that they start in, which lives as long as this.
+    /// The namespace that contexts start in, which lives as long as this.
     pub(crate) namespace: NamespaceId,
-    /// Linux: `sysctl_protected_symlinks`.
+    /// The switch of protected links. Linux: `sysctl_protected_symlinks`.
     pub(crate) symlinks: SymlinkProtection,
-    /// Linux: `sysctl_protected_hardlinks`.
+    /// The switch of protected hard links. Linux: `sysctl_protected_hardlinks`.
     pub(crate) hardlinks: HardlinkProtection,
-    /// Where whole paths lead to.
+    /// The memo of whole paths.
     pub(crate) memo: Memo,
-    /// The budget in bytes, as it was given.
+    /// The budget in bytes, as the caller gave it.
     pub(crate) budget: u64,
 }
 
@@ -48,7 +49,7 @@ pub(crate) enum HardlinkProtection {
 }
 
 impl World {
-    /// Returns a world without a root.
+    /// Creates a world without a root.
     pub(crate) fn new(
         trees: Trees,
         mounts: MountRecords,
@@ -79,8 +80,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         drop(self.trees.dropped.take(&self.trees.caches));
-        // What is mounted still is put on stable storage, as where it is unmounted. An error is
-        // lost.
+        // File systems that are still mounted are synced, as on unmounting. An error is dropped.
         for superblock in self.trees.superblocks.all() {
             _ = superblock.fs.sync();
         }

@@ -1,10 +1,10 @@
-//! What is asked of a file system that can be changed.
+//! The arguments of calls that change a file system.
 
 use bitflags::bitflags;
 
-use crate::attr::{Device, FileType, Timestamp};
+use crate::attr::{Device, FileType, Octal, Timestamp};
 
-/// What a new node is.
+/// The kind of a new node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewKind<'a> {
     /// An empty regular file.
@@ -24,7 +24,7 @@ pub enum NewKind<'a> {
 }
 
 impl NewKind<'_> {
-    /// The type of the node that comes of it.
+    /// Returns the type of the node that is made.
     pub const fn file_type(&self) -> FileType {
         match self {
             NewKind::Regular => FileType::Regular,
@@ -38,43 +38,61 @@ impl NewKind<'_> {
     }
 }
 
-/// A node to be made. Mode, owner and group are final: the umask and the rules of set-gid directories were applied.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// A node to be made. Mode, owner and group are final: the umask and the rules of set-gid
+/// directories were applied.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NewNode<'a> {
-    /// What it is.
+    /// The kind of the node.
     pub kind: NewKind<'a>,
-    /// Permission bits, 0..=0o7777.
+    /// The permission bits, 0..=0o7777.
     pub mode: u16,
-    /// Owner.
+    /// The owner.
     pub uid: u32,
-    /// Group.
+    /// The group.
     pub gid: u32,
 }
 
 bitflags! {
-    /// How a rename treats its target. Source: `renameat2(2)`.
+    /// The treatment of a rename's target. Source: `renameat2(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct RenameFlags: u32 {
-        /// `RENAME_NOREPLACE`: `EEXIST` if the target is there.
+        /// `RENAME_NOREPLACE`: `EEXIST` if the target exists.
         const NOREPLACE = 1;
-        /// `RENAME_EXCHANGE`: swap the two, both of which must be there.
+        /// `RENAME_EXCHANGE`: swap the two, both of which must exist.
         const EXCHANGE = 2;
     }
 }
 
 /// Attributes to be set; `None` leaves one as it is. Every call also moves `ctime`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetAttributes {
-    /// Permission bits, 0..=0o7777.
+    /// The permission bits, 0..=0o7777.
     pub mode: Option<u16>,
-    /// Owner.
+    /// The owner.
     pub uid: Option<u32>,
-    /// Group.
+    /// The group.
     pub gid: Option<u32>,
-    /// Size in bytes.
+    /// The size in bytes.
     pub size: Option<u64>,
-    /// Last access.
+    /// The time of the last access.
     pub atime: Option<Timestamp>,
-    /// Last change of the contents.
+    /// The time of the last change of the contents.
     pub mtime: Option<Timestamp>,
+}
+
+impl std::fmt::Debug for NewNode<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let NewNode { kind, mode, uid, gid } = self;
+        let mut shown = f.debug_struct("NewNode");
+        shown.field("kind", kind).field("mode", &Octal(*mode)).field("uid", uid).field("gid", gid).finish()
+    }
+}
+
+impl std::fmt::Debug for SetAttributes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SetAttributes { mode, uid, gid, size, atime, mtime } = self;
+        let mut shown = f.debug_struct("SetAttributes");
+        shown.field("mode", &mode.map(Octal)).field("uid", uid).field("gid", gid);
+        shown.field("size", size).field("atime", atime).field("mtime", mtime).finish()
+    }
 }

@@ -1,6 +1,6 @@
-//! A node: what a file system says is behind a name, and what is asked of it that is to be changed.
+//! A node: what a file system says is behind a name, and the arguments of changes to it.
 //!
-//! Values only: no cache and no file system is asked here.
+//! These are values only: this module calls no cache and no file system.
 
 mod change;
 
@@ -8,76 +8,80 @@ use crate::attr::{AclState, Attributes, FileType};
 
 pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
 
-/// What tells one node of a file system from another, for as long as the file system runs: 128 bits, so that
-/// (mount, device, inode number) or (inode number, generation) fit without folding.
+/// The identity of a node within a file system, for as long as the file system runs. It has 128
+/// bits, so that (mount, device, inode number) or (inode number, generation) fit without folding.
 ///
-/// Two names with equal keys are two links to one inode. A directory's key is found under one name only.
+/// Two names with equal keys are two links to one inode. A directory's key is found under one name
+/// only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct NodeKey(pub u128);
 
-/// Who decides whether somebody may read, write or search a node.
+/// The rule that decides whether a process may read, write or search a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum PermissionRule {
-    /// Mode bits and ACL, as `path_resolution(7)` has it. A directory that everyone may search costs one compare.
+    /// Mode bits and ACL, as in `path_resolution(7)`. A directory that all users may search costs
+    /// one compare.
     #[default]
     Generic,
-    /// [`FileSystem::permission`](crate::FileSystem::permission) is asked about everything; each asking leaves the
-    /// lock-free walk.
+    /// A rule of the file system's own: [`FileSystem::permission`](crate::FileSystem::permission)
+    /// is called for every check. Each call leaves the lock-free walk.
     Own,
-    /// As `Own`, but with the promise that wherever the generic rule lets *everyone* search a directory, so does the
-    /// hook. Such directories are passed without asking, as long as their ACL is known to be absent: set
-    /// [`AclState::Absent`] in their attributes.
+    /// As `Own`, but with a promise: wherever the generic rule lets *all users* search a directory,
+    /// the hook does so too. A walk passes such directories without a call, as long as their ACL is
+    /// known to be absent: set [`AclState::Absent`] in their attributes.
     OwnButGenericSearch,
 }
 
-/// Whether a cached answer stays true until the file system or a change through the `Vfs` says otherwise.
+/// The validity of a cached answer: whether it stays true until the file system, or a change
+/// through the `Vfs`, says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Freshness {
-    /// It does.
+    /// The answer stays true.
     #[default]
     Stable,
-    /// It may not: [`FileSystem::revalidate`](crate::FileSystem::revalidate) is asked before each use, outside the
-    /// lock-free walk.
+    /// The answer may become false: [`FileSystem::revalidate`](crate::FileSystem::revalidate) is
+    /// called before each use, outside the lock-free walk.
     AskEachTime,
 }
 
-/// What [`FileSystem::revalidate`](crate::FileSystem::revalidate) found of a cached entry.
+/// The result of [`FileSystem::revalidate`](crate::FileSystem::revalidate) for a cached entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Validity {
-    /// Still true.
+    /// The entry is still true.
     Valid,
-    /// Not any more: the entry is dropped and the name looked up again.
+    /// The entry is no longer true: it is dropped, and the name is looked up again.
     Invalid,
 }
 
-/// What is behind a name.
-///
-/// Every `Node` that is handed to the engine is matched by exactly one
-/// [`FileSystem::forget`](crate::FileSystem::forget) of its key, so that a file system that counts what it handed out
-/// knows when nobody can ask about a node any more.
+/// The node behind a name.
+/// For every `Node` that is handed to the engine, the engine calls
+/// [`FileSystem::forget`](crate::FileSystem::forget) with its key exactly once. So a file system
+/// that counts the nodes it handed out can tell when the engine no longer calls it about a node.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Which node it is.
+    /// The identity of the node.
     pub key: NodeKey,
-    /// Its attributes. If the inode is cached already, the cached ones stay: they may be newer.
+    /// The node's attributes. If the inode is cached already, the cached ones stay, since they may
+    /// be newer.
     pub attributes: Attributes,
-    /// Who checks permissions.
+    /// The rule that checks permissions.
     pub rule: PermissionRule,
-    /// Whether the name that led here needs to be asked about before each use.
+    /// The freshness of the name that led here: whether it has to be revalidated before each use.
     pub freshness: Freshness,
-    /// The body of a link, whole, 1 to 4095 bytes without a NUL; its length is taken from here and not from
-    /// `attributes.size`. If it finds no room in the cache, the name is looked up again for it when the link is read.
-    /// `None`: [`FileSystem::read_link`](crate::FileSystem::read_link) is asked each time.
+    /// The whole body of a link: 1 to 4095 bytes without a NUL. The length of the link is taken
+    /// from here and not from `attributes.size`. If the body finds no room in the cache, the name
+    /// is looked up again when the link is read. If this is `None`,
+    /// [`FileSystem::read_link`](crate::FileSystem::read_link) is called each time.
     pub link_body: Option<Box<[u8]>>,
 }
 
 impl Node {
-    /// A node under the generic permission rule whose name is stable, with no link body.
+    /// Creates a node under the generic permission rule, with a stable name and no link body.
     pub fn new(key: NodeKey, attributes: Attributes) -> Node {
         Node { key, attributes, rule: PermissionRule::Generic, freshness: Freshness::Stable, link_body: None }
     }
 
-    /// A symbolic link with its body, mode 0777, size as long as the body.
+    /// Creates a symbolic link with this body and mode 0777. Its size is the length of the body.
     pub fn symlink(key: NodeKey, body: impl Into<Box<[u8]>>) -> Node {
         let body = body.into();
         let mut attributes = Attributes::new(FileType::Symlink, 0o777);
@@ -85,21 +89,21 @@ impl Node {
         Node { link_body: Some(body), ..Node::new(key, attributes) }
     }
 
-    /// The same with another permission rule.
+    /// Returns the node with another permission rule.
     #[must_use]
     pub fn with_rule(mut self, rule: PermissionRule) -> Node {
         self.rule = rule;
         self
     }
 
-    /// The same with another freshness.
+    /// Returns the node with another freshness.
     #[must_use]
     pub fn with_freshness(mut self, freshness: Freshness) -> Node {
         self.freshness = freshness;
         self
     }
 
-    /// The same with another state of the ACL.
+    /// Returns the node with another state of the ACL.
     #[must_use]
     pub fn with_acl(mut self, acl: AclState) -> Node {
         self.attributes.acl = acl;

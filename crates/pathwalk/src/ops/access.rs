@@ -1,7 +1,8 @@
-//! `access(2)`, `faccessat2(2)`: may somebody do this?
+//! `access(2)`, `faccessat2(2)`: the check whether a caller has some rights to a node.
 //!
-//! Order, as Linux has it: noexec mount (`EACCES`), read-only superblock (`EROFS`), immutable (`EPERM`), the file system's own
-//! check or the generic one (`EACCES`), read-only mount (`EROFS`).
+//! Order of the checks, as Linux has it: noexec mount (`EACCES`), read-only superblock (`EROFS`),
+//! immutable (`EPERM`), the file system's own check or the generic one (`EACCES`), read-only mount
+//! (`EROFS`).
 
 use super::{Target, answer, follow, target};
 use crate::Errno;
@@ -21,7 +22,7 @@ use crate::walk::asker::{Asker, Begin};
 use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Arrived, Env, Follow, Whose, last, may, start, whole};
 
-/// Of an asker without rules: the whole hit path is one call, of the fast walk.
+/// Checks access for an asker without rules. The whole hit path is one call, of the fast walk.
 #[inline(always)]
 pub(crate) fn access(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
     let world = &*asker.world;
@@ -34,7 +35,8 @@ pub(crate) fn access(asker: &Asker, path: &[u8], want: Access) -> Result<(), Err
     }
 }
 
-/// Walks, and lets the memo learn. Not one function with what asks it: the two keep other things in registers.
+/// Walks, and lets the memo learn. It is a function apart from its caller, because the two keep
+/// different values in registers.
 #[cold]
 #[inline(never)]
 fn learning_from_cwd(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
@@ -68,13 +70,13 @@ fn closer_at_remembered(asker: &Asker, path: &[u8], (found, of_end): (Found, OfM
     let at = whole::arrived(&env, found, of_end);
     let fast = closer(&env, at.cur.dentry(), at.cur.word, at.mount, want);
     if fast.is_ok() && may::snapshot(&env, at.cur).is_some_and(|node| node.leaves_acl_open()) {
-        // What is asked for again and again is to be granted by its dentry's word.
+        // A path that is checked often is to be granted by its dentry's word.
         env.trees().learn_acl(at.cur.dentry(), at.cur.word);
     }
     answer(&env, path, Follow::Links, fast, |found| check(&env, &found, want))
 }
 
-/// The same in a variant of the walk.
+/// Does the same in a variant of the walk.
 #[inline(always)]
 pub(crate) fn access_with<C: Config>(asker: &Asker, path: &[u8], want: Access) -> Result<(), Errno> {
     from_cwd::<C>(asker, path, want)
@@ -131,13 +133,14 @@ pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>, want: Access) -> Result
     }
 }
 
-/// Returns whether everyone may do this with what has this word, in any mount.
+/// Returns whether all users have these rights to the node of this word, in any mount.
 #[inline(always)]
 fn is_granted(world: &World, word: u64, want: Access) -> bool {
     word as u32 & everyone(want) as u32 == everyone(want) as u32 && !world.mounts.some_ask(want)
 }
 
-/// Where it is not granted to everyone: the inode is looked at. It takes apart what the walk arrived at: that is in registers.
+/// Checks the inode, where the dentry's word does not grant the rights to all users. Its arguments
+/// are the parts of an [`Arrived`], because these are in registers.
 #[cold]
 #[inline(never)]
 fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want: Access) -> Result<(), Stopped<'a>> {
@@ -157,7 +160,7 @@ fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want:
     }
 }
 
-/// The same at the end of a locked walk.
+/// Does the same check at the end of a locked walk.
 fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Errno> {
     let id = env.caches().dentries.inode(found.id());
     let snapshot = Snapshot::of_pinned(env.caches(), id);
@@ -170,7 +173,8 @@ fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Err
 }
 
 fn forbidden(of_mount: Switches, node: &Snapshot, want: Access) -> Result<(), Errno> {
-    // Bits that mean nothing can be had by `Access::from_bits_retain`; nobody is granted them, so they end here.
+    // Undefined bits are possible by `Access::from_bits_retain`. The fast check never grants them,
+    // so they are refused here.
     if !Access::all().contains(want) {
         return Err(Errno::EINVAL);
     }

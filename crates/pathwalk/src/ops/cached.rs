@@ -1,6 +1,8 @@
-//! The operations as the caches alone answer them: the fast walk, and nobody who goes on where it stops.
+//! The operations as the caches alone answer them: the fast walk, without a locked walk that goes
+//! on where it stops.
 //!
-//! Nothing here takes a lock, calls the file system (but for `try_open`, which does not block) or waits for either.
+//! Nothing here takes a lock, calls the file system (except `try_open`, which does not block) or
+//! waits for either.
 
 use super::{access, follow, lookup, readlink, stat};
 use crate::Errno;
@@ -15,11 +17,11 @@ use crate::walk::asker::Begin;
 use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Arrived, Env, start};
 
-/// What an operation is asked about; nothing is pinned.
+/// The object of an operation. Nothing is pinned for it.
 enum Target<'a> {
-    /// What the path leads to from here.
+    /// The end of the path, walked in this environment.
     Path(Env<'a>),
-    /// This itself, on which the asker has a pin: the path is empty.
+    /// The starting point itself, on which the asker has a pin: the path is empty.
     Start(Arrived<'a>),
 }
 

@@ -1,7 +1,8 @@
 //! `link(2)`, `linkat(2)`: another name for a node.
 //!
-//! Order, as Linux has it: what is linked, the new name (`EEXIST`, `ENOENT` for a slash, `EROFS`), owners that the mount does not map
-//! (`EOVERFLOW`), `protected_hardlinks` (`EPERM`), the right to write to the directory, and only then whether the node can have another name.
+//! Order of the checks, as Linux has it: the node, the new name (`EEXIST`, `ENOENT` for a slash,
+//! `EROFS`), owners that the mount does not map (`EOVERFLOW`), `protected_hardlinks` (`EPERM`), the
+//! right to write to the directory, and only then whether the node can have another name.
 
 use super::lookup;
 use super::make::may_take_name;
@@ -41,20 +42,22 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
         if of_node.is_append_only() || of_node.is_immutable() || of_node.kind() == FileType::Directory {
             return Err(Errno::EPERM);
         }
-        // One that never had a name may get one. An entry that was dropped says nothing of the names.
+        // A node that never had a name may get one. A dropped entry says nothing about the node's
+        // names.
         let word = env.caches().dentries.word(node.id());
         let is_new = env.caches().is_unnamed(node.id()) && word & flags::REMOVED == 0;
         let may_be_gone = !is_new && word & (flags::REMOVED | flags::UNHASHED) != 0;
         if may_be_gone && env.trees().stat(inode)?.nlink == 0 { Err(Errno::ENOENT) } else { Ok(()) }
     })?;
     if env.caches().is_unnamed(node.id()) {
-        // It may get a first name, and no first name again.
+        // The node may get one first name. It must not get another first name after that was
+        // removed.
         env.trees().mark_removed(node.id());
     }
     Ok(())
 }
 
-/// What is to get another name.
+/// Returns the node that is to get another name.
 fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Result<PinnedPlace<'a>, Errno> {
     if !LinkFlags::all().contains(how) {
         return Err(Errno::EINVAL);
@@ -65,7 +68,7 @@ fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Resul
     if path.len() > PATH_MAX {
         return Err(Errno::ENAMETOOLONG);
     }
-    // Since Linux 6.10 for all that starts at a descriptor, be the path empty or not.
+    // Since Linux 6.10, this holds for all paths that start at a descriptor, whether empty or not.
     let from_handle = at != Begin::Cwd && path.first() != Some(&b'/');
     if from_handle && how.contains(LinkFlags::EMPTY_PATH) && !env.who().has(Capabilities::DAC_READ_SEARCH) {
         return Err(Errno::ENOENT);
@@ -73,7 +76,8 @@ fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Resul
     lookup::pinned_at(env, at, path, flags)
 }
 
-/// `protected_hardlinks`: who does not own a node may link it only if he could read and write it, and it gives no rights.
+/// Checks `protected_hardlinks`: a subject that does not own a node may link it only if it could
+/// read and write the node, and the node gives no rights.
 fn protected(env: &Env<'_>, node: DentryId, of_node: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
     if !env.world.protects_hardlinks() || who.owns_or_may(of_node.uid()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a path leads to, as `open(O_PATH)` gives; and what `chdir(2)` and `chroot(2)` want of it.
+//! Lookups of paths, as by `open(O_PATH)`, and with the checks of `chdir(2)` and `chroot(2)`.
 
 use super::{Target, answer, follow, target};
 use crate::Errno;
@@ -18,7 +18,8 @@ pub(crate) fn lookupat<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], flags: A
     pinned_at(&Env::of(asker, Whose::Effective, at), at, path, flags)
 }
 
-/// What a path leads to, pinned; with the flags of an operation that takes no others.
+/// Returns the place that a path leads to, pinned. Accepts only the flags `SYMLINK_NOFOLLOW` and
+/// `EMPTY_PATH`.
 pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<PinnedPlace<'a>, Errno> {
     match target(env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
         Target::Start(start) => Ok(start),
@@ -26,7 +27,7 @@ pub(crate) fn pinned_at<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: AtF
     }
 }
 
-/// What a path leads to from a starting point, pinned.
+/// Returns the place that a path leads to from a starting point, pinned.
 pub(crate) fn pinned<'a>(env: &Env<'a>, path: &'a [u8], from: Place, follow: Follow) -> Result<PinnedPlace<'a>, Errno> {
     let env = env.from(from);
     let fast = fast(&env, path, follow);
@@ -49,7 +50,7 @@ pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>) -> Result<PinnedPlace<'
     }
 }
 
-/// Returns a directory. Linux: `LOOKUP_DIRECTORY`.
+/// Returns the directory that a path leads to, `ENOTDIR` if it is none. Linux: `LOOKUP_DIRECTORY`.
 pub(crate) fn directory<'a>(env: &Env<'a>, at: Begin, path: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
     let dir = pinned_at(env, at, path, AtFlags::empty())?;
     let is_directory = env.caches().dentries.word(dir.id()) & flags::DIRECTORY != 0;

@@ -1,7 +1,8 @@
 //! `mkdir(2)`, `mknod(2)`, `symlink(2)`: names for new nodes.
 //!
-//! Order, as Linux has it: the name is taken (`EEXIST`), a slash behind what is no directory (`ENOENT`), a read-only mount (`EROFS`),
-//! permission, the capability for devices.
+//! Order of the errors, as Linux has it: the name is taken (`EEXIST`), a slash behind the name of a
+//! node that is no directory (`ENOENT`), a read-only mount (`EROFS`), permission, the capability
+//! for devices.
 
 use super::may_change::{may_create, new_node, writing};
 use super::parent::{Last, Parent, parent};
@@ -41,7 +42,8 @@ pub(crate) fn make(asker: &Asker, at: Begin, path: &[u8], kind: NewKind<'_>, mod
     }
 }
 
-/// Returns what forbids any caller to take a name that is free; the caller is about to write.
+/// Returns the error, if any, that keeps all callers from taking a free name. The caller is about
+/// to write.
 pub(crate) fn may_take_name(writing: &Result<MountWriter<'_>, Errno>, ending: Ending, kind: FileType) -> Result<(), Errno> {
     if ending == Ending::Slash && kind != FileType::Directory {
         return Err(Errno::ENOENT);

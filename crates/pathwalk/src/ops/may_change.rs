@@ -1,8 +1,9 @@
-//! Who may change a directory, and what a new node belongs to.
+//! The rights to change a directory, and the owners of a new node.
 //!
-//! Source: `may_create`, `may_delete` and `inode_init_owner` of Linux; `inode(7)` for set-gid directories. Asked with the directory's lock
-//! held: what was found out about the name still holds. Each operation asks for one subject, as it
-//! came through the mount once: one that is nowhere yet may get an id map meanwhile.
+//! Source: `may_create`, `may_delete` and `inode_init_owner` of Linux; `inode(7)` for set-gid
+//! directories. The checks run with the directory's lock held, so that what was found out about the
+//! name still holds. Each operation computes its subject through the mount once and uses it for all
+//! checks: a mount that is attached nowhere yet may get an id map meanwhile.
 
 use crate::Errno;
 use crate::attr::FileType;
@@ -17,20 +18,21 @@ use crate::walk::asker::Asker;
 
 const STICKY: u16 = 0o1000;
 
-/// What kind of node is to be taken away.
+/// The kind of node to be removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Victim {
     Directory,
     Other,
 }
 
-/// Keeps a mount, on which the caller has a pin for as long, and its superblock from becoming
-/// read-only: `EROFS` if one is. Linux: `mnt_want_write`.
+/// Keeps a mount and its superblock from becoming read-only: `EROFS` if one is. The caller has a
+/// pin on the mount for as long. Linux: `mnt_want_write`.
 pub(crate) fn writing<'a>(env: &Env<'a>, mount: MountId) -> Result<MountWriter<'a>, Errno> {
     MountWriter::new(env.world, mount).ok_or(Errno::EROFS)
 }
 
-/// Whether the asker may write to a node, its mount aside: `EPERM` if it is immutable, else by its mode.
+/// Checks whether the asker may write to a node, apart from its mount: `EPERM` if it is immutable,
+/// else by its mode.
 pub(crate) fn may_write(env: &Env<'_>, who: &Subject<'_>, node: DentryId, want: Access) -> Result<Snapshot, Errno> {
     let id = env.caches().dentries.inode(node);
     let snapshot = env.trees().known_snapshot(id)?;
@@ -45,8 +47,8 @@ pub(crate) fn may_write(env: &Env<'_>, who: &Subject<'_>, node: DentryId, want: 
     Ok(snapshot)
 }
 
-/// Whether the asker may put a name into a directory. `EOVERFLOW` if nothing can belong to the
-/// asker, or nothing in this mount.
+/// Checks whether the asker may put a name into a directory. `EOVERFLOW` if no node can belong to
+/// the asker, or none in this mount.
 pub(crate) fn may_create(env: &Env<'_>, who: &Subject<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
     if who.uid() == NO_ID || who.gid() == NO_ID {
         return Err(Errno::EOVERFLOW);
@@ -54,13 +56,13 @@ pub(crate) fn may_create(env: &Env<'_>, who: &Subject<'_>, dir: DentryId) -> Res
     may_change_names(env, who, dir)
 }
 
-/// Whether the asker may change the names in a directory.
+/// Checks whether the asker may change the names in a directory.
 fn may_change_names(env: &Env<'_>, who: &Subject<'_>, dir: DentryId) -> Result<Snapshot, Errno> {
     may_write(env, who, dir, Access::WRITE | Access::EXECUTE)
 }
 
-/// Whether the asker may take the name of `victim` out of a directory, as one of this kind. `EOVERFLOW` if the mount does not map the
-/// victim's owner or group.
+/// Checks whether the asker may take the name of `victim` out of a directory, as one of this kind.
+/// `EOVERFLOW` if the mount does not map the victim's owner or group.
 pub(crate) fn may_delete(
     env: &Env<'_>,
     who: &Subject<'_>,
@@ -84,13 +86,15 @@ pub(crate) fn may_delete(
     }
 }
 
-/// Whether only the owner of the directory or of the node may take the name away, and the asker is neither.
+/// Returns whether only the owner of the directory or of the node may remove the name, and the
+/// asker is neither.
 fn is_sticky(dir: &Snapshot, victim: &Snapshot, who: &Subject<'_>) -> bool {
     let owns = who.owns(victim.uid()) || who.owns(dir.uid());
     dir.mode() & STICKY != 0 && !owns && !who.has_for(Capabilities::FOWNER, victim.uid(), victim.gid())
 }
 
-/// A node as it is made in a directory that says this: the umask, set-gid directories. Its owners are as they are stored.
+/// Describes a node to be made in a directory with this snapshot: applies the umask and the rules
+/// of set-gid directories. Its owners are as the file system stores them.
 pub(crate) fn new_node<'n>(asker: &Asker, who: &Subject<'_>, dir: &Snapshot, kind: NewKind<'n>, mode: u16) -> NewNode<'n> {
     let inherits = dir.mode() & SGID != 0;
     let gid = if inherits { dir.gid() } else { who.gid() };

@@ -1,4 +1,5 @@
-//! The operations, one file each: a fast walk and what to do at its end; the same behind a locked walk.
+//! The operations, one file each: a fast walk with an action at its end, and the same action behind
+//! a locked walk.
 
 pub(crate) mod access;
 pub(crate) mod cached;
@@ -25,15 +26,15 @@ use crate::walk::locked::Walker;
 use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::{Env, Follow, start};
 
-/// What an operation is asked about.
+/// The object of an operation.
 pub(crate) enum Target<'a> {
-    /// What the path leads to from here.
+    /// The end of the path, which starts at this place.
     Path(Place),
-    /// This itself: the path is empty.
+    /// The starting point itself: the path is empty.
     Start(PinnedPlace<'a>),
 }
 
-/// Checks what there is to check before a walk.
+/// Checks what can be checked before a walk.
 fn target<'a>(env: &Env<'a>, at: Begin, path: &[u8], flags: AtFlags, allowed: AtFlags) -> Result<Target<'a>, Errno> {
     if !allowed.contains(flags) {
         return Err(Errno::EINVAL);
@@ -49,7 +50,7 @@ fn follow(flags: AtFlags) -> Follow {
     if flags.contains(AtFlags::SYMLINK_NOFOLLOW) { Follow::Not } else { Follow::Links }
 }
 
-/// The answer of a fast walk, or else of a locked one and of `finish` at its end.
+/// Returns the answer of a fast walk, or else of a locked one and of `finish` at its end.
 #[inline(always)]
 fn answer<'a, T>(
     env: &Env<'a>,
@@ -78,7 +79,7 @@ fn slow<'a, T>(
         return Err(Errno::EINVAL);
     }
     match hand_over::walker(env, path, resume, follow).run().and_then(&finish) {
-        // Once more, asking about every entry on the way.
+        // The walk is repeated, and asks the file system about every entry on the way.
         Err(Errno::ESTALE) => Walker::start(env, path, env.start, follow).distrusting().run().and_then(&finish),
         answer => answer,
     }

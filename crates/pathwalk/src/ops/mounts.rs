@@ -1,8 +1,8 @@
 //! `mount(2)`, `umount2(2)`, `open_tree(2)`, `move_mount(2)`, `mount_setattr(2)`, `pivot_root(2)`,
 //! `unshare(2)`: paths are looked up, and the tree of mounts is changed.
 //!
-//! Order, as Linux has it: the calls that came later ask for the capability first, `mount` and
-//! `umount2` once the path was found.
+//! Order, as Linux has it: the newer system calls check the capability first, `mount` and `umount2`
+//! after the path was found.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::permission::Capabilities;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::{Env, Whose};
 
-/// `EPERM` for callers that may not mount. Linux: `may_mount`.
+/// Returns `EPERM` for callers that may not mount. Linux: `may_mount`.
 fn may_mount(asker: &Asker) -> Result<(), Errno> {
     if asker.credentials.effective().has(Capabilities::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
 }
@@ -40,7 +40,7 @@ pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSyste
     })
 }
 
-/// Returns the root of a mount that is nowhere yet. The caller dissolves it.
+/// Returns the root of a new mount that is attached nowhere yet. The caller dissolves the mount.
 pub(crate) fn new_tree(asker: &Asker, fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<PinnedPlace<'_>, Errno> {
     may_mount(asker)?;
     let world = &*asker.world;
@@ -50,7 +50,7 @@ pub(crate) fn new_tree(asker: &Asker, fs: Arc<dyn FileSystem>, flags: MountFlags
     })
 }
 
-/// Returns the same of a copy of what a path leads to.
+/// Returns the root of a detached copy of the mount tree at a path. The caller dissolves it.
 pub(crate) fn open_tree<'a>(
     asker: &'a Asker,
     at: Begin,
@@ -80,7 +80,7 @@ pub(crate) fn move_mount(asker: &Asker, from: (Begin, &[u8]), to: (Begin, &[u8])
     }
     let mut of_target = AtFlags::SYMLINK_NOFOLLOW;
     of_target.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::TO_EMPTY_PATH));
-    // The target first, as Linux.
+    // The target is looked up first, as on Linux.
     let to = find(asker, to, of_target)?;
     let mut of_source = AtFlags::SYMLINK_NOFOLLOW;
     of_source.set(AtFlags::EMPTY_PATH, how.contains(MoveFlags::FROM_EMPTY_PATH));
@@ -106,7 +106,7 @@ pub(crate) fn umount(asker: &Asker, at: Begin, path: &[u8], flags: UmountFlags) 
     let found = world.topmost(lookup::pinned_at(&env, at, path, how)?);
     may_mount(asker)?;
     let (place, number) = (found.place(), world.mounts.number(found.mount.id()));
-    // The pin would keep it busy. Without one, the slot may be another mount's by then.
+    // The pin would keep the mount busy. Without it, the slot may hold another mount by then.
     drop(found);
     world.change(|change| {
         if !change.is(place.mount(), number) {
@@ -132,7 +132,7 @@ pub(crate) fn set_attributes(
 ) -> Result<(), Errno> {
     may_mount(asker)?;
     if *to == MountAttributes::default() {
-        // Linux does not even look at the path.
+        // Linux does not even read the path.
         return Ok(());
     }
     let found = find(asker, (at, path), how)?;
@@ -144,7 +144,7 @@ pub(crate) fn set_attributes(
     })
 }
 
-/// Returns the new root.
+/// Makes another mount the root. Returns the new root.
 pub(crate) fn pivot_root<'a>(asker: &'a Asker, new_root: &'a [u8], put_old: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
     may_mount(asker)?;
     let env = Env::of(asker, Whose::Effective, Begin::Cwd);
@@ -154,14 +154,15 @@ pub(crate) fn pivot_root<'a>(asker: &'a Asker, new_root: &'a [u8], put_old: &'a 
     Ok(new_root)
 }
 
-/// Returns what is seen at the root of a namespace. `EINVAL` if nothing is mounted in it.
+/// Returns the topmost place at the root of a namespace. `EINVAL` if nothing is mounted in it.
 pub(crate) fn root_of(asker: &Asker, namespace: NamespaceId) -> Result<PinnedPlace<'_>, Errno> {
     may_mount(asker)?;
     let world = &*asker.world;
     Ok(world.topmost(world.root_of(namespace).ok_or(Errno::EINVAL)?))
 }
 
-/// Returns a new namespace, and the asker's root and working directory in it.
+/// Creates a namespace as a copy of the asker's. Returns it, with the asker's root and working
+/// directory in it.
 pub(crate) fn unshare(asker: &Asker) -> Result<(NamespaceId, PinnedPlace<'_>, PinnedPlace<'_>), Errno> {
     may_mount(asker)?;
     let world = &*asker.world;

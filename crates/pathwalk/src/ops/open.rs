@@ -1,12 +1,14 @@
 //! `open(2)`, `openat2(2)`.
 //!
-//! 1. The flags make sense together (`EINVAL`), or can't be had from the cache alone (`EAGAIN`).
-//! 2. The node: made without a name, made under one, or found.
-//! 3. Whether it may be opened so; then it is truncated, if that was asked for.
+//! 1. The flags are checked: whether they are consistent (`EINVAL`), and whether the cache alone
+//!    could serve them (`EAGAIN`).
+//! 2. The node is made without a name, made under one, or found.
+//! 3. The right to open it is checked. Then it is truncated, if that was requested.
 //!
 //! Source: `build_open_flags`, `open_last_lookups`, `do_open` and `may_open` of Linux.
 //!
-//! What it does not do: devices, pipes and sockets, which need a kernel behind them (`ENXIO`, unless by `PATH`).
+//! What it does not do: devices, pipes and sockets, which need a kernel behind them (`ENXIO`,
+//! unless by `PATH`).
 
 use super::lookup;
 use super::make::may_take_name;
@@ -34,25 +36,25 @@ use crate::walk::{Env, Follow, Whose, cross, start};
 
 /// A node that was opened.
 pub(crate) struct Opened<'a> {
-    /// None: it is a place only, as by `O_PATH`. Dropped before the pin.
+    /// The open file; `None` for a mere place, as by `O_PATH`. Dropped before the pin.
     pub(crate) file: Option<Box<dyn OpenFile>>,
     pub(crate) node: PinnedPlace<'a>,
-    /// Counts as a writer of its mount for as long as it is open.
+    /// A guard that counts as a writer of the mount for as long as the file is open.
     pub(crate) writer: Option<MountWriter<'a>>,
 }
 
-/// Whether the node came with this open: then its mode says nothing about what may be done through it.
+/// The origin of the node. If this open made it, its mode does not restrict what this open may do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Came {
     Made,
     Found,
 }
 
-/// Who may be asked for what is not cached.
+/// The source of data that is not cached.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     FileSystem,
-    Nobody,
+    CachesOnly,
 }
 
 pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Opened<'a>, Errno> {
@@ -80,7 +82,7 @@ fn nofollow(flags: OpenFlags) -> AtFlags {
     if flags.contains(OpenFlags::NOFOLLOW) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() }
 }
 
-/// Whether the flags make sense.
+/// Checks that the flags are consistent.
 fn check(how: &OpenHow) -> Result<(), Errno> {
     let OpenHow { flags, mode, resolve } = *how;
     let makes = flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE);
@@ -101,17 +103,18 @@ fn check(how: &OpenHow) -> Result<(), Errno> {
     if changes && resolve.contains(Resolve::CACHED) { Err(Errno::EAGAIN) } else { Ok(()) }
 }
 
-/// Opens what is cached, if the file system can open it at once. `EAGAIN` also if the right to the node takes asking.
+/// Opens what is cached, if the file system can open it at once. `EAGAIN` also if the file system
+/// would have to decide about the right to the node.
 pub(crate) fn cached<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Opened<'a>, Stopped<'a>> {
     check(&OpenHow { resolve: how.resolve | Resolve::CACHED, ..*how })?;
     if path.is_empty() {
         return Err(Errno::ENOENT.into());
     }
     let node = lookup_fast(env, at, path, how.flags)?;
-    Ok(opened(env, node, how.flags, Came::Found, Asks::Nobody)?)
+    Ok(opened(env, node, how.flags, Came::Found, Asks::CachesOnly)?)
 }
 
-/// What the lock-free walk finds.
+/// Returns what the lock-free walk finds.
 fn lookup_fast<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: OpenFlags) -> Result<PinnedPlace<'a>, Stopped<'a>> {
     let from = start::at_once(env, at, path)?;
     let follow = if flags.contains(OpenFlags::NOFOLLOW) { Follow::Not } else { Follow::Links };
@@ -130,19 +133,19 @@ fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Resul
     let new = new_node(env.asker, &who, &of_dir, NewKind::Regular, how.mode);
     let node = env.trees().make_unnamed(dir.id(), &new)?;
     if how.flags.contains(OpenFlags::EXCLUSIVE) {
-        // It shall never get a name.
+        // The file must never get a name.
         env.trees().mark_removed(node.id());
     }
     Ok(dir.with(node))
 }
 
-/// What has the last name, or is made under it.
+/// Returns the node that has the last name, or makes one under it.
 fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(PinnedPlace<'a>, Came), Errno> {
     if !how.flags.contains(OpenFlags::EXCLUSIVE)
         && path.last() != Some(&b'/')
         && let Ok(node) = lookup_fast(env, at, path, how.flags)
     {
-        // What is there need not be made: no lock is taken.
+        // An existing node need not be made, so no lock is taken.
         return found(env, node).map(|node| (node, Came::Found));
     }
     let Parent { dir, last, ending } = parent(env, at, path)?;
@@ -153,7 +156,8 @@ fn create<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result
     }
 }
 
-/// The same where a link has the last name, perhaps one that leads to nothing: what it leads to is made.
+/// Does the same as [`create`] where a link has the last name. The link may lead to a name that
+/// does not exist: then a node is made under that name.
 fn create_through_links<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<(PinnedPlace<'a>, Came), Errno> {
     let mut walker = Walker::start(env, path, start::at(env, at, path)?, Follow::Links);
     loop {
@@ -173,8 +177,8 @@ fn follows(env: &Env<'_>, node: &PinnedPlace<'_>, flags: OpenFlags) -> bool {
     env.caches().dentries.word(node.id()) & flags::LINK != 0 && !stays
 }
 
-/// Returns why the directory that a path in `.`, `..` or the root ends at cannot be created: its
-/// rules may forbid to go there.
+/// Returns why a directory cannot be created at a path that ends in `.`, `..` or the root. The
+/// rules of the path may already forbid to go there.
 fn taken_by_directory(env: &Env<'_>, at: Begin, path: &[u8], how: &OpenHow) -> Errno {
     match lookup::pinned_at(env, at, path, AtFlags::empty()) {
         Err(why) => why,
@@ -205,7 +209,8 @@ fn create_in<'a>(
         Made::New(node) => return Ok((place(node), Came::Made)),
         Made::There(node) => place(node),
     };
-    // By the rules of the path it may not be gone to, whatever it is there for.
+    // The rules of the path may forbid to enter a mount on the node. That comes before all other
+    // errors.
     while let Some(root) = cross::next_down(env, &there)? {
         there = root;
     }
@@ -216,7 +221,9 @@ fn create_in<'a>(
     if follows(env, &there, how.flags) { Ok((there, Came::Found)) } else { found(env, there).map(|node| (node, Came::Found)) }
 }
 
-/// A node that was to be made unless it was there: no directory is, and nothing that somebody may have put there to be written to.
+/// Checks a node that exists where one was to be made. `EISDIR` for a directory. `EACCES` for a
+/// node that is neither a regular file nor a FIFO, in a sticky directory that all users may write
+/// to, where another user may have put it in order to have it written to.
 fn found<'a>(env: &Env<'a>, node: PinnedPlace<'a>) -> Result<PinnedPlace<'a>, Errno> {
     let of = env.trees().known_snapshot(env.caches().dentries.inode(node.id()))?;
     match of.kind() {
@@ -233,7 +240,7 @@ fn found<'a>(env: &Env<'a>, node: PinnedPlace<'a>) -> Result<PinnedPlace<'a>, Er
     }
 }
 
-/// Opens a node, if it may be opened so.
+/// Opens a node, if these flags are allowed for it.
 fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came, asks: Asks) -> Result<Opened<'a>, Errno> {
     let is_directory = env.caches().dentries.word(node.id()) & flags::DIRECTORY != 0;
     if flags.contains(OpenFlags::DIRECTORY) && !flags.contains(OpenFlags::TMPFILE) && !is_directory {
@@ -257,7 +264,7 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
     let superblock = env.trees().superblock(inode);
     let file = match asks {
         Asks::FileSystem => superblock.fs.open(key, what_for)?,
-        Asks::Nobody => superblock.fs.try_open(key, what_for)?,
+        Asks::CachesOnly => superblock.fs.try_open(key, what_for)?,
     };
     if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
         env.trees().resize(node.id(), &env.who_in(node.mount.id()), 0, Times::Always)?;
@@ -272,13 +279,13 @@ fn wanted(flags: OpenFlags) -> Access {
     want
 }
 
-/// Whether what is there may be opened so, and what it is.
+/// Checks whether a node that was found may be opened with these flags. Returns its type.
 fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, asks: Asks) -> Result<FileType, Errno> {
     let (want, who) = (wanted(flags), env.who_in(mount));
     let of_mount = env.world.mounts.switches(mount);
     let of = match asks {
         Asks::FileSystem => env.trees().known_snapshot(inode)?,
-        Asks::Nobody => Snapshot::of_pinned(env.caches(), inode).if_known()?,
+        Asks::CachesOnly => Snapshot::of_pinned(env.caches(), inode).if_known()?,
     };
     let kind = of.kind();
     match kind {
@@ -298,7 +305,7 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
     }
     match asks {
         Asks::FileSystem => env.trees().may(inode, &who, want)?,
-        Asks::Nobody => of.may_cached(&who, want)?,
+        Asks::CachesOnly => of.may_cached(&who, want)?,
     }
     let overwrites = want.contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND) || flags.contains(OpenFlags::TRUNCATE);
     if of.is_append_only() && overwrites {

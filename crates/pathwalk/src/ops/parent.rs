@@ -1,7 +1,8 @@
-//! The directory of the last component, for operations that change it; and what the last component is.
+//! The directory of the last component, for operations that change it, and the kind of the last
+//! component.
 //!
-//! The path up to the last component is walked as any path is; the last one is left to the operation, which looks at it with the
-//! directory's lock held.
+//! The path up to the last component is walked as any path. The last component is left to the
+//! operation, which looks it up with the directory's lock held.
 
 use super::lookup;
 use crate::Errno;
@@ -23,15 +24,15 @@ pub(crate) enum Last<'a> {
     Dot,
     /// `..`
     DotDot,
-    /// There is none: the path is slashes only.
+    /// No component: the path consists of slashes only.
     Root,
 }
 
-/// A directory that stays for as long as the operation.
+/// A directory that stays pinned during the operation.
 pub(crate) enum Dir<'a> {
-    /// The starting point, which the context or a handle has a pin on.
+    /// The starting point, on which the context or a handle has a pin.
     Lent(Place),
-    /// What the walk arrived at.
+    /// The place that the walk arrived at.
     Pinned(PinnedPlace<'a>),
 }
 
@@ -52,12 +53,12 @@ impl<'a> Dir<'a> {
     }
 }
 
-/// Where the last component is.
+/// The last component and its directory.
 pub(crate) struct Parent<'a> {
     /// The directory, which the asker may search.
     pub(crate) dir: Dir<'a>,
     pub(crate) last: Last<'a>,
-    /// What stands behind it.
+    /// The ending that follows the last component.
     pub(crate) ending: Ending,
 }
 
@@ -75,7 +76,8 @@ pub(crate) fn parent<'a>(env: &Env<'a>, at: Begin, path: &'a [u8]) -> Result<Par
     Ok(Parent { dir, last, ending })
 }
 
-/// The path up to the last component, its slash included; the component; what is behind it.
+/// Splits a path into the part up to the last component, its slash included; the last component;
+/// and what follows it.
 fn split(path: &[u8]) -> (&[u8], Last<'_>, Ending) {
     let is_name = |byte: &u8| *byte != b'/';
     let end = path.iter().rposition(is_name).map_or(0, |at| at + 1);
@@ -90,7 +92,7 @@ fn split(path: &[u8]) -> (&[u8], Last<'_>, Ending) {
     (way, last, ending)
 }
 
-/// Whether the asker may search a directory on which the caller has a pin.
+/// Checks whether the asker may search a directory on which the caller has a pin.
 fn searchable(env: &Env<'_>, at: Place) -> Result<(), Errno> {
     let dir = at.dentry();
     if env.caches().dentries.word(dir) & flags::EVERYONE_SEARCH != 0 {

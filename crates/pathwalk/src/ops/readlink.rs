@@ -1,4 +1,5 @@
-//! `readlink(2)`: the body of a link, whose length comes from the cache and never from scanning it.
+//! `readlink(2)`: the body of a link. Its length comes from the cache and never from a scan of the
+//! body.
 
 use super::{Target, answer, target};
 use crate::Errno;
@@ -21,7 +22,7 @@ pub(crate) fn readlinkat(asker: &Asker, at: Begin, path: &[u8], buffer: &mut [u8
     readlinkat_with::<Shipped>(asker, at, path, buffer)
 }
 
-/// The same in a variant of the walk.
+/// Does the same in a variant of the walk.
 pub(crate) fn readlinkat_with<C: Config>(asker: &Asker, at: Begin, path: &[u8], buffer: &mut [u8]) -> Result<usize, Errno> {
     if buffer.is_empty() {
         return Err(Errno::EINVAL);
@@ -33,7 +34,7 @@ pub(crate) fn readlinkat_with<C: Config>(asker: &Asker, at: Begin, path: &[u8], 
     };
     let env = env.from(from);
     let fast = fast::<C>(&env, path, buffer);
-    // The closure of a locked walk may run twice and cannot hold the buffer meanwhile.
+    // The closure of a locked walk may run twice, so it cannot borrow the buffer.
     let link = match fast {
         Ok(length) => return Ok(length),
         Err(stopped) => answer(&env, path, Follow::Not, Err(stopped), Ok)?,
@@ -46,7 +47,7 @@ pub(super) fn fast<'a, C: Config>(env: &Env<'a>, path: &'a [u8], buffer: &mut [u
     to_end::<C, _>(env, path, Follow::Not, Ok).and_then(|at| at_end::<C>(env, at.cur, buffer, Errno::EINVAL))
 }
 
-/// Copies the body of what a walk arrived at; `not_a_link` if it is none.
+/// Copies the body of the link that a walk arrived at; `not_a_link` if it is none.
 #[inline(always)]
 pub(super) fn at_end<'a, C: Config>(
     env: &Env<'a>,
@@ -77,7 +78,7 @@ pub(super) fn at_end<'a, C: Config>(
     if same { Ok(length) } else { hand_over(HandOver::Changed) }
 }
 
-/// The length as one would find it that was not stored: for measuring.
+/// Returns the length that a scan finds, as if the length were not stored: for measurements.
 fn scanned_length(text: &ChainReader<'_>) -> usize {
     (0..=LINK_MAX).take_while(|at| text.word(at / 8).to_le_bytes()[at % 8] != 0).count()
 }

@@ -1,4 +1,5 @@
-//! `unlink(2)`, `rmdir(2)`: names are taken away, and what is mounted on them in other namespaces.
+//! `unlink(2)`, `rmdir(2)`: the removal of names, and of what is mounted on them in other
+//! namespaces.
 
 use super::may_change::{Victim, may_delete, writing};
 use super::parent::{Last, Parent, parent};
@@ -44,15 +45,15 @@ pub(crate) fn rmdir(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno> 
     Ok(())
 }
 
-/// `EBUSY` for what something is mounted on in the asker's namespace. Linux: `is_local_mountpoint`.
+/// Returns `EBUSY` for an entry on which something is mounted in the asker's namespace. Linux:
+/// `is_local_mountpoint`.
 pub(super) fn not_covered(env: &Env<'_>, entry: &Pinned<'_>) -> Result<(), Errno> {
     let is_covered =
         env.caches().dentries.word(entry.id()) & flags::MOUNTED != 0 && env.world.is_mounted_in(entry.id(), env.asker.namespace);
     if is_covered { Err(Errno::EBUSY) } else { Ok(()) }
 }
 
-/// Unmounts, in all namespaces, what is mounted on something that was removed. Linux:
-/// `detach_mounts`.
+/// Unmounts, in all namespaces, what is mounted on a removed entry. Linux: `detach_mounts`.
 pub(super) fn uncover(env: &Env<'_>, removed: Option<Pinned<'_>>) {
     if let Some(point) = removed {
         env.world.change(|change| change.detach_at(point.id()));

@@ -1,6 +1,7 @@
-//! `chmod(2)`, `chown(2)`, `truncate(2)`, `utimensat(2)`: attributes are set.
+//! `chmod(2)`, `chown(2)`, `truncate(2)`, `utimensat(2)`: changes of attributes.
 //!
-//! What is found out about a node and what is set of it belong together, so each runs under the lock for changes of its attributes.
+//! The check of a node and its change belong together, so each operation does both under the lock
+//! for changes of the node's attributes.
 //!
 //! Source: `notify_change` and `setattr_prepare` of Linux.
 
@@ -57,14 +58,14 @@ pub(crate) fn chown(
         let (uid, gid) = stored_owners(of, who, (uid, gid))?;
         let owns = who.owns(of.uid());
         let any = who.has_for(Capabilities::CHOWN, of.uid(), of.gid());
-        // What is unmapped can be made to be mapped.
+        // An unmapped owner or group can be replaced by a mapped one.
         let mends = |is_mapped: bool| !is_mapped && who.has(Capabilities::CHOWN);
         let may_give = |uid| any || owns && uid == of.uid() || mends(who.sees_uid(of.uid()));
         let may_share = |gid| any || owns && (gid == of.gid() || who.in_group(gid)) || mends(who.sees_gid(of.gid()));
         if !uid.is_none_or(may_give) || !gid.is_none_or(may_share) {
             return Err(Errno::EPERM);
         }
-        // The bits are taken away as `chmod` would.
+        // The bits are cleared as by `chmod`.
         let drops = !in_group_or_capable(who, of.owners(), gid.unwrap_or(of.gid()));
         let mode = mode.map(|mode| owner(of, who).map(|()| mode & !if drops { SGID } else { 0 })).transpose()?;
         Ok(SetAttributes { mode, uid, gid, ..SetAttributes::default() })
@@ -81,7 +82,7 @@ pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Resu
         FileType::Regular => {}
         _ => return Err(Errno::EINVAL),
     }
-    // Linux asks for the right to write first, of the superblock before the node, and of the mount
+    // Linux checks the right to write first: of the superblock before the node, and of the mount
     // after it.
     let who = env.who_in(node.mount.id());
     let of = may_write(&env, &who, node.id(), Access::WRITE)?;
@@ -100,7 +101,7 @@ pub(crate) fn set_times(
     how: AtFlags,
 ) -> Result<(), Errno> {
     if (atime, mtime) == (SetTime::Keep, SetTime::Keep) {
-        // Linux does not even look at the path.
+        // Linux does not even read the path.
         return Ok(());
     }
     let env = Env::of(asker, Whose::Effective, at);
@@ -129,7 +130,7 @@ pub(crate) fn set_times(
     })
 }
 
-/// Sets what `what` says of a node, unless its mount is read-only.
+/// Sets the attributes that `what` returns for a node, unless its mount is read-only.
 fn change(
     env: &Env<'_>,
     node: &PinnedPlace<'_>,
@@ -142,18 +143,18 @@ fn change(
     env.trees().set_attributes(id, &set).map(drop)
 }
 
-/// `EPERM` for what neither mode, owner nor times can be set of.
+/// Returns `EPERM` for a node whose mode, owner and times cannot be set: immutable, or append-only.
 fn unchangeable(of: &Snapshot) -> Result<(), Errno> {
     if of.is_immutable() || of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
 }
 
-/// `EOVERFLOW` for what belongs to an owner or a group that its mount does not map.
+/// Returns `EOVERFLOW` for a node whose owner or group its mount does not map.
 fn mapped(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
     if of.is_seen_by(who) { Ok(()) } else { Err(Errno::EOVERFLOW) }
 }
 
-/// Owners that are to be set, as the file system stores them. `EOVERFLOW` for one that the mount does not map, and for what keeps one
-/// that it does not map.
+/// Returns the owners to be set, as the file system stores them. `EOVERFLOW` for one that the mount
+/// does not map, and for a node that would keep an unmapped one.
 fn stored_owners(
     of: &Snapshot,
     who: &Subject<'_>,
@@ -165,7 +166,7 @@ fn stored_owners(
     if lost || stays_lost { Err(Errno::EOVERFLOW) } else { Ok((to.0.flatten(), to.1.flatten())) }
 }
 
-/// `EPERM` for who neither owns it nor may do as if.
+/// Returns `EPERM` for a subject that neither owns the node nor may act as its owner.
 fn owner(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
     if who.owns_or_may(of.uid()) { Ok(()) } else { Err(Errno::EPERM) }
 }

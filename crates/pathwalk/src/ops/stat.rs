@@ -40,7 +40,7 @@ pub(crate) fn statx(asker: &Asker, at: Begin, path: &[u8], how: AtFlags, mask: S
     stat_with(asker, at, path, how, |env, at| statx_at_end(env, at, mask), slow)
 }
 
-/// What a path leads to: by `fast` at the end of a fast walk, else by `slow`.
+/// Returns what `fast` reads at the end of a fast walk, or else `slow` at the end of a locked one.
 #[inline(always)]
 fn stat_with<'a, T>(
     asker: &'a Asker,
@@ -60,7 +60,8 @@ fn stat_with<'a, T>(
             let is_first = Cell::new(true);
             answer(&env, path, follow, found, |found| {
                 let answer = slow(&env, &found)?;
-                // Its name was taken away before they were read, so that the path never led to what they say: looked up once more.
+                // The name was removed before the attributes were read, so the path may never have
+                // led to a node with these attributes. The path is walked once more.
                 let is_there = env.caches().dentries.word(found.id()) & dentry::flags::UNHASHED == 0;
                 if is_there || !is_first.replace(false) { Ok(answer) } else { Err(Errno::ESTALE) }
             })
@@ -68,12 +69,12 @@ fn stat_with<'a, T>(
     }
 }
 
-/// The same of a walk that no other goes on for.
+/// Returns the same by the fast walk only.
 pub(super) fn statx_fast<'a>(env: &Env<'a>, path: &'a [u8], follow: Follow, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
     to_end::<Shipped, _>(env, path, follow, Ok).and_then(|at| statx_at_end(env, at, mask))
 }
 
-/// The attributes of what a walk arrived at, and how it was seen.
+/// Returns the attributes of the node that a walk arrived at, and how it was seen.
 pub(super) fn statx_at_end<'a>(env: &Env<'a>, at: Arrived<'a>, mask: StatxMask) -> Result<Statx, Stopped<'a>> {
     let out_of_date = if StatxMask::KEPT.contains(mask) { flags::UNKNOWN } else { flags::STALE };
     let attributes = at_end(env, at, out_of_date)?;
@@ -84,7 +85,8 @@ pub(super) fn statx_at_end<'a>(env: &Env<'a>, at: Arrived<'a>, mask: StatxMask) 
     Ok(Statx::new(attributes, mask, seen))
 }
 
-/// The attributes of what a walk arrived at, as its mount shows them; not if the inode has any of the flags `out_of_date`.
+/// Returns the attributes of the node that a walk arrived at, as its mount shows them. Hands over
+/// if the inode has any of the flags `out_of_date`.
 #[inline(always)]
 pub(super) fn at_end<'a>(env: &Env<'a>, at: Arrived<'a>, out_of_date: u64) -> Result<Attributes, Stopped<'a>> {
     let cur = at.cur;
@@ -109,7 +111,8 @@ pub(crate) fn statfs(asker: &Asker, at: Begin, path: &[u8]) -> Result<StatFs, Er
     statfs_at(&asker.world, node.place())
 }
 
-/// Asks the file system of a pinned place, and adds what the mount says. Linux: `vfs_statfs`.
+/// Returns the file system's answer for a pinned place, with the flags of its mount. Linux:
+/// `vfs_statfs`.
 pub(crate) fn statfs_at(world: &World, place: Place) -> Result<StatFs, Errno> {
     let mut found = world.trees.superblock_at(place.dentry()).fs.statfs()?;
     found.flags |= world.mounts.switches(place.mount()).told();

@@ -1,4 +1,4 @@
-//! A lookup, told step by step.
+//! A lookup that is reported step by step.
 
 use super::{Target, follow, target};
 use crate::Errno;
@@ -9,7 +9,7 @@ use crate::walk::locked::Walker;
 use crate::walk::steps::{Listener, Teller, What};
 use crate::walk::{Env, Whose};
 
-/// Walks a path and tells each step; returns what it leads to.
+/// Walks a path and reports each step. Returns the place that the path leads to.
 pub(crate) fn steps<'a>(
     asker: &'a Asker,
     at: Begin,
@@ -21,7 +21,7 @@ pub(crate) fn steps<'a>(
     let teller = Teller::to(listener);
     let start = match target(&env, at, path, flags, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH)? {
         Target::Path(from) => PinnedPlace::again(env.world, from),
-        // The path is empty: it ends where it starts, be that a link.
+        // An empty path ends at its starting point, even if that is a link.
         Target::Start(start) => {
             teller.tell(0, || What::Start(start.clone()));
             return Ok(start);

@@ -1,12 +1,13 @@
 //! Access control lists: the entries, and the check by them.
 //!
-//! For file systems that keep ACLs: parse `system.posix_acl_access` and ask [`Acl::permits`]. Source: `acl(5)`.
+//! For file systems that keep ACLs: parse `system.posix_acl_access` and call [`Acl::permits`].
+//! Source: `acl(5)`.
 
 use super::{Access, Subject};
 use crate::Errno;
 use crate::attr::Attributes;
 
-/// Whom an entry is about.
+/// The user or users that an entry is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AclTag {
     /// The owner.
@@ -17,18 +18,18 @@ pub enum AclTag {
     Group,
     /// A named group.
     NamedGroup(u32),
-    /// The most that named users and any group get.
+    /// The maximum that named users and any group get.
     Mask,
-    /// Everyone else.
+    /// All other users.
     Other,
 }
 
-/// One entry.
+/// An entry of an access control list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AclEntry {
-    /// Whom it is about.
+    /// The user or users that the entry is about.
     pub tag: AclTag,
-    /// What it grants.
+    /// The rights that the entry grants.
     pub grants: Access,
 }
 
@@ -40,17 +41,17 @@ const VERSION: u32 = 2;
 const ENTRY_BYTES: usize = 8;
 
 impl Acl {
-    /// From entries.
+    /// Creates a list from entries.
     pub fn new(entries: Vec<AclEntry>) -> Acl {
         Acl(entries)
     }
 
-    /// The entries.
+    /// Returns the entries.
     pub fn entries(&self) -> &[AclEntry] {
         &self.0
     }
 
-    /// From the value of the extended attribute `system.posix_acl_access`.
+    /// Parses the value of the extended attribute `system.posix_acl_access`.
     ///
     /// `EINVAL` for another length or tag, `EOPNOTSUPP` for another version.
     pub fn from_xattr(value: &[u8]) -> Result<Acl, Errno> {
@@ -65,9 +66,10 @@ impl Acl {
         entries.iter().map(parse).collect::<Result<_, _>>().map(Acl)
     }
 
-    /// The whole check of a node that has this list: the owner's bits are final; then the list, if any group bit is set, else other's
-    /// bits; then capabilities. `EACCES` if refused. This is what [`FileSystem::permission`](crate::FileSystem::permission) is to answer for
-    /// such a node. Source: `acl(5)`.
+    /// Does the whole check of a node that has this list. The owner's bits are final. Then the list
+    /// applies if any group bit is set, else other's bits. Then come capabilities. `EACCES` if
+    /// refused. [`FileSystem::permission`](crate::FileSystem::permission) has to return this result
+    /// for such a node. Source: `acl(5)`.
     pub fn check(&self, who: &Subject<'_>, node: &Attributes, want: Access) -> Result<(), Errno> {
         if who.owns(node.uid) || node.mode & 0o070 == 0 {
             return super::generic(who, node.kind, node.mode, node.uid, node.gid, want);
@@ -75,10 +77,12 @@ impl Acl {
         if self.permits(who, node.uid, node.gid, want) || who.overrides(node, want) { Ok(()) } else { Err(Errno::EACCES) }
     }
 
-    /// Whether the list lets `who` do `want` with a node of this owner and group. Capabilities are not asked.
+    /// Returns whether the list grants `want` to `who` on a node of this owner and group.
+    /// Capabilities are not checked.
     ///
-    /// The owner's entry, then a named user's (through the mask); then any matching group entry that grants all of it
-    /// (through the mask); if a group matched and none granted, refused; else other's.
+    /// The order: the owner's entry; then a named user's (through the mask); then any matching
+    /// group entry that grants all of it (through the mask). If a group matched and none granted,
+    /// the list refuses. Else other's entry applies.
     pub fn permits(&self, who: &Subject<'_>, uid: u32, gid: u32, want: Access) -> bool {
         let grants = |entry: AclEntry| match entry.tag {
             AclTag::Owner | AclTag::Other => entry.grants,
@@ -87,8 +91,9 @@ impl Acl {
         self.deciding(who, uid, gid, want).is_some_and(|entry| grants(entry).contains(want))
     }
 
-    /// The entry by which [`permits`](Self::permits) decides, before the mask: of the groups that match the first that grants all of `want`, or
-    /// else the first. `None` if the list has none for `who`, which refuses.
+    /// Returns the entry by which [`permits`](Self::permits) decides, before the mask. Of the
+    /// groups that match, it is the first that grants all of `want`, or else the first. `None` if
+    /// the list has no entry for `who`, which refuses.
     pub fn deciding(&self, who: &Subject<'_>, uid: u32, gid: u32, want: Access) -> Option<AclEntry> {
         if who.owns(uid) {
             return self.find(|tag| tag == AclTag::Owner);
@@ -107,7 +112,8 @@ impl Acl {
         granting.or(first).copied().or_else(|| self.find(|tag| tag == AclTag::Other))
     }
 
-    /// The most that named users and any group get: everything where there is no such entry.
+    /// Returns the maximum that named users and any group get: all rights where there is no such
+    /// entry.
     pub fn mask(&self) -> Access {
         self.find(|tag| tag == AclTag::Mask).map_or(Access::all(), |entry| entry.grants)
     }

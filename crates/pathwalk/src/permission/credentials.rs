@@ -1,4 +1,4 @@
-//! Who asks: user, groups and capabilities.
+//! The credentials of a caller: user, groups and capabilities.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use super::{Access, IdMap, NO_ID};
 use crate::attr::{Attributes, FileType};
 
 bitflags! {
-    /// The capabilities that operations on names look at. Source: `capabilities(7)`.
+    /// The capabilities that operations on names check. Source: `capabilities(7)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Capabilities: u8 {
         /// `CAP_DAC_OVERRIDE`: bypass read, write and execute checks (executing needs one x bit).
         const DAC_OVERRIDE = 1;
         /// `CAP_DAC_READ_SEARCH`: bypass read checks, and search checks on directories.
         const DAC_READ_SEARCH = 2;
-        /// `CAP_FOWNER`: bypass checks that ask for the owner.
+        /// `CAP_FOWNER`: bypass checks that require the owner.
         const FOWNER = 4;
         /// `CAP_CHOWN`: give nodes to any owner and group.
         const CHOWN = 8;
@@ -31,40 +31,42 @@ bitflags! {
 /// A user and a group: one pair is real, one is effective.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ids {
-    /// User.
+    /// The user id.
     pub uid: u32,
-    /// Group.
+    /// The group id.
     pub gid: u32,
 }
 
-/// Whose rights an operation has. Source: `credentials(7)`.
+/// The identity with whose rights an operation runs. Source: `credentials(7)`.
 ///
 /// Cheap to clone: the groups are shared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Credentials {
     real: Ids,
     effective: Ids,
-    /// Sorted. None: there are none, so that nothing is counted when those of most users are cloned.
+    /// The supplementary groups, sorted; `None` if there are none. So a clone of most users'
+    /// credentials changes no reference count.
     groups: Option<Arc<[u32]>>,
     permitted: Capabilities,
     active: Capabilities,
 }
 
 impl Credentials {
-    /// Root with all capabilities and no supplementary groups.
+    /// Creates root's credentials, with all capabilities and no supplementary groups.
     pub fn root() -> Credentials {
         let ids = Ids { uid: 0, gid: 0 };
         Credentials { real: ids, effective: ids, groups: None, permitted: Capabilities::all(), active: Capabilities::all() }
     }
 
-    /// A user with a group and supplementary groups, without capabilities unless `uid` is 0.
+    /// Creates the credentials of a user with a group and supplementary groups, without
+    /// capabilities unless `uid` is 0.
     pub fn user(uid: u32, gid: u32, groups: &[u32]) -> Credentials {
         let ids = Ids { uid, gid };
         let caps = if uid == 0 { Capabilities::all() } else { Capabilities::empty() };
         Credentials { real: ids, effective: ids, groups: sorted(groups), permitted: caps, active: caps }
     }
 
-    /// The same with other capabilities, both permitted and effective.
+    /// Returns these credentials with other capabilities, both permitted and effective.
     #[must_use]
     pub fn with_capabilities(mut self, caps: Capabilities) -> Credentials {
         self.permitted = caps;
@@ -72,7 +74,7 @@ impl Credentials {
         self
     }
 
-    /// The same with capabilities of which not all permitted ones are effective.
+    /// Returns these credentials with capabilities of which not all permitted ones are effective.
     #[must_use]
     pub fn with_capability_sets(mut self, permitted: Capabilities, effective: Capabilities) -> Credentials {
         self.permitted = permitted;
@@ -80,21 +82,22 @@ impl Credentials {
         self
     }
 
-    /// The same with other real ids: those that `access(2)` asks for unless told `AT_EACCESS`.
+    /// Returns these credentials with other real ids, which `access(2)` checks unless `AT_EACCESS`
+    /// is set.
     #[must_use]
     pub fn with_real(mut self, real: Ids) -> Credentials {
         self.real = real;
         self
     }
 
-    /// Whose rights all operations but `access` have.
+    /// Returns the subject with whose rights all operations but `access` run.
     #[inline(always)]
     pub fn effective(&self) -> Subject<'_> {
         Subject { ids: self.effective, groups: self.groups(), caps: self.active, map: None }
     }
 
-    /// Whose rights `access(2)` asks about: the real ids, with no capabilities unless the real user is root, who has all
-    /// that are permitted. Source: `access(2)`.
+    /// Returns the subject that `access(2)` checks: the real ids, with no capabilities unless the
+    /// real user is root, which has all permitted ones. Source: `access(2)`.
     #[inline(always)]
     pub fn real(&self) -> Subject<'_> {
         let caps = if self.real.uid == 0 { self.permitted } else { Capabilities::empty() };
@@ -113,19 +116,20 @@ fn sorted(groups: &[u32]) -> Option<Arc<[u32]>> {
     (!groups.is_empty()).then(|| groups.into())
 }
 
-/// As what somebody comes to a node: whose bits of its mode are his. Source: `path_resolution(7)`.
+/// The class of a user with respect to a node, which selects the bits of the node's mode. Source:
+/// `path_resolution(7)`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
-    /// As its owner.
+    /// The owner.
     Owner,
-    /// As one of its group.
+    /// A member of the group.
     Group,
-    /// As anybody else.
+    /// Any other user.
     Other,
 }
 
 impl Class {
-    /// What these bits of a mode grant.
+    /// Returns what the bits of a mode grant to this class.
     pub fn grants(self, mode: u16) -> Access {
         let shift = match self {
             Class::Owner => 6,
@@ -139,19 +143,21 @@ impl Class {
 /// One side of some [`Credentials`], as checks see it.
 ///
 /// Its ids are those by which the file system knows it: through an id-mapped mount, those that the
-/// [map](IdMap) has for it, or [`NO_ID`]. So they compare with what the file system stores.
+/// [map](IdMap) has for it, or [`NO_ID`]. So they can be compared with the ids that the file system
+/// stores.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     ids: Ids,
-    /// Sorted, and not mapped: [`in_group`](Self::in_group) maps what it is asked.
+    /// The supplementary groups, sorted, and not mapped: [`in_group`](Self::in_group) maps its
+    /// argument.
     groups: &'a [u32],
     caps: Capabilities,
-    /// That of the mount through which it comes, if it has one.
+    /// The map of the mount through which the subject comes, if the mount has one.
     map: Option<&'a IdMap>,
 }
 
 impl<'a> Subject<'a> {
-    /// Returns the same as it comes through a mount with this map.
+    /// Returns this subject as it comes through a mount with this map.
     pub(crate) fn through(self, map: Option<&'a IdMap>) -> Subject<'a> {
         let Some(of_mount) = map else { return self };
         let uid = of_mount.stored_uid(self.ids.uid).unwrap_or(NO_ID);
@@ -159,12 +165,12 @@ impl<'a> Subject<'a> {
         Subject { ids: Ids { uid, gid }, map, ..self }
     }
 
-    /// Returns the owner that the file system stores for a user; none if it is unmapped.
+    /// Returns the owner that the file system stores for a user; `None` if it is unmapped.
     pub(crate) fn stored_uid(&self, uid: u32) -> Option<u32> {
         self.map.map_or(Some(uid), |map| map.stored_uid(uid))
     }
 
-    /// Returns the group that the file system stores for a group; none if it is unmapped.
+    /// Returns the group that the file system stores for a group; `None` if it is unmapped.
     pub(crate) fn stored_gid(&self, gid: u32) -> Option<u32> {
         self.map.map_or(Some(gid), |map| map.stored_gid(gid))
     }
@@ -179,9 +185,9 @@ impl<'a> Subject<'a> {
         gid != NO_ID && self.map.is_none_or(|map| map.seen_gid(gid).is_some())
     }
 
-    /// Returns whether owner and group of a node are mapped. A node of which one is not is never
-    /// written to, and no capability counts for it. Without a map, all are but [`NO_ID`]. Linux:
-    /// `HAS_UNMAPPED_ID`.
+    /// Returns whether owner and group of a node are mapped. A node with an unmapped one is never
+    /// written to, and no capability counts for it. Without a map, all ids but [`NO_ID`] are
+    /// mapped. Linux: `HAS_UNMAPPED_ID`.
     pub fn sees_owners(&self, uid: u32, gid: u32) -> bool {
         self.sees_uid(uid) && self.sees_gid(gid)
     }
@@ -192,18 +198,18 @@ impl<'a> Subject<'a> {
         self.has(caps) && self.sees_owners(uid, gid)
     }
 
-    /// Returns whether a node of this owner is its own. Linux: `vfsuid_eq_kuid`.
+    /// Returns whether the subject owns a node of this owner. Linux: `vfsuid_eq_kuid`.
     pub fn owns(&self, uid: u32) -> bool {
         self.ids.uid == uid && uid != NO_ID
     }
 
-    /// Returns whether it owns a node of this owner, or may do as if. Linux:
+    /// Returns whether the subject owns a node of this owner, or may act as if it did. Linux:
     /// `inode_owner_or_capable`.
     pub(crate) fn owns_or_may(&self, uid: u32) -> bool {
         self.owns(uid) || self.has(Capabilities::FOWNER) && self.sees_uid(uid)
     }
 
-    /// Returns the supplementary groups, sorted, as they are seen without a map.
+    /// Returns the supplementary groups, sorted, as they are without a map.
     pub(crate) fn groups(&self) -> &'a [u32] {
         self.groups
     }
@@ -213,29 +219,31 @@ impl<'a> Subject<'a> {
         self.caps
     }
 
-    /// The user.
+    /// Returns the user id.
     pub fn uid(&self) -> u32 {
         self.ids.uid
     }
 
-    /// The group.
+    /// Returns the group id.
     pub fn gid(&self) -> u32 {
         self.ids.gid
     }
 
-    /// Whether all of `caps` are held.
+    /// Returns whether the subject has all of `caps`.
     pub fn has(&self, caps: Capabilities) -> bool {
         self.caps.contains(caps)
     }
 
-    /// Whether `gid`, as the file system stores it, is the group or one of the supplementary groups. Cost: a binary search.
+    /// Returns whether `gid`, as the file system stores it, is the group or one of the
+    /// supplementary groups. Cost: a binary search.
     pub fn in_group(&self, gid: u32) -> bool {
         let is_one = |seen: u32| self.groups.binary_search(&seen).is_ok();
         let is_other = || self.map.map_or(Some(gid), |map| map.seen_gid(gid)).is_some_and(is_one);
         gid != NO_ID && (self.ids.gid == gid || is_other())
     }
 
-    /// As what he comes to `node`: the first of owner, group and other that he is, whatever it grants. Cost: as [`in_group`](Self::in_group).
+    /// Returns the subject's class for `node`: the first of owner, group and other that applies,
+    /// whatever it grants. Cost: as [`in_group`](Self::in_group).
     pub fn class_of(&self, node: &Attributes) -> Class {
         if self.owns(node.uid) {
             Class::Owner
@@ -246,15 +254,17 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether capabilities grant what mode bits or ACL refuse.
+    /// Returns whether capabilities grant what mode bits or an ACL refuse.
     ///
-    /// Directories: `CAP_DAC_READ_SEARCH` unless writing, else `CAP_DAC_OVERRIDE`. Others: `CAP_DAC_READ_SEARCH` for pure
-    /// reading, else `CAP_DAC_OVERRIDE`, where executing needs at least one x bit.
+    /// For directories, `CAP_DAC_READ_SEARCH` suffices unless writing is wanted, else
+    /// `CAP_DAC_OVERRIDE`. For other nodes, `CAP_DAC_READ_SEARCH` suffices for pure reading, else
+    /// `CAP_DAC_OVERRIDE`, where executing needs at least one x bit.
     pub fn overrides(&self, node: &Attributes, want: Access) -> bool {
         self.sees_owners(node.uid, node.gid) && self.overrides_mode(node.kind, node.mode, want)
     }
 
-    /// The same of a node whose owner and group are mapped.
+    /// Returns the same as [`overrides`](Self::overrides) for a node whose owner and group are
+    /// mapped.
     pub(super) fn overrides_mode(&self, kind: FileType, mode: u16, want: Access) -> bool {
         let reading = self.has(Capabilities::DAC_READ_SEARCH);
         let all = self.has(Capabilities::DAC_OVERRIDE);

@@ -1,13 +1,14 @@
-//! Id maps: by which ids the owners of a file system's nodes are shown, where a mount says so.
+//! Id maps: the translation between the ids that a file system stores and the ids under which a
+//! mount shows the owners of its nodes.
 //!
-//! A map has extents of user ids and extents of group ids. An extent says that the ids *inside*,
-//! which the file system stores, are seen as those *outside*, by which users are known.
+//! A map has extents of user ids and extents of group ids. An extent maps the ids *inside*, which
+//! the file system stores, to the ids *outside*, by which users are known.
 //!
 //! What always holds: extents of one kind overlap neither inside nor outside. So a map is
-//! one-to-one, and two ids are the same on one side if they are the same on the other. [`NO_ID`]
-//! is in no extent.
+//! one-to-one: two ids are equal on one side exactly if they are equal on the other. [`NO_ID`] is
+//! in no extent.
 //!
-//! What it does not do: it knows no user namespace. A map is a value, made from the same lines.
+//! What it does not do: it has no user namespace. A map is a value, made from the same lines.
 //!
 //! Source: `user_namespaces(7)`, `mount_setattr(2)`, and `idmappings.rst` of Linux.
 
@@ -16,25 +17,25 @@ use std::sync::Arc;
 use crate::Errno;
 use crate::attr::Attributes;
 
-/// The number that is no user's and no group's, and that nothing can belong to: `(uid_t) -1`, by
-/// which `chown(2)` leaves an owner as it is.
+/// The number that is no user's and no group's id, and that no node can belong to: `(uid_t) -1`,
+/// with which `chown(2)` leaves an owner unchanged.
 pub const NO_ID: u32 = u32::MAX;
 
-/// The id that is shown in place of one that is unmapped. Linux: `overflowuid`, `overflowgid`.
+/// The id that is shown in place of an unmapped one. Linux: `overflowuid`, `overflowgid`.
 pub const OVERFLOW_ID: u32 = 65534;
 
-/// A range of ids that is seen as another one of the same length: a line of `/proc/PID/uid_map`.
+/// A range of ids that is mapped to another one of the same length: a line of `/proc/PID/uid_map`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct IdExtent {
-    /// The first id inside: as the file system stores it.
+    /// The first id inside, as the file system stores it.
     pub inside: u32,
-    /// The first id outside: as users see it.
+    /// The first id outside, as users see it.
     pub outside: u32,
-    /// How many ids there are.
+    /// The number of ids.
     pub length: u32,
 }
 
-/// Which ids of a file system stand for which ids of its users, seen through a mount. Cheap to
+/// The map between the ids of a file system and those of its users, seen through a mount. Cheap to
 /// clone. Set by [`Context::mount_setattr`](crate::Context::mount_setattr).
 ///
 /// ```
@@ -63,11 +64,12 @@ struct Extents {
 }
 
 impl IdMap {
-    /// The most extents of one kind. Linux: `UID_GID_MAP_MAX_EXTENTS`.
+    /// The maximum number of extents of one kind. Linux: `UID_GID_MAP_MAX_EXTENTS`.
     pub const MOST_EXTENTS: usize = 340;
 
-    /// Returns the map of these extents, in whatever order. An error if one kind has none, has too
-    /// many, or has some that overlap, are empty or go beyond the greatest id. Cost: sorting.
+    /// Creates a map from these extents, in any order. Returns an error if one kind has no extents,
+    /// has too many, or has some that overlap, are empty or go beyond the greatest id. Cost:
+    /// sorting.
     pub fn new(uids: &[IdExtent], gids: &[IdExtent]) -> Result<IdMap, IdMapError> {
         let error = |of| move |why| IdMapError { of, why };
         let uids = Extents::new(uids).map_err(error("user"))?;
@@ -75,32 +77,33 @@ impl IdMap {
         Ok(IdMap(Arc::new(Maps { uids, gids })))
     }
 
-    /// Returns the extents of user ids, sorted by what is inside.
+    /// Returns the extents of user ids, sorted by the ids inside.
     pub fn uids(&self) -> &[IdExtent] {
         &self.0.uids.by_inside
     }
 
-    /// Returns the extents of group ids, sorted by what is inside.
+    /// Returns the extents of group ids, sorted by the ids inside.
     pub fn gids(&self) -> &[IdExtent] {
         &self.0.gids.by_inside
     }
 
-    /// Returns the user that a stored owner is seen as; none if it is unmapped. Cost: a binary search.
+    /// Returns the user as which a stored owner is seen; `None` if it is unmapped. Cost: a binary
+    /// search.
     pub fn seen_uid(&self, stored: u32) -> Option<u32> {
         self.0.uids.seen(stored)
     }
 
-    /// Returns the group that a stored group is seen as; none if it is unmapped.
+    /// Returns the group as which a stored group is seen; `None` if it is unmapped.
     pub fn seen_gid(&self, stored: u32) -> Option<u32> {
         self.0.gids.seen(stored)
     }
 
-    /// Returns the owner that is stored for a user; none if it is unmapped.
+    /// Returns the owner that is stored for a user; `None` if it is unmapped.
     pub fn stored_uid(&self, seen: u32) -> Option<u32> {
         self.0.uids.stored(seen)
     }
 
-    /// Returns the group that is stored for a group; none if it is unmapped.
+    /// Returns the group that is stored for a group; `None` if it is unmapped.
     pub fn stored_gid(&self, seen: u32) -> Option<u32> {
         self.0.gids.stored(seen)
     }
@@ -143,7 +146,7 @@ impl Extents {
     }
 }
 
-/// Returns the extents in the order of one side, on which they must not overlap.
+/// Returns the extents sorted by one side, on which they must not overlap.
 fn sorted(extents: &[IdExtent], first: fn(&IdExtent) -> u32) -> Result<Box<[IdExtent]>, Fault> {
     let mut sorted: Box<[IdExtent]> = extents.into();
     sorted.sort_unstable_by_key(first);
@@ -154,7 +157,8 @@ fn sorted(extents: &[IdExtent], first: fn(&IdExtent) -> u32) -> Result<Box<[IdEx
     Ok(sorted)
 }
 
-/// Returns the extent that an id is in on the side by which they are sorted, and where it is there.
+/// Returns the extent that contains an id on the side by which the extents are sorted, and the id's
+/// offset in it.
 fn find(sorted: &[IdExtent], id: u32, first: fn(&IdExtent) -> u32) -> Option<(IdExtent, u32)> {
     let behind = sorted.partition_point(|extent| first(extent) <= id);
     let extent = *sorted.get(behind.checked_sub(1)?)?;
@@ -162,7 +166,7 @@ fn find(sorted: &[IdExtent], id: u32, first: fn(&IdExtent) -> u32) -> Option<(Id
     (at < extent.length).then_some((extent, at))
 }
 
-/// Why extents are no id map: `EINVAL`.
+/// The reason why extents are no id map: `EINVAL`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdMapError {
     of: &'static str,

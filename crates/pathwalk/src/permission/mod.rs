@@ -1,14 +1,15 @@
-//! Who may do what: the generic check of `path_resolution(7)`, split so that each part can be read alone.
+//! Permission checks: the generic check of `path_resolution(7)`, split so that each part can be
+//! read alone.
 //!
-//! - `credentials`: who asks;
-//! - `id_map`: by which ids a mount shows owners;
+//! - `credentials`: the caller's user, groups and capabilities;
+//! - `id_map`: the ids by which a mount shows owners;
 //! - `mode_bits`: owner, group, other, capabilities;
 //! - `acl`: the entries of an access control list;
-//! - `privileges`: suid and sgid bits, and when they go.
+//! - `privileges`: suid and sgid bits, and the cases in which they are cleared.
 //!
 //! The order of all checks is in `ops/access.rs`.
 //!
-//! What it does not do: it reads no cache and takes no lock. The walk hands it a snapshot.
+//! What it does not do: it reads no cache and takes no lock. The walk passes a snapshot to it.
 
 mod acl;
 mod credentials;

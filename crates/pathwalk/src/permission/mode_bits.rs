@@ -1,4 +1,4 @@
-//! Owner, group and other: the generic check.
+//! The mode bits of owner, group and other: the generic check.
 
 use bitflags::bitflags;
 
@@ -7,7 +7,8 @@ use crate::Errno;
 use crate::attr::FileType;
 
 bitflags! {
-    /// What somebody wants to do with a node; empty asks only whether it is there (`F_OK`). Bits as in `access(2)`.
+    /// The rights that a caller requests for a node. An empty set requests only that the node
+    /// exists (`F_OK`). Bits as in `access(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Access: u8 {
         /// `X_OK`: execute a file, search a directory.
@@ -19,20 +20,22 @@ bitflags! {
     }
 }
 
-/// Which of read, write and execute all three triads grant, so that it makes no difference who asks.
+/// Returns which of read, write and execute all three triads grant. These do not depend on the
+/// caller.
 pub(crate) const fn everyone_may(mode: u16) -> Access {
     Access::from_bits_truncate((mode & (mode >> 3) & (mode >> 6) & 7) as u8)
 }
 
-/// The generic check of one node whose ACL is known to be absent: triads, then capabilities.
+/// Checks the rights to one node whose ACL is known to be absent: first the triads, then
+/// capabilities.
 ///
-/// `EACCES` if refused. The owner's triad is final for the owner, even where group or other would grant more. Source:
-/// `path_resolution(7)`.
+/// `EACCES` if refused. The owner's triad is final for the owner, even where group or other would
+/// grant more. Source: `path_resolution(7)`.
 pub fn generic(who: &Subject<'_>, kind: FileType, mode: u16, uid: u32, gid: u32, want: Access) -> Result<(), Errno> {
     let triad = if who.owns(uid) {
         mode >> 6
     } else if (mode ^ (mode >> 3)) & u16::from(want.bits()) != 0 && who.in_group(gid) {
-        // Asked only where group and other differ in what is wanted.
+        // The groups are searched only where group and other differ in a wanted right.
         mode >> 3
     } else {
         mode
@@ -78,7 +81,7 @@ mod tests {
         assert!(dir(&all, Access::all()));
     }
 
-    /// Linux: `capable_wrt_inode_uidgid`.
+    /// Checks that capabilities do not count for [`NO_ID`]. Linux: `capable_wrt_inode_uidgid`.
     #[test]
     fn capabilities_count_for_owners_that_there_can_be() {
         let root = Credentials::root();

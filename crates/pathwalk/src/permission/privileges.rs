@@ -1,4 +1,5 @@
-//! The bits that give rights to those who execute a file, and when they go. Source: `inode(7)`.
+//! The mode bits that give rights to the users that execute a file, and the cases in which they are
+//! cleared. Source: `inode(7)`.
 
 use super::{Capabilities, Subject};
 
@@ -9,19 +10,19 @@ pub(crate) const SGID: u16 = 0o2000;
 /// `S_IXGRP`
 pub(crate) const GROUP_EXECUTE: u16 = 0o010;
 
-/// The owner and the group that a file system stores of a node.
+/// The owner and the group that a file system stores for a node.
 #[derive(Clone, Copy)]
 pub(crate) struct Owners {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
 }
 
-/// Returns whether a subject keeps the sgid bit on a node, of which this is the group, or will be.
+/// Returns whether a subject keeps the sgid bit on a node whose group is, or will be, `gid`.
 pub(crate) fn in_group_or_capable(who: &Subject<'_>, of: Owners, gid: u32) -> bool {
     who.in_group(gid) || who.has_for(Capabilities::FSETID, of.uid, of.gid)
 }
 
-/// Returns the mode without the bits that a change of owner takes away.
+/// Returns the mode without the bits that a change of owner clears.
 pub(crate) fn without_privileges(who: &Subject<'_>, mode: u16, of: Owners) -> u16 {
     let drops_sgid = mode & GROUP_EXECUTE != 0 || !in_group_or_capable(who, of, of.gid);
     mode & !SUID & !if drops_sgid { SGID } else { 0 }

@@ -1,4 +1,4 @@
-//! Permission beside walks: once a change has returned, no walk answers by the mode before.
+//! Permission checks beside walks: once a change has returned, no walk answers by the mode before.
 
 use super::explore;
 use super::fs::ROOT;
@@ -13,7 +13,7 @@ fn world(hash: Hash) -> World {
     })
 }
 
-/// What a walk says, twice: by whatever is cached, and by the file system.
+/// Returns two answers of a walk: by the cached state, and by the file system.
 fn twice(world: &World, path: &str) -> [Result<(), Errno>; 2] {
     let ask = || world.user().access(path, Access::READ);
     let cached = ask();
@@ -46,14 +46,15 @@ fn two_changes_and_a_walk() {
         world.chmod(&world.handle("/dir"), 0o711);
         walker.join().unwrap();
         other.join().unwrap();
-        // Whatever came last: the cache says what the file system says.
+        // Whichever change came last, the cache says what the file system says.
         let said = twice(&world, "/dir/file");
         assert_eq!(said[0], said[1]);
         world.end();
     });
 }
 
-/// A file with two names: one is instantiated while the mode is set through the other, and evicted at once.
+/// Checks a file with two names: one is instantiated while the mode is set through the other, and
+/// is evicted at once.
 #[test]
 fn the_other_name_of_a_file() {
     explore(|hash| {
@@ -71,7 +72,8 @@ fn the_other_name_of_a_file() {
     });
 }
 
-/// The mode changes behind the engine's back, and it is told: a refresh that began before does not undo it.
+/// Checks a mode that changes without the engine, which is then told: a refresh that began before
+/// does not undo the change.
 #[test]
 fn a_refresh_beside_another() {
     explore(|hash| {
@@ -93,7 +95,8 @@ fn a_refresh_beside_another() {
     });
 }
 
-/// A file with two names loses one, whose entry was all that was cached of it, while the other is looked up.
+/// Checks a file with two names that loses one, whose entry was its only cached one, while the
+/// other name is looked up.
 #[test]
 fn links_are_counted_anew_when_a_name_goes() {
     explore(|hash| {
@@ -108,7 +111,8 @@ fn links_are_counted_anew_when_a_name_goes() {
     });
 }
 
-/// As above with a name more: by the time the looker's answer arrives, the inode was marked, asked about, and evicted.
+/// Checks the same with one name more: when the looking thread's answer arrives, the inode was
+/// marked, refreshed and evicted.
 #[test]
 fn links_are_counted_anew_of_what_is_gone_again() {
     explore(|hash| {
@@ -124,7 +128,7 @@ fn links_are_counted_anew_of_what_is_gone_again() {
     });
 }
 
-/// A path leads to what has a name, or to nothing.
+/// Checks that a path leads to a node that has a name, or to none.
 #[test]
 fn of_what_is_being_unlinked() {
     explore(|hash| {

@@ -1,10 +1,12 @@
-//! Directories all of whose names are cached, beside whatever makes, moves, evicts and asks: a name that is there is never said to be absent.
+//! Complete directories, beside threads that create, move, evict and look up names: an existing
+//! name is never reported as absent.
 
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::explore;
 use super::fs::{Fault, ROOT};
 use super::world::{DIRECTORY, FILE, Hash, World, part};
+use super::{alone, explore};
 use crate::node::RenameFlags;
 use crate::{At, Context, Credentials, Errno, OpenFlags};
 
@@ -21,7 +23,7 @@ fn root(world: &World) -> Context {
 
 fn list(world: &World, path: &str) {
     let dir = root(world).open(At::Cwd, path, &OpenFlags::READ.into()).expect("a directory");
-    dir.read_dir(|_| ControlFlow::Continue(())).expect("it is there");
+    dir.getdents(usize::MAX).expect("it is there");
 }
 
 const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);
@@ -108,7 +110,7 @@ fn a_directory_goes_and_comes_beside_a_listing() {
         let world = world(hash, &[]);
         let lister = world.spawn(|world| {
             let dir = root(world).open(At::Cwd, "/dir", &OpenFlags::READ.into());
-            _ = dir.map(|dir| dir.read_dir(|_| ControlFlow::Continue(())));
+            _ = dir.map(|dir| dir.getdents(usize::MAX));
         });
         root(&world).rmdir(At::Cwd, "/dir").unwrap();
         drop(world.create(&world.root(), "dir").unwrap());
@@ -128,6 +130,26 @@ fn what_came_by_itself_is_found_once_it_is_told() {
         assert_eq!(world.exists("/new"), Ok(()));
         listers.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(world.exists("/new"), Ok(()));
+        world.end();
+    });
+}
+
+#[test]
+fn a_panic_in_the_middle_loses_the_listing() {
+    alone(|hash| {
+        let world = world(hash, &["a", "b"]);
+        let dir = root(&world).open(At::Cwd, "/", &OpenFlags::READ.into()).expect("a directory");
+        let mut seen = 0;
+        let listed = AssertUnwindSafe(|| {
+            dir.list(|_| {
+                seen += 1;
+                if seen == 4 { resume_unwind(Box::new(())) } else { ControlFlow::Continue(()) }
+            })
+        });
+        assert!(catch_unwind(listed).is_err());
+        dir.getdents(usize::MAX).expect("it is there");
+        assert_eq!((world.exists("/a"), world.exists("/none"), world.fs.asked("none")), (Ok(()), ABSENT, 1));
+        drop(dir);
         world.end();
     });
 }

@@ -1,4 +1,4 @@
-//! Making and taking away a name beside walks: each answer was true at some instant of its walk.
+//! Creation and removal of a name beside walks: each answer was true at some instant of its walk.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::sync::AtomicU32;
 use crate::sync::Ordering::SeqCst;
 use crate::{At, Credentials, Errno, LinkFlags};
 
-/// How far the one who changes is: there, being unlinked, gone, being created, there again.
+/// The phase of the changing thread: the name is there, being unlinked, gone, being created, there
+/// again.
 struct Phase(AtomicU32);
 
 impl Phase {
@@ -17,7 +18,7 @@ impl Phase {
         self.0.fetch_add(1, SeqCst);
     }
 
-    /// What a walk may answer that ran between these.
+    /// Returns the answers that are allowed for a walk that ran between these phases.
     fn allowed(before: u32, after: u32) -> Vec<Result<(), Errno>> {
         let there = (before..=after).any(|phase| phase != 2);
         let gone = (before..=after).any(|phase| (1..=3).contains(&phase));
@@ -67,7 +68,7 @@ fn below_a_directory() {
     explore(|hash| check(hash, "/dir", "/dir/file"));
 }
 
-/// A directory is removed while walks are in it: they find it empty, or gone.
+/// Checks a directory that is removed while walks are in it: they find it empty, or gone.
 #[test]
 fn a_removed_directory_takes_no_names() {
     explore(|hash| {
@@ -93,7 +94,7 @@ fn a_removed_directory_takes_no_names() {
     });
 }
 
-/// Two who make one name: one does.
+/// Checks two threads that create one name: one of them succeeds.
 #[test]
 fn two_make_one_name() {
     explore(|hash| {
@@ -107,11 +108,12 @@ fn two_make_one_name() {
     });
 }
 
-/// Who saw that a file is gone, and after that that its new name is not there yet, does not learn that it got that name afterwards.
+/// Checks that a thread that saw a file gone, and then saw its new name absent, does not see that
+/// name appear afterwards.
 #[test]
 fn what_is_gone_gets_no_other_name() {
     explore(|hash| {
-        // In another directory: in one, they exclude each other.
+        // The names are in different directories: changes of one directory exclude each other.
         let world = World::new(hash, |fs| {
             let dir = fs.plain(ROOT, "dir", DIRECTORY);
             fs.plain(dir, "file", FILE);

@@ -1,7 +1,7 @@
-//! Walks that cross to mounts without a lock, while what they read of is used for something else.
+//! Walks that cross to mounts without a lock, while the slots that they read are reused.
 //!
-//! In each, the name `late` is below what comes later, and a walk by the path that was before must
-//! never arrive there.
+//! In each scenario the name `late` is below the slot's new content, and a walk by the old path
+//! must never arrive there.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, Rena
 
 const CWD: At<'static> = At::Cwd;
 
-/// `/a/p`, `/b/p`, `/b/q`.
+/// Creates `/a/p`, `/b/p`, `/b/q`.
 fn fill(fs: &TestFs) {
     let a = fs.plain(ROOT, "a", DIRECTORY);
     fs.plain(a, "p", DIRECTORY);
@@ -21,7 +21,7 @@ fn fill(fs: &TestFs) {
     fs.plain(b, "q", DIRECTORY);
 }
 
-/// A file system with one file.
+/// Creates a file system with one file.
 fn with_file(name: &str) -> Arc<TestFs> {
     let fs = Arc::new(TestFs::new());
     fs.plain(ROOT, name, FILE);
@@ -36,8 +36,9 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
     context.access(path, Access::empty())
 }
 
-/// Mounts file systems with the file `late` on each other, and lets all of the last be cached. A walk
-/// to more than one of them leaves its loop.
+/// Mounts `layers` file systems with the file `late` on top of each other, and walks to the last
+/// one's file, so that all of it is cached. A walk that crosses more than one of them leaves its
+/// loop.
 fn mount_late(context: &Context, path: &str, layers: usize) {
     for _ in 0..layers {
         context.mount(with_file("late"), CWD, path, MountFlags::empty()).unwrap();
@@ -45,8 +46,8 @@ fn mount_late(context: &Context, path: &str, layers: usize) {
     is_there(context, &format!("{path}/late")).unwrap();
 }
 
-/// A mount goes while a walk reads its record, and the record is another mount's. What it covered is
-/// covered still, in another namespace.
+/// Checks a mount that is unmounted while a walk reads its record, which is then reused for another
+/// mount. The dentry that it covered is still covered in another namespace.
 #[test]
 fn a_record_is_used_again() {
     interrupt(|hash| {
@@ -70,8 +71,9 @@ fn a_record_is_used_again() {
     });
 }
 
-/// A walk is some names below the root of a mount that goes. Its slot is that of another mount of
-/// the same file system by then, in which something else is mounted on where the walk goes.
+/// Checks a walk that is some names below the root of a mount that is unmounted. The mount's slot
+/// is then reused for another mount of the same file system, in which another mount covers the
+/// directory that the walk goes to.
 #[test]
 fn a_mount_above_is_another() {
     interrupt(|hash| mount_above(hash, 1));
@@ -104,7 +106,8 @@ fn mount_above(hash: Hash, layers: usize) {
     world.end();
 }
 
-/// What was covered is evicted, and its slot is that of another directory, which is covered as well.
+/// Checks a covered dentry that is evicted. Its slot is reused for another directory, which is
+/// covered as well.
 #[test]
 fn a_covered_dentry_is_another() {
     interrupt(|hash| covered_dentry(hash, 1));
@@ -130,8 +133,9 @@ fn covered_dentry(hash: Hash, layers: usize) {
     world.end();
 }
 
-/// `..` leads from the root of a mount to the directory of what it covers. The mount goes between,
-/// what it covered is evicted, and its slot is that of a name elsewhere.
+/// Checks `..` from the root of a mount to the directory of the dentry that it covers. Meanwhile
+/// the mount is unmounted, the covered dentry is evicted, and its slot is reused for a name
+/// elsewhere.
 #[test]
 fn a_covered_dentry_is_another_on_the_way_up() {
     interrupt(|hash| {
@@ -160,8 +164,8 @@ fn a_covered_dentry_is_another_on_the_way_up() {
     });
 }
 
-/// A mount on another one goes, and its root's slot is that of a directory. What it covered is
-/// covered still, in another namespace.
+/// Checks a mount on another mount that is unmounted while a walk crosses it; its root's slot is
+/// reused for a directory. The place that it covered is still covered in another namespace.
 #[test]
 fn a_root_is_another() {
     interrupt(|hash| {
@@ -192,8 +196,9 @@ fn a_root_is_another() {
     });
 }
 
-/// `/d/e/g` is seen through a bind of `/d/e` and moved out of it, beside a way down to it and up
-/// again: `..` does not lead out of what the bind shows (Linux: `path_connected`).
+/// Checks `/d/e/g`, which is seen through a bind of `/d/e` and is moved out of it, beside a way
+/// down to it and up again: `..` does not lead out of what the bind shows (Linux:
+/// `path_connected`).
 #[test]
 fn a_directory_is_moved_out_of_a_bind() {
     fn fill(fs: &TestFs) {
@@ -228,8 +233,8 @@ fn a_directory_is_moved_out_of_a_bind() {
     });
 }
 
-/// The same, and the bind goes: its slot is that of a bind of the directory to which that was
-/// moved.
+/// Checks the same with the bind unmounted: its slot is reused for a bind of the directory to which
+/// `g` was moved.
 #[test]
 fn a_bind_is_another_when_a_directory_was_moved_out() {
     fn fill(fs: &TestFs) {
@@ -260,9 +265,9 @@ fn a_bind_is_another_when_a_directory_was_moved_out() {
     });
 }
 
-/// While a walk that began before anything was mounted is in a link's body, or behind one,
-/// something comes to be mounted on where it goes, in another mount: it goes on, and is not at that
-/// again and again.
+/// Checks a walk that began before anything was mounted. While it is in a link's body, or behind a
+/// link, a directory on its way is covered in another mount. The walk goes on, and does not repeat
+/// the same step for ever.
 #[test]
 fn a_directory_behind_a_link_is_covered_in_another_mount() {
     fn fill(fs: &TestFs) {
@@ -277,7 +282,7 @@ fn a_directory_behind_a_link_is_covered_in_another_mount() {
         let context = admin(&world);
         let mut apart = context.clone();
         apart.unshare().unwrap();
-        // All is cached, and the path is not remembered.
+        // Everything is cached, and the path is not in the memo.
         ["/d/e/f", "/through", "/before"].iter().for_each(|path| is_there(&context, path).unwrap());
         let there = apart.clone();
         let other = world.spawn(move |_| there.mount(with_file("late"), CWD, "/d", MountFlags::empty()).unwrap());

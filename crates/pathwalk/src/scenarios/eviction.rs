@@ -1,4 +1,4 @@
-//! Eviction beside walks: slots are reused under their feet, and no answer changes.
+//! Eviction beside walks: slots are reused while walks read them, and no answer changes.
 
 use super::explore;
 use super::fs::ROOT;
@@ -35,7 +35,7 @@ fn answers_stay_the_same() {
     });
 }
 
-/// The slots of evicted names are filled with others.
+/// Checks slots of evicted names that are filled with others.
 #[test]
 fn slots_that_are_reused() {
     explore(|hash| {
@@ -58,7 +58,7 @@ fn slots_that_are_reused() {
     });
 }
 
-/// The body of a link lies in side lines, and a walk reads it while its inode is freed.
+/// Checks a link's body, which lies in side lines, that a walk reads while its inode is freed.
 #[test]
 fn links_are_followed_to_where_they_lead() {
     explore(|hash| {
@@ -77,7 +77,8 @@ fn links_are_followed_to_where_they_lead() {
     });
 }
 
-/// Handles are taken and dropped while two hands pass: what is let go can be evicted in the end.
+/// Checks handles that are taken and dropped while two hands pass: what they held can be evicted in
+/// the end.
 #[test]
 fn what_is_let_go_beside_the_hands() {
     explore(|hash| {
@@ -98,7 +99,7 @@ fn what_is_let_go_beside_the_hands() {
     });
 }
 
-/// A budget that is full: walks evict for each other.
+/// Checks a budget that is full: walks evict for each other.
 #[test]
 fn more_names_than_slots() {
     explore(|hash| {
@@ -116,7 +117,8 @@ fn more_names_than_slots() {
     });
 }
 
-/// Hardly more slots than are pinned at once: nobody is told that all are, though others turn the hands and take what one evicts.
+/// Checks a cache with hardly more slots than are pinned at once: no thread gets `ENFILE`, though
+/// others turn the hands and take the slots that one thread frees.
 #[test]
 fn hardly_more_slots_than_pins() {
     explore(|hash| {
@@ -133,7 +135,8 @@ fn hardly_more_slots_than_pins() {
     });
 }
 
-/// What is read ahead of goes before it is walked, and its slots are filled with others.
+/// Checks dentries that are read ahead and evicted before the walks come to them, with slots that
+/// are filled with others.
 #[test]
 fn what_was_read_ahead_of() {
     explore(|hash| {

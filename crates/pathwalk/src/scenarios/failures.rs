@@ -1,4 +1,5 @@
-//! A lookup that fails or panics while others wait for it: they wake and ask again, nobody takes the failure for an answer.
+//! Lookups that fail or panic while other threads wait for them: the waiting threads wake and ask
+//! again, and none takes the failure for an answer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,7 +8,7 @@ use super::fs::{Fault, ROOT};
 use super::world::{FILE, Hash, World};
 use crate::Errno;
 
-/// What a walk says; `None` if it panicked.
+/// Returns the answer of a walk; `None` if it panicked.
 fn ask(world: &World, path: &str) -> Option<Result<u64, Errno>> {
     catch_unwind(AssertUnwindSafe(|| world.ino(path))).ok()
 }
@@ -27,7 +28,7 @@ fn check(hash: Hash, fault: Fault, name: &'static str, answer: Result<u64, Errno
     let failed = if fault == Fault::Panic { None } else { Some(Err(Errno::EIO)) };
     assert_eq!(answers.iter().filter(|one| **one == failed).count(), 1, "{answers:?}");
     assert_eq!(answers.iter().filter(|one| **one == Some(answer)).count(), answers.len() - 1, "{answers:?}");
-    // Once for the failure, once for all others.
+    // Once for the failure, and once for all other threads.
     assert_eq!(world.fs.asked(name), 2);
     world.end();
 }
@@ -42,7 +43,7 @@ fn an_error_before_an_absence() {
     explore(|hash| check(hash, Fault::Error, "none", Err(Errno::ENOENT)));
 }
 
-/// Not under shuttle, whose locks take all threads for panicking while one is.
+/// Not run under shuttle, whose locks treat all threads as panicking while one is.
 #[cfg(not(shuttle))]
 #[test]
 fn a_panic_before_a_file() {

@@ -1,4 +1,5 @@
-//! A file system for the scenarios: a tree under one lock, which counts what it hands out and checks what it is asked.
+//! A file system for the scenarios: a tree under one lock, which counts the nodes that it hands
+//! out, and checks the engine's calls.
 
 mod calls;
 
@@ -11,14 +12,14 @@ use crate::sync::Mutex;
 
 pub(super) const ROOT: u128 = 1;
 
-/// What goes wrong with the next lookup of a name.
+/// The fault of the next lookup of a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     Error,
     Panic,
 }
 
-/// A node.
+/// A node of the test file system.
 pub(super) struct Entry {
     kind: FileType,
     mode: u16,
@@ -38,20 +39,20 @@ impl Entry {
 #[derive(Default)]
 struct Tree {
     nodes: BTreeMap<u128, Entry>,
-    /// Nodes handed out and not forgotten yet.
+    /// The counts of nodes that were handed out and not forgotten yet.
     held: BTreeMap<u128, u64>,
-    /// Lookups by name, and questions whether a name is still valid.
+    /// The counts of lookups and revalidations, by name.
     asked: BTreeMap<Vec<u8>, u32>,
     faults: BTreeMap<Vec<u8>, Fault>,
     siblings: Tells,
 }
 
-/// What it says when it is asked for siblings.
+/// The answer to a call of `lookup_siblings`.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Tells {
     #[default]
     Nothing,
-    /// All of them, two by two.
+    /// All siblings, two at a time.
     All,
 }
 
@@ -91,7 +92,7 @@ impl Tree {
     }
 }
 
-/// See the module.
+/// A file system of a tree under one lock.
 pub(super) struct TestFs(Arc<Mutex<Tree>>);
 
 impl TestFs {
@@ -105,33 +106,33 @@ impl TestFs {
         what(&mut self.0.lock())
     }
 
-    /// A new node, behind the engine's back.
+    /// Adds a new node without the engine.
     pub(super) fn add(&self, dir: u128, name: &str, kind: FileType, mode: u16) -> u128 {
         self.with(|tree| tree.add(dir, name.as_bytes(), Entry::new(kind, mode, None)))
     }
 
-    /// A new link.
+    /// Adds a new link.
     pub(super) fn add_link(&self, dir: u128, name: &str, body: &str) -> u128 {
         let body = Some(body.as_bytes().into());
         self.with(|tree| tree.add(dir, name.as_bytes(), Entry::new(FileType::Symlink, 0o777, body)))
     }
 
-    /// A second name of a node.
+    /// Adds a second name of a node.
     pub(super) fn add_name(&self, dir: u128, name: &str, key: u128) {
         self.with(|tree| tree.names(dir).insert(name.into(), key));
     }
 
-    /// Takes a name away, behind the engine's back.
+    /// Removes a name without the engine.
     pub(super) fn take_name(&self, dir: u128, name: &str) -> u128 {
         self.with(|tree| tree.names(dir).remove(name.as_bytes()).expect("a name that is there"))
     }
 
-    /// Whether a name is there.
+    /// Returns whether a name is there.
     pub(super) fn has(&self, dir: u128, name: &str) -> bool {
         self.with(|tree| tree.names(dir).contains_key(name.as_bytes()))
     }
 
-    /// Moves a name, behind the engine's back.
+    /// Moves a name without the engine.
     pub(super) fn move_name(&self, from: (u128, &str), to: (u128, &str)) {
         self.with(|tree| {
             let key = tree.names(from.0).remove(from.1.as_bytes()).expect("a name that is there");
@@ -139,32 +140,32 @@ impl TestFs {
         });
     }
 
-    /// Changes a mode, behind the engine's back.
+    /// Changes a mode without the engine.
     pub(super) fn set_mode(&self, key: u128, mode: u16) {
         self.with(|tree| tree.nodes.get_mut(&key).expect("a node").mode = mode);
     }
 
-    /// Changes what is known of a node, behind the engine's back.
+    /// Changes a node without the engine.
     pub(super) fn alter(&self, key: u128, change: impl FnOnce(&mut Entry)) {
         self.with(|tree| change(tree.nodes.get_mut(&key).expect("a node")));
     }
 
-    /// Lets the next lookup of a name fail.
+    /// Makes the next lookup of a name fail.
     pub(super) fn fail_next(&self, name: &str, fault: Fault) {
         self.with(|tree| tree.faults.insert(name.into(), fault));
     }
 
-    /// From now on it tells of siblings.
+    /// Makes the file system answer `lookup_siblings` from now on.
     pub(super) fn tell_siblings(&self) {
         self.with(|tree| tree.siblings = Tells::All);
     }
 
-    /// How often a name was looked up.
+    /// Returns the number of lookups of a name.
     pub(super) fn asked(&self, name: &str) -> u32 {
         self.with(|tree| tree.asked.get(name.as_bytes()).copied().unwrap_or(0))
     }
 
-    /// Nodes that are held now, and how often.
+    /// Returns the nodes that are held now, with their counts.
     pub(super) fn held(&self) -> Vec<(u128, u64)> {
         self.with(|tree| tree.held.iter().filter(|(_, held)| **held > 0).map(|(key, held)| (*key, *held)).collect())
     }

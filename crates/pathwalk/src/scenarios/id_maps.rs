@@ -1,6 +1,7 @@
-//! Owners that are asked for while a mount gets its map, or makes room for one with another.
+//! Owners that are read while a mount gets its map, or is replaced by a mount with another map.
 //!
-//! In each, what is told is by one map: never by parts of two, and never by none where none was.
+//! In each scenario, the reported owners are mapped by one map: never by parts of two, and never
+//! unmapped once there was a map.
 
 use std::sync::Arc;
 
@@ -16,12 +17,12 @@ use crate::{
 const CWD: At<'static> = At::Cwd;
 const EMPTY: AtFlags = AtFlags::EMPTY_PATH;
 
-/// `/p`
+/// Creates `/p`.
 fn fill(fs: &TestFs) {
     fs.plain(ROOT, "p", DIRECTORY);
 }
 
-/// A file system with the file `on`, which is root's.
+/// Creates a file system with the file `on`, which root owns.
 fn other() -> Arc<TestFs> {
     let fs = Arc::new(TestFs::new());
     fs.plain(ROOT, "on", FILE);
@@ -32,7 +33,7 @@ fn admin(world: &World) -> Context {
     world.vfs.context(Credentials::root())
 }
 
-/// Lets root's be seen as that of `uid`, and of a group beside it.
+/// Sets a map that shows root's files as owned by `uid`, and by the group `uid + 1`.
 fn set_map(context: &Context, top: &Handle, uid: u32) {
     let ids = |outside| [IdExtent { inside: 0, outside, length: 1 }];
     let id_map = Some(IdMap::new(&ids(uid), &ids(uid + 1)).unwrap());
@@ -50,7 +51,8 @@ fn owners(context: &Context) -> Result<(u32, u32), Errno> {
     context.stat("/p/on").map(|found| (found.uid, found.gid))
 }
 
-/// The record of a mount is another's, with another map, while a walk reads it.
+/// Checks a mount's record that is reused for another mount, with another map, while a walk reads
+/// it.
 #[test]
 fn a_map_makes_room_for_another() {
     explore(|hash| {
@@ -77,7 +79,7 @@ fn a_map_makes_room_for_another() {
     });
 }
 
-/// A mount that is used through a handle gets a map.
+/// Checks a mount that gets a map while it is used through a handle.
 #[test]
 fn a_map_comes_while_the_mount_is_used() {
     explore(|hash| {

@@ -1,8 +1,11 @@
-//! An inode cache without names: get against evict against insert, with long keys, in fewer slots than are wanted.
+//! An inode cache without names: get against evict against insert, with long keys, in fewer slots
+//! than are needed.
 //!
-//! Under `Hash::Collide` all keys have one hash, so that each search meets each inode, and tests are shown slots that change hands.
+//! Under `Hash::Collide` all keys have one hash, so that each search meets each inode, and tests
+//! are shown slots that change their key.
 //!
-//! These end in `Inodes::end`: all that was inserted has gone, the owner was told of each once, and what was filled was written back.
+//! These scenarios end in `Inodes::end`: all inserted inodes have left, the owner was told of each
+//! once, and what was filled was written back.
 
 use std::sync::Arc;
 
@@ -33,14 +36,15 @@ fn zeroes<const N: usize>() -> [AtomicU64; N] {
     std::array::from_fn(|_| AtomicU64::new(0))
 }
 
-/// What the owner knows: by slot, and by number of key.
+/// The owner's data: by slot, and by number of key.
 struct Truth {
     keys: [[AtomicU64; 4]; SLOTS],
-    /// An inode was inserted here, of which nobody was told yet.
+    /// 1 if an inode was inserted in this slot and the owner was not told of it yet.
     in_use: [AtomicU64; SLOTS],
-    /// An inode that lives has this key.
+    /// 1 if a live inode has this key.
     lives: [AtomicU64; KEYS],
-    /// How often it was filled; and what was written back of that.
+    /// The number of times that each key was filled; the next field is what was written back of
+    /// that.
     fills: [AtomicU64; KEYS],
     written: [AtomicU64; KEYS],
 }
@@ -109,7 +113,7 @@ impl Inodes {
         drop(new);
     }
 
-    /// A held one is the one that was asked for, and stays it.
+    /// Checks that a held inode is the one that was asked for, and stays it.
     fn check(&self, inode: &InodeRef<'_>, number: usize) {
         let before = inode.attributes();
         assert!(self.truth.has(inode.slot(), number));
@@ -119,7 +123,7 @@ impl Inodes {
         assert_eq!(self.truth.in_use[inode.slot() as usize].load(SeqCst), 1);
     }
 
-    /// `ENFILE` is an answer where there are fewer slots than threads.
+    /// Handles a call's result. `ENFILE` is allowed, since there are fewer slots than threads.
     fn settle(&self, got: Result<Iget<'_>, Errno>, number: usize, then: Then) {
         match got {
             Ok(Iget::Cached(inode)) => self.check(&inode, number),
@@ -162,7 +166,7 @@ impl Inodes {
     }
 }
 
-/// What becomes of a new one.
+/// The treatment of a new inode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
     Fill,
@@ -174,7 +178,7 @@ fn spawn(inodes: &Arc<Inodes>, run: impl FnOnce(&Inodes) + Send + 'static) -> Jo
     thread::spawn(move || run(&inodes))
 }
 
-/// One slot for two keys and an evictor: it changes hands under everybody's eyes.
+/// Checks one slot for two keys and an evictor, so that the slot changes its key often.
 #[test]
 fn one_slot_for_two_keys() {
     explore(|hash| {
@@ -208,7 +212,7 @@ fn get_against_evict_against_insert() {
     });
 }
 
-/// Those who wait for an inode that fails make the next; some of these fail, too.
+/// Checks that threads that wait for an inode that fails make the next; some of these fail, too.
 #[test]
 fn failing_beside_waiting() {
     explore(|hash| {
@@ -240,7 +244,8 @@ fn create(cache: &InodeCache) {
     }
 }
 
-/// Creators of one key, with a getter and an evictor: one at a time creates, and nobody is given what is not finished.
+/// Checks creators of one key beside a getter and an evictor: one at a time creates, and no caller
+/// is given an unfinished inode.
 #[test]
 fn creating_beside_getting() {
     explore(|_| {

@@ -1,11 +1,12 @@
-//! An inode is found, freed and made again by its two names: it is one at a time, and the file system's count fits.
+//! An inode that is found, freed and made again by its two names: there is one at a time, and the
+//! file system's counts are right.
 
 use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::world::{FILE, World, part};
 use crate::{Errno, internals};
 
-/// `/one` and `/two`, of one inode.
+/// Creates `/one` and `/two`, two names of one inode.
 fn fill(fs: &TestFs) {
     let file = fs.plain(ROOT, "one", FILE);
     fs.add_name(ROOT, "two", file);
@@ -30,7 +31,8 @@ fn found_beside_freed() {
     });
 }
 
-/// A name is unlinked, which frees the inode at once, while the other one is looked up.
+/// Checks a name that is unlinked, which frees the inode at once, while the other name is looked
+/// up.
 #[test]
 fn the_last_name_but_one_goes() {
     explore(|hash| {
@@ -45,7 +47,7 @@ fn the_last_name_but_one_goes() {
     });
 }
 
-/// A name is linked while another is unlinked.
+/// Checks a name that is linked while another is unlinked.
 #[test]
 fn a_name_comes_and_another_goes() {
     explore(|hash| {

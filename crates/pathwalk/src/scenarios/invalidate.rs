@@ -1,6 +1,5 @@
-//! The file system changes by itself and says so: once that has returned, no walk answers as before.
-
-use std::ops::ControlFlow;
+//! Changes that the file system makes by itself and reports: once the report has returned, no walk
+//! gives the old answer.
 
 use super::explore;
 use super::fs::ROOT;
@@ -42,7 +41,7 @@ fn what_is_below_a_name() {
     explore(|hash| {
         let world = world(hash);
         let walker = world.spawn(|world| _ = world.exists("/dir/file"));
-        // Pins the directory meanwhile, and goes on from it.
+        // This thread pins the directory meanwhile, and goes on from it.
         let inside = world.spawn(|world| _ = world.user().lookup("/dir").map(|dir| dir.path()));
         world.fs.take_name(2, "file");
         world.vfs.invalidate(&world.root(), part("dir")).unwrap();
@@ -69,7 +68,8 @@ fn everything_twice_at_once() {
     });
 }
 
-/// The name comes back by itself while it is unlinked through the `Vfs`: the absence that the unlink leaves is not the last word.
+/// Checks a name that comes back by itself while it is unlinked through the `Vfs`: the negative
+/// entry that the unlink leaves does not stay.
 #[test]
 fn beside_an_unlink() {
     explore(|hash| {
@@ -88,7 +88,8 @@ fn beside_an_unlink() {
     });
 }
 
-/// A lookup finds the inode by its key while its name is invalidated: it does not keep the old mode.
+/// Checks a lookup that finds the inode by its key while its name is invalidated: it does not keep
+/// the old mode.
 #[test]
 fn attributes_beside_a_lookup() {
     explore(|hash| {
@@ -104,7 +105,8 @@ fn attributes_beside_a_lookup() {
     });
 }
 
-/// What was dropped while somebody is in it is cached, but not under its name, until a change or a walk asks for that.
+/// Checks a directory that is dropped while a walk has it pinned: it stays cached, but not under
+/// its name, until a change or a walk looks the name up.
 #[test]
 fn beside_changes_of_a_directory() {
     explore(|hash| {
@@ -124,7 +126,7 @@ fn beside_changes_of_a_directory() {
     });
 }
 
-/// A listing enters the name while the directory is cached, but not under it.
+/// Checks a listing that enters the name while the directory is cached, but not under that name.
 #[test]
 fn beside_a_listing_of_what_is_held() {
     explore(|hash| {
@@ -134,7 +136,7 @@ fn beside_a_listing_of_what_is_held() {
         let dropper = world.spawn(|world| world.vfs.invalidate(&world.root(), part("dir")).unwrap());
         let lister = world.spawn(|world| {
             let root = world.vfs.context(Credentials::root()).open(At::Cwd, "/", &OpenFlags::READ.into()).expect("a directory");
-            root.read_dir(|_| ControlFlow::Continue(())).expect("it is there");
+            root.getdents(usize::MAX).expect("it is there");
         });
         assert_eq!(world.exists("/dir/file"), Ok(()));
         assert_eq!(root.rename(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()), Ok(()));

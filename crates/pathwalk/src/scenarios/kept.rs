@@ -1,4 +1,4 @@
-//! What is kept of names and nodes beside what readers see, through what happens to them.
+//! Tests of what is recorded of names and nodes beside the words that readers see.
 
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
@@ -26,7 +26,7 @@ fn caches(world: &World) -> &Caches {
     world.vfs.world().caches()
 }
 
-/// The root's dentry.
+/// Returns the root's dentry.
 fn top(world: &World) -> DentryId {
     world.vfs.world().root.dentry()
 }
@@ -39,7 +39,7 @@ fn word(world: &World, id: InodeId) -> u64 {
     caches(world).inodes.record(id)[WORD].load(Ordering::Relaxed)
 }
 
-/// Only what is absent counts as absent, from the first to the last.
+/// Checks that only absent names are counted as absent, from the first to the last.
 #[test]
 fn absent_names_are_counted_as_they_come_and_go() {
     let world = world();
@@ -61,7 +61,8 @@ fn absent_names_are_counted_as_they_come_and_go() {
     world.end();
 }
 
-/// How a node is checked and what became of its body; new attributes say nothing about it.
+/// Checks that new attributes do not change how a node's permission is checked, and what became of
+/// its body.
 #[test]
 fn what_holds_for_the_life_of_an_inode_stays_when_its_attributes_come_anew() {
     let world = world();
@@ -86,7 +87,7 @@ fn what_holds_for_the_life_of_an_inode_stays_when_its_attributes_come_anew() {
     world.end();
 }
 
-/// The second mark of an inode adds to the first.
+/// Checks that a second mark of an inode adds to the first.
 #[test]
 fn marks_add_up() {
     let world = world();
@@ -111,7 +112,8 @@ fn marks_add_up() {
     world.end();
 }
 
-/// A name that is out of the table is out, however often it is taken out, and so is a removed one.
+/// Checks that a name that is out of the table stays out, however often it is taken out; and the
+/// same for a removed one.
 #[test]
 fn what_is_out_of_the_table_stays_out() {
     let world = world();
@@ -132,7 +134,8 @@ fn what_is_out_of_the_table_stays_out() {
     world.end();
 }
 
-/// Lists are those of their directories, in the order in which the names came.
+/// Checks that the list of a directory's children is in the order in which the names came, the
+/// newest first.
 #[test]
 fn the_list_of_children_is_the_newest_first() {
     let names = ["e", "d", "c", "b", "a"];
@@ -148,7 +151,7 @@ fn the_list_of_children_is_the_newest_first() {
         caches.children(top(&world), &held).collect()
     };
     assert_eq!(children(), ids);
-    // The first, the last, one between.
+    // The first, the last, and one between.
     let mut left = ids.to_vec();
     for at in [0, 3, 1] {
         let held = caches.dentries.children_lock(top(&world));
@@ -162,7 +165,7 @@ fn the_list_of_children_is_the_newest_first() {
     world.end();
 }
 
-/// Six entries of eight are meant to be used.
+/// Checks the sizes of pools and tables. Six of the eight entries of a line are meant to be used.
 #[test]
 #[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn pools_and_tables_are_as_large_as_they_say() {
@@ -182,7 +185,8 @@ fn pools_and_tables_are_as_large_as_they_say() {
     }
 }
 
-/// Beside slots and tables there are locks and counters of a size that does not depend on them.
+/// Checks that the bytes besides slots and tables, those of locks and counters, do not depend on
+/// their size.
 #[test]
 #[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn a_budget_is_what_is_allocated() {
@@ -212,7 +216,7 @@ fn each_flag_of_a_dentry_has_a_bit_of_its_own() {
     assert_eq!(OF_INODE, DIRECTORY + LINK + NEGATIVE + EVERYONE + REVALIDATE);
 }
 
-/// Neighbours have stripes of their own, and what is far apart shares one.
+/// Checks that neighbours have stripes of their own, and that distant directories share one.
 #[test]
 #[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn directories_share_locks_evenly() {
@@ -225,7 +229,8 @@ fn directories_share_locks_evenly() {
     }
 }
 
-/// Which of two directories is locked first: while it is held, the other is not taken.
+/// Returns which of two directories is locked first: while its lock is held, the other is not
+/// taken.
 #[cfg(not(miri))]
 fn locked_first(world: &World, one: DentryId, other: DentryId) -> DentryId {
     use crate::memory::dir_lock;
@@ -252,7 +257,7 @@ fn locked_first(world: &World, one: DentryId, other: DentryId) -> DentryId {
     if one_is { one } else { other }
 }
 
-/// The one above first, else the one of the lower slot.
+/// Checks that the directory above is locked first, or else the one with the lower slot.
 #[test]
 #[cfg(not(miri))]
 fn directories_are_locked_from_above() {
@@ -271,7 +276,8 @@ fn directories_are_locked_from_above() {
     world.end();
 }
 
-/// Its bits are kept up by the inode that knows it; one that is about to go needs them no more.
+/// Checks that the bits of a second name are kept up by the inode while the first name is dying,
+/// which needs its bits no more.
 #[test]
 fn the_name_of_a_file_whose_other_name_is_dying_says_what_everyone_may() {
     let world = World::new(Hash::Spread, |fs| {
@@ -282,7 +288,7 @@ fn the_name_of_a_file_whose_other_name_is_dying_says_what_everyone_may() {
     world.exists("/f").unwrap();
     let dying = caches.find_pinned(top(&world), b"f").unwrap();
     caches.dentries.unpin(dying);
-    // As an eviction does, which comes to the inode later.
+    // As an eviction does, which takes the inode's lock later.
     assert!(pin::kill(caches.dentries.life(dying)));
     let other = world.handle("/g");
     let everyone_may = |id| caches.dentries.word(id) & dentry_flags::EVERYONE;
@@ -295,7 +301,8 @@ fn the_name_of_a_file_whose_other_name_is_dying_says_what_everyone_may() {
     world.end();
 }
 
-/// A name that a listing gives after that came to nothing is left alone.
+/// Checks that a name is left alone that a listing gives after it can no longer make the directory
+/// complete.
 #[test]
 fn a_listing_that_is_over_enters_nothing() {
     let world = world();
@@ -313,7 +320,8 @@ fn a_listing_that_is_over_enters_nothing() {
     world.end();
 }
 
-/// A question about a listed name is one thread's until it is answered, or given up.
+/// Checks that a question about a listed name belongs to one thread until it is answered or given
+/// up.
 #[test]
 fn a_listed_name_is_asked_about_once_at_a_time() {
     let world = world();

@@ -1,18 +1,22 @@
 //! Scenarios: whole operations beside each other on a small `Vfs`.
 //!
-//! Under shuttle, with a scheduler that is random but repeatable: `RUSTFLAGS="--cfg shuttle" cargo test -p pathwalk --release --lib
-//! scenarios`. Else on real threads, a few times; so under Miri, which tries weak memory and other schedules with each seed.
+//! Under shuttle, with a scheduler that is random but repeatable: `RUSTFLAGS="--cfg shuttle" cargo
+//! test -p pathwalk --release --lib scenarios`. Otherwise on real threads, a few times. This is
+//! also how they run under Miri, which tries weak memory and other schedules with each seed.
 //!
 //! | variable | what | default |
 //! |---|---|---|
 //! | `SHUTTLE_ITERATIONS` | schedules of each scenario, hash and scheduler | 1000 |
 //! | `SHUTTLE_SEED` | of the schedulers | 1 |
-//! | `SHUTTLE_SCHEDULE`, `SHUTTLE_HASH` | one schedule, as a failure prints it, and `spread` or `collide`: to repeat it | |
+//! | `SHUTTLE_SCHEDULE`, `SHUTTLE_HASH` | one failed schedule, and `spread` or `collide` | |
 //!
-//! Each scenario ends in `World::end`: nothing stays locked, pinned or cached, and the file system was told to forget each node as
-//! often as it handed it out.
+//! The last two repeat one schedule, as a failure prints it.
 //!
-//! What shuttle does not do: it is sequentially consistent; orderings are tried by loom, on the primitives, and by Miri.
+//! Each scenario ends in `World::end`: nothing stays locked, pinned or cached, and the file system
+//! was told to forget each node as often as it handed it out.
+//!
+//! What shuttle does not do: it is sequentially consistent. Orderings are tried by loom, on the
+//! primitives, and by Miri.
 
 mod attributes;
 mod complete;
@@ -52,15 +56,26 @@ use std::thread;
 
 use world::Hash;
 
-/// Runs a scenario under many schedules, with names spread over the table, and with names that all collide.
+/// Runs a scenario of one thread.
+fn alone(scenario: fn(Hash)) {
+    for hash in [Hash::Spread, Hash::Collide] {
+        #[cfg(shuttle)]
+        run_under(shuttle::scheduler::RandomScheduler::new(1), scenario, hash);
+        #[cfg(not(shuttle))]
+        scenario(hash);
+    }
+}
+
+/// Runs a scenario under many schedules, with names spread over the table, and with names that all
+/// collide.
 fn explore(scenario: fn(Hash)) {
     for hash in [Hash::Spread, Hash::Collide] {
         run(scenario, hash);
     }
 }
 
-/// Runs a scenario as [`explore`] does, and under each schedule in which its first thread is
-/// interrupted once, by all that the others do.
+/// Runs a scenario as [`explore`] does. Also runs it under each schedule in which its first thread
+/// is interrupted once, by everything that the other threads do.
 fn interrupt(scenario: fn(Hash)) {
     #[cfg(shuttle)]
     if std::env::var("SHUTTLE_SCHEDULE").is_err() {

@@ -14,7 +14,7 @@ use crate::{
 const CWD: At<'static> = At::Cwd;
 const NONE: MountFlags = MountFlags::empty();
 
-/// `/a/p`, `/b/p`, and in `/a/p` the file `below`.
+/// Creates `/a/p`, `/b/p`, and in `/a/p` the file `below`.
 fn fill(fs: &TestFs) {
     let a = fs.plain(ROOT, "a", DIRECTORY);
     let p = fs.plain(a, "p", DIRECTORY);
@@ -23,7 +23,7 @@ fn fill(fs: &TestFs) {
     fs.plain(b, "p", DIRECTORY);
 }
 
-/// A file system with the file `on`.
+/// Creates a file system with the file `on`.
 fn other() -> Arc<TestFs> {
     let fs = Arc::new(TestFs::new());
     fs.plain(ROOT, "on", FILE);
@@ -42,7 +42,7 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
     context.access(path, Access::empty())
 }
 
-/// What is below is seen until what is mounted is seen, and never both or none.
+/// Checks that the covered directory is seen until the mount is seen, and never both or neither.
 #[test]
 fn a_mount_beside_a_walk() {
     explore(|hash| {
@@ -62,7 +62,7 @@ fn a_mount_beside_a_walk() {
     });
 }
 
-/// What is held of it stays, and nothing else.
+/// Checks that held parts of an unmounted file system stay, and nothing else.
 #[test]
 fn an_unmount_beside_a_walk() {
     explore(|hash| {
@@ -93,7 +93,8 @@ fn an_unmount_beside_a_walk() {
     });
 }
 
-/// `..` from the root of a mount leads to one of the two places, and to nothing between.
+/// Checks that `..` from the root of a moved mount leads to one of the two places, and to nothing
+/// between.
 #[test]
 fn a_move_beside_a_way_up() {
     explore(|hash| {
@@ -119,7 +120,8 @@ fn a_move_beside_a_way_up() {
     });
 }
 
-/// The dentry that was covered is another by the time that `..` comes to it.
+/// Checks `..` where the slot of the covered dentry holds another dentry by the time that the walk
+/// comes to it.
 #[test]
 fn a_lazy_unmount_beside_a_way_up() {
     explore(|hash| {
@@ -131,7 +133,7 @@ fn a_lazy_unmount_beside_a_way_up() {
         let unmounter = beside(&world, |context| {
             context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
             crate::internals::evict_all(context.vfs());
-            // Slots are used again, elsewhere.
+            // The slots are reused elsewhere.
             for path in ["/b/p/x", "/b/p/y", "/b/x", "/a/p/below"] {
                 _ = is_there(context, path);
             }
@@ -146,14 +148,14 @@ fn a_lazy_unmount_beside_a_way_up() {
     });
 }
 
-/// What was moved is at one of the two places: not at the first any more only once it is at the
-/// second.
+/// Checks that a moved mount is at one of the two places: it leaves the first only once it is at
+/// the second.
 #[test]
 fn a_move_beside_walks_down() {
     explore(|hash| {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
-        // Absences are cached, so that walks take few steps.
+        // Negative dentries are cached, so that walks take few steps.
         for path in ["/a/p/on", "/b/p/on"] {
             assert_eq!(is_there(&context, path), Err(Errno::ENOENT));
         }
@@ -171,7 +173,7 @@ fn a_move_beside_walks_down() {
     });
 }
 
-/// A namespace ends while a walk in another one passes the same directories.
+/// Checks a namespace that ends while a walk in another one passes the same directories.
 #[test]
 fn a_namespace_goes_beside_a_walk() {
     explore(|hash| {
@@ -192,7 +194,7 @@ fn a_namespace_goes_beside_a_walk() {
     });
 }
 
-/// A directory goes that something is being mounted on.
+/// Checks a directory that is removed while a file system is being mounted on it.
 #[test]
 fn a_mount_point_is_removed() {
     explore(|hash| {
@@ -214,7 +216,7 @@ fn a_mount_point_is_removed() {
     });
 }
 
-/// Two that mount and unmount, in peers of each other.
+/// Checks two threads that mount and unmount in peers of each other.
 #[test]
 fn peers_mount_for_each_other() {
     explore(|hash| {
@@ -242,8 +244,8 @@ fn peers_mount_for_each_other() {
     });
 }
 
-/// Either the writer was there first, and the remount is refused or comes after it; or the writer
-/// is refused. Once the remount is done, nothing is written.
+/// Checks a writer beside a remount. If the writer comes first, the remount is refused or comes
+/// after it; else the writer is refused. Once the remount is done, nothing is written.
 #[test]
 fn a_remount_beside_a_writer() {
     explore(|hash| {
@@ -258,7 +260,7 @@ fn a_remount_beside_a_writer() {
                 Ok(()) => told.store(1, Ordering::SeqCst),
                 Err(errno) => assert_eq!(errno, Errno::EBUSY),
             }
-            // From here on it is as it will be.
+            // From here on the remount's result does not change.
             let before = below.has(ROOT, "made");
             crate::sync::yield_now();
             assert!(told.load(Ordering::SeqCst) == 0 || before == below.has(ROOT, "made"), "written to when it was read-only");
@@ -287,7 +289,8 @@ fn a_remount_beside_a_writer() {
     });
 }
 
-/// Mounts of a file system that come and go while it becomes read-only: those that stay are.
+/// Checks mounts of a file system that come and go while it becomes read-only: those that stay are
+/// read-only.
 #[test]
 fn a_remount_beside_mounts_that_come_and_go() {
     explore(|hash| {
@@ -300,10 +303,10 @@ fn a_remount_beside_mounts_that_come_and_go() {
         context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
         let (remounter, binder) = (
             beside(&world, |context| context.remount(CWD, "/a/p", MountFlags::READ_ONLY).unwrap()),
-            // A copy of one that is not read-only itself, on top of it.
+            // A copy of a mount that is not read-only itself, on top of it.
             beside(&world, |context| context.bind(CWD, "/b/p", CWD, "/b/p", Recursion::Alone).unwrap()),
         );
-        // A mount that is unmounted ends.
+        // A mount that was unmounted ends.
         drop(held);
         remounter.join().unwrap();
         binder.join().unwrap();

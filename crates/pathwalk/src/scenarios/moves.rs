@@ -1,6 +1,5 @@
-//! Moves between directories, both ways at once: no deadlock, no loop; and paths that are asked for meanwhile.
-
-use std::ops::ControlFlow;
+//! Moves between directories, both ways at once: no deadlock and no loop; and paths that are built
+//! meanwhile.
 
 use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
@@ -17,13 +16,13 @@ fn move_to(from: &Handle, name: &str, to: &Handle) -> Result<(), Errno> {
     internals::rename((from, part(name)), (to, part(name)), RenameFlags::empty())
 }
 
-/// A thread that asks for the path of a node.
+/// Spawns a thread that builds the path of a node.
 fn asks_for_path(world: &World, node: &Handle) -> JoinHandle<Result<Vec<u8>, Errno>> {
     let node = node.clone();
     world.spawn(move |_| node.path())
 }
 
-/// `/p/a/f` and `/q/b`.
+/// Creates `/p/a/f` and `/q/b`.
 fn fill(fs: &TestFs) {
     let (p, q) = (fs.plain(ROOT, "p", DIRECTORY), fs.plain(ROOT, "q", DIRECTORY));
     let a = fs.plain(p, "a", DIRECTORY);
@@ -71,8 +70,8 @@ fn each_into_the_other() {
     });
 }
 
-/// A directory is replaced: once nothing can be made in it any more, what replaced it is not where
-/// it was.
+/// Checks a directory that is replaced: once nothing can be made in it any more, the directory that
+/// replaced it is no longer at its old place.
 #[test]
 fn what_replaces_a_directory_is_moved_at_once() {
     explore(|hash| {
@@ -96,8 +95,8 @@ fn what_replaces_a_directory_is_moved_at_once() {
     });
 }
 
-/// A directory that the file system has replaced is not listed any more, though the caches do not
-/// know it yet.
+/// Checks that a directory that the file system has replaced is no longer listed, even before the
+/// caches record the change.
 #[test]
 fn what_was_replaced_is_not_listed() {
     explore(|hash| {
@@ -111,7 +110,7 @@ fn what_was_replaced_is_not_listed() {
             while world.fs.has(P, "a") {
                 yield_now();
             }
-            assert_eq!(b.read_dir(|_| ControlFlow::Continue(())), Err(Errno::ENOENT));
+            assert_eq!(b.getdents(usize::MAX), Err(Errno::ENOENT));
         });
         internals::rename((&world.handle("/p"), part("a")), (&world.handle("/q"), part("b")), RenameFlags::empty()).unwrap();
         lister.join().unwrap();
@@ -119,7 +118,8 @@ fn what_was_replaced_is_not_listed() {
     });
 }
 
-/// A move of a directory beside changes in it and above it: parent before child, whoever comes first.
+/// Checks a move of a directory beside changes in it and above it: locks are taken parent before
+/// child, whichever change comes first.
 #[test]
 fn a_move_beside_changes_around_it() {
     explore(|hash| {
@@ -140,7 +140,8 @@ fn a_move_beside_changes_around_it() {
     });
 }
 
-/// A directory replaces an empty one, while a walk is in that and another thread wants to make something there.
+/// Checks a directory that replaces an empty one, while a walk is in the empty one and another
+/// thread tries to create a name there.
 #[test]
 fn a_directory_is_replaced() {
     explore(|hash| {
@@ -158,7 +159,8 @@ fn a_directory_is_replaced() {
     });
 }
 
-/// A file is moved out of its directory, which goes, and another takes its slot: its path is where it was or where it is.
+/// Checks a file that is moved out of its directory; the directory is removed, and another dentry
+/// takes its slot. The file's path is the old or the new one.
 #[test]
 fn the_path_of_a_file_that_is_moved() {
     explore(|hash| {
@@ -179,7 +181,8 @@ fn the_path_of_a_file_that_is_moved() {
     });
 }
 
-/// A file gets another name, of more words, in a directory that gets another name itself, afterwards: no path is told that never was.
+/// Checks a file that gets another, longer name, in a directory that was renamed before. The path
+/// is never one that did not exist.
 #[test]
 fn the_path_of_a_file_below_one_that_is_moved() {
     const LONG: &str = "a name that does not fit into the line of its dentry";
@@ -198,7 +201,7 @@ fn the_path_of_a_file_below_one_that_is_moved() {
     });
 }
 
-/// Asks for the path of `/p/a/f` beside something else; it is one of those that there are.
+/// Builds the path of `/p/a/f` beside another thread, and checks that it is one of the given ones.
 fn is_one_of(hash: Hash, paths: &[&str], beside: fn(&World)) {
     let world = World::new(hash, fill);
     let handles = ["/p/a/f", "/p/a", "/q"].map(|path| world.handle(path));
@@ -215,7 +218,7 @@ fn rename(world: &World, from: (&str, &str), to: (&str, &str)) {
     internals::rename((&old, part(from.1)), (&new, part(to.1)), RenameFlags::empty()).unwrap();
 }
 
-/// The names of a path are of one instant, whatever of them changes.
+/// Checks that the names of a path are of one instant, whichever of them changes.
 #[test]
 fn a_path_is_made_up_of_names_that_were_there_together() {
     interrupt(|hash| {

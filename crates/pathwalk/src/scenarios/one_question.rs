@@ -1,4 +1,4 @@
-//! However many miss a name, the file system is asked once.
+//! Misses of one name by several threads: the file system is asked once.
 
 use super::explore;
 use super::fs::ROOT;
@@ -23,7 +23,8 @@ fn three_miss_one_name() {
     });
 }
 
-/// A change of the directory and a miss in it: the question is asked before or after, and once.
+/// Checks a change of a directory beside a miss in it: the file system is asked before or after the
+/// change, and once.
 #[test]
 fn a_miss_beside_a_change() {
     explore(|hash| {

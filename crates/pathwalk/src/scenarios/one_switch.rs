@@ -1,27 +1,32 @@
-//! A scheduler that switches once: the first thread takes some steps beside the others, these run to
-//! their end, and it goes on. The next schedule switches one step later, until there is none.
+//! A scheduler that switches once: the first thread takes some steps beside the others, the others
+//! run to their end, and the first goes on. The next schedule switches one step later, until there
+//! is no later step.
 //!
-//! So a race that needs one thread to sleep between two neighbouring loads while another does all of
-//! an operation is met for certain, in as many schedules as the first thread has steps.
+//! Some races need one thread to sleep between two neighbouring loads while another executes a
+//! whole operation. This scheduler meets them for certain, in as many schedules as the first thread
+//! has steps.
 //!
-//! What it does not do: others that wait in a loop for the first thread let it go on, step by step.
+//! What it does not do: other threads that wait in a loop for the first thread let it go on, step
+//! by step.
 
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
 use super::sticky::splitmix;
 
-/// So often others yield before the first thread takes a step.
+/// The number of yields of other threads before the first thread takes a step.
 const PATIENCE: usize = 64;
 
 #[derive(Default)]
 pub(super) struct OneSwitch {
-    /// Steps of the first thread beside others until the switch; of the next schedule.
+    /// The number of steps of the first thread beside the others before the switch, in the next
+    /// schedule.
     next: usize,
-    /// Those of this schedule, and how many of them it has taken.
+    /// The same number in this schedule; the next field counts the steps that the first thread has
+    /// taken.
     at: usize,
     steps: usize,
     yields: usize,
-    /// For what else is left to chance: whether a weak exchange fails.
+    /// The state of the generator for other random decisions: whether a weak exchange fails.
     random: u64,
 }
 

@@ -1,6 +1,7 @@
-//! What would take many schedules to meet: one thread plays all, and what others do comes between.
+//! Cases that would take many schedules to meet: one thread plays all threads, and what the others
+//! do comes between its steps.
 //!
-//! All slots are pinned when one is wanted; an absence is held while its name is taken.
+//! All slots are pinned when one is needed; a negative dentry is held while its name is taken.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,8 +13,8 @@ use crate::cache::reclaim::Short;
 use crate::node::RenameFlags;
 use crate::{Access, At, AtFlags, Errno, Handle, internals};
 
-/// What somebody is told who looks for a slot and whose `n`th question is answered; all slots are pinned, and before each question `others` do something.
-/// With how many he asked.
+/// Calls `take` with all slots pinned, where the `n`th try succeeds and `others` runs before each
+/// try. Returns the result and the number of tries.
 fn told(n: usize, others: impl Fn(&World, usize, &mut Vec<Handle>)) -> (Result<(), Errno>, usize) {
     let names = ["a", "b", "c", "d", "e", "f"].map(|name| format!("/{name}"));
     let world = World::with_room(6, Hash::Spread, |fs| names.iter().for_each(|name| _ = fs.plain(ROOT, &name[1..], FILE)));
@@ -29,7 +30,7 @@ fn told(n: usize, others: impl Fn(&World, usize, &mut Vec<Handle>)) -> (Result<(
     (answer, asked.get())
 }
 
-/// Another one evicts, and holds what he puts into the slot.
+/// Plays another thread: evicts a dentry, and holds the one that it puts into the slot.
 fn evict_and_hold(world: &World, n: usize, held: &mut Vec<Handle>) {
     drop(held.pop());
     world.evict(1);
@@ -41,7 +42,8 @@ fn all_is_pinned() {
     assert!(matches!(told(usize::MAX, |_, _, _| {}), (Err(Errno::ENFILE), 2..10)));
 }
 
-/// All that one looks at is pinned, since others evict what is not, and fill it anew: it is not said that all is.
+/// Checks that `take` does not fail while other threads evict idle dentries and fill their slots
+/// anew, though every dentry that it looks at is pinned.
 #[test]
 fn others_evict_what_one_would() {
     assert_eq!(told(20, evict_and_hold), (Ok(()), 20));
@@ -52,14 +54,15 @@ fn others_evict_for_ever() {
     assert!(matches!(told(usize::MAX, evict_and_hold), (Err(Errno::ENFILE), 20..100)));
 }
 
-/// One is pinned no more after it was looked at.
+/// Checks a dentry that is unpinned after it was looked at.
 #[test]
 fn others_let_go_late() {
     let others = |_: &World, n, held: &mut Vec<Handle>| held.truncate(if n == 2 { 4 } else { 5 });
     assert_eq!(told(3, others), (Ok(()), 3));
 }
 
-/// Side lines are pinned, and dentries that have none come anew as often as one evicts them.
+/// Checks pinned side lines, where dentries without side lines come anew as often as they are
+/// evicted.
 #[test]
 fn others_fill_what_is_no_help() {
     let long = "/a name that is too long for a dentry's own line, and has a side line";
@@ -76,7 +79,8 @@ fn others_fill_what_is_no_help() {
     world.end();
 }
 
-/// Whoever holds an absence may look at any time whether it is one.
+/// Checks that a held negative dentry stays negative, since its holder may look at any time whether
+/// it is.
 #[test]
 fn an_absence_that_somebody_holds_stays_one() {
     let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "old", FILE));
@@ -91,7 +95,8 @@ fn an_absence_that_somebody_holds_stays_one() {
     world.end();
 }
 
-/// A directory is dropped before each attempt of a change that has to find it where its name is.
+/// Checks a directory that is dropped before each attempt of a change that has to find it under its
+/// name.
 #[test]
 fn a_directory_is_dropped_again_and_again() {
     let world = World::new(Hash::Spread, |fs| _ = fs.plain(ROOT, "d", DIRECTORY));
@@ -108,7 +113,7 @@ fn a_directory_is_dropped_again_and_again() {
     world.end();
 }
 
-/// The bits of the mode stand where the walk without locks looks for them.
+/// Checks that the bits of the mode are in the dentry, where the lock-free walk reads them.
 #[test]
 fn what_everyone_may_stands_in_the_dentry() {
     let world = World::new(Hash::Spread, |fs| {
@@ -125,8 +130,9 @@ fn what_everyone_may_stands_in_the_dentry() {
     world.end();
 }
 
-/// The body that came with a link found no room: it is looked up by the link's name, as long as that
-/// is the link's. Else the file system is asked for it, and this one knows bodies by names alone.
+/// Checks a link whose body came with it and found no room. The body is looked up by the link's
+/// name, as long as the name is the link's. Otherwise the file system is asked for it, and this
+/// file system knows bodies by names only.
 #[test]
 fn a_body_without_room_is_looked_up() {
     let bodies = ["x", "y"].map(|letter| letter.repeat(1000));

@@ -1,4 +1,5 @@
-//! Operations by paths beside each other: their answers are those of some order, and nothing is left behind.
+//! Operations by paths beside each other: their results are those of some order, and nothing is
+//! left over.
 
 use super::explore;
 use super::fs::ROOT;
@@ -69,7 +70,7 @@ fn names_that_change_places_are_never_both_absent() {
         let mover = world.spawn(|world| root(world).rename(At::Cwd, "/a", At::Cwd, "/b", RenameFlags::empty()).unwrap());
         assert_eq!(there(&world, "/b"), Ok(()));
         mover.join().unwrap();
-        // It came first, or found nothing to exchange.
+        // The exchange came first, or found nothing to exchange.
         assert!(matches!(exchanger.join().unwrap(), Ok(()) | Err(Errno::ENOENT)));
         assert_eq!((there(&world, "/a"), there(&world, "/b")), (Err(Errno::ENOENT), Ok(())));
         world.end();

@@ -1,4 +1,5 @@
-//! A rename beside walks: what is replaced is never absent, what is moved is in one place or the other.
+//! Renames beside walks: a replaced name is never absent, and a moved name is in one place or the
+//! other.
 
 use super::fs::{ROOT, TestFs};
 use super::world::{DIRECTORY, FILE, Hash, World, part};
@@ -18,7 +19,7 @@ fn two_files(fs: &TestFs) {
 fn a_name_that_is_replaced_is_never_absent() {
     explore(|hash| {
         let world = World::new(hash, two_files);
-        // Whatever is cached by then: all, or nothing.
+        // Everything may be cached by then, or nothing.
         let walker = world.spawn(|world| {
             let seen = [(); 3].map(|()| world.ino("/old").expect("it is there all the time"));
             assert!(seen.is_sorted(), "back to what was replaced: {seen:?}");
@@ -44,7 +45,8 @@ fn what_is_moved_between_directories_is_in_one_of_them() {
             fs.plain(from, "file", FILE);
         });
         let walker = world.spawn(|world| {
-            // From where it goes to where it comes, it is met in one; the other way round, it is not met in both.
+            // A walk that looks at the old place and then the new one finds it in at least one; in
+            // the other order, it does not find it in both.
             let (gone, come) = (world.exists("/from/file"), world.exists("/to/file"));
             assert!(gone.is_ok() || come.is_ok(), "{gone:?}, {come:?}");
             let (come, gone) = (world.exists("/to/file"), world.exists("/from/file"));
@@ -78,7 +80,8 @@ fn names_that_are_exchanged_are_both_there() {
     });
 }
 
-/// A directory is moved between the look ahead and the walks: each walk finds it where it is by then.
+/// Checks a directory that is moved between the read-ahead and the walks: each walk finds it where
+/// it is by then.
 #[test]
 fn a_directory_that_is_moved_behind_the_look_ahead() {
     interrupt(|hash| {
@@ -89,7 +92,8 @@ fn a_directory_that_is_moved_behind_the_look_ahead() {
         });
         let walker = world.spawn(|world| {
             let context = world.vfs.context(Credentials::root());
-            // From where it goes to where it comes: it is met in one at least, and then stays there.
+            // From the old place to the new one: the directory is met in one at least, and then
+            // stays there.
             let paths = ["/one/moved/file", "/two/moved/file", "/one/moved/file", "/two/moved/file"];
             let found: Vec<_> = context.access_many(&paths, Access::empty()).collect();
             assert!(found[0].is_ok() || found[1].is_ok(), "{found:?}");
@@ -103,7 +107,7 @@ fn a_directory_that_is_moved_behind_the_look_ahead() {
     });
 }
 
-/// A name over 32 bytes lies in side lines, which change hands in a rename.
+/// Checks a name over 32 bytes, whose side lines pass to another dentry in a rename.
 #[test]
 fn a_long_name_is_whole() {
     fn long(last: char) -> String {
@@ -125,12 +129,13 @@ fn a_long_name_is_whole() {
     explore(check);
 }
 
-/// What was absent there becomes what is absent here, and is made anew: nobody takes it for what the name led to before.
+/// Checks a negative dentry that a rename moves to the old name, where it is filled anew: a walk to
+/// its former name never ends at the new node.
 #[test]
 fn an_absence_that_is_moved_and_filled() {
     explore(|hash| {
         let world = World::new(hash, two_files);
-        // Who asks for it holds it, and looks afterwards at what it is.
+        // The walk pins the dentry, and looks afterwards at whether it is negative.
         let walker = world.spawn(|world| world.ino("/gone"));
         let root = world.root();
         internals::rename((&root, part("old")), (&root, part("gone")), RenameFlags::empty()).unwrap();
@@ -141,7 +146,7 @@ fn an_absence_that_is_moved_and_filled() {
     });
 }
 
-/// What loses its last name does not come back by another one, in another directory.
+/// Checks that a file that loses its last name does not get another one in another directory.
 #[test]
 fn what_is_replaced_gets_no_name_again() {
     interrupt(|hash| {

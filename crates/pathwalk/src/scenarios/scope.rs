@@ -1,4 +1,4 @@
-//! Walks that must not get out, beside directories that are moved out from under them.
+//! Walks that must not leave a directory, beside directories that are moved out from under them.
 
 use super::explore;
 use super::fs::{ROOT, TestFs};
@@ -11,7 +11,7 @@ use crate::{Context, Errno, Handle, internals};
 /// The inode number of `/secret`.
 const SECRET: u64 = 2;
 
-/// `/secret`, and `/jail/a/b`; in it a directory, a file, and a link that leads up.
+/// Creates `/secret` and `/jail/a/b`; in the latter a directory, a file, and a link that leads up.
 fn fill(fs: &TestFs) {
     assert_eq!(fs.plain(ROOT, "secret", FILE), SECRET.into());
     let jail = fs.plain(ROOT, "jail", DIRECTORY);
@@ -29,7 +29,7 @@ fn moves(world: &World, from: (&str, &str), to: (&str, &str)) -> JoinHandle<()> 
     })
 }
 
-/// A context that is confined to `/jail`, and one that asks with these rules from there.
+/// Returns a context that is confined to `/jail`, and one in `/jail` with these rules.
 fn jailed(world: &World, rules: Resolve) -> [Context; 2] {
     let mut from_there = world.user();
     from_there.chdir("/jail").unwrap();
@@ -37,7 +37,7 @@ fn jailed(world: &World, rules: Resolve) -> [Context; 2] {
     [world.user().confined(&jail).unwrap(), from_there.with_resolve(rules).unwrap()]
 }
 
-/// `/jail/a/b` becomes `/b`, while walks go down there and up again.
+/// Checks `/jail/a/b` that becomes `/b`, while walks go down there and up again.
 #[test]
 fn a_directory_is_moved_out() {
     explore(|hash| {
@@ -58,7 +58,7 @@ fn a_directory_is_moved_out() {
     });
 }
 
-/// Out and in again: what is below the root was reached by way of what is not.
+/// Checks that a walk does not go out and in again, even if its end is below the root.
 #[test]
 fn the_way_does_not_lead_out_and_in_again() {
     explore(|hash| {
@@ -66,7 +66,7 @@ fn the_way_does_not_lead_out_and_in_again() {
         let [confined, beneath] = jailed(&world, Resolve::BENEATH);
         let mover = moves(&world, ("/jail/a", "b"), ("/", "b"));
         for context in [&confined, &beneath] {
-            // From a directory that is moved along: its own place does not change.
+            // From a directory that is moved along: its own parent does not change.
             for path in ["a/b/c/../../jail/a", "a/b/c/../../jail/a/.."] {
                 let found = context.access(path, crate::Access::empty());
                 assert!(matches!(found, Err(Errno::ENOENT | Errno::EXDEV | Errno::EAGAIN)), "{path}: {found:?}");
@@ -78,7 +78,8 @@ fn the_way_does_not_lead_out_and_in_again() {
     });
 }
 
-/// What was made in a directory when it was out is not found by the way that led there before.
+/// Checks that a file that was made in a directory after that was moved out is not found by the old
+/// way.
 #[test]
 fn the_end_is_not_out() {
     explore(|hash| {
@@ -100,8 +101,8 @@ fn the_end_is_not_out() {
     });
 }
 
-/// The directory above is moved, and what a walk finds is told to be below its root as of one
-/// instant.
+/// Checks a directory above that is moved out and back, while walks check as of one instant that
+/// their end is below the root.
 #[test]
 fn a_directory_above_is_moved_out_and_back() {
     explore(|hash| {

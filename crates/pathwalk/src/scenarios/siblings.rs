@@ -1,7 +1,6 @@
-//! The other names of a directory are read and entered beside whatever changes, evicts, lists, drops and asks for them: a name that is there is never
-//! said to be absent, nor one that is not to be there.
-
-use std::ops::ControlFlow;
+//! Siblings, the other names of a directory, that are read and entered beside threads that change,
+//! evict, list, drop and look up names. An existing name is never reported as absent, and an absent
+//! one is never found.
 
 use super::explore;
 use super::fs::{Fault, ROOT};
@@ -13,7 +12,8 @@ use crate::{At, Context, Credentials, Errno, OpenFlags};
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);
 
-/// Six files and a directory with a file `g`. Three were asked for: whoever asks for the fourth reads all.
+/// Creates six files and a directory with a file `g`. Three names were looked up, so the lookup of
+/// the fourth reads all.
 fn world(hash: Hash) -> World {
     let world = World::with_room(30, hash, |fs| {
         NAMES.iter().for_each(|name| _ = fs.plain(ROOT, name, FILE));
@@ -33,12 +33,13 @@ fn root(world: &World) -> Context {
     world.vfs.context(Credentials::root())
 }
 
-/// Somebody who asks for the fourth name.
+/// Spawns a thread that looks the fourth name up.
 fn reader(world: &World) -> JoinHandle<()> {
     world.spawn(|world| assert_eq!(exists(world, "d"), Ok(())))
 }
 
-/// All is over: these names are there and no others; by what is cached, and after that by what the file system says.
+/// Checks, when all threads have ended, that these names exist and no others: by the cache first,
+/// and then by the file system.
 fn check(world: World, there: &[&str], absent: &[&str]) {
     for _ in 0..2 {
         there.iter().for_each(|name| assert_eq!(exists(&world, name), Ok(()), "{name}"));
@@ -144,7 +145,7 @@ fn beside_one_who_is_told_of_an_error() {
         reader.join().unwrap();
         let answers = askers.map(|asker| asker.join().unwrap());
         assert!(answers.iter().all(|answer| matches!(answer, Ok(()) | Err(Errno::EIO))), "{answers:?}");
-        // If nobody was told of it yet.
+        // For the case that no lookup has met the fault yet.
         _ = exists(&world, "e");
         world.evict(40);
         _ = exists(&world, "e");
@@ -159,7 +160,7 @@ fn beside_a_listing() {
         let reader = reader(&world);
         let lister = world.spawn(|world| {
             let dir = root(world).open(At::Cwd, "/", &OpenFlags::READ.into()).expect("a directory");
-            dir.read_dir(|_| ControlFlow::Continue(())).expect("it is there");
+            dir.getdents(usize::MAX).expect("it is there");
         });
         assert_eq!((exists(&world, "e"), exists(&world, "none")), (Ok(()), ABSENT));
         reader.join().unwrap();
@@ -206,7 +207,8 @@ fn beside_one_who_sets_attributes() {
     });
 }
 
-/// The directory's place among others is looked at when its first name is asked for.
+/// Checks a directory that moves while its place among its siblings is read, which happens when its
+/// first name is looked up.
 #[test]
 fn in_a_directory_that_moves() {
     explore(|hash| {
@@ -235,7 +237,8 @@ fn in_a_directory_that_is_dropped() {
     });
 }
 
-/// Its entry turns negative where it is, and the lock of the directory above is not needed for that.
+/// Checks a sibling directory that is removed: its dentry turns negative in place, and that does
+/// not need the lock of the directory above.
 #[test]
 fn beside_a_directory_that_is_removed() {
     explore(|hash| {
@@ -253,7 +256,8 @@ fn beside_a_directory_that_is_removed() {
     });
 }
 
-/// Beside a directory that paid, the first name is enough: both read.
+/// Checks two threads in a directory beside one for which reading all names paid: the first miss is
+/// enough, and both threads read all names.
 #[test]
 fn two_read_one_directory() {
     explore(|hash| {
@@ -271,7 +275,7 @@ fn two_read_one_directory() {
         assert_eq!((exists(&world, "dir/c"), exists(&world, "dir/none")), (Ok(()), ABSENT));
         assert_eq!(others.map(|other| other.join().unwrap()), [Ok(()); 2]);
         assert_eq!(["a", "b", "c", "none"].map(|name| exists(&world, &format!("dir/{name}"))), [Ok(()), Ok(()), Ok(()), ABSENT]);
-        // Counted for the elder, too, whose names are others.
+        // The counts are by name; the elder directory has other names.
         assert!(["a", "b", "c", "none"].iter().all(|name| world.fs.asked(name) <= 1));
         assert!(world.vfs.stats().siblings >= 13);
         world.end();

@@ -1,11 +1,12 @@
-//! A directory was moved behind the engine's back: whoever finds it under its new name moves its dentry there.
+//! Directories that were moved without the engine: a lookup that finds one under its new name moves
+//! its dentry there.
 
 use super::explore;
 use super::fs::{ROOT, TestFs};
 use super::world::{DIRECTORY, FILE, World, part};
 use crate::Errno;
 
-/// `/a/d/f` and `/b`.
+/// Creates `/a/d/f` and `/b`.
 fn fill(fs: &TestFs) {
     let a = fs.plain(ROOT, "a", DIRECTORY);
     fs.plain(ROOT, "b", DIRECTORY);
@@ -30,7 +31,7 @@ fn a_directory_that_somebody_holds() {
     });
 }
 
-/// The same, found while its old name is invalidated, and evicted.
+/// Checks a directory that is found while its old name is invalidated and entries are evicted.
 #[test]
 fn found_and_invalidated_and_evicted() {
     explore(|hash| {
@@ -47,7 +48,7 @@ fn found_and_invalidated_and_evicted() {
     });
 }
 
-/// Two directories changed places: each is where the other's dentry was.
+/// Checks two directories that swapped places: each is now where the other's dentry was.
 #[test]
 fn two_that_changed_places() {
     explore(|hash| {

@@ -1,14 +1,15 @@
-//! A scheduler that lets a thread run for a while: in bursts whose mean length differs from schedule to schedule.
+//! A scheduler that lets a thread run for a while, in bursts whose mean length differs between
+//! schedules.
 //!
-//! Many races need one thread to sleep between two neighbouring loads while another does all of an operation. Where each step may
-//! switch, that is next to never tried.
+//! Many races need one thread to sleep between two neighbouring loads while another executes a
+//! whole operation. A scheduler that may switch at each step hardly ever tries that.
 
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
 pub(super) struct Sticky {
     random: u64,
     left: usize,
-    /// A switch comes once in so many steps.
+    /// The mean number of steps between switches.
     burst: u64,
 }
 
@@ -44,7 +45,7 @@ impl Scheduler for Sticky {
     }
 }
 
-/// Returns the next of the numbers that follow each other by splitmix64.
+/// Returns the next number of the splitmix64 sequence.
 pub(super) fn splitmix(random: &mut u64) -> u64 {
     *random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*random ^ *random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

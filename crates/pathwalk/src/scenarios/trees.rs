@@ -7,7 +7,7 @@ use super::fs::{ROOT, TestFs};
 use super::world::{DIRECTORY, FILE, World};
 use crate::{AtFlags, Credentials, DetachedTree, Errno, Handle, MountFlags};
 
-/// Enters another file system, which is mounted nowhere; returns it, and its mount.
+/// Creates another file system as a detached tree; returns it, and its mount.
 fn enter(world: &World, fill: impl FnOnce(&TestFs)) -> (Arc<TestFs>, DetachedTree) {
     let fs = Arc::new(TestFs::new());
     fill(&fs);
@@ -20,7 +20,8 @@ fn mode(world: &World, root: &Handle, path: &str) -> Result<u16, Errno> {
     world.user().fstatat(root.into(), path, AtFlags::empty()).map(|attributes| attributes.mode)
 }
 
-/// `/d` is searchable by everyone in the one, and by its owner alone in the other: each has key 2.
+/// Checks `/d` with key 2 in two file systems: all users may search it in one, and only its owner
+/// in the other.
 #[test]
 fn equal_keys_are_two_nodes() {
     explore(|hash| {

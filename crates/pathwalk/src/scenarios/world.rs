@@ -1,4 +1,4 @@
-//! A `Vfs` over a [`TestFs`], and what is true when a scenario is over.
+//! A `Vfs` over a [`TestFs`], and checks for the end of a scenario.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::text::Name;
 use crate::text::hash::COLLIDE;
 use crate::{Access, Context, Credentials, Errno, Handle, Vfs, VfsBuilder, internals};
 
-/// How names are hashed.
+/// The distribution of the hashes of names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hash {
     Spread,
-    /// All alike: each search meets every entry.
+    /// All names have one hash, so each search meets every entry.
     Collide,
 }
 
@@ -32,7 +32,7 @@ impl Hash {
     }
 }
 
-/// Shared by the threads of a scenario.
+/// The state that the threads of a scenario share.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) vfs: Vfs,
@@ -40,17 +40,19 @@ pub(super) struct World {
 }
 
 impl World {
-    /// With room for as many dentries as threads can pin in these scenarios, and few more; `fill` makes the tree.
+    /// Creates a world with room for as many dentries as threads can pin in these scenarios, and
+    /// few more; `fill` makes the tree.
     pub(super) fn new(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
         World::with_room(14, hash, fill)
     }
 
-    /// With room for so many dentries.
+    /// Creates a world with room for this many dentries.
     pub(super) fn with_room(dentries: u64, hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
         World::built((dentries, 0), hash, |builder| builder, fill)
     }
 
-    /// With room for so many dentries, and for whole paths in so many sets, which are learned at once; built so.
+    /// Creates a world with room for this many dentries and this many sets of whole paths, which
+    /// are learned at once. `how` changes its builder.
     pub(super) fn built(
         (dentries, sets): (u64, u64),
         hash: Hash,
@@ -66,7 +68,7 @@ impl World {
         World { vfs: vfs.expect("a small budget is enough"), fs }
     }
 
-    /// Somebody without rights of his own.
+    /// Returns the context of a user without privileges.
     pub(super) fn user(&self) -> Context {
         self.vfs.context(Credentials::user(1000, 1000, &[]))
     }
@@ -75,7 +77,7 @@ impl World {
         self.user().access(path, Access::empty())
     }
 
-    /// The inode number of a path, by the walk without pins if it can.
+    /// Returns the inode number of a path, by the lock-free walk if that can answer.
     pub(super) fn ino(&self, path: &str) -> Result<u64, Errno> {
         self.user().stat(path).map(|attributes| attributes.ino)
     }
@@ -106,14 +108,14 @@ impl World {
         internals::set_attributes(node, &set).expect("modes can be set");
     }
 
-    /// Evicts what can be, one by one.
+    /// Evicts up to `n` dentries, one by one.
     pub(super) fn evict(&self, n: usize) {
         for _ in 0..n {
             internals::evict(&self.vfs, 1);
         }
     }
 
-    /// The scenario is over, all its handles are dropped.
+    /// Ends a scenario, all of whose handles are dropped, and checks that nothing is left over.
     pub(super) fn end(self) {
         let (caches, top) = (self.vfs.world().caches(), self.vfs.world().root.dentry());
         while internals::evict(&self.vfs, 1) != 0 {}
@@ -135,18 +137,18 @@ impl World {
     }
 }
 
-/// A name.
+/// Returns a validated name.
 pub(super) fn part(name: &str) -> Name<'_> {
     Name::new(name.as_bytes()).expect("a name")
 }
 
-/// A directory that everyone may search.
+/// The type and mode of a directory that all users may search.
 pub(super) const DIRECTORY: (FileType, u16) = (FileType::Directory, 0o755);
-/// A file that everyone may read.
+/// The type and mode of a file that all users may read.
 pub(super) const FILE: (FileType, u16) = (FileType::Regular, 0o644);
 
 impl TestFs {
-    /// A new node of one of the kinds above.
+    /// Adds a new node with one of the types and modes above.
     pub(super) fn plain(&self, dir: u128, name: &str, (kind, mode): (FileType, u16)) -> u128 {
         self.add(dir, name, kind, mode)
     }

@@ -1,27 +1,31 @@
-//! How many names of each directory were asked for one by one: when the rest is to be asked for at once.
+//! Counts, for each directory, of the names that were looked up one by one. They decide when to ask
+//! for the rest at once.
 
 use crate::memory::slot::DentryId;
 use crate::sync::{AtomicU32, Ordering, stripes};
 
-/// Names that were asked for one by one before the rest is first thought of. In tests of this crate, less: scenarios are to be short.
+/// The number of names that are looked up one by one before the rest is first requested. It is
+/// smaller in tests of this crate, so that scenarios are short.
 const FIRST: u32 = if cfg!(test) { 4 } else { 16 };
-/// How many names a directory may have for each that was asked for.
+/// The maximum number of names that a directory may have for each that was looked up.
 const FOR_EACH: usize = 4;
-/// The most names that are asked for at once: a lookup waits for them.
+/// The maximum number of names that are requested at once, because a lookup waits for them.
 pub(super) const MOST: usize = 4096;
-/// How many directories are counted at once.
+/// The number of directories that are counted at once.
 const COUNTED: usize = stripes(256);
 const COUNT_BITS: u32 = 16;
 const COUNT: u32 = (1 << COUNT_BITS) - 1;
-/// The greatest count at which the rest is thought of.
+/// The greatest count at which the rest is requested.
 const LAST: u32 = (MOST / FOR_EACH) as u32;
 
 const _: () = assert!(LAST.is_power_of_two() && LAST <= COUNT && FIRST <= LAST);
 
-/// How many names of each directory were asked for and were there: a count below a part of the directory's number, which tells apart those that
-/// share a place. Where two do, or two threads count at once, some are lost, and the rest is asked for later.
+/// The number of names of each directory that were looked up and found. A word has the count below
+/// some bits of the directory's number, which distinguish directories that share a place. Where two
+/// directories share one, or two threads count at once, some counts are lost, and the rest is
+/// requested later.
 ///
-/// Each word alone, so `Relaxed`.
+/// Each word is independent of the others, so `Relaxed`.
 pub(crate) struct AskedFor(Box<[AtomicU32]>);
 
 impl AskedFor {
@@ -29,7 +33,8 @@ impl AskedFor {
         AskedFor((0..COUNTED).map(|_| AtomicU32::new(0)).collect())
     }
 
-    /// Counts one more; the new count. It begins anew behind the last that matters: what was told may have left the cache since.
+    /// Counts one more name, and returns the new count. It begins anew after `LAST`, because what
+    /// was given may have left the cache since.
     pub(super) fn count(&self, dir: DentryId) -> u32 {
         let (place, whose) = self.place(dir);
         let word = place.load(Ordering::Relaxed);
@@ -39,7 +44,8 @@ impl AskedFor {
         count
     }
 
-    /// Nothing of the directory is cached: what was asked for earlier says nothing of it.
+    /// Resets the count of a directory of which nothing is cached, so earlier lookups no longer
+    /// matter.
     pub(super) fn forget(&self, dir: DentryId) {
         let (place, whose) = self.place(dir);
         if place.load(Ordering::Relaxed) & !COUNT == whose {
@@ -47,13 +53,14 @@ impl AskedFor {
         }
     }
 
-    /// Where it is counted, and what the word has above the count then.
+    /// Returns the place of the directory's count, and the bits above the count in it.
     fn place(&self, dir: DentryId) -> (&AtomicU32, u32) {
         (&self.0[dir.0 as usize % COUNTED], (dir.0 / COUNTED as u32) << COUNT_BITS)
     }
 }
 
-/// How many names a directory may have if the rest is to be asked for when so many were.
+/// Returns the maximum number of names that a directory may have if the rest is to be requested at
+/// this count; `None` if it is not.
 pub(super) fn most(count: u32) -> Option<usize> {
     (count >= FIRST && count.is_power_of_two()).then_some(count as usize * FOR_EACH)
 }

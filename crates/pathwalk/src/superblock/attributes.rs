@@ -1,4 +1,4 @@
-//! Attributes: those that are up to date, asked for if need be, and those that are set.
+//! Reads of attributes that are up to date, and changes of attributes.
 
 use super::Trees;
 use crate::Errno;
@@ -11,8 +11,8 @@ use crate::node::SetAttributes;
 use crate::sync::{Ordering, yield_now};
 
 impl Trees {
-    /// Asks the file system for the attributes of an inode that the caller has a pin on, and stores them. `ESTALE` if they are those of
-    /// a node of another type.
+    /// Asks the file system for the attributes of an inode on which the caller has a pin, and
+    /// stores them. `ESTALE` if they are those of a node of another type.
     pub(crate) fn refresh(&self, id: InodeId) -> Result<Attributes, Errno> {
         let record = self.caches.inodes.record(id);
         let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
@@ -30,7 +30,7 @@ impl Trees {
     pub(crate) fn set_attributes(&self, id: InodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
         let record = self.caches.inodes.record(id);
         let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
-        // A new size is seen by readers of data; all else by those alone that ask here.
+        // Readers of the data see a new size. Other attributes are seen only through this code.
         let under_way = set.size.is_some().then(|| self.caches.under_way(id));
         let before = self.caches.versions.of(id);
         let attributes = of_type(kind, self.superblock(id).fs.set_attributes(inode::key_of(record), set)?)?;
@@ -39,14 +39,15 @@ impl Trees {
             Some(under_way) => drop(under_way),
             None => self.caches.versions.moved(id),
         }
-        // The set is done: if asking again fails, what it returned is the best there is.
+        // The change is done. If the refresh fails, the attributes that the change returned are the
+        // best available.
         Ok(self.refresh(id).unwrap_or_else(|_| {
             self.caches.store(id, &attributes, before.wrapping_add(1), IfMoved::MarkStale);
             attributes
         }))
     }
 
-    /// The attributes of an inode that the caller has a pin on, up to date.
+    /// Returns the attributes of an inode on which the caller has a pin, up to date.
     pub(crate) fn stat(&self, id: InodeId) -> Result<Attributes, Errno> {
         loop {
             match words(&self.caches, id) {
@@ -57,7 +58,7 @@ impl Trees {
         }
     }
 
-    /// The attributes of which type, mode and owner are up to date.
+    /// Returns attributes of which type, mode and owner are up to date.
     pub(crate) fn kept_attributes(&self, id: InodeId) -> Result<Attributes, Errno> {
         self.known_snapshot(id)?;
         loop {

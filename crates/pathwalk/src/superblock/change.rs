@@ -1,9 +1,10 @@
 //! Changes of names: the caches' side of create, link, unlink and rename.
 //!
-//! Names here are single components in pinned directories, and permission is not asked for: that is the business of the operations that
-//! take paths. Each change holds its directories' locks exclusively over the file system's call and over the change of the cache that
-//! follows, so that no lookup comes between. What the cache needs is reserved before the file system is called: a change that was made
-//! cannot fail to be cached.
+//! Names here are single components in pinned directories. Permission is not checked: the
+//! operations that take paths do that. Each change holds its directories' locks exclusively during
+//! the file system's call and the change of the cache that follows, so that no lookup comes
+//! between. What the cache needs is reserved before the file system is called: a change that was
+//! made cannot fail to be cached.
 
 use super::Trees;
 use super::entry::{Locked, LockedBoth};
@@ -20,16 +21,17 @@ use crate::node::{Freshness, NewKind, NewNode, RenameFlags};
 use crate::sync::Ordering;
 use crate::text::Name;
 
-/// What came of making a node under a name.
+/// The result of making a node under a name.
 pub(crate) enum Made<'a> {
-    /// It was made.
+    /// The new node.
     New(Pinned<'a>),
-    /// The name was taken, by this.
+    /// The node that has the name already.
     There(Pinned<'a>),
 }
 
 impl Trees {
-    /// Makes the node that `new` says, if nothing has the name; `new` is asked once that is certain. `ENOENT` in a removed directory.
+    /// Makes the node that `new` returns, if nothing has the name. `new` is called once that is
+    /// certain. `ENOENT` in a removed directory.
     pub(crate) fn make<'n>(
         &self,
         dir: DentryId,
@@ -56,7 +58,7 @@ impl Trees {
         }
     }
 
-    /// Gives a node another name. `check` is asked once it is certain that nothing has the name.
+    /// Gives a node another name. `check` is called once it is certain that nothing has the name.
     pub(crate) fn link(
         &self,
         node: DentryId,
@@ -69,7 +71,8 @@ impl Trees {
             return Err(Errno::EEXIST);
         }
         let (inode, superblock) = (self.caches.dentries.inode(node), self.superblock_at(dir));
-        // Whoever takes its last name away comes before or after: it does not come back.
+        // A removal of the last name comes entirely before or after, so a node without names does
+        // not come back.
         let _changing = self.caches.inodes.changing(inode);
         check()?;
         let key = key_of(self.caches.inodes.record(inode));
@@ -81,15 +84,16 @@ impl Trees {
         given.map_err(|why| self.unknown(dir, &entry, why))
     }
 
-    /// The file system made a name for what it cannot be the name of: nothing is known of the name any more. `EIO` if it is a second one of a
-    /// directory.
+    /// Drops all knowledge of a name, because the file system made the name for a node that it
+    /// cannot be the name of. Returns the reason, or `EIO` if it is a second name of a directory.
     fn unknown(&self, dir: DentryId, entry: &Pinned<'_>, why: NotGiven<'_>) -> Errno {
         self.caches.unhash(dir, entry.id(), NameIs::Unknown, &self.caches.dentries.children_lock(dir));
         why.or(Errno::EIO)
     }
 
-    /// Takes a name away, if `check` allows it of what has it; returns that if something is mounted on it. `ENOENT` if it is not there; a directory's
-    /// file system says `ENOTEMPTY`.
+    /// Removes a name, if `check` allows it for the entry. Returns the entry if something is
+    /// mounted on it. `ENOENT` if there is no such name; `ENOTEMPTY` comes from the file system of
+    /// a directory.
     pub(crate) fn unlink(
         &self,
         dir: DentryId,
@@ -102,7 +106,7 @@ impl Trees {
         }
         check(&victim)?;
         let is_directory = self.caches.dentries.word(victim.id()) & flags::DIRECTORY != 0;
-        // Nothing is looked up in a directory while it goes.
+        // Nothing is looked up in a directory while it is removed.
         let below = is_directory.then(|| dir_lock::exclusive(self.caches.dentries.lock(victim.id())));
         let inode = self.caches.dentries.inode(victim.id());
         let _changing = self.caches.inodes.changing(inode);
@@ -124,9 +128,12 @@ impl Trees {
         Ok(covered)
     }
 
-    /// Moves `from` to `to`. `check` is asked with both entries, the target's perhaps negative, before anything else is looked at but
-    /// `RENAME_NOREPLACE` and `RENAME_EXCHANGE`; `EINVAL` for a directory into itself, `ENOTEMPTY` over one of its own ancestors. Returns what was
-    /// replaced if something is mounted on it.
+    /// Moves `from` to `to`. Returns the replaced entry if something is mounted on it.
+    ///
+    /// `check` is called with both entries, of which the target's may be negative. It comes after
+    /// `RENAME_NOREPLACE` and `RENAME_EXCHANGE`, `trailing`, `EINVAL` for a directory into itself,
+    /// and `ENOTEMPTY` over one of its own ancestors. It is not called if both names are of one
+    /// inode, because then nothing is done.
     pub(crate) fn rename(
         &self,
         from: (DentryId, &[u8]),
@@ -165,9 +172,10 @@ impl Trees {
         Ok(if is_out { self.discard_unless_covered(target) } else { None })
     }
 
-    /// Gives back what was removed; returns it instead if something is mounted on it.
+    /// Gives back a removed entry. Returns it instead if something is mounted on it.
     fn discard_unless_covered<'a>(&'a self, removed: Pinned<'a>) -> Option<Pinned<'a>> {
-        // A thread that mounts something on it sets the flag, and sees that it was removed; or this sees the flag.
+        // A thread that mounts something on it sets the flag, and then sees that it was removed; or
+        // this thread sees the flag.
         if self.caches.dentries.word(removed.id()) & flags::MOUNTED != 0 {
             return Some(removed);
         }
@@ -175,7 +183,8 @@ impl Trees {
         None
     }
 
-    /// Makes a regular file that has no name, in the file system of `dir`: unhashed, pinned. Whether it may get a name is told by `REMOVED`.
+    /// Makes a regular file that has no name, in the file system of `dir`: unhashed, pinned.
+    /// `REMOVED` records that it must not get a name.
     pub(crate) fn make_unnamed(&self, dir: DentryId, new: &NewNode<'_>) -> Result<Pinned<'_>, Errno> {
         let superblock = self.superblock_at(dir);
         let reserved = self.caches.reserve_inode()?;
@@ -187,7 +196,7 @@ impl Trees {
         match made {
             Ok(_) => Ok(entry),
             Err(errno) => {
-                // What has no node would pin the directory, even beyond its removal.
+                // An entry without a node would pin the directory, even beyond its removal.
                 self.caches.discard(entry.into_id());
                 Err(errno)
             }
@@ -196,7 +205,7 @@ impl Trees {
 }
 
 impl Trees {
-    /// The part of a rename under all locks.
+    /// Does the part of a rename that needs all locks.
     fn rename_locked(
         &self,
         (source, from): (&Pinned<'_>, (DentryId, Name<'_>)),
@@ -214,12 +223,13 @@ impl Trees {
         let loses_name = target_word & flags::NEGATIVE == 0 && !exchange;
         let _changing = loses_name.then(|| self.caches.inodes.changing(self.caches.dentries.inode(target.id())));
         let dirs = (Directory::new(&self.caches, from_dir), Directory::new(&self.caches, to_dir));
-        // The file system is asked for nothing when it has made the change.
+        // The file system is not called again after it has made the change.
         let superblock = self.superblock_at(from_dir);
         let lasts = superblock.fs.absence();
         self.caches.with_room(|| superblock.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.caches.dentries.inode(source.id()), self.caches.dentries.inode(target.id()));
-        // What is absent there becomes what is absent here; unless somebody holds it, who may not have looked yet at whether it is.
+        // The target's negative entry becomes that of the old name, unless another thread has a pin
+        // on it. That thread may not have checked yet whether the entry is negative.
         let life = self.caches.dentries.life(target.id());
         let absence = target_word & flags::NEGATIVE != 0 && pin::kill_held(life);
         if exchange || absence {
@@ -231,11 +241,12 @@ impl Trees {
             drop(old_name);
             self.remove(to_dir, target);
             self.caches.move_dentry(source.id(), to_dir, new_name);
-            // One that finds the directory replaced finds what replaced it.
+            // Released here, so that a thread that finds the directory replaced also finds its
+            // replacement.
             drop(below);
             self.leave_absence(from_dir, from.1, lasts);
         }
-        // A target that was replaced was marked when it was removed.
+        // A replaced target was marked when it was removed.
         let exchanged = if exchange { target_inode } else { InodeId::NONE };
         let second = if from_dir == to_dir { InodeId::NONE } else { self.caches.dentries.inode(to_dir) };
         let touched = [source_inode, exchanged, self.caches.dentries.inode(from_dir), second];
@@ -243,18 +254,22 @@ impl Trees {
         Ok(())
     }
 
-    /// Makes the entry of a name that is gone negative where it is, if the caller has the only pin on it; if it is a directory, nothing is cached in
-    /// it. The directory's lock is held exclusively. False if somebody else holds it: then he keeps it, and its inode.
+    /// Turns the entry of a removed name negative in its place, if the caller has the only pin on
+    /// it. If it is a directory, nothing is cached in it. The directory's lock is held exclusively.
+    /// Returns false if another thread has a pin on the entry, which then keeps the entry and its
+    /// inode.
     ///
-    /// The entry dies and lives again, in its place in the table and in the list. Nobody relies on a pin on what is listed meanwhile: whoever does
-    /// holds the directory's lock. A walk that sampled it finds it dead, or its count moved.
+    /// The entry dies and is revived, in its place in the table and in the list. Meanwhile, no
+    /// thread relies on a listed dentry being pinned: code that does so holds the directory's lock.
+    /// A walk that sampled the entry finds it dead, or its count moved.
     fn turn_negative(&self, entry: &Pinned<'_>, absence: Freshness) -> bool {
         let life = self.caches.dentries.life(entry.id());
         if absence == Freshness::AskEachTime || !pin::kill_held(life) {
             return false;
         }
         let inode = self.caches.dentries.inode(entry.id());
-        // While it is there: whoever just looks up another name of it has an answer that may be old.
+        // This is done while the entry still has the inode: a thread that is looking up another
+        // name of the inode may have an old answer.
         if !self.had_one_name(inode) {
             self.caches.mark_stale(inode);
         }
@@ -262,15 +277,16 @@ impl Trees {
             self.caches.make_negative(entry.id(), absence);
             pin::revive(life);
         });
-        // They have it by another name, or by an entry that was dropped.
+        // The inode is still in use by another name, or by a dropped entry.
         if let Some(inode) = others {
             self.caches.mark_stale(inode.id());
         }
         true
     }
 
-    /// Whether a name that was just taken away was the only one of an inode that the caller has a pin on: then nobody can find it any more, but who has
-    /// it. Whoever gives it a name meanwhile marks it afterwards.
+    /// Returns whether a name that was just removed was the only one of an inode on which the
+    /// caller has a pin. Then only those that have the inode already can reach it. A thread that
+    /// gives it a name meanwhile marks it afterwards.
     fn had_one_name(&self, id: InodeId) -> bool {
         let record = self.caches.inodes.record(id);
         let word = seqcount::sample(&record[WORD]);
@@ -279,8 +295,8 @@ impl Trees {
         is_known && links == 1 && seqcount::unchanged(&record[WORD], word)
     }
 
-    /// Takes the entry of a name that is gone, or a negative one that is in the way, out of the table. Whoever has a pin on it keeps it,
-    /// and its inode.
+    /// Takes the entry of a removed name, or a negative one that is in the way, out of the table. A
+    /// holder of a pin keeps the entry and its inode.
     fn remove(&self, dir: DentryId, entry: &Pinned<'_>) {
         self.caches.unhash(dir, entry.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
         let word = self.caches.dentries.word(entry.id());
@@ -298,8 +314,9 @@ impl Trees {
         self.caches.change_flags(id, |flags| flags | flags::REMOVED);
     }
 
-    /// Puts a negative entry where a name was taken away: it is likely to be asked for again. Without room, it is left out. The directory's lock
-    /// is held exclusively, so nothing else has the name.
+    /// Puts a negative entry where a name was removed, because the name is likely to be looked up
+    /// again. Without room, it is left out. The directory's lock is held exclusively, so nothing
+    /// else has the name.
     fn leave_absence(&self, dir: DentryId, name: Name<'_>, absence: Freshness) {
         if absence == Freshness::AskEachTime {
             return;

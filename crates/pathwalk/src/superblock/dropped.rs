@@ -1,16 +1,18 @@
-//! Entries that were dropped while something was mounted on them: what is mounted there is to be
-//! unmounted, which is for those that know of mounts.
+//! Entries that were dropped while something was mounted on them. It has to be unmounted, and only
+//! code that handles mounts can do that.
 //!
-//! What always holds: each is pinned once. The thread that dropped one is the next to look here.
+//! What always holds: each entry is pinned once. The thread that dropped it is the next to look
+//! here.
 
 use crate::cache::{Caches, Pinned};
 use crate::memory::slot::DentryId;
 use crate::sync::{AtomicU32, Mutex, Ordering};
 
-/// See the module.
+/// The list of dropped entries that still have mounts on them.
 #[derive(Default)]
 pub(crate) struct Dropped {
-    /// How many there are, or a moment ago; `Relaxed`: the thread that adds one sees it itself.
+    /// The number of entries, as of some recent moment. `Relaxed`: the thread that adds one sees
+    /// its own store.
     count: AtomicU32,
     entries: Mutex<Vec<DentryId>>,
 }
@@ -26,12 +28,12 @@ impl Dropped {
         self.count.store(all.len() as u32, Ordering::Relaxed);
     }
 
-    /// Returns whether there are none: a guess about those of other threads.
+    /// Returns whether there are none. The result is a guess about entries of other threads.
     pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    /// Takes all there are, of these caches.
+    /// Removes and returns all entries, as pins of these caches.
     pub(crate) fn take<'a>(&self, caches: &'a Caches) -> Vec<Pinned<'a>> {
         if self.is_empty() {
             return Vec::new();

@@ -1,11 +1,12 @@
-//! The entries that a change is about, under the locks that it takes.
+//! The entries that a change needs, under the locks that it takes.
 //!
-//! A name is looked up with its directory's lock held exclusively: nobody else looks it up or enters it meanwhile, so its entry is shown when it is
-//! answered for, and nobody waits for it.
+//! A name is looked up with its directory's lock held exclusively. No other thread looks it up or
+//! enters it meanwhile, so its entry becomes visible with its answer, and no thread waits for it.
 //!
-//! What has the name may be a directory that is cached elsewhere: it was moved behind our back, or its entry was dropped while somebody held it.
-//! Its dentry is moved here by a lookup, which takes the lock of the directory where it is. So all locks are given back for that, and all
-//! begins anew.
+//! The node of the name may be a directory that is cached elsewhere: it was moved in the file
+//! system without the engine, or its entry was dropped while it was held. A lookup moves its dentry
+//! here, and takes the lock of the directory where it was. So all locks are released for that, and
+//! the change begins anew.
 
 use super::Trees;
 use super::miss::Trust;
@@ -20,24 +21,25 @@ use crate::memory::dir_lock;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::text::Name;
 
-/// How often a change begins anew because a directory that it met is cached elsewhere. It takes
-/// another thread each time, which drops or moves the directory.
+/// The maximum number of times that a change begins anew because a directory that it met is cached
+/// elsewhere. Each time takes another thread that drops or moves the directory.
 const TRIES: u32 = 1000;
 
-/// How often it begins anew because it met the same directory under another name than before. Of a
-/// change of two names, in a file system that has the directory under both, each name takes it from
-/// the other.
+/// The maximum number of times that it begins anew because it met the same directory under another
+/// name than before. In a change of two names, in a file system that has the directory under both,
+/// each name takes the dentry from the other.
 const TRIES_OF_TWO_NAMES: u32 = 8;
 
 /// The entry of a name, present or negative, with its directory's lock.
 pub(super) struct Locked<'a, 'n> {
     pub(super) entry: Pinned<'a>,
     pub(super) name: Name<'n>,
-    /// Given back last.
+    /// The lock on the names of the directory, released last.
     pub(super) names: dir_lock::Exclusive<'a>,
 }
 
-/// The entries of two names, the first of which is present, with all locks that a move from the one to the other takes.
+/// The entries of two names, the first of which is present, with all locks for a move from one to
+/// the other.
 pub(super) struct LockedBoth<'a, 'n> {
     pub(super) source: Pinned<'a>,
     pub(super) target: Pinned<'a>,
@@ -47,10 +49,10 @@ pub(super) struct LockedBoth<'a, 'n> {
     pub(super) moves: Option<MovesHeld<'a>>,
 }
 
-/// Why an entry cannot be had.
+/// The reason why an entry is not available.
 enum NoEntry<'n> {
     Failed(Errno),
-    /// The name is that of a directory, with this inode, that is cached elsewhere.
+    /// The name of a directory, with this inode, that is cached elsewhere.
     Elsewhere(DentryId, Name<'n>, InodeId),
 }
 
@@ -61,14 +63,14 @@ impl From<Errno> for NoEntry<'_> {
 }
 
 impl Trees {
-    /// Looks a name up for a change. `ENOENT` if the directory was removed; `ESTALE` if what has the
-    /// name is a directory that other threads move again and again.
+    /// Looks a name up for a change. `ENOENT` if the directory was removed; `ESTALE` if the name is
+    /// that of a directory that other threads move again and again.
     pub(super) fn lock_name<'n>(&self, dir: DentryId, name: &'n [u8]) -> Result<Locked<'_, 'n>, Errno> {
         self.settled(|| self.try_lock_name(dir, name))
     }
 
-    /// As [`lock_name`](Self::lock_name), with what other threads do before each attempt; gives the
-    /// locks back.
+    /// Does the same as [`lock_name`](Self::lock_name), with actions of other threads before each
+    /// attempt, and releases the locks.
     #[cfg(all(test, not(shuttle)))]
     pub(crate) fn lock_name_beside(&self, dir: DentryId, name: &[u8], others: impl Fn()) -> Result<(), Errno> {
         self.settled(|| {
@@ -85,7 +87,8 @@ impl Trees {
         Ok(Locked { entry: self.entry_in(dir, name)?, name, names })
     }
 
-    /// As [`lock_name`](Self::lock_name) of two, for a move. `ENOENT` if there is nothing to move.
+    /// Does the same as [`lock_name`](Self::lock_name) for two names, for a move. `ENOENT` if there
+    /// is nothing to move.
     pub(super) fn lock_names<'n>(
         &self,
         from: (DentryId, &'n [u8]),
@@ -107,7 +110,7 @@ impl Trees {
         })
     }
 
-    /// Returns what comes of `attempt` once no directory that it meets is cached elsewhere.
+    /// Repeats `attempt` until it meets no directory that is cached elsewhere. Returns its result.
     fn settled<'n, T>(&self, attempt: impl Fn() -> Result<T, NoEntry<'n>>) -> Result<T, Errno> {
         let (mut last, mut of_two_names) = (None, 0);
         for _ in 0..TRIES {
@@ -127,7 +130,7 @@ impl Trees {
         Err(Errno::ESTALE)
     }
 
-    /// `ENOTDIR` for what is no directory, `ENOENT` for one that was removed.
+    /// Checks that a dentry is a directory (`ENOTDIR`) that was not removed (`ENOENT`).
     pub(crate) fn not_removed(&self, dir: DentryId) -> Result<(), Errno> {
         let word = self.caches.dentries.word(dir);
         if word & flags::DIRECTORY == 0 {
@@ -136,9 +139,9 @@ impl Trees {
         if word & flags::REMOVED != 0 { Err(Errno::ENOENT) } else { Ok(()) }
     }
 
-    /// As [`not_removed`](Self::not_removed), behind any change of the directory that is under way.
-    /// So a directory that the file system has removed already is not taken to be there; Linux
-    /// lists one with its lock held, to the same end.
+    /// Does the same as [`not_removed`](Self::not_removed) after any change of the directory that
+    /// is under way. So a directory that the file system has already removed does not pass for an
+    /// existing one. Linux lists a directory with its lock held, to the same end.
     pub(crate) fn settled_and_not_removed(&self, dir: DentryId) -> Result<(), Errno> {
         let _names = dir_lock::shared(self.caches.dentries.lock(dir));
         self.not_removed(dir)
@@ -148,7 +151,8 @@ impl Trees {
         self.caches.dentries.word(entry.id()) & flags::NEGATIVE != 0
     }
 
-    /// The entry of a name, present or negative, asking the file system if need be. Nobody else enters one: a search without a lock is exact.
+    /// Returns the entry of a name, present or negative, and asks the file system if necessary. No
+    /// other thread enters one, so a search without a lock is exact.
     fn entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
         let found = self.caches.find_pinned(dir, name.bytes()).map(|id| Pinned::new(&self.caches, id));
         match found {
@@ -158,7 +162,7 @@ impl Trees {
         }
     }
 
-    /// The same of a name that is not cached.
+    /// Does the same for a name that is not cached.
     fn new_entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
         let absence = self.superblock_at(dir).fs.absence();
         let entry = Pinned::new(&self.caches, self.caches.new_dentry(dir, name.bytes(), flags::IN_LOOKUP)?);
@@ -169,7 +173,7 @@ impl Trees {
         } else {
             drop(held);
             if let Err(why) = self.ask_for(dir, name, &entry) {
-                // It would pin the directory, even beyond its removal.
+                // The entry would pin the directory, even beyond its removal.
                 self.caches.discard(entry.into_id());
                 return Err(why);
             }
@@ -180,7 +184,7 @@ impl Trees {
         Ok(entry)
     }
 
-    /// Asks the file system what has a name, and gives the answer to its entry.
+    /// Asks the file system which node has a name, and gives the answer to its entry.
     fn ask_for<'n>(&self, dir: DentryId, name: Name<'n>, entry: &Pinned<'_>) -> Result<(), NoEntry<'n>> {
         let reserved = self.caches.reserve_inode()?;
         let asked = self.caches.versions.ask();

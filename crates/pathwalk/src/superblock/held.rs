@@ -1,5 +1,5 @@
-//! What keeps a file system from becoming read-only: nodes without a name that are held still, which
-//! it would have to free.
+//! The nodes that keep a file system from becoming read-only: nodes without a name that are still
+//! held, which it would have to free.
 //!
 //! Source: `sb_prepare_remount_readonly` of Linux, and its `s_remove_count`.
 
@@ -13,8 +13,8 @@ use crate::memory::slot::{DentryId, SuperblockId};
 
 impl Trees {
     /// Returns whether a node of a file system has lost its last name, or never had one, and is
-    /// held. No name is taken away meanwhile. An error is the file system's, which may be asked for
-    /// counts of links. Cost: as many dentries as there were at once.
+    /// held. No name is removed meanwhile. Errors are the file system's, which may be asked for
+    /// link counts. Cost: linear in the greatest number of dentries that there were at once.
     pub(crate) fn holds_removed(&self, superblock: SuperblockId) -> Result<bool, Errno> {
         for slot in 0..self.caches.dentries.free().touched() {
             if let Some(node) = self.removed(DentryId(slot), superblock)
@@ -26,7 +26,7 @@ impl Trees {
         Ok(false)
     }
 
-    /// Pins what is in a slot, if that is held and may be without a name.
+    /// Pins the dentry in a slot, if it is held and may be without a name.
     fn removed(&self, id: DentryId, superblock: SuperblockId) -> Option<Pinned<'_>> {
         let life = self.caches.dentries.life(id);
         let is_out = || self.caches.dentries.word(id) & flags::UNHASHED != 0;
@@ -40,7 +40,7 @@ impl Trees {
     fn has_no_name(&self, node: &Pinned<'_>) -> Result<bool, Errno> {
         let attributes = self.stat(self.caches.dentries.inode(node.id()))?;
         let is_removed = self.caches.dentries.word(node.id()) & flags::REMOVED != 0;
-        // What file systems say of the links of directories differs.
+        // File systems differ in what they report as the link count of a directory.
         Ok(if attributes.kind == FileType::Directory { is_removed } else { attributes.nlink == 0 })
     }
 }

@@ -1,4 +1,5 @@
-//! A node that was handed out gets its inode: the one of its key, or a new one.
+//! The assignment of inodes to nodes that a file system handed out: the inode of the node's key, or
+//! a new one.
 //!
 //! The first probe takes no lock. A miss takes the lock of the key's bucket, probes again, exactly,
 //! and inserts. An inode is filled before it is in the table, so no thread waits for one.
@@ -14,12 +15,14 @@ use crate::memory::slot::DentryId;
 use crate::node::Node;
 
 impl Trees {
-    /// Gives a dentry that has none the inode of a node that the file system handed out: the cached one, or a new one in the slot that was
-    /// reserved. The pin is the dentry's. Accounts for the node's `forget`.
+    /// Gives a dentry without an inode the inode of a node that the file system handed out: the
+    /// cached one, or a new one in the reserved slot. The pin on the inode is the dentry's.
+    /// Accounts for the node's `forget`.
     ///
-    /// `asked` was read before the node was asked for: if attributes were set since, those in the node may be old, and are
-    /// asked for again before anybody sees the inode. `None`: nobody else can know of the node yet. Errors of that asking; `ESTALE` if the
-    /// key belongs to a node of another type.
+    /// `asked` was read before the file system was asked for the node. If attributes were set
+    /// since, those in the node may be old, and are read again before other threads see the inode.
+    /// `None` means that no other thread can know of the node yet. Fails with the errors of that
+    /// read, and with `ESTALE` if the key belongs to a node of another type.
     pub(crate) fn iget(
         &self,
         superblock: &Superblock,
@@ -37,7 +40,7 @@ impl Trees {
         self.iget_new(superblock, id, node, reserved, asked)
     }
 
-    /// The same of a node that is not likely to have an inode.
+    /// Does the same for a node that is unlikely to have an inode.
     pub(crate) fn iget_new(
         &self,
         superblock: &Superblock,

@@ -1,4 +1,4 @@
-//! The body of a link: from the cache, or from the file system.
+//! The body of a link, from the cache or from the file system.
 
 use super::Trees;
 use crate::Errno;
@@ -14,7 +14,7 @@ use crate::sync::Ordering;
 use crate::text::Name;
 
 impl Trees {
-    /// The body of a link that the caller has a pin on, from the cache or the file system.
+    /// Returns the body of a link on which the caller has a pin, from the cache or the file system.
     pub(crate) fn link_body(&self, link: DentryId) -> Result<Vec<u8>, Errno> {
         let id = self.caches.dentries.inode(link);
         let record = self.caches.inodes.record(id);
@@ -32,8 +32,9 @@ impl Trees {
         if fits { Ok(body.into_vec()) } else { Err(Errno::EIO) }
     }
 
-    /// The body that came with a node when its name was looked up, and found no room: the name is looked up again. If it does not lead
-    /// here any more, the file system is asked as of a link that came without one.
+    /// Returns the body that came with a node when its name was looked up, but found no room in the
+    /// cache: the name is looked up again. If the name no longer leads to this node, the file
+    /// system is asked by `read_link`, as for a link that came without a body.
     fn look_up_body(&self, link: DentryId, key: NodeKey) -> Result<Box<[u8]>, Errno> {
         let superblock = self.superblock_at(link);
         loop {

@@ -1,12 +1,16 @@
-//! Many names of one directory are entered at once, with what is behind them, since the file system told of them unasked.
+//! The entering of many names of one directory at once, with their nodes. The file system gave them
+//! in addition to a name that was looked up.
 //!
-//! Each is entered as a lookup would: a dentry marked `IN_LOOKUP` is shown, gets its inode, and is unmarked. But some of them go each step
-//! together: memory is slow, and answers for many in the time of one; and a lock is taken once.
+//! Each name is entered as by a lookup: a dentry marked `IN_LOOKUP` becomes visible, gets its
+//! inode, and is unmarked. But several go through each step together, because memory is slow and
+//! serves many accesses in the time of one, and because a lock is then taken once.
 //!
-//! Invariants: what is cached already stays as it is, but for names that were only listed, which are filled. Each node that was handed out is
-//! forgotten, or an inode stands for it, whatever goes wrong.
+//! Invariants: what is cached already stays as it is, except names that were only listed, which are
+//! filled. Each node that was handed out is forgotten, or an inode stands for it, even if an error
+//! occurs.
 //!
-//! What it does not do: move a directory that is cached under another name; whoever asks for it does.
+//! What it does not do: it does not move a directory that is cached under another name. A lookup of
+//! that name does.
 
 use arrayvec::ArrayVec;
 
@@ -24,13 +28,13 @@ use crate::memory::slot::{DentryId, SuperblockId};
 use crate::node::Node;
 use crate::text::Name;
 
-/// How many go together.
+/// The number of names that go together.
 const TOGETHER: usize = 32;
 
-/// One of each that go together.
+/// A list with one element for each name that goes along.
 type Each<T> = ArrayVec<T, TOGETHER>;
 
-/// A new dentry that nobody sees yet: garbage if this is dropped.
+/// A new dentry that is not visible to other threads yet. It is discarded if this is dropped.
 struct Unshown<'a> {
     caches: &'a Caches,
     id: DentryId,
@@ -50,7 +54,7 @@ impl Unshown<'_> {
     }
 }
 
-/// Slots for dentries; given back if they are not used.
+/// Slots for dentries. They are given back if they are not used.
 struct Slots<'a> {
     caches: &'a Caches,
     ids: Each<DentryId>,
@@ -62,7 +66,7 @@ impl Drop for Slots<'_> {
     }
 }
 
-/// Nodes that were handed out and whose turn has not come: forgotten if it never does.
+/// Nodes that were handed out and not handled yet. They are forgotten if they never are.
 struct Rest<'a> {
     caches: &'a Caches,
     superblock: SuperblockId,
@@ -76,16 +80,18 @@ impl Drop for Rest<'_> {
 }
 
 impl Trees {
-    /// Enters nodes that the file system handed out, with their names in `dir`, on which the caller has a pin, and its lock shared. `asked` was
-    /// read before they were asked for. The first error, all the same: `ENFILE` if the budget is used up by what is pinned, then the rest is not entered;
-    /// `ESTALE` for a directory that is cached elsewhere; what [`iget_new`](Trees::iget_new) says of a node.
+    /// Enters nodes that the file system handed out, with their names in `dir`. The caller has a
+    /// pin on `dir`, and its lock shared. `asked` was read before the file system was asked for the
+    /// nodes. Returns an error but goes on: `ESTALE` for a directory that is cached elsewhere, and
+    /// the errors of [`iget_new`](Trees::iget_new). Only after `ENFILE`, if the budget is used up
+    /// by pinned entries, the rest is not entered.
     pub(crate) fn enter_many(&self, dir: DentryId, asked: Asked, found: &[(Name<'_>, Node)]) -> Result<(), Errno> {
         let mut outcome = Ok(());
         let superblock = self.superblock_at(dir);
         let mut rest = Rest { caches: &self.caches, superblock: superblock.id, found };
         while outcome != Err(Errno::ENFILE) && !rest.found.is_empty() {
             let (some, others) = rest.found.split_at(TOGETHER.min(rest.found.len()));
-            // From here on these are forgotten if they are not entered.
+            // From here on, these nodes are forgotten if they are not entered.
             let nodes: Each<_> = some.iter().map(|(_, node)| HandedOut::new(&self.caches, superblock.id, node.key)).collect();
             rest.found = others;
             outcome = self.enter_some(&superblock, dir, asked, some, nodes).and(outcome);
@@ -118,31 +124,31 @@ impl Trees {
         outcome
     }
 
-    /// Reads where they will be entered, all at once. What is read is not used.
+    /// Reads the places where they will be entered, all at once. The values are not used.
     fn fetch_places(&self, superblock: SuperblockId, dir: DentryId, some: &[(Name<'_>, Node)]) {
         let (mut names, mut keys) = ([0; TOGETHER], [0; TOGETHER]);
         for (at, (name, node)) in some.iter().enumerate() {
             names[at] = self.caches.hash.in_directory(self.caches.hash.name(name.bytes()), dir.0);
             keys[at] = self.caches.key_hash(superblock, node.key);
         }
-        // Nothing else between, so that as many are under way as the processor can follow.
+        // Nothing else comes between, so that the processor overlaps as many reads as it can.
         let of_name = |hash: &u64| self.caches.dentries.fetch_place(*hash) ^ u64::from(self.caches.uses.peek(*hash));
         let of_key = |hash: &u64| self.caches.inodes.fetch_place(*hash);
         let some_names = names[..some.len()].iter().map(of_name);
         std::hint::black_box(some_names.chain(keys[..some.len()].iter().map(of_key)).fold(0, |all, word| all ^ word));
     }
 
-    /// A dentry and a slot for an inode for each.
+    /// Allocates a dentry and a slot for an inode for each name.
     fn new_ones(&self, dir: DentryId, some: &[(Name<'_>, Node)]) -> Result<Each<(Unshown<'_>, Reserved<'_>)>, Errno> {
         let inodes: Each<_> = some.iter().map(|_| self.caches.reserve_inode()).collect::<Result<_, _>>()?;
         let mut slots = Slots { caches: &self.caches, ids: Each::new() };
         for _ in some {
             slots.ids.push(self.caches.take(Short::Dentries, || self.caches.dentries.take())?);
         }
-        // Without an atomic exchange between: none of these stores waits for another.
+        // No atomic exchange comes between, so that none of these stores waits for another.
         slots.ids.iter().for_each(|id| self.caches.dentries.write_ahead(*id));
         inodes.iter().for_each(Reserved::write_ahead);
-        // The slots are used from their end.
+        // The slots are used from the end of the list.
         let of_one = |((name, _), reserved): (&(Name<'_>, Node), _)| {
             let id = slots.ids.pop().expect("there is one for each");
             let id = self.caches.fill_new(id, dir, name.bytes(), flags::IN_LOOKUP)?;
@@ -151,7 +157,8 @@ impl Trees {
         some.iter().zip(inodes).map(of_one).collect()
     }
 
-    /// Shows those whose names are not cached, and takes on to ask about those that are only listed. The others are garbage.
+    /// Makes the dentries visible whose names are not cached, and starts to ask about those that
+    /// are only listed. The others are discarded.
     fn show<'a>(
         &'a self,
         dir: DentryId,
@@ -161,7 +168,7 @@ impl Trees {
         // Dropped after the lock.
         let mut garbage = Each::new();
         let held = self.caches.dentries.children_lock(dir);
-        // Where all names are cached, another is not believed.
+        // Where all names are cached, a new one is not accepted.
         let may_be_new = self.caches.known(dir, &held) != Known::All;
         let show = |((new, reserved), (name, _)): ((Unshown<'a>, Reserved<'a>), &(Name<'_>, Node))| {
             let asking = match self.caches.probe_exact(dir, name.bytes(), &held) {
@@ -176,7 +183,7 @@ impl Trees {
             asking.map(|asking| (asking, reserved))
         };
         let shown = new.into_iter().zip(some).map(show).collect();
-        // Before the garbage is collected.
+        // Released before the garbage is dropped.
         drop(held);
         shown
     }

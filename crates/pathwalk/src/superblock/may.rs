@@ -1,4 +1,4 @@
-//! Who may do what, where the caches do not say: the file system is asked.
+//! Permission checks that ask the file system where the caches do not decide.
 
 use super::Trees;
 use crate::Errno;
@@ -10,7 +10,8 @@ use crate::node::NodeKey;
 use crate::permission::{Access, Subject};
 
 impl Trees {
-    /// What an inode that the caller has a pin on says about permission, asking the file system if that is not known any more.
+    /// Returns what an inode on which the caller has a pin says about permission. Asks the file
+    /// system if that is no longer known.
     pub(crate) fn known_snapshot(&self, id: InodeId) -> Result<Snapshot, Errno> {
         loop {
             let snapshot = Snapshot::of_pinned(&self.caches, id);
@@ -21,7 +22,8 @@ impl Trees {
         }
     }
 
-    /// Whether `who` may do `want` with an inode that the caller has a pin on, asking the file system if need be. `EACCES` if not.
+    /// Checks whether `who` has the rights `want` to an inode on which the caller has a pin, and
+    /// asks the file system if necessary. `EACCES` if not.
     pub(crate) fn may(&self, id: InodeId, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         loop {
             match Snapshot::of_pinned(&self.caches, id).decide(who, want) {
@@ -34,9 +36,10 @@ impl Trees {
         }
     }
 
-    /// Asks for the ACL of what a dentry leads to whose word was this, if it is not known: its owner's
-    /// right is decided without. Once it is known that there is none, the dentry's word says what
-    /// everyone may do. May block. What fails, fails for a caller that needs it.
+    /// Asks for the ACL of a dentry's node, if it is not known and the dentry's word is still
+    /// `word`. (The owner's right is decided without the ACL.) Once the ACL is known to be absent,
+    /// the dentry's word has the rights of all users. May block. Errors are dropped: they recur for
+    /// a caller that needs the ACL.
     #[cold]
     pub(crate) fn learn_acl(&self, dentry: DentryId, word: u64) {
         let dentries = &self.caches.dentries;

@@ -1,7 +1,8 @@
-//! A name that is not cached, or not to be trusted: the file system is asked, once, however many wait.
+//! The lookup of a name that is not cached, or has to be revalidated. The file system is asked
+//! once, however many threads wait.
 //!
-//! The question is asked with the directory's lock held shared, so that the directory cannot change between the answer and its being
-//! cached; `ENOENT` comes of the answer, never of the miss.
+//! It is asked with the directory's lock held shared, so that the directory cannot change between
+//! the answer and its being cached. `ENOENT` comes from the answer, never from the miss.
 
 use super::Trees;
 use crate::Errno;
@@ -19,25 +20,25 @@ use crate::node::{Node, Validity};
 use crate::sync::Ordering;
 use crate::text::Name;
 
-/// Which cached entries are used without asking.
+/// The cached entries that are used without asking the file system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trust {
-    /// All but those that their file system wants to be asked about.
+    /// All entries but those that their file system has to revalidate.
     Cache,
-    /// None: something turned out to be stale.
+    /// No entries, because something turned out to be stale.
     AskAlways,
 }
 
 impl Trees {
-    /// The child of this name, present or negative. The caller has a pin on the directory.
+    /// Returns the child of this name, present or negative. The caller has a pin on the directory.
     pub(crate) fn child(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Pinned<'_>, Errno> {
         if trust == Trust::AskAlways && self.absence_lasts(dir) {
             self.caches.no_longer_complete(dir);
         }
-        // What was just looked up is not asked about again.
+        // An entry that was just looked up is not revalidated.
         let mut is_news = false;
         loop {
-            // What was only listed is there, but nothing is known of it.
+            // An entry that was only listed exists, but nothing else is known of it.
             let found = self.caches.find_pinned(dir, name).map(|id| Pinned::new(&self.caches, id));
             let Some(found) = found.filter(|found| self.caches.dentries.word(found.id()) & flags::LISTED == 0) else {
                 if let Some(answer) = self.look_up(dir, name, trust)? {
@@ -49,7 +50,7 @@ impl Trees {
             self.caches.wait_for_answer(found.id());
             let word = self.caches.dentries.word(found.id());
             if word & (flags::UNHASHED | flags::LISTED) != 0 {
-                // Its lookup failed, or it was dropped: look again.
+                // Its lookup failed, or it was dropped, so the cache is searched again.
                 continue;
             }
             let is_trusted = is_news || trust == Trust::Cache && word & flags::REVALIDATE == 0;
@@ -60,7 +61,8 @@ impl Trees {
         }
     }
 
-    /// Asks the file system about an entry; where nothing is trusted, also whether its node is still there.
+    /// Asks the file system whether an entry is valid. With `AskAlways`, it also asks whether its
+    /// node still exists.
     fn still_valid(&self, dir: DentryId, name: &[u8], id: DentryId, trust: Trust) -> Result<bool, Errno> {
         let _names = dir_lock::shared(self.caches.dentries.lock(dir));
         let inode = self.caches.dentries.inode(id);
@@ -70,7 +72,7 @@ impl Trees {
         Ok(validity == Validity::Valid && !gone())
     }
 
-    /// Asks the file system for a name that is not cached. `None`: look into the cache again.
+    /// Asks the file system for a name that is not cached. `None` means: search the cache again.
     fn look_up(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Option<Pinned<'_>>, Errno> {
         let names = dir_lock::shared(self.caches.dentries.lock(dir));
         if self.caches.dentries.word(dir) & flags::REMOVED != 0 {
@@ -115,8 +117,9 @@ impl Trees {
         Ok(Some(found))
     }
 
-    /// A directory turned up under another name than it is cached by: it was moved behind our back, or its old name was dropped while it was
-    /// pinned. Its dentry, with all below it, moves here. `ELOOP` if that would put it below itself.
+    /// Moves the dentry of a directory, with all below it, to this name. The directory turned up
+    /// under another name than it is cached by: it was moved in the file system without the engine,
+    /// or its old name was dropped while it was pinned. `ELOOP` if that would put it below itself.
     fn splice(&self, dir: DentryId, name: &[u8], node: &Node, inode: &PinnedInode<'_>) -> Result<(), Errno> {
         let moves = self.caches.moves.lock();
         let Some(alias) = self.pin_alias(inode) else { return Ok(()) };
@@ -124,11 +127,11 @@ impl Trees {
             return Err(Errno::ELOOP);
         }
         let new_name = self.caches.new_name(name)?;
-        // Pinned, since its lock lies in its slot and the move gives back the pin of its child.
+        // Pinned, because its lock lies in its slot, and the move gives back the pin of its child.
         let old_parent = Pinned::new(&self.caches, self.caches.pin_parent(alias.id()));
         let _names = self.caches.lock_both(old_parent.id(), dir, Some(&moves));
         let there = self.caches.find_exact(dir, name).map(|id| Pinned::new(&self.caches, id));
-        // A name that was only listed has an entry that nobody has answered for.
+        // A name that was only listed has an entry without an answer of the file system.
         let is_answered = |there: &Pinned<'_>| self.caches.dentries.word(there.id()) & flags::LISTED == 0;
         if self.caches.dentries.word(dir) & flags::REMOVED != 0 || there.as_ref().is_some_and(is_answered) {
             return Ok(());
@@ -149,7 +152,7 @@ impl Trees {
         Ok(())
     }
 
-    /// The one dentry of a directory's inode, pinned, unless it is dying.
+    /// Returns the one dentry of a directory's inode, pinned, unless it is dying.
     fn pin_alias(&self, inode: &PinnedInode<'_>) -> Option<Pinned<'_>> {
         let inode = inode.id();
         let _held = self.caches.lock_inode(inode);

@@ -1,19 +1,21 @@
-//! All that asks a file system, and what its answers do to the caches.
+//! The calls of file systems, and the effects of their answers on the caches.
 //!
-//! - [`mod@superblock`]: a file system, and what is counted of it; [`superblocks`]: all of them, by number;
+//! - [`mod@superblock`]: a file system and its counters; [`superblocks`]: all of them, by number;
 //! - [`trees`]: the caches and the file systems behind them;
-//! - [`miss`]: the question for a name that is not cached, or not to be trusted; [`siblings`]: for those beside it, [`many`] of them entered
-//!   at once;
-//! - [`iget`]: a node that was handed out gets its inode;
-//! - [`attributes`], [`may`], [`link_body`]: what a node is, who may do what with it, where a link leads;
-//! - [`entry`], [`change`]: names are made, moved and taken away; [`mod@write`]: what writing does to attributes.
-//! - [`dropped`]: entries that the file system says are not so any more, with something mounted on them;
-//! - [`held`]: what keeps a file system from becoming read-only;
-//! - [`shut_down`]: a file system is let go of.
+//! - [`miss`]: the lookup of a name that is not cached, or has to be revalidated; [`siblings`]: the
+//!   lookup of its siblings, [`many`] of which are entered at once;
+//! - [`iget`]: the assignment of an inode to a node that was handed out;
+//! - [`attributes`], [`may`], [`link_body`]: a node's attributes, the rights to it, and the body of
+//!   a link;
+//! - [`entry`], [`change`]: names are made, moved and removed; [`mod@write`]: the effects of
+//!   writing on attributes;
+//! - [`dropped`]: entries that are no longer valid, with something mounted on them;
+//! - [`held`]: the nodes that keep a file system from becoming read-only;
+//! - [`shut_down`]: the shutdown of a file system.
 //!
-//! What always holds: a question is asked under the lock of the directory that it is about, and
-//! under none of an inode or of children; its answer is kept only if nothing changed meanwhile that
-//! it may not know of.
+//! What always holds: the file system is asked under the lock of the directory concerned, and under
+//! no lock of an inode or of children. Its answer is kept only if nothing changed meanwhile that
+//! the answer may not reflect.
 
 mod asked_for;
 pub(crate) mod attributes;

@@ -1,19 +1,19 @@
-//! A file system is let go of: nothing of it is mounted any more.
+//! The shutdown of a file system that is mounted nowhere any more.
 //!
-//! Linux: `generic_shutdown_super`. Its data are put on stable storage, what is cached of it is
-//! evicted, each node is told to be forgotten, and the file system is dropped.
+//! Linux: `generic_shutdown_super`. Its data is put on stable storage, its cached dentries and
+//! inodes are evicted, it is told to forget each node, and it is dropped.
 //!
-//! What always holds: no mount of it is held, so nothing but an eviction that is under way has a
-//! pin on a dentry of it.
+//! What always holds: no mount of it is held, so only evictions that are under way have pins on its
+//! dentries.
 
 use super::Trees;
 use crate::memory::slot::SuperblockId;
 use crate::sync::yield_now;
 
 impl Trees {
-    /// Lets go of a file system, of which no mount is left. Blocks while the file system answers.
+    /// Shuts down a file system of which no mount is left. Blocks while the file system answers.
     ///
-    /// An error of its `sync` is lost, as on Linux: there is no caller left to tell.
+    /// An error of its `sync` is lost, as on Linux: no caller is left to report it to.
     pub(crate) fn shut_down(&self, id: SuperblockId) {
         let superblock = self.superblocks.get(id);
         let root = superblock.root();
@@ -23,12 +23,13 @@ impl Trees {
         drop(covered);
         self.caches.dentries.unpin(root);
         loop {
-            // Another thread may be at it, or have done it: then this is another's slot, or unused.
+            // Another thread may be evicting the root, or have evicted it. Then this slot is
+            // another's, or unused.
             self.caches.try_evict(root);
             if superblock.is_empty() {
                 break;
             }
-            // What was removed while it was held is in no list.
+            // Dentries that were removed while they were held are in no list.
             if !self.caches.collect_removed() {
                 yield_now();
             }

@@ -1,17 +1,25 @@
-//! When many names of a directory were asked for one by one, the rest is asked for at once.
+//! The lookup of all other names of a directory at once, after many of them were looked up one by
+//! one.
 //!
-//! Who asked for a quarter of a directory's names is likely to ask for most of them: a backup, `git status`, a search. One question for all costs a
-//! file system less than one each (one opened directory and not a hundred paths; one range of keys and not a hundred). So the engine counts how many
-//! names of a directory had to be asked for and were there, and offers to take the others when those were `FIRST`, twice as many and so on, if the
-//! directory has at most `FOR_EACH` times as many. What that costs is in proportion to what was paid before, also where nobody wants the rest.
+//! A process that has looked up a quarter of a directory's names is likely to look up most of them:
+//! a backup, `git status`, a search. One call for all costs a file system less than one call each
+//! (one opened directory and not a hundred paths; one range of keys and not a hundred). So the
+//! engine counts the names of a directory that it had to look up and that existed. It offers to
+//! take the others when the count reaches `FIRST`, twice that and so on, if the directory has at
+//! most `FOR_EACH` times as many. The cost is in proportion to what was paid before, even if the
+//! rest is never used.
 //!
-//! Where it paid, it is likely to pay next door: a directory of which nothing is cached yet is asked for as a whole at once if the one that was
-//! entered before it, beside it, is complete, and at least half of a sample of its names was hit. That looks at the marks that hits leave anyhow.
+//! Where it paid, it is likely to pay in the next directory. So a directory of which nothing is
+//! cached yet is requested as a whole at once, if the directory that was entered before it in the
+//! same parent is complete, and at least half of a sample of its names was hit. The sample uses the
+//! marks that hits leave in any case.
 //!
-//! Invariants: it runs under the directory's lock, shared, as a lookup does, so that what was told is true when it is entered; it never takes the place
-//! of what is cached, and never says that a name is absent. It cannot fail the lookup that it goes with.
+//! Invariants: it runs under the directory's lock, shared, as a lookup does, so what was given is
+//! true when it is entered. It never replaces what is cached, and never records that a name is
+//! absent. It cannot fail the lookup that it goes with.
 //!
-//! What it does not do: parts of a directory that has more than [`MOST`] names, or more than a share of the cache has room for.
+//! What it does not do: it does not take parts of a directory that has more than [`MOST`] names, or
+//! more than fit into a share of the cache.
 
 use arrayvec::ArrayVec;
 
@@ -30,28 +38,31 @@ use crate::node::Node;
 use crate::sync::Ordering;
 use crate::text::Name;
 
-/// How many children of a directory are looked at to find out whether it paid to ask for them.
+/// The number of children of a directory that are sampled to find out whether it paid to ask for
+/// them.
 const SAMPLE: usize = 16;
-/// How many times as many names as the directory before it a directory may have.
+/// The factor by which a directory may have more names than the directory before it.
 const THAN_ELDER: usize = 2;
-/// Children that are looked through one by one are fewer than these.
+/// The limit below which a directory's children are compared one by one.
 const FEW: usize = 32;
 
-/// What takes the names that a file system tells of a directory as a whole, on which the caller has a pin.
+/// The receiver of the names that a file system gives of a directory as a whole. The caller has a
+/// pin on the directory.
 struct Taking<'a> {
     trees: &'a Trees,
     dir: DentryId,
     most: usize,
-    /// Read before the file system was asked for any of them.
+    /// The versions before the file system was asked for any of them.
     asked: Asked,
-    /// What may make the directory complete; none where that is of no use, or something was left out.
+    /// The listing that may make the directory complete; `None` where that is of no use, or
+    /// something was left out.
     listing: Option<Listing>,
     room: Room,
-    /// Children that were cached at the beginning, if they were few.
+    /// The children that were cached at the beginning, if they were few.
     few: Option<ArrayVec<DentryId, FEW>>,
 }
 
-/// Whether the cache takes more.
+/// The state of the cache: whether it takes more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     ForMore,
@@ -63,7 +74,7 @@ impl TakesSiblings for Taking<'_> {
         self.most
     }
 
-    /// Returns whether a name is not cached, or only listed. May say so of one that is.
+    /// Returns whether a name is not cached, or only listed. May return true for a cached one.
     fn wants(&self, name: Name<'_>) -> bool {
         if self.room == Room::Used {
             return false;
@@ -98,7 +109,8 @@ impl TakesSiblings for Taking<'_> {
 }
 
 impl Trees {
-    /// A name of the directory was asked for, and is there. The caller holds the directory's lock shared.
+    /// Counts a name of the directory that was looked up and exists, and asks for the others where
+    /// that pays. The caller holds the directory's lock shared.
     pub(crate) fn asked_for_one(&self, dir: DentryId, trust: Trust) {
         let Some(asked_for) = &self.asked_for else { return };
         let most = most(asked_for.count(dir)).filter(|_| trust == Trust::Cache);
@@ -107,8 +119,9 @@ impl Trees {
         }
     }
 
-    /// A name of the directory is about to be asked for. Whether all of them were instead: because nothing is known of any yet, and that paid in the
-    /// directory before this one. The caller holds the directory's lock shared.
+    /// Asks for all names of the directory in place of the one that is about to be looked up, if no
+    /// name of it is cached and that paid in the directory before this one. Returns whether there
+    /// are any. The caller holds the directory's lock shared.
     pub(crate) fn asked_for_all(&self, dir: DentryId) -> bool {
         let Some(asked_for) = &self.asked_for else { return false };
         if self.caches.dentries.first_child(dir).load(Ordering::Relaxed) != 0 {
@@ -120,7 +133,8 @@ impl Trees {
         self.caches.dentries.first_child(dir).load(Ordering::Relaxed) != 0
     }
 
-    /// How many names the directory has that was entered before this one, beside it, if all of them are cached and many were hit.
+    /// Returns the number of names in the directory that was entered before this one in the same
+    /// parent, if all of them are cached and many were hit.
     fn names_of_elder(&self, dir: DentryId) -> Option<usize> {
         let elder = self.elder(dir)?;
         let held = self.caches.dentries.children_lock(elder.id());
@@ -135,7 +149,7 @@ impl Trees {
     fn elder(&self, dir: DentryId) -> Option<Pinned<'_>> {
         let parent = self.caches.dentries.parent(dir);
         let _held = self.caches.dentries.children_lock(parent);
-        // Moved meanwhile, or dropped: nothing keeps its link true.
+        // The directory was moved meanwhile, or dropped: its link to the next sibling is not valid.
         if self.caches.dentries.parent(dir) != parent || self.caches.dentries.word(dir) & flags::UNHASHED != 0 {
             return None;
         }
@@ -155,7 +169,7 @@ impl Trees {
         };
         let asked = self.caches.versions.ask();
         let mut taking = Taking { trees: self, dir, most, asked, listing, room: Room::ForMore, few };
-        // Whoever asks for one of them will be told what is wrong.
+        // A lookup of one of these names reports the error.
         _ = self.superblock_at(dir).fs.lookup_siblings(&Directory::new(&self.caches, dir), &mut Siblings::new(&mut taking));
     }
 }

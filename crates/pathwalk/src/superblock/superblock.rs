@@ -1,4 +1,4 @@
-//! A superblock: a file system, and what is counted of it.
+//! A superblock: a file system and its counters.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,32 +17,33 @@ pub(crate) struct Superblock {
     pub(crate) fs: Arc<dyn FileSystem>,
     /// Whether its mounts may be id-mapped. Linux: `FS_ALLOW_IDMAP`.
     pub(crate) allows_id_maps: bool,
-    /// The root's dentry, pinned until it is shut down: 0 before it is made. Written once, before
+    /// The root's dentry, pinned until the shutdown; 0 before it is made. Written once, before
     /// another thread can know of it; `Relaxed`. Linux: `s_root`.
     root: AtomicU32,
-    /// What it says of itself, which no remount takes away.
+    /// The flags that the file system itself sets, which no remount removes.
     said: SuperblockFlags,
     /// [`SuperblockFlags`], written under the lock of the tree of mounts, or before it is mounted.
     /// Read by that lock's holders; `Relaxed`. Linux: `s_flags`.
     flags: AtomicU32,
-    /// The numbers of its mounts' slots, from before one is filled to before it is given back: what
-    /// is in it is a mount of this. Linux: `s_mounts`.
+    /// The numbers of its mounts' slots. A slot is listed from before it is filled to before it is
+    /// given back, so a mount in a listed slot belongs to this superblock. Linux: `s_mounts`.
     listed: Mutex<BTreeSet<u32>>,
-    /// Mounts of it. The last to go shuts it down. Linux: `s_active`.
+    /// The number of its mounts. The last to go shuts it down. Linux: `s_active`.
     mounts: AtomicU32,
-    /// What the threads counted, each in a share of its own.
+    /// The counters of the threads, each in a share of its own.
     shares: Box<[Alone<Share>]>,
 }
 
-/// What some of the threads counted. Each alone, so `Relaxed`.
+/// The counters of some of the threads. Each is independent of the others, so `Relaxed`.
 #[derive(Default)]
 struct Share {
     lookups: AtomicU64,
     siblings: AtomicU64,
-    /// Inodes that were made.
+    /// The number of inodes that were made.
     came: AtomicU64,
-    /// Inodes that were freed, their nodes forgotten. Release, paired with the Acquire of the one
-    /// that shuts it down: that sees the file system told of each.
+    /// The number of inodes that were freed, with their nodes forgotten. Release, paired with the
+    /// Acquire of the thread that shuts it down, which thereby sees that the file system was told
+    /// of each.
     left: AtomicU64,
 }
 
@@ -55,34 +56,35 @@ impl Superblock {
         Superblock { id, fs, allows_id_maps, root, said, flags, listed, mounts, shares: apart(SHARES, Share::default) }
     }
 
-    /// Returns its switches. The tree of mounts is locked, or it is not mounted yet.
+    /// Returns its flags. The tree of mounts is locked, or it is not mounted yet.
     pub(crate) fn flags(&self) -> SuperblockFlags {
         SuperblockFlags::from_bits_truncate(self.flags.load(Ordering::Relaxed))
     }
 
-    /// Returns the switches that it has when it is to have these: also those that it says itself.
+    /// Returns the flags `to` with those that the file system itself sets.
     pub(crate) fn with_own(&self, to: SuperblockFlags) -> SuperblockFlags {
         to | self.said
     }
 
-    /// Sets its switches, in the same circumstances. Its mounts are told by the caller.
+    /// Sets its flags. The tree of mounts is locked, or it is not mounted yet. The caller updates
+    /// its mounts.
     pub(crate) fn set_flags(&self, to: SuperblockFlags) {
         self.flags.store(to.bits(), Ordering::Relaxed);
     }
 
-    /// Notes a slot that is about to be a mount of it.
+    /// Lists a slot that is about to become a mount of it.
     pub(crate) fn list(&self, mount: MountId) {
         self.listed.lock().insert(mount.0);
     }
 
-    /// Notes that a mount of it has ended, whose slot is given back next. Waits for the holder of
-    /// what [`listed`](Self::listed) returns.
+    /// Removes a mount that has ended from the list. Its slot is given back next. Waits for the
+    /// holder of the guard that [`listed`](Self::listed) returns.
     pub(crate) fn unlist(&self, mount: MountId) {
         self.listed.lock().remove(&mount.0);
     }
 
-    /// Returns its mounts, some of which may have ended, and keeps their slots from being given
-    /// back.
+    /// Returns its mounts, some of which may have ended, in a guard that keeps their slots from
+    /// being given back.
     pub(crate) fn listed(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         self.listed.lock()
     }
@@ -95,12 +97,12 @@ impl Superblock {
         self.root.store(root.0, Ordering::Relaxed);
     }
 
-    /// Counts a mount; another is held, or it is the first.
+    /// Counts a mount. Another is held, or it is the first.
     pub(crate) fn mounted(&self) {
         self.mounts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a mount no longer. Returns whether it was the last: then the caller shuts it down.
+    /// Uncounts a mount. Returns whether it was the last: then the caller shuts it down.
     pub(crate) fn unmounted(&self) -> bool {
         self.mounts.fetch_sub(1, Ordering::AcqRel) == 1
     }
@@ -115,13 +117,13 @@ impl Superblock {
         self.mine().left.fetch_add(1, Ordering::Release);
     }
 
-    /// Returns whether no inode of it is left, where none is made any more.
+    /// Returns whether no inode of it is left. No inode is made any more.
     pub(super) fn is_empty(&self) -> bool {
         let left: u64 = self.shares.iter().map(|share| share.left.load(Ordering::Acquire)).sum();
         left == self.sum(|share| &share.came)
     }
 
-    /// Returns whether its absences hold until it, or a change, says otherwise.
+    /// Returns whether its absences hold until it, or a change, ends them.
     pub(crate) fn absence_lasts(&self) -> bool {
         self.fs.absence() != Freshness::AskEachTime
     }
@@ -134,17 +136,17 @@ impl Superblock {
         self.shares.iter().map(|share| of(share).load(Ordering::Relaxed)).sum()
     }
 
-    /// Counts a question for a name.
+    /// Counts a lookup of a name by the file system.
     pub(crate) fn looked_up(&self) {
         self.mine().lookups.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts names that were told unasked.
+    /// Counts siblings: names that the file system gave without a lookup of each.
     pub(crate) fn told_siblings(&self, count: u64) {
         self.mine().siblings.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Returns what was counted of it, and what it holds. Each figure is of a moment of its own.
+    /// Returns its counters and the memory that it holds. Each figure is of a moment of its own.
     pub(crate) fn stats(&self) -> FileSystemStats {
         FileSystemStats {
             file_system: self.id.0,
@@ -156,12 +158,12 @@ impl Superblock {
         }
     }
 
-    /// Returns how many questions for names were asked.
+    /// Returns the number of lookups of names by the file system.
     pub(crate) fn lookups(&self) -> u64 {
         self.sum(|share| &share.lookups)
     }
 
-    /// Returns how many names were told unasked.
+    /// Returns the number of names that the file system gave without a lookup of each.
     pub(crate) fn siblings(&self) -> u64 {
         self.sum(|share| &share.siblings)
     }

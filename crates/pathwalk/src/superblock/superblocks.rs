@@ -1,4 +1,4 @@
-//! The table of superblocks: which file system a number stands for.
+//! The table of superblocks: the file system for each number.
 //!
 //! What always holds: a superblock is in the table for as long as an inode of it is cached. So a
 //! caller with a pin on an inode finds its superblock, without a lock and without a store to shared
@@ -17,25 +17,25 @@ use crate::memory::slot::SuperblockId;
 use crate::node::NodeKey;
 use crate::sync::Mutex;
 
-/// Superblocks of one piece of the table, which is made as a whole.
+/// The number of superblocks in one piece of the table. A piece is allocated as a whole.
 const PIECE: usize = 256;
 
-/// How many superblocks there can be at once.
+/// The maximum number of superblocks at once.
 const MOST: usize = PIECE * PIECE;
 
 type Piece = Box<[ArcSwapOption<Superblock>]>;
 
-/// See the module. Linux: `super_blocks`.
+/// The table of superblocks, by number. Linux: `super_blocks`.
 pub(crate) struct Superblocks {
     pieces: Box<[OnceLock<Piece>]>,
     numbers: Mutex<Numbers>,
 }
 
-/// Numbers that no superblock has.
+/// The numbers that no superblock has.
 #[derive(Default)]
 struct Numbers {
     given_back: Vec<SuperblockId>,
-    /// The lowest that was never given.
+    /// The lowest number that was never given.
     fresh: usize,
 }
 
@@ -65,19 +65,19 @@ impl Superblocks {
         Ok(self.get(id))
     }
 
-    /// Returns the superblock of a number, an inode of which the caller has a pin on, or is about
-    /// to make.
+    /// Returns the superblock of a number. The caller has a pin on an inode of it, or is about to
+    /// make one.
     pub(crate) fn get(&self, id: SuperblockId) -> SuperblockRef {
         SuperblockRef(self.slot(id).load())
     }
 
-    /// Takes a superblock out, of which no inode is cached.
+    /// Removes a superblock of which no inode is cached.
     pub(super) fn leave(&self, id: SuperblockId) {
         drop(self.slot(id).swap(None));
         self.numbers.lock().given_back.push(id);
     }
 
-    /// Returns all there are.
+    /// Returns all superblocks.
     pub(crate) fn all(&self) -> impl Iterator<Item = Arc<Superblock>> {
         self.pieces.iter().filter_map(OnceLock::get).flat_map(|piece| piece.iter().filter_map(ArcSwapOption::load_full))
     }

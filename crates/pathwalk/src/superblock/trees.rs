@@ -11,19 +11,20 @@ use crate::fs_api::FileSystem;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::node::{Freshness, Node};
 
-/// The caches, and whom to ask for what is not in them. Nothing of it is replaced after
+/// The caches and the file systems that are asked on a miss. No part is replaced after
 /// construction.
 pub(crate) struct Trees {
-    /// Dropped first: it tells the file systems of each node.
+    /// The caches, dropped first, because that tells the file systems to forget each node.
     pub(crate) caches: Caches,
     pub(crate) superblocks: Arc<Superblocks>,
-    /// What the caller of a question unmounts from.
+    /// The entries that were dropped with something mounted on them. The caller of a lookup
+    /// unmounts that.
     pub(crate) dropped: Dropped,
-    /// None: no names are asked for that were not looked up.
+    /// The counts of names looked up one by one; `None` if the engine never asks for siblings.
     pub(crate) asked_for: Option<AskedFor>,
 }
 
-/// Why a file system has no root.
+/// The reason why a file system has no root.
 pub(crate) enum NoRoot {
     Failed(Errno),
     NotADirectory,
@@ -36,25 +37,24 @@ impl From<Errno> for NoRoot {
 }
 
 impl Trees {
-    /// Returns the superblock of an inode that the caller has a pin on.
+    /// Returns the superblock of an inode on which the caller has a pin.
     pub(crate) fn superblock(&self, inode: InodeId) -> SuperblockRef {
         self.superblocks.get(self.caches.superblock_of(inode))
     }
 
-    /// Returns the superblock of a dentry that the caller has a pin on, and that is not negative.
+    /// Returns the superblock of a dentry on which the caller has a pin, and that is not negative.
     pub(crate) fn superblock_at(&self, dentry: DentryId) -> SuperblockRef {
         self.superblock(self.caches.dentries.inode(dentry))
     }
 
-    /// Returns whether absences in a directory hold until its file system, or a change, says
-    /// otherwise.
+    /// Returns whether absences in a directory hold until its file system, or a change, ends them.
     pub(crate) fn absence_lasts(&self, dir: DentryId) -> bool {
         self.superblock_at(dir).absence_lasts()
     }
 
     /// Takes a file system in and makes its root's dentry: pinned, its own parent, in no list and
-    /// no table. The caller mounts it, or shuts it down. `ENFILE` if the budget is used up, `ENOSPC`
-    /// if there are too many file systems.
+    /// no table. The caller mounts it, or shuts it down. `ENFILE` if the budget is used up,
+    /// `ENOSPC` if there are too many file systems.
     pub(crate) fn enter(&self, fs: Arc<dyn FileSystem>) -> Result<SuperblockRef, NoRoot> {
         let node = fs.root()?;
         if node.attributes.kind != FileType::Directory {

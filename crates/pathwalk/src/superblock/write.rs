@@ -1,6 +1,8 @@
-//! What writing to a file does to its attributes: its size, and the suid and sgid bits that go.
+//! The effects of writing on a file's attributes: its size, and the suid and sgid bits that are
+//! cleared.
 //!
-//! What is found out about a node and what is set of it belong together, so each runs under the lock for changes of its attributes.
+//! The check of a node and its change belong together, so each operation does both under the lock
+//! for changes of the node's attributes.
 
 use super::Trees;
 use crate::Errno;
@@ -10,31 +12,31 @@ use crate::memory::slot::DentryId;
 use crate::node::SetAttributes;
 use crate::permission::{Capabilities, Subject, without_privileges};
 
-/// When a file that gets a size gets new times, too.
+/// The condition under which a file that gets a size also gets new times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Times {
-    /// If the size is another than before, as `truncate` has it.
+    /// A change of the size, as for `truncate`.
     OfChange,
-    /// In any case, as `ftruncate` and `O_TRUNC` have it.
+    /// No condition, as for `ftruncate` and `O_TRUNC`.
     Always,
 }
 
 impl Trees {
-    /// The lock for changes of a node's attributes, held while they are looked at and set. Taken before the lock of the inode, inside no lock
-    /// but those of directories.
+    /// Takes the lock for changes of a node's attributes, held while they are read and set. It is
+    /// taken before the lock of the inode, inside no lock but those of directories.
     pub(crate) fn changing(&self, node: DentryId) -> ChangingHeld<'_> {
         self.caches.inodes.changing(self.caches.dentries.inode(node))
     }
 
-    /// Refuses with `EPERM` to cut a file that may only grow, also through what was open before.
-    /// The caller has a pin on it.
+    /// Returns `EPERM` for a file that may only grow, also if it was opened before that. For
+    /// truncation. The caller has a pin on it.
     pub(crate) fn not_append_only(&self, node: DentryId) -> Result<(), Errno> {
         let of = self.known_snapshot(self.caches.dentries.inode(node))?;
         if of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
     }
 
-    /// Sets the size of a file that the caller has a pin on, and takes suid and sgid away where `who` may not keep them. `EOVERFLOW`
-    /// if owner or group are unmapped.
+    /// Sets the size of a file on which the caller has a pin, and clears suid and sgid where `who`
+    /// may not keep them. `EOVERFLOW` if owner or group are unmapped.
     pub(crate) fn resize(&self, node: DentryId, who: &Subject<'_>, size: u64, times: Times) -> Result<(), Errno> {
         let id = self.caches.dentries.inode(node);
         let _changing = self.changing(node);
@@ -50,11 +52,13 @@ impl Trees {
         self.caches.with_room(|| self.set_attributes(id, &set)).map(drop)
     }
 
-    /// Takes suid and sgid away from a file that `who` is about to write to, where they may not be
-    /// kept. `check` is asked first what the write would fail with and change nothing.
+    /// Clears suid and sgid of a file that `who` is about to write to, where they may not be kept.
+    /// `check` is called first. It returns the error with which the write would fail without any
+    /// effect.
     ///
-    /// The bits go before the data come, so that new data never run with the owner's rights. They
-    /// are not given back if the write fails after all: some of it may have been written.
+    /// The bits are cleared before the data is written, so that new data never runs with the
+    /// owner's rights. They are not restored if the write fails after all, because some of it may
+    /// have been written.
     pub(crate) fn drop_privileges(
         &self,
         node: DentryId,
@@ -75,8 +79,8 @@ impl Trees {
         }
     }
 
-    /// The mode that a file has once it was written to, if it is another. `EOVERFLOW` if it is, and
-    /// owner or group are unmapped.
+    /// Returns the mode that a file has after a write, if that differs from its mode now.
+    /// `EOVERFLOW` if it differs, and owner or group are unmapped.
     fn mode_after_write(&self, node: DentryId, who: &Subject<'_>) -> Result<Option<u16>, Errno> {
         let of = self.known_snapshot(self.caches.dentries.inode(node))?;
         if of.kind() != FileType::Regular || who.has(Capabilities::FSETID) {

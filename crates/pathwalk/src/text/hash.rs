@@ -1,13 +1,14 @@
 //! The hash of names: of a name alone, a word at a time, and of a name in its directory.
 //!
-//! What always holds: equal names hash alike however they are read, in words from a path or from a
-//! record. Without the seed, names that collide cannot be chosen.
+//! What always holds: equal names hash alike whether their words are read from a path or from a
+//! record. An attacker that does not know the seed cannot choose names that collide.
 
 use super::swar::word_at;
 
 /// The keys of a hash of names, secret to one `Vfs`.
 ///
-/// The seed enters by folded multiplication. With xor-multiply-rotate, two chosen names collide under every seed.
+/// The seed enters by folded multiplication. With xor-multiply-rotate, two chosen names collide
+/// under every seed.
 #[derive(Clone, Copy)]
 pub(crate) struct NameHash {
     pub(crate) start: u64,
@@ -15,7 +16,7 @@ pub(crate) struct NameHash {
     parent: u64,
 }
 
-/// In tests, the seed under which all names have one hash.
+/// The seed under which all names have one hash, for tests.
 #[cfg(test)]
 pub(crate) const COLLIDE: u64 = 0xc011_1de5;
 
@@ -34,18 +35,18 @@ impl NameHash {
         fold(hash ^ word, self.multiplier)
     }
 
-    /// The hash of a name in a directory, which goes into the table.
+    /// Returns the hash of a name in a directory, which is used in the table.
     #[inline(always)]
     pub(crate) fn in_directory(&self, name: u64, directory: u32) -> u64 {
         name ^ u64::from(directory).wrapping_mul(self.parent)
     }
 
-    /// The hash of a whole name.
+    /// Returns the hash of a whole name.
     pub(crate) fn name(&self, name: &[u8]) -> u64 {
         self.of_words((0..name.len()).step_by(8).map(|at| word_at(name, at)))
     }
 
-    /// The same of a name in words, padded with zeros.
+    /// Returns the hash of a name that is given in words, padded with zeros.
     pub(crate) fn of_words(&self, words: impl Iterator<Item = u64>) -> u64 {
         words.fold(self.start, |hash, word| self.mix(hash, word))
     }
@@ -57,7 +58,7 @@ pub(crate) fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Holds that the hashes of many numbers differ, and that each bit is set in about half of them.
+/// Checks that the hashes of many numbers differ, and that each bit is set in about half of them.
 #[cfg(test)]
 pub(crate) fn assert_even(what: &str, hash: impl Fn(u64) -> u64) {
     const ALL: u64 = 4096;

@@ -1,6 +1,6 @@
-//! Names and bytes: what a component is, how it is hashed, and how bytes are looked for.
+//! Names and bytes: the components of paths, their hash, and searches for bytes.
 //!
-//! - [`swar`]: bytes eight at a time;
+//! - [`swar`]: searches of eight bytes at a time;
 //! - [`hash`]: the hash of names;
 //! - [`Name`]: one validated component.
 

@@ -4,16 +4,17 @@ use super::swar::has_nul_or_slash;
 use crate::Errno;
 use crate::limits::NAME_MAX;
 
-/// A component as a file system gets to see it: 1 to 255 bytes, no slash, no NUL, neither `.` nor `..`.
+/// A component as a file system sees it: 1 to 255 bytes, no slash, no NUL, neither `.` nor `..`.
 ///
-/// Any other bytes are allowed; a name is not text.
+/// Any other bytes are allowed; a name need not be text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<'a>(&'a [u8]);
 
 impl<'a> Name<'a> {
-    /// Checks `bytes` and takes them as a name.
+    /// Checks `bytes` and wraps them as a name.
     ///
-    /// `ENOENT` if empty, `ENAMETOOLONG` over 255 bytes, `EINVAL` for a slash, a NUL, `.` or `..`.
+    /// Fails with `ENOENT` if they are empty, with `ENAMETOOLONG` if there are more than 255, and
+    /// with `EINVAL` for a slash, a NUL, `.` or `..`.
     pub fn new(bytes: &'a [u8]) -> Result<Name<'a>, Errno> {
         match bytes {
             [] => Err(Errno::ENOENT),
@@ -24,7 +25,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     pub fn bytes(self) -> &'a [u8] {
         self.0
     }

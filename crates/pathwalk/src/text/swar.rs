@@ -1,13 +1,13 @@
-//! Bytes looked for eight at a time: SWAR, "SIMD within a register".
+//! Searches for bytes, eight at a time: SWAR, "SIMD within a register".
 //!
-//! For names and short paths, for which a search that is made for long text starts slowly. The walk itself finds slashes while it hashes: see
-//! `walk/component.rs`.
+//! This is for names and short paths, where a search that is made for long text has a slow start.
+//! The walk itself finds slashes while it hashes: see `walk/component.rs`.
 
 const LOW: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 const SLASHES: u64 = LOW * b'/' as u64;
 
-/// The eight bytes from `at`, little-endian, zeros past the end.
+/// Returns the eight bytes from `at` on, little-endian, with zeros past the end.
 pub(crate) fn word_at(text: &[u8], at: usize) -> u64 {
     let rest = text.get(at..).unwrap_or(&[]);
     match rest.first_chunk::<8>() {
@@ -16,27 +16,29 @@ pub(crate) fn word_at(text: &[u8], at: usize) -> u64 {
     }
 }
 
-/// A mark in the top bit of the first byte that is zero, and of no byte before it; 0 if none is. Marks above it may be false.
+/// Returns a word with a mark in the top bit of the first byte that is zero, and in no byte before
+/// it; 0 if no byte is zero. Marks above the first one may be false.
 ///
-/// A byte is zero if taking one from it borrows (Mycroft 1987); a borrow makes false marks only above a true one.
+/// A byte is zero if subtracting one from it borrows (Mycroft 1987). A borrow makes false marks
+/// only above a true one.
 #[inline(always)]
 pub(crate) fn zeros(word: u64) -> u64 {
     word.wrapping_sub(LOW) & !word & HIGH
 }
 
-/// The same for bytes that are slashes.
+/// Returns the same for bytes that are slashes.
 #[inline(always)]
 pub(crate) fn slashes(word: u64) -> u64 {
     zeros(word ^ SLASHES)
 }
 
-/// A mark in the top bit of every byte that is a slash, and of no other.
+/// Returns a word with a mark in the top bit of every byte that is a slash, and of no other.
 fn every_slash(word: u64) -> u64 {
     let word = word ^ SLASHES;
     !((word & !HIGH).wrapping_add(!HIGH) | word | !HIGH)
 }
 
-/// Whether a byte is 0 or a slash.
+/// Returns whether a byte is 0 or a slash.
 pub(crate) fn has_nul_or_slash(bytes: &[u8]) -> bool {
     let found = |word: u64| zeros(word) | slashes(word) != 0;
     let (words, rest) = bytes.as_chunks();
@@ -47,7 +49,7 @@ pub(crate) fn has_nul_or_slash(bytes: &[u8]) -> bool {
     words.iter().any(|word| found(u64::from_le_bytes(*word))) || found(last)
 }
 
-/// Where the last slash is.
+/// Returns the position of the last slash.
 pub(crate) fn last_slash(bytes: &[u8]) -> Option<usize> {
     let mut left = bytes;
     while let Some((rest, word)) = left.split_last_chunk() {

@@ -1,15 +1,18 @@
-//! Reading ahead of walks, so that the waits for memory of several overlap.
+//! Read-ahead for several walks, so that their waits for memory overlap.
 //!
-//! A walk waits for one line of memory after the other, since each leads to the next. So the lines of
-//! up to [`MOST`] walks are read before they begin, one component of all paths at a time: first the
-//! table's lines for all of them, then the dentries' lines. These reads do not depend on each other,
-//! and a processor waits for them together. Then the walks find near what they read.
+//! A walk waits for one line of memory after the other, because each leads to the next. So the
+//! lines of up to [`MOST`] walks are read before the walks begin, one component of all paths at a
+//! time: first the table's lines for all of them, then the dentries' lines. These reads do not
+//! depend on each other, so a processor waits for them together. The walks then find what they read
+//! in a near cache.
 //!
-//! What always holds: it is a guess of what a walk will read, and nothing depends on it. Nothing is
-//! validated, stored, pinned, marked or asked. Each slot is bounds-checked where it is used.
+//! What always holds: the lines are a guess of what a walk will read, and no result depends on it.
+//! Nothing is validated, stored, pinned, marked or requested. Each slot is bounds-checked where it
+//! is used.
 //!
 //! What it does not do: it follows no links, searches no line of the table but the first, and reads
-//! no name behind its first eight bytes. A path ends for it where a walk does more than that.
+//! no name behind its first eight bytes. It stops reading ahead of a path where a walk does more
+//! than that.
 
 use std::hint::black_box;
 
@@ -25,32 +28,32 @@ use crate::mount::{MountsView, Place};
 use crate::permission::Access;
 use crate::sync::Ordering;
 
-/// The most paths that are read ahead of together: their lines find room in the nearest caches of a
-/// processor.
+/// The maximum number of paths that are read ahead of together. Their lines fit into the nearest
+/// caches of a processor.
 pub(crate) const MOST: usize = 32;
 
-/// So many names find room in a processor's last cache, with what belongs to them: some 200 bytes
-/// each. Then there is little to wait for, and reading ahead takes longer than it saves. Builds in
-/// which assertions are checked read ahead of any number, so that tests do.
+/// The number of names that fit into a processor's last-level cache with what belongs to them, some
+/// 200 bytes each. With fewer, there is little to wait for, and reading ahead takes longer than it
+/// saves. Builds with debug assertions read ahead of any number, so that tests cover it.
 const FEWEST: u32 = if cfg!(any(debug_assertions, shuttle)) { 0 } else { 1 << 17 };
 
-/// Returns whether so many names are cached, or were, that it pays to read ahead.
+/// Returns whether so many names are or were cached that reading ahead pays.
 pub(crate) fn pays(env: &Env<'_>) -> bool {
     env.caches().dentries.free().touched() > FEWEST
 }
 
-/// What is done at the end of a path.
+/// The operation at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// Attributes are read.
+    /// A read of attributes.
     Attributes,
-    /// Rights are checked.
+    /// A check of rights.
     Rights(Access),
-    /// It is pinned.
+    /// A pin on the place.
     Pin,
 }
 
-/// Reads ahead of walks from places along paths; of more than [`MOST`], only of the first.
+/// Reads ahead of walks from places along paths. Of more than [`MOST`] paths, it takes the first.
 pub(crate) fn read<'p>(env: &Env<'_>, purpose: Purpose, paths: impl IntoIterator<Item = (Place, &'p [u8])>) {
     let begun = paths.into_iter().take(MOST).filter_map(|(place, path)| Way::begin(env, place, path));
     let mut ways: ArrayVec<Way<'_>, MOST> = begun.collect();
@@ -58,7 +61,7 @@ pub(crate) fn read<'p>(env: &Env<'_>, purpose: Purpose, paths: impl IntoIterator
     let mounts = env.world.mounts.view();
     keep(&mut ways, |way| way.goes_on(env, &mut ends));
     while !ways.is_empty() {
-        // Short loops, so that a processor has many turns of them under way.
+        // Short loops let a processor overlap many of their iterations.
         black_box(ways.iter().fold(0, |all, way| all ^ env.table.peek(way.hash)));
         ways.iter_mut().for_each(|way| way.child = env.table.guess(way.hash));
         black_box(ways.iter().fold(0, |all, way| all ^ word(env.hot.get(way.child as usize))));
@@ -67,7 +70,7 @@ pub(crate) fn read<'p>(env: &Env<'_>, purpose: Purpose, paths: impl IntoIterator
     black_box(ends.iter().fold(0, |all, end| all ^ behind(env, purpose, *end)));
 }
 
-/// Keeps the ways of which this is true, in any order.
+/// Keeps the ways for which `goes_on` returns true, in any order.
 #[inline(always)]
 fn keep<'p>(ways: &mut ArrayVec<Way<'p>, MOST>, mut goes_on: impl FnMut(&mut Way<'p>) -> bool) {
     let mut at = 0;
@@ -80,23 +83,24 @@ fn keep<'p>(ways: &mut ArrayVec<Way<'p>, MOST>, mut goes_on: impl FnMut(&mut Way
     }
 }
 
-/// A path that is read ahead of, and how far.
+/// A path that is read ahead of, and the position reached in it.
 #[derive(Clone, Copy)]
 struct Way<'p> {
     path: Path<'p>,
-    /// What is left; none at the end.
+    /// The rest of the path; `None` at the end.
     rest: Option<&'p [u8]>,
     at: Place,
-    /// The name that is looked for there: its first eight bytes, its length, its hash in the directory.
+    /// The name that is looked for at `at`: its first eight bytes, its length, its hash in the
+    /// directory.
     first: u64,
     length: usize,
     hash: u64,
-    /// The slot that may be its dentry's.
+    /// The slot that is probably its dentry's.
     child: u32,
 }
 
 impl<'p> Way<'p> {
-    /// Begins, unless the path is refused or the memo of whole paths seems to have it.
+    /// Begins a path, unless the path is refused or the memo of whole paths seems to have it.
     #[inline(always)]
     fn begin(env: &Env<'_>, place: Place, path: &'p [u8]) -> Option<Way<'p>> {
         if path.is_empty() || path.len() > crate::limits::PATH_MAX {
@@ -109,7 +113,8 @@ impl<'p> Way<'p> {
         (!env.world.memo.seems_to_have(&question)).then_some(way)
     }
 
-    /// Splits the next name off; at the end, notes where that is. Returns whether there is a name.
+    /// Splits the next name off, or records the end of the path in `ends`. Returns whether there is
+    /// a name.
     #[inline(always)]
     fn goes_on(&mut self, env: &Env<'_>, ends: &mut ArrayVec<DentryId, MOST>) -> bool {
         while let Some(rest) = self.rest {
@@ -128,7 +133,7 @@ impl<'p> Way<'p> {
         false
     }
 
-    /// Goes to the directory above. At the top of something, that is a wrong guess.
+    /// Goes to the directory above. At the root of a mount or of the walk, that guess is wrong.
     #[cold]
     #[inline(never)]
     fn goes_up(&mut self, env: &Env<'_>) {
@@ -137,8 +142,8 @@ impl<'p> Way<'p> {
         }
     }
 
-    /// Goes to the child that was looked for, and to what is mounted on it. Returns whether it seems
-    /// to be that.
+    /// Goes to the child that was looked for, and to the root of a mount on it. Returns whether the
+    /// slot seems to be that child's.
     #[inline(always)]
     fn enters_child(&mut self, env: &Env<'_>, mounts: MountsView<'_>) -> bool {
         let Some(line) = env.hot.get(self.child as usize) else { return false };
@@ -152,7 +157,7 @@ impl<'p> Way<'p> {
         true
     }
 
-    /// Goes to the root of what is mounted on a dentry.
+    /// Goes to the root of the mount on a dentry.
     #[cold]
     #[inline(never)]
     fn crosses(&mut self, mounts: MountsView<'_>, line: &Line) {
@@ -168,7 +173,7 @@ fn word(line: Option<&Line>) -> u64 {
     line.map_or(0, |line| line[WORD].load(Ordering::Relaxed))
 }
 
-/// Reads what is behind a dentry for a purpose.
+/// Reads the memory behind a dentry that the purpose needs.
 #[inline(always)]
 fn behind(env: &Env<'_>, purpose: Purpose, end: DentryId) -> u64 {
     let Some(line) = env.hot.get(end.0 as usize) else { return 0 };

@@ -1,4 +1,4 @@
-//! The one that asks: where its walks start, and its rights.
+//! The asker: the caller of a walk, with the places where its walks start and its rights.
 
 use crate::abi::Resolve;
 use crate::memo::classes::ClassNumber;
@@ -6,21 +6,21 @@ use crate::mount::{NamespaceId, Place, World};
 use crate::permission::Credentials;
 use crate::sync::Arc;
 
-/// What a walk has to know of its caller; Linux: `fs_struct` and `cred`.
+/// The state of the caller that a walk depends on; Linux: `fs_struct` and `cred`.
 ///
 /// The caller keeps pins on both places.
 #[derive(Clone)]
 pub(crate) struct Asker {
     pub(crate) world: Arc<World>,
-    /// Where absolute paths start, and `..` ends.
+    /// The directory at which absolute paths start and `..` ends.
     pub(crate) root: Place,
-    /// Where relative paths start.
+    /// The directory at which relative paths start.
     pub(crate) cwd: Place,
-    /// The mounts that it sees. Linux: `mnt_namespace`.
+    /// The namespace of the mounts that it sees. Linux: `mnt_namespace`.
     pub(crate) namespace: NamespaceId,
     pub(crate) credentials: Credentials,
     pub(crate) umask: u16,
-    /// What its walks must not leave.
+    /// The rules that its walks keep to.
     pub(crate) rules: Rules,
     /// The classes of both sides of its credentials, for the memo of whole paths.
     pub(crate) real_class: ClassNumber,
@@ -28,33 +28,34 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
-    /// Gives it other credentials.
+    /// Replaces the credentials and resets their classes.
     pub(crate) fn set_credentials(&mut self, credentials: Credentials) {
         self.credentials = credentials;
         (self.real_class, self.effective_class) = Default::default();
     }
 }
 
-/// Where a relative path starts. An absolute path ignores it.
+/// The place at which a relative path starts. An absolute path ignores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begin {
-    /// In the asker's working directory.
+    /// The asker's working directory.
     Cwd,
-    /// At a place that the caller has a pin on.
+    /// A place on which the caller has a pin.
     At(Place),
-    /// At a place that is not of this world: `EBADF`.
+    /// A place that is not of this world: `EBADF`.
     Elsewhere,
 }
 
-/// What all walks for an asker must keep to: flags, and whether it is confined to its root.
+/// The rules that all walks for an asker keep to: flags, and whether it is confined to its root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Rules(u32);
 
-/// With it, no walk leaves the asker's own root, be it from a place that it was given.
+/// The flag of an asker whose walks must not leave its own root, even from a place that it was
+/// given.
 const CONFINED: u32 = 1 << 31;
 
 impl Rules {
-    /// Returns whether there are none, so that a walk need not look at them.
+    /// Returns whether there are no rules, so that a walk need not check any.
     #[inline(always)]
     pub(crate) fn are_none(self) -> bool {
         self.0 == 0
@@ -65,12 +66,12 @@ impl Rules {
         Resolve::from_bits_truncate(self.0)
     }
 
-    /// Returns the same with other flags.
+    /// Returns these rules with other flags.
     pub(crate) fn with_resolve(self, resolve: Resolve) -> Rules {
         Rules(self.0 & CONFINED | resolve.bits())
     }
 
-    /// Returns the same, of an asker that is confined to its root.
+    /// Returns these rules for an asker that is confined to its root.
     pub(crate) fn confined(self) -> Rules {
         Rules(self.0 | CONFINED)
     }

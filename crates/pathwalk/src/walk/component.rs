@@ -1,54 +1,59 @@
-//! Splitting and hashing, eight bytes at a time, from text as it comes: unpadded and unaligned.
+//! The splitter and hasher of components. It reads eight bytes at a time from unpadded and
+//! unaligned text.
 //!
-//! A component is found and hashed in one pass of words. Paths and link bodies are read through [`Text`], which hides where they
-//! lie. Rare shapes (empty components, dots, over-long names) are not tested for here: see `fast.rs`.
+//! A component is found and hashed in one pass of words. Paths and link bodies are read through
+//! [`Text`], which hides where they lie. Rare shapes (empty components, dots, names that are too
+//! long) are not tested for here: see `fast.rs`.
 
 use crate::text::hash::NameHash;
 use crate::text::swar::{slashes, word_at, zeros};
 
-/// Bytes to split, read by words.
+/// A text of components, read by words.
 pub(crate) trait Text: Copy {
-    /// What is left of it, from some position on.
+    /// The rest of the text, from some position on.
     type Rest: Copy;
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     fn len(self) -> usize;
 
-    /// What is left at a position, which is at most the length.
+    /// Returns the rest at a position, which is at most the length.
     fn from(self, pos: usize) -> Self::Rest;
 
-    /// Bytes left.
+    /// Returns the number of bytes left.
     fn left(self, rest: Self::Rest) -> usize;
 
-    /// The eight bytes at an offset into the rest, little-endian, zeros past the end. The offset is at most what is left.
+    /// Returns the eight bytes at an offset into the rest, little-endian, zeros past the end. The
+    /// offset is at most what is left.
     fn word(self, rest: Self::Rest, at: usize) -> u64;
 
-    /// The rest behind as many bytes and the slash that follows them; `None` if nothing follows.
+    /// Returns the rest behind that many bytes and the slash that follows them; `None` if no slash
+    /// follows.
     fn behind(self, rest: Self::Rest, bytes: usize) -> Option<Self::Rest>;
 
-    /// Whether what was read so far is what the text really said.
+    /// Returns whether all that was read so far is what the text really contained.
     fn still_there(self) -> bool;
 
-    /// Whether a NUL is in the rest.
+    /// Returns whether a NUL is in the rest.
     fn has_nul(self, rest: Self::Rest) -> bool;
 
-    /// Where in the text the rest starts.
+    /// Returns the position in the text at which the rest starts.
     fn pos(self, rest: Self::Rest) -> usize {
         self.len() - self.left(rest)
     }
 
-    /// What is left at its beginning, without the slash of an absolute text: the walk begins at the root then.
+    /// Returns the whole text, without the first slash of an absolute one: its walk begins at the
+    /// root.
     #[inline(always)]
     fn beginning(self) -> Self::Rest {
         let rest = self.from(0);
         if self.is_absolute() { self.behind(rest, 0).unwrap_or(rest) } else { rest }
     }
 
-    /// Whether it begins with a slash.
+    /// Returns whether the text begins with a slash.
     fn is_absolute(self) -> bool;
 
-    /// Returns whether a walk of it has left the place where it began, when it comes to a position
-    /// between two components: whether a component other than `.` is before that.
+    /// Returns whether a walk of the text has left its starting place when it comes to a position
+    /// between two components: whether a component other than `.` lies before that position.
     #[inline(never)]
     fn moves_before(self, pos: usize) -> bool {
         let byte = |at: usize| self.word(self.from(at), 0) as u8;
@@ -56,7 +61,7 @@ pub(crate) trait Text: Copy {
         (0..pos).any(|at| byte(at) != b'/' && !is_dot(at))
     }
 
-    /// Whether a slash ends it.
+    /// Returns whether the text ends in a slash.
     fn ends_in_slash(self) -> bool {
         self.len() > 0 && self.word(self.from(self.len() - 1), 0) as u8 == b'/'
     }
@@ -102,7 +107,7 @@ impl<'a> Text for Path<'a> {
         true
     }
 
-    /// By words: what is left is short, and a search made for long text starts slowly.
+    /// Searches by words: what is left is short, and a search made for long text starts slowly.
     fn has_nul(self, rest: &'a [u8]) -> bool {
         let (words, _) = rest.as_chunks();
         let last = last_word(self.0, rest.len() % 8) | u64::MAX.unbounded_shl(8 * (rest.len() % 8) as u32);
@@ -120,11 +125,11 @@ impl<'a> Text for Path<'a> {
     }
 }
 
-/// The last bytes, fewer than eight, as a word: the last eight, shifted.
+/// Returns the last `left` bytes, fewer than eight, as a word: the last eight bytes, shifted.
 #[inline(always)]
 fn last_word(path: &[u8], left: usize) -> u64 {
     match path.last_chunk() {
-        // In two steps, since none may be left.
+        // In two steps, because no byte may be left.
         Some(bytes) => (u64::from_le_bytes(*bytes) >> 8) >> (8 * (7 - left)),
         None => word_at(path, path.len() - left),
     }
@@ -133,11 +138,11 @@ fn last_word(path: &[u8], left: usize) -> u64 {
 /// A component at the beginning of a rest.
 #[derive(Clone, Copy)]
 pub(crate) struct Component {
-    /// Bytes up to the next slash or the end.
+    /// The number of bytes up to the next slash or the end.
     pub(crate) length: usize,
-    /// The first eight bytes, zeros past its end.
+    /// The first eight bytes, zeros past the component's end.
     pub(crate) first: u64,
-    /// Hash of the name alone; meaningless for an empty one.
+    /// The hash of the name alone; meaningless for an empty one.
     pub(crate) hash: u64,
 }
 
@@ -145,13 +150,13 @@ const DOT: u64 = b'.' as u64;
 const DOT_DOT: u64 = DOT << 8 | DOT;
 
 impl Component {
-    /// Whether it may be empty or dots: a test of one byte that few names pass.
+    /// Returns whether the component may be empty or dots: a test of one byte that few names pass.
     #[inline(always)]
     pub(crate) fn may_be_special(&self) -> bool {
         self.first as u8 <= b'.'
     }
 
-    /// Whether it is a name: neither empty nor dots.
+    /// Returns whether the component is a name: neither empty nor dots.
     #[inline(always)]
     pub(crate) fn is_name(&self) -> bool {
         !(self.length == 0 || self.first == DOT && self.length == 1 || self.is_dot_dot())
@@ -163,7 +168,7 @@ impl Component {
     }
 }
 
-/// The component at the beginning of a rest.
+/// Returns the component at the beginning of a rest.
 #[inline(always)]
 pub(crate) fn next<T: Text>(text: T, rest: T::Rest, keys: &NameHash) -> Component {
     let first = text.word(rest, 0);
@@ -189,20 +194,20 @@ pub(crate) fn next<T: Text>(text: T, rest: T::Rest, keys: &NameHash) -> Componen
     Component { length: text.left(rest), first, hash }
 }
 
-/// The number of bytes before the first mark.
+/// Returns the number of bytes before the first mark.
 #[inline(always)]
 fn offset(marks: u64) -> usize {
     marks.trailing_zeros() as usize / 8
 }
 
-/// The bytes before the first mark.
+/// Returns a mask of the bytes before the first mark.
 #[inline(always)]
 fn before(marks: u64) -> u64 {
     (marks ^ marks.wrapping_sub(1)) >> 8
 }
 
-/// The last word of a name of at least eight bytes, zeros past its end. Read as the name's last eight bytes, so that nothing behind it
-/// has to be masked out.
+/// Returns the last word of a name of at least eight bytes, zeros past its end. It is read as the
+/// name's last eight bytes, so that nothing behind the name has to be masked out.
 #[inline(always)]
 pub(crate) fn last_word_of<T: Text>(text: T, rest: T::Rest, length: usize) -> u64 {
     text.word(rest, length - 8) >> (8 * (length.wrapping_neg() % 8))

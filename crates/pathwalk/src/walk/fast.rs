@@ -1,15 +1,19 @@
-//! The lock-free walk (Linux: RCU-walk): no store to shared memory, no lock, no allocation; on a hit, no call.
+//! The lock-free walk (Linux: RCU-walk): no store to shared memory, no lock, no allocation; on a
+//! hit, no call.
 //!
-//! One step takes a directory and a component to a child: hash, table, compare, recheck. The child's count is sampled before the
-//! parent's is rechecked, hand over hand; so at the instant of the sample the child was in that directory under that name, and
-//! the directory was still the one the walk had come to.
+//! One step leads from a directory and a component to a child: hash, table, compare, recheck. The
+//! child's count is sampled before the parent's is rechecked, hand over hand. So at the instant of
+//! the sample the child was in that directory under that name, and the directory was still the one
+//! that the walk had reached.
 //!
-//! The rare tests come on the miss (FreeBSD's idea): an over-long name, a name with a NUL, and a child of what is no directory are never
-//! in the cache, so they are not looked for here; an empty component and dots share one test of the first byte. Directory,
-//! searchable by everyone, no link, not negative, not to be revalidated, not being written: one masked compare of the dentry's word.
+//! The rare tests come on the miss (FreeBSD's idea). A name that is too long, a name with a NUL,
+//! and a child of a dentry that is no directory are never in the cache, so the hit path does not
+//! check for them. An empty component and dots share one test of the first byte. One masked compare
+//! of the dentry's word checks: a directory, searchable by all users, no link, not negative, not to
+//! be revalidated, not being written.
 //!
-//! Limitations: names over 32 bytes, links, and directories that not everyone may search go through calls. What needs the file
-//! system is handed over.
+//! Limitations: names over 32 bytes, links, and directories that not all users may search take
+//! function calls. What needs the file system is handed over.
 
 use super::component::{self, Component, Text, last_word_of};
 use super::verdict::{OBSTACLES, usable};
@@ -30,26 +34,29 @@ use crate::permission::{Access, everyone_may};
 use crate::stats::HandOver;
 use crate::sync::Ordering;
 
-/// The same of a walk in a variant: one that crosses has crossed already.
+/// Returns the obstacles for a walk of this configuration. A walk that crosses mounts has crossed
+/// already, so a mounted dentry is no obstacle to it.
 pub(crate) const fn obstacles<C: Config>() -> u64 {
     if C::CROSSES { OBSTACLES } else { OBSTACLES | flags::MOUNTED }
 }
 
-/// Why a walk did not get to the end of a text.
+/// The reason why a walk did not reach the end of a text.
 pub(crate) enum Broken<'a> {
-    /// It is at a link with a component behind it, which starts at this position.
+    /// The walk is at a link with a component behind it, which starts at this position.
     Link(Arrived<'a>, usize),
-    /// It came to what something is mounted on, in whatever mount, and wants to go on at this position.
+    /// The walk reached a dentry on which something is mounted, in any mount. This position is the
+    /// next.
     Covered(Arrived<'a>, usize),
-    /// It is at a `..` that may lead to another mount, or that its scope asks about; this position is behind that.
+    /// The walk is at a `..` that may lead to another mount, or that its scope has to check. This
+    /// position is behind the `..`.
     Top(Arrived<'a>, usize),
     Stop(Stop<'a>),
 }
 
-/// Walks what is left of a text. At its end, whether that is a link, absent or out of date was not looked at yet.
+/// Walks the rest of a text. Whether its end is a link, absent or out of date is not checked yet.
 ///
-/// It goes on in `end` or `broken` instead of returning one of several things: a sum type would have the dentry's word taken apart
-/// and put together again at every step.
+/// It continues in `end` or `broken` instead of returning a sum type, with which the dentry's word
+/// would be split up and reassembled at every step.
 #[inline(always)]
 pub(crate) fn segment<'a, C: Config, T: Text, R>(
     env: &Env<'a>,
@@ -84,7 +91,8 @@ pub(crate) fn segment<'a, C: Config, T: Text, R>(
                 } else {
                     return broken(Broken::Stop(Stop::At(HandOver::Miss, Arrived { cur, mount }, text.pos(rest))));
                 };
-                // After the sample of where it leads, hand over hand; and a name of several words was read again to be compared.
+                // The parent is rechecked after the child was sampled, hand over hand. The text is
+                // rechecked too, because a name of several words was read again for the comparison.
                 if !cur.unchanged() || !text.still_there() {
                     return broken(Broken::Stop(Stop::CHANGED));
                 }
@@ -116,7 +124,8 @@ fn next<C: Config, T: Text>(env: &Env<'_>, text: T, rest: T::Rest) -> Component 
     if C::INLINE_STEP { component::next(text, rest, &env.keys) } else { called(env, text, rest) }
 }
 
-/// The child of this name, sampled; its name was read after the sample and is to be rechecked, after the parent.
+/// Returns the child of this name, sampled. Its name was read after the sample. The caller rechecks
+/// the parent; the next step, or the end, rechecks the child.
 #[inline(always)]
 fn child<'a, C: Config, T: Text>(
     env: &Env<'a>,
@@ -143,8 +152,8 @@ fn child<'a, C: Config, T: Text>(
     if C::INLINE_STEP { inlined(env, parent, text, rest, name) } else { called(env, parent, text, rest, name) }
 }
 
-/// The child, if its entry is not in its own place of the table. The name is split again, so that the likely case need not keep all of it
-/// in memory.
+/// Searches the table for a child whose entry is not in its first place. The name is split again,
+/// so that the likely case need not keep all of it in memory.
 #[cold]
 #[inline(never)]
 fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest) -> Option<Cursor<'a>> {
@@ -152,13 +161,15 @@ fn unlikely<'a, T: Text>(env: &Env<'a>, parent: DentryId, text: T, rest: T::Rest
     let hash = env.keys.in_directory(name.hash, parent.0);
     let found = env.table.search(hash, |slot| candidate(env, slot, parent, text, rest, name));
     if found.is_none() {
-        // What is not there is about to be made: then this is read, too. Here it is waited for together with the table's line, and not after it.
+        // An absent name is often made next, and that reads this word. The wait for it overlaps
+        // with the wait for the table's line.
         std::hint::black_box(env.caches().uses.peek(hash));
     }
     found
 }
 
-/// A function and not a closure, since a closure cannot be made to be inlined.
+/// Returns the dentry in a slot, sampled, if it seems to be the child of this name. This is a
+/// function and not a closure, because a closure cannot be forced to be inlined.
 #[inline(always)]
 fn candidate<'a, T: Text>(
     env: &Env<'a>,
@@ -176,7 +187,7 @@ fn candidate<'a, T: Text>(
     same.then(|| Cursor::new(slot, line, word))
 }
 
-/// Whether a name of more than eight bytes is the same behind them.
+/// Returns whether the bytes of a name behind the first eight are the same.
 #[inline(always)]
 fn same_rest<T: Text>(caches: &Caches, line: &Line, text: T, rest: T::Rest, length: usize) -> bool {
     if length > INLINE_NAME {
@@ -201,7 +212,8 @@ fn same_long<T: Text>(caches: &Caches, line: &Line, text: T, rest: T::Rest, leng
     })
 }
 
-/// Whether a walk passes through this dentry, whoever asks.
+/// Returns whether a walk passes through this dentry without a closer look. With the checks `Bit`
+/// and `Mode`, this holds for directories that all users may search.
 #[inline(always)]
 fn plainly_searchable<C: Config>(env: &Env<'_>, at: Arrived<'_>) -> bool {
     let cur = at.cur;
@@ -228,7 +240,8 @@ fn may_search(env: &Env<'_>, at: Arrived<'_>) -> Option<Decision> {
     may::snapshot(env, at.cur).map(|snapshot| snapshot.decide(&who, Access::EXECUTE))
 }
 
-/// What keeps a walk from passing through a dentry that it does not plainly pass through. `rest` is what it wants to walk next.
+/// Returns what keeps a walk from passing through a dentry that is not plainly searchable. `rest`
+/// is what it would walk next.
 #[cold]
 #[inline(never)]
 fn look_closer<'a, C: Config, T: Text>(env: &Env<'a>, at: Arrived<'a>, text: T, rest: T::Rest) -> Option<Broken<'a>> {
@@ -250,12 +263,13 @@ fn look_closer<'a, C: Config, T: Text>(env: &Env<'a>, at: Arrived<'a>, text: T, 
         },
         Err(stop) => stop,
     };
-    // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
+    // A NUL anywhere in the path takes precedence over other errors. It is looked for only after
+    // another error was found.
     let errno = matches!(stop, Stop::Errno(_));
     Some(Broken::Stop(if errno && text.has_nul(rest) { Stop::Errno(Errno::EINVAL) } else { stop }))
 }
 
-/// The position behind a component, or the end.
+/// Returns the position behind a component, or the end.
 #[cold]
 #[inline(never)]
 fn behind<T: Text>(text: T, rest: T::Rest, length: usize) -> usize {

@@ -1,8 +1,10 @@
-//! From the fast walk to the locked one: pin what was reached and go on from there, or start again.
+//! The hand-over from the fast walk to the locked one. It pins the place that was reached and goes
+//! on from there, or starts again.
 //!
-//! A hand-over is counted by reason. Where a name is missing, or permission to search is the file system's to give, the locked walk goes on in
-//! the last good directory, if that and all links on the trail are still what they were when they were sampled. Everything else
-//! starts again.
+//! A hand-over is counted by reason. Where a name is missing, or where the file system decides
+//! about permission to search, the locked walk goes on in the last validated directory, if that and
+//! all links on the trail are unchanged since they were sampled. In all other cases it starts
+//! again.
 
 use super::locked::{Text, Walker};
 use super::verdict::{Entered, Kept, Resume};
@@ -15,12 +17,13 @@ use crate::memory::slot::InodeId;
 use crate::mount::{MountPin, PinnedPlace};
 use crate::stats::HandOver;
 
-/// The locked walk that takes over; from where it began, where the place cannot be kept.
+/// Returns the locked walk that takes over. It starts from the beginning where the place cannot be
+/// kept.
 pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], resume: &Resume<'a>, follow: Follow) -> Walker<'a> {
     let (reason, kept) = match resume {
         Resume::FromStart(reason) => (*reason, None),
         Resume::Awaited(_) => (HandOver::Miss, None),
-        // What these rules ask about the way is known to a walk that went all of it.
+        // What these rules check about the way requires a walk of all of it.
         Resume::At(kept) if env.scope.is_some_and(|scope| scope.has(Resolve::NO_XDEV)) => (kept.reason, None),
         Resume::At(kept) => (kept.reason, keep(env, path, kept, follow)),
     };
@@ -28,7 +31,7 @@ pub(crate) fn walker<'a>(env: &Env<'a>, path: &'a [u8], resume: &Resume<'a>, fol
     kept.unwrap_or_else(|| Walker::start(env, path, env.start, follow))
 }
 
-/// Pins where the fast walk is; `None` if it is not what it was.
+/// Pins the place of the fast walk; `None` if it changed.
 fn keep<'a>(env: &Env<'a>, path: &'a [u8], kept: &Kept<'a>, follow: Follow) -> Option<Walker<'a>> {
     let Kept { dir, trail, .. } = kept;
     let id = dir.cur.dentry();
@@ -39,7 +42,7 @@ fn keep<'a>(env: &Env<'a>, path: &'a [u8], kept: &Kept<'a>, follow: Follow) -> O
     Some(Walker::resume(env, pinned, texts, trail.links, follow))
 }
 
-/// A text that was left, copied if it is a link's; `None` if the link changed.
+/// Returns a text that was left, copied if it is a link's; `None` if the link changed.
 fn text<'a>(env: &Env<'_>, path: &'a [u8], entered: &Entered) -> Option<Text<'a>> {
     if entered.inode == InodeId::NONE {
         return Some(Text::new(path.into(), entered.pos, entered.behind));
@@ -49,8 +52,8 @@ fn text<'a>(env: &Env<'_>, path: &'a [u8], entered: &Entered) -> Option<Text<'a>
     seqcount::unchanged(&record[WORD], entered.word).then(|| Text::new(body.into(), entered.pos, entered.behind))
 }
 
-/// The name that kept the fast walk from its answer: a number that stands for it and its directory. `None` if it was no name. A guess where
-/// something changes meanwhile.
+/// Returns the hash of the directory and name at which the fast walk stopped; `None` if it did not
+/// stop at a name. The result is a guess where something changes meanwhile.
 #[cold]
 pub(crate) fn missing(env: &Env<'_>, path: &[u8], resume: &Resume<'_>) -> Option<u64> {
     match resume {

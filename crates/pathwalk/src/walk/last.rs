@@ -1,4 +1,4 @@
-//! What a walk arrived at, and whether that will do.
+//! The end of a walk: the dentry that it reached, and whether that is acceptable.
 
 use super::component::{Path, Text};
 use super::fast::{Broken, obstacles, segment};
@@ -12,8 +12,8 @@ use crate::config::{Config, Crossing};
 use crate::memory::slot::DentryId;
 use crate::mount::Standing;
 
-/// Walks a path to its end and finishes there: what it ends at is there and is what it has to be, provided that `finish` rechecks
-/// the cursor after its last read.
+/// Walks a path to its end and calls `finish` there. The dentry at the end exists and has the
+/// required type, provided that `finish` rechecks the cursor after its last read.
 #[inline(always)]
 pub(crate) fn to_end<'a, C: Config, T>(
     env: &Env<'a>,
@@ -30,7 +30,7 @@ pub(crate) fn to_end<'a, C: Config, T>(
             walked::<C>(env, path, follow, whence, cur.mark());
             return finish(at);
         }
-        // Most of what compilers and shells ask for is absent.
+        // Most of what compilers and shells look up is absent.
         if cur.has(obstacles::<C>(), flags::NEGATIVE) && cur.unchanged() {
             walked::<C>(env, path, follow, whence, cur.mark());
             return Err(Stopped::Errno(Errno::ENOENT));
@@ -41,7 +41,8 @@ pub(crate) fn to_end<'a, C: Config, T>(
     segment::<C, _, _>(env, path, from, rest, end, broken)
 }
 
-/// Returns where the walk of a path begins: at the directory in which it ends, if the memo knows it.
+/// Returns where the walk of a path begins: at the directory of its last component, if the memo has
+/// that.
 #[inline(always)]
 fn beginning<'a, C: Config>(env: &Env<'a>, path: Path<'a>) -> (Arrived<'a>, &'a [u8], Whence) {
     if C::WHOLE_PATHS
@@ -69,8 +70,8 @@ pub(super) fn within_scope<'a, C: Config, T>(
     finish(at)
 }
 
-/// Marks what a walk arrived at, and lets the memo learn. A name that is absent was marked; it is cached, so it was asked for
-/// before.
+/// Marks the dentry that a walk reached, and lets the memo learn. An absent name counts as marked:
+/// it is cached, so it was looked up before.
 fn learned<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
@@ -85,7 +86,7 @@ fn learned<'a, C: Config>(
     arrived
 }
 
-/// The end of the path is a link, absent, out of date, no directory, or covered.
+/// Handles an end of the path that is a link, absent, out of date, no directory, or covered.
 #[cold]
 #[inline(never)]
 fn at_other<'a, C: Config>(
@@ -98,7 +99,7 @@ fn at_other<'a, C: Config>(
     learned::<C>(env, path, (follow, whence), behind_other::<C>(env, path, at, mount, follow))
 }
 
-/// Goes on where the end of the path is one of these.
+/// Goes on from such an end of the path, as in [`at_other`].
 fn behind_other<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
@@ -119,7 +120,7 @@ fn behind_other<'a, C: Config>(
     Ok(at)
 }
 
-/// Something is in the way.
+/// Handles a walk that did not reach the end of the path.
 #[cold]
 #[inline(never)]
 fn on_the_way<'a, C: Config>(
@@ -136,7 +137,7 @@ fn on_the_way<'a, C: Config>(
     learned::<C>(env, path, (follow, whence), arrived)
 }
 
-/// The walk may go on in another mount.
+/// Goes on where the walk may enter another mount.
 #[cold]
 #[inline(never)]
 fn across<'a, C: Config>(env: &Env<'a>, path: Path<'a>, mut why: Broken<'a>, follow: Follow) -> Result<Arrived<'a>, Stopped<'a>> {

@@ -1,6 +1,7 @@
-//! The body of a link as a text, read where it lies.
+//! The body of a cached link, read in place as a text.
 //!
-//! Nothing read here is to be believed before [`still_there`](Text::still_there) was asked afterwards.
+//! What is read here is valid only if [`still_there`](Text::still_there), called afterwards,
+//! returns true.
 
 use super::Env;
 use super::component::Text;
@@ -19,7 +20,8 @@ pub(crate) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Of the link that `word` was sampled of; to be believed only while it is [`still_there`](Text::still_there).
+    /// Creates a reader of the body of the link whose word was sampled as `word`. What it reads is
+    /// valid only while it is [`still_there`](Text::still_there).
     #[inline(always)]
     pub(crate) fn of(env: &Env<'a>, inode: InodeId, word: u64) -> Body<'a> {
         let record = env.caches().inodes.record(inode);
@@ -48,7 +50,7 @@ impl Text for &Body<'_> {
     fn word(self, rest: usize, at: usize) -> u64 {
         let (index, shift) = ((rest + at) / 8, 8 * ((rest + at) % 8));
         let low = self.text.word(index) >> shift;
-        // The last word is padded with zeros; behind it there is none.
+        // The last word is padded with zeros. No word follows it.
         if shift == 0 || (index + 1) * 8 >= self.length { low } else { low | self.text.word(index + 1) << (64 - shift) }
     }
 
@@ -69,7 +71,7 @@ impl Text for &Body<'_> {
         (self.text.word(last / 8) >> (8 * (last % 8))) as u8 == b'/'
     }
 
-    /// Bodies with a NUL are not cached.
+    /// Returns false: bodies with a NUL are not cached.
     fn has_nul(self, _rest: usize) -> bool {
         false
     }

@@ -1,7 +1,9 @@
-//! The locked walk (Linux: ref-walk): the same steps as the fast one, holding pins and asking the file system.
+//! The locked walk (Linux: ref-walk): the same steps as the fast one, with pins and calls of the
+//! file system.
 //!
-//! It holds two pins, on where it is and on the directory that led there, and no lock between steps. It is run when the fast one has handed over,
-//! so it may allocate: bodies of links are copied when they are entered.
+//! It holds two pins, on the place where it is and on the directory that led there, and no lock
+//! between steps. It runs after the fast walk has handed over, so it may allocate: bodies of links
+//! are copied when they are entered.
 
 use std::borrow::Cow;
 
@@ -20,13 +22,13 @@ use crate::mount::{PinnedPlace, Place, Standing};
 use crate::permission::Access;
 use crate::superblock::miss::Trust;
 
-/// A path or a link's body, and where the next component starts.
+/// A path or a link's body, and the position of the next component.
 pub(crate) struct Text<'a> {
     bytes: Cow<'a, [u8]>,
     pos: usize,
-    /// What stands behind the last component, outside this text.
+    /// The ending that follows the last component, outside this text.
     behind: Ending,
-    /// In how many links' bodies it stands; only for telling.
+    /// The number of links' bodies around this text; only for the report of steps.
     depth: usize,
 }
 
@@ -35,14 +37,14 @@ impl<'a> Text<'a> {
         Text { bytes, pos, behind, depth: 0 }
     }
 
-    /// The next component, and where it ends; `None` if only slashes are left.
+    /// Returns the start and end of the next component; `None` if only slashes are left.
     fn peek(&self) -> Option<(usize, usize)> {
         let start = self.pos + self.bytes.get(self.pos..)?.iter().position(|byte| *byte != b'/')?;
         let length = self.bytes[start..].iter().position(|byte| *byte == b'/');
         Some((start, length.map_or(self.bytes.len(), |length| start + length)))
     }
 
-    /// The next component.
+    /// Returns the next component.
     pub(crate) fn next(&self) -> Option<&[u8]> {
         self.peek().map(|(start, end)| &self.bytes[start..end])
     }
@@ -52,18 +54,18 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What [`Walker::up_to_last`] stopped at.
+/// The place at which [`Walker::up_to_last`] stopped.
 pub(crate) enum LastOf {
-    /// A name, perhaps `.` or `..`, and what is behind it.
+    /// A name, perhaps `.` or `..`, and what follows it.
     Name(Box<[u8]>, Ending),
-    /// There is no last component: the walk is at the root, or where a link without a body leads.
+    /// No last component: the walk is at the root, or where a link with an empty body leads.
     Nothing,
 }
 
 /// A locked walk under way.
 pub(crate) struct Walker<'a> {
     env: Env<'a>,
-    /// Outermost first; the last is the current one.
+    /// The texts, outermost first. The last is the current one.
     texts: Vec<Text<'a>>,
     links: usize,
     cur: PinnedPlace<'a>,
@@ -77,25 +79,26 @@ pub(crate) struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    /// From the beginning; somebody has a pin on `start`.
+    /// Creates a walk from the beginning of a path. The caller has a pin on `start`.
     pub(crate) fn start(env: &Env<'a>, path: &'a [u8], start: Place, follow: Follow) -> Self {
         Walker::resume(env, PinnedPlace::again(env.world, start), vec![Text::new(path.into(), 0, Ending::Nothing)], 0, follow)
     }
 
-    /// From a place that the fast walk got to.
+    /// Creates a walk from a place that the fast walk reached.
     pub(crate) fn resume(env: &Env<'a>, cur: PinnedPlace<'a>, texts: Vec<Text<'a>>, links: usize, follow: Follow) -> Self {
         let dir = cur.clone();
         let knows_root = env.scope.is_none_or(|scope| texts.first().is_none_or(|path| scope.knows_root(&path.bytes)));
         Walker { env: *env, texts, links, cur, dir, follow, trust: Trust::Cache, knows_root, teller: Teller::SILENT }
     }
 
-    /// The same, asking about every entry on the way whether it still holds.
+    /// Returns this walk, which asks the file system about every entry on the way, whether it still
+    /// holds.
     pub(crate) fn distrusting(mut self) -> Self {
         self.trust = Trust::AskAlways;
         self
     }
 
-    /// The same, telling its steps.
+    /// Returns this walk, which reports its steps.
     pub(crate) fn telling(mut self, teller: Teller<'a>) -> Self {
         self.teller = teller;
         self.tell(|walker| What::Start(walker.cur.clone()));
@@ -106,18 +109,19 @@ impl<'a> Walker<'a> {
         self.teller.tell(self.texts.last().map_or(0, |text| text.depth), || what(self));
     }
 
-    /// The walk ends, at the node where it is.
+    /// Reports that the walk ends with an error, at the node where it is.
     #[cold]
     fn refused(&self, errno: Errno, why: Why, name: &[u8]) -> Errno {
         self.tell(|walker| What::Refused { errno, why, node: walker.cur.clone(), name: name.into() });
         errno
     }
 
-    /// Walks to the end of everything. What is returned is there, and is a directory where it has to be.
+    /// Walks to the end of the path. The result exists, and is a directory where it has to be.
     ///
-    /// The mount in which it ends is used, and does not expire; one that it passes through is not.
-    /// A walk that only looks uses none, unless it fails. Source: Linux, where a mount's mark is
-    /// cleared when a place on it is given back (`mntput`), which the lock-free walk does not take.
+    /// The mount in which the walk ends counts as used, and does not expire; one that it passes
+    /// through does not. A walk that only looks uses none, unless it fails. Source: Linux, where a
+    /// mount's mark is cleared when a place on it is given back (`mntput`), which the lock-free
+    /// walk does not take.
     pub(crate) fn run(mut self) -> Result<PinnedPlace<'a>, Errno> {
         let (world, looks_only) = (self.env.world, self.env.looks_only());
         let end = self.run_to_end();
@@ -145,7 +149,8 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Walks to the last component of everything and stops before it, in a directory that may be searched. For an open that may create.
+    /// Walks to the last component of the path and stops before it, in a directory that may be
+    /// searched. For an open that may create.
     pub(crate) fn up_to_last(&mut self) -> Result<LastOf, Errno> {
         loop {
             let text = self.texts.last().expect("a walk has a text until it ends");
@@ -172,7 +177,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The directory that the walk is in.
+    /// Returns the directory that the walk is in.
     pub(crate) fn here(&self) -> &PinnedPlace<'a> {
         &self.cur
     }
@@ -183,7 +188,7 @@ impl<'a> Walker<'a> {
         self.enter(true)
     }
 
-    /// Whether the walk is in a directory in which the asker may look for `name`.
+    /// Checks whether the walk is in a directory in which the asker may look for `name`.
     fn searchable(&self, name: &[u8]) -> Result<(), Errno> {
         if !self.cur_is(flags::DIRECTORY) {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, name));
@@ -202,7 +207,7 @@ impl<'a> Walker<'a> {
         Ok(self.cur.clone())
     }
 
-    /// Whether the walk is where it may end.
+    /// Checks whether the walk is where it may end.
     fn within(&self) -> Result<(), Errno> {
         let Some(scope) = &self.env.scope else { return Ok(()) };
         let may = scope.holds(pinned(&self.cur), Look::AtLast(self.env.world));
@@ -265,8 +270,8 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Goes on to the root of what is mounted where the walk came to by this name. If that is a link,
-    /// it is followed from the directory where it is mounted.
+    /// Goes on to the root of the topmost mount on the place that the walk reached by this name. If
+    /// that root is a link, it is followed from the directory where it is mounted.
     fn cross(&mut self, name: &[u8]) -> Result<(), Errno> {
         while let Some(root) = cross::next_down(&self.env, &self.cur).map_err(|errno| self.refused(errno, Why::Scope, name))? {
             self.tell(|_| What::Mount(root.clone()));
@@ -275,7 +280,8 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Returns whether the walk may go to a place; `EXDEV` in another mount, where that is forbidden.
+    /// Checks whether the walk may go to a place; `EXDEV` in another mount, where that is
+    /// forbidden.
     fn go_to_mount(&self, to: &PinnedPlace<'_>, name: &[u8]) -> Result<(), Errno> {
         let forbids = self.env.scope.is_some_and(|scope| scope.has(Resolve::NO_XDEV));
         if forbids && to.mount.id() != self.cur.mount.id() {
@@ -284,7 +290,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Enters the link at which the walk is; `is_last`: nothing stands behind it in any text.
+    /// Enters the link at which the walk is. With `is_last`, nothing follows the link in any text.
     fn enter(&mut self, is_last: bool) -> Result<(), Errno> {
         let (world, caches) = (self.env.world, self.env.caches());
         let of_mount = world.mounts.switches(self.cur.mount.id());
@@ -317,9 +323,9 @@ impl<'a> Walker<'a> {
         }
         self.tell(|_| What::Link { body: (&body[..]).into(), from: from.clone() });
         let depth = self.texts.last().map_or(0, |text| text.depth) + 1;
-        // A text that is over is not gone back to; what stood behind it stands behind the body.
+        // A text that has ended is not returned to. What followed it also follows the body.
         let over = self.texts.pop_if(|text| text.peek().is_none());
-        // An empty body is a jump to nowhere: the walk goes on in the link's directory.
+        // An empty body leads nowhere: the walk goes on in the link's directory.
         let behind = over.map_or(Ending::Nothing, |text| text.ending());
         self.texts.push(Text { depth, ..Text::new(body.into(), 0, behind) });
         self.dir = from.clone();
@@ -328,7 +334,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Returns a place and that it is pinned.
+/// Returns a place together with its mount's standing, as pinned.
 fn pinned(place: &PinnedPlace<'_>) -> (Place, Standing) {
     (place.place(), Standing::pinned(place.mount.id()))
 }

@@ -1,20 +1,23 @@
-//! From a path to a dentry, in the order in which a walk goes.
+//! The walk from a path to a dentry. The modules, in the order in which a walk uses them:
 //!
-//! 1. [`asker`]: for whom; [`start`]: root, working directory or handle;
+//! 1. [`asker`]: the caller and its rights; [`start`]: root, working directory or handle;
 //! 2. [`scope`]: what the walk must not leave;
 //! 3. [`component`]: the next name, split and hashed;
-//! 4. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up, [`cross`] to other mounts, [`symlink`] through links ([`link_body`]),
-//!    [`may`] where one bit does not say who may search;
-//! 5. [`whole`]: paths whose way is remembered are not walked; [`last`]: what the walk arrived at; [`verdict`]: whether that will do, and how else a walk goes on;
-//! 6. [`hand_over`]: where the fast walk gave up, pinned, or from the start;
-//! 7. [`locked`]: the same walk with pins, asking the file system for what is missing; [`steps`] tells each of its steps;
-//! 8. [`ahead`]: before several walks, the memory that they will read is read for all of them at once.
+//! 4. [`fast`]: from a directory to its child without a lock, a store or a call; [`dotdot`] up,
+//!    [`cross`] to other mounts, [`symlink`] through links ([`link_body`]), [`may`] where one bit
+//!    does not decide about the right to search;
+//! 5. [`whole`]: paths whose way is remembered are not walked; [`last`]: the end of the walk;
+//!    [`verdict`]: whether that is acceptable, and how another walk goes on;
+//! 6. [`hand_over`]: the place at which the fast walk gave up, pinned, or the start;
+//! 7. [`locked`]: the same walk with pins, which asks the file system for what is missing;
+//!    [`steps`] reports each of its steps;
+//! 8. [`ahead`]: reads the memory that several walks will need, for all of them at once.
 //!
-//! The two walkers are separate, and return verdicts: the fast one ends in an answer, or in a reason and a place to go on from; never in
-//! an errno that means something else.
+//! The two walkers are separate, and return verdicts. The fast one ends in an answer, or in a
+//! reason and a place to go on from. It never ends in an errno that stands for something else.
 //!
-//! What is true of a walk: each step from a directory to a child was true at some instant during the walk. A walk of many
-//! components is no snapshot.
+//! What is true of a walk: each step from a directory to a child was true at some instant during
+//! the walk. A walk of many components is no snapshot.
 
 pub(crate) mod ahead;
 pub(crate) mod asker;
@@ -50,23 +53,25 @@ use crate::text::hash::NameHash;
 use asker::{Asker, Begin};
 use scope::Scope;
 
-/// Which of the two sides of somebody's credentials counts.
+/// The side of the credentials that counts, real or effective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whose {
     Real,
     Effective,
 }
 
-/// Whether a link in the last component is followed, where no slash trails it.
+/// The treatment of a link in the last component, where no slash trails it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Follow {
     Links,
     Not,
-    /// It is followed, and is no link at the end: more of the path comes behind, though this walk does not see it.
+    /// The link is followed, and is not the last of the whole path: more of the path follows,
+    /// though this walk does not have it.
     OnTheWay,
 }
 
-/// What a walk looks at all the time, gathered once: behind the `Vfs` it would be loaded again after every acquire.
+/// The data that a walk reads all the time, gathered once. Read through the `Vfs`, it would be
+/// loaded again after every acquire.
 #[derive(Clone, Copy)]
 pub(crate) struct Env<'a> {
     pub(crate) world: &'a World,
@@ -75,9 +80,9 @@ pub(crate) struct Env<'a> {
     pub(crate) table: TableView<'a>,
     pub(crate) keys: NameHash,
     pub(crate) whose: Whose,
-    /// What the walk must not leave; none for most.
+    /// The scope that the walk must not leave; `None` for most walks.
     pub(crate) scope: Option<Scope<'a>>,
-    /// Where the walk begins: pinned by the asker or the caller.
+    /// The place where the walk begins, pinned by the asker or the caller.
     pub(crate) start: Place,
 }
 
@@ -90,17 +95,17 @@ impl<'a> Env<'a> {
         Env { world, asker, hot, table, keys, whose, scope: None, start: Place::NONE }
     }
 
-    /// Returns the same for a walk that begins there, by the asker's rules.
+    /// Creates the environment of a walk that begins at `at`, by the asker's rules.
     pub(crate) fn of(asker: &'a Asker, whose: Whose, at: Begin) -> Env<'a> {
         Env::scoped(asker, whose, at, Resolve::empty())
     }
 
-    /// Returns the same, by more rules.
+    /// Creates the environment of a walk with `more` rules.
     pub(crate) fn scoped(asker: &'a Asker, whose: Whose, at: Begin, more: Resolve) -> Env<'a> {
         Env { scope: Scope::of(asker, at, more), ..Env::new(asker, whose) }
     }
 
-    /// Returns the same for a walk that is no use of the mounts on its way.
+    /// Creates the environment of a walk that does not count as a use of the mounts on its way.
     pub(crate) fn looking_only(asker: &'a Asker, whose: Whose, at: Begin) -> Env<'a> {
         Env { scope: Some(Scope::looking_only(asker, at)), ..Env::new(asker, whose) }
     }
@@ -123,12 +128,13 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Returns whether the walk is no use of the mounts on its way: they may expire.
+    /// Returns whether the walk does not count as a use of the mounts on its way, so that they may
+    /// expire.
     pub(crate) fn looks_only(&self) -> bool {
         self.scope.is_some_and(|scope| scope.looks_only())
     }
 
-    /// Returns the same for a walk that begins at a place on which there is a pin.
+    /// Returns this environment for a walk that begins at a pinned place.
     #[inline(always)]
     pub(crate) fn from(self, start: Place) -> Env<'a> {
         Env { start, ..self }
@@ -140,7 +146,7 @@ impl<'a> Env<'a> {
         Arrived { cur: self.cursor(self.start.dentry()), mount: Standing::pinned(self.start.mount()) }
     }
 
-    /// Returns the asker, in whose name no node is looked at.
+    /// Returns the asker as a subject without the id map of a mount.
     pub(crate) fn who(&self) -> Subject<'a> {
         match self.whose {
             Whose::Real => self.asker.credentials.real(),
@@ -148,22 +154,23 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Returns the asker as it comes to what is seen through a mount, on which there is a pin.
+    /// Returns the asker as a subject for nodes seen through a pinned mount.
     pub(crate) fn who_in(&self, mount: MountId) -> Subject<'a> {
         self.who().through(self.world.mounts.id_map(mount))
     }
 
-    /// Returns the same of the mount that a walk stands in; none if that changed.
+    /// Returns the asker as a subject for nodes seen through the mount that a walk stands in;
+    /// `None` if that mount changed.
     pub(crate) fn who_at(&self, mount: Standing) -> Option<Subject<'a>> {
         self.world.mounts.id_map_at(mount).ok().map(|map| self.who().through(map))
     }
 
-    /// Returns a dentry that was sampled.
+    /// Returns the cursor of a dentry whose word was sampled before.
     pub(crate) fn sampled(&self, dentry: DentryId, word: u64) -> Cursor<'a> {
         Cursor::new(dentry.0, &self.hot[dentry.0 as usize], word)
     }
 
-    /// Returns a dentry, sampled.
+    /// Samples a dentry and returns its cursor.
     #[inline(always)]
     pub(crate) fn cursor(&self, dentry: DentryId) -> Cursor<'a> {
         let line = &self.hot[dentry.0 as usize];
@@ -174,10 +181,11 @@ impl<'a> Env<'a> {
 /// A dentry as the fast walk holds it: not pinned, but sampled.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor<'a> {
-    /// Which one. (Where its line lies would tell, but the next step waits for it: four cycles of the twenty that a step takes.)
+    /// The slot of the dentry. (It could be computed from the address of the line. But the next
+    /// step waits for it, and that would add four cycles to the twenty that a step takes.)
     slot: u64,
     pub(crate) line: &'a Line,
-    /// May be odd: then nothing read of the dentry is to be believed.
+    /// The sampled word. If it is odd, nothing that was read of the dentry is valid.
     pub(crate) word: u64,
 }
 
@@ -192,34 +200,36 @@ impl<'a> Cursor<'a> {
         DentryId(self.slot as u32)
     }
 
-    /// Whether all that was read of the dentry since the sample is true.
+    /// Returns whether all that was read of the dentry since the sample is valid.
     #[inline(always)]
     pub(crate) fn unchanged(&self) -> bool {
         seqcount::unchanged(&self.line[WORD], self.word)
     }
 
-    /// Leaves the one mark of a hit, once; returns whether it was there. If the slot is another dentry's by now, that one is kept a little longer.
+    /// Sets the hit mark, once. Returns whether it was set before. If the slot has passed to
+    /// another dentry, that dentry is kept a little longer.
     ///
-    /// Marked is what was reached, and the links on the way. Directories on the way are not: their children keep them.
+    /// The dentry that was reached is marked, and the links on the way. Directories on the way are
+    /// not: their children pin them.
     #[inline(always)]
     pub(crate) fn mark(&self) -> bool {
         mark_hit(self.line)
     }
 
-    /// Whether any of these flags is set.
+    /// Returns whether any of these flags is set.
     #[inline(always)]
     pub(crate) fn is(&self, flags: u64) -> bool {
         self.word as u32 & flags as u32 != 0
     }
 
-    /// Whether of the flags in `mask`, exactly those in `set` are set.
+    /// Returns whether exactly the flags in `set` are set, of those in `mask`.
     #[inline(always)]
     pub(crate) fn has(&self, mask: u64, set: u64) -> bool {
         self.word as u32 & mask as u32 == set as u32
     }
 }
 
-/// What the fast walk arrived at.
+/// The dentry that the fast walk reached, and its mount.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrived<'a> {
     pub(crate) cur: Cursor<'a>,
@@ -233,25 +243,25 @@ impl Arrived<'_> {
     }
 }
 
-/// Why the fast walk ended before the end.
+/// The reason why the fast walk ended early.
 #[derive(Clone, Copy)]
 pub(crate) enum Stop<'a> {
-    /// The answer, validated.
+    /// A definite error, validated.
     Errno(Errno),
-    /// Somebody else has to go on, from this directory and this position in the text.
+    /// The locked walk has to go on, from this directory and this position in the text.
     At(HandOver, Arrived<'a>, usize),
-    /// Somebody else has to walk, from the start.
+    /// The locked walk has to start from the beginning.
     FromStart(HandOver),
-    /// The same: this name is being looked up just now.
+    /// The locked walk has to start from the beginning. Another thread is looking this name up.
     Awaited(DentryId),
 }
 
 impl Stop<'_> {
-    /// The walk saw something change.
+    /// The stop of a walk that saw something change.
     pub(crate) const CHANGED: Stop<'static> = Stop::FromStart(HandOver::Changed);
 }
 
-/// An errno, provided that what it was concluded from still holds.
+/// Returns an errno if the dentry that it was concluded from is unchanged, and `CHANGED` otherwise.
 pub(crate) fn validated(cur: Cursor<'_>, errno: Errno) -> Stop<'_> {
     if cur.unchanged() { Stop::Errno(errno) } else { Stop::CHANGED }
 }

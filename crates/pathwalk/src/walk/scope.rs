@@ -1,19 +1,20 @@
-//! What a walk must not leave: `RESOLVE_*` of `openat2(2)`, for every operation; and contexts that
-//! are confined.
+//! The scope of a walk: the directory that it must not leave. It implements `RESOLVE_*` of
+//! `openat2(2)` for every operation, and contexts that are confined.
 //!
-//! A walk in a scope has a directory as its root that it must not get above. Going down leads
-//! nowhere else, unless a directory on the way is moved out; `..` leads up, unless the walk is at
-//! its root. So the counts of moves and of mounts are sampled at the beginning. If one is another
-//! after a `..`, or at the end, the way up from there is looked at, as of one instant. If the root
-//! is not on it, the walk was led out: after a `..`, that is `EAGAIN`, and at the end, `EXDEV`.
+//! A walk in a scope has a directory as its root, above which it must not get. Going down leads
+//! nowhere else, unless a directory on the way is moved out. `..` leads up, unless the walk is at
+//! its root. So the counts of moves and of mounts are sampled at the beginning. If one of them
+//! differs after a `..`, or at the end, the way up from that place is checked, as of one instant.
+//! If the root is not on it, the walk was led out: after a `..`, that is `EAGAIN`, and at the end,
+//! `EXDEV`.
 //!
-//! Linux does not look at the way after a `..`: it says `EAGAIN` wherever anything was renamed
+//! Linux does not check the way after a `..`: it returns `EAGAIN` wherever anything was renamed
 //! meanwhile.
 //!
 //! What always holds: an operation in a scope has its effect at a place that was below the root at
 //! some instant of the operation, after everything on the way there was walked.
 //!
-//! What it does not do: it does not keep what was found where it is. A directory that is moved out
+//! What it does not do: it does not keep the result where it is. A directory that is moved out
 //! between the check and the effect takes the effect along, as on Linux.
 
 use super::asker::{Asker, Begin};
@@ -31,22 +32,22 @@ pub(crate) struct Scope<'a> {
     top: Option<Place>,
     /// The root of an asker that is confined to it.
     confined: Option<Place>,
-    /// The counts of moves and of mounts before the walk; none if one was under way.
+    /// The counts of moves and of mounts before the walk; `None` if a move was under way.
     began: Option<(u64, u64)>,
-    /// Whether the walk is no use of the mounts on its way.
+    /// Whether the walk does not count as a use of the mounts on its way.
     looks_only: bool,
-    /// What the walk tells its way; none for most. It is here because a walk that has a scope is
-    /// looked after on the slow side, as this one is to be.
+    /// The recording of the walk's way; `None` for most walks. It is here because a walk with a
+    /// scope takes the slow paths, and a walk that is recorded has to take them too.
     recording: Option<&'a Recording>,
 }
 
 impl<'a> Scope<'a> {
-    /// Forbids nothing.
+    /// A scope that forbids nothing.
     const NONE: Scope<'static> =
         Scope { resolve: Resolve::empty(), top: None, confined: None, began: None, looks_only: false, recording: None };
 
-    /// Returns the scope of a walk that begins there, by the asker's rules and these; none where
-    /// nothing is forbidden.
+    /// Returns the scope of a walk that begins at `at`, by the asker's rules and `more`; `None`
+    /// where nothing is forbidden.
     pub(crate) fn of(asker: &Asker, at: Begin, more: Resolve) -> Option<Scope<'a>> {
         let resolve = asker.rules.resolve() | more;
         if resolve.is_empty() && asker.rules.are_none() {
@@ -62,17 +63,18 @@ impl<'a> Scope<'a> {
         Some(Scope { resolve, top, confined, began: asker.world.still(), ..Scope::NONE })
     }
 
-    /// Returns the same of a walk that is no use of the mounts on its way: to unmount one.
+    /// Returns the scope of a walk that does not count as a use of the mounts on its way: to
+    /// unmount one.
     pub(crate) fn looking_only(asker: &Asker, at: Begin) -> Scope<'a> {
         Scope { looks_only: true, ..Scope::of(asker, at, Resolve::empty()).unwrap_or(Scope::NONE) }
     }
 
-    /// Returns the scope of a walk that tells its way, and is in this one otherwise.
+    /// Returns `scope` with a recording of the walk's way.
     pub(super) fn telling(scope: Option<Scope<'a>>, recording: &'a Recording) -> Scope<'a> {
         Scope { recording: Some(recording), ..scope.unwrap_or(Scope::NONE) }
     }
 
-    /// Returns what the walk tells its way.
+    /// Returns the recording of the walk's way.
     pub(super) fn recording(self) -> Option<&'a Recording> {
         self.recording
     }
@@ -86,19 +88,19 @@ impl<'a> Scope<'a> {
         self.looks_only
     }
 
-    /// Returns whether a crossing to a mount is forbidden, or is to leave no trace.
+    /// Returns whether a crossing to a mount is forbidden, or must leave no trace.
     #[inline(always)]
     pub(super) fn asks_at_mounts(&self) -> bool {
         self.looks_only || self.has(Resolve::NO_XDEV)
     }
 
-    /// Returns the root of its walk: where absolute links begin, and `..` ends.
+    /// Returns the root of its walk, where absolute links begin and `..` ends.
     pub(super) fn root(&self, of_asker: Place) -> Place {
         self.top.unwrap_or(of_asker)
     }
 
     /// Returns whether the root is known when a walk of this path begins. Linux looks it up when a
-    /// path is absolute, for `BENEATH` and `IN_ROOT`, and at the first `..`; with `NO_XDEV`, an
+    /// path is absolute, for `BENEATH` and `IN_ROOT`, and at the first `..`. With `NO_XDEV`, an
     /// absolute link before that is `EXDEV`, wherever it leads.
     pub(super) fn knows_root(&self, path: &[u8]) -> bool {
         self.resolve.intersects(Resolve::SCOPED) || path.first() == Some(&b'/')
@@ -108,14 +110,15 @@ impl<'a> Scope<'a> {
         self.resolve.contains(flag)
     }
 
-    /// Returns whether a walk may begin at this place, which it was given. `EXDEV` if it is out of
-    /// what the asker is confined to.
+    /// Checks whether a walk may begin at this place, which the caller gave. `EXDEV` if the place
+    /// is outside what the asker is confined to.
     pub(super) fn admits(&self, start: Place, look: Look<'_>) -> Result<(), Refused> {
         self.confined.map_or(Ok(()), |root| look.below(Standing::pinned(start.mount()), start, root, Errno::EXDEV))
     }
 
-    /// Returns whether a walk may go on that `..` led from one place to another, just now. `EXDEV`
-    /// where it ends, with `BENEATH`; `EAGAIN` if it led out, since something was moved.
+    /// Checks whether a walk may go on after a `..` that led from `from` to `to`. `EXDEV` with
+    /// `BENEATH`, if `..` led nowhere; `EAGAIN` if it led out of the scope, because something was
+    /// moved.
     pub(super) fn after_dot_dot(&self, from: Place, (to, in_mount): (Place, Standing), look: Look<'_>) -> Result<(), Refused> {
         if self.has(Resolve::BENEATH) && from == to {
             return Err(Refused::With(Errno::EXDEV));
@@ -126,7 +129,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns whether a walk may end at a place. `EXDEV` if that is not below the top any more.
+    /// Checks whether a walk may end at a place. `EXDEV` if the place is no longer below the top.
     pub(super) fn holds(&self, (place, in_mount): (Place, Standing), look: Look<'_>) -> Result<(), Refused> {
         match self.top {
             Some(top) if !self.nothing_moved(look.world()) => {
@@ -141,25 +144,26 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// How a walk looks at the way up from a place.
+/// The way in which a walk checks the way up from a place.
 #[derive(Clone, Copy)]
 pub(super) enum Look<'a> {
-    /// Without a lock: of a place that it samples.
+    /// A check without a lock, of a place that the walk samples.
     Once(&'a World),
-    /// Behind any move of a directory or mount that is under way: of a place that is pinned.
+    /// A check after any move of a directory or mount that is under way, of a place that is
+    /// pinned.
     AtLast(&'a World),
 }
 
-/// Why a walk in a scope does not go on.
+/// The reason why a walk in a scope does not go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
     With(Errno),
-    /// A move is in the way: a walk that may wait can tell.
+    /// A move is in the way. A walk that may wait can decide.
     NotNow,
 }
 
 impl Refused {
-    /// Returns the errno of a walk that may not wait, or need not.
+    /// Returns the errno for a walk that does not wait: `EAGAIN` where a move is in the way.
     pub(super) fn errno(self) -> Errno {
         match self {
             Refused::With(errno) => errno,

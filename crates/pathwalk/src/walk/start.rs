@@ -1,4 +1,4 @@
-//! Where a walk starts.
+//! The places where walks start.
 
 use super::Env;
 use super::asker::Begin;
@@ -10,10 +10,11 @@ use crate::cache::dcache::dentry::flags;
 use crate::limits::PATH_MAX;
 use crate::mount::Place;
 
-/// Where a walk starts that was given no starting point, and what there is to refuse before a walk.
+/// Returns where a walk starts that was given no starting point. Checks what is refused before any
+/// walk: `ENAMETOOLONG` for a path over `PATH_MAX`, `ENOENT` for an empty one.
 ///
-/// Not a cursor: within a `Result`, its word would be taken apart and put together again at every
-/// step of the walk.
+/// The result is a place and not a cursor: within a `Result`, the word of a cursor would be split
+/// up and reassembled at every step of the walk.
 #[inline(always)]
 pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<Place, Errno> {
     if path.len() > PATH_MAX {
@@ -26,13 +27,13 @@ pub(crate) fn at_cwd(env: &Env<'_>, path: &[u8]) -> Result<Place, Errno> {
     }
 }
 
-/// The same from a starting point; an empty path is refused by the caller, if it is to be. May wait
-/// for a move of a directory.
+/// Returns where a walk starts that was given a starting point. It accepts an empty path; the
+/// caller refuses that where it has to. It may wait for a move of a directory.
 pub(crate) fn at(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<Place, Errno> {
     within(env, at, path, Look::AtLast(env.world)).map_err(Refused::errno)
 }
 
-/// The same without waiting: `EAGAIN` where it may have to.
+/// Does the same as [`at`] without waiting: `EAGAIN` where it might have to wait.
 pub(crate) fn at_once(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<Place, Errno> {
     within(env, at, path, Look::Once(env.world)).map_err(Refused::errno)
 }
@@ -57,7 +58,8 @@ fn within(env: &Env<'_>, at: Begin, path: &[u8], look: Look<'_>) -> Result<Place
     }
 }
 
-/// The starting point that was given.
+/// Returns the starting point that was given. `EBADF` if it is not of this world, `ENOTDIR` if it
+/// is no directory and the path is not empty.
 fn given(env: &Env<'_>, at: Begin, path: &[u8]) -> Result<Place, Errno> {
     match at {
         Begin::Cwd => Ok(env.asker.cwd),

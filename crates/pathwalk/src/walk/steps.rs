@@ -1,21 +1,21 @@
-//! A walk told step by step, for people who want to know why a lookup ends as it does.
+//! The steps of a walk, reported one by one to explain why a lookup ends as it does.
 //!
-//! It is the locked walk itself that tells, so what is told is what is done. The fast walk tells
-//! nothing: it has nobody to tell.
+//! The locked walk itself reports them, so the report is what was done. The fast walk reports
+//! nothing: it has no listener.
 //!
-//! What it does not do: judge. Which rule refused somebody follows from the node's attributes and
-//! his credentials.
+//! What it does not do: judge. Which rule refused a user follows from the node's attributes and the
+//! user's credentials.
 
 use crate::Errno;
 use crate::mount::PinnedPlace;
 
-/// What a step is; `P` is what stands for a place.
+/// A step of a walk; `P` is the type that stands for a place.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum What<P> {
-    /// The walk begins here: the root, or where a relative path starts.
+    /// The start of the walk: the root, or the place where a relative path starts.
     Start(P),
-    /// `.`: it stays where it is, and needs the right to search there.
+    /// `.`: the walk stays where it is, and needs the right to search there.
     Dot,
     /// `..`: to the directory above; at the root, to itself.
     Up(P),
@@ -23,49 +23,49 @@ pub enum What<P> {
     Name {
         /// The name.
         name: Box<[u8]>,
-        /// What has it; a link is itself here.
+        /// The node of that name. For a link, it is the link itself.
         node: P,
     },
-    /// Something is mounted where the walk came to: it goes on at the root of that.
+    /// A mount on the place that the walk reached. The walk goes on at the root of the mount.
     Mount(P),
-    /// The node before is a link, and it is followed.
+    /// A link, the node of the step before, which is followed.
     Link {
-        /// Where it leads.
+        /// The body of the link: the path to which it leads.
         body: Box<[u8]>,
-        /// Where the body starts: the root, or the directory of the link.
+        /// The place where the body starts: the root, or the directory of the link.
         from: P,
     },
-    /// There is no such name: `ENOENT`.
+    /// A name that does not exist: `ENOENT`.
     Absent {
         /// The name.
         name: Box<[u8]>,
-        /// Where there is none.
+        /// The directory that lacks the name.
         dir: P,
     },
-    /// The walk ends with an error.
+    /// The end of the walk with an error.
     Refused {
-        /// Which.
+        /// The error.
         errno: Errno,
-        /// For what reason.
+        /// The reason.
         why: Why,
-        /// The node that it is about: what was to be searched, followed or a directory.
+        /// The node that the error is about: the one to be searched, to be followed, or required to
+        /// be a directory.
         node: P,
-        /// The name that was wanted in it, where one was: not for links, and not for a slash at the
-        /// end.
+        /// The name that was to be looked up in it. Empty for links, and for a slash at the end.
         name: Box<[u8]>,
     },
 }
 
-/// Why a walk ends with an error.
+/// The reason why a walk ends with an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Why {
-    /// Something, be it a slash, comes behind what is no directory: `ENOTDIR`.
+    /// A component or a slash follows a node that is no directory: `ENOTDIR`.
     NotADirectory,
-    /// The directory may not be searched: `EACCES`, or what the file system's own check says.
+    /// The directory may not be searched: `EACCES`, or the error of the file system's own check.
     Search,
     /// The name could not be looked up: `ENAMETOOLONG`, `ENOENT` in a directory that was removed,
-    /// `ENOENT` of a `..` that would lead out of what the mount shows, or what the file system says.
+    /// `ENOENT` of a `..` that would lead out of what the mount shows, or the file system's error.
     Lookup,
     /// One link too many: `ELOOP`.
     TooManyLinks,
@@ -73,15 +73,15 @@ pub enum Why {
     ProtectedLink,
     /// The mount, or a rule of the walk, follows no links: `ELOOP`.
     NoLinks,
-    /// The way leads out of the directory that the walk must stay below: `EXDEV`; or it may, since
-    /// directories were moved meanwhile: `EAGAIN`.
+    /// The way leads out of the directory that the walk must stay below: `EXDEV`. Or it may lead
+    /// out, because directories were moved meanwhile: `EAGAIN`.
     Scope,
-    /// Where the link leads could not be read: what the file system says.
+    /// The body of the link could not be read: the file system's error.
     Body,
 }
 
 impl<P> What<P> {
-    /// Returns the same with another kind of place.
+    /// Returns this step with another type of place.
     pub(crate) fn map<Q>(self, of: impl Fn(P) -> Q) -> What<Q> {
         match self {
             What::Start(place) => What::Start(of(place)),
@@ -96,28 +96,28 @@ impl<P> What<P> {
     }
 }
 
-/// The one that is told the steps of a walk.
+/// A receiver of the steps of a walk.
 pub(crate) trait Listener {
-    /// A step was taken, in so many links' bodies, one within the other.
+    /// Receives a step that was taken in `depth` nested bodies of links.
     fn step(&self, depth: usize, what: What<PinnedPlace<'_>>);
 
-    /// The walk begins anew: what was told so far is no part of it.
+    /// Receives the notice that the walk begins anew: the steps so far are no part of it.
     fn begin_anew(&self);
 }
 
-/// Tells a listener the steps of a walk, if there is one.
+/// A sender of the steps of a walk to a listener, if there is one.
 #[derive(Clone, Copy)]
 pub(crate) struct Teller<'a>(Option<&'a dyn Listener>);
 
 impl<'a> Teller<'a> {
-    /// There is no listener.
+    /// A teller without a listener.
     pub(crate) const SILENT: Teller<'static> = Teller(None);
 
     pub(crate) fn to(listener: &'a dyn Listener) -> Self {
         Teller(Some(listener))
     }
 
-    /// Tells a step; `what` is asked only if there is a listener.
+    /// Reports a step. `what` is called only if there is a listener.
     pub(crate) fn tell<'p>(self, depth: usize, what: impl FnOnce() -> What<PinnedPlace<'p>>) {
         if let Some(listener) = self.0 {
             listener.step(depth, what());

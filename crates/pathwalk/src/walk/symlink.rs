@@ -1,11 +1,13 @@
-//! Through links, without recursion and without copying.
+//! Symbolic links, followed without recursion and without copying.
 //!
-//! A link's body is a text like the path. What is left of a text when a link in it is entered is remembered as (inode, count, offset)
-//! in a [`Trail`] of fixed size; after the last component of a body the walk goes on in the text before. Nothing of a body is used
-//! before its inode's count was rechecked.
+//! A link's body is a text like the path. When the walk enters a link, it records the rest of the
+//! current text as (inode, count, offset) in a [`Trail`] of fixed size. After the last component of
+//! a body the walk goes on in the previous text. Nothing of a body is used before its inode's count
+//! was rechecked.
 //!
-//! Order for one link: `ELOOP` past 40, `protected_symlinks` for the last component, a mount that follows none, the body. What it
-//! does not do: access times of links are not kept, as on a mount with `noatime`.
+//! Order of the checks for one link: `ELOOP` past 40, `protected_symlinks` for the last component,
+//! a mount that follows no links, the body. What it does not do: access times of links are not
+//! kept, as on a mount with `noatime`.
 
 use std::cell::Cell;
 
@@ -29,8 +31,9 @@ use crate::memory::slot::InodeId;
 use crate::permission::Subject;
 use crate::stats::HandOver;
 
-/// What forbids a link to be followed, in the order in which Linux asks; or to be followed here: one
-/// that is the root of a mount leads on from where it is mounted, which the locked walk knows.
+/// Returns why a link must not be followed, in the order in which Linux checks. Also stops at a
+/// link that is the root of a mount: it is resolved from the place where it is mounted, which only
+/// the locked walk determines.
 #[cold]
 #[inline(never)]
 fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Option<Stop<'a>> {
@@ -58,15 +61,16 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
 /// The mode bits of a directory in which `protected_symlinks` may forbid a link.
 const STICKY_FOR_ALL: u16 = 0o1002;
 
-/// Whether `protected_symlinks` forbids `follower` a link in this directory: it is sticky and everyone may write to it, and neither
-/// the follower nor the directory's owner owns the link.
+/// Returns whether `protected_symlinks` forbids `follower` a link in this directory: the directory
+/// is sticky and writable by all users, and neither the follower nor the directory's owner owns the
+/// link.
 pub(crate) fn is_protected(follower: &Subject<'_>, link: &Snapshot, dir: &Snapshot) -> bool {
     let have_one_owner = link.uid() == dir.uid() && follower.sees_uid(dir.uid());
     dir.mode() & STICKY_FOR_ALL == STICKY_FOR_ALL && !follower.owns(link.uid()) && !have_one_owner
 }
 
-/// Tells that the walk follows a link. Where `protected_symlinks` may forbid that to others, or later, the way is not learned:
-/// a link's owner may change and its entry stay.
+/// Records that the walk follows a link. Where `protected_symlinks` may forbid the link to other
+/// users, or later, the way is not learned: a link's owner may change while its entry stays.
 #[cold]
 fn tell(env: &Env<'_>, at: Arrived<'_>, dir: Cursor<'_>, is_last: bool) {
     env.tell_place(dir);
@@ -77,7 +81,7 @@ fn tell(env: &Env<'_>, at: Arrived<'_>, dir: Cursor<'_>, is_last: bool) {
     env.tell(|way| way.follows(at.cur.dentry().0, is_last));
 }
 
-/// What forbids a link to lead to the root.
+/// Returns why a link must not lead to the root.
 #[cold]
 #[inline(never)]
 fn refused_absolute<'a>(env: &Env<'a>, at: Arrived<'a>, path: Path<'_>, scope: &Scope<'_>) -> Option<Stop<'a>> {
@@ -86,12 +90,12 @@ fn refused_absolute<'a>(env: &Env<'a>, at: Arrived<'a>, path: Path<'_>, scope: &
     if scope.has(Resolve::BENEATH) || to_another {
         return Some(validated(link, Errno::EXDEV));
     }
-    // Whether there was a `..` before, the locked walk knows.
+    // Only the locked walk records whether there was a `..` before.
     (scope.has(Resolve::NO_XDEV) && !scope.knows_root(path.0)).then_some(Stop::FromStart(HandOver::LinkBody))
 }
 
-/// Follows a link at which the walk of the path stopped, and all that come after it, to the end of everything. `after` is where the
-/// next component starts, or the end of the path.
+/// Follows a link at which the walk of the path stopped, and all links after it, to the end of the
+/// path. `after` is the position of the next component, or the length of the path.
 #[cold]
 #[inline(never)]
 pub(crate) fn through<'a, C: Config>(
@@ -104,30 +108,31 @@ pub(crate) fn through<'a, C: Config>(
     let mut trail = Trail::none();
     let first = if after < path.len() { Rest::At(after) } else { Rest::Over(Ending::of(path)) };
     trail.follow::<C>(env, path, (link, first), follow).map_err(|stop| match stop {
-        // A NUL anywhere in the path is found before anything else is; here it is looked for when something else was.
+        // A NUL anywhere in the path takes precedence over other errors. It is looked for only
+        // after another error was found.
         Stop::Errno(_) if path.has_nul(path.0) => Stopped::Errno(Errno::EINVAL),
         other => trail.stopped(other),
     })
 }
 
-/// How far a walk got in a text.
+/// The kind of place at which a walk of a text stopped.
 enum Way {
     ToEnd,
-    /// To a link with a component behind it.
+    /// A stop at a link with a component behind it.
     ToLink,
-    /// To what may be covered.
+    /// A stop at a dentry that may be covered by a mount.
     Covered,
-    /// To a `..` that may lead to another mount.
+    /// A stop at a `..` that may lead to another mount.
     Top,
     Stopped,
 }
 
-/// What a walk of a text came to. Cells and not a sum type, for the reason that `segment` gives.
+/// The result of a walk of a text. Cells and not a sum type, for the reason that `segment` gives.
 struct Reached<'a> {
     at: Cell<Arrived<'a>>,
-    /// Where the next component starts, but for the other two ways.
+    /// The position of the next component, except for [`Way::ToEnd`] and [`Way::Stopped`].
     after: Cell<usize>,
-    /// For [`Way::Stopped`].
+    /// The reason, for [`Way::Stopped`].
     stop: Cell<Stop<'a>>,
 }
 
@@ -172,7 +177,8 @@ impl<'a> Reached<'a> {
             match above.and_then(|above| cross::down(env, above, pos)) {
                 Ok(at) => {
                     self.at.set(at);
-                    // One that crosses: else it stops once more where nothing is mounted in this mount.
+                    // This variant crosses mounts. The other would stop once more where nothing is
+                    // mounted on this mount's dentry.
                     way = self.segment::<Crossing<C>, T>(env, text, text.from(pos));
                 }
                 Err(stop) => {
@@ -186,7 +192,8 @@ impl<'a> Reached<'a> {
 }
 
 impl Trail {
-    /// Follows a link, and all that come after it. A walk that crosses to mounts does so within its loop: so at the end of a text, it has.
+    /// Follows a link, and all links after it. A walk that crosses mounts crosses within its own
+    /// loop, so it has already crossed at the end of a text.
     #[inline(always)]
     fn follow<'a, C: Config>(
         &mut self,
@@ -198,7 +205,8 @@ impl Trail {
         let (mut at, mut rest) = first;
         loop {
             let link = at.cur;
-            // Where it was found, as of an instant at which it was there.
+            // The directory in which the link was found, as of an instant at which the link was in
+            // it.
             let dir = env.cursor(parent_of(link.line));
             let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty() && follow != Follow::OnTheWay;
             if (self.links == MAX_LINKS
@@ -229,7 +237,7 @@ impl Trail {
             if C::RECORDS {
                 tell(env, at, dir, matches!(rest, Rest::Over(_)) && self.left.is_empty());
             }
-            // It has no children that would keep it.
+            // A link has no children that would protect it from eviction.
             link.mark();
             self.enter(inode, word, rest);
             let from = if is_absolute {
@@ -255,7 +263,7 @@ impl Trail {
                 let ending = self.current.behind.or(ending);
                 usable(at.cur, length)?;
                 if !C::CROSSES && at.cur.is(flags::MOUNTED) {
-                    // The first mounts came meanwhile.
+                    // The first mounts were made during this walk.
                     return Err(Stop::FromStart(HandOver::Mount));
                 }
                 let stays = self.left.is_empty() && follow == Follow::Not && ending == Ending::Nothing;
@@ -271,14 +279,14 @@ impl Trail {
         }
     }
 
-    /// Walks on in a text that was left.
+    /// Continues the walk in a text that was left.
     fn go_on<'a, C: Config>(&self, env: &Env<'a>, path: Path<'a>, reached: &Reached<'a>) -> (Way, usize, Ending) {
         let Entered { inode, word, pos, .. } = self.current;
         if inode == InodeId::NONE {
             return reached.walk::<C, _>(env, path, path.from(pos));
         }
         let body = Body::of(env, inode, word);
-        // If it changed, the first step notices.
+        // If the body changed, the first step detects it.
         reached.walk::<C, _>(env, &body, (&body).from(pos))
     }
 }

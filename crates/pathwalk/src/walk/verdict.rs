@@ -1,7 +1,7 @@
-//! What a walk comes to: whether the place that it reached will do, and if it cannot go on, how
-//! another walk does.
+//! The verdicts of a walk: whether the place that it reached is acceptable, and how another walk
+//! goes on where it cannot.
 //!
-//! Both walkers and what ties them together share these; none of it walks.
+//! Both walkers and the code that connects them share these types. Nothing here walks.
 
 use arrayvec::ArrayVec;
 
@@ -14,19 +14,20 @@ use crate::memory::seqcount::ODD;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::stats::HandOver;
 
-/// Flags that keep a walk from passing through a dentry without a further look.
+/// The flags that keep a walk from passing through a dentry without a further look.
 pub(crate) const OBSTACLES: u64 = ODD | flags::LINK | flags::NEGATIVE | flags::REVALIDATE | flags::IN_LOOKUP;
 
-/// Why there is no answer from the fast walk.
+/// The outcome of a fast walk that has no place to return.
 pub(crate) enum Stopped<'a> {
-    /// There is one: this.
+    /// The definite error.
     Errno(Errno),
-    /// The locked walk goes on.
+    /// The locked walk has to go on.
     HandOver(Resume<'a>),
 }
 
 impl Stopped<'_> {
-    /// The errno of somebody for whom nobody shall go on: `EAGAIN`, unless there is an answer.
+    /// Returns the errno for a caller that does not hand over to the locked walk: `EAGAIN`, unless
+    /// there is a definite error.
     pub(crate) fn or_again(self) -> Errno {
         match self {
             Stopped::Errno(errno) => errno,
@@ -41,11 +42,11 @@ impl From<Errno> for Stopped<'_> {
     }
 }
 
-/// What stands behind the last component.
+/// The text that follows the last component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Nothing,
-    /// A slash: it has to be a directory.
+    /// A slash: the last component has to be a directory.
     Slash,
 }
 
@@ -59,33 +60,33 @@ impl Ending {
     }
 }
 
-/// How the locked walk begins.
+/// The way in which the locked walk begins.
 pub(crate) enum Resume<'a> {
     FromStart(HandOver),
-    /// From the start; this name is being looked up just now.
+    /// A start from the beginning, while another thread is looking this name up.
     Awaited(DentryId),
     At(Box<Kept<'a>>),
 }
 
-/// A place that the fast walk got to.
+/// A place that the fast walk reached, and what it had left to walk.
 pub(crate) struct Kept<'a> {
     pub(crate) reason: HandOver,
-    /// The last good directory.
+    /// The last directory that the walk validated.
     pub(crate) dir: Arrived<'a>,
-    /// The texts; the current one's position is that of the next component.
+    /// The texts. The current one's position is that of the next component.
     pub(crate) trail: Trail,
 }
 
 /// A text that the walk is in, or left for a link.
 #[derive(Clone, Copy)]
 pub(crate) struct Entered {
-    /// The link whose body it is; none: the path.
+    /// The link whose body the text is, or `NONE` for the path.
     pub(crate) inode: InodeId,
-    /// The inode's word when it was entered.
+    /// The inode's word when the body was entered.
     pub(crate) word: u64,
-    /// Where the next component starts.
+    /// The position of the next component.
     pub(crate) pos: usize,
-    /// What stood behind the link: it is what stands behind the body's last component.
+    /// The ending that followed the link. It also follows the body's last component.
     pub(crate) behind: Ending,
 }
 
@@ -95,24 +96,24 @@ const PATH: Entered = Entered { inode: InodeId::NONE, word: 0, pos: 0, behind: E
 pub(crate) struct Trail {
     pub(super) left: ArrayVec<Entered, MAX_LINKS>,
     pub(crate) current: Entered,
-    /// Links entered so far.
+    /// The number of links entered so far.
     pub(crate) links: usize,
 }
 
 impl Trail {
-    /// In the path, with no link entered.
+    /// Creates a trail that is in the path, with no link entered.
     #[inline(always)]
     pub(crate) fn none() -> Trail {
         Trail { left: ArrayVec::new_const(), current: PATH, links: 0 }
     }
 
-    /// The texts that were left, outermost first.
+    /// Returns the texts that were left, outermost first.
     #[inline(always)]
     pub(crate) fn left(&self) -> &[Entered] {
         &self.left
     }
 
-    /// A stop within the current text, made into one of the walk.
+    /// Turns a stop within the current text into one of the walk.
     #[cold]
     pub(crate) fn stopped(mut self, stop: Stop<'_>) -> Stopped<'_> {
         match stop {
@@ -126,7 +127,7 @@ impl Trail {
         }
     }
 
-    /// The link's body becomes the current text.
+    /// Makes the link's body the current text.
     #[inline(always)]
     pub(super) fn enter(&mut self, inode: InodeId, word: u64, rest: Rest) {
         let behind = match rest {
@@ -140,7 +141,7 @@ impl Trail {
         self.links += 1;
     }
 
-    /// Back to the text before, where there is one.
+    /// Returns to the previous text, if there is one.
     #[inline(always)]
     pub(super) fn leave(&mut self) -> Option<()> {
         self.current = self.left.pop()?;
@@ -148,17 +149,17 @@ impl Trail {
     }
 }
 
-/// What is left of a text behind a link in it.
+/// The rest of a text behind a link in it.
 #[derive(Clone, Copy)]
 pub(super) enum Rest {
-    /// A component, which starts here.
+    /// A component, which starts at this position.
     At(usize),
-    /// None; this stands behind the link.
+    /// No component, but this ending.
     Over(Ending),
 }
 
-/// Whether what the walk arrived at is there, and up to date; `ENOENT` if it is known to be absent.
-/// At position 0 the walk has not moved: no name was used that could be out of date.
+/// Checks that the dentry that the walk reached is there and up to date. `ENOENT` if it is known to
+/// be absent. At position 0 the walk has not moved, so it used no name that could be out of date.
 pub(crate) fn usable<'a>(cur: Cursor<'a>, pos: usize) -> Result<(), Stop<'a>> {
     if cur.is(ODD) {
         return Err(Stop::CHANGED);
@@ -176,7 +177,7 @@ pub(crate) fn usable<'a>(cur: Cursor<'a>, pos: usize) -> Result<(), Stop<'a>> {
     Ok(())
 }
 
-/// Whether the place where everything ends will do. The caller marks it.
+/// Checks that the walk may end at this dentry. The caller marks it.
 pub(crate) fn arrive(cur: Cursor<'_>, pos: usize, ending: Ending) -> Result<Cursor<'_>, Stop<'_>> {
     usable(cur, pos)?;
     if ending == Ending::Slash && !cur.is(flags::DIRECTORY) {

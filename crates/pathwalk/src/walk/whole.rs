@@ -1,11 +1,12 @@
-//! Whole paths: where one leads is remembered, or walked and then perhaps remembered.
+//! Whole paths: a lookup asks the memo first, and walks where the memo has no answer.
 //!
-//! The memo is asked before the walk, and answers as the walk would, with a dentry that is not
-//! pinned but sampled. Where it does not answer, the walk goes on as if there were none. A path that
-//! was asked before is walked once more to be recorded, on the slow side.
+//! The memo answers as the walk would, with a dentry that is sampled and not pinned. Some paths
+//! that were walked before are walked once more, to be recorded; that is out of line.
 //!
-//! What a context's rules forbid depends on the way: where there are rules, only ways that they say
-//! nothing about are answered from the memo.
+//! What the rules of a scope forbid depends on the way. Where there are rules, the memo answers
+//! only ways that no rule is about.
+//!
+//! What always holds: an answer of the memo is rechecked as the end of a walk is.
 
 use super::component::Path;
 use super::scope::Scope;
@@ -17,13 +18,14 @@ use crate::config::{Config, Recorded};
 use crate::memo::classes::ClassNumber;
 use crate::memo::question::{LastLink, Question};
 use crate::memo::recording::{End, Recording};
-use crate::memo::{Found, OfMount, Slots, Taught, What};
+use crate::memo::{Found, Lookup, OfMount, Slots, Taught, What};
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
 use crate::memory::slot::{DentryId, MountId};
 use crate::mount::{Standing, World};
 use crate::text::swar::last_slash;
 
+/// Returns the question that stands for a walk.
 #[inline(always)]
 fn question<'p>(env: &Env<'_>, path: Path<'p>, follow: Follow) -> Question<'p> {
     let last_link = match follow {
@@ -46,6 +48,38 @@ impl<'a> Slots<'a> for &'a World {
     }
 }
 
+/// A lookup of a caller whose class `C` returns.
+#[derive(Clone, Copy)]
+struct By<'a, C> {
+    world: &'a World,
+    class: C,
+}
+
+impl<'a, C: Copy> Slots<'a> for By<'a, C> {
+    #[inline(always)]
+    fn dentries(self) -> &'a [Line] {
+        self.world.dentries()
+    }
+
+    #[inline(always)]
+    fn mounts(self) -> &'a [Line] {
+        Slots::mounts(self.world)
+    }
+}
+
+impl<'a, C: Fn() -> u32 + Copy> Lookup<'a> for By<'a, C> {
+    #[inline(always)]
+    fn class(self) -> u32 {
+        (self.class)()
+    }
+
+    #[inline(always)]
+    fn may_go(self, what: What) -> bool {
+        may_go(self.world, what.has_dot_dot(), what.has_links())
+    }
+}
+
+/// Returns the class of the credentials with which a walk checks.
 #[inline(always)]
 fn class<'a>(env: &Env<'a>) -> &'a ClassNumber {
     match env.whose {
@@ -54,7 +88,7 @@ fn class<'a>(env: &Env<'a>) -> &'a ClassNumber {
     }
 }
 
-/// Goes to the end of a path, remembered or walked, and finishes there, as [`last::to_end`] does.
+/// Finishes at the end of a path, from the memo or as [`last::to_end`] does.
 #[inline(always)]
 pub(crate) fn to_end<'a, C: Config, T>(
     env: &Env<'a>,
@@ -66,7 +100,7 @@ pub(crate) fn to_end<'a, C: Config, T>(
     if C::WHOLE_PATHS { remembered::<C, T>(env, path, follow, finish).unwrap_or_else(walk) } else { walk() }
 }
 
-/// Finishes at the end of a path, as of now, if it is remembered where that is.
+/// Finishes at the end of a path, as of now, if the memo has it.
 #[inline(always)]
 pub(crate) fn remembered<'a, C: Config, T>(
     env: &Env<'a>,
@@ -89,22 +123,28 @@ pub(crate) fn remembered<'a, C: Config, T>(
     })
 }
 
-/// Returns what is remembered of a path, as of now, by a memo that is not off. The end is to be
-/// rechecked after the last read of it, as after a walk. Its mount is written to `of_end` where it is
-/// not that of the start.
+/// Returns what the memo, which is not off, has of a path, as of now. The caller rechecks the end
+/// after its last read, as after a walk. The end's mount is written to `of_end` where it is not
+/// that of the start.
 #[inline(always)]
-pub(crate) fn find(world: &World, question: &Question<'_>, class: impl Fn() -> u32, of_end: &mut OfMount) -> Option<Found> {
-    world.memo.find(question, world, class, |what| may_go(world, what.has_dot_dot(), what.has_links()), of_end)
+pub(crate) fn find(
+    world: &World,
+    question: &Question<'_>,
+    class: impl Fn() -> u32 + Copy,
+    of_end: &mut OfMount,
+) -> Option<Found> {
+    world.memo.find(question, By { world, class }, of_end)
 }
 
-/// Returns whether a way with `..` or links is as it was: what a mount shows is asked anew at each `..`, where it may be less than
-/// it was, and what it says of links at each link, where some mount follows none.
+/// Returns whether a way with `..` or links leads where it led. What a mount shows is checked at
+/// each `..`, and may be less than before. Whether a mount's links may be followed is checked at
+/// each link.
 #[inline(always)]
 fn may_go(world: &World, has_dot_dot: bool, has_links: bool) -> bool {
     !(has_dot_dot && world.may_stray() || has_links && world.mounts.some_follow_none())
 }
 
-/// Returns what was found as a walk from the same start would have come to it.
+/// Returns what was found as a walk from the same start would have arrived at it.
 pub(crate) fn arrived<'a>(env: &Env<'a>, found: Found, of_end: OfMount) -> Arrived<'a> {
     let mount = match of_end {
         OfMount { slot: 0, .. } => Standing::pinned(env.start.mount()),
@@ -113,7 +153,7 @@ pub(crate) fn arrived<'a>(env: &Env<'a>, found: Found, of_end: OfMount) -> Arriv
     Arrived { cur: env.sampled(DentryId(found.end), found.word), mount }
 }
 
-/// Returns whether the rules of a scope say nothing about a way.
+/// Returns whether no rule of the scope is about a way.
 #[cold]
 fn is_within_rules(env: &Env<'_>, found: &Found) -> bool {
     match &env.scope {
@@ -123,26 +163,25 @@ fn is_within_rules(env: &Env<'_>, found: &Found) -> bool {
     }
 }
 
-/// Where a walk begins that lets the memo learn.
+/// The place where a walk begins of which the memo may learn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Whence {
-    /// Where it was to begin.
+    /// The start of the path.
     Start,
-    /// At the directory in which its path ends, which was remembered.
+    /// The directory in which the path ends, found in the memo.
     Directory,
 }
 
-/// Returns the directory in which a path ends, as of now, if it is remembered where that is and no link
-/// leads there, and the position of the name in it. It is as if the walk had come there: whether it is there, and a directory
-/// that may be searched, was not asked yet.
+/// Returns the directory in which a path ends, as of now, and the position of the last name, if the
+/// memo has the directory and its way follows no link. The walk goes on from there as if it had
+/// walked to there: the caller checks that it is a directory, and may be searched.
 #[inline(never)]
-pub(super) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, u64, Standing, usize)> {
+pub(crate) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, u64, Standing, usize)> {
     let (dir, pos) = parent(path)?;
     let (mut of_end, world) = (OfMount::default(), env.world);
-    let may = |what: What| may_go(world, what.has_dot_dot(), what.has_links());
-    let question = question(env, dir, Follow::OnTheWay);
-    let found = world.memo.find_directory(&question, world, || class(env).known(), may, &mut of_end)?;
-    // The links on a way are counted, and where there was one too many, is an error of its end.
+    let by = By { world, class: || class(env).known() };
+    let found = world.memo.find_directory(&question(env, dir, Follow::OnTheWay), by, &mut of_end)?;
+    // Links are counted over the whole path: behind a link, `ELOOP` might come too late.
     if found.what.has_links() || env.scope.is_some() && !is_within_rules(env, &found) {
         return None;
     }
@@ -150,15 +189,16 @@ pub(super) fn directory<'a>(env: &Env<'a>, path: Path<'_>) -> Option<(DentryId, 
     Some((cur.dentry(), cur.word, mount, pos))
 }
 
-/// Returns the path of the directory in which a path ends, and the position of the name.
+/// Returns the path of the directory in which a path ends, and the position of the name. The path
+/// of the root is empty, and never remembered.
 fn parent(path: Path<'_>) -> Option<(Path<'_>, usize)> {
     let slash = last_slash(path.0)?;
     let pos = slash + 1;
-    (slash > 0 && pos < path.0.len()).then(|| (Path(&path.0[..slash]), pos))
+    (pos < path.0.len()).then(|| (Path(&path.0[..slash]), pos))
 }
 
-/// Remembers where a path leads to that was just walked, or its directory, if that is worth it:
-/// `used_before` says whether its end was.
+/// Lets the memo learn a path that was just walked, or its directory. `used_before` says whether
+/// the end had been used before this walk.
 #[inline(always)]
 pub(super) fn walked<C: Config>(env: &Env<'_>, path: Path<'_>, follow: Follow, whence: Whence, used_before: bool) {
     if C::WHOLE_PATHS
@@ -173,7 +213,7 @@ pub(super) fn walked<C: Config>(env: &Env<'_>, path: Path<'_>, follow: Follow, w
 fn learn(env: &Env<'_>, (path, follow): (Path<'_>, Follow), (taught, whence): (Taught, Whence), used_before: bool) {
     let memo = &env.world.memo;
     match parent(path) {
-        Some((dir, _)) if (taught, whence) == (Taught::Directory, Whence::Start) && memo.may_learn_directory(dir.0) => {
+        Some((dir, _)) if (taught, whence) == (Taught::Directory, Whence::Start) && memo.remembers_directory(dir.0) => {
             learn_path(env, dir, Follow::OnTheWay, taught);
         }
         _ if memo.may_learn(path.0, used_before) => learn_path(env, path, follow, Taught::Path),
@@ -201,13 +241,13 @@ fn learn_path(env: &Env<'_>, path: Path<'_>, follow: Follow, taught: Taught) {
     if !leads_on || !may_go(env.world, recording.has_dot_dot(), recording.has_links()) {
         return memo.refuse();
     }
-    // Looked up for those who need one: it may allocate.
+    // Looked up only where it is needed: that may allocate.
     let class = if recording.needs_class() { class(env).number(&memo.classes, &env.who()) } else { 0 };
     memo.fill(&room, (&question, class), (&recording, &begins, end), slots);
 }
 
 impl<'a> Env<'a> {
-    /// Tells the recording, if this walk is recorded.
+    /// Calls with the recording of this walk, if it is recorded.
     #[inline(always)]
     pub(super) fn tell(&self, what: impl FnOnce(&Recording)) {
         if let Some(recording) = self.scope.and_then(Scope::recording) {
@@ -215,18 +255,18 @@ impl<'a> Env<'a> {
         }
     }
 
-    /// Tells that the walk came to a dentry by a name or `..`.
+    /// Records that the walk came to a dentry by a name or `..`.
     pub(super) fn tell_step(&self, to: Cursor<'_>, is_up: bool) {
         let (dentry, word) = (to.dentry().0, to.word);
         self.tell(|way| if is_up { way.went_up(dentry, word) } else { way.came_to(dentry, word) });
     }
 
-    /// Tells that the walk goes on at a place that it did not look up.
+    /// Records that the walk goes on at a place without looking up a name.
     pub(super) fn tell_place(&self, at: Cursor<'_>) {
         self.tell(|way| way.begins(at.dentry().0, at.word));
     }
 
-    /// Tells that it goes by what a mount says, which is sampled.
+    /// Records that the walk depends on a mount, which was sampled.
     pub(super) fn tell_mount(&self, mount: Standing) {
         self.tell(|way| if mount.word == 0 { way.asks_mounts() } else { way.crosses(mount.mount.0, mount.word) });
     }

@@ -1,4 +1,4 @@
-//! What keeps a mount, and how it ends.
+//! The uses that keep a mount, and the ways in which it ends.
 
 use pathwalk::{Errno, MountFlags, Recursion, RenameFlags, UmountFlags};
 
@@ -60,7 +60,8 @@ fn an_unused_mount_expires() {
     assert_eq!(context.umount(CWD, "/d", UmountFlags::EXPIRE | UmountFlags::DETACH), Err(Errno::EINVAL));
 }
 
-/// To look for a mount that is to be unmounted is no use of it, whatever rules the caller is under.
+/// Checks that the lookup of a mount that is to be unmounted does not count as a use of it, under
+/// any rules of the caller.
 #[test]
 fn an_unused_mount_expires_for_a_confined_caller() {
     let context = root(&["/jail/", "/jail/d/"]);

@@ -1,4 +1,4 @@
-//! Mounts: what they cover, what crosses them, and what becomes of them.
+//! Mounts: what they cover, how walks cross them, and how they end.
 
 use pathwalk::{
     Access, At, AtFlags, Context, Credentials, Errno, MountFlags, MoveFlags, OpenFlags, OpenHow, Recursion, RenameFlags, Resolve,
@@ -12,7 +12,7 @@ mod switches;
 const CWD: At<'static> = At::Cwd;
 const NOTHING: UmountFlags = UmountFlags::empty();
 
-/// A file system with these names: directories end in a slash.
+/// Creates a file system with these names. Directories end in a slash.
 fn tree(names: &[&str]) -> MemFs {
     let fs = MemFs::new();
     for name in names {
@@ -104,7 +104,7 @@ fn no_crossing_where_that_is_forbidden() {
     assert_eq!(exists(&inside, "../e"), Err(Errno::EXDEV));
 }
 
-/// What is there under a mount cannot be created; but first, the mount is crossed to.
+/// Checks the rules for the crossing to a mount before the error that the node exists already.
 #[test]
 fn what_cannot_be_created_is_crossed_to_by_the_rules() {
     let context = root(&["/f", "/covered"]);
@@ -223,8 +223,9 @@ fn the_target_of_a_move_is_looked_for_first() {
     assert_eq!(moved("/f/x", "/d"), Err(Errno::ENOTDIR));
 }
 
-/// A bind shows a part of its file system. What is moved out of that part may be stood in still, but
-/// `..` leads nowhere: neither out of the part, nor to what is above it. Linux: `path_connected`.
+/// Moves a directory out of the part of its file system that a bind mount shows. The directory
+/// stays usable, but `..` leads nowhere: neither out of the part, nor to what is above it. Linux:
+/// `path_connected`.
 #[test]
 fn what_is_moved_out_of_a_bind_has_nothing_above() {
     let context = root(&["/part/", "/part/d/", "/part/d/e/", "/out/", "/out/secret", "/shown/"]);
@@ -259,7 +260,8 @@ fn what_is_moved_out_of_a_bind_has_nothing_above() {
     assert_eq!(seen(&inside, "../d/e"), Ok(b"/shown/d/e".to_vec()), "moved back");
 }
 
-/// A link that is the root of a mount leads on from the directory where it is mounted.
+/// Checks that a link that is the root of a mount is followed from the directory where it is
+/// mounted.
 #[test]
 fn a_link_that_is_mounted_is_followed_from_where_it_is_mounted() {
     let context = root(&["/d/", "/d/f", "/e/", "/e/f", "/e/covered"]);

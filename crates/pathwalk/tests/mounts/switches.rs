@@ -1,4 +1,4 @@
-//! What mounts and file systems forbid, and how that is changed.
+//! Flags of mounts and file systems: what they forbid, and how they are changed.
 
 use pathwalk::{Access, AtFlags, Errno, MountAttributes, MountFlags, OpenFlags, OpenHow, Recursion};
 
@@ -66,8 +66,8 @@ fn switches_are_set_of_one_mount_or_of_all_below() {
     assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC | MountFlags::NODEV, MountFlags::NODEV]);
 }
 
-/// What is refused for a file that is open for writing, through whichever mount, leaves the
-/// switches and the writers of all mounts as they were.
+/// Checks that a change that is refused because a file is open for writing, through any mount,
+/// leaves the flags and the writers of all mounts as they were.
 #[test]
 fn a_remount_that_is_refused_changes_nothing() {
     let context = root(&["/a/", "/b/", "/c/"]);

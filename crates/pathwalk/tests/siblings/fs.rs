@@ -1,4 +1,5 @@
-//! A small tree that tells of siblings as a test wants, counts what it is asked, and knows what it handed out.
+//! A small file system that gives siblings as a test prescribes, counts its calls, and records what
+//! it handed out.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -9,12 +10,13 @@ use pathwalk::{
     Node, NodeKey, OpenFile, OpenFlags, OpenFor, OpenHow, SetAttributes, Siblings, Vfs, internals,
 };
 
-/// What it does when it is asked for siblings: of the directory with this key.
+/// A function that answers a request for siblings: of the directory with this key.
 pub(crate) type Tell = Arc<dyn Fn(&Tree, u128, &mut Siblings<'_>) -> Result<(), Errno> + Send + Sync>;
 
 pub(crate) const ROOT: u128 = 1;
 
-/// Names that tests ask for before they count: the fourth behind them is the one at which a directory is asked for as a whole.
+/// The number of names that tests look up before they count. The fourth lookup after them requests
+/// a directory as a whole.
 pub(crate) const BEFORE: usize = 12;
 
 fn before(number: usize) -> String {
@@ -34,33 +36,33 @@ struct Kept {
     mode: u16,
 }
 
-/// What it was asked.
+/// The calls of the file system.
 #[derive(Default)]
 pub(crate) struct Asked {
-    /// Single names.
+    /// The number of lookups of single names.
     pub(crate) lookups: u64,
-    /// Directories as a whole, with the most names that were wanted.
+    /// The requests for directories as a whole, with the maximum number of names.
     pub(crate) siblings: Vec<(u128, usize)>,
     pub(crate) attributes: u64,
 }
 
 struct State {
     nodes: BTreeMap<u128, Kept>,
-    /// Handed out, less those that were forgotten.
+    /// The count of each node: handed out, less forgotten.
     held: BTreeMap<u128, i64>,
     asked: Asked,
     tell: Tell,
     attributes_fail: Option<Fault>,
 }
 
-/// What asking for attributes comes to, once.
+/// A failure of the next request for attributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     Error,
     Panic,
 }
 
-/// The file system: clones are one.
+/// The file system. Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Tree {
     state: Arc<Mutex<State>>,
@@ -92,14 +94,14 @@ impl Tree {
         key
     }
 
-    /// A new directory with so many files in it, which are called by their numbers.
+    /// Adds a directory with so many files in it, named by their numbers.
     pub(crate) fn directory(&self, dir: u128, name: &str, files: usize) -> u128 {
         let new = self.add(dir, name, Body::Directory(BTreeMap::new()), 0o755);
         (0..files).for_each(|number| _ = self.file(new, &number.to_string()));
         new
     }
 
-    /// Adds the names that are asked for before others.
+    /// Adds the names that are looked up before others.
     pub(crate) fn add_before(&self, dir: u128) {
         (0..BEFORE).for_each(|number| _ = self.file(dir, &before(number)));
     }
@@ -121,12 +123,12 @@ impl Tree {
         self.add(dir, name, Body::Link(to.into()), 0o777)
     }
 
-    /// Another name of a node.
+    /// Adds another name of a node.
     pub(crate) fn name(&self, dir: u128, name: &str, key: u128) {
         self.state().names(dir).insert(name.into(), key);
     }
 
-    /// Moves a name, behind the engine's back.
+    /// Moves a name without the engine.
     pub(crate) fn move_name(&self, from: (u128, &str), to: (u128, &str)) {
         let mut state = self.state();
         let key = state.names(from.0).remove(from.1.as_bytes()).unwrap();
@@ -137,29 +139,29 @@ impl Tree {
         self.state().names(dir).keys().cloned().collect()
     }
 
-    /// What it does from now on when it is asked for siblings.
+    /// Sets the function that answers requests for siblings from now on.
     pub(crate) fn tell(&self, tell: impl Fn(&Tree, u128, &mut Siblings<'_>) -> Result<(), Errno> + Send + Sync + 'static) {
         self.state().tell = Arc::new(tell);
     }
 
-    /// The next question for attributes goes wrong.
+    /// Makes the next request for attributes fail.
     pub(crate) fn attributes_fail(&self, fault: Fault) {
         self.state().attributes_fail = Some(fault);
     }
 
-    /// Hands out what is behind a name.
+    /// Hands out the node behind a name.
     pub(crate) fn hand_out(&self, dir: u128, name: &[u8]) -> Option<Node> {
         self.state().hand_out(dir, name)
     }
 
-    /// Gives those of some names that are wanted, at once.
+    /// Gives the names that are wanted, all at once.
     pub(crate) fn give(&self, dir: u128, siblings: &mut Siblings<'_>, names: &[Vec<u8>]) {
         let names = names.iter().map(|name| Name::new(name).unwrap()).filter(|name| siblings.wants(*name));
         let found: Vec<_> = names.filter_map(|name| Some((name, self.hand_out(dir, name.bytes())?))).collect();
         siblings.give(&found);
     }
 
-    /// The whole directory, if it is small enough.
+    /// Gives the whole directory, if it is small enough.
     pub(crate) fn give_all(&self, dir: u128, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
         let names = self.names(dir);
         if names.len() <= siblings.most() {
@@ -169,12 +171,13 @@ impl Tree {
         Ok(())
     }
 
-    /// What it was asked since the last time.
+    /// Returns the calls since the last time.
     pub(crate) fn asked(&self) -> Asked {
         std::mem::take(&mut self.state().asked)
     }
 
-    /// Nodes that are held, and how often; fewer than none if one was forgotten too often.
+    /// Returns the nodes that are held, and how often: a negative count if one was forgotten too
+    /// often.
     pub(crate) fn held(&self) -> Vec<(u128, i64)> {
         self.state().held.iter().filter(|(_, held)| **held != 0).map(|(key, held)| (*key, *held)).collect()
     }
@@ -286,7 +289,8 @@ impl OpenFile for Open {
     }
 }
 
-/// Somebody who asks a tree; when he goes, nothing is kept, and all that was handed out was forgotten once.
+/// A tree and a context for lookups. Its drop checks that nothing is kept, and that all that was
+/// handed out was forgotten once.
 pub(crate) struct World {
     pub(crate) fs: Tree,
     who: Option<Context>,
@@ -294,7 +298,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// With room for many.
+    /// Creates a world with room for many.
     pub(crate) fn new(fs: Tree) -> World {
         World::with_room(fs, 20_000)
     }
@@ -308,21 +312,22 @@ impl World {
         self.who.as_ref().unwrap()
     }
 
-    /// Asks once for those names of a directory that are to be asked for before.
+    /// Looks up once the names of a directory that have to be looked up before others.
     fn ask_before(&self, dir: &str) {
         if self.fs.is_there(&format!("{dir}/{}", before(0))) && self.asked_before.lock().unwrap().insert(dir.into()) {
             (0..BEFORE).for_each(|number| assert_eq!(self.exists(&format!("{dir}/{}", before(number))).0, Ok(())));
         }
     }
 
-    /// The answer, and how many single names the file system was asked for.
+    /// Returns the answer, and the number of single names that the file system had to look up.
     pub(crate) fn exists(&self, path: &str) -> (Result<(), Errno>, u64) {
         let before = self.who().vfs().stats().fs_lookups;
         let answer = self.who().access(path, Access::empty());
         (answer, self.who().vfs().stats().fs_lookups - before)
     }
 
-    /// Asks for files of a directory by their numbers, behind those that are to be asked for [before](BEFORE); how many of them the file system was asked for. All have to be there.
+    /// Looks up files of a directory by their numbers, after those that come [before](BEFORE).
+    /// Returns how many of them reached the file system. All have to exist.
     pub(crate) fn ask(&self, dir: &str, numbers: impl IntoIterator<Item = usize>) -> u64 {
         assert_eq!(self.exists(dir).0, Ok(()));
         self.ask_before(dir);

@@ -1,16 +1,15 @@
-//! The other names of a directory, asked for as a whole: when, what becomes of what is given, and what goes wrong.
+//! Requests for the other names of a directory as a whole: when they happen, what becomes of the
+//! names that are given, and failures.
 
 mod fs;
 mod trouble;
-
-use std::ops::ControlFlow;
 
 use fs::{ROOT, Tree, World};
 use pathwalk::{Errno, FileType, Freshness, Name};
 
 const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);
 
-/// A tree with a directory `/d` with so many files, and the directory's key.
+/// Creates a tree with a directory `/d` with so many files. Returns it and the directory's key.
 fn tree(files: usize) -> (Tree, u128) {
     let tree = Tree::new();
     let dir = tree.directory(ROOT, "d", files);
@@ -126,9 +125,9 @@ fn what_is_cached_stays_and_what_is_listed_is_filled() {
     let (fs, dir) = tree(8);
     let world = World::new(fs);
     assert_eq!(world.exists("/d/late"), (ABSENT, 2));
-    // It came by itself, and nobody said so.
+    // The name came to exist without the engine, and without a notification.
     world.fs.file(dir, "late");
-    world.open("/d").read_dir(|_| ControlFlow::Continue(())).unwrap();
+    world.open("/d").getdents(usize::MAX).unwrap();
     let held = world.who().lookup("/d/0").unwrap();
     let wanted = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = wanted.clone();
@@ -150,7 +149,7 @@ fn what_is_cached_stays_and_what_is_listed_is_filled() {
     assert_eq!(world.exists("/d/late").0, Ok(()));
 }
 
-/// A tree of directories that are beside each other, each of 20 files.
+/// Creates a tree of neighbouring directories, each of 20 files.
 fn beside_each_other(names: &[&str]) -> (Tree, Vec<u128>) {
     let fs = Tree::new();
     let dirs: Vec<_> = names.iter().map(|name| fs.directory(ROOT, name, 20)).collect();
@@ -164,7 +163,7 @@ fn beside_a_directory_that_paid_it_is_at_the_first_name() {
     let world = World::new(fs);
     assert_eq!((world.ask("/a", 0..20), world.fs.asked().siblings), (4, vec![(dirs[0], 64)]));
     assert_eq!((world.ask("/b", 0..20), world.fs.asked().siblings), (0, vec![(dirs[1], 64)]));
-    // Of what is not there, too.
+    // Also at a name that does not exist.
     assert_eq!((world.exists("/c/none"), world.fs.asked().siblings), ((ABSENT, 1), vec![(dirs[2], 64)]));
 }
 
@@ -173,7 +172,7 @@ fn beside_one_that_did_not_it_is_not() {
     let (fs, dirs) = beside_each_other(&["a", "b", "c"]);
     let world = World::new(fs);
     assert_eq!((world.ask("/a", 0..4), world.fs.asked().siblings), (4, vec![(dirs[0], 64)]));
-    assert_eq!((world.ask("/b", 0..3), world.fs.asked().siblings), (3, vec![]), "nobody asked for what was given");
+    assert_eq!((world.ask("/b", 0..3), world.fs.asked().siblings), (3, vec![]), "no lookup asked for what was given");
     assert_eq!((world.ask("/c", 0..3), world.fs.asked().siblings), (3, vec![]), "it is not complete");
 }
 
@@ -193,7 +192,7 @@ fn beside_one_with_few_names_it_is_not() {
     fs.directory(ROOT, "d", 7);
     fs.directory(ROOT, "e", 20);
     let world = World::new(fs);
-    world.open("/d").read_dir(|_| ControlFlow::Continue(())).unwrap();
+    world.open("/d").getdents(usize::MAX).unwrap();
     assert_eq!([(); 2].map(|()| world.ask("/d", 0..7)), [7, 0]);
     assert_eq!(world.exists("/d/none"), (ABSENT, 0), "all are known, and all were hit");
     assert_eq!((world.ask("/e", 0..3), world.fs.asked().siblings), (3, vec![]));
@@ -205,7 +204,7 @@ fn beside_one_that_was_dropped_it_is_not() {
     let world = World::new(fs);
     world.ask("/a", 0..20);
     let (root, b) = (world.who().lookup("/").unwrap(), world.who().lookup("/b").unwrap());
-    // Out of the list of children, while its neighbour leaves the cache.
+    // The directory is out of the list of children, while its neighbour leaves the cache.
     world.who().vfs().invalidate(&root, Name::new(b"b").unwrap()).unwrap();
     world.evict_all();
     let exists =

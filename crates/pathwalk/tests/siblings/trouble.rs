@@ -1,6 +1,6 @@
-//! What goes wrong between a file system that tells of siblings and the engine harms neither those who ask nor what is held.
+//! Failures between the engine and a file system that gives siblings. They harm neither lookups nor
+//! what is held.
 
-use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -41,13 +41,13 @@ fn a_panic_unwinds_and_leaves_what_was_answered() {
     world.fs.tell(|_, _, _| Ok(()));
     let given = world.who().vfs().stats().siblings;
     assert_eq!(world.ask("/d", [3]), 0);
-    // Its lock, exclusively.
+    // Takes its lock, exclusively.
     let dir = world.who().lookup("/d").unwrap();
     world.who().vfs().invalidate(&dir, Name::new(b"none").unwrap()).unwrap();
     assert_eq!((world.ask("/d", 0..20), world.exists("/d/none")), (16 - given, (ABSENT, 1)));
 }
 
-/// Holds files of the root until no slot is left for another, but for so many.
+/// Holds files of the root until only `left` slots are free.
 fn hold_all_but(world: &World, left: usize) -> Vec<Handle> {
     let mut held: Vec<_> = (0..).map_while(|number| world.who().lookup(&format!("/{number}")).ok()).collect();
     held.truncate(held.len() - left);
@@ -68,7 +68,7 @@ fn a_cache_full_of_what_is_pinned_takes_no_more_and_loses_nothing() {
     let wanted = Arc::new(AtomicUsize::new(0));
     let seen = wanted.clone();
     world.fs.tell(move |fs, dir, siblings| {
-        // More than are entered together.
+        // More names than are entered together.
         let names = fs.names(dir);
         fs.give(dir, siblings, &names);
         siblings.are_all();
@@ -90,7 +90,7 @@ fn names_that_are_too_long_for_what_is_left_take_no_slots() {
     let held: Vec<_> = (0..).map_while(|number| world.who().lookup(&format!("/{}", long(number))).ok()).collect();
     assert!(held.len() < 400, "long names are pinned in all lines that there are");
     assert_eq!((world.ask("/d", 0..4), world.who().vfs().stats().siblings), (4, 0));
-    // Those that were asked for may have gone for the room.
+    // Names that were looked up may have been evicted for the others.
     assert!((4..=8).contains(&world.ask("/d", 0..8)));
     assert_eq!(world.exists("/d/none"), (ABSENT, 1));
 }
@@ -182,7 +182,7 @@ fn a_node_of_another_type_is_left_out() {
     let world = World::new(fs);
     let _held = world.who().lookup("/d/0").unwrap();
     world.fs.tell(|fs, dir, siblings| {
-        // What it gives for 7 is what is cached as the file 0.
+        // The node that it gives for 7 is the one that is cached as the file 0.
         fs.give(dir, siblings, &[b"6".to_vec()]);
         let mut node = fs.hand_out(dir, b"0").unwrap();
         node.attributes.kind = pathwalk::FileType::Fifo;
@@ -195,7 +195,7 @@ fn a_node_of_another_type_is_left_out() {
     assert_eq!((world.exists("/d/none"), world.ask("/d", 0..8), world.fs.names(dir).len()), ((ABSENT, 1), 1, 8 + BEFORE));
 }
 
-/// Changes the mode of a node whose other name this is, and drops what is cached of it.
+/// Changes the mode of a node by another name of it, and evicts all entries.
 fn chmod_and_evict(who: &Context, path: &str) {
     let set = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
     internals::set_attributes(&who.lookup(path).unwrap(), &set).unwrap();
@@ -210,7 +210,7 @@ fn attributes_that_were_set_meanwhile_are_not_undone() {
     fs.name(other, "name", file);
     let world = World::new(fs);
     assert_eq!(world.exists("/e/name").0, Ok(()));
-    // Taken out when it is used: a tree that keeps the cache that keeps it would stay.
+    // Taken out when it is used. Otherwise the tree would keep the cache that keeps the tree.
     let who = Mutex::new(Some(world.who().clone()));
     world.fs.tell(move |fs, dir, siblings| {
         let old = fs.hand_out(dir, b"file").unwrap();
@@ -236,7 +236,7 @@ fn asking_for_attributes_goes_wrong_in_the_middle() {
             let names = fs.names(dir);
             let found = names.iter().map(|name| (Name::new(name).unwrap(), fs.hand_out(dir, name).unwrap()));
             let found: Vec<_> = found.collect();
-            // From here on attributes are asked for once more.
+            // From here on, attributes are requested once more.
             std::thread::scope(|scope| scope.spawn(|| chmod_and_evict(&who, "/e/name")).join().unwrap());
             fs.attributes_fail(fault);
             siblings.give(&found);
@@ -255,7 +255,7 @@ fn who_says_that_there_are_no_others_is_believed() {
     let (fs, _) = tree(8);
     fs.tell(|fs, dir, siblings| {
         siblings.are_all();
-        // After it was said that there are no others.
+        // Given after it declared that there are no others.
         fs.give_all(dir, siblings)
     });
     let world = World::new(fs);
@@ -271,8 +271,8 @@ fn a_listing_in_pieces_stays_one_where_nothing_is_told() {
     fs.tell(|_, _, _| Ok(()));
     let world = World::new(fs);
     let dir = world.open("/d");
-    (0..10).for_each(|_| dir.read_dir(|_| ControlFlow::Break(())).unwrap());
+    (0..10).for_each(|_| drop(dir.getdents(1).unwrap()));
     assert_eq!(world.ask("/d", 0..8), 8);
-    dir.read_dir(|_| ControlFlow::Continue(())).unwrap();
+    dir.getdents(usize::MAX).unwrap();
     assert_eq!(world.exists("/d/none"), (ABSENT, 0));
 }

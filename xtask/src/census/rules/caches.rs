@@ -1,4 +1,4 @@
-//! Rules of the name cache: section 7.
+//! The rules of the name cache: section 7.
 
 use pathwalk::{Errno, FileType};
 

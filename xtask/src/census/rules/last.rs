@@ -1,4 +1,4 @@
-//! Rules of the last component and of where a walk may lead: sections 4 and 5.
+//! The rules of the last component and of where a walk may lead: sections 4 and 5.
 
 use pathwalk::{Errno, FileType, MountFlags, OpenFlags, RenameFlags, Resolve};
 
@@ -15,7 +15,7 @@ fn rename_flags(met: &Met<'_>) -> RenameFlags {
     if let Op::Rename { flags, .. } = met.op() { *flags } else { RenameFlags::empty() }
 }
 
-/// Tells whether it is a remount that asks for a file system to be read-only, or not to be.
+/// Returns whether the step is a remount that makes a file system read-only, or writable.
 fn remounts(met: &Met<'_>, read_only: bool) -> bool {
     matches!(met.op(), Op::Remount { flags, .. } if flags.contains(MountFlags::READ_ONLY) == read_only)
 }

@@ -1,4 +1,4 @@
-//! Rules of symbolic links: section 3.
+//! The rules of symbolic links: section 3.
 
 use pathwalk::limits::LINK_MAX;
 use pathwalk::{AtFlags, Errno, FileType, MountFlags, OpenFlags};
@@ -9,7 +9,7 @@ use crate::op::Op;
 use crate::outcome::Answer;
 use crate::program::Settings;
 
-/// Tells whether the first path goes through a link, and on.
+/// Returns whether the first path passes through a link to a further component.
 fn passes_link(met: &Met<'_>) -> bool {
     let path = met.path();
     let ends = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(end, _)| end);

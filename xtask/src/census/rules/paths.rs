@@ -1,4 +1,4 @@
-//! Rules of how a path is taken in and walked: sections 1 and 2.
+//! The rules of how a path is copied in and walked: sections 1 and 2.
 
 use pathwalk::limits::NAME_MAX;
 use pathwalk::{AtFlags, Errno, FileType};
@@ -7,14 +7,14 @@ use super::{Rule, at_flags, drawn, elsewhere, is_dots};
 use crate::census::met::{Met, components};
 use crate::outcome::Node;
 
-/// Bytes of the longest path.
+/// The length of the longest path, in bytes.
 const PATH_LONGEST: usize = 4095;
 
 fn has_name_of(met: &Met<'_>, length: usize) -> bool {
     components(met.path()).any(|name| name.len() == length)
 }
 
-/// Tells whether it is a path of two components of which the second is too long.
+/// Returns whether a short component is followed by one that is too long.
 fn too_long_behind_another(met: &Met<'_>) -> bool {
     components(met.path()).collect::<Vec<_>>().windows(2).any(|two| two[0].len() < 9 && two[1].len() > NAME_MAX)
 }

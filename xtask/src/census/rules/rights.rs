@@ -1,4 +1,4 @@
-//! Rules of permission: section 9.
+//! The rules of permission: section 9.
 
 use pathwalk::{AtFlags, Capabilities, Errno, FileType, LinkFlags, MountFlags};
 
@@ -10,13 +10,15 @@ use crate::outcome::Node;
 use crate::program::Settings;
 use crate::words::{Ids, Place};
 
-/// Tells whether what a triad of the mode grants is all that is asked for by `access`.
+/// Returns whether the step is an `access` of a file for which this triad of the mode grants all
+/// that is wanted.
 fn triad_grants(met: &Met<'_>, shift: u16) -> bool {
     let Op::Access { want, .. } = met.op() else { return false };
     met.named().is_some_and(|node| node.kind == FileType::Regular && (node.mode >> shift) as u8 & want.bits() == want.bits())
 }
 
-/// Tells whether a file is asked about by an actor whose ids are all one.
+/// Returns whether the step is an `access` by an actor without capabilities whose real and
+/// effective ids are equal.
 fn asks_as_itself(met: &Met<'_>) -> bool {
     met.is(&["access"]) && !at_flags(met).intersects(AtFlags::EMPTY_PATH) && met.actor().is_plain()
 }
@@ -28,7 +30,7 @@ fn grants_by(met: &Met<'_>, capability: Capabilities) -> bool {
     by_others && met.succeeds() && met.actor().has(capability) && !met.actor().has(Capabilities::CHOWN)
 }
 
-/// Tells whether a file that is written through a descriptor loses set-id bits.
+/// Returns whether the step writes a file through a descriptor and clears its set-id bits.
 fn loses_bits(met: &Met<'_>) -> bool {
     let Some(slot) = met.op().written() else { return false };
     let bits = |node: &Node| node.mode & 0o6000;

@@ -1,12 +1,11 @@
-//! What came out, as tables and as JSON.
+//! The results as tables and as JSON.
 
-use comfy_table::Table;
 use pathwalk_bench::open_cached::{Cache, Costs, Latency, Peer, Plan, Report, Row, Way};
 use serde_json::{Value, json};
 
-use crate::output::{number, rounded, spread, spread_json, table};
+use crate::output::{Table, number, rounded, spread, spread_json, table};
 
-/// Tables.
+/// Returns the results as tables.
 pub(super) fn text(plan: &Plan, report: &Report) -> String {
     let dir = plan.dir.as_os_str().as_encoded_bytes().escape_ascii();
     let (opens, kind) = (plan.opens, &report.file_system);
@@ -28,7 +27,7 @@ pub(super) fn text(plan: &Plan, report: &Report) -> String {
 fn ways(report: &Report) -> Table {
     let header =
         ["hit %", "depth", "always punted, ms", "cached first, ms", "speedup", "quartiles", "bound", "of bound", "in Linux"];
-    let mut rows = table(&header, &[]);
+    let mut rows = table(&header, &[]).keys(2);
     for row in &report.rows {
         let linux = row.linux.map(|times| format!("{times:.1}")).unwrap_or_default();
         let times = [row.always_punt, row.cached_first].map(|time| millis(time.median));
@@ -55,7 +54,7 @@ fn millis(nanoseconds: f64) -> String {
 }
 
 fn costs(report: &Report) -> Table {
-    let mut rows = table(&["hit %", "depth", "hop, ns", "hit, ns", "try, ns", "miss, ns"], &[]);
+    let mut rows = table(&["hit %", "depth", "hop, ns", "hit, ns", "try, ns", "miss, ns"], &[]).keys(2);
     for row in &report.rows {
         let Costs { hop, hit, failed_try, miss } = row.costs;
         let of_misses = [failed_try, miss].map(|cost| if row.hit == 100 { String::new() } else { number(cost) });
@@ -66,7 +65,7 @@ fn costs(report: &Report) -> Table {
 }
 
 fn single(report: &Report) -> Table {
-    let mut rows = table(&["hit %", "depth", "a single open, µs", "p50", "p99", "p99.9"], &[2]);
+    let mut rows = table(&["hit %", "depth", "a single open, µs", "p50", "p99", "p99.9"], &[2]).keys(3);
     for row in &report.rows {
         for (way, latency) in Way::BOTH.into_iter().zip(row.single) {
             let of = [latency.p50, latency.p99, latency.p999].map(|ns| number(ns as f64 / 1e3));
@@ -92,7 +91,7 @@ fn cache(cache: Cache) -> &'static str {
 }
 
 fn peers(report: &Report) -> Table {
-    let mut rows = table(&["peers", "depth", "caches", "ns", "quartiles"], &[2]);
+    let mut rows = table(&["peers", "depth", "caches", "ns", "quartiles"], &[2]).keys(3);
     for peer in &report.peers {
         let Peer { what, depth, ns, .. } = peer;
         rows.add_row([what, depth.to_string().as_str(), cache(peer.cache), &number(ns.median), &spread(*ns)]);
@@ -100,7 +99,8 @@ fn peers(report: &Report) -> Table {
     rows
 }
 
-/// The same for machines. Times are in nanoseconds; `linux` is null where nothing was reported.
+/// Returns the results as JSON. Times are in nanoseconds. `linux` is null where nothing was
+/// reported.
 pub(super) fn json(plan: &Plan, report: &Report) -> Value {
     json!({
         "name": "open-cached",

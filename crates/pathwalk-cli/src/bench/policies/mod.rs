@@ -1,6 +1,8 @@
-//! `pathwalk bench policies`: what can be asked for, and the run; `show` has the tables and the JSON.
+//! `pathwalk bench policies`: its arguments and the run. `show` has the tables and the JSON,
+//! `whole_paths` those of the memo's policies.
 
 mod show;
+mod whole_paths;
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -19,61 +21,73 @@ use pathwalk_bench::policies::{ENTRANTS, Entrant, find, optimal, plot};
 use pathwalk_recording::{Input, Kind, Options, Recording};
 use serde_json::Value;
 
+use crate::exits;
 use crate::output;
 
-/// Hot files of a storm.
+/// The number of hot files of a storm.
 const HOT: usize = 10_000;
-/// Slots for a storm, in tenths of the hot files.
+/// The numbers of slots for a storm, in tenths of the hot files.
 const STORM_SLOTS: [usize; 3] = [11, 15, 25];
-/// Most absent names of a storm that may be asked for.
+/// The most absent names of a storm.
 const MOST_NAMES: i64 = 100_000_000;
 
-/// The policy beside which the others are judged.
+/// The policy with which the others are compared.
 const BASE: &str = "clock-unmarked";
 
 const EXAMPLES: &str = "\
-A simulation: walks go through a cache that has room for some of their names, and each policy says which to give up. A walk is a hit
-if all that it touches is cached. Without FILE, the recorded walks are taken that are built in. FILE is what strace wrote, or walks
-that were kept with --save, plain or packed with gzip; beside build.strace, build.tree tells its links (pathwalk replay --tree).
+A simulation. Walks go through a cache that has room for some of their names,
+and each policy says which to give up. A walk is a hit if all that it touches is
+cached. Without FILE, the recorded walks are taken that are built in. FILE is
+what strace wrote, or walks that were kept with --save, plain or packed with
+gzip. Beside build.strace, build.tree tells its links (pathwalk replay --tree).
 
 Examples:
-  pathwalk bench policies                            all policies on the built-in walks
+  pathwalk bench policies
+      all policies on the built-in walks
   pathwalk bench policies --svg policies.svg --policy lru,sieve,hands-share
-                                                     some of them, and a plot
+      some of them, and a plot
   pathwalk bench policies build.strace --cwd . --size 5,10,20
-                                                     a recording of your own; the cache has room for 5, 10, 20 % of its names
-  pathwalk bench policies --storm 10000000           so many absent names against a hot set of 10,000 files
+      your own recording; the cache has room for 5, 10, 20 % of its names
+  pathwalk bench policies --whole-paths
+      which whole paths are remembered: policies of that memo
+  pathwalk bench policies --storm 10000000
+      so many absent names against a hot set of 10,000 files
 
 What the figures say:
-  5 %            hits in percent of walks, with slots for 5 % of the names
-  looks          slots that are looked at for each that is evicted, at the size where they are most
-  saved          beside clock-unmarked, over all FILEs and sizes: misses, and names that the file system is asked for
-  bound          what no policy can exceed, as the future would have to be known
-  kept           of a storm: hits of the hot set in percent of those that are possible";
+  5 %    hits in percent of walks, with slots for 5 % of the names
+  looks  slots that are looked at for each that is evicted, at the size where
+         they are most
+  saved  beside clock-unmarked, over all FILEs and sizes: misses, and names that
+         the file system is asked for
+  bound  what no policy can exceed, as the future would have to be known
+  kept   of a storm: hits of the hot set in percent of those that are possible";
 
-/// Compare eviction policies on recorded walks: hits, and what finding a victim costs
+/// Compare eviction policies on recorded walks: hits, and the cost of finding a victim
 #[derive(ClapArgs, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = exits::short(exits::BENCH), after_long_help = exits::long(EXAMPLES, exits::BENCH))]
 pub(crate) struct PoliciesArgs {
-    /// Recordings of strace, or walks [default: those that are built in]
+    /// Recordings of strace, or saved walks [default: the built-in walks]
     #[arg(value_name = "FILE", conflicts_with = "storm")]
     files: Vec<PathBuf>,
     /// Directory in which the recorded program started
     #[arg(long, value_name = "DIR", requires = "files")]
     cwd: Option<PathBuf>,
-    /// How many slots the cache has, in percent of the names that are walked: above 0, up to 100, to two decimals
+    /// Slots of the cache, in percent of the walked names: above 0, up to 100, to two decimals
     #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', value_parser = size, conflicts_with = "storm")]
     size: Vec<Size>,
-    /// Which policies [default: all]
+    /// Policies to compare [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = policy)]
     policy: Vec<Entrant>,
-    /// Make a storm of so many absent names
+    /// Make a storm of this many absent names instead of recorded walks
     #[arg(long, value_name = "NAMES", value_parser = value_parser!(u32).range(1..=MOST_NAMES))]
     storm: Option<u32>,
-    /// Keep the walks of the one FILE, packed: no more of a recording than what a cache sees
+    /// Compare policies of the memo of whole paths: which walks it learns, and which entry goes
+    #[arg(long, conflicts_with_all = ["size", "policy", "storm", "save", "svg"])]
+    whole_paths: bool,
+    /// Save the walks of the only FILE, packed with gzip: of a recording, only what a cache sees
     #[arg(long, value_name = "FILE", requires = "files", conflicts_with = "storm")]
     save: Option<PathBuf>,
-    /// Draw a plot
+    /// Draw a plot into an SVG file
     #[arg(long, value_name = "FILE", conflicts_with = "storm")]
     svg: Option<PathBuf>,
     /// Print JSON instead of tables
@@ -92,18 +106,24 @@ fn policy(name: &str) -> Result<Entrant, String> {
     find(name).ok_or_else(|| format!("there are {}", known()))
 }
 
-/// Walks, and what they are called.
+/// Walks with their name, and with a note on them if there is one.
 struct Named {
     name: String,
     walks: Walks,
     note: Option<String>,
 }
 
-/// Runs the policies that are asked for.
+/// Runs the selected policies, and prints and saves the results.
 pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<ExitCode> {
     let entrants = if args.policy.is_empty() { ENTRANTS } else { &args.policy };
     if let Some(names) = args.storm {
         return storm(names as usize, entrants, args.json);
+    }
+    if args.whole_paths {
+        let all = read_all(args)?;
+        let all: Vec<_> = all.iter().map(|named| (named.name.as_str(), &named.walks)).collect();
+        whole_paths::run(&all, args.json)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut sizes = if args.size.is_empty() { SIZES.to_vec() } else { args.size.clone() };
     sizes.sort_unstable();
@@ -114,7 +134,7 @@ pub(crate) fn run(args: &PoliciesArgs) -> anyhow::Result<ExitCode> {
         let work = Study::work(&named.walks, entrants, &sizes);
         let bar = output::progress(work, &named.name, "walks");
         let study = Study::run(&named.name, &named.walks, entrants, &sizes, &mut |walks| bar.inc(walks));
-        bar.finish_and_clear();
+        bar.finish();
         if !args.json {
             output::print(&show::text(&study, named.note.as_deref()))?;
         }
@@ -178,7 +198,7 @@ fn read(path: &Path, args: &PoliciesArgs) -> anyhow::Result<Named> {
     Ok(Named { name, walks, note: (recording.stride > 1).then_some(note) })
 }
 
-/// A file's name without `.gz` and what is before it.
+/// Returns a file's name without `.gz` and without the extension before it.
 fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -198,11 +218,11 @@ fn save_walks(recording: &Recording, tree: &Tree, path: &Path) -> anyhow::Result
     Ok(())
 }
 
-/// How much of a storm's possible hits a policy keeps, in percent.
+/// The hits of the hot set that each policy has in a storm, in percent of those that are possible.
 struct Kept {
     weather: Weather,
     slots: usize,
-    /// By policy.
+    /// The percentage for each policy, by its name, and for the bound.
     of: Vec<(&'static str, f64)>,
 }
 
@@ -220,7 +240,7 @@ fn storm(names: usize, entrants: &[Entrant], json: bool) -> anyhow::Result<ExitC
             of.push(("bound", percent(optimal::bound(&walks, slots).present.hits)));
             all.push(Kept { weather, slots, of });
         }
-        bar.finish_and_clear();
+        bar.finish();
     }
     if json {
         output::print_json(&show::storm_json(names, HOT, &all))?;

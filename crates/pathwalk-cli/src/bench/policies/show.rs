@@ -1,4 +1,4 @@
-//! What came out, as tables and as JSON.
+//! The results as tables and as JSON.
 
 use pathwalk_bench::policies::cache::Outcome;
 use pathwalk_bench::policies::study::{Saved, Study};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Kept;
 use crate::output::{grouped, number, rounded, table};
 
-/// A table of a study: policies by sizes.
+/// Returns the table of a study: policies by sizes.
 pub(super) fn text(study: &Study, note: Option<&str>) -> String {
     let percents = study.sizes.iter().map(|size| format!("{} %", size.percent()));
     let header: Vec<_> = [study.name.clone()].into_iter().chain(percents).chain(["looks".into(), "what it is".into()]).collect();
@@ -32,7 +32,7 @@ pub(super) fn text(study: &Study, note: Option<&str>) -> String {
     )
 }
 
-/// A table of what policies save beside another.
+/// Returns the table of the savings of policies, compared with the policy `base`.
 pub(super) fn saved_text(saved: &[Saved], base: &str) -> String {
     let mut table = table(&["saved, %", "misses", "where worst", "questions"], &[]);
     for saved in saved {
@@ -42,7 +42,7 @@ pub(super) fn saved_text(saved: &[Saved], base: &str) -> String {
     format!("all: misses, and questions to the file system, that are saved beside {base}; means over files and sizes\n{table}\n")
 }
 
-/// All that a study counts.
+/// Returns a study as JSON.
 pub(super) fn json(study: &Study, note: Option<&str>) -> Value {
     let sizes: Vec<_> =
         study.sizes.iter().map(|size| json!({ "percent": size.percent(), "slots": size.slots(study.entries) })).collect();
@@ -75,7 +75,7 @@ pub(super) fn json(study: &Study, note: Option<&str>) -> Value {
     value
 }
 
-/// A table of storms: policies by weather and slots.
+/// Returns the table of storms: policies by weather and slots.
 pub(super) fn storm_text(names: usize, hot: usize, all: &[Kept]) -> String {
     let columns = all.iter().map(|kept| format!("{}, {}", kept.weather.name(), grouped(kept.slots as i64)));
     let header: Vec<_> = ["kept".to_owned()].into_iter().chain(columns).collect();
@@ -92,7 +92,7 @@ pub(super) fn storm_text(names: usize, hot: usize, all: &[Kept]) -> String {
     )
 }
 
-/// The same.
+/// Returns the storms as JSON.
 pub(super) fn storm_json(names: usize, hot: usize, all: &[Kept]) -> Value {
     let one = |kept: &Kept| {
         let of: Map<_, _> = kept.of.iter().map(|(name, percent)| ((*name).into(), rounded(*percent).into())).collect();

@@ -1,4 +1,5 @@
-//! `pathwalk bench walktrees`: what can be asked for, and the run; `show` has the tables and the JSON of a walk, `probes` of what is compared.
+//! The command `pathwalk bench walktrees`: the arguments and the run. `show` has the tables and the
+//! JSON of a walk, `probes` those of the comparisons.
 
 mod parse;
 mod probes;
@@ -15,103 +16,125 @@ use pathwalk_bench::walktrees::held::{Holding, Waits, hold};
 use pathwalk_bench::walktrees::trees::{Trees, make as make_trees};
 use pathwalk_bench::walktrees::{Ask, Peer, Plan, Probe, Report, Room, Shape, Subject, Which, Who, run as walk};
 
+use crate::exits;
 use crate::output;
 use parse::{bytes, trees};
 use probes::Outcome;
 
-/// Most threads that may be asked for.
+/// The largest number of threads that may be requested.
 const MOST_THREADS: i64 = 1024;
-/// Most directories or files in one place that may be asked for.
+/// The largest number of directories or files in one place that may be requested.
 const MOST_IN_ONE: i64 = 100_000_000;
-/// Most entries that may be asked for: so many can be told apart.
+/// The largest number of entries that may be requested. More cannot be told apart.
 const MOST_ENTRIES: u64 = (1 << 31) - 1;
-/// Most rounds that may be asked for.
+/// The largest number of rounds that may be requested.
 const MOST_ROUNDS: i64 = 100_000;
-/// Over files of the host the contestants take turns so often.
+/// The number of turns of each contestant over files of the host.
 const ROUNDS_WITH_KERNEL: u32 = 3;
-/// Longest sleep with a lock that may be asked for, in milliseconds.
+/// The longest sleep with a lock that may be requested, in milliseconds.
 const LONGEST_HOLD: i64 = 10_000;
-/// How often the lock is held in one turn.
+/// The number of times that the lock is held in one turn.
 const HOLDS: u32 = 50;
 
 const EXAMPLES: &str = "\
-What does an entry cost, how much memory does it take, and does the budget hold? Each of T threads asks for every file of a tree of its
-own, D directories of F files, by path, as a backup does: first with empty caches, then again. The trees are computed, so no disk is
-measured; or they are files below DIR, and then the kernel's stat(2) walks them as well, in turns. A first pass over files starts with a
-cold disk for both, where this process may empty the kernel's caches (as root).
+What does an entry cost, how much memory does it take, and does the budget hold?
+Each of T threads asks for every file of a tree of its own, D directories of F
+files, by path, as a backup does: first with empty caches, then again. The trees
+are computed, so no disk is measured. Or they are files below DIR, and then the
+kernel's stat(2) walks them as well, in turns. A first pass over files starts
+with a cold disk for both, where this process may empty the kernel's caches (as
+root).
 
 Examples:
-  pathwalk bench walktrees                                       20 × 100 × 1000 files, room for all
-  pathwalk bench walktrees --dirs 1000 --entries 15000000        20 million files, room for 15 million: 4 GB of memory
-  pathwalk bench walktrees --budget 64M                          what eviction costs
+  pathwalk bench walktrees
+      20 × 100 × 1000 files, room for all
+  pathwalk bench walktrees --dirs 1000 --entries 15000000
+      20 million files, room for 15 million: 4 GB of memory
+  pathwalk bench walktrees --budget 64M
+      what eviction costs
   pathwalk bench walktrees --fs host:/var/tmp/trees --make --files 100
-                                                                 200,000 real files, made first, beside the kernel;
-                                                                 with --one-by-one, each a question of its own
-  pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked,global --rounds 15 --hold 10
-                                                                 what a lock before the first look costs, and what it costs if
-                                                                 its holder sleeps
+      200,000 real files, made first, beside the kernel; with --one-by-one, each
+      a question of its own
+  pathwalk bench walktrees --threads 1,2,20 --probe lockfree,locked --hold 10
+      what a lock before the first look costs, and what if its holder sleeps
   pathwalk bench walktrees --beside quick_cache,dashmap --rounds 7
-                                                                 inodes by key, beside what servers use instead
+      inodes by key, beside what servers use instead
   pathwalk bench walktrees --json | jq '.runs[0].bytes_per_cached_file'
 
 What the figures say:
-  lock-free        files that the lock-free walk found alone: hits
-  handed over      files for which the locked walk had to take over, because a name was not cached or for another reason
-  asked            names that the file system was asked for, directories included
-  unasked          names that it told of beside those, since many of their directory were asked for
-  user, system     seconds of processors that this process used meanwhile
-  names, inodes    cached at the end, in room for so many
-  grown by, peak   resident memory, against what it was before the caches were made; stacks and the program itself not counted. Of the
-                   first caches only: later ones are made of memory that the allocator kept
-  bytes a file     what it has grown by, for each cached inode, all included: tables, locks, the file system's own memory
-  held             in no sample, some hundred a second, were more slots in use than there are, or was more memory resident than the
-                   budget allows (what the file system says it holds is not part of the budget)
+  lock-free       files that the lock-free walk found alone: hits
+  handed over     files for which the locked walk had to take over, because a
+                  name was not cached or for another reason
+  asked           names that the file system was asked for, with directories
+  unasked         names that it told of beside those, since many of their
+                  directory were asked for
+  user, system    seconds of processors that this process used meanwhile
+  names, inodes   cached at the end, in room for so many
+  grown by, peak  resident memory, against what it was before the caches were
+                  made; stacks and the program itself not counted. Of the first
+                  caches only: later ones are made of memory that the allocator
+                  kept
+  bytes a file    what it has grown by, for each cached inode, all included:
+                  tables, locks, the file system's own memory
+  held            in no sample, some hundred a second, were more slots in use
+                  than there are, or was more memory resident than the budget
+                  allows (the file system's own is not part of the budget)
 
-With several first probes, or peers beside, no tree is walked: for each of them the threads get the inodes of their files by key from an inode cache alone,
-the engine's without names, which asks no file system; a peer has attributes by device and inode number. A first pass fills them, each a miss; a repeated one finds them.
+With several first probes, or peers beside, no tree is walked. For each of them
+the threads get the inodes of their files by key from an inode cache alone: the
+engine's without names, which asks no file system, or a peer, which has
+attributes by device and inode number. A first pass fills them, each a miss; a
+repeated one finds them.
 
-With --hold MS, threads also get one inode that is cached, every half millisecond, while another takes the lock of its bucket again
-and again and sleeps with it for MS milliseconds. A wait counts for all probes that would have begun during it, too; \"during\" are the probes
-that began and ended while the lock was held.";
+With --hold MS, threads also get one inode that is cached, every half
+millisecond, while another takes the lock of its bucket again and again and
+sleeps with it for MS milliseconds. A wait counts for all probes that would have
+begun during it, too. \"during\" are the probes that began and ended while the
+lock was held.";
 
-/// Many threads, each asking for every file of a tree of its own, by path: cold and warm, within a budget
+/// Many threads that each look up every file of a tree of their own, by path: cold and warm, within
+/// a budget
 #[derive(ClapArgs, Debug)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = exits::short(exits::BENCH), after_long_help = exits::long(EXAMPLES, exits::BENCH))]
 pub(crate) struct WalktreesArgs {
-    /// How many threads walk at once; several numbers are walked with one after the other
+    /// Number of threads that walk at once; several numbers are measured one after the other
     #[arg(long, value_name = "T", value_delimiter = ',', default_value = "20", value_parser = value_parser!(u32).range(1..=MOST_THREADS))]
     threads: Vec<u32>,
-    /// Directories of each thread
+    /// Number of directories of each thread
     #[arg(long, value_name = "D", default_value_t = 100, value_parser = value_parser!(u32).range(1..=MOST_IN_ONE))]
     dirs: u32,
-    /// Files in each directory
+    /// Number of files in each directory
     #[arg(long, value_name = "F", default_value_t = 1000, value_parser = value_parser!(u32).range(1..=MOST_IN_ONE))]
     files: u32,
-    /// What the caches may take, in bytes; K, M, G and T are powers of 1024 [default: room for all]
+    /// Budget of the caches, in bytes; K, M, G and T are powers of 1024 [default: room for all]
     #[arg(long, value_name = "BYTES", value_parser = bytes, conflicts_with = "entries")]
     budget: Option<u64>,
-    /// The same as room for so many files or directories
+    /// Budget as room for this many files or directories
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=MOST_ENTRIES))]
     entries: Option<u64>,
-    /// What is walked: computed trees, or those below a directory
+    /// Trees that are walked: computed ones, or those below a directory
     #[arg(long, value_name = "synth|host:DIR", default_value = "synth", value_parser = trees)]
     fs: Trees,
-    /// Make the trees below DIR first, of empty files; what is there stays
+    /// Make the trees below DIR first, of empty files; existing files stay
     #[arg(long)]
     make: bool,
-    /// Have pathwalk ask the file system for nothing but the names that are looked up, never for a directory as a whole
+    /// Have pathwalk ask the file system for nothing but the names that are looked up, never for a
+    /// directory as a whole
     #[arg(long)]
     one_by_one: bool,
-    /// How the inode cache is probed first; several take turns, on inode caches alone
+    /// Way in which the inode cache is probed first; several ways take turns, on inode caches alone
     #[arg(long, value_name = "PROBE", value_delimiter = ',', default_value = "lockfree")]
     probe: Vec<ProbeArg>,
-    /// What servers use in place of an inode cache, beside it: by device and inode number
+    /// Caches that servers use in place of an inode cache, measured beside it: by device and inode
+    /// number
     #[arg(long, value_name = "PEER", value_delimiter = ',')]
     beside: Vec<PeerArg>,
-    /// How often all take their turns, each with empty caches [default: 3 beside the kernel, else 1]
+    /// Number of turns of each contestant, each with empty caches [default: 3 beside the kernel,
+    /// else 1]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=MOST_ROUNDS))]
     rounds: Option<u32>,
-    /// Also time probes of a bucket whose lock is held by somebody who sleeps for so many milliseconds
+    /// Also time probes of a bucket whose lock is held by a thread that sleeps for this many
+    /// milliseconds
     #[arg(long, value_name = "MS", value_parser = value_parser!(u64).range(1..=LONGEST_HOLD as u64))]
     hold: Option<u64>,
     /// Print JSON instead of tables
@@ -119,14 +142,14 @@ pub(crate) struct WalktreesArgs {
     json: bool,
 }
 
-/// A [`Probe`] as an argument.
+/// The argument for a [`Probe`].
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum ProbeArg {
-    /// Without a lock: what ships
+    /// Without a lock, as pathwalk does it
     Lockfree,
     /// Under the lock of the key's bucket
     Locked,
-    /// Under one lock for all
+    /// Under one lock for all keys
     Global,
 }
 
@@ -140,10 +163,10 @@ impl From<ProbeArg> for Probe {
     }
 }
 
-/// A [`Peer`] as an argument.
+/// The argument for a [`Peer`].
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum PeerArg {
-    /// A cache with S3-FIFO, with room for as many
+    /// A cache with S3-FIFO, with room for as many entries
     #[value(name = "quick_cache")]
     QuickCache,
     /// A map under locks, which evicts nothing
@@ -160,7 +183,7 @@ impl From<PeerArg> for Peer {
 }
 
 impl WalktreesArgs {
-    /// One for each number of threads.
+    /// Returns one plan for each number of threads.
     fn plans(&self) -> anyhow::Result<Vec<Plan>> {
         let room = match (self.budget, self.entries) {
             (Some(bytes), _) => Room::Bytes(bytes),
@@ -184,7 +207,8 @@ impl WalktreesArgs {
         self.probe.iter().copied().map(Probe::from).collect()
     }
 
-    /// Returns trees for the one probe that ships, nodes for several.
+    /// Returns the trees if there is only the one probe that ships, and nodes if several are
+    /// compared.
     fn subject(&self) -> anyhow::Result<Subject> {
         let probes = self.probes();
         if let Some(probe) = twice(&probes) {
@@ -220,7 +244,8 @@ impl WalktreesArgs {
         Ok(Subject::Nodes(probes.into_iter().map(Who::Inodes).chain(peers).collect()))
     }
 
-    /// The walks' numbers of threads, probes and rounds.
+    /// Returns the plan of the probes under a held lock, with the walks' numbers of threads, probes
+    /// and rounds.
     fn holding(&self, plans: &[Plan]) -> Option<Holding> {
         let (hold, plan) = (Duration::from_millis(self.hold?), plans.first()?);
         let (threads, probes) = (self.threads.clone(), self.probes());
@@ -228,17 +253,17 @@ impl WalktreesArgs {
     }
 }
 
-/// The first that is there once more behind itself.
+/// Returns the first element that occurs again later.
 fn twice<T: PartialEq>(all: &[T]) -> Option<&T> {
     all.iter().enumerate().find(|(at, one)| all[at + 1..].contains(one)).map(|(_, one)| one)
 }
 
-/// Runs it and prints what came out.
+/// Runs the bench and prints the results.
 pub(super) fn run(args: &WalktreesArgs) -> anyhow::Result<ExitCode> {
     let plans = args.plans()?;
     let holding = args.holding(&plans);
     if args.make {
-        // The tree for most threads has the others' in it.
+        // The trees for the largest number of threads include those for smaller numbers.
         plans.iter().max_by_key(|plan| plan.shape.threads()).map_or(Ok(()), make)?;
     }
     let walked = walk_all(plans)?;
@@ -266,14 +291,14 @@ fn walk_all(plans: Vec<Plan>) -> anyhow::Result<Vec<(Plan, Report)>> {
         Ok((plan, report?))
     });
     let walked = walked.collect();
-    bar.finish_and_clear();
+    bar.finish();
     walked
 }
 
 fn hold_all(holding: Holding) -> anyhow::Result<(Holding, Vec<Waits>)> {
     let bar = output::progress(holding.turns(), "probing while the lock is held", "turns");
     let waits = hold(&holding, &mut |done| bar.set_position(done));
-    bar.finish_and_clear();
+    bar.finish();
     Ok((holding, waits?))
 }
 
@@ -283,7 +308,7 @@ fn make(plan: &Plan) -> anyhow::Result<()> {
     };
     let bar = output::progress(plan.shape.files(), "making files", "files");
     let outcome = make_trees(dir, plan.shape, &mut |made| bar.set_position(made));
-    bar.finish_and_clear();
+    bar.finish();
     Ok(outcome?)
 }
 

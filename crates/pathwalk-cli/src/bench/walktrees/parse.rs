@@ -1,10 +1,10 @@
-//! Values of `walktrees`' arguments.
+//! Parsers of the values of `walktrees`' arguments.
 
 use std::path::PathBuf;
 
 use pathwalk_bench::walktrees::trees::Trees;
 
-/// What is walked.
+/// Parses the trees that are walked.
 pub(super) fn trees(text: &str) -> Result<Trees, String> {
     match text.split_once(':') {
         None if text == "synth" => Ok(Trees::Synth),
@@ -13,7 +13,7 @@ pub(super) fn trees(text: &str) -> Result<Trees, String> {
     }
 }
 
-/// A number of bytes, perhaps with a unit.
+/// Parses a number of bytes, with or without a unit.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|last: char| !last.is_ascii_digit());
     let shift = match &text[digits.len()..] {

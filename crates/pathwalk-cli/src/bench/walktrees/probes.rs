@@ -1,5 +1,5 @@
-//! What is compared: the first probes side by side, and what they wait for while the holder of a
-//! bucket's lock sleeps; behind the passes themselves.
+//! The comparisons: the first probes side by side, and their waits while the holder of a bucket's
+//! lock sleeps. They are printed after the passes themselves.
 
 use pathwalk_bench::rounds::Quartiles;
 use pathwalk_bench::walktrees::held::{Holding, Waits};
@@ -7,16 +7,16 @@ use pathwalk_bench::walktrees::{Plan, Probe, Report, Subject, Which, Who};
 use serde_json::{Value, json};
 
 use super::show;
-use crate::output::{grouped, number, rounded, spread, spread_json, table};
+use crate::output::{Table, grouped, number, rounded, spread, spread_json, table};
 
-/// What came out.
+/// The results.
 pub(super) struct Outcome {
-    /// For each number of threads.
+    /// The results of the walks, one for each number of threads.
     pub(super) walked: Vec<(Plan, Report)>,
     pub(super) held: Option<(Holding, Vec<Waits>)>,
 }
 
-/// Tables.
+/// Returns the results as tables.
 pub(super) fn text(outcome: &Outcome) -> String {
     let walks: Vec<_> = outcome.walked.iter().map(|(plan, report)| show::text(plan, report)).collect();
     let mut text = walks.join("\n");
@@ -36,9 +36,9 @@ pub(super) fn text(outcome: &Outcome) -> String {
     text
 }
 
-fn side_by_side(outcome: &Outcome) -> comfy_table::Table {
+fn side_by_side(outcome: &Outcome) -> Table {
     let header = ["threads", "probe", "first", "", "against the first", "repeated", "", "against the first"];
-    let mut rows = table(&header, &[1]);
+    let mut rows = table(&header, &[1]).keys(2);
     for (plan, report) in &outcome.walked {
         for who in compared_of(plan) {
             let cells = Which::BOTH.map(|which| {
@@ -53,7 +53,8 @@ fn side_by_side(outcome: &Outcome) -> comfy_table::Table {
     rows
 }
 
-/// Returns what tells those that are compared apart: the first probe, or the peer.
+/// Returns the name that distinguishes the compared caches: that of the first probe, or of the
+/// peer.
 fn label(who: Who) -> &'static str {
     who.probe().map_or(who.name(), Probe::name)
 }
@@ -66,16 +67,18 @@ fn compared_of(plan: &Plan) -> &[Who] {
     }
 }
 
-/// Files a second, and how many times those of the one that was named first.
+/// Returns the files a second, and their ratio to those of the cache that was named first.
 fn compared(plan: &Plan, report: &Report, who: Who, which: Which) -> Option<(Quartiles, Quartiles)> {
     let first = *compared_of(plan).first()?;
     Some((report.rate(who, which)?, report.ratio(who, first, which)?))
 }
 
-/// All rounds of one probe with so many threads: counts are sums, times are medians over the rounds, but for the longest.
-fn held(holding: &Holding, waits: &[Waits]) -> comfy_table::Table {
+/// Returns a table of the probes under a held lock. A row has all rounds of one probe with one
+/// number of threads: counts are sums, the longest time is the maximum, and the other times are
+/// medians over the rounds.
+fn held(holding: &Holding, waits: &[Waits]) -> Table {
     let header = ["threads", "probe", "probes", "during", "median, µs", "99 %", "99.9 %", "longest"];
-    let mut rows = table(&header, &[1]);
+    let mut rows = table(&header, &[1]).keys(2);
     for (threads, probe) in holding.threads.iter().flat_map(|threads| holding.probes.iter().map(move |probe| (threads, probe))) {
         let of: Vec<_> = waits.iter().filter(|waits| (waits.turn.threads, waits.turn.probe) == (*threads, *probe)).collect();
         let sum = |count: fn(&Waits) -> u64| grouped(of.iter().map(|waits| count(waits)).sum::<u64>() as i64);
@@ -89,7 +92,8 @@ fn held(holding: &Holding, waits: &[Waits]) -> comfy_table::Table {
     rows
 }
 
-/// The same for machines: one walk as it is, several in `by_threads`; what was not asked for is not there.
+/// Returns the results as JSON. A single walk is the object itself; several are in `by_threads`.
+/// Parts that were not requested are missing.
 pub(super) fn json(outcome: &Outcome) -> Value {
     let walk = |(plan, report): &(Plan, Report)| {
         let mut value = show::json(plan, report);

@@ -1,4 +1,4 @@
-//! What came out, as tables and as JSON.
+//! The results as tables and as JSON.
 
 use pathwalk::HandOver;
 use pathwalk_bench::rounds::Quartiles;
@@ -6,9 +6,9 @@ use pathwalk_bench::walktrees::trees::Trees;
 use pathwalk_bench::walktrees::{Ask, Memory, Pass, Plan, Probe, Report, Run, Served, Subject, Which, Who};
 use serde_json::{Map, Value, json};
 
-use crate::output::{grouped, number, rounded, spread, spread_json, table};
+use crate::output::{Table, grouped, number, rounded, spread, spread_json, table};
 
-/// Tables.
+/// Returns the results as tables.
 pub(super) fn text(plan: &Plan, report: &Report) -> String {
     let shape = plan.shape;
     let (threads, dirs, files) = (shape.threads(), shape.directories_each(), shape.files_each());
@@ -36,13 +36,13 @@ pub(super) fn named(who: Who) -> String {
     }
 }
 
-/// Who ran, and in which round if there are several.
+/// Returns the contestant's name, and the round if there are several.
 fn name(plan: &Plan, run: &Run) -> String {
     let who = named(run.who);
     if plan.rounds > 1 { format!("{who}, round {}", run.round + 1) } else { who }
 }
 
-fn passes(plan: &Plan, report: &Report) -> comfy_table::Table {
+fn passes(plan: &Plan, report: &Report) -> Table {
     let header = [
         "",
         "pass",
@@ -57,7 +57,7 @@ fn passes(plan: &Plan, report: &Report) -> comfy_table::Table {
         "waited",
         "evicted",
     ];
-    let mut rows = table(&header, &[1]);
+    let mut rows = table(&header, &[1]).keys(2);
     for run in &report.runs {
         for which in Which::BOTH {
             let pass = run.pass(which);
@@ -71,7 +71,7 @@ fn passes(plan: &Plan, report: &Report) -> comfy_table::Table {
     rows
 }
 
-/// To a millisecond where that matters.
+/// Returns the seconds as text, to a millisecond where that matters.
 fn seconds(seconds: f64) -> String {
     if seconds < 10.0 { format!("{seconds:.3}") } else { number(seconds) }
 }
@@ -81,7 +81,7 @@ fn counts(served: &Served) -> [u64; 6] {
     [served.lock_free, handed_over, served.fs_lookups, served.siblings, served.waits, served.evictions]
 }
 
-/// Returns a table of what was measured of memory; nothing where that was not.
+/// Returns a table of the memory measurements, or nothing if memory was not measured.
 fn memory(plan: &Plan, report: &Report) -> String {
     let header = ["", "budget, MiB", "room for", "names", "inodes", "grown by, MiB", "peak, MiB", "bytes a file", "held"];
     let mut rows = table(&header, &[8]);
@@ -101,7 +101,7 @@ fn not_held(of: &Memory) -> String {
     format!("no: too many slots in {}, too many bytes in {} of {} samples", of.over_slots, of.over_bytes, of.looks)
 }
 
-/// Returns how many times as many files a second the engine did as the kernel, by pass.
+/// Returns the ratio of the engine's files a second to the kernel's, by pass.
 fn over_kernel(report: &Report) -> Option<[Quartiles; 2]> {
     let of = |which| report.ratio(Who::Pathwalk, Who::Kernel, which);
     Some([of(Which::First)?, of(Which::Repeated)?])
@@ -113,7 +113,8 @@ fn ratios(report: &Report) -> String {
     format!("\nfiles a second, pathwalk over stat(2): first {first}, repeated {repeated}\n")
 }
 
-/// The same for machines. Sizes are in bytes, times in seconds; rounds count from 1. What was not measured is null.
+/// Returns the results as JSON. Sizes are in bytes, times in seconds. Rounds count from 1. A value
+/// that was not measured is null.
 pub(super) fn json(plan: &Plan, report: &Report) -> Value {
     let ratio = |[first, repeated]: [Quartiles; 2]| {
         json!({

@@ -1,4 +1,4 @@
-//! What may be asked for, and what is refused.
+//! Tests of accepted and refused arguments.
 
 use clap::Parser;
 

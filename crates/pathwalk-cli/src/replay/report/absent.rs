@@ -1,4 +1,4 @@
-//! Where names were sought in vain.
+//! The table of directories with absent names.
 
 use super::{ROWS, Report, of, shown};
 use crate::output::{grouped, table};

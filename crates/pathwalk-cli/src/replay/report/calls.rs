@@ -1,4 +1,4 @@
-//! Lookups by call.
+//! The table of lookups by call.
 
 use super::{Report, of};
 use crate::output::{grouped, table};

@@ -1,4 +1,4 @@
-//! The names that cost the kernel most.
+//! The table of the names that cost the kernel most.
 
 use super::{Report, shown};
 use crate::output::{grouped, number, table};

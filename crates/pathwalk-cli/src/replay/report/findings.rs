@@ -1,4 +1,4 @@
-//! Lookups about which the two sides differed.
+//! The table of lookups about which the two sides differed.
 
 use std::fmt::Write as _;
 
@@ -12,12 +12,12 @@ use crate::replay::question::{call_name, question_text};
 use crate::replay::verdict::Finding;
 
 impl Report<'_> {
-    /// Lookups that one side answered wrongly, repeats included.
+    /// Returns the number of lookups that one side answered wrongly, repeats included.
     pub(super) fn disagreements(&self) -> u64 {
         self.interview.disagreements().map(|finding| finding.recorded.answers.total()).sum()
     }
 
-    /// Lookups whose right answer changed meanwhile, repeats included.
+    /// Returns the number of lookups whose right answer changed meanwhile, repeats included.
     pub(super) fn changed(&self) -> u64 {
         self.interview.changed().map(|finding| finding.recorded.answers.total()).sum()
     }

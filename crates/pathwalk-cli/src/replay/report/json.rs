@@ -1,4 +1,4 @@
-//! Everything as JSON: one object, whose keys stay.
+//! The report as JSON: one object, whose keys are stable.
 
 use pathwalk_bench::machine::escaped;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use crate::replay::question::call_name;
 use crate::replay::timing::Timing;
 
 impl Report<'_> {
-    /// Everything. What was not timed is null.
+    /// Returns the whole report. A value that was not timed is null.
     pub(crate) fn json(&self) -> Value {
         let groups = [self.about_the_run(), self.about_the_lookups(), self.about_the_rest(), self.about_the_time()];
         Value::Object(groups.into_iter().flatten().collect())
@@ -111,6 +111,11 @@ impl Report<'_> {
             "ours_seconds": seconds.map(|(_, ours)| ours),
             "ours_ns": figure(&|timing| json!(rounded(timing.ours.ns.median))),
             "ours_ns_quartiles": figure(&|timing| spread_json(timing.ours.ns)),
+            "walking_ns": figure(&|timing| json!(rounded(timing.walking.ns.median))),
+            "walking_ns_quartiles": figure(&|timing| spread_json(timing.walking.ns)),
+            "gain_by_whole_paths": figure(&|timing| json!(rounded(timing.gain.median))),
+            "gain_by_whole_paths_quartiles": figure(&|timing| spread_json(timing.gain)),
+            "answered_from_whole_paths": figure(&|timing| json!(timing.remembered)),
             "kernel_ns": figure(&|timing| json!(rounded(timing.kernel.ns.median))),
             "kernel_ns_quartiles": figure(&|timing| spread_json(timing.kernel.ns)),
             "ours_per_second": figure(&|timing| json!(timing.ours.per_second.median.round())),

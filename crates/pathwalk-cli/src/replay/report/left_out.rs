@@ -1,4 +1,5 @@
-//! What was not replayed, and why: lookups left out, calls that change something, lines that could not be read.
+//! The tables of what was not replayed, and why: lookups left out, calls that change something,
+//! lines that could not be read.
 
 use std::fmt::Write as _;
 
@@ -23,7 +24,8 @@ impl Report<'_> {
         format!("{table}\n")
     }
 
-    /// Calls that change something, and those without a name, which are counted beside the lookups.
+    /// Returns a table of the calls that change something, and of those without a name, which are
+    /// counted beside the lookups.
     pub(super) fn changes(&self) -> String {
         let tally = &self.source.recording.tally;
         let mut rows: Vec<(&str, u64)> = tally.changes.iter().map(|(name, count)| (name.as_str(), *count)).collect();
@@ -33,7 +35,9 @@ impl Report<'_> {
         rows.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
         let mut table = table(&["not lookups", "calls", ""], &[2]);
         let row = |name: &str, count: u64, what: &str| [name.to_owned(), grouped(count as i64), what.to_owned()];
-        table.add_rows(rows.iter().take(ROWS).map(|(name, count)| row(name, *count, "changes something")));
+        for (name, count) in rows.iter().take(ROWS) {
+            table.add_row(row(name, *count, "changes something"));
+        }
         if let Some(rest) = rows.get(ROWS..).filter(|rest| !rest.is_empty()) {
             let calls = rest.iter().map(|(_, count)| count).sum();
             table.add_row(row(&format!("… {} more", rest.len()), calls, "change something"));

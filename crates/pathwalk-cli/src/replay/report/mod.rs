@@ -1,6 +1,6 @@
-//! What came out of a replay, as tables and as JSON.
+//! The results of a replay, as tables and as JSON.
 //!
-//! A table that would be empty is left away. Names are escaped as in a byte string of Rust.
+//! Empty tables are left out. Names are escaped as in a byte string of Rust.
 
 mod absent;
 mod calls;
@@ -19,26 +19,27 @@ use super::timing::Timing;
 use super::verdict::Interview;
 use crate::args::ReplayArgs;
 use crate::enclosure::Enclosure;
+use crate::output::wrap::cut;
 
-/// How many rows a list has at most.
+/// The largest number of rows of a list.
 const ROWS: usize = 20;
 
-/// Everything there is to tell.
+/// The data of the report.
 pub(crate) struct Report<'a> {
     pub(crate) args: &'a ReplayArgs,
     pub(crate) enclosure: Enclosure,
     pub(crate) source: &'a Source,
     pub(crate) interview: &'a Interview<'a>,
     pub(crate) figures: &'a Figures,
-    /// `None` if there was nothing to time.
+    /// The times, or `None` if there was nothing to time.
     pub(crate) timing: Option<&'a Timing>,
     pub(crate) costliest: &'a [Costly],
-    /// What one should know when reading the figures.
+    /// The notes that a reader of the figures needs.
     pub(crate) notes: Vec<String>,
 }
 
 impl Report<'_> {
-    /// Everything, as tables.
+    /// Returns the whole report, as tables.
     pub(crate) fn text(&self) -> String {
         let tables = [
             self.summary(),
@@ -55,7 +56,7 @@ impl Report<'_> {
         tables.join("\n")
     }
 
-    /// Seconds that all answered lookups take: in the kernel now, and with the cache.
+    /// Returns the seconds that all answered lookups take: in the kernel now, and with the cache.
     fn seconds(&self) -> Option<(f64, f64)> {
         let all = |ns: f64| ns * self.figures.answered as f64 / 1e9;
         self.timing.map(|timing| (all(timing.kernel.ns.median), all(timing.ours.ns.median)))
@@ -66,15 +67,14 @@ impl Report<'_> {
     }
 }
 
-/// A path for a table: a long one without its middle.
+/// Returns a path for a table: a long one without its middle. JSON has it whole.
 fn shown(path: &[u8]) -> String {
     const MOST: usize = 100;
-    const END: usize = 70;
-    let text = path.escape_ascii().to_string();
-    if text.len() <= MOST { text } else { format!("{}…{}", &text[..MOST - END - 1], &text[text.len() - END..]) }
+    cut(&path.escape_ascii().to_string(), MOST)
 }
 
-/// A share as per cent; what is not all is not told as all, and what is something not as nothing.
+/// Returns a share as a percentage. A share below 1 is never shown as 100 %, and a share above 0
+/// never as 0 %.
 fn percent(share: f64) -> String {
     match (share * 1000.0).round() / 10.0 {
         100.0 if share < 1.0 => format!("{} %", (share * 1e5).floor() / 1e3),
@@ -83,7 +83,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// A count, and which share of `all` it is.
+/// Returns a count, and its share of `all`.
 fn of(count: u64, all: u64) -> String {
     let count_text = crate::output::grouped(count as i64);
     if all == 0 { count_text } else { format!("{count_text} ({})", percent(count as f64 / all as f64)) }

@@ -1,4 +1,4 @@
-//! The summary, and how fast both sides are.
+//! The summary, and the speed of both sides.
 
 use pathwalk_bench::machine::escaped;
 use pathwalk_recording::Call;
@@ -56,11 +56,13 @@ impl Report<'_> {
             let (scaling, ceiling) = (timing.ours.scaling.median, timing.ceiling.median);
             row(&format!("gain of {threads} threads"), &format!("{scaling:.3} (ceiling {ceiling:.3})"));
         }
+        row("gain by whole paths", &format!("{} ({})", number(timing.gain.median), spread(timing.gain)));
+        row("answered from whole paths", &percent(timing.remembered));
         row("fast share", &timing.fast_share().to_string());
         row("hand-overs", &hand_overs(timing));
     }
 
-    /// How much was read, if it is a recording.
+    /// Returns the size of the input, if it is a recording.
     fn read(&self) -> Option<String> {
         let tally = &self.source.recording.tally;
         let counted =
@@ -78,11 +80,12 @@ impl Report<'_> {
             table.add_row([name, &number(side.ns.median), &spread(side.ns), &number(side.per_second.median)]);
         };
         row("pathwalk", &timing.ours);
+        row("the same, each path walked", &timing.walking);
         row(self.kernel_name(), &timing.kernel);
         format!("{table}\n")
     }
 
-    /// What the kernel was asked with.
+    /// Returns the name of the kernel's calls.
     fn kernel_name(&self) -> &'static str {
         let is_access = self.figures.calls.keys().all(|call| *call == Call::Access);
         if is_access { "access(2)" } else { "the kernel" }
@@ -95,7 +98,7 @@ fn hand_overs(timing: &Timing) -> String {
     if told.is_empty() { "none".into() } else { told.join(", ") }
 }
 
-/// A time in the unit that suits it.
+/// Returns a time in the unit that suits it.
 fn seconds(time: f64) -> String {
     match time {
         time if time >= 1.0 => format!("{} s", number(time)),

@@ -1,6 +1,7 @@
 //! The text of a picture.
 //!
-//! Names are bytes, and a picture is XML: what is no text, or has no place in XML, is shown escaped as in a byte string of Rust.
+//! Names are bytes, and a picture is XML. Bytes that are not text, and characters that XML does not
+//! allow, are escaped as in a byte string of Rust.
 
 use std::fmt::Write as _;
 
@@ -8,29 +9,30 @@ use super::super::names::Names;
 use super::frames::{Frame, Of, Weight, frames};
 use crate::output::grouped;
 
-/// Width of the frames, in units of the picture (pixels, where it is not scaled).
+/// The width of the frames, in units of the picture (pixels, where it is not scaled).
 const WIDTH: f64 = 1200.0;
-/// What is left free around them.
+/// The free space around the frames.
 const MARGIN: f64 = 12.0;
-/// Height of a row of frames.
+/// The height of a row of frames.
 const ROW: f64 = 19.0;
-/// Where the frames begin, below title and legend.
+/// The top of the frames, below title and legend.
 const TOP: f64 = 74.0;
-/// Width of a character of a label: 0.6 of the size, as in all common fonts of fixed width.
+/// The width of a character of a label: 0.6 of the size, as in all common fonts of fixed width.
 const CHARACTER: f64 = 6.6;
-/// Free in a frame, left and right of its label.
+/// The free space in a frame, left and right of its label.
 const PADDING: f64 = 3.0;
-/// Widest gap between two frames. A stroke would hide the colour of narrow ones.
+/// The widest gap between two frames. A stroke would hide the colour of narrow frames.
 const GAP: f64 = 0.8;
 
-/// None absent: light grey.
+/// The colour for no absent lookups: light grey.
 const NONE_ABSENT: [u8; 3] = [0xe3, 0xe8, 0xed];
-/// All absent: vermilion, which those who cannot tell red from green see as darker.
+/// The colour for only absent lookups: vermilion, which looks darker to people with red-green
+/// colour blindness.
 const ALL_ABSENT: [u8; 3] = [0xe6, 0x5c, 0x1a];
-/// Steps of the legend.
+/// The number of steps of the legend.
 const LEGEND: usize = 5;
 
-/// The picture; `own` has the lookups that ended at each name itself.
+/// Returns the picture. `own` has the lookups that ended at each name itself.
 pub(crate) fn svg(title: &str, names: &Names, own: Vec<Weight>) -> String {
     let frames = frames(names, own, WIDTH);
     let depth = frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(0);
@@ -62,7 +64,7 @@ pub(crate) fn svg(title: &str, names: &Names, own: Vec<Weight>) -> String {
     text
 }
 
-/// What the colours say, ending at `right`.
+/// Draws the legend of the colours, ending at `right`.
 fn legend(text: &mut String, right: f64) {
     const BOX: f64 = 32.0;
     let left = right - BOX * LEGEND as f64;
@@ -112,14 +114,14 @@ fn figures(weight: Weight) -> String {
     format!("{lookups} {noun}, {share:.1}% absent")
 }
 
-/// Between light grey and vermilion.
+/// Returns the colour between light grey and vermilion for a share.
 fn colour(share: f64) -> String {
     let mix =
         |i: usize| (f64::from(NONE_ABSENT[i]) + (f64::from(ALL_ABSENT[i]) - f64::from(NONE_ABSENT[i])) * share).round() as u8;
     format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
 }
 
-/// A name as text: bytes that are none, and what cannot be seen, escaped.
+/// Returns a name as text. Bytes that are not text, and invisible characters, are escaped.
 fn shown(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {
@@ -137,7 +139,8 @@ fn shown(name: &[u8]) -> String {
     text
 }
 
-/// At most so many characters, the last a dot leader if some are missing; none where not even two and the leader fit.
+/// Returns at most `most` characters of a text. If some are missing, the last is an ellipsis.
+/// Returns none where not even two characters and the ellipsis fit.
 fn cut(text: &str, most: usize) -> String {
     match text.chars().count() {
         length if length <= most => text.to_owned(),
@@ -146,7 +149,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// For the text of XML.
+/// Escapes text for XML.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,25 +1,26 @@
-//! Which frames a picture has, and where they lie.
+//! The frames of a picture, and their places.
 //!
-//! A directory's children stand side by side at its left edge, the widest first; what is left at the right is the lookups that ended at
-//! the directory itself. Children too narrow to see are one frame together.
+//! The children of a directory are side by side from its left edge, the widest first. The space
+//! left at the right stands for the lookups that ended at the directory itself. Children that are
+//! too narrow to see share one frame.
 
 use std::ops::AddAssign;
 
 use super::super::names::{NameId, Names};
 
-/// Narrowest frame in units of the picture.
+/// The width of the narrowest frame in units of the picture.
 pub(crate) const NARROWEST: f64 = 0.3;
 
-/// Lookups.
+/// A number of lookups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Weight {
     pub(crate) lookups: u64,
-    /// Of them, answered with `ENOENT`.
+    /// The lookups among them that were answered with `ENOENT`.
     pub(crate) absent: u64,
 }
 
 impl Weight {
-    /// The share that is absent, 0 to 1.
+    /// Returns the share of absent lookups, 0 to 1.
     pub(crate) fn absent_share(self) -> f64 {
         self.absent as f64 / self.lookups.max(1) as f64
     }
@@ -32,12 +33,12 @@ impl AddAssign for Weight {
     }
 }
 
-/// What a frame is for.
+/// The subject of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Of {
     /// A name and everything below it.
     Name(NameId),
-    /// So many names in this directory, each too narrow to see.
+    /// A number of names in this directory, each too narrow to see.
     Others(NameId, usize),
 }
 
@@ -51,7 +52,8 @@ pub(crate) struct Frame {
     pub(crate) width: f64,
 }
 
-/// All frames of a picture that is so wide; `own` has the lookups that ended at each name itself.
+/// Returns all frames of a picture of this width. `own` has the lookups that ended at each name
+/// itself.
 pub(crate) fn frames(names: &Names, own: Vec<Weight>, width: f64) -> Vec<Frame> {
     let totals = totals(names, own);
     let root = totals[Names::ROOT as usize];
@@ -89,7 +91,7 @@ fn lay(children: &[NameId], totals: &[Weight], unit: f64, directory: NameId, bel
     }
 }
 
-/// Lookups at each name and below. A parent has a lower number than its children.
+/// Returns the lookups at each name and below. A parent has a lower number than its children.
 fn totals(names: &Names, own: Vec<Weight>) -> Vec<Weight> {
     let mut totals = own;
     for name in (1..totals.len()).rev() {
@@ -99,7 +101,7 @@ fn totals(names: &Names, own: Vec<Weight>) -> Vec<Weight> {
     totals
 }
 
-/// The children of each name that have lookups, the widest first.
+/// Returns the children of each name that have lookups, the widest first.
 fn children(names: &Names, totals: &[Weight]) -> Vec<Vec<NameId>> {
     let mut children = vec![Vec::new(); totals.len()];
     for name in 1..totals.len() {

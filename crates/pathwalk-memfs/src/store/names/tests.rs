@@ -1,4 +1,4 @@
-//! Names come and go; memory is booked.
+//! Tests: names are added and removed, and their memory is recorded.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ fn what_is_charged_is_given_back() {
     assert!(ledger.total() < 64 * SLACK as u64, "little is kept: {}", ledger.total());
 }
 
-/// What is taken: of those that are there, the oldest, the newest or one in between.
+/// A step of a test. A removal takes the oldest name, the newest or one in between.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Add(usize),
@@ -75,11 +75,11 @@ fn check(names: &Names, model: &BTreeMap<u64, Vec<u8>>, ledger: &Ledger, hasher:
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
-    /// Whatever is let go of, in whatever order: the rest is found, and listed in order.
+    /// Checks that after removals in any order all other names are found, and listed in order.
     #[test]
     fn names_are_a_map(steps in proptest::collection::vec(step(), 1..40)) {
         let (ledger, mut names, hasher) = (Ledger::default(), Names::new(), DefaultHashBuilder::default());
-        // Numbers run over.
+        // The numbers wrap around.
         names.first = u32::MAX - 99;
         let (mut model, mut made) = (BTreeMap::new(), 0);
         for (step, times) in steps {

@@ -1,4 +1,4 @@
-//! What is in a file: against a vector of bytes, holes, limits of offsets, times.
+//! Tests of a file's data: comparison with a vector of bytes, holes, limits of offsets, times.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;
@@ -21,7 +21,7 @@ enum Op {
     Read(usize, usize),
 }
 
-/// Offsets and lengths about page boundaries, and in between.
+/// Returns offsets and lengths around page boundaries, and in between.
 fn place(pages: usize) -> impl Strategy<Value = usize> {
     prop_oneof![0..pages * PAGE, (0..pages, 0..3usize).prop_map(|(page, off)| (page * PAGE + off).saturating_sub(1)),]
 }
@@ -35,7 +35,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A file as it should be.
+/// A model of a file.
 #[derive(Default)]
 struct Model {
     data: Vec<u8>,
@@ -185,7 +185,7 @@ fn an_open_file_outlives_its_names() {
     assert_eq!((fs.usage().pages, fs.usage().nodes), (0, empty.nodes - 1));
 }
 
-/// The clock of the times goes on by ticks.
+/// Waits until the clock of the times has advanced by a tick.
 fn next_tick(fs: &MemFs, path: &str) {
     let ctime = || {
         fs.set_attributes(key(fs, path), &SetAttributes::default()).unwrap();
@@ -203,7 +203,7 @@ fn times_move_as_on_tmpfs() {
     fs.file("f", 0o644).unwrap();
     fs.write("f", 0, b"abc").unwrap();
     let (file, old) = (open(&fs, "f"), Timestamp { seconds: 1, nanoseconds: 0 });
-    // Whether atime, mtime and ctime move.
+    // Returns whether atime, mtime and ctime change.
     let moves = |act: &dyn Fn()| {
         let set = SetAttributes { atime: Some(old), mtime: Some(old), ..SetAttributes::default() };
         let before = fs.set_attributes(key(&fs, "f"), &set).unwrap();

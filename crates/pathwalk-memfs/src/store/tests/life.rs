@@ -1,4 +1,4 @@
-//! Making and unmaking: link counts, holds, memory, errors.
+//! Tests of creating and removing nodes: link counts, holds, memory, errors.
 
 use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{Access, Device, Errno, FileSystem, FileType, NewKind, SetAttributes};
@@ -161,11 +161,11 @@ fn memory_comes_back() {
     };
     build();
     fs.remove("a").unwrap();
-    // The table keeps its slots: only the first time needed any.
+    // The table keeps its slots, so only the first build allocates slots.
     let empty = fs.memory();
     build();
     let full = fs.memory();
-    // Names, link bodies with all of 1..=500 bytes; and the nodes before.
+    // Names, link bodies of each length in 1..=500 bytes; and the nodes before.
     assert!(full - empty > 500 * 100 + 500 * 250 && empty > 1000 * 150, "{full} - {empty}");
     fs.remove("a").unwrap();
     assert_eq!(fs.memory(), empty);

@@ -1,5 +1,5 @@
-//! Limits of bytes and nodes: what finds no room has changed nothing but a file's times, and what
-//! goes gives its room back.
+//! Tests of the limits of bytes and nodes: an operation without room changes nothing but a file's
+//! times, and a removal gives its room back.
 
 use std::collections::BTreeMap;
 
@@ -100,13 +100,13 @@ fn run(fs: &MemFs, op: &Op) -> Result<(), Errno> {
     done.map_err(|error| error.errno())
 }
 
-/// Everything there is, by name.
+/// Returns all nodes, by name.
 fn tree(fs: &MemFs) -> BTreeMap<Vec<u8>, Attributes> {
     let names = fs.list("/").unwrap().into_iter().chain([b"".to_vec()]);
     names.map(|name| (name.clone(), fs.stat(&name).unwrap())).collect()
 }
 
-/// Pages, nodes and names, counted one by one.
+/// Returns the numbers of pages, nodes and names, counted one by one.
 fn count(tree: &BTreeMap<Vec<u8>, Attributes>) -> (u64, u64, u64) {
     let nodes: BTreeMap<_, _> = tree.values().map(|found| (found.ino, found.blocks / 8)).collect();
     (nodes.values().sum(), nodes.len() as u64, tree.len() as u64)
@@ -128,7 +128,7 @@ proptest! {
             let free = fs.statfs().unwrap();
             assert_eq!((free.blocks_free, free.files_free), (PAGES - pages, NODES - names), "{op:?}: {done:?}");
             match (op, done) {
-                // Some of it may have been written.
+                // A part may have been written.
                 (Op::Write(..), Err(Errno::ENOSPC)) => assert_eq!(pages, PAGES),
                 (Op::Create(_, kind), Err(Errno::ENOSPC)) => {
                     assert!(names == NODES || (*kind == 3 && pages == PAGES));
@@ -181,7 +181,7 @@ fn each_name_but_the_first_counts() {
     assert_eq!(fs.statfs().unwrap().files_free, 1);
 }
 
-/// A file of one page behind a hole, where nothing finds room.
+/// Returns a file system without room, with a file of one page behind a hole.
 fn full() -> MemFs {
     let fs = small();
     fs.file("f", 0o644).unwrap();
@@ -207,7 +207,7 @@ fn what_a_write_fails_with_before_it_changes_anything_is_told() {
             let same = Attributes { mtime: before.mtime, ctime: before.ctime, ..fs.stat("f").unwrap() } == before;
             match (told, wrote) {
                 (Err(_), wrote) => assert_eq!((wrote, fs.stat("f").unwrap()), (told, before), "{at:?}"),
-                // The times move.
+                // The times change.
                 (Ok(()), Err(errno)) => {
                     assert_eq!((errno, same, fs.stat("f").unwrap().mtime == before.mtime), (Errno::ENOSPC, true, false))
                 }

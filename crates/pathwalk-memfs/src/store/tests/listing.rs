@@ -1,4 +1,4 @@
-//! Listings that go on while names come and go.
+//! Tests of listings that continue while names are added and removed.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ struct Listed {
     cookie: u64,
 }
 
-/// Up to `most` entries behind a cookie.
+/// Returns up to `most` entries behind a cookie.
 fn list(dir: &dyn OpenFile, from: u64, most: usize) -> Vec<Listed> {
     let mut entries = Vec::new();
     let mut each = |entry: pathwalk::Entry<'_>| {
@@ -89,7 +89,8 @@ enum Step {
     Create(usize),
     Unlink(usize),
     Rename(usize, usize),
-    /// Onto a name that stays: it leads elsewhere then, but is there all the time.
+    /// A rename onto a name that stays: the name then leads to another node, but exists all the
+    /// time.
     Replace(usize, usize),
     Exchange(usize, usize),
     Move(usize),
@@ -113,7 +114,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn change(fs: &MemFs, step: &Step) {
     let (coming, staying) = (|i: &usize| format!("d/c{i}"), |i: &usize| format!("d/s{i}"));
-    // Any of it may be refused: for want of a name, or because it is taken.
+    // Any step may fail, since a name is missing or exists.
     let _ = match step {
         Step::Create(name) => fs.file(&coming(name), 0o644),
         Step::Unlink(name) => fs.unlink(&coming(name)),

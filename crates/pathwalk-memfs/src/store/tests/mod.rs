@@ -1,4 +1,5 @@
-//! The store by key, as the engine uses it. Trees are built through paths; `key` and `errno` bridge the two.
+//! Tests of the store by key, as the engine uses it. They build trees through paths; `key` and
+//! `errno` translate between the two.
 
 mod data;
 mod life;
@@ -30,7 +31,7 @@ fn new(kind: NewKind<'_>) -> NewNode<'_> {
     NewNode { kind, mode: 0o644, uid: 1, gid: 2 }
 }
 
-/// Link counts of some paths, side by side.
+/// Returns the link counts of some paths.
 fn links<const N: usize>(fs: &MemFs, paths: [&str; N]) -> [u32; N] {
     paths.map(|path| fs.stat(path).unwrap().nlink)
 }

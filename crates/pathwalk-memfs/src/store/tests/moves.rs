@@ -1,11 +1,11 @@
-//! Rename and exchange: results, link counts and refusals.
+//! Tests of rename and exchange: results, link counts and errors.
 
 use pathwalk::{Errno, RenameFlags};
 
 use super::{errno, key, links};
 use crate::{Error, MemFs};
 
-/// Directories `a/x`, `b/y/z`, `e`; files `a/f`, `b/g`.
+/// Returns a tree with the directories `a/x`, `b/y/z`, `e` and the files `a/f`, `b/g`.
 fn tree() -> MemFs {
     let fs = MemFs::new();
     for path in ["a/x", "b/y/z", "e"] {
@@ -45,7 +45,7 @@ fn a_directory_moves_and_replaces_an_empty_one() {
     fs.rename("a/x", "e").unwrap();
     assert_eq!((links(&fs, ["/", "a", "e"]), key(&fs, "e")), ([5, 2, 3], y));
     assert_eq!(fs.list("e").unwrap(), [b"z"]);
-    // It knows where it is now.
+    // Its recorded parent is the new one.
     assert_eq!(errno(fs.rename("e", "e/z/w")), Errno::EINVAL);
     fs.rename("b", "e/z/w").unwrap();
 }
@@ -97,7 +97,7 @@ fn two_names_are_swapped() {
     assert_eq!((key(&fs, "a/x"), key(&fs, "b/y"), links(&fs, ["a", "b"])), (y, x, [3, 3]));
     exchange(&fs, "a/x", "a/f").unwrap();
     assert_eq!((key(&fs, "a/f"), key(&fs, "a/x"), links(&fs, ["a"])), (y, f, [3]));
-    // Both know where they are now.
+    // The recorded parents of both are the new ones.
     assert_eq!(errno(fs.rename("a", "a/f/z/a")), Errno::EINVAL);
     fs.rename("a", "b/y/a").unwrap();
 }

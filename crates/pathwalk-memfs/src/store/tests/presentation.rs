@@ -1,4 +1,4 @@
-//! What nodes say of themselves: options, attributes, ACLs, times.
+//! Tests of how nodes present themselves: options, attributes, ACLs, times.
 
 use pathwalk::permission::{AclEntry, AclTag, Credentials};
 use pathwalk::{
@@ -178,7 +178,7 @@ fn attribute_bits_are_kept_beside_a_list() {
     }
     assert_eq!(errno(fs.set_flags("l", StatxFlags::IMMUTABLE)), Errno::EOPNOTSUPP);
     assert_eq!(errno(fs.set_flags("f", StatxFlags::DAX)), Errno::EOPNOTSUPP);
-    // A slot that is used again has none of them.
+    // A reused slot has none of them.
     fs.set_flags("/", StatxFlags::empty()).unwrap();
     fs.set_flags("f", kept).unwrap();
     fs.set_acl("f", &entries).unwrap();

@@ -1,4 +1,5 @@
-//! Several threads at once: nothing is lost, nothing is left over, no lookup misses what is only being moved.
+//! Tests with several threads: no node is lost or left over, and no lookup misses a name that is
+//! only moved.
 
 use std::sync::Barrier;
 use std::thread;
@@ -50,7 +51,8 @@ fn a_replaced_name_is_never_absent() {
     assert_eq!((fs.usage().nodes, fs.usage().unlinked), (4, 0));
 }
 
-/// Everything at once in a small tree. Each step may be refused; what counts is that the tree is whole afterwards.
+/// Runs all operations concurrently in a small tree. Each step may fail; the tree has to be
+/// consistent afterwards.
 #[test]
 fn a_storm_leaves_a_tree() {
     let fs = MemFs::new();
@@ -93,7 +95,8 @@ fn a_storm_leaves_a_tree() {
     assert_eq!((usage.nodes, usage.held, usage.unlinked, fs.stat("/").unwrap().nlink), (1, 0, 0, 2));
 }
 
-/// Every directory has two links and one for each directory in it; every file at least one.
+/// Checks that every directory has two links and one for each directory in it, and every file at
+/// least one.
 fn check_links(fs: &MemFs, dir: &[u8]) {
     let mut directories = 0;
     for name in fs.list(dir).unwrap() {
@@ -108,8 +111,8 @@ fn check_links(fs: &MemFs, dir: &[u8]) {
     assert_eq!(fs.stat(dir).unwrap().nlink, 2 + directories, "links of {}", dir.escape_ascii());
 }
 
-/// One locks a directory and then the one below that it replaces, the other the one below and then the directory: in the wrong order they
-/// would wait for each other for ever.
+/// Checks that a lock order does not deadlock: one thread locks a directory and then the one below
+/// that it replaces, the other the one below and then the directory.
 #[test]
 fn replacing_a_directory_and_leaving_it_come_to_an_end() {
     let fs = MemFs::new();
@@ -120,14 +123,14 @@ fn replacing_a_directory_and_leaving_it_come_to_an_end() {
     thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..20_000 {
-                // Refused while the file is in there.
+                // Fails while the file is in the directory.
                 if fs.rename("a/x", "a/b").is_ok() {
                     fs.mkdir("a/x", 0o755).unwrap();
                 }
             }
         });
         for _ in 0..20_000 {
-            // Refused if what it found was replaced meanwhile.
+            // Fails if the directory it found was replaced meanwhile.
             if fs.rename("a/f", "a/b/f").is_ok() {
                 fs.rename("a/b/f", "a/f").unwrap();
             }

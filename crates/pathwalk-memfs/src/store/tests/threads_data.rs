@@ -1,4 +1,4 @@
-//! Several threads at one file's data and at the room for all.
+//! Tests with several threads that use one file's data and the shared room.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;

@@ -1,4 +1,4 @@
-//! Nodes without names.
+//! Tests of nodes without names.
 
 use pathwalk::{Errno, FileSystem, NewKind, OpenFor, WriteAt};
 

@@ -1,4 +1,4 @@
-//! Calls of users to the engine.
+//! The calls of users to the engine.
 
 use pathwalk::permission::Capabilities;
 use pathwalk::{
@@ -54,7 +54,8 @@ fn owner(of: &Attributes) -> Owner {
     [of.uid, of.gid, of.st_mode()]
 }
 
-/// The same by three ways, of which the last may know nothing.
+/// Returns the attributes of a file, read in three ways. The last one uses the caches alone, which
+/// may lack them.
 fn stat(context: &Context, path: &str) -> Result<Owner, Errno> {
     let found = context.lstat(path).map(|found| owner(&found));
     let (flags, mask) = (AtFlags::SYMLINK_NOFOLLOW, StatxMask::BASIC_STATS);

@@ -1,4 +1,4 @@
-//! Calls of users to the kernel.
+//! The calls of users to the kernel.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -38,7 +38,7 @@ impl As {
     pub(crate) fn user(user: &User) -> As {
         let before = rustix::thread::capabilities(None).expect("our own capabilities");
         let groups: Vec<Gid> = user.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
-        set_ids(&groups, user.uid, user.gid).expect("root may be anyone");
+        set_ids(&groups, user.uid, user.gid).expect("root may take any ids");
         let effective = PAIRS.iter().filter(|(ours, _)| user.caps.contains(*ours)).map(|(_, theirs)| *theirs).collect();
         rustix::thread::set_capabilities(None, CapabilitySets { effective, ..before }).expect("fewer capabilities");
         As { before }
@@ -103,7 +103,7 @@ pub(crate) fn call(call: &Call) -> Result<Option<Owner>, Failure> {
     done.map(|_| None)
 }
 
-/// Opens a file to be read; what the engine does not open, it refuses as if nothing were behind it.
+/// Opens a file for reading. A pipe, which the engine does not open, is `ENXIO`.
 fn read(path: &str) -> Result<i64, Failure> {
     let file = open(path, libc::O_RDONLY, 0)?;
     let [_, _, mode] = stat_at(file.as_raw_fd(), "", libc::AT_EMPTY_PATH)?;
@@ -114,7 +114,7 @@ fn set_times(path: &str, times: *const libc::timespec) -> Result<i64, Failure> {
     call!(utimensat(libc::AT_FDCWD, text(path).as_ptr(), times, libc::AT_SYMLINK_NOFOLLOW))
 }
 
-/// A pipe without a reader is not waited for.
+/// Opens a file without waiting for the other end of a pipe.
 fn open(path: &str, flags: i32, mode: u16) -> Result<OwnedFd, Failure> {
     let flags = flags | libc::O_CLOEXEC | libc::O_NONBLOCK;
     Ok(owned(call!(open(text(path).as_ptr(), flags, libc::c_uint::from(mode)))?))
@@ -125,7 +125,7 @@ fn stat(path: &str) -> Result<Owner, Failure> {
 }
 
 fn stat_at(at: i32, path: &str, flags: i32) -> Result<Owner, Failure> {
-    // SAFETY: all zeroes are a `stat`.
+    // SAFETY: all zeroes are a valid `stat`.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     call!(fstatat(at, text(path).as_ptr(), &raw mut stat, flags))?;
     Ok([stat.st_uid, stat.st_gid, stat.st_mode])

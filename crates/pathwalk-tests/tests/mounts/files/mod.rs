@@ -1,7 +1,7 @@
-//! What users do with files that are seen through mounts: calls, and users to make them.
+//! The calls of users on files that are seen through mounts, and the users.
 //!
-//! - [`maps`]: the id maps that mounts get;
-//! - [`calls_kernel`], [`calls_engine`]: the same calls, of both systems;
+//! - [`maps`]: the id maps of mounts;
+//! - [`calls_kernel`], [`calls_engine`]: the same calls, on both systems;
 //! - [`table`]: rights to files of all owners, through all maps.
 
 pub(crate) mod calls_engine;
@@ -43,29 +43,29 @@ pub(crate) const USERS: [User; 11] = [
     user(2000, 1000, &[5000], Capabilities::FSETID),
 ];
 
-/// The users that may do as if they owned each file.
+/// The users that have the rights of each file's owner.
 pub(crate) const FILE_OWNERS: [usize; 3] = [0, 5, 9];
 
 impl User {
-    /// Returns what the engine knows it by.
+    /// Returns the engine's form of the user.
     pub(crate) fn credentials(&self) -> Credentials {
         Credentials::user(self.uid, self.gid, self.groups).with_capabilities(self.caps)
     }
 }
 
-/// What a user does. Modes are as in `chmod(2)`, and no umask takes bits away.
+/// A call of a user. Modes are as in `chmod(2)`, and no umask clears bits.
 #[derive(Clone, Debug)]
 pub(crate) enum Call {
     Stat(String),
     /// `faccessat2(2)` with `AT_EACCESS`, for these of `R_OK` 4, `W_OK` 2, `X_OK` 1.
     Access(String, u8),
-    /// `open(2)` with `O_CREAT`, to be written to; also with `O_EXCL`.
+    /// `open(2)` with `O_CREAT` for writing; also with `O_EXCL`.
     Create {
         path: String,
         mode: u16,
         exclusive: bool,
     },
-    /// `open(2)` to be written to, cut off first if told so, and a byte is written.
+    /// `open(2)` for writing, with `O_TRUNC` on request, and a write of one byte.
     Write {
         path: String,
         truncate: bool,
@@ -75,7 +75,7 @@ pub(crate) enum Call {
     /// `mknod(2)` of a pipe.
     Pipe(String, u16),
     Symlink(String),
-    /// `open(2)` with `O_TMPFILE`: its attributes are told.
+    /// `open(2)` with `O_TMPFILE`; returns the file's attributes.
     Unnamed(String, u16),
     Link(String, String),
     Rename(String, String),
@@ -84,17 +84,17 @@ pub(crate) enum Call {
     Chmod(String, u16),
     Chown(String, Option<u32>, Option<u32>),
     Truncate(String),
-    /// Both times become now.
+    /// A change of both times to the current time.
     Touch(String),
-    /// Both times become those of a day.
+    /// A change of both times to those of a fixed day.
     SetTimes(String),
 }
 
-/// Owner, group and mode.
+/// The owner, group and mode of a file.
 pub(crate) type Owner = [u32; 3];
 
 impl Call {
-    /// Returns the paths of what it may change.
+    /// Returns the paths of the files that the call may change.
     pub(crate) fn paths(&self) -> Vec<&str> {
         match self {
             Call::Link(from, to) | Call::Rename(from, to) => vec![from, to],

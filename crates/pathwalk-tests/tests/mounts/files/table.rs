@@ -1,5 +1,5 @@
-//! Rights to files of all owners, groups, modes and lists, seen through all maps, as all users:
-//! each question is asked of the kernel and of the engine.
+//! Rights to files of all owners, groups, modes and lists, seen through all maps, as all users: the
+//! kernel and the engine answer each question.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// The list as `setxattr(2)` takes it.
+/// Returns the list in the form of `setxattr(2)`.
 fn value(list: &[AclEntry]) -> Vec<u8> {
     let mut value = vec![2, 0, 0, 0];
     for entry in list {
@@ -76,7 +76,7 @@ fn view(map: usize) -> String {
     format!("/v{map}")
 }
 
-/// Makes the files, and a view of them through each map.
+/// Makes the files in the kernel, and a view of them through each map.
 fn fill_kernel(kernel: &mut Kernel, rows: &[Row]) {
     std::fs::create_dir("/t").expect("a directory");
     for row in rows {
@@ -100,7 +100,7 @@ fn fill_kernel(kernel: &mut Kernel, rows: &[Row]) {
     }
 }
 
-/// Makes the same of the engine.
+/// Makes the same files and views in the engine.
 fn filled_engine(rows: &[Row]) -> Context {
     let fs = MemFs::new();
     fs.mkdir("/t", 0o755).expect("a directory");
@@ -130,7 +130,7 @@ fn filled_engine(rows: &[Row]) -> Context {
     root
 }
 
-/// What is asked about a file.
+/// Returns the questions about a file.
 fn questions(path: &str) -> Vec<Call> {
     let access = |want| Call::Access(path.into(), want);
     let mut questions: Vec<Call> = (0..8).map(access).collect();
@@ -140,7 +140,7 @@ fn questions(path: &str) -> Vec<Call> {
     questions
 }
 
-/// Asks all questions; returns how many there were, and the stories of those with two answers.
+/// Asks all questions; returns their number, and descriptions of those with two different answers.
 pub(crate) fn compare(kernel: &mut Kernel) -> (usize, Vec<String>) {
     assert!(Path::new("/f").exists(), "the root of the comparison");
     let rows = rows();

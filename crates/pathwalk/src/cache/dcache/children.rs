@@ -1,8 +1,10 @@
-//! Which dentries are in the table: put there and taken out together with the list of their parent's children.
+//! The dentries that are in the table. A dentry enters and leaves the table together with the list
+//! of its parent's children.
 //!
-//! Invariant: a dentry is in the table exactly if it is in its parent's list, exactly if it is not marked `UNHASHED`; all three change
-//! under the parent's children lock. So whoever holds that lock finds every name of the directory, and finds none that is dying; but one may be
-//! turning negative unless he holds the directory's lock, too.
+//! Invariant: a dentry is in the table exactly if it is in its parent's list, and exactly if it is
+//! not marked `UNHASHED`. All three change under the parent's children lock. So a holder of that
+//! lock finds every cached name of the directory and no dentry that is dying. But it may find a
+//! dentry that is turning negative, unless it holds the directory's lock as well.
 
 use super::dentry::{ChildrenHeld, WORD, flags};
 use super::watch::Known;
@@ -11,17 +13,18 @@ use crate::memory::slot::DentryId;
 use crate::memory::{pin, seqcount};
 use crate::sync::Ordering;
 
-/// What becomes of the name of a dentry that leaves the table.
+/// The state of a name whose dentry leaves the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NameIs {
-    /// The directory does not have it any more.
+    /// The directory no longer has the name.
     Gone,
-    /// The file system knows.
+    /// The name may still be there: only the file system can say.
     Unknown,
 }
 
 impl Caches {
-    /// Shows a dentry that was not shown. The parent's children lock is held, and there is no other of that name.
+    /// Puts a dentry into table and list. It must be in neither, and no other dentry of that name
+    /// may be. The parent's children lock is held.
     pub(crate) fn hash_in(&self, parent: DentryId, id: DentryId, held: &ChildrenHeld<'_>) {
         debug_assert!(held.covers(parent));
         let dentries = &self.dentries;
@@ -32,7 +35,8 @@ impl Caches {
         self.list_push(parent, id);
     }
 
-    /// Takes a dentry out of table and list; nothing to do if it is out. The parent's children lock is held.
+    /// Takes a dentry out of table and list; does nothing to either if the dentry is out already.
+    /// The parent's children lock is held.
     pub(crate) fn unhash(&self, parent: DentryId, id: DentryId, name: NameIs, held: &ChildrenHeld<'_>) {
         debug_assert!(held.covers(parent));
         let line = self.dentries.line(id);
@@ -48,7 +52,7 @@ impl Caches {
         writing.end(flags | flags::UNHASHED);
     }
 
-    /// Changes the flags of a dentry beside what others may write to it.
+    /// Changes the flags of a dentry, and keeps those that another writer stores at the same time.
     pub(crate) fn change_flags(&self, id: DentryId, change: impl FnOnce(u64) -> u64) {
         let writing = seqcount::write(&self.dentries.line(id)[WORD]);
         let flags = change(writing.flags());
@@ -65,7 +69,7 @@ impl Caches {
         self.set_first_child(parent, id.0);
     }
 
-    /// What is known of the children as a whole stays.
+    /// Stores the first child and keeps the note of what is known of the children as a whole.
     fn set_first_child(&self, parent: DentryId, child: u32) {
         let head = self.dentries.first_child(parent);
         let note = head.load(Ordering::Relaxed) >> 32 << 32;
@@ -93,30 +97,32 @@ impl Caches {
         word.store(kept | u64::from(previous), Ordering::Relaxed);
     }
 
-    /// The cached children, the newest first, by somebody who holds the children lock.
+    /// Returns the cached children, the newest first. The caller holds the children lock.
     pub(crate) fn children<'a>(&'a self, parent: DentryId, _held: &'a ChildrenHeld<'_>) -> impl Iterator<Item = DentryId> + 'a {
         let some = |id: u32| (id != 0).then_some(DentryId(id));
         let first = self.dentries.first_child(parent).load(Ordering::Relaxed) as u32;
         std::iter::successors(some(first), move |id| some((self.dentries.siblings(*id).load(Ordering::Relaxed) >> 32) as u32))
     }
 
-    /// Some cached child, pinned, or `None`.
+    /// Returns some cached child, pinned, or `None` if there is none.
     pub(crate) fn any_child(&self, parent: DentryId) -> Option<DentryId> {
         self.first_listed(parent, &self.dentries.children_lock(parent))
     }
 
-    /// The same by somebody who holds the children lock.
+    /// Does the same for a caller that holds the children lock.
     pub(crate) fn first_listed(&self, parent: DentryId, _held: &ChildrenHeld<'_>) -> Option<DentryId> {
         let child = DentryId(self.dentries.first_child(parent).load(Ordering::Relaxed) as u32);
         (child != DentryId::NONE).then(|| self.pin_listed(child))
     }
 
-    /// Pins a dentry that is in the list whose lock the caller holds, as he does the directory's: it is neither dying nor turning negative.
+    /// Pins a dentry that is in the list. The caller holds the list's lock and the directory's
+    /// lock, so the dentry is neither dying nor turning negative.
     pub(crate) fn pin_listed(&self, id: DentryId) -> DentryId {
         self.try_pin_listed(id).expect("a dentry is killed under its parent's children lock, or the directory's own")
     }
 
-    /// The same by somebody who does not hold the directory's lock. `None` if it is just turning negative.
+    /// Does the same for a caller that does not hold the directory's lock. Returns `None` if the
+    /// dentry is just turning negative.
     pub(crate) fn try_pin_listed(&self, id: DentryId) -> Option<DentryId> {
         let life = self.dentries.life(id);
         pin::read(life).is_some_and(|of| pin::pin(life, of)).then_some(id)

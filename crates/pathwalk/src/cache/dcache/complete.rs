@@ -1,18 +1,25 @@
-//! Directories all of whose names are cached: there, a name that is not cached is absent, and the file system need not be asked.
+//! Directories all of whose names are cached. In such a directory a name that is not cached is
+//! absent, and the file system need not be asked.
 //!
-//! A directory is complete when it is made, and after a listing from its beginning to its end. A listing says which names there are, not what
-//! they lead to: each that is not cached gets a dentry marked `LISTED`, which a lookup asks about and fills. While a listing runs, the
-//! directory is watched: names that are made meanwhile have dentries anyhow, and if one that is not negative leaves the cache, the listing
-//! comes to nothing. A listing that begins while another watches watches with it: nothing was lost since that began.
+//! A directory is complete when it is made, and after a listing from its beginning to its end. A
+//! listing says which names there are, not what they lead to. So each name that is not cached gets
+//! a dentry marked `LISTED`, and the first lookup of that name asks the file system and fills the
+//! dentry. While a listing runs, the directory is watched. Names that are made meanwhile have
+//! dentries anyhow. If a dentry that is not negative leaves the cache meanwhile, the listing does
+//! not make the directory complete. A listing that begins while another one watches shares its
+//! watch, because no name was lost since that watch began.
 //!
-//! Invariant: where [`Known::All`] is noted, every name of the directory has a hashed dentry. So whatever takes a dentry out of the table
-//! that may stand for a name takes the note away, under the same children lock; and whoever relies on it looks for the name and at the
-//! note under one holding of that lock.
+//! Invariant: where [`Known::All`] is noted, every name of the directory has a hashed dentry. So
+//! code that takes a dentry out of the table that may stand for a name clears the note, under the
+//! same children lock. Code that relies on the note looks for the name and reads the note without
+//! releasing that lock in between.
 //!
-//! The note lies in the upper half of the word of the first child, under the directory's own children lock.
+//! The note lies in the upper half of the word of the first child. The directory's own children
+//! lock protects it.
 //!
-//! What it does not do: file systems whose absences have to be asked about each time have no complete directories. A listing of more names than
-//! a share of the cache does not try.
+//! What it does not do: a file system whose absences have to be revalidated each time has no
+//! complete directories. A listing that would make more dentries than a share of the cache gives
+//! up.
 
 use super::dentry::{ChildrenHeld, flags};
 use super::watch::{Known, Watch};
@@ -22,12 +29,12 @@ use crate::memory::slot::DentryId;
 use crate::sync::Ordering;
 use crate::text::Name;
 
-/// The names that a listing gave, in one piece of memory: a byte of length before each.
+/// The names that a listing gave, in one piece of memory, with a byte of length before each.
 #[derive(Default)]
 pub(crate) struct Listed(Vec<u8>);
 
 impl Listed {
-    /// A name of no fitting length is no name: it is kept as one of length 0, which nothing can be called.
+    /// Appends a name. A name that is too long is kept as one of length 0, which no file can have.
     pub(crate) fn push(&mut self, name: &[u8]) {
         let length = u8::try_from(name.len()).unwrap_or(0);
         self.0.push(length);
@@ -48,11 +55,12 @@ impl Listed {
 /// A listing that may make its directory complete.
 pub(crate) struct Listing {
     watch: Watch,
-    /// Dentries that it made.
+    /// The number of dentries that the listing made.
     made: u32,
 }
 
-/// How many dentries one listing may make in a cache of so many: a share of them, or a few.
+/// Returns the number of dentries that one listing may make in a cache of this capacity: a
+/// sixteenth of the capacity, but at least eight.
 pub(crate) fn share(capacity: u32) -> u32 {
     const SHARE: u32 = 16;
     const A_FEW: u32 = 8;
@@ -72,19 +80,22 @@ impl Caches {
         word.store(u64::from(known.note()) << 32 | u64::from(child), Ordering::Relaxed);
     }
 
-    /// Of a dentry that is about to become a new directory, in which nothing is: before it is one, so that nobody can have made anything. Without its
-    /// lock: of what is no directory nobody looks at the note or the children, and whoever finds it to be one sees the note. The lock
-    /// of the directory above is held exclusively.
+    /// Notes that all names are cached, for a dentry that is about to become a new, empty
+    /// directory. It is called before the dentry is a directory, so no thread can have made a name
+    /// in it. It does not take the children lock: no thread looks at the note or the children of a
+    /// dentry that is not a directory, and a thread that finds it to be a directory sees the note.
+    /// The caller holds the lock of the parent directory exclusively.
     pub(crate) fn begin_complete(&self, id: DentryId) {
         self.dentries.first_child(id).store(u64::from(Known::All.note()) << 32, Ordering::Relaxed);
     }
 
-    /// A name may be there that is not cached.
+    /// Records that the directory may have a name that is not cached.
     pub(crate) fn no_longer_complete(&self, dir: DentryId) {
         self.set_known(dir, Known::Nothing, &self.dentries.children_lock(dir));
     }
 
-    /// Begins a listing at the beginning of a directory whose absences last. `None`: it would be of no use.
+    /// Begins a listing at the beginning of a directory whose negative entries stay valid. Returns
+    /// `None` if the directory is complete already.
     pub(crate) fn begin_listing(&self, dir: DentryId) -> Option<Listing> {
         let held = self.dentries.children_lock(dir);
         let watch = match self.known(dir, &held) {
@@ -96,9 +107,11 @@ impl Caches {
         Some(Listing { watch, made: 0 })
     }
 
-    /// A listing gave these names; the caller has a pin on the directory. False if it came to nothing.
+    /// Enters the names that a listing gave. The caller has a pin on the directory. Returns false
+    /// if the listing can no longer make the directory complete.
     pub(crate) fn note_listed(&self, dir: DentryId, listing: &mut Listing, listed: &Listed) -> bool {
-        // Shared: whoever changes the directory relies on entering names alone.
+        // The lock is shared: a change of the directory, which holds it exclusively, must be the
+        // only one to enter names.
         let _names = dir_lock::shared(self.dentries.lock(dir));
         if self.dentries.word(dir) & flags::REMOVED != 0 {
             return false;
@@ -129,7 +142,7 @@ impl Caches {
         still
     }
 
-    /// A listing came to the end, and all its names were noted.
+    /// Ends a listing that came to the end of the directory and whose names were all noted.
     pub(crate) fn end_listing(&self, dir: DentryId, listing: &Listing) {
         let held = self.dentries.children_lock(dir);
         if self.known(dir, &held) == Known::Watched(listing.watch) {

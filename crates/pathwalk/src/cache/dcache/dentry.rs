@@ -1,25 +1,31 @@
-//! The record of a name: a hot line that readers see, and cold words that they do not.
+//! The record of a name: a hot line that readers see, and cold words that they do not see.
 //!
 //! Hot, eight words:
 //!
 //! | word | what | written by |
 //! |---|---|---|
-//! | 0 | sequence count (32), flags (32) | whoever holds the count odd |
+//! | 0 | sequence count (32), flags (32) | the thread that holds the count odd |
 //! | 1 | parent (32), length of the name (32) | with the count odd |
 //! | 2 | inode (32), chain of the name's bytes from the 33rd (32) | with the count odd |
-//! | 3 | 0: not hit since a hand passed; else hit. Of what is covered: the mount that covered it last | anyone; guesses |
+//! | 3 | 0: not hit since a hand passed; else hit. If covered: the last mount on it | any; a guess |
 //! | 4–7 | the first 32 bytes of the name, padded with zeros | with the count odd |
 //!
-//! Parent and length are one word, so that one compare tells both. Names have no NUL, so padded words of equal number are equal
-//! exactly if the names are.
+//! Parent and length are one word, so one compare checks both. Names contain no NUL, so padded
+//! words of the same number are equal exactly if the names are equal.
 //!
-//! Cold, three words: life (see `memory/pin.rs`); next and previous sibling (under the parent's children lock; the link of the free list
-//! while the slot is free); first child, and what is known of the children as a whole (under the dentry's own children lock; see
-//! `dcache/complete.rs`). And the directory's lock.
+//! Cold, three words:
 //!
-//! Who may hold the count odd: the one who filled the slot before showing it; whoever holds the parent's directory lock
-//! exclusively, or is the one to finish its lookup; the holder of the inode's lock, for the flags of permission; whoever killed
-//! the slot.
+//! 1. life (see `memory/pin.rs`);
+//! 2. next and previous sibling (under the parent's children lock), or the link of the free list
+//!    while the slot is free;
+//! 3. first child, and what is known of the children as a whole (under the dentry's own children
+//!    lock; see `dcache/complete.rs`).
+//!
+//! The directory's lock is cold, too.
+//!
+//! These threads may hold the count odd: one that fills the slot before it shows the dentry; one
+//! that holds the parent's directory lock exclusively, or has to finish the dentry's lookup; one
+//! that holds the inode's lock, for the permission flags; one that killed the slot.
 
 use crate::attr::FileType;
 use crate::memory::alone::{Alone, apart};
@@ -37,34 +43,39 @@ use crate::text::swar::word_at;
 
 /// Flags in word 0 of a dentry; bit 0 is the count's.
 pub(crate) mod flags {
-    /// A directory.
+    /// The dentry of a directory.
     pub(crate) const DIRECTORY: u64 = 1 << 1;
-    /// A symbolic link.
+    /// The dentry of a symbolic link.
     pub(crate) const LINK: u64 = 1 << 2;
-    /// Known to be absent.
+    /// A negative dentry: the name is known to be absent.
     pub(crate) const NEGATIVE: u64 = 1 << 3;
-    /// The first of three: execute (search), write, read are granted to everyone by the generic rule, with no ACL; in
-    /// the order of [`Access`](crate::Access)'s bits.
+    /// The position of the first of three bits: execute (search), write, read are granted to all
+    /// users by the generic rule, with no ACL. The bits are in the order of
+    /// [`Access`](crate::Access)'s bits.
     pub(crate) const EVERYONE_SHIFT: u32 = 4;
     pub(crate) const EVERYONE_SEARCH: u64 = 1 << EVERYONE_SHIFT;
     pub(crate) const EVERYONE: u64 = 7 << EVERYONE_SHIFT;
-    /// The file system wants to be asked before each use.
+    /// A dentry that the file system requires to be revalidated before each use.
     pub(crate) const REVALIDATE: u64 = 1 << 7;
-    /// Somebody is asking the file system just now.
+    /// A dentry whose name a thread is asking the file system about.
     pub(crate) const IN_LOOKUP: u64 = 1 << 8;
-    /// Not in the table (any more).
+    /// A dentry that is not in the table, or no longer.
     pub(crate) const UNHASHED: u64 = 1 << 9;
-    /// With `IN_LOOKUP`: nobody is asking yet. A listing said that the name is there, and nothing else is known of it.
+    /// With `IN_LOOKUP`: no thread is asking yet. A listing said that the name is there, and
+    /// nothing else is known of it.
     pub(crate) const LISTED: u64 = 1 << 11;
-    /// Removed: a directory that takes no more names, or a file without this one.
+    /// A dentry that was removed: a directory that takes no more names, or a file without this
+    /// name.
     pub(crate) const REMOVED: u64 = 1 << 10;
 
-    /// Something is mounted on it, in whatever mount it is seen through. Linux: `DCACHE_MOUNTED`.
+    /// A dentry on which something is mounted, in whatever mount it is seen. Linux:
+    /// `DCACHE_MOUNTED`.
     pub(crate) const MOUNTED: u64 = 1 << 12;
-    /// It is the root of a mount, or was: `..` may lead to where that is mounted.
+    /// A dentry that is or was the root of a mount: `..` may lead to the place where that mount is
+    /// attached.
     pub(crate) const ROOTED: u64 = 1 << 13;
 
-    /// What depends on the inode.
+    /// The flags that depend on the inode.
     pub(crate) const OF_INODE: u64 = DIRECTORY | LINK | NEGATIVE | EVERYONE | REVALIDATE;
 }
 
@@ -74,7 +85,7 @@ const INODE_CHAIN: usize = 2;
 const HIT: usize = 3;
 pub(crate) const NAME: usize = 4;
 
-/// Bytes of a name that are in its line.
+/// The number of bytes of a name that are in its line.
 pub(crate) const INLINE_NAME: usize = 32;
 
 const LIFE: usize = 0;
@@ -83,20 +94,20 @@ const FIRST_CHILD: usize = 2;
 
 const _: () = assert!(cfg!(any(loom, shuttle)) || size_of::<Line>() == LINE);
 
-/// Stripes of children locks.
+/// The number of stripes of children locks.
 const CHILDREN_LOCKS: usize = stripes(256);
 
-/// The pool of dentries and the table that finds them.
+/// The pool of dentries, and the table that finds them.
 pub(crate) struct Dentries {
     hot: Records<8>,
     cold: Box<[[AtomicU64; 3]]>,
     locks: Box<[AtomicU32]>,
     free: FreeList,
-    /// Which of them the hands skip.
+    /// The set of dentries that the hands skip.
     parked: Parked,
     table: Table,
-    /// Each protects the lists of children, and with them the table's entries, of the directories whose slot number maps
-    /// to it.
+    /// The children locks. Each one protects the lists of children, and with them the table's
+    /// entries, of the directories whose slot number maps to it.
     children: Box<[Alone<Mutex<()>>]>,
 }
 
@@ -132,7 +143,7 @@ impl Dentries {
         &self.cold[id.0 as usize]
     }
 
-    /// The directory lock of this dentry.
+    /// Returns the directory lock of this dentry.
     pub(crate) fn lock(&self, id: DentryId) -> &AtomicU32 {
         &self.locks[id.0 as usize]
     }
@@ -147,7 +158,7 @@ impl Dentries {
         vec![self.hot.range(), self.table.range(), (cold.start.addr(), cold.end.addr()), (locks.start.addr(), locks.end.addr())]
     }
 
-    /// See [`Table::fetch`].
+    /// Fetches the table's line for a hash: see [`Table::fetch`].
     pub(crate) fn fetch_place(&self, hash: u64) -> u64 {
         self.table.fetch(hash)
     }
@@ -157,7 +168,7 @@ impl Dentries {
         (end - start) as u64
     }
 
-    /// The word of a live dentry, once no writer is in it.
+    /// Returns the word of a live dentry, once no writer holds its count odd.
     pub(crate) fn word(&self, id: DentryId) -> u64 {
         seqcount::sample_even(&self.line(id)[WORD])
     }
@@ -176,18 +187,18 @@ impl Dentries {
         &self.cold(id)[LIFE]
     }
 
-    /// Reads the life of a dentry, if there is such: so that it is near.
+    /// Reads the life of a dentry, if the slot exists, to bring it into the processor's cache.
     #[inline(always)]
     pub(crate) fn peek_life(&self, id: DentryId) -> u64 {
         self.cold.get(id.0 as usize).map_or(0, |cold| cold[LIFE].load(Ordering::Relaxed))
     }
 
-    /// Another count of a dentry that the caller has one of.
+    /// Takes one more pin on a dentry that the caller has a pin on.
     pub(crate) fn pin_again(&self, id: DentryId) {
         pin::pin_again(self.life(id));
     }
 
-    /// Gives a count back. Never blocks; the hands collect what is left.
+    /// Gives a pin back. Never blocks; a dentry that is left without pins is evicted by the hands.
     pub(crate) fn unpin(&self, id: DentryId) {
         if pin::unpin(self.life(id)).leaves_parked() {
             self.parked.unpark(id.0, self.life(id));
@@ -198,18 +209,19 @@ impl Dentries {
         &self.parked
     }
 
-    /// Keeps the hands from looking at a dentry, if it is pinned.
+    /// Parks a dentry if it is pinned, so that the hands skip it.
     pub(crate) fn park(&self, id: DentryId) {
         if pin::is_held(self.life(id)) {
             self.parked.park(id.0, self.life(id));
         }
     }
 
-    /// Pins the dentry that `word` was sampled of, unless it changed since.
+    /// Pins the dentry whose word was sampled as `word`. Returns false if it changed since.
     pub(crate) fn pin_sampled(&self, id: DentryId, word: u64) -> bool {
         let Some(life) = pin::read(self.life(id)) else { return false };
         let line = self.line(id);
-        // Unchanged after `life` was read: it is this dentry's life. Unchanged after the pin: it still has its name.
+        // The word is unchanged after `life` was read, so `life` is of this dentry. If it is
+        // unchanged after the pin as well, the dentry still has its name.
         if word & seqcount::ODD != 0 || !seqcount::unchanged(&line[WORD], word) || !pin::pin(self.life(id), life) {
             return false;
         }
@@ -222,8 +234,8 @@ impl Dentries {
 
     // Lists of children.
 
-    /// Takes the lock of the list of children of `parent`. A leaf but for the stripe of a second parent, which is taken in
-    /// order of number.
+    /// Takes the lock of the list of children of `parent`. No other lock is taken under it, but for
+    /// the stripe of a second parent, which is taken in order of number.
     pub(crate) fn children_lock(&self, parent: DentryId) -> ChildrenHeld<'_> {
         let stripe = children_stripe(parent);
         ChildrenHeld { stripe, _guard: self.children[stripe].lock() }
@@ -239,19 +251,21 @@ impl Dentries {
 
     // Slots.
 
-    /// An unused slot: dead, and the caller's.
+    /// Takes an unused slot: it is dead, and belongs to the caller. Returns `None` if there is
+    /// none.
     pub(crate) fn take(&self) -> Option<DentryId> {
         self.free.take(|slot| self.siblings(DentryId(slot))).map(DentryId)
     }
 
-    /// Writes to where a slot of the caller's lies, so that it is near when it is filled.
+    /// Writes to the words of a slot that belongs to the caller, to bring them into the processor's
+    /// cache before the slot is filled.
     pub(crate) fn write_ahead(&self, id: DentryId) {
         forget_hit(self.line(id));
         self.siblings(id).store(0, Ordering::Relaxed);
         self.first_child(id).store(0, Ordering::Relaxed);
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     pub(crate) fn used(&self) -> u32 {
         self.free.used(|slot| self.siblings(DentryId(slot)))
     }
@@ -275,12 +289,13 @@ impl ChildrenHeld<'_> {
     }
 }
 
-/// The stripe of a directory's children lock.
+/// Returns the stripe of a directory's children lock.
 pub(crate) fn children_stripe(parent: DentryId) -> usize {
     parent.0 as usize % CHILDREN_LOCKS
 }
 
-// Fields of a line. What they return is to be believed only once the count is rechecked, or if nobody writes.
+// Fields of a line. What these functions return is valid only once the count is rechecked, or if
+// there is no writer.
 
 /// Returns whether a dentry was hit since a hand passed.
 #[inline(always)]
@@ -288,7 +303,7 @@ pub(crate) fn was_hit(line: &Line) -> bool {
     line[HIT].load(Ordering::Relaxed) != 0
 }
 
-/// Leaves the one mark of a hit, once; returns whether it was there.
+/// Sets the mark of a hit if it is not set; returns whether it was set.
 #[inline(always)]
 pub(crate) fn mark_hit(line: &Line) -> bool {
     let was_hit = was_hit(line);
@@ -298,19 +313,21 @@ pub(crate) fn mark_hit(line: &Line) -> bool {
     was_hit
 }
 
-/// Takes the mark back.
+/// Clears the mark of a hit.
 pub(crate) fn forget_hit(line: &Line) {
     line[HIT].store(0, Ordering::Relaxed);
 }
 
-/// Returns the slot of the mount that covered a dentry last, in whatever mount that is seen. A
-/// guess: a mark of a hit may stand there instead. The mount's record tells.
+/// Returns the slot of the mount that covered a dentry last, in whatever mount the dentry is seen.
+/// The result is a guess, since the word may hold a mark of a hit instead. The caller checks it
+/// against the mount's record.
 #[inline(always)]
 pub(crate) fn guessed_cover(line: &Line) -> u64 {
     line[HIT].load(Ordering::Relaxed)
 }
 
-/// Guesses that a mount covers it. It counts as hit, which makes no difference to what is pinned.
+/// Records the guess that a mount covers a dentry. This also marks the dentry as hit, which makes
+/// no difference to a pinned dentry.
 pub(crate) fn guess_cover(line: &Line, mount: MountId) {
     line[HIT].store(mount.0.into(), Ordering::Relaxed);
 }
@@ -325,7 +342,7 @@ pub(crate) fn length_of(line: &Line) -> usize {
     line[PARENT_LENGTH].load(Ordering::Relaxed) as u32 as usize
 }
 
-/// Whether it has this parent and a name of this length.
+/// Returns whether a dentry has this parent and a name of this length.
 #[inline(always)]
 pub(crate) fn has_parent_and_length(line: &Line, parent: DentryId, length: usize) -> bool {
     line[PARENT_LENGTH].load(Ordering::Relaxed) == u64::from(parent.0) << 32 | length as u64
@@ -357,7 +374,7 @@ pub(crate) fn set_head(line: &Line, name: &[u8]) {
     }
 }
 
-/// The flags of a type, without permission.
+/// Returns the flags of a type, without permissions.
 pub(crate) fn flags_of(kind: FileType) -> u64 {
     match kind {
         FileType::Directory => flags::DIRECTORY,
@@ -366,7 +383,7 @@ pub(crate) fn flags_of(kind: FileType) -> u64 {
     }
 }
 
-/// The flags that say that everyone may do this.
+/// Returns the flags that say that all users may access a node in this way.
 #[inline(always)]
 pub(crate) fn everyone(what: Access) -> u64 {
     u64::from(what.bits()) << flags::EVERYONE_SHIFT

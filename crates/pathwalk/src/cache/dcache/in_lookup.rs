@@ -1,11 +1,13 @@
-//! One question to the file system for a missing name, however many ask.
+//! Lookups of missing names: the file system is asked once, however many threads ask.
 //!
-//! Whoever misses a name puts a dentry marked `IN_LOOKUP` where the answer will be, and asks. Others find that dentry and sleep until
-//! it is unmarked. All of them hold the directory's lock shared, so no change of the directory runs meanwhile. If the one who
-//! asks fails or panics, the dentry leaves the table, still marked, so that a walk that found it believes nothing of it; and those
-//! who sleep start again.
+//! A thread that misses a name puts a dentry marked `IN_LOOKUP` where the answer will be, and asks
+//! the file system. Other threads find that dentry and sleep until the mark is cleared. All of them
+//! hold the directory's lock shared, so no change of the directory runs meanwhile. If the asking
+//! thread fails or panics, the dentry leaves the table with its mark still set. So a walk that
+//! found it does not use it, and the sleeping threads start again.
 //!
-//! A name that was listed has its dentry already: whoever misses it takes on to ask by unmarking it, and marks it again if that fails.
+//! A name that was listed has a dentry already. A thread that misses it takes the question on by
+//! clearing `LISTED`, and sets that mark again if it fails.
 
 use super::children::NameIs;
 use super::dentry::{ChildrenHeld, flags};
@@ -16,37 +18,39 @@ use crate::memory::slot::DentryId;
 use crate::node::Freshness;
 use crate::sync::{Ordering, fence};
 
-/// What somebody who missed a name is to do.
+/// The next step for a thread that missed a name.
 pub(crate) enum Missing<'a> {
-    /// It is there by now, pinned; its lookup may not be over.
+    /// The name has a dentry by now, pinned. Its lookup may still run.
     Found(DentryId),
-    /// It is known to be absent: the negative entry, pinned.
+    /// The name is known to be absent: its negative dentry, pinned.
     Absent(DentryId),
-    /// Ask the file system.
+    /// The caller has to ask the file system.
     Ask(Asking<'a>),
 }
 
-/// The duty to answer for a name. Dropped without an answer, it frees those who wait.
+/// The duty to answer for a name. If it is dropped without an answer, it wakes the waiting threads.
 pub(crate) struct Asking<'a> {
     caches: &'a Caches,
     id: DentryId,
     before: Before,
 }
 
-/// What a dentry was before somebody began to ask.
+/// The state of a dentry before a thread began to ask.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// Not there.
+    /// The name had no dentry.
     New,
-    /// Listed: the name is there, whatever becomes of the question.
+    /// The name was listed: it exists, whatever becomes of the question.
     Listed,
 }
 
 impl Caches {
-    /// Enters a name that was missed. The caller holds the directory's lock shared, and a pin on it. (Whoever holds it exclusively has
-    /// nobody to wait for him, and needs none of this.)
+    /// Enters a name that was missed. The caller holds the directory's lock shared, and has a pin
+    /// on the directory. (A holder of the exclusive lock waits for no other thread, and does not
+    /// need this.)
     ///
-    /// `absence` is what the file system says of absences: it was asked before.
+    /// `absence` is the freshness that the file system gives to absences; the caller asked for it
+    /// before.
     pub(crate) fn begin_lookup(&self, parent: DentryId, name: &[u8], absence: Freshness) -> Result<Missing<'_>, Errno> {
         let id = self.new_dentry(parent, name, flags::IN_LOOKUP)?;
         let held = self.dentries.children_lock(parent);
@@ -66,7 +70,8 @@ impl Caches {
         Ok(if asks { Missing::Ask(Asking { caches: self, id: found, before: Before::Listed }) } else { Missing::Found(found) })
     }
 
-    /// Takes it on to ask about a name that was listed. False if it is another kind of dentry, or somebody did. The parent's children lock is held.
+    /// Takes on the question about a name that was listed. Returns false if the dentry is not
+    /// `LISTED`, or if another thread took the question on. The parent's children lock is held.
     fn begin_to_ask(&self, id: DentryId) -> bool {
         let is_listed = self.dentries.word(id) & flags::LISTED != 0;
         if is_listed {
@@ -75,12 +80,13 @@ impl Caches {
         is_listed
     }
 
-    /// The same by somebody who has no pin yet; of any dentry in the list whose lock is held.
+    /// Does the same for a caller that has no pin yet, with any dentry in the list whose lock is
+    /// held.
     pub(crate) fn ask_about_listed(&self, id: DentryId, _held: &ChildrenHeld<'_>) -> Option<Asking<'_>> {
         self.begin_to_ask(id).then(|| Asking { caches: self, id: self.pin_listed(id), before: Before::Listed })
     }
 
-    /// Sleeps while somebody else looks this name up. The caller has a pin.
+    /// Sleeps while another thread looks this name up. The caller has a pin on the dentry.
     pub(crate) fn wait_for_answer(&self, id: DentryId) {
         if !self.is_asked_for(id) {
             return;
@@ -95,17 +101,18 @@ impl Caches {
 }
 
 impl<'a> Asking<'a> {
-    /// A new dentry that was shown, marked `IN_LOOKUP`; its pin is taken over.
+    /// Wraps a new dentry that is shown and marked `IN_LOOKUP`. Takes over its pin.
     pub(crate) fn about_new(caches: &'a Caches, id: DentryId) -> Asking<'a> {
         Asking { caches, id, before: Before::New }
     }
 
-    /// The dentry that waits for its answer.
+    /// Returns the dentry that waits for its answer.
     pub(crate) fn dentry(&self) -> DentryId {
         self.id
     }
 
-    /// The name was answered for (it is not marked any more): wakes who waits, and hands over the pin.
+    /// Wakes the waiting threads and hands the pin over. The name was answered for, so the dentry
+    /// is no longer marked.
     pub(crate) fn answered(self) -> DentryId {
         self.wake();
         let id = self.id;
@@ -113,9 +120,10 @@ impl<'a> Asking<'a> {
         id
     }
 
-    /// All of these names were answered for: the same, and their pins are given back.
+    /// Wakes the waiting threads of all these names, which were answered for, and gives their pins
+    /// back.
     pub(crate) fn all_answered(caches: &Caches, answered: impl IntoIterator<Item = Asking<'a>>) {
-        // One for all, between taking the marks away and looking for sleepers.
+        // One fence for all of them, between clearing the marks and reading the counts of sleepers.
         fence(Ordering::SeqCst);
         for asking in answered {
             caches.waiters.of(asking.id).wake_if_asleep();

@@ -1,6 +1,8 @@
-//! Entries and subtrees leave the cache, because what the file system would say has changed without passing through the `Vfs`.
+//! Invalidation: entries and subtrees leave the cache, because the file system's answers changed
+//! without passing through the `Vfs`.
 //!
-//! What is pinned stays pinned, unhashed, and finds its place again when its name is looked up; what is idle is evicted.
+//! A pinned dentry stays pinned and is unhashed; its node gets its place again when the name is
+//! looked up. An idle dentry is evicted.
 
 use super::children::NameIs;
 use super::dentry::flags;
@@ -12,10 +14,12 @@ use crate::memory::slot::{DentryId, InodeId};
 use crate::sync::Ordering;
 
 impl Caches {
-    /// Drops what is cached of `name` in `dir`, and everything below it. Returns that of it on which something is mounted.
+    /// Drops the cached entry of `name` in `dir` and everything below it. Returns the dropped
+    /// dentries on which something is mounted.
     pub(crate) fn invalidate_name(&self, dir: DentryId, name: &[u8]) -> Vec<Pinned<'_>> {
         let entry = {
-            // Exclusively, and before looking: a lookup or a change that is under way would leave an old answer.
+            // Exclusive, and taken before the search: a lookup or a change that is under way would
+            // leave an old answer.
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
             self.no_longer_complete(dir);
             let Some(entry) = self.find_exact(dir, name).map(|id| Pinned::new(self, id)) else { return Vec::new() };
@@ -27,7 +31,8 @@ impl Caches {
         covered
     }
 
-    /// Drops an entry of a directory, and everything below it, unless it is not there any more. Returns that of it on which something is mounted.
+    /// Drops an entry of a directory and everything below it, unless the entry is no longer in that
+    /// directory. Returns the dropped dentries on which something is mounted.
     pub(crate) fn invalidate_entry<'a>(&'a self, dir: DentryId, entry: Pinned<'a>) -> Vec<Pinned<'a>> {
         {
             let _names = dir_lock::exclusive(self.dentries.lock(dir));
@@ -42,7 +47,8 @@ impl Caches {
         covered
     }
 
-    /// Drops everything cached below `top`, on which the caller has a pin. Returns that of it on which something is mounted.
+    /// Drops everything cached below `top`, on which the caller has a pin. Returns the dropped
+    /// dentries on which something is mounted.
     pub(crate) fn invalidate_below(&self, top: DentryId) -> Vec<Pinned<'_>> {
         let mut below = Vec::new();
         self.unhash_children(top, &mut below);
@@ -59,7 +65,7 @@ impl Caches {
         covered
     }
 
-    /// Unhashes all children of a directory and adds them to `out`.
+    /// Unhashes all children of a directory and appends them to `out`.
     fn unhash_children<'a>(&'a self, dir: DentryId, out: &mut Vec<Pinned<'a>>) {
         if self.dentries.word(dir) & flags::DIRECTORY == 0 {
             return;
@@ -72,7 +78,8 @@ impl Caches {
         }
     }
 
-    /// Drops the children of a directory that was removed: none stands for a name any more. Its lock is held exclusively, so none are added.
+    /// Drops the children of a directory that was removed: none of them stands for a name any more.
+    /// The directory's lock is held exclusively, so none are added.
     pub(crate) fn drop_children(&self, dir: DentryId) {
         if self.dentries.first_child(dir).load(Ordering::Relaxed) == 0 {
             return;
@@ -86,8 +93,9 @@ impl Caches {
         }
     }
 
-    /// Evicts an entry that was dropped. Of its node nothing is known any more: somebody else may hold it, or be about to find it by its
-    /// key, and asks then. Returns it instead if something is mounted on it.
+    /// Evicts an entry that was dropped, or returns it if something is mounted on it. Marks its
+    /// inode as unknown: another holder may have the inode, or be about to find it by its key, and
+    /// then asks the file system.
     fn let_go<'a>(&'a self, entry: Pinned<'a>) -> Option<Pinned<'a>> {
         let inode = self.dentries.inode(entry.id());
         if inode != InodeId::NONE {

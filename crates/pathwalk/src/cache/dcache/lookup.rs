@@ -1,4 +1,4 @@
-//! Finding a dentry by parent and name, and making one.
+//! Searches for a dentry by parent and name, and creation of dentries.
 
 use super::dentry::{
     ChildrenHeld, INLINE_NAME, NAME, WORD, chain_of, flags, forget_hit, has_parent_and_length, length_of, set_head,
@@ -16,20 +16,21 @@ use crate::sync::{Ordering, yield_now};
 use crate::text::swar::word_at;
 
 impl Caches {
-    /// The name in a line; to be believed only once the count is rechecked, or if it cannot change meanwhile.
+    /// Returns the name in a line. The result is valid only once the count is rechecked, or if the
+    /// name cannot change meanwhile.
     pub(crate) fn name_of(&self, line: &Line) -> Vec<u8> {
         let mut name: Vec<u8> = self.name_words(line).flat_map(u64::to_le_bytes).collect();
         name.truncate(length_of(line));
         name
     }
 
-    /// The table's hash of a dentry whose name cannot change meanwhile.
+    /// Returns the table's hash of a dentry whose name cannot change meanwhile.
     pub(crate) fn hash_of(&self, parent: DentryId, id: DentryId) -> u64 {
         self.hash.in_directory(self.hash.of_words(self.name_words(self.dentries.line(id))), parent.0)
     }
 
     fn name_words<'a>(&'a self, line: &'a Line) -> impl Iterator<Item = u64> + 'a {
-        // Bounded, since it may be torn.
+        // The length is bounded because the read may be torn.
         let length = length_of(line).min(NAME_MAX);
         let chain = ChainReader::new(self.side.lines(), chain_of(line));
         (0..length).step_by(8).map(move |at| match at.checked_sub(INLINE_NAME) {
@@ -38,7 +39,8 @@ impl Caches {
         })
     }
 
-    /// The dentry of a name and its word, which is to be rechecked. Takes no lock; may miss.
+    /// Returns the dentry of a name, and its word, which the caller has to recheck. Takes no lock;
+    /// may miss a cached name.
     pub(crate) fn probe(&self, parent: DentryId, name: &[u8]) -> Option<(DentryId, u64)> {
         let hash = self.hash.in_directory(self.hash.name(name), parent.0);
         self.dentries.table().find(hash, |slot| {
@@ -48,7 +50,8 @@ impl Caches {
         })
     }
 
-    /// The word of a dentry, which is to be rechecked, if it seems to be of this name.
+    /// Returns the word of a dentry if the dentry seems to have this name. The caller has to
+    /// recheck the word.
     pub(crate) fn word_if_named(&self, id: DentryId, parent: DentryId, name: &[u8]) -> Option<u64> {
         let line = self.dentries.line(id);
         let word = seqcount::sample(&line[WORD]);
@@ -65,22 +68,26 @@ impl Caches {
             && (0..tail.len().div_ceil(8)).all(|at| chain.word(at) == word_at(tail, at * 8))
     }
 
-    /// The dentry of a name, pinned, if it is cached. Takes no lock; may miss.
+    /// Returns the dentry of a name, pinned, if it is cached. Takes no lock; may miss a cached
+    /// name.
     pub(crate) fn find_pinned(&self, parent: DentryId, name: &[u8]) -> Option<DentryId> {
         loop {
             let (id, word) = self.probe(parent, name)?;
             if self.dentries.pin_sampled(id, word) {
                 return Some(id);
             }
-            // It is being written or has just changed: whoever does that is quick.
+            // A writer holds the dentry's count odd, or has just changed the dentry. Writers take
+            // only a few stores.
             yield_now();
         }
     }
 
-    /// The dentry of a name, found exactly, since the parent's children lock is held.
+    /// Returns the dentry of a name if it is cached. The search is exact, since the parent's
+    /// children lock is held.
     ///
-    /// A candidate that shares its tag may be a stranger's: then nothing holds it still, and it may become a new dentry of this name
-    /// that is not shown yet. So each is read as of one instant, and has to be shown.
+    /// A candidate with the same tag may be a dentry of another directory. Then this lock does not
+    /// keep it from changing, and it may become a new dentry of this name that is not shown yet. So
+    /// each candidate is read as of one instant, and must be hashed.
     pub(crate) fn probe_exact(&self, parent: DentryId, name: &[u8], held: &ChildrenHeld<'_>) -> Option<DentryId> {
         debug_assert!(held.covers(parent));
         let hash = self.hash.in_directory(self.hash.name(name), parent.0);
@@ -96,27 +103,28 @@ impl Caches {
         })
     }
 
-    /// The dentry of a name, pinned, found exactly.
+    /// Returns the dentry of a name, pinned, found exactly.
     pub(crate) fn find_exact(&self, parent: DentryId, name: &[u8]) -> Option<DentryId> {
         let held = self.dentries.children_lock(parent);
         self.probe_exact(parent, name, &held).map(|id| self.pin_listed(id))
     }
 
-    /// A new dentry that nobody sees: pinned once, unhashed, with no inode. The caller has a pin on the parent. `ENFILE` if the
-    /// budget is used up by what is pinned.
+    /// Creates a dentry that no other thread sees: pinned once, unhashed, with no inode. The caller
+    /// has a pin on the parent. Fails with `ENFILE` if pinned entries use up the budget.
     pub(crate) fn new_dentry(&self, parent: DentryId, name: &[u8], flags: u64) -> Result<DentryId, Errno> {
         let id = self.take(Short::Dentries, || self.dentries.take())?;
         self.fill_new(id, parent, name, flags)
     }
 
-    /// The same in a slot that was taken; given back if there is an error.
+    /// Does the same in a slot that the caller took. Gives the slot back on an error.
     pub(crate) fn fill_new(&self, id: DentryId, parent: DentryId, name: &[u8], flags: u64) -> Result<DentryId, Errno> {
         let tail = name.get(INLINE_NAME..).unwrap_or(&[]);
         let chain = self.take(Short::SideLines, || self.side.store(tail)).inspect_err(|_| self.dentries.give(id))?;
         self.dentries.pin_again(parent);
 
         let line = self.dentries.line(id);
-        // Before anything is read of the line: a page that is read before it is written costs two faults.
+        // The first access to the line is a write: a page that is read before it is written costs
+        // two page faults.
         forget_hit(line);
         let writing = seqcount::write_alone(&line[WORD]);
         set_parent_length(line, parent, name.len());
@@ -131,7 +139,8 @@ impl Caches {
         Ok(id)
     }
 
-    /// Makes a root's dentry: nameless, its own parent, pinned once. `ENFILE` if the budget is used up by what is pinned.
+    /// Creates the dentry of a root: nameless, its own parent, pinned once. Fails with `ENFILE` if
+    /// pinned entries use up the budget.
     pub(crate) fn new_root(&self) -> Result<DentryId, Errno> {
         let root = self.take(Short::Dentries, || self.dentries.take())?;
         let line = self.dentries.line(root);
@@ -142,7 +151,7 @@ impl Caches {
         Ok(root)
     }
 
-    /// Gives back a pin of what is probably garbage, and collects it if it is.
+    /// Gives back a pin on a dentry that is probably garbage, and evicts the dentry if it is.
     pub(crate) fn discard(&self, id: DentryId) {
         self.dentries.unpin(id);
         self.try_evict(id);

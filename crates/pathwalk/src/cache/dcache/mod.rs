@@ -1,16 +1,18 @@
-//! (parent, name) → dentry.
+//! The dentry cache: (parent, name) → dentry.
 //!
 //! - [`dentry`]: the record of a name, hot and cold;
-//! - [`lookup`]: finding one, with and without a pin;
-//! - [`in_lookup`]: one question to the file system for a missing name, however many ask; [`waiters`] sleep meanwhile;
+//! - [`lookup`]: searches, with and without a pin;
+//! - [`in_lookup`]: one question to the file system for a missing name, however many threads ask;
+//!   [`waiters`] sleep meanwhile;
 //! - [`children`]: the list of a directory's cached children;
 //! - [`complete`]: directories all of whose names are cached, as a [`watch`] tells;
-//! - [`rename`]: a dentry gets another parent or name; [`moves`] are counted;
-//! - [`path`]: the way up;
-//! - [`invalidate`]: entries and subtrees leave the cache.
+//! - [`rename`]: changes of a dentry's parent or name; [`moves`] counts them;
+//! - [`path`]: the names from a dentry upwards;
+//! - [`invalidate`]: removal of entries and subtrees from the cache.
 //!
-//! Invariants: at most one hashed dentry has a given parent and name; a dentry holds a pin on its parent for as long as it lives, hashed
-//! or not, and on its inode for as long as it has one; a directory's inode has at most one dentry.
+//! Invariants: at most one hashed dentry has a given parent and name. A dentry, hashed or not,
+//! holds a pin on its parent for as long as it lives, and on its inode for as long as it has one. A
+//! directory's inode has at most one dentry.
 
 pub(crate) mod children;
 pub(crate) mod complete;

@@ -1,17 +1,17 @@
-//! Moves: the lock that makes "is above" hold still, and the count by which a path that is built
-//! beside moves of directories tells whether the way changed (see [`path`](super::path)).
+//! Moves of directories: the lock that keeps "is an ancestor of" from changing, and the count by
+//! which a path that is built beside moves is checked (see [`path`](super::path)).
 
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
-/// The lock for moves between directories, and the count of all moves.
+/// The lock for moves between directories, and the count of all moves of directories.
 pub(crate) struct Moves {
-    /// Taken before any directory's lock; makes "is an ancestor of" hold still.
+    /// The lock that keeps "is an ancestor of" from changing. Taken before any directory's lock.
     between_directories: Mutex<()>,
-    /// Held around every move of a directory, within one directory too, while the caches change;
-    /// never over a call of the file system.
+    /// The lock around every move of a directory, within one directory too, while the caches
+    /// change. Never held during a call of the file system.
     of_directories: Mutex<()>,
-    /// A sequence count of the moves under that lock: odd while there is one. Other moves show in
-    /// the dentry's own count.
+    /// The sequence count of the moves under `of_directories`: odd while one runs. Other moves show
+    /// in the dentry's own sequence count.
     count: AtomicU64,
 }
 
@@ -20,12 +20,14 @@ impl Moves {
         Moves { between_directories: Mutex::new(()), of_directories: Mutex::new(()), count: AtomicU64::new(0) }
     }
 
-    /// Keeps each directory below those that it is below, until what is returned is dropped.
+    /// Locks moves between directories: the ancestors of each directory stay its ancestors until
+    /// the guard is dropped.
     pub(crate) fn lock(&self) -> MovesHeld<'_> {
         MovesHeld { _guard: self.between_directories.lock() }
     }
 
-    /// Keeps all directories where they are, and their names.
+    /// Stops all moves of directories: each keeps its parent and its name until the guard is
+    /// dropped.
     pub(super) fn stop(&self) -> MutexGuard<'_, ()> {
         self.of_directories.lock()
     }
@@ -35,14 +37,14 @@ impl Moves {
         Some(self.count.load(Ordering::Acquire)).filter(|count| count.is_multiple_of(2))
     }
 
-    /// Returns whether a directory was moved since the count was this.
+    /// Returns whether a directory was moved since the count had this value.
     pub(crate) fn moved_since(&self, then: u64) -> bool {
         fence(Ordering::Acquire);
         self.count.load(Ordering::Relaxed) != then
     }
 
-    /// Returns whether a directory was ever moved, or is about to be. A walk that sees one where it
-    /// was moved to sees this.
+    /// Returns whether a directory was ever moved, or is about to be. A walk that sees a directory
+    /// at its new place sees true here.
     #[inline(always)]
     pub(crate) fn were_any(&self) -> bool {
         self.count.load(Ordering::Relaxed) != 0
@@ -62,11 +64,11 @@ pub(crate) struct MovesHeld<'a> {
     _guard: MutexGuard<'a, ()>,
 }
 
-/// A move of a directory under way, until dropped.
+/// A move of a directory that is under way until this is dropped.
 pub(super) struct MoveGuard<'a> {
     count: &'a AtomicU64,
     ended: u64,
-    /// Given back after the count is even again.
+    /// The lock that is given back after the count is even again.
     _held: MutexGuard<'a, ()>,
 }
 

@@ -1,12 +1,12 @@
-//! The path of a dentry: names from it up to a directory above.
+//! The path of a dentry: the names from it up to a directory above it.
 //!
-//! As Linux's `d_path`: at first without a lock, and if a directory was moved meanwhile, once more
-//! with all moves of directories stopped. So the second try ends, however many threads rename.
-//! Moves of files are not stopped: the name of a file and its directory are read as of one instant,
-//! and the directory is pinned.
+//! This works as Linux's `d_path` does: a first try takes no lock, and if a directory was moved
+//! meanwhile, a second try stops all moves of directories. So the second try ends, however many
+//! threads rename. Moves of files are not stopped: the file's name and its directory are read as of
+//! one instant, and the directory is pinned.
 //!
-//! What it does not do: a path is true at some instant of the call, and may not be when the call
-//! returns.
+//! What it does not do: a path is true at some instant of the call, and may no longer be true when
+//! the call returns.
 
 use super::dentry::{WORD, flags, length_of};
 use crate::Errno;
@@ -15,13 +15,14 @@ use crate::cache::Pinned;
 use crate::memory::slot::DentryId;
 use crate::memory::{pin, seqcount};
 
-/// Names between two looks whether the way up has changed.
+/// The number of names between two checks whether the way up has changed.
 const NAMES_A_LOOK: usize = 256;
 
 impl Caches {
-    /// Returns the names that lead from `top` to a dentry on which the caller has a pin, a slash
-    /// before each: none for `top` itself, and from the root of the file system if the dentry is
-    /// not below `top`. `ENOENT` if it, or a directory above, was removed.
+    /// Returns the names that lead from `top` to a dentry on which the caller has a pin, with a
+    /// slash before each. The result is empty for `top` itself. If the dentry is not below `top`,
+    /// the names start at the root of the file system. Fails with `ENOENT` if the dentry, or a
+    /// directory above it, was removed.
     pub(crate) fn path_below(&self, id: DentryId, top: DentryId) -> Result<Vec<u8>, Errno> {
         if id == top || self.is_root(id) {
             return Ok(Vec::new());
@@ -37,8 +38,8 @@ impl Caches {
         }
     }
 
-    /// Returns the same of what may have been removed: by the names that it had, and with `//deleted`
-    /// behind them if it was removed itself. Linux: `dentry_path`.
+    /// Returns the same path even if dentries of it were removed, by the names that they had.
+    /// `//deleted` is appended if the dentry itself was removed. Linux: `dentry_path`.
     pub(crate) fn path_even_removed(&self, id: DentryId, top: DentryId) -> Vec<u8> {
         let _still = self.moves.stop();
         let (mut names, mut at) = (Vec::new(), id);
@@ -53,12 +54,12 @@ impl Caches {
         names.concat()
     }
 
-    /// Returns whether it is the root of a file system: its own parent.
+    /// Returns whether a dentry is the root of a file system, that is, its own parent.
     pub(crate) fn is_root(&self, id: DentryId) -> bool {
         id != DentryId::NONE && self.dentries.parent(id) == id
     }
 
-    /// Returns whether it never had a name: a file made by `O_TMPFILE`.
+    /// Returns whether a dentry never had a name: a file made by `O_TMPFILE`.
     pub(crate) fn is_unnamed(&self, id: DentryId) -> bool {
         !self.is_root(id) && length_of(self.dentries.line(id)) == 0
     }
@@ -66,14 +67,15 @@ impl Caches {
     /// Returns the path, or `None` if the way up changed meanwhile.
     fn path_beside_moves(&self, id: DentryId, top: DentryId) -> Option<Result<Vec<u8>, Errno>> {
         let (before, word) = (self.moves.still()?, self.dentries.word(id));
-        // The dentry's own name, or that it has been removed; and those of the directories above.
+        // The dentry's word covers its own name and its removal; the count of moves covers the
+        // directories above it.
         let changed = || self.moves.moved_since(before) || !seqcount::unchanged(&self.dentries.line(id)[WORD], word);
         let path = self.names_up(id, top, changed);
         (!changed()).then_some(path)
     }
 
-    /// Returns the path, while directories stay where they are; or `None` if the dentry, which is
-    /// no directory, was moved and the directory where it was is gone.
+    /// Returns the path while moves of directories are stopped. Returns `None` if the dentry is not
+    /// a directory, was moved, and its former directory is gone.
     fn path_without_moves(&self, id: DentryId, top: DentryId) -> Option<Result<Vec<u8>, Errno>> {
         let line = self.dentries.line(id);
         let word = self.dentries.word(id);
@@ -87,18 +89,18 @@ impl Caches {
             return None;
         }
         let path = own.and_then(|own| Ok([self.names_up(above.id(), top, || false)?, own].concat()));
-        // A directory is removed only once nothing is left in it: then the dentry is elsewhere.
+        // A directory is removed only once it is empty, so the dentry has moved elsewhere by then.
         (path.is_ok() || unchanged()).then_some(path)
     }
 
-    /// Returns the names from `top`, or the root, down to a dentry, a slash before each; the caller
-    /// sees to it that they belong together. It ends early where that is known not to be so.
+    /// Returns the names from `top`, or the root, down to a dentry, with a slash before each. The
+    /// caller checks that they belong together. Ends early once `changed` reports that they do not.
     fn names_up(&self, id: DentryId, top: DentryId, changed: impl Fn() -> bool) -> Result<Vec<u8>, Errno> {
         let (mut names, mut at) = (Vec::new(), id);
         while at != top && !self.is_root(at) {
             names.push(self.own_name(at)?);
             let parent = self.dentries.parent(at);
-            // Torn by a move, or about to be.
+            // The way is torn by a move, or a move is about to begin.
             if parent == at || names.len().is_multiple_of(NAMES_A_LOOK) && changed() {
                 break;
             }
@@ -108,7 +110,7 @@ impl Caches {
         Ok(names.concat())
     }
 
-    /// Returns the last name of a path, behind its slash.
+    /// Returns the last component of a path, with a slash before it.
     fn own_name(&self, id: DentryId) -> Result<Vec<u8>, Errno> {
         if self.dentries.word(id) & flags::REMOVED != 0 || self.is_unnamed(id) {
             return Err(Errno::ENOENT);
@@ -116,12 +118,14 @@ impl Caches {
         Ok([&b"/"[..], &self.name_of(self.dentries.line(id))].concat())
     }
 
-    /// The parent of a dentry that the caller has a pin on, pinned. The root is its own.
+    /// Returns the parent, pinned, of a dentry that the caller has a pin on. A root is its own
+    /// parent.
     pub(crate) fn pin_parent(&self, id: DentryId) -> DentryId {
         loop {
             let word = self.dentries.word(id);
             let parent = self.dentries.parent(id);
-            // A parent is kept by its child: if the child did not move, this life is the parent's.
+            // A child keeps its parent alive: if the child did not move, the life that was read is
+            // the parent's.
             let life = pin::read(self.dentries.life(parent));
             if let Some(life) = life
                 && seqcount::unchanged(&self.dentries.line(id)[WORD], word)
@@ -132,15 +136,17 @@ impl Caches {
         }
     }
 
-    /// Returns whether `top` is this dentry or a directory above it, as of one instant; none if a move of a directory is in the
-    /// way. Takes no lock. The caller has a pin on the dentry, or sees afterwards that it is the same.
+    /// Returns whether `top` is this dentry or a directory above it, as of one instant. Returns
+    /// `None` if a directory was moved meanwhile. Takes no lock. The caller has a pin on the
+    /// dentry, or checks afterwards that it is unchanged.
     pub(crate) fn is_below(&self, id: DentryId, top: DentryId) -> Option<bool> {
         let before = self.moves.still()?;
         let is_below = self.climbs_to(id, top, || self.moves.moved_since(before));
         (!self.moves.moved_since(before)).then_some(is_below)
     }
 
-    /// Returns the same, after any move that is in the way. The caller has a pin on the dentry.
+    /// Returns the same, and waits for a move of a directory if one is in the way. The caller has a
+    /// pin on the dentry.
     pub(crate) fn is_below_at_last(&self, id: DentryId, top: DentryId) -> bool {
         self.is_below(id, top).unwrap_or_else(|| {
             let _still = self.moves.stop();

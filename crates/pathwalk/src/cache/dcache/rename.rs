@@ -1,8 +1,8 @@
-//! A dentry gets another parent or another name.
+//! Changes of a dentry's parent or name.
 //!
-//! A reader that looks for the new name meanwhile may miss it, which leads to the directory's lock;
-//! the name is never seen absent. Moves of directories are counted, one at a time, so that a path
-//! that is built meanwhile can tell whether the way changed, or keep it from changing (see
+//! A reader that looks for the new name meanwhile may miss it, and then takes the directory's lock;
+//! it never sees the name as absent. Moves of directories are counted, and happen one at a time. So
+//! code that builds a path meanwhile can check whether the way changed, or can stop moves (see
 //! [`path`](super::path)).
 
 use super::children::NameIs;
@@ -17,20 +17,21 @@ use crate::memory::side::Chain;
 use crate::memory::slot::DentryId;
 use crate::memory::{dir_lock, seqcount};
 
-/// The children locks of two directories, which may be one.
+/// The children locks of two directories, which may share one lock.
 struct BothChildrenHeld<'a> {
     first: ChildrenHeld<'a>,
     second: Option<ChildrenHeld<'a>>,
 }
 
 impl<'a> BothChildrenHeld<'a> {
-    /// Returns the lock of one of the two.
+    /// Returns the lock that covers one of the two directories.
     fn of(&self, parent: DentryId) -> &ChildrenHeld<'a> {
         self.second.as_ref().filter(|second| second.covers(parent)).unwrap_or(&self.first)
     }
 }
 
-/// A name, with the side lines it takes, ready to be put into a dentry: so that a move cannot fail half-way.
+/// A name and the side lines that it takes, ready to be put into a dentry, so that a move cannot
+/// fail half-way.
 pub(crate) struct NewName<'a> {
     caches: &'a Caches,
     name: &'a [u8],
@@ -44,15 +45,15 @@ impl Drop for NewName<'_> {
 }
 
 impl Caches {
-    /// Reserves what a name needs. `ENFILE` if the budget is used up.
+    /// Reserves the side lines that a name needs. Fails with `ENFILE` if the budget is used up.
     pub(crate) fn new_name<'a>(&'a self, name: &'a [u8]) -> Result<NewName<'a>, Errno> {
         let tail = name.get(INLINE_NAME..).unwrap_or(&[]);
         let chain = self.take(Short::SideLines, || self.side.store(tail))?;
         Ok(NewName { caches: self, name, chain })
     }
 
-    /// Moves a dentry, and everything below it, to a name that has no dentry in the table. The caller holds both directories'
-    /// locks exclusively, and pins on both and on the dentry.
+    /// Moves a dentry, and everything below it, to a name that has no dentry in the table. The
+    /// caller holds both directories' locks exclusively, and pins on both and on the dentry.
     pub(crate) fn move_dentry(&self, id: DentryId, to: DentryId, name: NewName<'_>) {
         let from = self.dentries.parent(id);
         {
@@ -68,15 +69,19 @@ impl Caches {
         }
     }
 
-    /// Counts a move, if anything below could see it.
+    /// Begins a counted move if one of the dentries is a directory, so that dentries below it may
+    /// exist.
     fn begin_move(&self, moved: impl IntoIterator<Item = DentryId>) -> Option<MoveGuard<'_>> {
         let is_directory = |id: DentryId| self.dentries.word(id) & flags::DIRECTORY != 0;
         moved.into_iter().any(is_directory).then(|| self.moves.begin())
     }
 
-    /// Swaps the places of two dentries, both shown. As [`move_dentry`](Self::move_dentry); `a_gets` is the name of `b` and the other way round.
+    /// Swaps the places of two dentries, both shown. The caller holds what
+    /// [`move_dentry`](Self::move_dentry) requires. `a_gets` is the name of `b`, and `b_gets` that
+    /// of `a`.
     ///
-    /// Both counts are odd until both have their new names: nobody finds one name with two dentries.
+    /// Both sequence counts are odd until both dentries have their new names, so no thread finds
+    /// one name with two dentries.
     pub(crate) fn exchange_dentries(&self, a: DentryId, a_gets: NewName<'_>, b: DentryId, b_gets: NewName<'_>) {
         let (of_a, of_b) = (self.dentries.parent(a), self.dentries.parent(b));
         let _move = self.begin_move([a, b]);
@@ -99,10 +104,11 @@ impl Caches {
             debug_assert_eq!(flags & flags::UNHASHED, 0);
             writing.end(flags);
         }
-        // Each parent lost one child and got one: the pins are the same.
+        // Each parent lost one child and got one, so the numbers of its pins stay the same.
     }
 
-    /// The children locks of two directories, in order; one if they share it.
+    /// Takes the children locks of two directories in order of number; takes one lock if they share
+    /// it.
     fn both_children_locks(&self, a: DentryId, b: DentryId) -> BothChildrenHeld<'_> {
         let (low, high) = if children_stripe(a) <= children_stripe(b) { (a, b) } else { (b, a) };
         let first = self.dentries.children_lock(low);
@@ -117,18 +123,18 @@ impl Caches {
         writing.end(flags);
     }
 
-    /// The count is odd.
+    /// Stores a new parent and name. The dentry's sequence count is odd.
     fn set_name(&self, id: DentryId, parent: DentryId, mut name: NewName<'_>) {
         let line = self.dentries.line(id);
         let old = chain_of(line);
         set_parent_length(line, parent, name.name.len());
         set_inode_chain(line, inode_of(line), name.chain);
         set_head(line, name.name);
-        // The old chain is given back when `name` is dropped.
+        // `name` gives the old chain back when it is dropped.
         name.chain = old;
     }
 
-    /// Returns whether `above` is `below` or one of the directories above it.
+    /// Returns whether `above` is `below` itself or one of the directories above it.
     pub(crate) fn is_above(&self, above: DentryId, below: DentryId, _held: &MovesHeld<'_>) -> bool {
         let mut at = below;
         loop {
@@ -145,8 +151,9 @@ impl Caches {
 }
 
 impl Caches {
-    /// Takes the locks of two directories, exclusively: the one above first, else in order of slot. They are one directory if
-    /// the caller does not hold the lock for moves between directories.
+    /// Takes the locks of two directories exclusively: first that of a directory above the other,
+    /// else in order of slot. If the caller does not hold the lock for moves between directories,
+    /// the two must be the same directory.
     pub(crate) fn lock_both(
         &self,
         a: DentryId,

@@ -1,4 +1,4 @@
-//! Where threads sleep until a name that another one asks for is answered for.
+//! The places where threads sleep until another thread has answered for a name.
 
 use crate::memory::alone::{Alone, apart};
 use crate::memory::slot::DentryId;
@@ -6,16 +6,17 @@ use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, fence, stripes, wait};
 
 const STRIPES: usize = stripes(64);
 
-/// Where threads sleep for somebody else's answer.
+/// The beds of all threads that wait for another thread's answer.
 pub(crate) struct Waiters(Box<[Alone<Bed>]>);
 
-/// For those names whose dentries map to it.
+/// The place to sleep for the names whose dentries map to it.
 #[derive(Default)]
 pub(crate) struct Bed {
-    /// Who are asleep, or about to be. Written under the lock.
+    /// The number of threads that are asleep or about to be. Written under the lock.
     ///
-    /// Pairs: who waits counts himself and then looks at the mark; who answers takes the mark away
-    /// and then looks at the count; a SeqCst fence between both. So one of them sees the other.
+    /// Pairs: a waiting thread increments the count and then reads the mark. An answering thread
+    /// clears the mark and then reads the count. Each has a SeqCst fence between the two, so at
+    /// least one of them sees the other.
     sleepers: AtomicU32,
     lock: Mutex<()>,
     condvar: Condvar,
@@ -32,7 +33,7 @@ impl Waiters {
 }
 
 impl Bed {
-    /// Sleeps while `is_marked`.
+    /// Sleeps while `is_marked` returns true.
     pub(crate) fn sleep_while(&self, is_marked: impl Fn() -> bool) {
         let mut held = self.lock.lock();
         self.sleepers.fetch_add(1, Ordering::Relaxed);
@@ -43,18 +44,18 @@ impl Bed {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A mark was taken away: wakes whoever sleeps for it, or for another.
+    /// Wakes all threads that sleep here, after a mark was cleared. Some may wait for another mark.
     pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         self.wake_if_asleep();
     }
 
-    /// The same by somebody whose fence came after the mark was taken away.
+    /// Does the same for a caller whose own fence came after it cleared the mark.
     pub(super) fn wake_if_asleep(&self) {
         if self.sleepers.load(Ordering::Relaxed) == 0 {
             return;
         }
-        // Under the lock: who saw the mark is asleep by now.
+        // The lock is held, so a thread that saw the mark is asleep by now.
         let _held = self.lock.lock();
         self.condvar.notify_all();
     }

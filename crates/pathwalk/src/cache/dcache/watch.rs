@@ -1,25 +1,25 @@
-//! What is known of a directory's names as a whole, as its note says it. The note lies in the upper
-//! half of the word of the first child; [`complete`](super::complete) is what keeps it true.
+//! The state of a directory's names as a whole, in the form of the directory's note. The note lies
+//! in the upper half of the word of the first child; [`complete`](super::complete) keeps it true.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// What is known of a directory's names as a whole.
+/// The state of a directory's names as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Known {
     Nothing,
-    /// A listing runs, and nothing was lost since it began.
+    /// A listing runs, and no name was lost since it began.
     Watched(Watch),
-    /// All of them are cached.
+    /// All names are cached.
     All,
 }
 
-/// One listing.
+/// The number of a listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Watch(u32);
 
 const ALL: u32 = u32::MAX;
 
-/// Numbers listings. Any number will do that no other running one has.
+/// The source of listings' numbers. A number must only differ from those of other running listings.
 pub(crate) struct Watches(AtomicU32);
 
 impl Watches {
@@ -42,7 +42,7 @@ impl Known {
         }
     }
 
-    /// Returns the note that says it.
+    /// Returns the note that stands for this state.
     pub(super) fn note(self) -> u32 {
         match self {
             Known::Nothing => 0,

@@ -1,4 +1,4 @@
-//! The bodies of links, in side lines.
+//! The bodies of links, which lie in side lines.
 
 use super::inode;
 use crate::attr::FileType;
@@ -10,7 +10,7 @@ use crate::memory::slot::InodeId;
 use crate::node::Node;
 use crate::sync::Ordering;
 
-/// A link's body that was stored for an inode to come; given back if none comes.
+/// The body of a link, stored for an inode that is about to be made; given back if none is.
 pub(crate) struct StoredBody<'a> {
     caches: &'a Caches,
     chain: Chain,
@@ -31,8 +31,8 @@ impl Drop for StoredBody<'_> {
 }
 
 impl Caches {
-    /// A link's body in side lines; `None` where there is none to cache or no room: then the file
-    /// system is asked each time. A few dentries are evicted for it, not all.
+    /// Stores a link's body in side lines. Returns `None` if there is no body to cache, or no room
+    /// for it; then the file system is asked each time. Evicts at most a few dentries to make room.
     pub(crate) fn store_body(&self, node: &Node) -> Option<StoredBody<'_>> {
         const TRIES: usize = 8;
         let body = node.link_body.as_deref()?;
@@ -42,8 +42,8 @@ impl Caches {
         fit.then(stored).flatten().or_else(|| (0..TRIES).filter(|_| fit).find_map(|_| evicted()))
     }
 
-    /// The cached body of a link; to be believed if its inode is pinned, or found unchanged
-    /// afterwards.
+    /// Returns the cached body of a link. The result is valid if the inode is pinned, or is found
+    /// unchanged afterwards.
     pub(crate) fn copy_body(&self, id: InodeId) -> Vec<u8> {
         let record = self.inodes.record(id);
         let length = inode::body_length(record[inode::MIXED].load(Ordering::Relaxed));

@@ -1,34 +1,37 @@
-//! The ways to look for an inode first, chosen at compile time, so that what ships carries no
+//! The ways to search for an inode first, chosen at compile time, so that the shipped code has no
 //! switch.
 //!
-//! [`LockFree`] is what ships. The others are there to be measured against it, in an
+//! [`LockFree`] is what ships. The others exist to be measured against it, in an
 //! [`InodeCache`](crate::InodeCache) alone.
 
 use std::fmt::{self, Debug, Formatter};
 
 use crate::sync::{Mutex, MutexGuard};
 
-/// How an inode is looked for first, before the lock of its bucket is taken to insert it.
+/// The way in which an inode is searched for first, before the lock of its bucket is taken to
+/// insert it.
 pub trait FirstProbe: Sealed + Default + Debug + Send + Sync + 'static {
-    /// Whether it is made under the lock of the bucket.
+    /// True if the first search holds the lock of the bucket.
     const LOCKED: bool;
 
-    /// A lock beside that of the bucket, held until dropped.
+    /// The guard of a lock beside that of the bucket, held until dropped.
     type Held<'a>;
 
-    /// Takes that lock: before a bucket's, for each search under one, insertion and removal.
+    /// Takes that lock. It is taken before a bucket's lock, for each search under one, insertion
+    /// and removal.
     fn lock(&self) -> Self::Held<'_>;
 }
 
-/// Without a lock, as Linux since 6.11 (`iget_locked`, `iget5_locked_rcu`).
+/// A search without a lock, as in Linux since 6.11 (`iget_locked`, `iget5_locked_rcu`).
 #[derive(Default, Debug)]
 pub struct LockFree;
 
-/// Under the lock of the bucket, one of 256.
+/// A search under the lock of the bucket, of which there are 256.
 #[derive(Default, Debug)]
 pub struct Locked;
 
-/// Under one lock, which every probe, insertion and removal takes: as Linux's `inode_hash_lock`.
+/// A search under one lock, which every probe, insertion and removal takes, as with Linux's
+/// `inode_hash_lock`.
 #[derive(Default)]
 pub struct Global(Mutex<()>);
 
@@ -64,7 +67,7 @@ impl Debug for Global {
     }
 }
 
-/// The mark of the engine's own ways.
+/// The marker of the engine's own ways.
 pub trait Sealed {}
 
 impl Sealed for LockFree {}

@@ -1,8 +1,9 @@
-//! Pins on inodes, slots for those to come, and what becomes of an inode that is pinned no more.
+//! Pins on inodes, slots reserved for new inodes, and the release of inodes that lose their last
+//! pin.
 //!
-//! An inode that no holder pins any more is freed at once; its file system is told outside the
-//! inode's lock, perhaps inside a directory's. (It may have handed out the node again meanwhile: it
-//! counts, see `FileSystem::forget`.)
+//! An inode is freed as soon as its last pin is given back. Its file system is told after the
+//! inode's lock was released, perhaps while a directory's lock is held. (The file system may have
+//! handed the node out again meanwhile, so it has to count: see `FileSystem::forget`.)
 
 use super::inode::{self, LINKS_AUX, WORD, flags};
 use super::pool::{Bucket, InodeHeld, hash_of};
@@ -15,14 +16,16 @@ use crate::memory::{pin, seqcount};
 use crate::node::NodeKey;
 use crate::sync::Ordering;
 
-/// An inode's slot, taken before the file system is called so that its answer can always be kept.
+/// The slot of an inode, taken before the file system is called, so that its answer can always be
+/// kept.
 pub(crate) struct Reserved<'a> {
     caches: &'a Caches,
     id: InodeId,
 }
 
 impl Reserved<'_> {
-    /// Writes to where it lies, so that it is near when it is filled.
+    /// Writes to both lines of the slot, to bring them into the processor's cache before the slot
+    /// is filled.
     pub(crate) fn write_ahead(&self) {
         self.caches.inodes.write_ahead(self.id);
     }
@@ -41,7 +44,7 @@ pub(crate) struct PinnedInode<'a> {
 }
 
 impl<'a> PinnedInode<'a> {
-    /// Another pin of an inode that somebody holds one of.
+    /// Takes one more pin on an inode that is pinned already.
     pub(crate) fn again(caches: &'a Caches, id: InodeId) -> Self {
         pin::pin_again(caches.inodes.life(id));
         PinnedInode { caches, id }
@@ -51,7 +54,7 @@ impl<'a> PinnedInode<'a> {
         self.id
     }
 
-    /// Hands the pin over.
+    /// Returns the inode without giving the pin back: the caller takes the pin over.
     pub(crate) fn into_id(self) -> InodeId {
         let id = self.id;
         std::mem::forget(self);
@@ -65,16 +68,17 @@ impl Drop for PinnedInode<'_> {
     }
 }
 
-/// Why a dentry did not get its inode.
+/// The reason why a dentry did not get its inode.
 pub(crate) enum NotGiven<'a> {
-    /// What was asked for failed.
+    /// The request failed.
     Failed(Errno),
-    /// It is a directory's, which has another dentry already; the pin that was to be passed.
+    /// The inode is a directory's, which has another dentry already. The field is the pin that was
+    /// to be passed on.
     AliasElsewhere(PinnedInode<'a>),
 }
 
 impl NotGiven<'_> {
-    /// The error, where a directory that has another dentry is one too.
+    /// Returns the error; `elsewhere` if the directory has another dentry.
     pub(crate) fn or(self, elsewhere: Errno) -> Errno {
         match self {
             NotGiven::Failed(errno) => errno,
@@ -89,8 +93,8 @@ impl From<Errno> for NotGiven<'_> {
     }
 }
 
-/// A node that the file system handed out and that no inode stands for yet: forgotten if none comes
-/// to, be it for an error or a panic.
+/// A node that the file system handed out and that has no inode yet. Dropped, it tells the file
+/// system to forget the node, for example after an error or a panic.
 pub(crate) struct HandedOut<'a> {
     caches: &'a Caches,
     superblock: SuperblockId,
@@ -102,7 +106,7 @@ impl<'a> HandedOut<'a> {
         HandedOut { caches, superblock, key }
     }
 
-    /// Somebody else answers for it.
+    /// Drops the duty to forget the node: another holder has it now.
     pub(crate) fn pass_on(self) {
         std::mem::forget(self);
     }
@@ -121,31 +125,32 @@ impl Drop for Reserved<'_> {
 }
 
 impl Caches {
-    /// Takes a slot for an inode. `ENFILE` if the budget is used up by what is pinned.
+    /// Takes a slot for an inode. Fails with `ENFILE` if pinned entries use up the budget.
     pub(crate) fn reserve_inode(&self) -> Result<Reserved<'_>, Errno> {
         let id = self.take(Short::Dentries, || self.inodes.take())?;
         Ok(Reserved { caches: self, id })
     }
 
-    /// Returns where a node of a superblock is in the table.
+    /// Returns the table's hash of a node of a superblock.
     pub(crate) fn key_hash(&self, superblock: SuperblockId, key: NodeKey) -> u64 {
         // Superblocks often have the same keys, small numbers.
         const APART: u64 = 0x9e37_79b9_7f4a_7c15;
         hash_of(self.inode_seed, key) ^ u64::from(superblock.0).wrapping_mul(APART)
     }
 
-    /// Returns where an inode is in the table; a guess, unless its words hold still.
+    /// Returns the table's hash of an inode. The result is a guess unless the inode's words cannot
+    /// change meanwhile.
     pub(crate) fn hash_of_inode(&self, id: InodeId) -> u64 {
         self.key_hash(self.superblock_of(id), inode::key_of(self.inodes.record(id)))
     }
 
-    /// The lock of an inode that the caller has a pin on.
+    /// Takes the lock of an inode that the caller has a pin on.
     pub(crate) fn lock_inode(&self, id: InodeId) -> InodeHeld<'_> {
         self.inodes.lock(self.hash_of_inode(id))
     }
 
-    /// What a search found. An inode that goes is as good as absent: who has the bucket's lock does
-    /// not meet it.
+    /// Returns the pin of a search's result. An inode that is going counts as absent: a holder of
+    /// the bucket's lock does not meet it.
     pub(crate) fn pinned(&self, found: Found) -> Option<PinnedInode<'_>> {
         match found {
             Found::Pinned(id, _) => Some(PinnedInode { caches: self, id }),
@@ -153,13 +158,13 @@ impl Caches {
         }
     }
 
-    /// Gives a count back; frees the inode if it was the last.
+    /// Gives a pin back; frees the inode if it was the last pin.
     pub(crate) fn iput(&self, id: InodeId) {
         if !pin::unpin(self.inodes.life(id)).was_last() {
             return;
         }
-        // Whoever gives back the last count tries; if somebody takes one meanwhile, he will try in
-        // his turn.
+        // The thread that gives the last pin back tries to free the inode. If another thread takes
+        // a pin meanwhile, that thread tries in its turn.
         while pin::is_idle(self.inodes.life(id)) {
             if self.free_idle(id) {
                 return;
@@ -179,9 +184,9 @@ impl Caches {
         true
     }
 
-    /// Ends a dentry's having an inode, which it has a pin on. `then` is called when nothing that
-    /// happens to the inode is written to the dentry any more; afterwards the inode may be gone. If
-    /// others have it too, it is returned, with the pin.
+    /// Detaches a dentry from its inode, on which the dentry has a pin. `then` is called once no
+    /// change of the inode is written to the dentry any more; afterwards the inode may be gone. If
+    /// others have the inode too, it is returned, with the dentry's pin.
     pub(crate) fn part(&self, dentry: DentryId, id: InodeId, then: impl FnOnce()) -> Option<PinnedInode<'_>> {
         let record = self.inodes.record(id);
         let hash = self.hash_of_inode(id);
@@ -195,7 +200,7 @@ impl Caches {
         Some(PinnedInode { caches: self, id })
     }
 
-    /// Frees an inode that was killed under its lock, which is `held`.
+    /// Frees an inode that was killed under its bucket's lock, which is `held`.
     fn free_killed(&self, id: InodeId, hash: u64, held: Bucket<'_>) {
         let record = self.inodes.record(id);
         let (word, superblock, key) = (record[WORD].load(Ordering::Relaxed), self.superblock_of(id), inode::key_of(record));
@@ -211,7 +216,7 @@ impl Caches {
         self.owner.freed(superblock);
     }
 
-    /// Tells the file system of every node that is still held: the `Vfs` is going.
+    /// Tells the file systems of all nodes that are still held, because the `Vfs` is being dropped.
     pub(crate) fn forget_all(&self) {
         for slot in 1..self.inodes.free().touched() {
             let id = InodeId(slot);

@@ -15,11 +15,12 @@
 //! | 14 | seconds' upper 16 bits of the four |
 //! | 15 | block size (32), device node (32) |
 //!
-//! All but `life` change only with the count odd, under the inode's lock. The link of the free list is in word 3 while the
-//! slot is free.
+//! All words but `life` change only with the count odd, under the inode's lock. While the slot is
+//! free, word 3 holds the link of the free list.
 //!
-//! *Alias*: for a directory, its one dentry; for other nodes but links, the dentry if one has it, or [`MANY`]. It is there so that a change of
-//! mode finds the dentry whose permission bits follow it; a node with many dentries has no such bits.
+//! *Alias*: for a directory, its one dentry; for other nodes but links, the dentry if exactly one
+//! has the node, or [`MANY`]. A change of mode uses it to find the dentry whose permission bits
+//! follow the mode. A node with many dentries has no such bits.
 
 use crate::Errno;
 use crate::attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
@@ -40,16 +41,16 @@ const TIMES: usize = 10;
 const SECONDS_HIGH: usize = 14;
 const BLOCK_SIZE_NODE: usize = 15;
 
-/// The words of an inode.
+/// The number of words of an inode.
 pub(crate) const INODE_WORDS: usize = 16;
 
-/// An inode.
+/// The words of an inode.
 pub(crate) type Record = [AtomicU64; INODE_WORDS];
 
-/// Alias of a node with more than one dentry.
+/// The alias of a node that has more than one dentry.
 pub(crate) const MANY: u32 = u32::MAX;
 
-/// Where `st_mode` is in word 0.
+/// The position of `st_mode` in word 0.
 const MODE_SHIFT: u32 = 16;
 
 /// The bits of `st_mode` in word 0.
@@ -57,38 +58,44 @@ pub(crate) const MODE: u64 = 0xffff << MODE_SHIFT;
 
 /// Flags in word 0; bit 0 is the count's.
 pub(crate) mod flags {
-    /// `AclState`, two bits.
+    /// The position of `AclState`, which takes two bits.
     pub(crate) const ACL_SHIFT: u32 = 1;
     pub(crate) const ACL: u64 = 3 << ACL_SHIFT;
-    /// The file system's own permission check decides.
+    /// The file system's own permission check decides about the node.
     pub(crate) const OWN_RULE: u64 = 1 << 3;
-    /// With `OWN_RULE`: where everyone may search by the generic rule, so by its own.
+    /// With `OWN_RULE`: where the generic rule lets all users search, the file system's own rule
+    /// does so too.
     pub(crate) const GENERIC_SEARCH: u64 = 1 << 4;
     /// Attributes other than type, mode, owner and ACL are out of date.
     pub(crate) const STALE: u64 = 1 << 5;
     /// The link's body is in a chain.
     pub(crate) const BODY: u64 = 1 << 6;
-    /// The link's body came with its node and found no room: the name is to be looked up again for it.
+    /// The link's body came with its node and found no room: the name is to be looked up again for
+    /// it.
     pub(crate) const BODY_LEFT_OUT: u64 = 1 << 8;
-    /// The file system could not say what the attributes are by now, mode and owner included: whoever wants to know asks first.
+    /// The file system could not say what the attributes are now, mode and owner included: a reader
+    /// asks it first.
     pub(crate) const UNKNOWN: u64 = 1 << 9;
-    /// There is a time of birth.
+    /// The node has a time of birth.
     pub(crate) const BIRTH: u64 = 1 << 7;
-    /// Was out of date once since it came into the cache.
+    /// The attributes were out of date at least once since the node came into the cache.
     pub(crate) const MARKED: u64 = 1 << 10;
 
-    // Of an `InodeCache`; the engine's inodes are filled before they are hashed, and unhashed as they die.
+    // Flags of an `InodeCache`. The engine's inodes are filled before they are hashed, and are
+    // unhashed as they die.
 
-    /// Hashed and not filled yet: whoever finds it waits.
+    /// The inode is hashed and not filled yet: a thread that finds it waits.
     pub(crate) const NEW: u64 = 1 << 11;
-    /// With `NEW`: hashed by who makes the node itself; whoever finds it is told that there is none.
+    /// With `NEW`: the inode was hashed by the creator of the node. A thread that finds it is told
+    /// that there is none.
     pub(crate) const CREATING: u64 = 1 << 12;
-    /// Dead, and in the table until its owner was told: whoever finds it waits.
+    /// The inode is dead, and stays in the table until its owner was told: a thread that finds it
+    /// waits.
     pub(crate) const FREEING: u64 = 1 << 13;
-    /// In no table any more.
+    /// The inode is in no table any more.
     pub(crate) const UNHASHED: u64 = 1 << 14;
 
-    /// What no new attributes change.
+    /// The flags that no new attributes change.
     pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | BODY | BODY_LEFT_OUT | MARKED;
 }
 
@@ -101,7 +108,8 @@ pub(crate) fn mode_of(word: u64) -> u16 {
 
 #[inline(always)]
 pub(crate) fn kind_of(word: u64) -> FileType {
-    // A slot that was never used has no type: nobody believes the answer, but it has to be one.
+    // A slot that was never used has no type. Its value is never used, but the function has to
+    // return one.
     FileType::from_mode((word >> MODE_SHIFT) as u32).unwrap_or(FileType::Regular)
 }
 
@@ -113,7 +121,7 @@ pub(crate) fn acl_of(word: u64) -> AclState {
     }
 }
 
-/// (uid, gid).
+/// Returns the uid and the gid.
 #[inline(always)]
 pub(crate) fn owner_of(word: u64) -> (u32, u32) {
     ((word >> 32) as u32, word as u32)
@@ -123,7 +131,7 @@ pub(crate) fn aux_of(word: u64) -> u32 {
     word as u32
 }
 
-/// The length of a link's body.
+/// Returns the length of a link's body.
 #[inline(always)]
 pub(crate) fn body_length(mixed: u64) -> usize {
     (mixed >> 20) as usize & 0xfff
@@ -143,7 +151,7 @@ pub(crate) fn key_of(record: &Record) -> NodeKey {
     NodeKey(half(KEY_HIGH) << 64 | half(KEY_LOW))
 }
 
-/// The flags of word 0, mode included, of a node.
+/// Returns the flags of word 0 of a node, mode included.
 pub(crate) fn word_of(attributes: &Attributes, rule: PermissionRule) -> u64 {
     let rule = match rule {
         PermissionRule::Generic => 0,
@@ -159,8 +167,8 @@ pub(crate) fn set_key(record: &Record, key: NodeKey) {
     record[KEY_HIGH].store((key.0 >> 64) as u64, Ordering::Relaxed);
 }
 
-/// What the cache keeps of what a file system said: permission bits, attribute bits, times and
-/// devices within their ranges.
+/// Returns attributes as the cache keeps them: permission bits, attribute bits, times and devices
+/// are brought within their ranges.
 pub(crate) fn normalised(mut from: Attributes) -> Attributes {
     from.mode &= 0o7777;
     from.flags = StatxFlags::from_bits_truncate(from.flags.bits());
@@ -171,12 +179,13 @@ pub(crate) fn normalised(mut from: Attributes) -> Attributes {
     from
 }
 
-/// Attributes as the cache keeps them, if they are those of a node of this type; else `ESTALE`: the key belongs to another node by now.
+/// Returns attributes as the cache keeps them, if they are of a node of this type. Fails with
+/// `ESTALE` if not: the key belongs to another node by now.
 pub(crate) fn of_type(kind: FileType, attributes: Attributes) -> Result<Attributes, Errno> {
     if attributes.kind == kind { Ok(normalised(attributes)) } else { Err(Errno::ESTALE) }
 }
 
-/// Stores all that word 0 does not hold, but for life, key, alias and chain. The count is odd.
+/// Stores all fields but word 0, life, key, alias and chain. The count is odd.
 pub(crate) fn set_fields(record: &Record, from: &Attributes, body_length: usize) {
     let set = |at: usize, value: u64| record[at].store(value, Ordering::Relaxed);
     set(OWNER, pair(from.uid, from.gid));
@@ -202,7 +211,7 @@ pub(crate) fn set_links(record: &Record, links: u32, aux: u32) {
 
 const SECONDS_LOW: u64 = (1 << 34) - 1;
 
-/// The attributes that these words hold.
+/// Returns the attributes that these words hold.
 pub(crate) fn attributes_of(words: &[u64; INODE_WORDS]) -> Attributes {
     let (uid, gid) = owner_of(words[OWNER]);
     let time = |at: usize| {
@@ -293,7 +302,8 @@ mod tests {
         assert_eq!((ACL >> ACL_SHIFT, MODE_SHIFT), (3, 16));
     }
 
-    /// Beside them are the length of a link's body and the device.
+    /// Checks that these bits do not reach the fields beside them: the length of a link's body, and
+    /// the device.
     #[test]
     fn attribute_bits_without_a_name_are_dropped() {
         let record: Record = std::array::from_fn(|_| AtomicU64::new(0));

@@ -1,9 +1,11 @@
 //! The pool of inodes: their slots, the table that finds them, and their locks.
 //!
-//! Invariants: an inode's words, and the table's entries of its key, change only under the lock of the key's stripe; what is
-//! in the table was filled before ([`Inodes::insert`]), and has left it before its slot is given back ([`Inodes::unhash`]).
+//! Invariants: an inode's words, and the table's entries of its key, change only under the lock of
+//! the key's stripe. An inode is filled before it enters the table ([`Inodes::insert`]), and leaves
+//! the table before its slot is given back ([`Inodes::unhash`]).
 //!
-//! What it does not do: it does not know what keys mean, nor who holds an inode for how long.
+//! What it does not do: it does not interpret keys, and does not decide how long a holder keeps an
+//! inode.
 
 use super::first::{FirstProbe, LockFree};
 use super::inode::{INODE_WORDS, LIFE, LINKS_AUX, Record, WORD, flags, set_key};
@@ -17,7 +19,7 @@ use crate::node::NodeKey;
 use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, stripes, wait};
 use crate::text::hash::fold;
 
-/// Stripes of inode locks.
+/// The number of stripes of inode locks.
 pub(crate) const LOCKS: usize = stripes(256);
 
 /// The pool of inodes and the table that finds them.
@@ -26,9 +28,10 @@ pub(crate) struct Inodes<P: FirstProbe = LockFree> {
     free: FreeList,
     table: Table,
     locks: Box<[Alone<Mutex<()>>]>,
-    /// Held while somebody looks at a node's attributes in order to set them, gives it a name, or takes one away.
+    /// The locks for changes of a node: held while a thread reads a node's attributes in order to
+    /// set them, gives it a name, or takes one away.
     changing: Box<[Mutex<()>]>,
-    /// What has the lock beside those of buckets, if there is one.
+    /// The first search's way, with the lock beside those of buckets, if there is one.
     first: P,
 }
 
@@ -38,29 +41,32 @@ pub(crate) struct Bucket<'a, P: FirstProbe = LockFree> {
     _first: P::Held<'a>,
 }
 
-/// The lock of the inodes of some keys, held until dropped. Linux: `i_lock`, and the hash bucket's lock.
+/// The lock of the inodes of some keys, held until dropped. Linux: `i_lock` and the hash bucket's
+/// lock.
 pub(crate) struct InodeHeld<'a>(MutexGuard<'a, ()>);
 
 impl<'a> InodeHeld<'a> {
-    /// Sleeps on `condvar` and gives the lock back meanwhile; may wake for nothing.
+    /// Sleeps on `condvar`, and gives the lock back meanwhile. Wake-ups may be spurious.
     pub(crate) fn sleep_on(self, condvar: &Condvar) -> InodeHeld<'a> {
         InodeHeld(wait(condvar, self.0))
     }
 }
 
-/// The lock for changes of some nodes' attributes and number of names, held until dropped. Linux: `i_rwsem` of what is no directory.
+/// The lock for changes of some nodes' attributes and number of names, held until dropped. Linux:
+/// `i_rwsem` of a node that is not a directory.
 pub(crate) struct ChangingHeld<'a> {
     #[cfg_attr(not(test), expect(dead_code, reason = "it is there to be dropped"))]
     guard: MutexGuard<'a, ()>,
 }
 
 impl<'a, P: FirstProbe> Bucket<'a, P> {
-    /// The lock of the inode, for who writes to it.
+    /// Returns the lock of the inode, which is required to write to it.
     pub(crate) fn stripe(&self) -> &InodeHeld<'a> {
         &self.stripe
     }
 
-    /// Returns the same alone, to sleep on: under a lock for all, no other thread would get on.
+    /// Returns the lock of the inode alone, to sleep on it. A sleeper that kept a lock over all
+    /// buckets would block all other threads.
     pub(crate) fn into_stripe(self) -> InodeHeld<'a> {
         self.stripe
     }
@@ -83,7 +89,8 @@ impl<P: FirstProbe> Inodes<P> {
         self.records.at(id.0)
     }
 
-    /// Reads a word of each line of a record, if there is such: so that they are near.
+    /// Reads a word of each line of a record, if the slot exists, to bring them into the
+    /// processor's cache.
     #[inline(always)]
     pub(crate) fn peek(&self, id: InodeId) -> u64 {
         let record = self.records.all().get(id.0 as usize);
@@ -94,17 +101,19 @@ impl<P: FirstProbe> Inodes<P> {
         self.table.view()
     }
 
-    /// The lock for changes of an inode's attributes and number of names; taken before its other one.
+    /// Takes the lock for changes of an inode's attributes and number of names. It is taken before
+    /// the inode's other lock.
     pub(crate) fn changing(&self, id: InodeId) -> ChangingHeld<'_> {
         ChangingHeld { guard: self.changing[id.0 as usize % LOCKS].lock() }
     }
 
-    /// The lock of the inode with a key of this hash.
+    /// Takes the lock of the inode with a key of this hash.
     pub(crate) fn lock(&self, hash: u64) -> InodeHeld<'_> {
         InodeHeld(self.locks[stripe_of(hash)].lock())
     }
 
-    /// The same for who looks in the table or changes it.
+    /// Takes the lock of the bucket of this hash, which is required to search the table exactly, or
+    /// to change it.
     pub(crate) fn lock_bucket(&self, hash: u64) -> Bucket<'_, P> {
         let first = self.first.lock();
         Bucket { stripe: self.lock(hash), _first: first }
@@ -122,7 +131,7 @@ impl<P: FirstProbe> Inodes<P> {
         vec![self.records.range(), self.table.range()]
     }
 
-    /// See [`Table::fetch`].
+    /// Fetches the table's line for a hash: see [`Table::fetch`].
     pub(crate) fn fetch_place(&self, hash: u64) -> u64 {
         self.table.fetch(hash)
     }
@@ -132,26 +141,28 @@ impl<P: FirstProbe> Inodes<P> {
         (end - start) as u64
     }
 
-    /// An unused slot: dead, and the caller's.
+    /// Takes an unused slot: it is dead, and belongs to the caller. Returns `None` if there is
+    /// none.
     pub(crate) fn take(&self) -> Option<InodeId> {
         self.free.take(|slot| &self.record(InodeId(slot))[LINKS_AUX]).map(InodeId)
     }
 
-    /// Reads both lines of the slot that will probably be taken next: while they come from memory, other things can be waited for. What is read is not
-    /// used.
+    /// Reads both lines of the slot that will probably be taken next, so that they come from memory
+    /// while the caller waits for other things. The values are not used.
     pub(crate) fn fetch_next(&self) {
         let record = self.record(InodeId(self.free.next()));
         let halves = record.chunks(record.len() / 2).map(|half| half[0].load(Ordering::Relaxed));
         std::hint::black_box(halves.fold(0, |all, word| all ^ word));
     }
 
-    /// Writes to both lines of a slot of the caller's, so that they are near when it is filled.
+    /// Writes to both lines of a slot that belongs to the caller, to bring them into the
+    /// processor's cache before the slot is filled.
     pub(crate) fn write_ahead(&self, id: InodeId) {
         let record = self.record(id);
         record.chunks(record.len() / 2).for_each(|half| half[LINKS_AUX].store(0, Ordering::Relaxed));
     }
 
-    /// Slots in use.
+    /// Returns the number of slots in use.
     pub(crate) fn used(&self) -> u32 {
         self.free.used(|slot| &self.record(InodeId(slot))[LINKS_AUX])
     }
@@ -161,11 +172,13 @@ impl<P: FirstProbe> Inodes<P> {
         self.free.give(id.0, |slot| &self.record(InodeId(slot))[LINKS_AUX]);
     }
 
-    /// Brings a slot of the caller's to life, with one count, and shows it in the table. `fill` stores its words and returns the
-    /// flags. The bucket is the key's, and the caller knows that no inode that lives has the key.
+    /// Brings a slot that belongs to the caller to life, with one pin, and puts it into the table.
+    /// `fill` stores its words and returns the flags. The bucket is the key's, and the caller has
+    /// checked that no live inode has the key.
     pub(crate) fn insert(&self, id: InodeId, key: NodeKey, hash: u64, _held: &Bucket<'_, P>, fill: impl FnOnce(&Record) -> u64) {
         let record = self.record(id);
-        // Before anything is read of the record: a page that is read before it is written costs two faults. The word is the free list's yet.
+        // The first access to the record is a write: a page that is read before it is written costs
+        // two page faults. Until here the word holds the free list's link.
         record[LINKS_AUX].store(0, Ordering::Relaxed);
         let writing = seqcount::write_alone(&record[WORD]);
         set_key(record, key);
@@ -175,9 +188,11 @@ impl<P: FirstProbe> Inodes<P> {
         self.table().put(hash, id.0);
     }
 
-    /// Takes an inode that was killed out of the table, if it is there yet; its slot can then be given back. The bucket is its key's.
+    /// Takes an inode that was killed out of the table, if it is still there. Its slot can then be
+    /// given back. The bucket is the key's.
     ///
-    /// It leaves the table with its count odd, or before: nobody believes it any more when another of its key is put.
+    /// The inode leaves the table while its count is odd, or left it before. So no reader uses it
+    /// any more when another inode with its key is put into the table.
     pub(crate) fn unhash(&self, id: InodeId, hash: u64, _held: &Bucket<'_, P>) {
         let record = self.record(id);
         let writing = seqcount::write_alone(&record[WORD]);
@@ -189,12 +204,12 @@ impl<P: FirstProbe> Inodes<P> {
     }
 }
 
-/// The stripe of a key with this hash.
+/// Returns the stripe of a key with this hash.
 pub(crate) fn stripe_of(hash: u64) -> usize {
     hash as usize % LOCKS
 }
 
-/// Where a key is in the table.
+/// Returns the table's hash of a key.
 pub(crate) fn hash_of(seed: u64, key: NodeKey) -> u64 {
     let (low, high) = (key.0 as u64, (key.0 >> 64) as u64);
     fold(fold(low ^ seed, MULTIPLIER) ^ high, seed | 1)

@@ -1,16 +1,21 @@
-//! Finding a key's inode in the table: without a lock, or under the lock of its bucket.
+//! Searches of the table for a key's inode: without a lock, or under the lock of its bucket.
 //!
-//! Both read a candidate as of one instant: word 0 and life, key, the caller's test, and word 0 again. Then the pin, which fails if the
-//! generation that was read has ended, is of the inode that was read; the test need not be asked again. What the test looks at is not in the
-//! record, but was stored there by who inserted the inode, that is, after word 0 of the slot's last owner had moved: a test
-//! that saw anything of another owner is followed by a recheck that fails (see `docs/memory-ordering.md`, "Slots that are reused").
+//! Both read a candidate as of one instant: word 0 and life, the key, the caller's test, and word 0
+//! again. The pin then fails if the generation that was read has ended. So a pin that succeeds is
+//! of the inode that was read, and the test need not be repeated. The data that the test looks at
+//! is not in the record. The inserting thread stored it there, after word 0 of the slot's last
+//! owner had moved. So a test that saw data of another owner is followed by a recheck that fails
+//! (see `docs/memory-ordering.md`, "Slots that are reused").
 //!
-//! - *Lock-free*: [`Found::Absent`] means that no inode had the key at some instant of the search; what did not hold still is
-//!   [`Found::Going`], and whoever has to know asks under the lock.
-//! - *Under the lock*: exact. Candidates that share the tag may be strangers of other stripes, which nothing holds still; so they are read until
-//!   they are. [`Found::Going`] is one whose owner is being told.
+//! - *Lock-free*: [`Found::Absent`] means that no inode had the key at some instant of the search.
+//!   A candidate that changed meanwhile is [`Found::Going`]; a caller that needs an exact answer
+//!   searches under the lock.
+//! - *Under the lock*: exact. Candidates with the same tag may belong to other stripes, whose locks
+//!   are not held; they are read again until they did not change meanwhile. [`Found::Going`] is an
+//!   inode whose owner is being told.
 //!
-//! What it does not do: it waits for nobody but a writer of a few stores, and does not insert.
+//! What it does not do: it waits for no thread but a writer of a few stores, and it inserts
+//! nothing.
 
 use std::cell::Cell;
 
@@ -29,36 +34,37 @@ pub struct InodeView {
 }
 
 impl InodeView {
-    /// The key, or the hash that was given for it.
+    /// Returns the key, or the hash that was given for it.
     pub fn key(self) -> NodeKey {
         self.key
     }
 
-    /// Its slot, as the engine counts.
+    /// Returns the inode's slot, as the engine counts slots.
     pub(crate) fn id(self) -> InodeId {
         self.id
     }
 
-    /// Its slot, a number below the capacity: where the owner keeps what is his of this inode.
+    /// Returns the inode's slot, a number below the capacity. Owners use it as an index into data
+    /// of their own about the inode.
     pub fn slot(self) -> u32 {
         self.id.0 - 1
     }
 }
 
-/// How far an inode is.
+/// The state of an inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InodeState {
-    /// Filled.
+    /// The inode is filled.
     Cached,
-    /// To be filled by whoever asked for it first.
+    /// The inode is to be filled by the thread that asked for it first.
     New,
-    /// To be filled by whoever creates its node.
+    /// The inode is to be filled by the thread that creates its node.
     Creating,
-    /// Its owner is being told that it goes.
+    /// The inode's owner is being told that the inode goes.
     Freeing,
 }
 
-/// What to do with an inode that was shown.
+/// The decision about an inode that was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InodeMatch {
     /// Show the next one.
@@ -69,46 +75,47 @@ pub enum InodeMatch {
     Stop,
 }
 
-/// What a search says.
+/// The result of a search.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Found {
-    /// This one, with a count that is the caller's, and word 0 as it was.
+    /// A matching inode, with a pin that belongs to the caller, and word 0 as it was.
     Pinned(InodeId, u64),
-    /// Only one that its maker has not finished.
+    /// Only an inode that its creator has not finished.
     Creating,
-    /// One that goes, or that did not hold still.
+    /// An inode that is going, or that changed while it was looked at.
     Going,
-    /// None.
+    /// No such inode.
     Absent,
 }
 
-/// What a candidate is.
+/// The state of a candidate.
 enum Seen {
     Another,
     Pinned(u64),
     Creating,
     Freeing,
-    /// It changed while it was looked at.
+    /// The candidate changed while it was looked at.
     Moving,
 }
 
 impl<P: FirstProbe> Inodes<P> {
-    /// Looks for the inode of a key that passes the test, in the way that `P` says.
+    /// Looks for the inode of a key that passes the test, in the way that `P` selects.
     pub(crate) fn find_first(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
         if P::LOCKED { self.find_locked(hash, key, test) } else { self.find_lock_free(hash, key, test) }
     }
 
-    /// Looks for it without a lock.
+    /// Looks for the inode without a lock.
     pub(crate) fn find_lock_free(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
         self.search(hash, |id| self.look(id, seqcount::sample(&self.record(id)[WORD]), key, &test))
     }
 
-    /// Looks for it under the lock of its bucket.
+    /// Looks for the inode under the lock of its bucket.
     pub(crate) fn find_locked(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Found {
         self.find_held(hash, key, test, &self.lock_bucket(hash))
     }
 
-    /// The same for who has the lock of the bucket already.
+    /// Looks for the inode as [`find_locked`](Self::find_locked) does, for a caller that holds the
+    /// lock of the bucket already.
     pub(crate) fn find_held(&self, hash: u64, key: NodeKey, test: impl Fn(InodeView) -> bool, _held: &Bucket<'_, P>) -> Found {
         self.search(hash, |id| {
             loop {
@@ -121,7 +128,8 @@ impl<P: FirstProbe> Inodes<P> {
         })
     }
 
-    /// Shows each inode of a key, whatever its state, until one is taken, with a count that is the caller's, or none is to be.
+    /// Shows each inode of a key to `matches`, whatever its state, until one is taken or the search
+    /// is stopped. Returns the taken one, with a pin that belongs to the caller, and its word 0.
     pub(crate) fn find_matching(
         &self,
         hash: u64,
@@ -129,7 +137,7 @@ impl<P: FirstProbe> Inodes<P> {
         matches: impl Fn(InodeView, InodeState) -> InodeMatch,
         _held: &Bucket<'_, P>,
     ) -> Option<(InodeId, u64)> {
-        // Not `find`, which may look at one twice.
+        // `find` is not used, since it may look at one candidate twice.
         let ended = self.table().search(hash, |slot| {
             let id = InodeId(slot);
             let word = self.word_if(id, key)?;
@@ -145,7 +153,7 @@ impl<P: FirstProbe> Inodes<P> {
         ended.flatten()
     }
 
-    /// Word 0 of a candidate that has this key, whose bucket the caller holds.
+    /// Returns word 0 of a candidate if it has this key. The caller holds the key's bucket.
     fn word_if(&self, id: InodeId, key: NodeKey) -> Option<u64> {
         let record = self.record(id);
         loop {
@@ -157,7 +165,8 @@ impl<P: FirstProbe> Inodes<P> {
         }
     }
 
-    /// One that lives is preferred to one that goes: both are there where a maker did not wait.
+    /// Searches the table, and prefers a live inode to one that is going. Both are there where a
+    /// creator did not wait.
     fn search(&self, hash: u64, look: impl Fn(InodeId) -> Seen) -> Found {
         let going = Cell::new(false);
         let found = self.table().find(hash, |slot| match look(InodeId(slot)) {
@@ -172,7 +181,7 @@ impl<P: FirstProbe> Inodes<P> {
         found.unwrap_or(if going.get() { Found::Going } else { Found::Absent })
     }
 
-    /// Takes a count of a candidate whose word was sampled, if it is the one.
+    /// Takes a pin on a candidate whose word was sampled, if it is the inode that is searched for.
     #[inline]
     fn look(&self, id: InodeId, word: u64, key: NodeKey, test: impl Fn(InodeView) -> bool) -> Seen {
         let record = self.record(id);
@@ -186,7 +195,8 @@ impl<P: FirstProbe> Inodes<P> {
             _ if word & flags::FREEING != 0 => Seen::Freeing,
             _ if word & flags::CREATING != 0 => Seen::Creating,
             Some(life) if pin::pin(self.life(id), life) => Seen::Pinned(word),
-            // Killed, and about to say so; whoever has the lock does not meet it.
+            // The inode was killed, and its word will say so soon. A holder of the bucket's lock
+            // does not meet such an inode.
             _ => Seen::Moving,
         }
     }

@@ -1,7 +1,7 @@
 //! An inode's words as of one instant, and what they say about permission.
 //!
-//! One decision, for both walkers: the fast one feeds it a snapshot and hands over where the file
-//! system has to be asked, the locked one asks.
+//! Both walkers use the one decision here. The fast walk hands over where the file system has to be
+//! asked; the locked walk asks it.
 
 use super::inode::{self, INODE_WORDS, MIXED, OWNER, WORD, flags};
 use crate::Errno;
@@ -12,7 +12,7 @@ use crate::memory::slot::InodeId;
 use crate::permission::{Access, Owners, Subject, everyone_may, generic};
 use crate::sync::{Ordering, yield_now};
 
-/// The words of an inode as of one instant; `None` if it changed meanwhile.
+/// Returns the words of an inode as of one instant, or `None` if it changed meanwhile.
 #[inline(always)]
 pub(crate) fn words(caches: &Caches, id: InodeId) -> Option<[u64; INODE_WORDS]> {
     let record = caches.inodes.record(id);
@@ -22,7 +22,7 @@ pub(crate) fn words(caches: &Caches, id: InodeId) -> Option<[u64; INODE_WORDS]> 
     (word & ODD == 0 && seqcount::unchanged(&record[WORD], word)).then_some(words)
 }
 
-/// What an inode says about permission, read as of one instant.
+/// The words of an inode that permission depends on, read as of one instant.
 #[derive(Clone, Copy)]
 pub(crate) struct Snapshot {
     pub(crate) word: u64,
@@ -31,16 +31,16 @@ pub(crate) struct Snapshot {
     mixed: u64,
 }
 
-/// What a snapshot allows.
+/// The decision that a snapshot allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Decision {
     Granted,
     Refused,
     /// The file system's own check decides.
     AskFileSystem,
-    /// It depends on whether there is an ACL.
+    /// The decision depends on whether there is an ACL.
     AskForAcl,
-    /// It depends on attributes that are not known any more.
+    /// The decision depends on attributes that are not known any more.
     AskForAttributes,
 }
 
@@ -54,7 +54,7 @@ impl Snapshot {
         same.then_some(Snapshot { word, uid, gid, mixed })
     }
 
-    /// Of an inode that the caller has a pin on.
+    /// Reads a snapshot of an inode that the caller has a pin on.
     pub(crate) fn of_pinned(caches: &Caches, id: InodeId) -> Snapshot {
         loop {
             if let Some(snapshot) = Snapshot::read(caches, id) {
@@ -84,12 +84,12 @@ impl Snapshot {
         self.gid
     }
 
-    /// Returns both, as the file system stores them.
+    /// Returns both ids, as the file system stores them.
     pub(crate) fn owners(&self) -> Owners {
         Owners { uid: self.uid, gid: self.gid }
     }
 
-    /// Returns whether both are mapped by the mount through which `who` comes.
+    /// Returns whether both ids are mapped by the mount that `who` comes through.
     pub(crate) fn is_seen_by(&self, who: &Subject<'_>) -> bool {
         who.sees_owners(self.uid, self.gid)
     }
@@ -98,9 +98,9 @@ impl Snapshot {
         inode::mode_of(self.word)
     }
 
-    /// Whether `who` may do `want`. Order: unmapped owners, whose nodes are not written to, a
-    /// promise of the file system's own rule, the rule itself, the owner, the ACL, the triads,
-    /// capabilities.
+    /// Decides whether `who` may do `want`. The order is: unmapped owners, whose nodes are not
+    /// written to; a promise about the file system's own rule; that rule itself; the owner; the
+    /// ACL; the triads; capabilities.
     pub(crate) fn decide(&self, who: &Subject<'_>, want: Access) -> Decision {
         let (kind, mode) = (inode::kind_of(self.word), self.mode());
         let acl = inode::acl_of(self.word);
@@ -131,8 +131,8 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Whether `who` may do `want`, if that can be said without asking the file system; else
-    /// `EAGAIN`. `EACCES` if not.
+    /// Checks whether `who` may do `want`. Fails with `EACCES` if not, and with `EAGAIN` if only
+    /// the file system can tell.
     pub(crate) fn may_cached(&self, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         match self.decide(who, want) {
             Decision::Granted => Ok(()),
@@ -141,12 +141,12 @@ impl Snapshot {
         }
     }
 
-    /// Returns whether it is open if there is an ACL, by which the generic rule would go.
+    /// Returns whether it is unknown if the node has an ACL, and the generic rule depends on that.
     pub(crate) fn leaves_acl_open(&self) -> bool {
         self.word & (flags::UNKNOWN | flags::OWN_RULE) == 0 && inode::acl_of(self.word) == AclState::Unknown
     }
 
-    /// Itself, unless it is out of date: then `EAGAIN`.
+    /// Returns the snapshot, or `EAGAIN` if its attributes are not known any more.
     pub(crate) fn if_known(self) -> Result<Snapshot, Errno> {
         if self.word & flags::UNKNOWN == 0 { Ok(self) } else { Err(Errno::EAGAIN) }
     }

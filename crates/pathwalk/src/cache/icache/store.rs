@@ -1,9 +1,9 @@
-//! Attributes are kept, or marked as out of date; and with them the permission bits of the one
-//! dentry.
+//! Attributes that are kept, or marked as out of date, and with them the permission bits of an
+//! inode's only dentry.
 //!
-//! While the file system is at a change of a file's data or size, others may see what is new by
-//! asking it for data. So for that time nothing that is stored counts as up to date: each question
-//! for attributes goes to the file system, too.
+//! While the file system changes a file's data or size, another thread may see new data by asking
+//! the file system for it. So during that time no stored attributes count as up to date: each
+//! request for attributes goes to the file system, too.
 
 use super::inode::{self, LINKS_AUX, MANY, MIXED, OWNER, Record, WORD, flags, set_fields};
 use super::pool::InodeHeld;
@@ -15,8 +15,9 @@ use crate::memory::slot::{DentryId, InodeId};
 use crate::node::PermissionRule;
 use crate::sync::{Ordering, fence, fence_after_swap};
 
-/// A change of a file's data or size that the file system is at. Attributes are out of date
-/// from its beginning until someone asks after its end, also where it fails half-way or panics.
+/// A change of a file's data or size that the file system is executing. Attributes are out of date
+/// from its beginning until they are asked for after its end, also if the change fails half-way or
+/// panics.
 pub(crate) struct UnderWay<'a> {
     caches: &'a Caches,
     id: InodeId,
@@ -29,18 +30,18 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// All that the right to search or access a node depends on.
+/// Everything that the right to search or access a node depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rights {
-    /// Type and mode, and the flags that rights depend on.
+    /// The type and mode, and the flags that rights depend on.
     of_word: u64,
-    /// User and group.
+    /// The user and group ids.
     owner: u64,
     is_immutable: bool,
 }
 
 impl Rights {
-    /// Returns those of a node whose lock is held.
+    /// Returns the rights of a node whose lock is held.
     fn of(record: &Record) -> Rights {
         let load = |at: usize| record[at].load(Ordering::Relaxed);
         let of_word = load(WORD) & (inode::MODE | flags::ACL | flags::UNKNOWN);
@@ -48,12 +49,12 @@ impl Rights {
     }
 }
 
-/// What becomes of attributes that may be out of date.
+/// The treatment of attributes that may be out of date.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IfMoved {
     /// They are not stored.
     Refuse,
-    /// They are, and marked as out of date.
+    /// They are stored and marked as out of date.
     MarkStale,
 }
 
@@ -66,19 +67,21 @@ impl Caches {
         under_way
     }
 
-    /// Type, mode, owner and ACL hold, but the rest is out of date: whoever wants it asks.
+    /// Marks all attributes but type, mode, owner and ACL as out of date: the next reader asks the
+    /// file system.
     pub(crate) fn mark_stale(&self, id: InodeId) {
         self.mark(id, flags::STALE | flags::MARKED);
     }
 
-    /// Nothing but the type holds.
+    /// Marks all attributes but the type as unknown.
     pub(crate) fn mark_unknown(&self, id: InodeId) {
         self.mark(id, flags::STALE | flags::MARKED | flags::UNKNOWN);
     }
 
-    /// Marks that are there already need no lock: a store that could take them away has made the
-    /// count odd before it looks at the version, and finds it moved unless that is seen here. (Both
-    /// in the one order of `SeqCst`: one of the two sees what the other wrote.)
+    /// Sets marks on an inode. No lock is needed if the marks are set already. A store that could
+    /// clear them makes the count odd before it reads the version. Either that store finds the
+    /// version moved, or the odd count is seen here. (Both are in the single order of `SeqCst`, so
+    /// at least one of the two sees what the other wrote.)
     fn mark(&self, id: InodeId, mark: u64) {
         self.versions.moved(id);
         fence_after_swap();
@@ -94,7 +97,7 @@ impl Caches {
         self.update_alias(record, before, &held);
     }
 
-    /// Notes what the file system said of an ACL, unless something changed since `version` was
+    /// Stores what the file system said of an ACL, unless something changed since `version` was
     /// read.
     pub(crate) fn set_acl_state(&self, id: InodeId, acl: AclState, version: u64) {
         let record = self.inodes.record(id);
@@ -110,13 +113,13 @@ impl Caches {
         self.update_alias(record, before, &held);
     }
 
-    /// Stores attributes that were asked for when the version was this one. Whether it did.
+    /// Stores attributes that were asked for at this version. Returns whether it stored them.
     pub(crate) fn store(&self, id: InodeId, attributes: &Attributes, version: u64, if_moved: IfMoved) -> bool {
         let record = self.inodes.record(id);
         let held = self.lock_inode(id);
         let before = Rights::of(record);
         let writing = seqcount::write_alone(&record[WORD]);
-        // See `mark`.
+        // Pairs with the fence in `mark`.
         fence(Ordering::SeqCst);
         let moved = self.versions.of(id) != version;
         if moved && if_moved == IfMoved::Refuse {
@@ -135,9 +138,9 @@ impl Caches {
         true
     }
 
-    /// Makes the permission bits of the one dentry those of the inode, whose lock is held. The dentry's
-    /// word moves on any change of rights, be its bits the same; and on no other, so that what is
-    /// remembered of ways through it stays.
+    /// Copies the permission bits of the inode, whose lock is held, to its only dentry. The
+    /// dentry's word moves on every change of rights, even if its bits stay the same. It moves on
+    /// no other change, so memo entries whose paths lead through the dentry stay valid.
     fn update_alias(&self, record: &Record, before: Rights, held: &InodeHeld<'_>) {
         if Rights::of(record) == before {
             return;

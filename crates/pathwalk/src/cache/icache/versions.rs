@@ -1,34 +1,37 @@
-//! Whether an answer of a file system is older than a change.
+//! The versions that tell whether an answer of a file system is older than a change.
 //!
-//! A lookup that carries old attributes must not undo a change: attributes that come with a node
-//! are used for new inodes only, and a set of attributes that ran beside the lookup makes it ask
-//! again before the new inode is shown. Two refreshes may run at once: each notes a version before
-//! it asks the file system, and stores its answer only if nothing was stored, set or marked since,
-//! else asks again. So what is stored last was asked for last.
+//! A lookup that carries old attributes must not undo a change. So attributes that come with a node
+//! are used for new inodes only. If attributes were set while the lookup ran, it asks again before
+//! the new inode is shown. Two refreshes may run at once: each reads a version before it asks the
+//! file system. It stores its answer only if nothing was stored, set or marked since; otherwise it
+//! asks again. So the answer that is stored last was asked for last.
 //!
-//! Counts only: [`store`](super::store) keeps answers, `superblock/attributes.rs` asks.
+//! This module only counts: [`store`](super::store) keeps answers, and `superblock/attributes.rs`
+//! asks the file system.
 
 use crate::memory::slot::InodeId;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, stripes};
 
 const STRIPES: usize = stripes(64);
 
-/// Counts of changes.
+/// The counts of changes.
 pub(crate) struct Versions {
-    /// Sets of attributes, of any node: for lookups, which do not know of whom they ask.
+    /// The number of sets of attributes of any node. Lookups read it, since they do not know which
+    /// node they ask about.
     sets: AtomicU64,
-    /// Nodes that left the cache and had been marked in it, because of a name that changed: for
-    /// lookups, too. (What is marked and still there is found there, and what a lookup says of it
-    /// is not used.)
+    /// The number of nodes that left the cache and had been marked as out of date in it, because of
+    /// a name that changed. Lookups read it. (A marked node that is still in the cache is found
+    /// there, and the attributes that a lookup returns for it are not used.)
     changed_and_gone: AtomicU64,
-    /// Sets, marks and stores, by inode: for refreshes.
+    /// The numbers of sets, marks and stores, by inode. Refreshes read them.
     of_inode: Box<[AtomicU64]>,
-    /// Changes of data or size that the file system is at, by inode: for refreshes. Partner: the
-    /// versions of inodes, which move after one is counted, and before it is counted no more.
+    /// The numbers of changes of data or size that the file system is executing, by inode.
+    /// Refreshes read them. Partner: the versions of inodes, which move after a change is counted
+    /// here, and again before it is no longer counted.
     under_way: Box<[AtomicU32]>,
 }
 
-/// What the counts were when somebody asked the file system.
+/// The counts at the time when a thread asked the file system.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     sets: u64,
@@ -45,12 +48,13 @@ impl Versions {
         }
     }
 
-    /// To be read before a lookup; see `superblock/iget.rs`.
+    /// Returns the counts. A lookup reads them before it asks the file system; see
+    /// `superblock/iget.rs`.
     pub(crate) fn ask(&self) -> Asked {
         Asked { sets: self.sets.load(Ordering::SeqCst), changed_and_gone: self.changed_and_gone.load(Ordering::SeqCst) }
     }
 
-    /// Attributes of some node were set.
+    /// Counts a set of some node's attributes.
     pub(crate) fn set_one(&self) {
         self.sets.fetch_add(1, Ordering::SeqCst);
     }
@@ -63,12 +67,13 @@ impl Versions {
         self.changed_and_gone.load(Ordering::SeqCst) == asked.changed_and_gone
     }
 
-    /// A node that was marked leaves the cache. Its lock is held, and it is in the table yet.
+    /// Counts a marked node that leaves the cache. Its lock is held, and it is still in the table.
     pub(crate) fn changed_one_goes(&self) {
         self.changed_and_gone.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// To be read before the file system is asked about an inode; see `superblock/attributes.rs`.
+    /// Returns an inode's version. A refresh reads it before it asks the file system; see
+    /// `superblock/attributes.rs`.
     pub(crate) fn of(&self, id: InodeId) -> u64 {
         self.stripe(id).load(Ordering::SeqCst)
     }
@@ -81,7 +86,7 @@ impl Versions {
         &self.under_way[id.0 as usize % STRIPES]
     }
 
-    /// Notes a set, a mark or a store.
+    /// Counts a set, a mark or a store.
     pub(crate) fn moved(&self, id: InodeId) {
         self.stripe(id).fetch_add(1, Ordering::SeqCst);
     }

@@ -1,21 +1,26 @@
-//! The hands: which dentry goes. S3-FIFO (Yang et al., SOSP 2023) without its lists, over slots.
+//! The hands, which choose the dentries to evict: S3-FIFO (Yang et al., SOSP 2023) without its
+//! lists, over slots.
 //!
-//! What is new is on probation. As long as there is more of it than a sixth, a hand over the new evicts what was not hit since it came, and
-//! promotes what was hit or is held. Otherwise a hand over the promoted evicts what was not hit for so many of its turns as it was hit in before, up
-//! to three. A name that went while it was new, and comes again soon, is promoted at once. So what is asked for once passes through a sixth of the
-//! cache, and the rest stays.
+//! A new dentry is on probation. While more than a sixth of the dentries are new, a hand over the
+//! new ones evicts those that were not hit since they came, and promotes those that were hit or are
+//! pinned. Otherwise a hand over the promoted ones evicts each that was idle for as many turns of
+//! this hand as it was hit in before, up to three. A name that was evicted while it was new, and
+//! comes again soon, is promoted at once. So names that are asked for once pass through a sixth of
+//! the cache, and the rest stays.
 //!
-//! Absent names may have half of the slots while others want them: beyond that, one of them goes first, chosen in the same way among them alone. So a storm
-//! of absent names cannot push out present ones.
+//! Absent names may have half of the slots while other names need slots. Beyond that, an absent
+//! name goes first, chosen in the same way among absent names alone. So a storm of absent names
+//! cannot push out present ones.
 //!
-//! Several threads may evict at once: each takes a piece of the slots from the common hand and goes through it alone. Which policy, and why:
-//! `docs/eviction.md`.
+//! Several threads may evict at once: each takes a piece of the slots from the common hand and goes
+//! through it alone. `docs/eviction.md` says which policy this is, and why.
 //!
-//! What is pinned is looked at once and parked: the hands skip it until its last pin is given back,
-//! and the shares above are shares of the rest. So what an eviction costs does not depend on how
-//! much is pinned. A turn that meets nothing that could ever go is the last.
+//! A pinned dentry is looked at once and parked: the hands skip it until its last pin is given
+//! back, and the shares above are shares of the rest. So the cost of an eviction does not depend on
+//! how much is pinned. A turn that meets no dentry that could ever be evicted is the last.
 //!
-//! What it does not do: nothing is exact. Marks may be set while they are cleared, and counts are read while they change.
+//! What it does not do: nothing is exact. Marks may be set while they are cleared, and counts are
+//! read while they change.
 
 use arrayvec::ArrayVec;
 
@@ -27,42 +32,44 @@ use crate::memory::pin;
 use crate::memory::slot::DentryId;
 use crate::sync::Ordering;
 
-/// Slots that a thread takes at once, at most.
+/// The largest number of slots that a thread takes at once.
 const PIECE: u32 = 64;
 
 type Going = ArrayVec<DentryId, { PIECE as usize }>;
 type Hashes = ArrayVec<u64, { PIECE as usize }>;
 
-/// In how many turns of the hand over the promoted everything has lost its mark and its count, and one more.
+/// The number of turns of the hand over promoted dentries in which every dentry loses its mark and
+/// its count, plus one.
 const TURNS: u32 = 6;
 
-/// What a hand did with a piece.
+/// The result of one piece of a hand's turn.
 struct Pass {
-    /// How many slots it passed.
+    /// The number of slots that the hand passed.
     passed: u32,
     found: Found,
 }
 
-/// What it met there.
+/// The kind of dentries that a hand met in a piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// Nothing that will ever be evicted if it stays as it is.
+    /// No dentry that will ever be evicted if it stays as it is.
     Nothing,
-    /// Some that will in a later turn.
+    /// Some dentries that will be evicted in a later turn.
     Later,
-    /// Some that were evicted.
+    /// Some dentries that were evicted.
     Evicted,
 }
 
 impl Caches {
-    /// Evicts one dentry that helps. False if there is none that could be.
+    /// Evicts one dentry that frees what is short. Returns false if there is none.
     pub(crate) fn evict_one(&self, short: Short) -> bool {
         self.evict(short, 1)
     }
 
-    /// Evicts a few.
+    /// Evicts a few dentries.
     pub(super) fn evict_some(&self, short: Short) -> bool {
-        // Of few slots few at once: what is chosen among should be nearly all.
+        // If there are few slots, few are evicted at once: each choice should be among nearly all
+        // slots.
         self.evict(short, (self.dentries.parked().others() / (4 * PIECE)).clamp(1, PIECE))
     }
 
@@ -83,7 +90,7 @@ impl Caches {
                 .is_some_and(|found| found == Found::Evicted)
     }
 
-    /// Makes a turn of a hand, until something went; it ends early where it is not to go on.
+    /// Makes a turn of a hand until a dentry was evicted. Ends early once `goes_on` returns false.
     fn turn(&self, slots: u32, goes_on: impl Fn() -> bool, pass: impl Fn() -> Pass) -> Found {
         let (mut passed, mut found) = (0, Found::Nothing);
         while passed < slots && found != Found::Evicted && goes_on() {
@@ -94,7 +101,8 @@ impl Caches {
         found
     }
 
-    /// Whatever can go, if nothing that should. It looks at every slot itself: of a hand, others may have taken the pieces that matter.
+    /// Evicts any dentries that can be evicted, if the hands found none. It looks at every slot
+    /// itself, since other threads may have taken the relevant pieces of a hand.
     pub(crate) fn evict_any(&self, short: Short, piece: u32) -> bool {
         let mut evicted = 0;
         let rounds = self.uses.round(self.dentries.free().touched());
@@ -115,13 +123,13 @@ impl Caches {
         evicted > 0
     }
 
-    /// Takes the next dentries of a half for its hand, of up to `most` that are not parked; and how
-    /// many slots it passed.
+    /// Takes the next dentries of a half for its hand, up to `most` that are not parked. Also
+    /// returns how many slots the hand passed.
     fn next(&self, kind: Kind, half: Half, most: u32) -> (u32, impl Iterator<Item = DentryId>) {
         let parked = self.dentries.parked();
         let Piece { slots, passed, looks } = self.uses.next(kind, half, most, self.dentries.free().touched(), parked);
         self.counters.looks(looks);
-        // More may be by now.
+        // More slots may be unparked by now.
         let slots = parked.others_in(slots).take(most as usize).map(DentryId);
         (passed, slots.filter(move |id| self.uses.is_in(*id, half) && self.is_of(kind, *id)))
     }
@@ -161,7 +169,8 @@ impl Caches {
         self.evict_all(passed, &going, found)
     }
 
-    /// Evicts those that go of a piece; `found` is what else there was.
+    /// Evicts the chosen dentries of a piece. `found` is the result if none of them could be
+    /// evicted.
     fn evict_all(&self, passed: u32, going: &[DentryId], found: Found) -> Pass {
         if going.len() > 1 {
             self.fetch(going);
@@ -170,8 +179,8 @@ impl Caches {
         Pass { passed, found: if evicted > 0 { Found::Evicted } else { found } }
     }
 
-    /// Reads the lines of the tables that evicting these will read, all of them at once: one after the other, each would be waited for. What is
-    /// read is a guess, and not used.
+    /// Reads the table lines that the eviction of these dentries will read, all at once, since one
+    /// after the other each would have to be waited for. The values are guesses and are not used.
     fn fetch(&self, going: &[DentryId]) {
         let (mut names, mut keys) = (Hashes::new(), Hashes::new());
         for id in going {
@@ -184,7 +193,8 @@ impl Caches {
         std::hint::black_box(of_names.chain(of_keys).fold(0, |all, word| all ^ word));
     }
 
-    /// Whether it has its mark, which it loses. What has no name any more is never asked for again.
+    /// Returns whether a dentry has its mark, and clears it. An unhashed dentry counts as not hit,
+    /// since it is never asked for again.
     fn was_hit(&self, id: DentryId) -> bool {
         let line = self.dentries.line(id);
         let was_hit = was_hit(line);
@@ -194,7 +204,7 @@ impl Caches {
         was_hit && line[WORD].load(Ordering::Relaxed) & flags::UNHASHED == 0
     }
 
-    /// A guess.
+    /// Returns whether a dentry is of this kind. The result is a guess.
     fn is_of(&self, kind: Kind, id: DentryId) -> bool {
         kind == Kind::Any || self.dentries.word(id) & flags::NEGATIVE != 0
     }

@@ -1,13 +1,14 @@
-//! What to evict when no slot is left.
+//! Reclaim: the choice of what to evict when no slot is left.
 //!
 //! - [`hands`]: which dentry goes;
-//! - [`uses`]: what is remembered of each for that.
+//! - [`uses`]: what is recorded of each dentry for that.
 //!
-//! A directory with cached children is pinned by them, so children go before parents; what is pinned never goes. Inodes and side lines go with their
-//! dentries.
+//! Cached children pin their directory, so children go before parents. A pinned dentry is never
+//! evicted. Inodes and side lines go with their dentries.
 //!
-//! A dentry is killed under its parent's children lock, and with its count odd before its entry is cleared: no reader believes it
-//! any more when another dentry of that name is put. What it held is given back after all that, its parent last.
+//! A dentry is killed under its parent's children lock, and its count is odd before its table entry
+//! is cleared. So no reader uses it any more when another dentry of that name is put into the
+//! table. What the dentry held is given back after that, its parent last.
 
 mod hands;
 pub(crate) mod uses;
@@ -22,28 +23,34 @@ use crate::memory::slot::{DentryId, InodeId};
 use crate::memory::{pin, seqcount};
 use crate::sync::{Ordering, yield_now};
 
-/// What there is too little of.
+/// The kind of slots that are short.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Short {
-    /// Dentries, or inodes, of which any dentry may have one.
+    /// Dentries, or inodes, one of which any dentry may have.
     Dentries,
     /// Side lines, which few dentries have.
     SideLines,
 }
 
-/// Looks in vain, between which nobody evicted, after which all is said to be pinned.
+/// The number of failed searches in a row, with no eviction or parking by any thread in between,
+/// after which everything counts as pinned.
 const QUIET: u32 = 2;
-/// Looks in vain after which it is said whatever the others do.
+/// The number of failed searches after which everything counts as pinned, whatever other threads
+/// do.
 const LOOKS: u32 = 32;
 
 impl Caches {
-    /// What `take` takes, evicting until there is some. `ENFILE` if everything is pinned.
+    /// Returns what `take` takes, and evicts until it takes something. Fails with `ENFILE` if
+    /// everything is pinned.
     ///
-    /// Others take what one evicts, and pin what one has not come to yet: one look in vain says
-    /// little. So it takes [`QUIET`] of them in a row between which no thread evicted or parked; or
-    /// [`LOOKS`], since what others evict may never be what there is too little of.
+    /// Other threads may take what one thread evicts, and pin dentries that it has not come to yet.
+    /// So one failed search says little. This function fails after [`QUIET`] failed searches in a
+    /// row between which no thread evicted or parked a dentry. It also fails after [`LOOKS`] failed
+    /// searches, since what other threads evict may never be of the kind that is short.
     pub(crate) fn take<T>(&self, short: Short, take: impl Fn() -> Option<T>) -> Result<T, Errno> {
-        // Dentries with side lines may be pinned by children without, which cannot be more than all: beyond that, they come anew.
+        // Dentries with side lines may be pinned by children without side lines. At most `capacity`
+        // of those can exist at once; beyond that number, evicted ones are being replaced by new
+        // ones.
         let mut others = if short == Short::SideLines { self.dentries.free().capacity() } else { 0 };
         let (mut looks, mut quiet, mut before, mut batch) = (0, 0, None, 1u32);
         loop {
@@ -54,7 +61,8 @@ impl Caches {
                 continue;
             }
             if others > 0 && self.evict_some(Short::Dentries) {
-                // Twice as many each time: each comes with a search in vain of all.
+                // The batch doubles each time, since each batch follows a failed search of all
+                // slots.
                 let more = (1..batch).take_while(|_| self.evict_some(Short::Dentries)).count() as u32;
                 (others, batch) = (others.saturating_sub(1 + more), batch.saturating_mul(2));
                 continue;
@@ -70,8 +78,9 @@ impl Caches {
         }
     }
 
-    /// What `ask` says of the file system; asked again if that has no room, but may have once it is told of the nodes that were removed while
-    /// somebody held them and that nobody holds any more.
+    /// Returns the result of `ask`, which calls the file system. On `ENOSPC`, evicts removed nodes
+    /// that were held and are no longer held, so that the file system is told to forget them. If
+    /// there were any, asks once more.
     pub(crate) fn with_room<T>(&self, ask: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
         match ask() {
             Err(Errno::ENOSPC) if self.collect_removed() => ask(),
@@ -79,13 +88,15 @@ impl Caches {
         }
     }
 
-    /// Evicts what is out of the table and idle, and the directories that nothing else pinned. Returns false if there was nothing.
+    /// Evicts dentries that are out of the table and idle, and the directories that only they
+    /// pinned. Returns false if there were none.
     pub(crate) fn collect_removed(&self) -> bool {
         let mut found = false;
         for slot in 0..self.dentries.free().touched() {
             let mut id = DentryId(slot);
             loop {
-                // Read first, since the slot is given away. A guess is enough for what is tried.
+                // The parent is read first, since the slot is given away. It may be a guess:
+                // `try_evict` checks again.
                 let parent = self.dentries.parent(id);
                 let is_out = pin::is_idle(self.dentries.life(id)) && self.dentries.word(id) & flags::UNHASHED != 0;
                 if !is_out || !self.try_evict(id) {
@@ -98,13 +109,15 @@ impl Caches {
         found
     }
 
-    /// A guess, since nothing holds the dentry still.
+    /// Returns whether a dentry or its inode has side lines. The result is a guess, since the
+    /// dentry may change meanwhile.
     fn has_side_lines(&self, line: &Line) -> bool {
         let body_of = |id: InodeId| self.inodes.record(id)[inode::WORD].load(Ordering::Relaxed) & inode::flags::BODY != 0;
         chain_of(line) != 0 || body_of(inode_of(line))
     }
 
-    /// Evicts a dentry if nobody pins it. It may be anything by now: a guess of a slot is enough.
+    /// Evicts a dentry if it is not pinned. The slot may hold another dentry by now: `id` may be a
+    /// guess.
     pub(crate) fn try_evict(&self, id: DentryId) -> bool {
         let life = self.dentries.life(id);
         let line = self.dentries.line(id);
@@ -114,7 +127,7 @@ impl Caches {
             return false;
         }
         let held = self.dentries.children_lock(parent);
-        // Unchanged: it is still a child of the directory whose lock this is.
+        // The word is unchanged, so it is still a child of the directory whose lock is held.
         if !seqcount::unchanged(&line[WORD], word) || !pin::kill(life) {
             return false;
         }

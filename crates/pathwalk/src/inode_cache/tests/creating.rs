@@ -1,4 +1,4 @@
-//! `inode_insert5`, `insert_inode_locked`, and what they are to the others.
+//! Tests of `inode_insert5` and `insert_inode_locked`, and of how other calls see their inodes.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! What goes, when, and who waits for it.
+//! Tests of which inodes are evicted, when, and which threads wait for it.
 
 use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 use std::thread;
@@ -40,7 +40,7 @@ fn the_owner_is_told_once_with_the_last_attributes() {
     assert_eq!(owner.told(), [(OTHER, slot, Some(3))], "also when the cache goes");
 }
 
-/// A hit gives a second chance; it is spent once.
+/// Checks that a hit gives a second chance, which is spent once.
 #[test]
 fn found_ones_stay_longer() {
     let cache = cache(4);
@@ -49,7 +49,7 @@ fn found_ones_stay_longer() {
         assert!(cache.ilookup(NodeKey(2)).is_some(), "found before each eviction: never evicted, before {key}");
         drop(filled(&cache, NodeKey(key), 0));
     }
-    assert_eq!(cache.shrink(9), 4, "marks do not save anybody for ever");
+    assert_eq!(cache.shrink(9), 4, "a mark saves an inode once");
 }
 
 #[test]
@@ -60,12 +60,13 @@ fn no_links_no_stay() {
     inode.set_attributes(&Attributes { nlink: 0, ..sized(1) });
     drop(inode);
     assert_eq!(owner.told(), []);
-    assert_eq!(cache.ilookup(K).unwrap().attributes().nlink, 0, "found as long as somebody holds it");
+    assert_eq!(cache.ilookup(K).unwrap().attributes().nlink, 0, "found as long as it is held");
     drop(again);
     assert_eq!((owner.told().len(), cache.used()), (1, 0));
 }
 
-/// A slot may hold another inode by the time that it is looked at: one that is wanted stays.
+/// Checks that a wanted inode stays, since a slot may hold another inode by the time it is looked
+/// at.
 #[test]
 fn a_guess_evicts_only_what_nothing_wants() {
     let (owner, cache) = noted(4);
@@ -81,7 +82,7 @@ fn a_guess_evicts_only_what_nothing_wants() {
     assert_eq!((owner.told().len(), cache.used()), (1, 0));
 }
 
-/// Says that it is being told, and goes on when it is told to.
+/// An owner that reports when it is told of an eviction, and returns when it is allowed to.
 struct Slow {
     begun: Mutex<Sender<()>>,
     go_on: Mutex<Receiver<()>>,
@@ -89,7 +90,7 @@ struct Slow {
 
 impl InodeOwner for Slow {
     fn evicted(&self, _key: NodeKey, _slot: u32, _attributes: Option<&Attributes>) {
-        // Nobody listens any more when the cache goes.
+        // The receiver is gone when the cache is dropped.
         _ = self.begun.lock().unwrap().send(());
         _ = self.go_on.lock().unwrap().recv();
     }
@@ -102,7 +103,8 @@ fn slow(capacity: u32) -> (InodeCache, Receiver<()>, SyncSender<()>) {
     (InodeCache::new(capacity, owner).unwrap(), has_begun, let_go_on)
 }
 
-/// Every call that waits for one that goes: it sleeps until that has gone, and finds none.
+/// Checks every call that waits for an inode that is being evicted: it sleeps until the inode has
+/// gone, and finds none.
 #[test]
 fn who_finds_one_that_goes_waits_until_it_has() {
     let calls: [fn(&InodeCache) -> bool; 7] = [
@@ -121,7 +123,8 @@ fn who_finds_one_that_goes_waits_until_it_has() {
             let evictor = scope.spawn(|| cache.shrink(1));
             begun.recv().unwrap();
             let other = asleep(scope, || call(&cache));
-            // Twice: what the call made new has failed.
+            // Sent twice: if the call made a new inode, that was dropped unfilled, and its owner is
+            // told, too.
             (0..2).for_each(|_| go_on.send(()).unwrap());
             assert!(other.answer());
             assert_eq!(evictor.join().unwrap(), 1);
@@ -130,7 +133,8 @@ fn who_finds_one_that_goes_waits_until_it_has() {
     }
 }
 
-/// Others are not held up; the state is seen; a creator of the key goes in beside it, and is the one that is found.
+/// Checks that other keys are not held up and that the state is shown. A creator of the key is
+/// inserted beside the old inode, and is the one that is found.
 #[test]
 fn one_that_goes_holds_up_nobody_else() {
     let (cache, begun, go_on) = slow(4);
@@ -176,7 +180,7 @@ fn an_owner_that_panics_leaves_nothing_behind() {
     assert_eq!(cache.used(), 1);
 }
 
-/// Marks are told apart, also where there are more than a word of them.
+/// Checks that marks are distinct, also where there is more than one word of them.
 #[test]
 #[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn of_many_those_that_were_found_stay() {

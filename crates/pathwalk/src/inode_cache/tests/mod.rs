@@ -1,4 +1,5 @@
-//! Each row of the table in [`family`](super::family), what is evicted and when, and who sleeps.
+//! Tests of each row of the table in [`family`](super::family), of what is evicted and when, and of
+//! which threads sleep.
 
 mod creating;
 mod eviction;
@@ -21,10 +22,10 @@ use crate::node::NodeKey;
 const K: NodeKey = NodeKey(7);
 const OTHER: NodeKey = NodeKey(8);
 
-/// What the owner was told: key, slot, size.
+/// The arguments of a call of the owner: key, slot, size.
 type Told = (NodeKey, u32, Option<u64>);
 
-/// Notes what it is told.
+/// An owner that records its calls.
 #[derive(Default)]
 struct Owner(Mutex<Vec<Told>>);
 
@@ -67,7 +68,7 @@ fn cached<P: FirstProbe>(got: Result<Iget<'_, P>, Errno>) -> InodeRef<'_, P> {
     }
 }
 
-/// A filled one.
+/// Creates a filled inode.
 fn filled<P: FirstProbe>(cache: &InodeCache<P>, key: NodeKey, size: u64) -> InodeRef<'_, P> {
     new(cache.iget_locked(key)).unlock(&sized(size))
 }
@@ -78,7 +79,8 @@ struct Sleeper<'a, T> {
     answer: Receiver<T>,
 }
 
-/// Lets `call` run beside. It sleeps, so it has not answered a while after it began: if the machine is slow, it is believed.
+/// Runs `call` in another thread and checks that it has not answered 20 ms after it began. A slow
+/// machine may thus pass a call that does not sleep.
 fn asleep<'a, 'b, T: Send + 'a>(scope: &'a Scope<'a, 'b>, call: impl FnOnce() -> T + Send + 'a) -> Sleeper<'a, T> {
     let (tell, answer) = channel();
     let (begin, begun) = channel();

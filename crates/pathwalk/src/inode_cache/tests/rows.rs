@@ -1,4 +1,4 @@
-//! Filled, new and absent inodes, by each call.
+//! Tests of filled, new and absent inodes, by each call.
 
 use std::thread;
 
@@ -39,7 +39,8 @@ fn keys_of_128_bits_and_nought_are_keys() {
     }
 }
 
-/// Every call that waits for a new one: it sleeps until that is unlocked, and gives that one.
+/// Checks every call that waits for a new inode: it sleeps until the inode is unlocked, and returns
+/// it.
 #[test]
 fn who_finds_a_new_one_waits_until_it_is_unlocked() {
     let calls: [fn(&InodeCache) -> Option<InodeRef<'_>>; 6] = [
@@ -62,7 +63,8 @@ fn who_finds_a_new_one_waits_until_it_is_unlocked() {
     }
 }
 
-/// As `iget_failed`: one of those who wait makes the next; look-ups find none.
+/// Checks, as for Linux's `iget_failed`, that one of the waiting threads makes the next inode, and
+/// that look-ups find none.
 #[test]
 fn who_waits_for_one_that_fails_looks_again() {
     let (owner, cache) = noted(4);
@@ -110,7 +112,7 @@ fn pending(cache: &InodeCache) -> PendingInode<'_> {
 fn a_look_up_that_does_not_wait_reports_a_new_one() {
     let (owner, cache) = noted(4);
     assert!(cache.ilookup5_nowait(7, |_| true).is_none());
-    // The first slot is number 0, which says nothing.
+    // Another inode has slot 0, so that the slots compared below differ from 0.
     let first = new(cache.iget_locked(NodeKey(1)));
     let made = new(cache.iget_locked(K));
     drop(first);
@@ -123,7 +125,7 @@ fn a_look_up_that_does_not_wait_reports_a_new_one() {
         assert_eq!(other.answer(), Some(5));
     });
     assert!(matches!(cache.ilookup5_nowait(7, |_| true), Some(InodeLookup::Cached(_))));
-    // One that fails while it is held: the last holder frees it.
+    // An inode that fails while it is held: the last holder frees it.
     assert_eq!(cache.shrink(2), 1);
     let made = new(cache.iget_locked(K));
     let found = pending(&cache);
@@ -163,14 +165,14 @@ fn a_match_sees_every_state_and_never_waits() {
     assert_eq!(see(), [(K, made.slot(), InodeState::Creating)]);
 }
 
-/// Returns a cache of four slots, in which there is one inode.
+/// Returns a cache of four slots with one inode in it.
 fn with_one<P: FirstProbe>() -> InodeCache<P> {
     let cache = InodeCache::probed(4, ()).unwrap();
     drop(filled(&cache, K, 5));
     cache
 }
 
-/// Returns the calls whose first probe takes no lock by contract; whether they hit.
+/// Returns the calls whose first probe takes no lock by contract. Each returns whether it hit.
 fn hits<P: FirstProbe>() -> [fn(&InodeCache<P>) -> bool; 3] {
     [
         |cache| cache.ilookup(K).is_some(),
@@ -189,7 +191,7 @@ fn a_lock_free_hit_does_not_wait_for_the_holder_of_the_bucket() {
     }
 }
 
-/// Checks that hits, and what else is given, wait for the holder of K's bucket.
+/// Checks that hits, and the calls in `more`, wait for the holder of K's bucket.
 fn sleeps<P: FirstProbe>(more: &[fn(&InodeCache<P>) -> bool]) {
     let cache = with_one::<P>();
     for call in hits().iter().chain(more) {
@@ -205,7 +207,7 @@ fn sleeps<P: FirstProbe>(more: &[fn(&InodeCache<P>) -> bool]) {
 #[test]
 fn measuring_variants_wait_for_the_holder_of_their_lock() {
     sleeps::<Locked>(&[]);
-    // All keys have the one lock.
+    // All keys share the one lock.
     sleeps::<Global>(&[|cache| cache.ilookup(OTHER).is_none()]);
 }
 

@@ -1,4 +1,4 @@
-//! Keys longer than 128 bits: the cache has the hash, the owner the key.
+//! Tests of keys longer than 128 bits: the cache has the hash, the owner the key.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +31,7 @@ fn wide(number: u64) -> Wide {
     [1, 2, 3, number]
 }
 
-/// All have one hash.
+/// Checks keys that all have one hash.
 #[test]
 fn keys_of_one_hash_are_told_apart() {
     let (cache, keys) = (cache(CAPACITY), Keys::new());
@@ -52,7 +52,7 @@ fn keys_of_one_hash_are_told_apart() {
         assert!(cache.ilookup5(10, |view| keys.is(view, wide(number))).is_none(), "another hash");
     }
     assert!(cache.ilookup5(9, |view| keys.is(view, wide(99))).is_none());
-    // Full: a slot changes its key.
+    // The cache is full, so a slot changes its key.
     drop(new(get(true, 99)).unlock(&sized(99)));
     let there = (0..u64::from(CAPACITY)).filter(|number| cache.ilookup5(9, |view| keys.is(view, wide(*number))).is_some());
     assert_eq!(there.count(), CAPACITY as usize - 1);

@@ -1,9 +1,9 @@
-//! The tree of parked slots against a set, by one thread and by several; the models of `loom_tests`
-//! have the orderings.
+//! Tests of the tree of parked slots against a set, by one thread and by several. The models of
+//! `loom_tests` check the orderings.
 
 use super::*;
 
-/// A pool of lives, of which some are pinned.
+/// A pool of lives, some of which are pinned.
 struct Pool {
     parked: Parked,
     lives: Vec<AtomicU64>,
@@ -35,7 +35,7 @@ impl Pool {
     }
 }
 
-/// Against a set, with sizes at which the tree gets another level.
+/// Compares the tree with a set, at sizes where the tree gets another level.
 #[test]
 fn the_tree_skips_what_is_parked_and_nothing_else() {
     let sizes: &[u32] = if cfg!(miri) { &[1, 64, 130] } else { &[1, 63, 64, 65, 4095, 4096, 4097, 300_000] };
@@ -66,7 +66,7 @@ fn what_is_idle_or_dead_is_not_parked() {
     assert_eq!(pool.parked.settled(), Some(2));
 }
 
-/// The note goes to the next that lives in the slot, if the last count of the one before was
+/// Checks that the note passes to the slot's next generation if the last pin of the one before was
 /// never given back.
 #[test]
 fn a_slot_that_was_killed_while_parked_comes_back() {
@@ -90,8 +90,7 @@ fn one_that_is_parked_twice_comes_back_once() {
     assert_eq!((pool.others().len(), pool.parked.others()), (100, 99));
 }
 
-/// Hands park whatever they meet while holders come and go: in the end nothing that is idle is
-/// hidden.
+/// Checks that no idle slot stays parked when hands park slots while holders come and go.
 #[test]
 fn nothing_idle_stays_parked() {
     const SLOTS: u32 = 130;

@@ -1,4 +1,4 @@
-//! The table by one thread, against a map; the models of `loom_tests` have several.
+//! Tests of the table by one thread, against a map. The models of `loom_tests` use several threads.
 
 use super::*;
 use std::collections::HashMap;
@@ -7,7 +7,8 @@ fn find(table: &Table, hash: u64, slot: u32) -> bool {
     table.view().find(hash, |candidate| (candidate == slot).then_some(())).is_some()
 }
 
-/// Puts and removes at random by a hash, and holds the table against a map after each.
+/// Puts and removes random slots with a given hash, and compares the table with a map after each
+/// step.
 fn churn(capacity: u32, hash: impl Fn(u32) -> u64) {
     let table = Table::new(capacity).unwrap();
     let mut there = HashMap::new();
@@ -78,7 +79,8 @@ fn counts_of_what_went_past_fall_again() {
 
 #[test]
 fn fetching_changes_nothing_and_marks_the_pages_it_wrote_to() {
-    // Allocated anew, tables lie anywhere within a page. The last takes more than 64 pages, if that does not take too long.
+    // Newly allocated tables may begin anywhere within a page. The last one takes more than 64
+    // pages, unless that takes too long.
     let most = if cfg!(miri) { 500 } else { 30_000 };
     let tables = [1, 12, 24, 383, 384, 385, most].map(|keys| Table::new(keys).unwrap());
     for table in &tables {
@@ -88,7 +90,7 @@ fn fetching_changes_nothing_and_marks_the_pages_it_wrote_to() {
         let before = words();
         let (first, last) = (table.range().0 / PAGE, (table.range().1 - 1) / PAGE);
         let marked = |page: usize| table.written[page / 64].load(Ordering::Relaxed) >> (page % 64) & 1 == 1;
-        // A hash for each line: the least whose home it is.
+        // The smallest hash with each line as its home.
         for (at, line) in lines.iter().enumerate() {
             let hash = (((at as u128) << 64).div_ceil(lines.len() as u128)) as u64;
             assert_eq!([table.fetch(hash), table.fetch(hash)], [line[0].load(Ordering::Relaxed); 2]);
@@ -105,7 +107,7 @@ fn fetching_changes_nothing_and_marks_the_pages_it_wrote_to() {
 fn there_is_a_bit_for_each_page_wherever_the_lines_begin() {
     let lines_of_a_page = (PAGE / LINE) as u64;
     for lines in (2..200 * lines_of_a_page).step_by(if cfg!(miri) { 701 } else { 7 }) {
-        // The worst: the first line alone in its page.
+        // The worst case: the first line is alone in its page.
         let pages = 1 + (lines - 1).div_ceil(lines_of_a_page);
         assert!(words_of_pages(lines) * 64 >= pages, "{lines}");
     }

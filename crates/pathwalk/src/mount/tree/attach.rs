@@ -1,8 +1,8 @@
 //! Attaching a tree of mounts to a place, with propagation.
 //!
 //! If the place is in a shared mount, the tree is copied to the same directory of all mounts that
-//! the shared mount propagates to. What is mounted there already is moved on top of the copy.
-//! All counting and all taking of slots is before the first change.
+//! the shared mount propagates to. A mount that is there already is moved on top of the copy. All
+//! counting, and all taking of slots, is done before the first change.
 
 use std::collections::HashSet;
 
@@ -22,9 +22,10 @@ struct Plan {
 impl<G: Ground> Change<'_, G> {
     /// Mounts a file system and returns the new mount. Linux: `do_add_mount`.
     ///
-    /// `ENOENT` if the place was removed; `EINVAL` if it is not in the caller's namespace; `EBUSY`
-    /// if the place is the root of a mount of the same file system; `ENOTDIR` if one of place and
-    /// root is a directory and the other is not; `ENOSPC` if a namespace would get too many mounts.
+    /// Fails with `ENOENT` if the place was removed; with `EINVAL` if it is not in the caller's
+    /// namespace; with `EBUSY` if the place is the root of a mount of the same file system; with
+    /// `ENOTDIR` if one of place and root is a directory and the other is not; with `ENOSPC` if a
+    /// namespace would get too many mounts.
     pub(crate) fn mount(
         &mut self,
         caller: &Caller,
@@ -45,12 +46,12 @@ impl<G: Ground> Change<'_, G> {
         self.graft(mount, place)
     }
 
-    /// Mounts a directory in another place and returns the new mount: a copy of the source's
-    /// mount, with those below it if `recursive`. Linux: `do_loopback`.
+    /// Mounts a directory in another place and returns the new mount: a copy of the source's mount,
+    /// with the mounts below it if `recursive`. Linux: `do_loopback`.
     ///
-    /// `ENOENT` if the place was removed; `EINVAL` if it is not in the caller's namespace, if the
-    /// source is unbindable, or if the caller may not use it; `ENOTDIR` and `ENOSPC` as for
-    /// [`mount`](Self::mount); `ENOENT` if the source was removed.
+    /// Fails with `ENOENT` if the place was removed; with `EINVAL` if it is not in the caller's
+    /// namespace, if the source is unbindable, or if the caller may not use it; with `ENOTDIR` and
+    /// `ENOSPC` as [`mount`](Self::mount) does; with `ENOENT` if the source was removed.
     pub(crate) fn bind(&mut self, caller: &Caller, source: Place, at: Place, recursive: bool) -> Result<MountId, Errno> {
         let place = self.point(at)?;
         if !self.tree.is_in(place.mount(), caller.namespace) {
@@ -60,7 +61,8 @@ impl<G: Ground> Change<'_, G> {
         self.graft(copy, place)
     }
 
-    /// Attaches a tree that is in no namespace, or unmakes it. Linux: `graft_tree`.
+    /// Attaches a tree that is in no namespace; unmakes the tree if that fails. Linux:
+    /// `graft_tree`.
     fn graft(&mut self, mount: MountId, place: Place) -> Result<MountId, Errno> {
         let is_directory = self.ground.is_directory(self.tree.nodes[mount].root);
         let attached = if self.ground.is_directory(place.dentry()) == is_directory {
@@ -75,10 +77,11 @@ impl<G: Ground> Change<'_, G> {
     }
 
     /// Attaches a tree to a place, with propagation: a new tree, a detached one, or one that is
-    /// moved. `ENOENT` if the topmost mount on its root has a removed root itself. `ENOSPC` if a
-    /// namespace would get too many mounts. Linux: `attach_recursive_mnt`.
+    /// moved. Fails with `ENOENT` if the topmost mount on the tree's root has a removed root
+    /// itself, and with `ENOSPC` if a namespace would get too many mounts. Linux:
+    /// `attach_recursive_mnt`.
     pub(super) fn attach(&mut self, source: MountId, place: Place) -> Result<(), Errno> {
-        // What the place already carries goes onto the root of the tree's topmost mount.
+        // A mount that is on the place already goes onto the root of the tree's topmost mount.
         let top = self.tree.topmost(source);
         if self.ground.is_removed(self.tree.nodes[top].root) {
             return Err(Errno::ENOENT);
@@ -107,7 +110,8 @@ impl<G: Ground> Change<'_, G> {
         Ok(())
     }
 
-    /// Finds out where copies go, whether there is room for them, and takes their slots.
+    /// Finds the mounts that get copies, checks whether there is room for them, and takes their
+    /// slots.
     fn plan(&mut self, source: MountId, place: Place, moving: bool) -> Result<Plan, Errno> {
         let mut groups = Vec::new();
         if self.tree.is_shared(place.mount()) {
@@ -126,15 +130,15 @@ impl<G: Ground> Change<'_, G> {
         Ok(Plan { groups, selection, slots })
     }
 
-    /// Whether a mount on `point` of a mount that propagates to this one is copied to it: not to
-    /// one that is being made, that does not show the point, or that is in a detached tree.
-    /// Linux: `need_secondary`.
+    /// Returns whether a mount on `point` is copied to this mount, to which the point's mount
+    /// propagates. It is not if this mount is being made, does not show the point, or is in a
+    /// detached tree. Linux: `need_secondary`.
     fn needs_copy(&self, mount: MountId, point: DentryId) -> bool {
         let node = &self.tree.nodes[mount];
         node.namespace != NamespaceId::NONE && self.ground.is_below(point, node.root) && !self.tree.is_anonymous(node.namespace)
     }
 
-    /// Makes the copies, in the order of their numbers. They know their places and are not
+    /// Makes the copies, in the order of their numbers. They store their places and are not
     /// attached. Linux: `propagate_mnt`.
     fn copy_to_all(&mut self, plan: Plan, source: MountId, place: Place) -> Vec<MountId> {
         let Plan { groups, mut selection, slots } = plan;
@@ -163,7 +167,7 @@ impl<G: Ground> Change<'_, G> {
         copies
     }
 
-    /// Attaches a tree to a place that it was prepared for, below what is mounted there.
+    /// Attaches a tree to a place that it was prepared for, below the mount that is there.
     fn commit(&mut self, mount: MountId, place: Place) {
         let covering = self.tree.lookup(place);
         if let Some(covering) = covering {
@@ -203,8 +207,8 @@ impl Tree {
         last
     }
 
-    /// `ENOSPC` if a namespace has no room for `mounts` more for each of these mounts in it.
-    /// Linux: `count_mounts`.
+    /// Checks that each namespace has room for `mounts` more mounts for each target in it. Fails
+    /// with `ENOSPC` if not. Linux: `count_mounts`.
     fn check_room(&self, targets: &[MountId], mounts: usize) -> Result<(), Errno> {
         let mut wanted = std::collections::HashMap::<NamespaceId, usize>::new();
         for &target in targets {
@@ -217,7 +221,7 @@ impl Tree {
         if wanted.iter().all(fits) { Ok(()) } else { Err(Errno::ENOSPC) }
     }
 
-    /// Takes a tree out of the namespace that it is in, if it is in one.
+    /// Takes a tree out of its namespace, if it is in one.
     fn leave_namespace(&mut self, top: MountId) {
         for mount in self.subtree(top) {
             self.take_from_namespace(mount);
@@ -225,7 +229,7 @@ impl Tree {
         }
     }
 
-    /// Adds a tree that is in no namespace to that of another mount.
+    /// Adds a tree that is in no namespace to the namespace of another mount.
     fn join_namespace(&mut self, top: MountId, other: MountId) {
         if self.nodes[top].namespace == NamespaceId::NONE {
             let namespace = self.nodes[other].namespace;

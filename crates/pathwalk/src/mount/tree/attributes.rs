@@ -1,7 +1,8 @@
-//! What a mount lets its walkers do, whatever its file system says, and by which ids it shows owners.
+//! The attributes of a mount: what it allows its users, whatever its file system says, and the ids
+//! by which it shows owners.
 //!
-//! A copy of a mount has the attributes of the original. They are the mount's own: those of the
-//! superblock are elsewhere.
+//! A copy of a mount has the attributes of the original. These are the mount's own attributes;
+//! those of the superblock are elsewhere.
 
 use crate::abi::MountFlags;
 
@@ -11,7 +12,7 @@ pub(crate) use crate::mount::id_maps::IdMapNumber;
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Attributes {
     pub(crate) flags: MountFlags,
-    /// Linux: `mnt_idmap`.
+    /// The number of the mount's id map. Linux: `mnt_idmap`.
     pub(crate) id_map: Option<IdMapNumber>,
 }
 

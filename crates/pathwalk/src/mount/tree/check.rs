@@ -7,7 +7,7 @@ use super::{NamespaceId, Place, Tree};
 use crate::memory::slot::MountId;
 
 impl Tree {
-    /// Panics if something does not hold that always holds outside an operation.
+    /// Panics if an invariant that holds outside an operation is violated.
     pub(crate) fn check(&self) {
         let mounts: Vec<MountId> = self.nodes.ids().collect();
         for &mount in &mounts {

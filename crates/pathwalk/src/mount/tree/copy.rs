@@ -1,8 +1,9 @@
 //! Copies of mounts and of trees of mounts.
 //!
-//! A copy is made in two steps. Taking the slots can fail, and then they are given back; filling
-//! them cannot. A copy has the attributes of the original and belongs to its peer group, unless it
-//! is made a slave. The top of a copied tree is nowhere until the caller attaches it.
+//! A copy is made in two steps. The first takes the slots; if it fails, they are given back. The
+//! second fills them and cannot fail. A copy has the attributes of the original and belongs to its
+//! peer group, unless it is made a slave. The top of a copied tree is at no place until the caller
+//! attaches it.
 
 use bitflags::bitflags;
 
@@ -12,12 +13,12 @@ use crate::Errno;
 use crate::memory::slot::{DentryId, MountId};
 
 bitflags! {
-    /// How a copy differs from the original. Linux: `CL_SLAVE` and others.
+    /// The differences of a copy from the original. Linux: `CL_SLAVE` and others.
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(super) struct How: u8 {
         /// The copy is a slave of the original.
         const SLAVE = 1;
-        /// The copy is shared, if need be in a group of its own.
+        /// The copy is shared, in a group of its own if the original has none.
         const MAKE_SHARED = 2;
     }
 }
@@ -32,7 +33,7 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Returns how many mounts are copied.
+    /// Returns the number of mounts that are copied.
     pub(super) fn len(&self) -> usize {
         self.mounts.len()
     }
@@ -45,8 +46,8 @@ impl Tree {
     }
 
     /// Selects a mount as seen from one of its directories, and all mounts below that directory.
-    /// Unbindable mounts are left out with all below them, unless `unbindable` wants them.
-    /// Linux: `copy_tree`.
+    /// Leaves unbindable mounts out, with all mounts below them, unless `unbindable` is set. Linux:
+    /// `copy_tree`.
     pub(super) fn select<G: Ground>(&self, ground: &G, place: Place, unbindable: bool) -> Selection {
         let mut selection = self.select_one(place);
         let mut waiting: Vec<(MountId, usize)> = Vec::new();
@@ -70,7 +71,7 @@ impl Tree {
         selection
     }
 
-    /// Selects a whole tree, whatever is in it.
+    /// Selects a whole tree, including unbindable mounts.
     pub(super) fn select_all(&self, top: MountId) -> Selection {
         let mounts = self.subtree(top);
         let mut index_of = std::collections::HashMap::with_capacity(mounts.len());
@@ -80,7 +81,7 @@ impl Tree {
         Selection { root: self.nodes[top].root, mounts, parents }
     }
 
-    /// Exchanges the mounts of a selection for those of a copy of the same tree.
+    /// Replaces the mounts of a selection by those of a copy of the same tree.
     pub(super) fn reselect(&self, selection: &mut Selection, copy: MountId) {
         let mounts = self.subtree(copy);
         debug_assert_eq!(mounts.len(), selection.len());
@@ -124,7 +125,7 @@ impl<G: Ground> Change<'_, G> {
 }
 
 impl Tree {
-    /// Adds a mount to the tree that is nowhere yet.
+    /// Adds a mount that is at no place yet to the tree.
     pub(super) fn add_node(
         &mut self,
         id: MountId,

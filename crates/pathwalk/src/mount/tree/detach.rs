@@ -1,4 +1,4 @@
-//! What becomes of mounts on a file that is removed.
+//! Unmounting of what is mounted on a file that is removed.
 
 use super::node::State;
 use super::umount::Way;
@@ -6,21 +6,21 @@ use super::{Change, Ground, NamespaceId, Tree};
 use crate::memory::slot::DentryId;
 
 impl Tree {
-    /// Whether there is a mount on this dentry in any namespace. Linux: `d_mountpoint`.
+    /// Returns whether there is a mount on this dentry in any namespace. Linux: `d_mountpoint`.
     pub(crate) fn is_mounted_on(&self, point: DentryId) -> bool {
         self.points.contains_key(&point)
     }
 
-    /// Whether there is a mount on this dentry in this namespace, so that the file cannot be
-    /// removed from there. Linux: `is_local_mountpoint`.
+    /// Returns whether there is a mount on this dentry in this namespace, so that the file cannot
+    /// be removed from there. Linux: `is_local_mountpoint`.
     pub(crate) fn is_mounted_in(&self, point: DentryId, namespace: NamespaceId) -> bool {
         self.on_point(point).any(|mount| self.nodes[mount].namespace == namespace)
     }
 }
 
 impl<G: Ground> Change<'_, G> {
-    /// Unmounts all that is mounted on this dentry, in whatever namespace. What is below stays
-    /// connected for its holders. Linux: `__detach_mounts`.
+    /// Unmounts all mounts on this dentry, in all namespaces. The mounts below them stay connected
+    /// for their holders. Linux: `__detach_mounts`.
     pub(crate) fn detach_at(&mut self, point: DentryId) {
         while let Some(&mount) = self.tree.points.get(&point) {
             if self.tree.nodes[mount].is(State::UNMOUNTED) {

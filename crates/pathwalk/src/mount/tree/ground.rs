@@ -1,9 +1,9 @@
-//! What a tree of mounts stands on: the slots that walks read, and the directories.
+//! The ground that a tree of mounts stands on: the slots that walks read, and the directories.
 //!
-//! The tree decides; the ground shows walks what was decided. All calls of an operation come in a
-//! row, under the writers' mutex. Between two of them walks may see neither the old place nor the
-//! new one, so the ground makes walks try again that overlapped an operation. The tree calls
-//! nothing of itself from inside a call, and holds nothing that the ground could wait for.
+//! The tree decides, and the ground shows the decisions to walks. The calls of one operation follow
+//! each other under the writers' mutex. Between two of them a walk may see neither the old place
+//! nor the new one, so the ground makes walks that overlapped an operation try again. During a call
+//! the tree does not call its own operations, and holds nothing that the ground could wait for.
 
 use super::Attributes;
 use super::attributes::IdMapNumber;
@@ -15,70 +15,72 @@ use crate::permission::IdMap;
 /// The slots of mounts and the directories below them.
 pub(crate) trait Ground {
     /// Takes a number for a mount. The number, the superblock and the root dentry are held until
-    /// the tree gives the number back. `ENOSPC` or `ENOMEM` if there is none.
+    /// the tree gives the number back. Fails with `ENOSPC` or `ENOMEM` if there is none.
     fn new_mount(&self, superblock: SuperblockId, root: DentryId, attributes: &Attributes) -> Result<MountId, Errno>;
 
-    /// Lets walks find the mount on dentry `point` of mount `parent`, which is held as a place.
+    /// Shows the mount to walks on dentry `point` of mount `parent`. That place is held.
     fn show(&self, mount: MountId, parent: MountId, point: DentryId);
 
-    /// Lets walks find the mount nowhere; its place is not held any more.
+    /// Hides the mount from walks; its place is no longer held.
     fn hide(&self, mount: MountId);
 
-    /// Changes the attributes of a mount. Ends what [`bar_writers`](Self::bar_writers) began.
+    /// Changes the attributes of a mount. Ends the effect of [`bar_writers`](Self::bar_writers).
     fn set(&self, mount: MountId, attributes: &Attributes);
 
-    /// Whether mounts of this file system may have id maps. Linux: `FS_ALLOW_IDMAP`.
+    /// Returns whether mounts of this file system may have id maps. Linux: `FS_ALLOW_IDMAP`.
     fn allows_id_maps(&self, superblock: SuperblockId) -> bool;
 
-    /// Returns the number by which walks find an id map. `ENOSPC` if there are too many.
+    /// Returns the number by which walks find an id map. Fails with `ENOSPC` if there are too many.
     fn enter_id_map(&self, map: &IdMap) -> Result<IdMapNumber, Errno>;
 
-    /// Keeps writers out of a mount that becomes read-only or id-mapped, until `set` or `admit_writers`. False
-    /// if there is a writer inside; then nothing happened. Linux: `mnt_hold_writers`.
+    /// Keeps writers out of a mount that becomes read-only or id-mapped, until `set` or
+    /// `admit_writers`. Returns false, and changes nothing, if the mount has a writer. Linux:
+    /// `mnt_hold_writers`.
     fn bar_writers(&self, mount: MountId) -> bool;
 
-    /// Lets writers in again: the change did not come about. Linux: `mnt_unhold_writers`.
+    /// Lets writers in again, since the change failed. Linux: `mnt_unhold_writers`.
     fn admit_writers(&self, mount: MountId);
 
-    /// Returns the switches of a superblock of which something is mounted.
+    /// Returns the switches of a superblock that has a mount.
     fn superblock_flags(&self, superblock: SuperblockId) -> SuperblockFlags;
 
-    /// Sets them, and has all its mounts tell of them. What the file system says of itself stays.
-    /// `EBUSY` if it would become read-only while one of its mounts has a writer, or a node that
-    /// has no name is held; or another error of the file system: then nothing happened. Linux:
-    /// `reconfigure_super`.
+    /// Sets the switches of a superblock, and copies them to all its mounts. The file system's own
+    /// switches stay. Fails with `EBUSY` if the superblock would become read-only while one of its
+    /// mounts has a writer, or a node that has no name is held; or with another error of the file
+    /// system. On failure nothing changes. Linux: `reconfigure_super`.
     fn set_superblock(&self, superblock: SuperblockId, to: SuperblockFlags) -> Result<(), Errno>;
 
-    /// Whether a holder beside the tree has the mount. A guess: another thread may take a hold or
-    /// give one back meanwhile.
+    /// Returns whether a holder besides the tree has the mount. The result is a guess: another
+    /// thread may take or give back a hold meanwhile.
     fn is_busy(&self, mount: MountId) -> bool;
 
-    /// Gives the tree's hold back if it is the only one. False if there is another; then nothing
-    /// happened. Exact: after true no walk takes a hold. A mount that is shown is hidden after
-    /// that, and only then its number is free.
+    /// Gives the tree's hold back if it is the only one. Returns false, and changes nothing, if
+    /// there is another. The result is exact: after true no walk takes a hold. If the mount is
+    /// shown, the tree hides it afterwards, and only then is its number free.
     fn close(&self, mount: MountId) -> bool;
 
     /// Gives the tree's hold back, whatever other holders there are.
     fn release(&self, mount: MountId);
 
-    /// Marks a mount to go with the next request to let it expire; returns whether it was marked
-    /// already. The mark goes when the mount is used.
+    /// Marks a mount to expire at the next request; returns whether it was marked already. A use of
+    /// the mount clears the mark.
     fn expire(&self, mount: MountId) -> bool;
 
-    /// Tells that the tree keeps this unmounted mount, since mounts are still reachable through
-    /// it. The ground calls [`Change::collect`](super::Change::collect) when the tree's hold is
-    /// the last one.
+    /// Records that the tree keeps this unmounted mount, since mounts are still reachable through
+    /// it. The ground calls [`Change::collect`](super::Change::collect) when the tree's hold is the
+    /// last one.
     fn linger(&self, mount: MountId);
 
-    /// Returns the root of a mount that the caller holds, which may be the tree's no longer.
+    /// Returns the root of a mount that the caller holds. The mount may have left the tree.
     fn root(&self, mount: MountId) -> DentryId;
 
-    /// Whether `top` is `dentry` or above it. Linux: `is_subdir`.
+    /// Returns whether `top` is `dentry` or above it. Linux: `is_subdir`.
     fn is_below(&self, dentry: DentryId, top: DentryId) -> bool;
 
-    /// Whether this is a directory.
+    /// Returns whether this is a directory.
     fn is_directory(&self, dentry: DentryId) -> bool;
 
-    /// Whether the file was removed, or a directory above it was, or it never had a name.
+    /// Returns whether the file, or a directory above it, was removed, or the file never had a
+    /// name.
     fn is_removed(&self, dentry: DentryId) -> bool;
 }

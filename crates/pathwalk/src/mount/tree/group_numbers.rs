@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The numbers of peer groups; the lowest free one is given out next. Linux: `mnt_group_ida`.
+/// The numbers of peer groups. The lowest free one is given out next. Linux: `mnt_group_ida`.
 #[derive(Default)]
 pub(super) struct GroupNumbers {
     last: u32,
@@ -20,7 +20,7 @@ impl GroupNumbers {
         self.last
     }
 
-    /// Lets a number be given again.
+    /// Frees a number, so that it can be given out again.
     pub(super) fn give_back(&mut self, number: u32) {
         self.free.push(Reverse(number));
     }

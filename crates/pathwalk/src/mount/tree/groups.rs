@@ -1,15 +1,15 @@
-//! The order in which an event on a mount comes to the mounts that it propagates to.
+//! The order in which an event on a mount reaches the mounts that it propagates to.
 //!
 //! There are two orders. Unmounting goes from a mount to its slaves before its next peer. Mounting
-//! takes a whole peer group first, since the peers of a copy are copies for peers.
+//! takes a whole peer group first, since the copies for peers are peers of each other.
 
 use super::Tree;
 use super::node::some;
 use crate::memory::slot::MountId;
 
 impl Tree {
-    /// Returns the mount that follows `mount` in what `origin` propagates to.
-    /// Linux: `propagation_next`.
+    /// Returns the mount that follows `mount` among those that `origin` propagates to. Linux:
+    /// `propagation_next`.
     pub(super) fn propagation_next(&self, mount: MountId, origin: MountId) -> Option<MountId> {
         some(self.nodes[mount].first_slave).or_else(|| self.propagation_after(mount, origin))
     }
@@ -52,7 +52,7 @@ impl Tree {
         groups
     }
 
-    /// Pushes the groups of the slaves of all these, so that the first is popped first.
+    /// Pushes the groups of the slaves of all these masters, so that the first is popped first.
     fn push_slaves(&self, masters: &[MountId], waiting: &mut Vec<Vec<MountId>>) {
         let begin = waiting.len();
         for &master in masters {

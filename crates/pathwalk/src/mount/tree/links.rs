@@ -1,9 +1,9 @@
-//! The places of mounts: parents, children, and what is mounted on a dentry.
+//! The places of mounts: parents, children, and the mounts on a dentry.
 //!
 //! A listed mount is among its parent's children, in the order in which they were attached. A
 //! placed mount is the only one at its place, is in the list of its dentry, and is shown to walks.
-//! Outside an operation a mount is both or neither. A copy under way has a parent and a point
-//! already, and is neither listed nor placed.
+//! Outside an operation a mount is both listed and placed, or neither. A copy that is being made
+//! has a parent and a point already, and is neither listed nor placed.
 
 use super::node::{State, some};
 use super::{Change, Ground, Place, Tree};
@@ -28,7 +28,7 @@ impl Tree {
         self.lookup(Place::new(mount, self.nodes[mount].root))
     }
 
-    /// Whether this is mounted on its parent's root, so that it covers it.
+    /// Returns whether a mount is mounted on its parent's root, so that it covers the parent.
     pub(super) fn is_overmount(&self, mount: MountId) -> bool {
         let node = &self.nodes[mount];
         node.point == self.nodes[node.parent].root
@@ -48,7 +48,7 @@ impl Tree {
         std::iter::successors(some(first), |&child| some(self.nodes[child].next_sibling))
     }
 
-    /// Returns a mount and all below it, each before its children. Linux: `next_mnt`.
+    /// Returns a mount and all mounts below it, each before its children. Linux: `next_mnt`.
     pub(super) fn subtree(&self, top: MountId) -> Vec<MountId> {
         let mut all = vec![top];
         let mut at = top;
@@ -73,7 +73,7 @@ impl Tree {
         None
     }
 
-    /// Whether `top` is `mount` or a mount above it. Linux: `mount_is_ancestor`.
+    /// Returns whether `top` is `mount` or a mount above it. Linux: `mount_is_ancestor`.
     pub(super) fn is_ancestor(&self, top: MountId, mut mount: MountId) -> bool {
         while mount != top {
             let Some(parent) = some(self.nodes[mount].parent) else { return false };
@@ -101,7 +101,7 @@ impl Tree {
         node.state.insert(State::LISTED);
     }
 
-    /// Takes a mount from among its parent's children, if it is there.
+    /// Removes a mount from its parent's children, if it is among them.
     pub(super) fn unlist(&mut self, mount: MountId) {
         let node = &mut self.nodes[mount];
         if !node.is(State::LISTED) {
@@ -146,7 +146,7 @@ impl Tree {
 }
 
 impl<G: Ground> Change<'_, G> {
-    /// Attaches a mount that is nowhere, as its parent's last child. Linux: `attach_mnt`.
+    /// Attaches a mount that is at no place, as its parent's last child. Linux: `attach_mnt`.
     pub(super) fn link(&mut self, mount: MountId, place: Place) {
         let node = &mut self.tree.nodes[mount];
         node.parent = place.mount();
@@ -159,7 +159,7 @@ impl<G: Ground> Change<'_, G> {
         self.ground.show(mount, place.mount(), place.dentry());
     }
 
-    /// Takes a mount from its place, if it is there; its parent and point stay known.
+    /// Removes a mount from its place, if it is there; keeps its parent and point.
     pub(super) fn unplace(&mut self, mount: MountId) {
         let node = &mut self.tree.nodes[mount];
         if !node.is(State::PLACED) {
@@ -172,7 +172,7 @@ impl<G: Ground> Change<'_, G> {
         self.ground.hide(mount);
     }
 
-    /// Detaches a mount from its parent; what is on it stays on it. Linux: `umount_mnt`.
+    /// Detaches a mount from its parent; the mounts on it stay on it. Linux: `umount_mnt`.
     pub(super) fn unlink(&mut self, mount: MountId) {
         self.unplace(mount);
         self.tree.unlist(mount);

@@ -1,19 +1,19 @@
 //! The tree of mounts, with propagation and namespaces.
 //!
-//! This is the writers' structure: Linux keeps it under `namespace_sem` and `mount_lock`, here it
-//! is under one mutex. Walks do not see it; they see what it tells a [`Ground`].
+//! This is the writers' structure. Linux keeps it under `namespace_sem` and `mount_lock`; here it
+//! is under one mutex. Walks do not read it; they read what it writes to a [`Ground`].
 //!
-//! Outside an operation these hold. A mount is in a namespace, or it is unmounted and lingers
-//! because a holder reaches it. A namespace's mounts are one tree, whose top has no parent. A
-//! parent and its children are in the same namespace. A dentry has at most one mount in each
-//! mount. Peers have one group number and one master, and follow each other among its slaves. An
-//! unmounted mount propagates nothing.
+//! These hold outside an operation. A mount is in a namespace, or it is unmounted and lingers
+//! because a holder can reach it. A namespace's mounts are one tree, whose top has no parent. A
+//! parent and its children are in the same namespace. A dentry has at most one mount in each mount.
+//! Peers have one group number and one master, and follow each other among its slaves. An unmounted
+//! mount propagates nothing.
 //!
-//! An operation that fails changed nothing. It costs time in proportion to the mounts that it
-//! touches, and to the peers and slaves that it asks.
+//! An operation that fails changes nothing. The time of an operation is proportional to the number
+//! of mounts that it changes, and of peers and slaves that it visits.
 //!
-//! What this does not do: paths (callers look them up), permissions (callers have them), user
-//! namespaces and locked mounts, and what becomes of a superblock without mounts.
+//! What it does not do: path lookup and permission checks, which callers do; user namespaces and
+//! locked mounts; and the shutdown of a superblock without mounts.
 
 mod attach;
 mod attributes;
@@ -58,9 +58,9 @@ pub(crate) use settings::Setting;
 /// A namespace of mounts, or the holder of a detached tree.
 struct Namespace {
     root: MountId,
-    /// The mounts by their users' numbers, which is the order of `mountinfo`.
+    /// The mounts, by the numbers that users know, which is the order of `mountinfo`.
     mounts: BTreeMap<u64, MountId>,
-    /// Whether this holds a detached tree only. Linux: `is_anon_ns`.
+    /// True if this holds a detached tree only. Linux: `is_anon_ns`.
     anonymous: bool,
     /// The namespace that a detached tree was copied from, or `NONE` for a new file system.
     origin: NamespaceId,
@@ -77,7 +77,7 @@ pub(crate) struct Tree {
     groups: GroupNumbers,
     last_number: u64,
     last_namespace: u64,
-    /// The most mounts that a namespace may have. Linux: `fs.mount-max`.
+    /// The largest number of mounts that a namespace may have. Linux: `fs.mount-max`.
     limit: usize,
 }
 
@@ -91,7 +91,7 @@ impl Tree {
     /// Linux's default for `fs.mount-max`.
     pub(crate) const LIMIT: usize = 100_000;
 
-    /// Returns a tree without mounts, whose namespaces may have `limit` mounts each.
+    /// Creates a tree without mounts, whose namespaces may have `limit` mounts each.
     pub(crate) fn new(limit: usize) -> Tree {
         Tree {
             nodes: Nodes::default(),
@@ -105,40 +105,41 @@ impl Tree {
         }
     }
 
-    /// Begins an operation. The same ground is given to all operations of a tree.
+    /// Begins an operation. All operations of a tree must get the same ground.
     pub(crate) fn on<'a, G: Ground>(&'a mut self, ground: &'a G) -> Change<'a, G> {
         Change { tree: self, ground }
     }
 
-    /// Whether the mount is in this namespace. Linux: `check_mnt`.
+    /// Returns whether the mount is in this namespace. Linux: `check_mnt`.
     pub(crate) fn is_in(&self, mount: MountId, namespace: NamespaceId) -> bool {
         self.nodes.get(mount).is_some_and(|node| node.namespace == namespace)
     }
 
-    /// Returns the namespace of a mount that is in one. Linux: `is_mounted`.
+    /// Returns the namespace of a mount, or `None` if it is in none. Linux: `is_mounted`.
     pub(crate) fn namespace_of(&self, mount: MountId) -> Option<NamespaceId> {
         let namespace = self.nodes.get(mount)?.namespace;
         (namespace != NamespaceId::NONE).then_some(namespace)
     }
 
-    /// Whether the place is the root of its mount. Linux: `path_mounted`.
+    /// Returns whether the place is the root of its mount. Linux: `path_mounted`.
     pub(crate) fn is_root(&self, place: Place) -> bool {
         self.nodes.get(place.mount()).is_some_and(|node| node.root == place.dentry())
     }
 
-    /// Whether the namespace holds a detached tree. Linux: `is_anon_ns`.
+    /// Returns whether the namespace holds a detached tree. Linux: `is_anon_ns`.
     fn is_anonymous(&self, namespace: NamespaceId) -> bool {
         self.namespaces.get(&namespace).is_some_and(|namespace| namespace.anonymous)
     }
 
-    /// Whether this is the top of a detached tree. Linux: `anon_ns_root`.
+    /// Returns whether a mount is the top of a detached tree. Linux: `anon_ns_root`.
     fn is_detached_root(&self, mount: MountId) -> bool {
         let namespace = self.namespace_of(mount).and_then(|number| self.namespaces.get(&number));
         namespace.is_some_and(|namespace| namespace.anonymous && namespace.root == mount)
     }
 
-    /// Whether the caller may use the mount: it is in the caller's namespace, or in a tree that was
-    /// detached from it or is new. Linux: `check_mnt`, `check_anonymous_mnt`.
+    /// Returns whether the caller may use the mount: it is in the caller's namespace, or in a
+    /// detached tree that was copied from that namespace or is new. Linux: `check_mnt`,
+    /// `check_anonymous_mnt`.
     fn may_use(&self, caller: &Caller, mount: MountId) -> bool {
         if self.is_in(mount, caller.namespace) {
             return true;
@@ -162,7 +163,7 @@ impl<'a, G: Ground> Change<'a, G> {
         (self.tree, self.ground)
     }
 
-    /// Returns whether a slot is that of the mount which users know by this number.
+    /// Returns whether a slot is that of the mount with this number, by which users know it.
     pub(crate) fn is(&self, mount: MountId, number: u64) -> bool {
         self.tree.number(mount) == Some(number)
     }
@@ -174,8 +175,9 @@ impl<'a, G: Ground> Change<'a, G> {
 }
 
 impl<G: Ground> Change<'_, G> {
-    /// Returns where a mount goes that is mounted at this place: on top of what is there.
-    /// `ENOENT` if the place was removed, or its mount is in no namespace. Linux: `lock_mount`.
+    /// Returns the place that a mount gets if it is mounted at this place: on top of the mounts
+    /// that are there. Fails with `ENOENT` if the place was removed, or its mount is in no
+    /// namespace. Linux: `lock_mount`.
     fn point(&self, at: Place) -> Result<Place, Errno> {
         let top = self.tree.top(at);
         self.check_point(top)?;

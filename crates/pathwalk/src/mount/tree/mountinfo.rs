@@ -1,6 +1,6 @@
-//! What users see of the mounts. Source: `proc_pid_mountinfo(5)`.
+//! The data about mounts that users see. Source: `proc_pid_mountinfo(5)`.
 //!
-//! Paths are left to the caller, who has the dentries.
+//! The caller adds the paths, since it has the dentries.
 
 use super::node::{State, some};
 use super::{Ground, NamespaceId, Place, Tree};
@@ -10,7 +10,7 @@ use crate::memory::slot::{DentryId, MountId, SuperblockId};
 /// A mount as its users see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TreeInfo {
-    /// The number, never used again. Linux: `mnt_id_unique`.
+    /// The number, which is never used again. Linux: `mnt_id_unique`.
     pub(crate) number: u64,
     /// The parent's number; its own for the namespace's root.
     pub(crate) parent_number: u64,
@@ -19,7 +19,7 @@ pub(crate) struct TreeInfo {
     pub(crate) parent: MountId,
     pub(crate) superblock: SuperblockId,
     pub(crate) root: DentryId,
-    /// The dentry in the parent that it is mounted on; `NONE` for the namespace's root.
+    /// The dentry in the parent that the mount is on; `NONE` for the namespace's root.
     pub(crate) point: DentryId,
     pub(crate) flags: MountFlags,
     pub(crate) superblock_flags: SuperblockFlags,
@@ -27,11 +27,11 @@ pub(crate) struct TreeInfo {
     pub(crate) shared: Option<u32>,
     /// The peer group of the master, if the mount is a slave.
     pub(crate) master: Option<u32>,
-    /// The nearest group below the asker's root that propagates to the mount, if that is not the
+    /// The nearest group below the caller's root that propagates to the mount, if it is not the
     /// master's.
     pub(crate) propagate_from: Option<u32>,
     pub(crate) unbindable: bool,
-    /// Linux: `is_idmapped_mnt`.
+    /// True if the mount has an id map. Linux: `is_idmapped_mnt`.
     pub(crate) id_mapped: bool,
 }
 
@@ -45,8 +45,8 @@ impl Tree {
         mounts.map(|&mount| self.info(ground, mount, root)).collect()
     }
 
-    /// Returns whether each place that is covered on the way up from a mount is below the root of the
-    /// mount that it is in. Linux: `prepend_path`, which finds what escaped.
+    /// Returns whether each place that is covered on the way up from a mount is below the root of
+    /// the mount that it is in. Linux: `prepend_path`, which detects paths that escaped.
     fn has_way_up<G: Ground>(&self, ground: &G, mount: MountId, root: Place) -> bool {
         let mut at = mount;
         while at != root.mount()
@@ -87,8 +87,8 @@ impl Tree {
         }
     }
 
-    /// Returns the nearest group with a mount in the same namespace below the root, going from
-    /// master to master. Linux: `get_dominating_id`.
+    /// Returns the nearest group, going from master to master, with a mount in the same namespace
+    /// below the root. Linux: `get_dominating_id`.
     fn dominating<G: Ground>(&self, ground: &G, mount: MountId, root: Place) -> Option<u32> {
         let namespace = self.nodes[mount].namespace;
         let visible = |peer: MountId| self.nodes[peer].namespace == namespace && self.is_mount_reachable(ground, peer, root);

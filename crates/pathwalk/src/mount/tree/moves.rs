@@ -1,4 +1,4 @@
-//! Moving a mount, with all below it, to another place.
+//! Moving a mount, with all mounts below it, to another place.
 
 use super::node::{State, some};
 use super::{Caller, Change, Ground, NamespaceId, Place, Tree};
@@ -6,17 +6,17 @@ use crate::Errno;
 use crate::memory::slot::{DentryId, MountId};
 
 impl<G: Ground> Change<'_, G> {
-    /// Moves a mount, with all below it, to another place. A detached tree is attached and its
-    /// namespace ends. Linux: `move_mount(2)`, `do_move_mount`.
+    /// Moves a mount, with all mounts below it, to another place. A detached tree is attached, and
+    /// its namespace ends. Linux: `move_mount(2)`, `do_move_mount`.
     ///
-    /// `EINVAL` if `from` is no root of a mount, or one of the two is a directory and the other is
-    /// not. `ENOENT` if the place was removed. `EINVAL` if the mount is in the caller's namespace
-    /// and is its root, or its parent is shared, or the place is not in that namespace. `EINVAL` if
-    /// the mount is elsewhere and is no root of a detached tree, or the place is in that tree, or
-    /// the caller may not use the place. `EINVAL` if there are unbindable mounts and the place is
-    /// in a shared one. `ELOOP` if the place is below the mount. `ENOENT`
-    /// if the root of the mount was removed. `ENOSPC` if a namespace would get
-    /// too many mounts.
+    /// Fails with `EINVAL` if `from` is not the root of a mount, or if one of the two is a
+    /// directory and the other is not. `ENOENT` if the place was removed. `EINVAL` if the mount is
+    /// in the caller's namespace and is its root, or its parent is shared, or the place is not in
+    /// that namespace. `EINVAL` if the mount is elsewhere and is not the root of a detached tree,
+    /// or the place is in that tree, or the caller may not use the place. `EINVAL` if there are
+    /// unbindable mounts and the place is in a shared one. `ELOOP` if the place is below the mount.
+    /// `ENOENT` if the root of the mount was removed. `ENOSPC` if a namespace would get too many
+    /// mounts.
     pub(crate) fn move_mount(&mut self, caller: &Caller, from: Place, to: Place) -> Result<(), Errno> {
         self.check_kinds(from, to)?;
         let place = self.point(to)?;
@@ -26,10 +26,10 @@ impl<G: Ground> Change<'_, G> {
 
     /// Moves a mount beneath the topmost one at a place. Linux: `MOVE_MOUNT_BENEATH`.
     ///
-    /// The errors of [`move_mount`](Self::move_mount), and `EINVAL` if the place is no root of a
-    /// mount that is mounted on another, if there is a mount on the moved one's root, if the
-    /// topmost mount is the caller's root or is on the namespace's root or is above the moved one,
-    /// or if propagation would put a copy between the two.
+    /// Fails with the errors of [`move_mount`](Self::move_mount), and with `EINVAL` in these cases:
+    /// the place is not the root of a mount that is mounted on another one; there is a mount on the
+    /// moved one's root; the topmost mount is the caller's root, or is on the namespace's root, or
+    /// is above the moved one; propagation would put a copy between the two.
     pub(crate) fn move_beneath(&mut self, caller: &Caller, from: Place, to: Place) -> Result<(), Errno> {
         self.check_kinds(from, to)?;
         if self.ground.root(to.mount()) != to.dentry() {
@@ -44,7 +44,8 @@ impl<G: Ground> Change<'_, G> {
         }
         self.check_point(place)?;
         self.check_source(caller, from.mount(), place)?;
-        // Linux takes a mount without a parent for its own parent, and here for the upper one.
+        // Linux treats a mount without a parent as its own parent, and uses it as the upper mount
+        // here.
         let is_its_own_parent = some(self.tree.nodes[to.mount()].parent).is_none();
         let over = if is_its_own_parent && place.mount() == to.mount() { to.mount() } else { over };
         self.tree.check_beneath(caller, from.mount(), over, place)?;
@@ -58,7 +59,7 @@ impl<G: Ground> Change<'_, G> {
         if is_root && alike { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
-    /// Whether the caller may move this mount there.
+    /// Checks whether the caller may move this mount there.
     fn check_source(&self, caller: &Caller, mount: MountId, place: Place) -> Result<(), Errno> {
         let tree = &*self.tree;
         let allowed = if tree.is_in(mount, caller.namespace) {
@@ -91,7 +92,7 @@ impl<G: Ground> Change<'_, G> {
 }
 
 impl Tree {
-    /// Whether a mount can go beneath another. Linux: `can_move_mount_beneath`.
+    /// Checks whether a mount can go beneath another. Linux: `can_move_mount_beneath`.
     fn check_beneath(&self, caller: &Caller, mount: MountId, over: MountId, place: Place) -> Result<(), Errno> {
         let (parent, point) = (place.mount(), place.dentry());
         let refused = self.overmount(mount).is_some()
@@ -103,8 +104,8 @@ impl Tree {
         if refused { Err(Errno::EINVAL) } else { Ok(()) }
     }
 
-    /// Whether a mount on `point` of `from` would propagate to the root of `to`.
-    /// Linux: `propagation_would_overmount`.
+    /// Returns whether a mount on `point` of `from` would propagate to the root of `to`. Linux:
+    /// `propagation_would_overmount`.
     fn would_overmount(&self, from: MountId, to: MountId, point: DentryId) -> bool {
         if !self.is_shared(from) || self.nodes[to].root != point {
             return false;

@@ -1,7 +1,7 @@
-//! Namespaces, and detached trees, which are namespaces that no process is in.
+//! Namespaces, and detached trees, which are namespaces without processes.
 //!
-//! A namespace lives until it is dropped. That of a detached tree ends when the tree is moved
-//! elsewhere, too.
+//! A namespace lives until it is dropped. The namespace of a detached tree also ends when the tree
+//! is moved elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ use crate::Errno;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 
 impl Tree {
-    /// Returns the topless mount of a namespace, below all others.
+    /// Returns the root mount of a namespace, which is below all others.
     pub(crate) fn root_of(&self, namespace: NamespaceId) -> Option<MountId> {
         self.namespaces.get(&namespace).map(|namespace| namespace.root)
     }
@@ -27,7 +27,7 @@ impl Tree {
         }
     }
 
-    /// Takes a mount from the list of its namespace; the node still names it.
+    /// Removes a mount from the list of its namespace. The node still names the namespace.
     pub(super) fn take_from_namespace(&mut self, mount: MountId) {
         let node = &self.nodes[mount];
         if let Some(namespace) = self.namespaces.get_mut(&node.namespace) {
@@ -35,7 +35,7 @@ impl Tree {
         }
     }
 
-    /// Makes a namespace of a tree that is in none.
+    /// Creates a namespace for a tree that is in none.
     fn found(&mut self, root: MountId, anonymous: bool, origin: NamespaceId) -> NamespaceId {
         self.last_namespace += 1;
         let number = NamespaceId(self.last_namespace);
@@ -47,7 +47,7 @@ impl Tree {
         number
     }
 
-    /// Forgets the namespace of a detached tree that was moved elsewhere.
+    /// Drops the namespace of a detached tree that was moved elsewhere.
     pub(super) fn forget_emptied(&mut self, number: NamespaceId) {
         debug_assert!(self.namespaces[&number].mounts.is_empty());
         self.namespaces.remove(&number);
@@ -55,7 +55,7 @@ impl Tree {
 }
 
 impl<G: Ground> Change<'_, G> {
-    /// Makes a namespace of one new mount. `ENOSPC` if there is no slot.
+    /// Creates a namespace with one new mount. Fails with `ENOSPC` if there is no slot.
     pub(crate) fn new_namespace(
         &mut self,
         superblock: SuperblockId,
@@ -65,7 +65,8 @@ impl<G: Ground> Change<'_, G> {
         self.new_alone(superblock, root, attributes, false)
     }
 
-    /// Mounts a file system as a detached tree. `ENOSPC` if there is no slot. Linux: `fsmount`.
+    /// Mounts a file system as a detached tree. Fails with `ENOSPC` if there is no slot. Linux:
+    /// `fsmount`.
     pub(crate) fn new_detached(
         &mut self,
         superblock: SuperblockId,
@@ -87,11 +88,11 @@ impl<G: Ground> Change<'_, G> {
         Ok((self.tree.found(mount, anonymous, NamespaceId::NONE), mount))
     }
 
-    /// Copies a directory's mount, with those below it if `recursive`, as a detached tree.
+    /// Copies a directory's mount, with the mounts below it if `recursive`, as a detached tree.
     /// Linux: `open_tree` with `OPEN_TREE_CLONE`.
     ///
-    /// `EINVAL` if the mount is unbindable or the caller may not use it; `ENOSPC` if there are too
-    /// few slots.
+    /// Fails with `EINVAL` if the mount is unbindable or the caller may not use it; with `ENOSPC`
+    /// if there are too few slots.
     pub(crate) fn clone_tree(
         &mut self,
         caller: &Caller,
@@ -105,7 +106,7 @@ impl<G: Ground> Change<'_, G> {
         Ok((self.tree.found(mount, true, origin), mount))
     }
 
-    /// Copies what a caller may copy. Linux: `__do_loopback`.
+    /// Copies a mount, or a tree, if the caller may copy it. Linux: `__do_loopback`.
     pub(super) fn copy_for(&mut self, caller: &Caller, source: Place, recursive: bool) -> Result<MountId, Errno> {
         let node = self.tree.nodes.get(source.mount()).ok_or(Errno::EINVAL)?;
         if node.is(State::UNBINDABLE) || !self.tree.may_use(caller, source.mount()) {
@@ -116,10 +117,10 @@ impl<G: Ground> Change<'_, G> {
         Ok(self.copy(&selection, &slots, How::empty()))
     }
 
-    /// Copies a namespace with all its mounts, and returns which mount is which mount's copy.
-    /// Linux: `copy_mnt_ns`.
+    /// Copies a namespace with all its mounts. Returns the copy's number, and the copy of each
+    /// mount. Linux: `copy_mnt_ns`.
     ///
-    /// `EINVAL` if there is no such namespace; `ENOSPC` if there are too few slots.
+    /// Fails with `EINVAL` if there is no such namespace; with `ENOSPC` if there are too few slots.
     pub(crate) fn clone_namespace(&mut self, of: NamespaceId) -> Result<(NamespaceId, HashMap<MountId, MountId>), Errno> {
         let root = self.tree.root_of(of).ok_or(Errno::EINVAL)?;
         let selection = self.tree.select_all(root);
@@ -130,16 +131,16 @@ impl<G: Ground> Change<'_, G> {
         Ok((number, mounts.into_iter().zip(slots).collect()))
     }
 
-    /// Ends a namespace, and unmounts all in it lazily and without propagation.
-    /// Linux: `put_mnt_ns`.
+    /// Ends a namespace, and unmounts all its mounts lazily and without propagation. Linux:
+    /// `put_mnt_ns`.
     pub(crate) fn drop_namespace(&mut self, number: NamespaceId) {
         let Some(root) = self.tree.root_of(number) else { return };
         self.umount_tree(root, Way::empty());
         self.tree.namespaces.remove(&number);
     }
 
-    /// Ends a detached tree, of which this is the top. Does nothing if it was moved elsewhere. Its
-    /// mounts stay connected for those that still hold the top. Linux: `dissolve_on_fput`.
+    /// Ends the detached tree whose top this is. Does nothing if it was moved elsewhere. Its mounts
+    /// stay connected for holders of the top. Linux: `dissolve_on_fput`.
     pub(crate) fn dissolve(&mut self, top: MountId) {
         if self.tree.is_detached_root(top) {
             let number = self.tree.nodes[top].namespace;
@@ -148,7 +149,7 @@ impl<G: Ground> Change<'_, G> {
         }
     }
 
-    /// Gives up a copy that found no place.
+    /// Unmakes a copy that could not be attached.
     pub(super) fn unmake(&mut self, top: MountId) {
         self.umount_tree(top, Way::SYNC);
     }

@@ -1,7 +1,8 @@
 //! A mount as the writers see it, and the table of all mounts.
 //!
-//! The links of a node are numbers of other nodes; `NONE` is no link. What links mean, and which
-//! belong together, is said where they are changed: `links` for places, `peers` for propagation.
+//! The links of a node are numbers of other nodes; `NONE` is no link. The modules that change the
+//! links say what they mean, and which belong together: `links` for places, `peers` for
+//! propagation.
 
 use std::ops::{Index, IndexMut};
 
@@ -12,22 +13,23 @@ use super::caller::NamespaceId;
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 
 bitflags! {
-    /// What is true of a mount at the moment.
+    /// The states that a mount is in.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub(super) struct State: u8 {
-        /// Has peers or could get some: its group is not 0, and no operation is under way.
+        /// The mount has peers or could get some: its group is not 0, and no operation is under
+        /// way.
         const SHARED = 1;
-        /// Cannot be copied, except with its namespace.
+        /// The mount cannot be copied, except with its namespace.
         const UNBINDABLE = 2;
-        /// Is unmounted, or will be at the end of this operation.
+        /// The mount is unmounted, or will be at the end of this operation.
         const UNMOUNTED = 4;
-        /// May be unmounted with another mount. Only during an operation.
+        /// The mount may be unmounted with another mount. Set only during an operation.
         const CANDIDATE = 16;
-        /// Was seen already. Only during an operation.
+        /// The mount was visited already. Set only during an operation.
         const MARKED = 32;
-        /// Is among its parent's children.
+        /// The mount is among its parent's children.
         const LISTED = 64;
-        /// Is found at its place.
+        /// The mount is found at its place.
         const PLACED = 128;
     }
 }
@@ -35,16 +37,16 @@ bitflags! {
 /// A mount.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// The number that users see, never used again. Linux: `mnt_id_unique`.
+    /// The number that users see, which is never used again. Linux: `mnt_id_unique`.
     pub(super) number: u64,
-    /// The namespace, or `NONE` for one that is being made or is unmounted.
+    /// The namespace; `NONE` for a mount that is being made or is unmounted.
     pub(super) namespace: NamespaceId,
     pub(super) attributes: Attributes,
     pub(super) root: DentryId,
     pub(super) superblock: SuperblockId,
     pub(super) state: State,
 
-    /// The mount that this one is mounted on, and where.
+    /// The mount that this one is mounted on, and (next field) the dentry.
     pub(super) parent: MountId,
     pub(super) point: DentryId,
     /// The children, in the order in which they were attached.
@@ -69,7 +71,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Returns a mount in no place, no namespace and no peer group.
+    /// Creates a mount in no place, no namespace and no peer group.
     pub(super) fn new(id: MountId, number: u64, superblock: SuperblockId, root: DentryId, attributes: Attributes) -> Node {
         Node {
             number,
@@ -96,7 +98,7 @@ impl Node {
         }
     }
 
-    /// Whether this is in the state.
+    /// Returns whether the mount is in this state.
     pub(super) fn is(&self, state: State) -> bool {
         self.state.contains(state)
     }
@@ -109,7 +111,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// Returns the node of a mount that may be the tree's no longer.
+    /// Returns the node of a mount, or `None` if it has left the tree.
     pub(super) fn get(&self, id: MountId) -> Option<&Node> {
         self.slots.get(id.0 as usize)?.as_ref()
     }

@@ -1,10 +1,10 @@
 //! Peer groups, masters and slaves.
 //!
-//! Peers are a ring with one group number. A mount's slaves are a list; the slaves that are peers
-//! of each other follow each other in the list, in the order of the ring. The orders matter: they
-//! are the orders in which copies are made, and the numbers of mounts show them.
+//! Peers are a ring with one group number. A mount's slaves are a list. The slaves that are peers
+//! of each other follow each other in the list, in the order of the ring. The orders matter: copies
+//! are made in these orders, and the numbers of mounts show that.
 //!
-//! This only keeps the links. Which mount gets what is said elsewhere.
+//! This module only keeps the links. Other modules decide which mount gets a copy.
 
 use super::Tree;
 use super::node::{State, some};
@@ -12,13 +12,13 @@ use crate::abi::Propagation;
 use crate::memory::slot::MountId;
 
 impl Tree {
-    /// Whether the two are in one peer group.
+    /// Returns whether the two are in one peer group.
     pub(super) fn are_peers(&self, a: MountId, b: MountId) -> bool {
         let group = self.nodes[a].group;
         group != 0 && group == self.nodes[b].group
     }
 
-    /// Whether mounts below this one propagate.
+    /// Returns whether mounts on this one propagate.
     pub(super) fn is_shared(&self, mount: MountId) -> bool {
         self.nodes[mount].is(State::SHARED)
     }
@@ -60,7 +60,7 @@ impl Tree {
         self.nodes[mount].previous_peer = old;
     }
 
-    /// Takes a mount out of its group, and gives the number back with the last member.
+    /// Takes a mount out of its group, and frees the group's number if it was the last member.
     pub(super) fn leave(&mut self, mount: MountId) {
         let node = &mut self.nodes[mount];
         let next = std::mem::replace(&mut node.next_peer, mount);
@@ -91,7 +91,7 @@ impl Tree {
         self.nodes[mount].master = self.nodes[slave].master;
     }
 
-    /// Takes a mount from its master's slaves; `master` is left to the caller.
+    /// Removes a mount from its master's slaves. The caller has to update the mount's `master`.
     pub(super) fn unslave(&mut self, mount: MountId, master: MountId) {
         let node = &mut self.nodes[mount];
         let next = std::mem::replace(&mut node.next_slave, MountId::NONE);
@@ -115,8 +115,8 @@ impl Tree {
         }
     }
 
-    /// Hands a mount's slaves to another, before its own; to none, and they have no master.
-    /// Linux: `transfer_propagation`.
+    /// Passes a mount's slaves to another mount, before its own slaves. If `to` is `NONE`, they
+    /// have no master afterwards. Linux: `transfer_propagation`.
     pub(super) fn hand_slaves(&mut self, mount: MountId, to: MountId) {
         let slaves: Vec<MountId> = self.slaves(mount).collect();
         self.nodes[mount].first_slave = MountId::NONE;
@@ -131,15 +131,15 @@ impl Tree {
         }
     }
 
-    /// Returns the mount that propagates to this one's slaves once it does so no longer: its next
-    /// peer, or its master if it has no peer. Linux: `propagation_source`.
+    /// Returns the mount that will propagate to this mount's slaves once this one no longer does:
+    /// its next peer, or its master if it has no peer. Linux: `propagation_source`.
     fn source(&self, mount: MountId) -> MountId {
         let next = self.nodes[mount].next_peer;
         if next != mount { next } else { self.nodes[mount].master }
     }
 
-    /// Changes the propagation of one mount. For `Shared` it has a group number already.
-    /// Linux: `change_mnt_propagation`.
+    /// Changes the propagation of one mount. For `Shared`, the mount must have a group number
+    /// already. Linux: `change_mnt_propagation`.
     pub(super) fn change_propagation(&mut self, mount: MountId, kind: Propagation) {
         if kind == Propagation::Shared {
             return self.share(mount);
@@ -165,8 +165,9 @@ impl Tree {
         state.set(State::UNBINDABLE, kind == Propagation::Unbindable);
     }
 
-    /// Ends all propagation to and from mounts that are being unmounted. What came through them
-    /// comes from the next peer that stays, or else from their master. Linux: `bulk_make_private`.
+    /// Ends all propagation to and from mounts that are being unmounted. Their slaves get
+    /// propagation from the next peer that stays, or else from the master. Linux:
+    /// `bulk_make_private`.
     pub(super) fn end_propagation(&mut self, mounts: &[MountId]) {
         for &mount in mounts {
             if !self.nodes[mount].is(State::MARKED) {
@@ -182,8 +183,9 @@ impl Tree {
         }
     }
 
-    /// Follows the way to a mount's heir, and takes the mounts on it out of groups and from
-    /// masters. Each one's `master` is now the next on the way. Linux: `trace_transfers`.
+    /// Follows the way to a mount's heir, and takes the mounts on it out of their groups and from
+    /// their masters. The `master` of each is the next mount on the way afterwards. Linux:
+    /// `trace_transfers`.
     fn trace(&mut self, mut mount: MountId) -> MountId {
         loop {
             let master = self.nodes[mount].master;

@@ -5,8 +5,8 @@ use super::{Caller, Change, Ground, Place, Tree};
 use crate::Errno;
 use crate::memory::slot::MountId;
 
-/// What a pivot did to root directories: all that were `old` become `new`. So do working
-/// directories. Linux: `chroot_fs_refs`.
+/// The effect of a pivot on root directories: each that was `old` becomes `new`. The same holds for
+/// working directories. Linux: `chroot_fs_refs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pivot {
     pub(crate) old: Place,
@@ -14,13 +14,14 @@ pub(crate) struct Pivot {
 }
 
 impl<G: Ground> Change<'_, G> {
-    /// Mounts `new_root` where the caller's root mount is, and that on `put_old`.
-    /// Linux: `pivot_root(2)`. Both places are directories, which the caller has seen to.
+    /// Mounts `new_root` at the place of the caller's root mount, and the latter on `put_old`. The
+    /// caller has checked that both places are directories. Linux: `pivot_root(2)`.
     ///
-    /// `ENOENT` if a place was removed. `EINVAL` if the mount of `put_old` or the parent of either
-    /// root is shared, or a root is not in the caller's namespace. `EBUSY` if a place is in the
-    /// caller's root mount. `EINVAL` if a root is not the root of a mount, or is the namespace's;
-    /// if `put_old` is not below `new_root`; or if `new_root` is not below the caller's root.
+    /// Fails with `ENOENT` if a place was removed. `EINVAL` if the mount of `put_old` or the parent
+    /// of either root is shared, or a root is not in the caller's namespace. `EBUSY` if a place is
+    /// in the caller's root mount. `EINVAL` if a root is not the root of a mount, or is the
+    /// namespace's; if `put_old` is not below `new_root`; or if `new_root` is not below the
+    /// caller's root.
     pub(crate) fn pivot_root(&mut self, caller: &Caller, new_root: Place, put_old: Place) -> Result<Pivot, Errno> {
         let old = self.point(put_old)?;
         self.check_pivot(caller, new_root, old)?;
@@ -63,7 +64,7 @@ impl<G: Ground> Change<'_, G> {
 }
 
 impl Tree {
-    /// Whether a place is below a root directory. Linux: `is_path_reachable`.
+    /// Returns whether a place is below a root directory. Linux: `is_path_reachable`.
     pub(super) fn is_reachable<G: Ground>(&self, ground: &G, at: Place, root: Place) -> bool {
         let mut at = at;
         while at.mount() != root.mount() {

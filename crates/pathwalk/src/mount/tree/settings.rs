@@ -1,4 +1,4 @@
-//! Changing mounts where they are: their propagation and their attributes.
+//! Changes of mounts at their places: of their propagation and their attributes.
 
 use super::{Caller, Change, Ground, Place, Tree};
 use crate::Errno;
@@ -6,26 +6,26 @@ use crate::abi::{MountFlags, Propagation, SuperblockFlags};
 use crate::memory::slot::MountId;
 use crate::permission::IdMap;
 
-/// Attributes to be changed. Source: `mount_setattr(2)`.
+/// A change of attributes. Source: `mount_setattr(2)`.
 #[derive(Clone, Default)]
 pub(crate) struct Setting {
     pub(crate) set: MountFlags,
-    /// What is cleared before anything is set.
+    /// The switches that are cleared before any are set.
     pub(crate) clear: MountFlags,
-    /// A map for mounts that have none.
+    /// An id map for mounts that have none.
     pub(crate) id_map: Option<IdMap>,
 }
 
 impl Setting {
-    /// Whether this changes nothing.
+    /// Returns whether this changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.set.is_empty() && self.clear.is_empty() && self.id_map.is_none()
     }
 }
 
 impl Tree {
-    /// Changes the propagation of a mount, and of all below it if `recursive`.
-    /// `EINVAL` if the place is no root of a mount in a namespace. Linux: `do_change_type`.
+    /// Changes the propagation of a mount, and of all mounts below it if `recursive`. Fails with
+    /// `EINVAL` if the place is not the root of a mount in a namespace. Linux: `do_change_type`.
     pub(crate) fn set_propagation(&mut self, at: Place, kind: Propagation, recursive: bool) -> Result<(), Errno> {
         if !self.is_root(at) || self.namespace_of(at.mount()).is_none() {
             return Err(Errno::EINVAL);
@@ -44,14 +44,14 @@ impl Tree {
 }
 
 impl<G: Ground> Change<'_, G> {
-    /// Changes the attributes of a mount, and of all below it if `recursive`: of all or of none.
-    /// Linux: `mount_setattr(2)`. An empty setting succeeds everywhere.
+    /// Changes the attributes of a mount, and of all mounts below it if `recursive`: of all or of
+    /// none. An empty setting succeeds everywhere. Linux: `mount_setattr(2)`.
     ///
-    /// `EINVAL` if the place is no root of a mount that is in the caller's namespace or is the
-    /// root of a detached tree. `EBUSY` if a mount with writers would become read-only, or
-    /// id-mapped. For an id map, `EPERM` if a mount has one, `EINVAL` if its file system allows
-    /// none, or the mount is in a namespace: it was seen as it is. `ENOSPC` if there are too many
-    /// maps.
+    /// Fails with `EINVAL` if the place is not the root of a mount that is in the caller's
+    /// namespace or is the root of a detached tree. `EBUSY` if a mount with writers would become
+    /// read-only or id-mapped. For an id map: `EPERM` if a mount has one; `EINVAL` if its file
+    /// system allows none, or if the mount is in a namespace, where it may have been seen without
+    /// the map; `ENOSPC` if there are too many maps.
     pub(crate) fn set_attributes(&mut self, caller: &Caller, at: Place, setting: &Setting, recursive: bool) -> Result<(), Errno> {
         if setting.is_empty() {
             return Ok(());
@@ -75,12 +75,12 @@ impl<G: Ground> Change<'_, G> {
         Ok(())
     }
 
-    /// Changes the switches of a mount, and of its superblock: both become read-only, or neither is
-    /// any more. Of times of access it keeps what it has, unless the switches say something of
-    /// them. Linux: `do_remount`.
+    /// Changes the switches of a mount and of its superblock: both become read-only, or neither is
+    /// read-only afterwards. The mount keeps its switches for times of access, unless `to` has
+    /// some. Linux: `do_remount`.
     ///
-    /// `EINVAL` if the place is no root of a mount in the caller's namespace. `EBUSY` if the
-    /// superblock cannot become read-only.
+    /// Fails with `EINVAL` if the place is not the root of a mount in the caller's namespace, and
+    /// with `EBUSY` if the superblock cannot become read-only.
     pub(crate) fn remount(&mut self, caller: &Caller, at: Place, to: MountFlags) -> Result<(), Errno> {
         if !self.tree.is_root(at) || !self.tree.is_in(at.mount(), caller.namespace) {
             return Err(Errno::EINVAL);
@@ -93,15 +93,16 @@ impl<G: Ground> Change<'_, G> {
         Ok(())
     }
 
-    /// Makes the superblock of a mount read-only, and leaves the mount as it is. `EBUSY` as
-    /// [`remount`](Self::remount). Linux: `do_umount_root`.
+    /// Makes the superblock of a mount read-only, and leaves the mount as it is. Fails with `EBUSY`
+    /// as [`remount`](Self::remount) does. Linux: `do_umount_root`.
     pub(super) fn quiesce(&mut self, mount: MountId) -> Result<(), Errno> {
         let superblock = self.tree.nodes[mount].superblock;
         let flags = self.ground.superblock_flags(superblock) | SuperblockFlags::READ_ONLY;
         self.ground.set_superblock(superblock, flags)
     }
 
-    /// Keeps writers out of all these mounts as far as is needed, or out of none; returns of which.
+    /// Keeps writers out of these mounts where the setting requires it, or out of none. Returns the
+    /// mounts that refuse writers now.
     fn bar_all(&self, mounts: &[MountId], setting: &Setting) -> Result<Vec<MountId>, Errno> {
         let mut barred = Vec::new();
         for &mount in mounts {
@@ -128,7 +129,7 @@ impl<G: Ground> Change<'_, G> {
         if changes_ids {
             self.may_map_ids(mount)?;
         }
-        // A mount that is read-only has no writers, and takes none.
+        // A mount that is read-only has no writers, and accepts none.
         let is_read_only = self.tree.nodes[mount].attributes.flags.contains(MountFlags::READ_ONLY);
         if is_read_only || !changes_ids && !setting.set.contains(MountFlags::READ_ONLY) {
             return Ok(false);
@@ -136,7 +137,7 @@ impl<G: Ground> Change<'_, G> {
         if self.ground.bar_writers(mount) { Ok(true) } else { Err(Errno::EBUSY) }
     }
 
-    /// Linux: `can_idmap_mount`.
+    /// Checks whether a mount may get an id map. Linux: `can_idmap_mount`.
     fn may_map_ids(&self, mount: MountId) -> Result<(), Errno> {
         let node = &self.tree.nodes[mount];
         if node.attributes.id_map.is_some() {

@@ -1,19 +1,20 @@
-//! Which mounts are unmounted along with those that a caller unmounts.
+//! The mounts that are unmounted along with those that a caller unmounts.
 //!
-//! A mount at the same place of a mount that gets propagation is a candidate. A candidate is
-//! spared if something that stays is mounted on it, since that would be lost; what covers it
-//! entirely is not lost, for it takes the candidate's place. Source: Linux's
+//! A mount at the same place of a mount that gets propagation is a candidate. A candidate is spared
+//! if a mount that stays is mounted on it, since that mount would be lost. A mount that covers the
+//! candidate entirely is not lost, since it takes the candidate's place. Source: Linux's
 //! `Documentation/filesystems/propagate_umount.txt`.
 //!
-//! There are no locked mounts here, so that nothing is spared for being revealed.
+//! There are no locked mounts here, so no candidate is spared because a mount on it would be
+//! revealed.
 
 use super::node::{State, some};
 use super::{Change, Ground, Place, Tree};
 use crate::memory::slot::MountId;
 
 impl<G: Ground> Change<'_, G> {
-    /// Adds to the mounts that are being unmounted those that are unmounted along with them. What
-    /// stays on them has a new place after this. Linux: `propagate_umount`.
+    /// Adds to the mounts that are being unmounted those that are unmounted along with them. The
+    /// mounts that stay on them have new places afterwards. Linux: `propagate_umount`.
     pub(super) fn spread_umount(&mut self, mounts: &mut Vec<MountId>) {
         let mut candidates = self.tree.candidates(mounts);
         let mut along = Vec::new();
@@ -27,7 +28,7 @@ impl<G: Ground> Change<'_, G> {
 }
 
 impl Tree {
-    /// Returns the candidates, those found last first. Linux: `gather_candidates`.
+    /// Returns the candidates, the last found first. Linux: `gather_candidates`.
     fn candidates(&mut self, mounts: &[MountId]) -> Vec<MountId> {
         let mut found = Vec::new();
         for &mount in mounts {
@@ -55,7 +56,8 @@ impl Tree {
             if let Some(child) = self.lookup(Place::new(at, dentry)) {
                 let node = &mut self.nodes[child];
                 if node.is(State::CANDIDATE) {
-                    // An earlier mount came by, so all that get propagation from here are known.
+                    // An earlier mount passed here, so all mounts that get propagation from here
+                    // are known.
                     next = self.propagation_skip(at, parent);
                     continue;
                 }
@@ -68,8 +70,8 @@ impl Tree {
         }
     }
 
-    /// Decides about a candidate as far as its children tell; returns whether it stays undecided.
-    /// Linux: `trim_one`.
+    /// Decides about a candidate as far as its children determine it; returns whether it stays
+    /// undecided. Linux: `trim_one`.
     fn trim(&mut self, mount: MountId, along: &mut Vec<MountId>) -> bool {
         if !self.nodes[mount].is(State::CANDIDATE) {
             self.spare(mount);
@@ -93,8 +95,8 @@ impl Tree {
         true
     }
 
-    /// Spares the candidates above one that has a child which stays, except those that the next
-    /// one covers. Linux: `trim_ancestors`.
+    /// Spares the candidates above one that has a child that stays, except those that the next one
+    /// covers. Linux: `trim_ancestors`.
     fn trim_above(&mut self, mut mount: MountId) {
         loop {
             let parent = self.nodes[mount].parent;
@@ -112,13 +114,13 @@ impl Tree {
         }
     }
 
-    /// Makes a mount a candidate no longer.
+    /// Clears a mount's state as a candidate.
     fn spare(&mut self, mount: MountId) {
         self.nodes[mount].state.remove(State::CANDIDATE | State::MARKED);
     }
 
-    /// Takes an undecided candidate along with the candidates that it is on.
-    /// Linux: `handle_locked`.
+    /// Decides that an undecided candidate is unmounted, with the candidates that it is on. Linux:
+    /// `handle_locked`.
     fn settle(&mut self, mut mount: MountId, along: &mut Vec<MountId>) {
         if !self.nodes[mount].is(State::CANDIDATE) {
             return self.spare(mount);

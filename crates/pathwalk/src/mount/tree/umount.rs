@@ -1,9 +1,9 @@
 //! Unmounting.
 //!
-//! A mount that is unmounted leaves its namespace, its peers and masters, and its place. It is
-//! gone when the last holder has given it back; the tree forgets it before that, unless mounts
-//! are still connected to it. Such a mount lingers: it is in no namespace, propagates nothing, and
-//! keeps its children until it is collected.
+//! A mount that is unmounted leaves its namespace, its peers and masters, and its place. It ends
+//! when the last holder has given it back. The tree drops it before that, unless mounts are still
+//! connected to it. Such a mount lingers: it is in no namespace, propagates nothing, and keeps its
+//! children until it is collected.
 
 use bitflags::bitflags;
 
@@ -14,12 +14,12 @@ use crate::abi::UmountFlags;
 use crate::memory::slot::MountId;
 
 bitflags! {
-    /// How a tree is unmounted. Linux: `enum umount_tree_flags`.
+    /// The options of unmounting a tree. Linux: `enum umount_tree_flags`.
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(super) struct Way: u8 {
-        /// The top is closed already or has no holder. Nothing stays connected.
+        /// The top is closed already or has no holder. No mount stays connected.
         const SYNC = 1;
-        /// What the mounts propagate to is unmounted, too.
+        /// The mounts that these propagate to are unmounted, too.
         const PROPAGATE = 2;
         /// The mounts stay connected with each other.
         const CONNECTED = 4;
@@ -27,17 +27,17 @@ bitflags! {
 }
 
 impl<G: Ground> Change<'_, G> {
-    /// Unmounts the mount whose root is this place. The caller has given its own hold back, or
-    /// the ground does not count it. A path for this is followed to the topmost mount at its end,
-    /// be it `/` or `.` (Linux: `LOOKUP_MOUNTPOINT`). Linux: `path_umount`, `do_umount`.
+    /// Unmounts the mount whose root is this place. The caller has given its own hold back, or the
+    /// ground does not count it. A path for this call is followed to the topmost mount at its end,
+    /// also if it is `/` or `.` (Linux: `LOOKUP_MOUNTPOINT`). Linux: `path_umount`, `do_umount`.
     ///
-    /// `EINVAL` if the place is no root of a mount in the caller's namespace, if the mount is the
-    /// namespace's root, or for `EXPIRE` with `DETACH` or of the caller's root. `EBUSY` without
-    /// `DETACH` if the mount, or one that it would take along, has holders, or it has mounts below
-    /// it. `EAGAIN` for the first `EXPIRE`.
+    /// Fails with `EINVAL` if the place is not the root of a mount in the caller's namespace, if
+    /// the mount is the namespace's root, or for `EXPIRE` with `DETACH` or of the caller's root.
+    /// `EBUSY` without `DETACH` if the mount, or one that would be unmounted along with it, has
+    /// holders, or if there are mounts below it. `EAGAIN` for the first `EXPIRE`.
     ///
     /// Without `DETACH`, the mount of the caller's root stays, and its superblock becomes read-only
-    /// instead: `EBUSY` if it cannot.
+    /// instead. This fails with `EBUSY` if it cannot.
     pub(crate) fn umount(&mut self, caller: &Caller, at: Place, flags: UmountFlags) -> Result<(), Errno> {
         let mount = at.mount();
         if !self.tree.is_root(at) || !self.tree.is_in(mount, caller.namespace) {
@@ -63,7 +63,7 @@ impl<G: Ground> Change<'_, G> {
         Ok(())
     }
 
-    /// Marks a mount for expiry; returns if it was marked before.
+    /// Marks a mount for expiry. Succeeds only if it was marked before.
     fn expire(&mut self, caller: &Caller, mount: MountId, flags: UmountFlags) -> Result<(), Errno> {
         if flags.contains(UmountFlags::DETACH) || caller.root.mount() == mount {
             return Err(Errno::EINVAL);
@@ -74,9 +74,9 @@ impl<G: Ground> Change<'_, G> {
         if self.ground.expire(mount) { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
-    /// Whether a holder keeps this mount, or one that would be unmounted with it, from being
-    /// unmounted. A mount with others below it is not taken along, so its holders do not matter.
-    /// Linux: `propagate_mount_busy`.
+    /// Returns whether a holder prevents unmounting this mount, or one that would be unmounted
+    /// along with it. A mount with others below it is not unmounted along, so its holders do not
+    /// matter. Linux: `propagate_mount_busy`.
     fn is_propagated_busy(&self, mount: MountId) -> bool {
         let tree = &*self.tree;
         if tree.has_children(mount) || self.ground.is_busy(mount) {
@@ -131,13 +131,13 @@ impl<G: Ground> Change<'_, G> {
         }
     }
 
-    /// Whether an unmounted mount stays on its parent. Linux: `disconnect_mount`.
+    /// Returns whether an unmounted mount stays on its parent. Linux: `disconnect_mount`.
     fn stays_connected(&self, mount: MountId, way: Way) -> bool {
         let node = &self.tree.nodes[mount];
         way.contains(Way::CONNECTED) && some(node.parent).is_some_and(|parent| self.tree.nodes[parent].is(State::UNMOUNTED))
     }
 
-    /// Gives an unmounted mount back that is nowhere. If mounts are connected to it, it lingers
+    /// Gives back an unmounted mount that is at no place. If mounts are connected to it, it lingers
     /// as long as it has another holder. Linux: `mntput` after `namespace_unlock`.
     pub(super) fn give_back(&mut self, top: MountId) {
         let mut waiting = vec![top];
@@ -156,8 +156,8 @@ impl<G: Ground> Change<'_, G> {
         }
     }
 
-    /// Gives a lingering mount back, whose last other holder has given it back. Does nothing for
-    /// a mount that does not linger, or that has got another holder.
+    /// Gives back a lingering mount whose last other holder has given it back. Does nothing for a
+    /// mount that does not linger, or that has got another holder.
     pub(crate) fn collect(&mut self, mount: MountId) {
         let lingers = |tree: &Tree| {
             let node = tree.nodes.get(mount)?;
@@ -170,18 +170,18 @@ impl<G: Ground> Change<'_, G> {
 }
 
 impl Tree {
-    /// Returns where a mount is mounted.
+    /// Returns the place where a mount is mounted.
     pub(super) fn place_of(&self, mount: MountId) -> Place {
         let node = &self.nodes[mount];
         Place::new(node.parent, node.point)
     }
 
-    /// Whether there are mounts on this one.
+    /// Returns whether there are mounts on this one.
     pub(super) fn has_children(&self, mount: MountId) -> bool {
         some(self.nodes[mount].first_child).is_some()
     }
 
-    /// Whether there is no mount on this one but one that covers it.
+    /// Returns whether there is no mount on this one but one that covers it.
     fn is_bare(&self, mount: MountId) -> bool {
         let node = &self.nodes[mount];
         !self.has_children(mount) || (node.first_child == node.last_child && self.is_overmount(node.first_child))

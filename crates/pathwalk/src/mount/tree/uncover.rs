@@ -1,14 +1,14 @@
-//! What stays on a stack of mounts that is unmounted below it.
+//! The mounts that stay on a stack of mounts when the stack below them is unmounted.
 //!
-//! The mount on top of the stack covers all of it, so that it is seen the same at the place where
-//! the stack begins.
+//! The mount on top of the stack covers all of it. So the place where the stack begins looks the
+//! same afterwards.
 
 use super::node::State;
 use super::{Change, Ground, Place};
 use crate::memory::slot::MountId;
 
 impl<G: Ground> Change<'_, G> {
-    /// Moves what covers these mounts, and stays, to the places where their stacks begin.
+    /// Moves mounts that cover these and stay to the places where their stacks begin.
     pub(super) fn uncover(&mut self, mounts: &[MountId]) {
         for &mount in mounts {
             if let Some(over) = self.tree.overmount(mount)
@@ -19,8 +19,8 @@ impl<G: Ground> Change<'_, G> {
         }
     }
 
-    /// Moves a mount down to where the stack below it begins; the stack's first mount gives up its
-    /// place. Linux: `reparent`.
+    /// Moves a mount down to the place where the stack below it begins. The stack's first mount
+    /// leaves that place. Linux: `reparent`.
     fn slide(&mut self, mount: MountId) {
         let mut below = mount;
         let place = loop {

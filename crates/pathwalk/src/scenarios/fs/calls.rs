@@ -1,4 +1,4 @@
-//! What the engine asks of it.
+//! The engine's calls of the test file system.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::sync::{Mutex, yield_now};
 use crate::text::Name;
 use crate::{Directory, Entry as Listed, Errno, FileSystem, OpenFile, OpenFor, Siblings};
 
-/// A file without contents, or a directory.
+/// An open file without contents, or an open directory.
 struct Open {
     tree: Arc<Mutex<Tree>>,
     node: u128,
 }
 
-/// Names of up to seven bytes in order: so are their cookies.
+/// Returns the cookie of a name of up to seven bytes. Cookies are in the order of the names.
 fn cookie_of(name: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     bytes[1..=name.len()].copy_from_slice(name);
@@ -26,7 +26,7 @@ fn cookie_of(name: &[u8]) -> u64 {
 impl OpenFile for Open {
     fn read_dir(&self, mut from: u64, each: &mut dyn FnMut(Listed<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         loop {
-            // One at a time: names come and go meanwhile.
+            // One name at a time, since names come and go meanwhile.
             yield_now();
             let next = {
                 let tree = self.tree.lock();
@@ -62,7 +62,7 @@ impl FileSystem for TestFs {
         yield_now();
         match fault {
             Some(Fault::Error) => return Err(Errno::EIO),
-            // Without the hook, which would print it.
+            // `resume_unwind` skips the panic hook, which would print the panic.
             Some(Fault::Panic) => std::panic::resume_unwind(Box::new("a file system that panics")),
             None => {}
         }
@@ -85,7 +85,7 @@ impl FileSystem for TestFs {
         }
         let mut found = Vec::new();
         for name in names.iter().map(|name| Name::new(name).expect("a name")) {
-            // One at a time, and given later.
+            // One name at a time, and given later.
             yield_now();
             if siblings.wants(name) {
                 let key = self.with(|tree| tree.names(dir).get(name.bytes()).copied());

@@ -1,4 +1,4 @@
-//! Names that come, go and move.
+//! Names that come, go and move beside the memo.
 
 use super::super::explore;
 use super::super::fs::ROOT;
@@ -16,13 +16,13 @@ fn rename(world: &World, from: (&str, &str), to: (&str, &str), how: RenameFlags)
     internals::rename((&dirs.0, part(from.1)), (&dirs.1, part(to.1)), how).unwrap();
 }
 
-/// A walk may come to an entry just before that is taken out of its directory.
+/// Checks a walk that comes to an entry just before the entry is taken out of its directory.
 #[test]
 fn fill_beside_unhash() {
     explore(|hash| {
         let world = world(hash);
         let user = world.user();
-        // What is held stays as it is when it is taken out.
+        // A held entry keeps its content when it is taken out.
         let held = ["/d/f", "/e/f"].map(|path| world.handle(path));
         changed(&world, &user, "/d/f", (Ok(IN_D), Ok(IN_E)), |world| {
             rename(world, ("/e", "f"), ("/d", "f"), RenameFlags::empty());
@@ -33,8 +33,8 @@ fn fill_beside_unhash() {
     });
 }
 
-/// The same of one that the file system took away by itself: the directory's own entry does not
-/// change.
+/// Checks the same for an entry that the file system removed by itself: the directory's own entry
+/// does not change.
 #[test]
 fn fill_beside_an_invalidation() {
     explore(|hash| {
@@ -55,7 +55,8 @@ fn fill_beside_an_invalidation() {
     });
 }
 
-/// Where a walk begins may be out of its directory; where it comes by name, not, be it the same.
+/// Checks that a walk may begin at a dentry that is out of its directory, but may not come to that
+/// dentry by name.
 #[test]
 fn cwd_replaced_while_walked_by_name() {
     explore(|hash| {
@@ -136,7 +137,7 @@ fn link_replaced() {
     });
 }
 
-/// What a link at the end leads to, and the link itself, are two answers to one path.
+/// Checks that a path that ends in a link has two answers: the link itself, and what it leads to.
 #[test]
 fn a_link_and_what_it_leads_to() {
     alone(|hash| {
@@ -176,7 +177,7 @@ fn trailing_slash_dir_becomes_file() {
     });
 }
 
-/// Two threads store different paths in the same entries.
+/// Checks two threads that store different paths in the same entries.
 #[test]
 fn two_fillers_one_way() {
     explore(|hash| {
@@ -202,7 +203,7 @@ fn two_fillers_one_way() {
     });
 }
 
-/// Paths that differ in their last byte, their first, or their length; each has an entry.
+/// Checks paths that differ in their last byte, their first, or their length; each has an entry.
 #[test]
 fn paths_are_told_from_each_other() {
     alone(|hash| {

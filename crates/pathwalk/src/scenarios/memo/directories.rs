@@ -1,4 +1,5 @@
-//! A directory is remembered, and the walk goes on from there, beside what changes where that leads.
+//! Directories that the memo has, from which a walk goes on, beside changes of where their paths
+//! lead.
 
 use super::super::explore;
 use super::super::fs::{ROOT, TestFs};
@@ -6,22 +7,45 @@ use super::super::world::{DIRECTORY, FILE, Hash, World, part};
 use super::{ABSENT, D, IN_D, IN_E, NEXT, admin, alone, changed, fill, ino, is_known};
 use crate::internals::{self, directories_learned_at_once};
 use crate::node::RenameFlags;
+use crate::walk::component::Path;
+use crate::walk::{Env, Whose, start, whole};
 use crate::{At, Context, Errno, Resolve, UmountFlags};
 
-/// Where directories are learned, and nothing else.
+/// Creates a world in which the paths of directories are learned, and no others.
 fn world(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
     World::built((24, 1), hash, directories_learned_at_once, fill)
 }
 
-/// Has the directory of a path learned.
+/// Makes the memo learn the directory of a path.
 fn learn(context: &Context, path: &str) {
     let (dir, _) = path.rsplit_once('/').unwrap();
-    // More often, since a lap of any count in the process clears the memo.
+    // Repeated, since a lap of any count in the process clears the memo.
     let is_learned = (0..8).any(|_| {
         _ = ino(context, path);
         super::find(context, dir, crate::memo::question::LastLink::FollowedOnTheWay)
     });
     assert!(is_learned && !is_known(context, path), "{dir} is not learned, or {path} is");
+}
+
+/// Returns whether a walk of this path begins at its directory.
+fn begins_at_directory(context: &Context, path: &str) -> bool {
+    let env = Env::new(context.asker(), Whose::Effective);
+    let env = env.from(start::at_cwd(&env, path.as_bytes()).unwrap());
+    whole::directory(&env, Path(path.as_bytes())).is_some()
+}
+
+#[test]
+fn a_walk_begins_at_the_directory_that_was_learned() {
+    alone(|hash| {
+        let world = world(hash, fill);
+        let user = world.user();
+        assert!(!begins_at_directory(&user, "/d/f"));
+        learn(&user, "/d/f");
+        assert!(begins_at_directory(&user, "/d/f") && begins_at_directory(&user, "/d/other"));
+        assert!(!begins_at_directory(&user, "/d") && !begins_at_directory(&user, "/d/"));
+        drop(user);
+        world.end();
+    });
 }
 
 fn rename(world: &World, from: &str, to: &str, how: RenameFlags) {
@@ -42,7 +66,7 @@ fn directory_moved() {
     });
 }
 
-/// What the walk goes on from is searched, like any other directory.
+/// Checks that the directory that the walk goes on from is searched, like any other directory.
 #[test]
 fn directory_closed() {
     explore(|hash| {
@@ -57,7 +81,7 @@ fn directory_closed() {
     });
 }
 
-/// What happens in the directory is none of the memo's business.
+/// Checks that changes in the directory do not affect its entry in the memo.
 #[test]
 fn names_in_a_directory() {
     explore(|hash| {
@@ -95,8 +119,8 @@ fn directory_covered() {
     });
 }
 
-/// Links are counted from the beginning, so a directory behind one is not where a walk begins: not even
-/// where the whole path was learned that far.
+/// Checks that links are counted from the beginning of the path: a walk does not begin at a
+/// directory behind a link, even if the path to that directory was learned.
 #[test]
 fn links_are_counted_from_the_beginning() {
     alone(|hash| {
@@ -112,7 +136,7 @@ fn links_are_counted_from_the_beginning() {
         for path in ["/d/c36", "/l4/c34"] {
             (0..2).for_each(|_| assert_eq!(ino(&user, path), Ok(IN_D), "{path}"));
         }
-        // Found, handed over where its name is not cached, and again.
+        // Found, handed over since the name is not cached, and found again.
         internals::evict_all(&world.vfs);
         (0..4).for_each(|_| assert_eq!(ino(&user, "/l4/f"), Ok(IN_D)));
         (0..3).for_each(|_| assert_eq!(ino(&user, "/l4/c35"), Err(Errno::ELOOP)));
@@ -121,8 +145,8 @@ fn links_are_counted_from_the_beginning() {
     });
 }
 
-/// Names behind a remembered directory: `..`, none, one that is too long, and one behind what is no
-/// directory.
+/// Checks names behind a directory that the memo has: `..`, none, one that is too long, and one
+/// behind a file that is no directory.
 #[test]
 fn names_of_all_kinds() {
     alone(|hash| {

@@ -1,7 +1,8 @@
-//! Whole paths that are remembered, beside what changes where they lead.
+//! Whole paths in the memo, beside changes of where they lead.
 //!
-//! The memo has room for two paths, is asked each time, and learns from each walk. While a change is
-//! under way, an answer is that from before or that from after; once it has returned, that from after.
+//! The memo has room for two paths, is asked each time, and learns from each walk. While a change
+//! is under way, the answer is the one from before or the one from after. Once the change has
+//! returned, it is the one from after.
 
 mod changes;
 mod directories;
@@ -11,6 +12,7 @@ mod rights;
 mod switches;
 mod turns;
 
+use super::alone;
 use super::fs::{ROOT, TestFs};
 use super::world::{DIRECTORY, FILE, Hash, World};
 use crate::memo::OfMount;
@@ -18,34 +20,24 @@ use crate::memo::question::{LastLink, Question};
 use crate::walk::whole;
 use crate::{Access, Context, Credentials, Errno, VfsBuilder};
 
-/// An inode number.
+/// An inode number, or the error of a walk.
 type Answer = Result<u64, Errno>;
 
 const ABSENT: Answer = Err(Errno::ENOENT);
 
-/// The inode numbers of what [`fill`] makes.
+/// The inode numbers of the nodes that [`fill`] makes.
 const D: u64 = 2;
 const IN_D: u64 = 3;
 const E: u64 = 4;
 const IN_E: u64 = 5;
-/// That of the next.
+/// The inode number that the next node gets.
 const NEXT: u64 = 6;
 
-/// `/d/f` and `/e/f`.
+/// Creates `/d/f` and `/e/f`.
 fn fill(fs: &TestFs) {
     for (name, (dir, file)) in [("d", (D, IN_D)), ("e", (E, IN_E))] {
         assert_eq!(fs.plain(ROOT, name, DIRECTORY), dir.into());
         assert_eq!(fs.plain(dir.into(), "f", FILE), file.into());
-    }
-}
-
-/// Runs a scenario of one thread.
-fn alone(scenario: fn(Hash)) {
-    for hash in [Hash::Spread, Hash::Collide] {
-        #[cfg(shuttle)]
-        super::run_under(shuttle::scheduler::RandomScheduler::new(1), scenario, hash);
-        #[cfg(not(shuttle))]
-        scenario(hash);
     }
 }
 
@@ -57,7 +49,7 @@ fn filled(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
     World::built((24, 1), hash, |builder| builder, fill)
 }
 
-/// Where `protected_symlinks` is on.
+/// Creates a world in which `protected_symlinks` is on.
 fn protecting(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
     World::built((24, 1), hash, VfsBuilder::protect_symlinks, fill)
 }
@@ -74,12 +66,12 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
     context.access(path, Access::empty())
 }
 
-/// Whether the memo answers, and needs no walk.
+/// Returns whether the memo answers for a path, so that no walk is needed.
 fn is_known(context: &Context, path: &str) -> bool {
     find(context, path, LastLink::Followed)
 }
 
-/// The same for a link in the last component of which this becomes.
+/// Returns the same for a given treatment of a link in the last component.
 fn find(context: &Context, path: &str, last_link: LastLink) -> bool {
     let asker = context.asker();
     let begin = if path.starts_with('/') { asker.root } else { asker.cwd };
@@ -87,9 +79,9 @@ fn find(context: &Context, path: &str, last_link: LastLink) -> bool {
     whole::find(&asker.world, &question, || asker.real_class.known(), &mut OfMount::default()).is_some()
 }
 
-/// Has a path learned: by the second walk, if what it goes through was not cached.
+/// Makes the memo learn a path: by the second walk, if its dentries were not cached.
 fn learn(context: &Context, path: &str) {
-    // More often, since a lap of any count in the process clears the memo.
+    // Repeated, since a lap of any count in the process clears the memo.
     assert!(
         (0..8).any(|_| {
             _ = is_there(context, path);
@@ -99,7 +91,8 @@ fn learn(context: &Context, path: &str) {
     );
 }
 
-/// Has a path asked and learned beside a change that leads it elsewhere.
+/// Walks a path, so that the memo learns it, beside a change that leads it elsewhere, and checks
+/// the answers.
 fn changed(world: &World, context: &Context, path: &'static str, (before, after): (Answer, Answer), change: impl FnOnce(&World)) {
     assert_eq!(ino(context, path), before, "{path}, before");
     let beside = context.clone();

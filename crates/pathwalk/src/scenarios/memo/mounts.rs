@@ -1,4 +1,4 @@
-//! `mount_on_the_way`: mounts that come, go, move and change.
+//! `mount_on_the_way`: mounts that come, go, move and change, beside the memo.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 pub(super) const CWD: At<'static> = At::Cwd;
 pub(super) const NONE: MountFlags = MountFlags::empty();
 
-/// Of `/a`, `/a/p`, `/a/p/f`, `/b`, `/b/p`.
+/// The inode numbers of `/a`, `/a/p/f` and `/b`.
 const A: u64 = 2;
 const BELOW: u64 = 4;
 pub(super) const B: u64 = 5;
@@ -36,7 +36,7 @@ pub(super) fn world(hash: Hash) -> World {
     World::built((40, 16), hash, |builder| builder, fill)
 }
 
-/// A file system with the file `f`, whose number is this, in the directory `in`.
+/// Creates a file system with the file `f`, which gets this inode number, and the directory `in`.
 pub(super) fn other(number: u64) -> Arc<TestFs> {
     let fs = Arc::new(TestFs::new());
     fs.plain(ROOT, "in", DIRECTORY);
@@ -106,7 +106,7 @@ fn it_is_moved() {
     });
 }
 
-/// The directory that is covered is moved, and what is mounted there goes along.
+/// Checks a covered directory that is moved; the mount on it goes along.
 #[test]
 fn what_is_covered_is_moved() {
     explore(|hash| {
@@ -127,8 +127,7 @@ fn what_is_covered_is_moved() {
     });
 }
 
-/// A tree that is mounted nowhere comes to be mounted: for a walk in it, `..` from its root leads
-/// out.
+/// Checks a detached tree that is attached: for a walk in it, `..` from its root leads out.
 #[test]
 fn a_tree_is_attached() {
     explore(|hash| {
@@ -148,8 +147,9 @@ fn a_tree_is_attached() {
     });
 }
 
-/// The same for a walk down to where it is mounted. In another namespace something is mounted there
-/// already, so what comes to cover the directory does not write to it.
+/// Checks the same for a walk down to the place where the tree is attached. In another namespace
+/// the directory is covered already, so a mount that comes to cover it does not write to its
+/// dentry.
 #[test]
 fn a_tree_is_attached_on_the_way() {
     explore(|hash| {
@@ -168,7 +168,8 @@ fn a_tree_is_attached_on_the_way() {
     });
 }
 
-/// One directory in two mounts: what covers it in the one does not in the other.
+/// Checks one directory in two mounts: a mount that covers it in one does not cover it in the
+/// other.
 #[test]
 fn a_directory_is_covered_in_one_of_two_mounts() {
     explore(|hash| {
@@ -177,11 +178,11 @@ fn a_directory_is_covered_in_one_of_two_mounts() {
         root.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
         changed(&world, &root, "/b/p/f", (Ok(BELOW), Ok(10)), |world| mount(&admin(world), 10, "/b/p"));
         assert_eq!((ino(&root, "/a/p/f"), ino(&root, "/a/p/f")), (Ok(BELOW), Ok(BELOW)));
-        // Something is mounted on the directory already.
+        // The directory is covered already, in the other mount.
         changed(&world, &root, "/a/p/f", (Ok(BELOW), Ok(20)), |world| mount(&admin(world), 20, "/a/p"));
         learn(&root, "/a/p/f");
         changed(&world, &root, "/b/p/f", (Ok(10), Ok(BELOW)), |world| umount(&admin(world), "/b/p"));
-        // And still is.
+        // It is still covered.
         mount(&root, 10, "/b/p");
         learn(&root, "/b/p/f");
         changed(&world, &root, "/a/p/f", (Ok(20), Ok(BELOW)), |world| umount(&admin(world), "/a/p"));
@@ -193,7 +194,7 @@ fn a_directory_is_covered_in_one_of_two_mounts() {
     });
 }
 
-/// One directory, seen through two mounts, is two starts.
+/// Checks that one directory, seen through two mounts, is two starts.
 #[test]
 fn a_start_in_one_of_two_mounts() {
     alone(|hash| {
@@ -211,7 +212,7 @@ fn a_start_in_one_of_two_mounts() {
             assert_eq!((ino(&one, "p/f"), ino(&two, "p/f")), (Ok(BELOW), Ok(10)));
             assert_eq!((ino(&one, "../b/p/f"), ino(&two, "../a/p/f")), (Ok(10), Ok(BELOW)));
         }
-        // What is written through is that by which it is seen.
+        // The mount through which a directory is seen decides whether it can be written to.
         let read_only = set_on_b(&root);
         let may = |context: &Context, path: &str| context.access(path, Access::WRITE);
         for _ in 0..3 {
@@ -225,13 +226,13 @@ fn a_start_in_one_of_two_mounts() {
     });
 }
 
-/// Makes the mount on `/b` one that is not written to; returns what a writer is told.
+/// Makes the mount on `/b` read-only; returns the result that a writer gets.
 fn set_on_b(context: &Context) -> Result<(), Errno> {
     set(context, "/b", MountFlags::READ_ONLY);
     Err(Errno::EROFS)
 }
 
-/// A link leads from the mount where the walk begins to that of its root.
+/// Checks a link that leads from the mount where the walk begins to the mount of its root.
 #[test]
 fn a_link_leads_to_another_mount() {
     alone(|hash| {
@@ -256,8 +257,8 @@ fn a_link_leads_to_another_mount() {
     });
 }
 
-/// A directory is moved out from under the root of a mount that shows a part of its file system. The
-/// way from where the walk begins to where it ends is as it was.
+/// Checks a directory that is moved out from under the root of a mount that shows a part of its
+/// file system. The path from the walk's start to its end stays the same.
 #[test]
 fn the_way_up_is_shown_no_more() {
     explore(|hash| {
@@ -280,7 +281,8 @@ fn the_way_up_is_shown_no_more() {
     });
 }
 
-/// Up from a mount to one in which the walk did not begin, and which is not that of its root.
+/// Checks a walk up from a mount to one in which the walk did not begin, and which is not that of
+/// its root.
 #[test]
 fn up_to_a_third_mount() {
     alone(|hash| {

@@ -1,4 +1,4 @@
-//! Slots that are used again: at the end of a way, on it, and where it begins.
+//! Slots that are reused: at the end of a path, on it, and where it begins.
 
 use super::super::explore;
 use super::super::fs::ROOT;
@@ -7,7 +7,8 @@ use super::{ABSENT, D, IN_D, IN_E, NEXT, admin, alone, fill, filled, ino, is_kno
 use crate::memory::slot::DentryId;
 use crate::{Context, internals};
 
-/// Slots of the end and on the way are other names' by the time that the memo is asked.
+/// Checks slots at the end of a path and on it that hold other names by the time that the memo is
+/// asked.
 #[test]
 fn slot_reused_between_fill_and_hit() {
     explore(|hash| {
@@ -29,7 +30,8 @@ fn slot_reused_between_fill_and_hit() {
     });
 }
 
-/// Makes the place that `come` brings a context to lie in the slot.
+/// Evicts everything and looks up ever more names, until the place that `come` brings a context to
+/// lies in the given slot. Returns that context.
 fn bring_to(world: &World, slot: DentryId, come: impl Fn() -> Context, slot_of: impl Fn(&Context) -> DentryId) -> Context {
     let brought = (0..20).find_map(|names| {
         internals::evict_all(&world.vfs);
@@ -39,7 +41,7 @@ fn bring_to(world: &World, slot: DentryId, come: impl Fn() -> Context, slot_of: 
     brought.expect("slots that are free are used again")
 }
 
-/// Two working directories, one after the other, lie in one slot.
+/// Checks two working directories that lie in one slot, one after the other.
 #[test]
 fn start_and_root_slots_outlive_their_context() {
     alone(|hash| {
@@ -76,7 +78,7 @@ fn start_and_root_slots_outlive_their_context() {
     });
 }
 
-/// One path from two directories, and under two roots.
+/// Checks one path from two directories, and under two roots.
 #[test]
 fn starts_and_roots_are_told_from_each_other() {
     alone(|hash| {
@@ -101,7 +103,7 @@ fn starts_and_roots_are_told_from_each_other() {
             assert_eq!(found, [Ok(NEXT + 1), Ok(IN_D), Ok(IN_E), Ok(IN_D)]);
             let found = [&top, &in_d, &in_e, &rooted].map(|context| ino(context, "/f"));
             assert_eq!(found, [Ok(NEXT + 1), Ok(NEXT + 1), Ok(NEXT + 1), Ok(IN_D)]);
-            // The start is one, and the root is not.
+            // The start is the same, and the root is not.
             let found = [&in_d, &rooted].map(|context| ["l", "down/../..", "down/.."].map(|path| ino(context, path)));
             assert_eq!(found, [[Ok(NEXT + 1), Ok(1), Ok(D)], [Ok(IN_D), Ok(D), Ok(D)]]);
         }
@@ -110,7 +112,8 @@ fn starts_and_roots_are_told_from_each_other() {
     });
 }
 
-/// A directory that a way went through and left again is dropped, and is not there any more.
+/// Checks a directory that a path went through and left again by `..`, and that is then dropped and
+/// no longer there.
 #[test]
 fn dotdot_through_an_evicted_directory() {
     explore(|hash| {
@@ -124,7 +127,7 @@ fn dotdot_through_an_evicted_directory() {
             let found = world.ino("/d/down/../f");
             assert!(found == Ok(IN_D) || found == ABSENT, "{found:?}");
         });
-        // It is told of neither.
+        // The memo is notified of neither change.
         world.fs.take_name(D.into(), "down");
         world.vfs.invalidate(&world.handle("/d"), part("down")).unwrap();
         assert_eq!(ino(&user, "/d/down/../f"), ABSENT);
@@ -135,7 +138,7 @@ fn dotdot_through_an_evicted_directory() {
     });
 }
 
-/// The same, dropped to make room; what it pinned is there still.
+/// Checks the same with the directory evicted to make room; its pinned parent is still there.
 #[test]
 fn dotdot_through_a_directory_that_made_room() {
     alone(|hash| {
@@ -159,7 +162,8 @@ fn dotdot_through_a_directory_that_made_room() {
     });
 }
 
-/// What the memo leads to is used: it stays where a hand passes over, and so do the links on the way.
+/// Checks that a hit of the memo counts as use: hands keep the dentry that it leads to, and the
+/// links on the way.
 #[test]
 fn what_is_found_is_kept() {
     alone(|hash| {

@@ -1,4 +1,4 @@
-//! Rights that change, and rights of others.
+//! Rights that change, and rights of other users, beside the memo.
 
 use super::super::explore;
 use super::super::fs::{ROOT, TestFs};
@@ -30,7 +30,7 @@ fn fill_beside_chmod_of_ancestor() {
     });
 }
 
-/// The end of the way was gone through on the way.
+/// Checks a path that ends in a directory that it also went through.
 #[test]
 fn end_searched_on_the_way() {
     explore(|hash| {
@@ -48,7 +48,8 @@ fn end_searched_on_the_way() {
     });
 }
 
-/// Where a walk begins, and where a link leads it to begin anew, is gone through as well.
+/// Checks that the directory where a walk begins, and the one where a link makes it begin anew, are
+/// searched as well.
 #[test]
 fn where_a_walk_begins_is_searched() {
     explore(|hash| {
@@ -68,7 +69,8 @@ fn where_a_walk_begins_is_searched() {
     });
 }
 
-/// Who may search what not everyone may is a matter of ids, groups and capabilities.
+/// Checks that access to a directory that not all users may search depends on ids, groups and
+/// capabilities.
 #[test]
 fn credentials_of_another_class() {
     explore(|hash| {
@@ -104,7 +106,7 @@ fn credentials_of_another_class() {
     });
 }
 
-/// The effective and the real ids are two classes.
+/// Checks that the effective and the real ids are two classes.
 #[test]
 fn real_and_effective_credentials() {
     alone(|hash| {
@@ -123,7 +125,8 @@ fn real_and_effective_credentials() {
     });
 }
 
-/// `/t`, everyone's, with the link `l` to `/d/f`, which is another's.
+/// Creates `/t`, which all users may write to, with the link `l` to `/d/f`, which another user
+/// owns.
 fn fill_with_link(fs: &TestFs) {
     fill(fs);
     let dir = fs.add(ROOT, "t", FileType::Directory, 0o777);
@@ -145,7 +148,7 @@ fn sticky_set_on_a_links_directory() {
     });
 }
 
-/// The link's entry is not written when its owner changes.
+/// Checks a link whose owner changes, which does not write to the link's dentry.
 #[test]
 fn lchown_of_a_link() {
     explore(|hash| {
@@ -160,14 +163,14 @@ fn lchown_of_a_link() {
             let to_another = SetAttributes { uid: Some(2000), ..SetAttributes::default() };
             internals::set_attributes(&link, &to_another).unwrap();
         });
-        // By another path, of which it is not the last component, it is followed.
+        // By this path, in which it is not the last component, the link is followed.
         assert_eq!(ino(&user, "/t/l/"), REFUSED);
         drop((user, link));
         world.end();
     });
 }
 
-/// A directory gets a list, and the file system is asked who may search it.
+/// Checks a directory that gets an ACL, so that the file system decides about searches.
 #[test]
 fn acl_appears() {
     explore(|hash| {
@@ -187,8 +190,8 @@ fn acl_appears() {
     });
 }
 
-/// What the owner of a file may do needs no ACL. It is asked for when that is asked again, and then
-/// the dentry's word says what everyone may do.
+/// Checks that the ACL of a file is not needed for its owner's rights. It is asked for when the
+/// owner's access is checked again, and then the dentry's word says what all users may do.
 #[test]
 fn acl_of_an_own_file_is_learned() {
     alone(|hash| {
@@ -201,7 +204,7 @@ fn acl_of_an_own_file_is_learned() {
         let held = world.handle("/d/f");
         let granted = || world.vfs.world().caches().dentries.word(held.dentry()) & EVERYONE;
         assert_eq!(granted(), 0);
-        // By a walk, then from the memo.
+        // By a walk, then by the memo.
         (0..2).for_each(|_| user.access("/d/f", Access::READ).unwrap());
         assert_eq!(granted(), everyone(Access::READ));
         drop((user, held));
@@ -209,7 +212,7 @@ fn acl_of_an_own_file_is_learned() {
     });
 }
 
-/// Attributes that the file system changed by itself are asked for before the next use.
+/// Checks that attributes that the file system changed by itself are asked for before the next use.
 #[test]
 fn unknown_marked_then_refreshed() {
     explore(|hash| {
@@ -234,7 +237,8 @@ fn unknown_marked_then_refreshed() {
     });
 }
 
-/// A name that was cached for good comes back as one that is asked about before each use.
+/// Checks a name that was cached as stable and comes back as one that is revalidated before each
+/// use.
 #[test]
 fn freshness_turns_ask_each_time() {
     alone(|hash| {
@@ -257,7 +261,8 @@ fn freshness_turns_ask_each_time() {
     });
 }
 
-/// A file that is used again in the memory of another is not mistaken for that.
+/// Checks that a path whose file no longer grants access to all users is not answered by its old
+/// entry.
 #[test]
 fn a_file_that_is_not_for_everyone() {
     alone(|hash| {

@@ -1,4 +1,4 @@
-//! `mount_on_the_way`: what a mount forbids, and how it shows owners.
+//! `mount_on_the_way`: what a mount forbids, and how it shows owners, beside the memo.
 
 use super::super::explore;
 use super::super::world::FILE;
@@ -6,7 +6,7 @@ use super::mounts::{B, CWD, NONE, mount, other, set, umount, world};
 use super::{admin, changed, ino, is_there, learn};
 use crate::{Access, At, AtFlags, Capabilities, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, Recursion};
 
-/// Links are followed until a mount follows none.
+/// Checks that links are followed until a mount follows none.
 #[test]
 fn links_are_followed_no_more() {
     explore(|hash| {
@@ -25,7 +25,7 @@ fn links_are_followed_no_more() {
     });
 }
 
-/// The root of what is mounted is gone through, and its rights are its own.
+/// Checks that a walk goes through the root of a mount, and that the root's own rights count.
 #[test]
 fn the_root_of_a_mount_is_searched() {
     explore(|hash| {
@@ -42,7 +42,8 @@ fn the_root_of_a_mount_is_searched() {
     });
 }
 
-/// Owners are seen through the map of the mount where the walk begins, which it gets later.
+/// Checks owners that are seen through the map of the mount where the walk begins, which gets the
+/// map later.
 #[test]
 fn a_start_gets_a_map() {
     explore(|hash| {
@@ -69,7 +70,7 @@ fn a_start_gets_a_map() {
     });
 }
 
-/// What a mount forbids at the end is asked of the mount as it is.
+/// Checks that the switches of the mount at the path's end are read when the memo is asked.
 #[test]
 fn flags_of_the_last_mount() {
     explore(|hash| {

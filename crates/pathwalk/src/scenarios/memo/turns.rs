@@ -1,4 +1,4 @@
-//! When the memo learns, what it never learns, and when it forgets.
+//! The pace of the memo: when it learns, what it never learns, and when it drops entries.
 
 use super::super::fs::ROOT;
 #[cfg(not(shuttle))]
@@ -7,7 +7,7 @@ use super::super::world::FILE;
 use super::{IN_D, alone, fill, filled, ino, is_known, learn};
 use crate::internals;
 
-/// Side lines are used up, so that the body of a link is asked for each time.
+/// Checks a link whose body is asked for each time, since side lines are used up.
 #[test]
 fn body_left_out() {
     alone(|hash| {
@@ -33,7 +33,8 @@ fn body_left_out() {
     });
 }
 
-/// What a count was when it had gone round is not what it is.
+/// Checks that a word whose count has wrapped around to an old value does not make an old entry
+/// valid.
 #[cfg(not(shuttle))]
 #[test]
 fn count_wraps() {
@@ -49,7 +50,7 @@ fn count_wraps() {
     learn(&user, "/d/f");
     let before = seqcount::sample(word);
     assert_eq!(ino(&user, "/d/f"), Ok(IN_D));
-    // It is moved, once more than a count can tell.
+    // It is moved once more than a count can tell.
     internals::rename((&dir, part("f")), (&dir, part("g")), RenameFlags::empty()).unwrap();
     let moved = seqcount::sample(word);
     assert_ne!(moved, before);
@@ -64,7 +65,7 @@ fn count_wraps() {
     world.end();
 }
 
-/// A way that cannot be learned is not recorded each time that it is walked.
+/// Checks that a path that cannot be learned is not recorded each time that it is walked.
 #[cfg(not(shuttle))]
 #[test]
 fn refused_path_is_not_learned_again() {
@@ -76,7 +77,7 @@ fn refused_path_is_not_learned_again() {
     let deepest = (0..20).fold(ROOT, |dir, _| fs.plain(dir, "d", DIRECTORY));
     fs.plain(deepest, "f", FILE);
     let context = Vfs::builder().build(fs).unwrap().context(Credentials::root());
-    // The pace is the thread's.
+    // The pace of learning belongs to the thread.
     let asker = std::thread::spawn(move || {
         let (through_many, short) = (format!("{}/f", "/d".repeat(20)), "/d/d");
         let ask = |path: &str| (0..TIMES).for_each(|_| context.access(path, Access::empty()).unwrap());

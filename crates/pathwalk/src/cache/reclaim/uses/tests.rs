@@ -1,4 +1,4 @@
-//! What is remembered of a dentry, bit by bit, and what the hands are told of it.
+//! Tests of what is recorded of a dentry, bit by bit, and of what the hands read.
 
 use super::*;
 use crate::sync::AtomicU64;
@@ -56,7 +56,7 @@ fn what_comes_again_is_promoted_once() {
     }
 }
 
-/// No fingerprint is that of an empty place; turning twice is turning once.
+/// Checks that no fingerprint is that of an empty place, and that turning twice counts once.
 #[test]
 fn hashes_of_few_bits_have_ghosts_and_turns_count_once() {
     for hash in [0, 1, 2, 3, 1 << 32, u64::MAX, u64::MAX - 1] {
@@ -73,7 +73,7 @@ fn hashes_of_few_bits_have_ghosts_and_turns_count_once() {
     }
 }
 
-/// Places of ghosts are all over the array, so that few names take the place of others.
+/// Checks that the places of ghosts are spread over the array, so that few names share a place.
 #[test]
 fn names_have_places_of_their_own() {
     let uses = Uses::new(1000).unwrap();
@@ -90,7 +90,7 @@ fn names_have_places_of_their_own() {
     }
 }
 
-/// A sixth of what can go may be new, and a half absent.
+/// Checks that a sixth of the slots that are not parked may be new, and a half absent.
 #[test]
 fn shares_are_of_what_is_not_parked() {
     let (uses, parked) = (Uses::new(24).unwrap(), Parked::new(24).unwrap());
@@ -129,7 +129,7 @@ fn it_is_counted_to_three() {
     assert!(uses.is_in(ONE, Half::New));
 }
 
-/// Wherever the hand stands, also behind the end.
+/// Checks this for all positions of the hand, also behind the end.
 #[test]
 fn a_round_is_all_slots_and_a_piece_those_that_are_not_parked() {
     let (uses, parked) = (Uses::new(10).unwrap(), Parked::new(10).unwrap());

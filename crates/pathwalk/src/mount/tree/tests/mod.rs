@@ -1,4 +1,4 @@
-//! Tests of the tree of mounts in a toy ground.
+//! Tests of the tree of mounts on a toy ground.
 
 mod rules;
 mod toy;

@@ -259,7 +259,8 @@ fn a_node_is_small() {
     assert!(size_of::<super::super::node::Node>() <= 144, "{}", size_of::<super::super::node::Node>());
 }
 
-/// As many mounts as a namespace may have: a step that looks at all of them would take hours.
+/// Checks as many mounts as a namespace may have. A step that visits all of them would make this
+/// take hours.
 #[test]
 fn as_many_mounts_as_there_may_be() {
     let count: usize = if cfg!(miri) { 50 } else { 99_990 };

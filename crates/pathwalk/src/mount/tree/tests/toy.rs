@@ -1,4 +1,4 @@
-//! A ground of directories in memory, which checks what the tree tells it.
+//! A ground of directories in memory, which checks the tree's calls.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -48,12 +48,12 @@ struct State {
 pub(crate) struct Toy(RefCell<State>);
 
 impl Toy {
-    /// Notes that a mount is used.
+    /// Records the use of a mount.
     pub(super) fn used(&self, mount: MountId) {
         self.0.borrow_mut().expiring.remove(&mount);
     }
 
-    /// Makes a file system and returns its root.
+    /// Creates a file system and returns its root.
     pub(super) fn file_system(&self) -> (SuperblockId, DentryId) {
         let mut state = self.0.borrow_mut();
         state.superblocks += 1;
@@ -61,7 +61,7 @@ impl Toy {
         (number, add(&mut state, DentryId::NONE, true))
     }
 
-    /// Makes a file system with the directories of the comparison.
+    /// Creates a file system with the directories that the comparison uses.
     pub(super) fn filled(&self) -> (SuperblockId, DentryId) {
         let (number, root) = self.file_system();
         for name in ["a", "b"] {
@@ -73,7 +73,7 @@ impl Toy {
         (number, root)
     }
 
-    /// Makes a file or directory.
+    /// Creates a file or directory.
     pub(super) fn make(&self, parent: DentryId, name: &str, is_directory: bool) -> Option<DentryId> {
         let mut state = self.0.borrow_mut();
         if at(&state, parent).children.contains_key(name) || at(&state, parent).is_removed {
@@ -96,7 +96,7 @@ impl Toy {
         self.0.borrow_mut().slots.get_mut(&mount).expect("a mount").holds += 1;
     }
 
-    /// Gives a hold back; the caller tells the tree, which may have kept the mount.
+    /// Gives a hold back. The caller then calls the tree, which may have kept the mount.
     pub(super) fn unhold(&self, mount: MountId) {
         let mut state = self.0.borrow_mut();
         let slot = state.slots.get_mut(&mount).expect("a mount");
@@ -110,12 +110,12 @@ impl Toy {
         self.0.borrow_mut().limit = Some(limit);
     }
 
-    /// Lets a writer into a mount.
+    /// Adds a writer to a mount.
     pub(super) fn write(&self, mount: MountId) {
         self.0.borrow_mut().writers.push(mount);
     }
 
-    /// Makes a file system one that allows no id maps.
+    /// Makes a file system allow no id maps.
     pub(super) fn forbid_maps(&self, superblock: SuperblockId) {
         self.0.borrow_mut().unmappable = Some(superblock);
     }

@@ -1,0 +1,57 @@
+//! The exit codes of all commands, as their helps tell them.
+
+use std::process::ExitCode;
+
+/// The exit code of a command that could not be carried out.
+pub(crate) const NOT_DONE: u8 = 2;
+/// The exit code of a command whose answer is no.
+pub(crate) const NO: u8 = 1;
+
+/// The codes of the program.
+pub(crate) const PROGRAM: &str = "\
+Exit codes:
+  0  all is well
+  1  replay: an answer differed from the kernel's;
+     explain: the path is not reached, or --want is not granted
+  2  the command could not be carried out";
+
+/// The codes of `pathwalk replay`.
+pub(crate) const REPLAY: &str = "\
+Exit codes:
+  0  all answers agree with the kernel's
+  1  some differ
+  2  it could not be done";
+
+/// The codes of `pathwalk explain`.
+pub(crate) const EXPLAIN: &str = "\
+Exit codes:
+  0  the path is reached; with --want, that access is granted too
+  1  the path is not reached, or the access is refused
+  2  it could not be explained, or the answer is not known";
+
+/// The codes of `pathwalk bench` and of all benches.
+pub(crate) const BENCH: &str = "\
+Exit codes:
+  0  it was measured
+  2  it could not be done";
+
+/// The codes of the commands that write files for other programs.
+pub(crate) const WRITE: &str = "\
+Exit codes:
+  0  it is written
+  2  it could not be done";
+
+/// Returns the code for an answer that is yes or no.
+pub(crate) fn of_answer(is_yes: bool) -> ExitCode {
+    if is_yes { ExitCode::SUCCESS } else { ExitCode::from(NO) }
+}
+
+/// Returns the text below the options with `-h`.
+pub(crate) fn short(codes: &str) -> String {
+    format!("{codes}\n\nExamples, and what the figures say: --help")
+}
+
+/// Returns the text below the options with `--help`.
+pub(crate) fn long(examples: &str, codes: &str) -> String {
+    format!("{examples}\n\n{codes}")
+}

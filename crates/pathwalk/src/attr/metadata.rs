@@ -1,0 +1,118 @@
+//! What the standard library's metadata and file types have, by the same names.
+//!
+//! What it does not do: it adds nothing to what the fields tell.
+
+#[cfg(unix)]
+use std::time::SystemTime;
+
+use super::{Attributes, FileType};
+
+impl FileType {
+    /// Returns whether it is a directory.
+    pub const fn is_dir(self) -> bool {
+        matches!(self, FileType::Directory)
+    }
+
+    /// Returns whether it is a regular file.
+    pub const fn is_file(self) -> bool {
+        matches!(self, FileType::Regular)
+    }
+
+    /// Returns whether it is a symbolic link.
+    pub const fn is_symlink(self) -> bool {
+        matches!(self, FileType::Symlink)
+    }
+
+    /// Returns whether it is a named pipe.
+    pub const fn is_fifo(self) -> bool {
+        matches!(self, FileType::Fifo)
+    }
+
+    /// Returns whether it is a socket.
+    pub const fn is_socket(self) -> bool {
+        matches!(self, FileType::Socket)
+    }
+
+    /// Returns whether it is a block device.
+    pub const fn is_block_device(self) -> bool {
+        matches!(self, FileType::BlockDevice)
+    }
+
+    /// Returns whether it is a character device.
+    pub const fn is_char_device(self) -> bool {
+        matches!(self, FileType::CharDevice)
+    }
+}
+
+/// As [`std::fs::Metadata`] has them.
+///
+/// ```
+/// use pathwalk::{Attributes, FileType};
+///
+/// let file = Attributes { size: 7, ..Attributes::new(FileType::Regular, 0o640) };
+/// assert!(file.is_file() && !file.is_dir() && !file.is_symlink());
+/// assert_eq!((file.len(), file.modified()), (7, std::time::UNIX_EPOCH));
+/// ```
+impl Attributes {
+    /// Returns the type, as [`kind`](Self::kind).
+    pub const fn file_type(&self) -> FileType {
+        self.kind
+    }
+
+    /// Returns whether it is a directory.
+    pub const fn is_dir(&self) -> bool {
+        self.kind.is_dir()
+    }
+
+    /// Returns whether it is a regular file.
+    pub const fn is_file(&self) -> bool {
+        self.kind.is_file()
+    }
+
+    /// Returns whether it is a symbolic link, which only [`lstat`](crate::Context::lstat) and its
+    /// like tell of.
+    pub const fn is_symlink(&self) -> bool {
+        self.kind.is_symlink()
+    }
+
+    /// Returns the size in bytes, as [`size`](Self::size).
+    #[expect(clippy::len_without_is_empty, reason = "as std::fs::Metadata has it")]
+    pub const fn len(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns when the contents last changed, as [`mtime`](Self::mtime).
+    #[cfg(unix)]
+    pub fn modified(&self) -> SystemTime {
+        self.mtime.into()
+    }
+
+    /// Returns when it was last read, as [`atime`](Self::atime).
+    #[cfg(unix)]
+    pub fn accessed(&self) -> SystemTime {
+        self.atime.into()
+    }
+
+    /// Returns when it was made, as [`btime`](Self::btime); `None` where the file system does not
+    /// keep that.
+    #[cfg(unix)]
+    pub fn created(&self) -> Option<SystemTime> {
+        self.btime.map(SystemTime::from)
+    }
+
+    /// Returns the permissions, with the type as [`st_mode`](Self::st_mode) has it, as those of
+    /// metadata have.
+    ///
+    /// ```
+    /// use std::os::unix::fs::PermissionsExt;
+    ///
+    /// use pathwalk::{Attributes, FileType};
+    ///
+    /// let permissions = Attributes::new(FileType::Regular, 0o440).permissions();
+    /// assert!(permissions.readonly() && permissions.mode() == 0o100440);
+    /// ```
+    #[cfg(unix)]
+    pub fn permissions(&self) -> std::fs::Permissions {
+        std::os::unix::fs::PermissionsExt::from_mode(self.st_mode())
+    }
+}

@@ -1,0 +1,152 @@
+//! How the memo answers a lookup.
+//!
+//! What always holds: a hit stores nothing but the marks that any walk leaves, takes no lock, and
+//! calls nothing.
+
+use super::entry::{Entry, Found, OfMount, Slots};
+use super::pace::{self, Credit};
+use super::question::Question;
+use super::store::{Memo, tag};
+use super::text;
+use super::what::What;
+use crate::cache::dcache::dentry::mark_hit;
+use crate::memory::seqcount;
+use crate::sync::Ordering;
+
+/// The least bytes of a directory's path that is remembered. A walk of fewer, which are two or
+/// three components, takes no longer than a probe.
+const LEAST_OF_DIRECTORY: usize = 16;
+
+/// A lookup that asks the memo.
+pub(crate) trait Lookup<'a>: Slots<'a> {
+    /// Returns the number of the caller's class of credentials; 0 where it was not looked up.
+    fn class(self) -> u32;
+
+    /// Returns whether a way that is not plain may still be gone.
+    fn may_go(self, what: What) -> bool;
+}
+
+impl Memo {
+    /// Returns the end of a path, as of now; none where the path has to be walked. What is then
+    /// read of the end has to be rechecked, as after a walk. Of a memo that is not off.
+    ///
+    /// The mount of the end is written to `of_end` where it is not that of the start. It is not
+    /// returned with the rest, which is in registers.
+    #[inline(always)]
+    pub(crate) fn find<'a>(&self, question: &Question<'_>, by: impl Lookup<'a>, of_end: &mut OfMount) -> Option<Found> {
+        if question.path.len() > text::MOST {
+            pace::count_walked();
+            return None;
+        }
+        self.asks().and_then(|credit| {
+            let found = self.probe(question, by, of_end);
+            if found.is_some() {
+                credit.hit()
+            } else {
+                credit.missed()
+            }
+            found
+        })
+    }
+
+    /// Returns whether directories are asked for.
+    #[inline(always)]
+    pub(crate) fn asks_for_directories(&self) -> bool {
+        !self.is_off() && (pace::will_ask() || self.learns_at_once())
+    }
+
+    /// Returns the directory in which a path ends that [`find`](Self::find) did not find.
+    pub(crate) fn find_directory<'a>(&self, question: &Question<'_>, by: impl Lookup<'a>, of_end: &mut OfMount) -> Option<Found> {
+        if !self.remembers_directory(question.path) {
+            return None;
+        }
+        let found = self.probe(question, by, of_end)?;
+        pace::found_directory();
+        Some(found)
+    }
+
+    /// Returns whether a directory's path is short enough to be stored, and long enough to be worth
+    /// that.
+    pub(crate) fn remembers_directory(&self, path: &[u8]) -> bool {
+        let least = if self.learns_at_once() { 1 } else { LEAST_OF_DIRECTORY };
+        (least..=text::MOST).contains(&path.len())
+    }
+
+    /// Returns whether an entry with the tag of this path is there, and the thread will ask for it.
+    /// A guess; counts nothing.
+    #[inline(always)]
+    pub(crate) fn seems_to_have(&self, question: &Question<'_>) -> bool {
+        if self.is_off() || question.path.len() > text::MOST || !(pace::will_ask() || self.learns_at_once()) {
+            return false;
+        }
+        let hash = self.hash(question);
+        self.set(hash).is_some_and(|set| set.iter().any(|entry| entry.sample() as u32 == tag(hash)))
+    }
+
+    #[inline(always)]
+    fn asks(&self) -> Option<Credit> {
+        pace::asks().or_else(|| self.learns_at_once().then_some(Credit::ALWAYS))
+    }
+
+    #[inline(always)]
+    fn probe<'a>(&self, question: &Question<'_>, by: impl Lookup<'a>, of_end: &mut OfMount) -> Option<Found> {
+        if self.lap.load(Ordering::Relaxed) != seqcount::laps() {
+            self.begin_lap();
+            return None;
+        }
+        let hash = self.hash(question);
+        let tag = tag(hash);
+        // Both entries may be of this path: for other classes, roots, or last links.
+        for entry in self.set(hash)? {
+            let sampled = entry.sample();
+            if sampled as u32 == tag
+                && let Some(what) = entry.answers(question, || by.class())
+            {
+                return found(entry, sampled, what, by, of_end);
+            }
+        }
+        None
+    }
+}
+
+/// Returns the end of an entry's way, if nothing on it has changed since and it may be gone.
+#[inline(always)]
+fn found<'a>(entry: Entry<'_>, sampled: u64, what: What, by: impl Lookup<'a>, of_end: &mut OfMount) -> Option<Found> {
+    if what.has_mounts() {
+        let mut end = 0;
+        let word = across_mounts(entry, sampled, what, by, (&mut end, of_end))?;
+        return by.may_go(what).then_some(Found { what, end, word });
+    }
+    let dentries = by.dentries();
+    let (end, line, word) = entry.end_in_mount(what, dentries)?;
+    if !entry.unchanged(sampled) {
+        return None;
+    }
+    mark_hit(line);
+    if !what.is_plain() {
+        entry.mark_links(what, dentries);
+        if !by.may_go(what) {
+            return None;
+        }
+    }
+    Some(Found { what, end, word })
+}
+
+/// Returns the word of the end of a way that depends on mounts. Writes its slot and its mount.
+#[inline(never)]
+fn across_mounts<'a>(
+    entry: Entry<'_>,
+    sampled: u64,
+    what: What,
+    slots: impl Slots<'a>,
+    (end, of_end): (&mut u32, &mut OfMount),
+) -> Option<u64> {
+    let ((found, line, word), mount) = entry.end(what, slots)?;
+    if !entry.unchanged(sampled) {
+        return None;
+    }
+    mark_hit(line);
+    entry.mark_links(what, slots.dentries());
+    (*end, *of_end) = (found, mount);
+    Some(word)
+}

@@ -1,0 +1,115 @@
+//! A file system around another, and something around each of its calls: a lock that is held, or
+//! what happens behind it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use pathwalk::{
+    Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags,
+    SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
+};
+
+/// What is done around each call of a file system and of its open files.
+pub(crate) trait Around: Send + Sync + 'static {
+    fn around<T>(&self, call: impl FnOnce() -> T) -> T;
+
+    /// Returns after how many entries of one call a listing fails with `EIO`.
+    fn fails_behind(&self) -> Option<usize> {
+        None
+    }
+}
+
+pub(crate) struct Wrapped<F, A> {
+    pub(crate) fs: F,
+    pub(crate) with: Arc<A>,
+}
+
+impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
+    fn root(&self) -> Result<Node, Errno> {
+        self.with.around(|| self.fs.root())
+    }
+
+    fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        self.with.around(|| self.fs.lookup(dir, name))
+    }
+
+    fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+        self.with.around(|| self.fs.attributes(node))
+    }
+
+    fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+        self.with.around(|| self.fs.read_link(node))
+    }
+
+    fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+        self.with.around(|| self.fs.revalidate(dir, name, node))
+    }
+
+    fn absence(&self) -> Freshness {
+        self.fs.absence()
+    }
+
+    fn forget(&self, node: NodeKey) {
+        self.with.around(|| self.fs.forget(node));
+    }
+
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.with.around(|| self.fs.create(dir, name, new))
+    }
+
+    fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+        let file = self.with.around(|| self.fs.open(node, what_for))?;
+        Ok(Box::new(Open { file, with: self.with.clone() }))
+    }
+
+    fn statfs(&self) -> Result<StatFs, Errno> {
+        self.with.around(|| self.fs.statfs())
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        self.with.around(|| self.fs.link(node, dir, name))
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        self.with.around(|| self.fs.unlink(dir, name, node))
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        self.with.around(|| self.fs.rename(from, to, flags))
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        self.with.around(|| self.fs.set_attributes(node, set))
+    }
+}
+
+struct Open<A> {
+    file: Box<dyn OpenFile>,
+    with: Arc<A>,
+}
+
+impl<A: Around> OpenFile for Open<A> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        self.with.around(|| self.file.read_at(buffer, offset))
+    }
+
+    fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+        self.with.around(|| self.file.write_at(data, at))
+    }
+
+    fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        let fails_behind = self.with.fails_behind();
+        let (mut given, mut failed) = (0, false);
+        let mut counted = |entry: Entry<'_>| {
+            failed = fails_behind == Some(given);
+            given += 1;
+            if failed { ControlFlow::Break(()) } else { each(entry) }
+        };
+        self.with.around(|| self.file.read_dir(from, &mut counted))?;
+        if failed { Err(Errno::EIO) } else { Ok(()) }
+    }
+
+    fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
+        self.with.around(|| self.file.sync(what))
+    }
+}
