@@ -150,9 +150,9 @@ fn ask_engine(asker: &Asker<'_>, way: Way, asked: &Asked<'_>) -> Result<Answer<u
         Way::Access => granted(context.access(path, asked.want)),
         Way::AccessAt => granted(context.faccessat(at, path, asked.want, flags - AtFlags::EACCESS)),
         Way::AccessEffective => granted(context.faccessat(at, path, asked.want, flags | AtFlags::EACCESS)),
-        Way::Lookup => context.lookupat(at, path, flags)?.attributes().map(|found| node(&found)),
+        Way::Lookup => context.lookup_at(at, path, flags)?.attributes().map(|found| node(&found)),
         Way::Steps => {
-            let told = context.steps(at, path, flags);
+            let told = context.steps_at(at, path, flags);
             check_end(&told);
             told.answer?.attributes().map(|found| node(&found))
         }

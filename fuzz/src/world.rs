@@ -117,7 +117,7 @@ impl World {
             removed.push(context);
         }
         for path in REMOVED.iter().rev() {
-            vfs.context(Credentials::root()).rmdir(At::Cwd, path).expect("it is empty");
+            vfs.context(Credentials::root()).rmdir(path).expect("it is empty");
         }
         let (model, opener) = model(settings).expect("the tree can be laid into a fresh model");
         let mut world =
@@ -147,7 +147,7 @@ impl World {
         context.chroot(STARTS[stand.root]).expect("it is a directory");
         let handle = stand.at.map(|at| match at.checked_sub(STARTS.len()) {
             Some(removed) => self.removed[removed].cwd().clone(),
-            None => root.lookupat(At::Cwd, STARTS[at], AtFlags::SYMLINK_NOFOLLOW).expect("it is there"),
+            None => root.lookup_at(At::Cwd, STARTS[at], AtFlags::SYMLINK_NOFOLLOW).expect("it is there"),
         });
         let process = self.processes.entry((stand.root, stand.cwd)).or_insert_with(|| {
             let mut process = self.model.fork(&self.opener);

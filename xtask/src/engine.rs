@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
 use pathwalk::{
-    AclState, At, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow,
-    PermissionRule, Resolve, Vfs, VfsBuilder, internals,
+    AclState, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow, PermissionRule,
+    Resolve, Vfs, VfsBuilder, internals,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -280,17 +280,17 @@ impl Stage {
         let at = |place: &Place| self.slots.at(place.at);
         match op {
             Op::Mkdir { at: to, mode } => context.mkdir(at(to), &to.path.0, mode.0).map(done),
-            Op::Mknod { at: to, kind, mode } => context.mknod(at(to), &to.path.0, new_kind(*kind), mode.0).map(done),
+            Op::Mknod { at: to, kind, mode } => context.mknodat(at(to), &to.path.0, new_kind(*kind), mode.0).map(done),
             Op::Symlink { body, at: to } => context.symlink(&body.0, at(to), &to.path.0).map(done),
             Op::Link { from, to, flags } => context.link(at(from), &from.path.0, at(to), &to.path.0, *flags).map(done),
             Op::Unlink { at: of } => context.unlink(at(of), &of.path.0).map(done),
             Op::Rmdir { at: of } => context.rmdir(at(of), &of.path.0).map(done),
             Op::Rename { from, to, flags } => context.rename(at(from), &from.path.0, at(to), &to.path.0, *flags).map(done),
-            Op::Chmod { at: of, mode, flags } => context.chmod(at(of), &of.path.0, mode.0, *flags).map(done),
+            Op::Chmod { at: of, mode, flags } => context.fchmodat(at(of), &of.path.0, mode.0, *flags).map(done),
             Op::Chown { at: of, uid, gid, flags } => {
                 // `chown(2)` means by -1 what the engine means by `None`; the engine refuses a -1.
                 let known = |owner: Owner| owner.0.filter(|id| *id != NO_ID);
-                let chown = |uid, gid| context.chown(at(of), &of.path.0, uid, gid, *flags).map(done);
+                let chown = |uid, gid| context.fchownat(at(of), &of.path.0, uid, gid, *flags).map(done);
                 let answer = chown(uid.0, gid.0);
                 let refused = answer == Err(Errno::EINVAL);
                 if refused { chown(known(*uid), known(*gid)) } else { answer }
@@ -298,10 +298,10 @@ impl Stage {
             Op::Truncate { path, size } => {
                 let look = || context.stat(&path.0).map(|found| node(&found));
                 let before = look();
-                context.truncate(At::Cwd, &path.0, *size)?;
+                context.truncate(&path.0, *size)?;
                 if outcome::keeps_size(before.as_ref().ok(), *size) { look().map(Answer::Node) } else { Ok(Answer::Done) }
             }
-            Op::Times { at: of, atime, mtime, flags } => context.set_times(at(of), &of.path.0, *atime, *mtime, *flags).map(done),
+            Op::Times { at: of, atime, mtime, flags } => context.utimensat(at(of), &of.path.0, *atime, *mtime, *flags).map(done),
             Op::Stat { at: of, flags } => context.fstatat(at(of), &of.path.0, *flags).map(|found| Answer::Node(node(&found))),
             Op::Statx { at: of, flags, mask } => {
                 // File systems differ in the attributes that they return without being asked.
@@ -320,9 +320,7 @@ impl Stage {
                 let file = context.open(at(of), &of.path.0, &how)?;
                 Ok(Answer::Node(node(&file.handle().attributes()?)))
             }
-            Op::Statfs { path } => {
-                context.statfs(At::Cwd, &path.0).map(|found| outcome::told_of_file_system(found.name_max, found.flags))
-            }
+            Op::Statfs { path } => context.statfs(&path.0).map(|found| outcome::told_of_file_system(found.name_max, found.flags)),
             _ => data(process, &self.slots, actor, op),
         }
     }

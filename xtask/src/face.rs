@@ -17,7 +17,7 @@ use std::sync::{Arc, LazyLock};
 use fastrand::Rng;
 use pathwalk::{
     Access, At, AtFlags, Attributes, Context, Errno, File, FileType, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx,
-    StatxMask, SyncWhat,
+    StatxMask, SyncWhat, UnlinkFlags,
 };
 use pathwalk_ring::Pool;
 
@@ -114,17 +114,17 @@ pub trait Face: Send {
 
     /// Returns a handle on the node that a path leads to.
     fn lookupat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
-        self.context().lookupat(at, path, flags)
+        self.context().lookup_at(at, path, flags)
     }
 
     /// Opens a file.
     fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {
-        self.context().open(at, path, how).map(Arc::new)
+        self.context().openat(at, path, how).map(Arc::new)
     }
 
     /// Returns the wanted attributes.
     fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        self.context().statx(at, path, flags, mask)
+        self.context().statx_at(at, path, flags, mask)
     }
 
     /// Returns all attributes that `stat(2)` gives.
@@ -144,32 +144,32 @@ pub trait Face: Send {
 
     /// Creates a directory.
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
-        self.context().mkdir(at, path, mode)
+        self.context().mkdirat(at, path, mode)
     }
 
     /// Creates a symbolic link.
     fn symlink(&mut self, body: &[u8], at: At<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.context().symlink(body, at, path)
+        self.context().symlinkat(body, at, path)
     }
 
     /// Gives a node one more name.
     fn link(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: LinkFlags) -> Result<(), Errno> {
-        self.context().link(from, old, to, new, flags)
+        self.context().linkat(from, old, to, new, flags)
     }
 
     /// Removes a name.
     fn unlink(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.context().unlink(at, path)
+        self.context().unlinkat(at, path, UnlinkFlags::empty())
     }
 
     /// Removes an empty directory.
     fn rmdir(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.context().rmdir(at, path)
+        self.context().unlinkat(at, path, UnlinkFlags::REMOVEDIR)
     }
 
     /// Gives a node another name.
     fn rename(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: RenameFlags) -> Result<(), Errno> {
-        self.context().rename(from, old, to, new, flags)
+        self.context().renameat(from, old, to, new, flags)
     }
 
     /// Reads at the file's position.

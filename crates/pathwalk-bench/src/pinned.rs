@@ -14,7 +14,7 @@
 
 use std::time::{Duration, Instant};
 
-use pathwalk::{At, Context, Credentials, Errno, File, Handle, NewKind, OpenFlags, OpenHow, Vfs};
+use pathwalk::{Context, Credentials, Errno, File, Handle, NewKind, OpenFlags, OpenHow, Vfs};
 use pathwalk_memfs::MemFs;
 
 use crate::machine::{Doing, SetUpError};
@@ -194,16 +194,16 @@ impl World {
     }
 
     fn make(&self, name: &str) -> Result<(), Errno> {
-        self.context.mknod(At::Cwd, name, NewKind::Regular, 0o644)
+        self.context.mknod(name, NewKind::Regular, 0o644)
     }
 
     fn unlink(&self, name: &str) -> Result<(), Errno> {
-        self.context.unlink(At::Cwd, name)
+        self.context.unlink(name)
     }
 
     fn open(&self, name: &str) -> Result<File, Errno> {
         let how = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
-        self.context.open(At::Cwd, name, &how)
+        self.context.open(name, how)
     }
 
     /// Makes files. They are removed again while no clock runs.

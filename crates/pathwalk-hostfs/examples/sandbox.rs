@@ -35,13 +35,13 @@ fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
 
     let host = HostFs::open(host)?;
     let flags = host.mount_flags() | MountFlags::READ_ONLY | MountFlags::NODEV | MountFlags::NOSUID;
-    root.mount(host, At::Cwd, "/host", flags)?;
+    root.mount(host, "/host", flags)?;
 
     let scratch = MemFs::with(Options::default().max_bytes(SCRATCH));
-    root.mount(scratch, At::Cwd, "/tmp", MountFlags::NOEXEC | MountFlags::NODEV | MountFlags::NOSUID)?;
-    root.chmod(At::Cwd, "/tmp", 0o1777, Default::default())?;
+    root.mount(scratch, "/tmp", MountFlags::NOEXEC | MountFlags::NODEV | MountFlags::NOSUID)?;
+    root.fchmodat(At::Cwd, "/tmp", 0o1777, Default::default())?;
 
-    root.mkdir(At::Cwd, "/home/alice", 0o700)?;
+    root.mkdir("/home/alice", 0o700)?;
     let stored = root.lookup("/home/alice")?;
     // Alice's home is a mount of its own, so that it can have flags of its own: no link in it is
     // followed. It is also id-mapped: root's files in the file system are shown as Alice's, and
@@ -49,16 +49,16 @@ fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
     let ids = [IdExtent { inside: 0, outside: ALICE, length: 1 }];
     let id_map = Some(IdMap::new(&ids, &ids)?);
     let attributes = MountAttributes { set: MountFlags::NOSYMFOLLOW, id_map, ..MountAttributes::default() };
-    let home = root.open_tree(At::Cwd, "/home/alice", AtFlags::empty(), Recursion::Alone)?;
+    let home = root.open_tree("/home/alice", Recursion::Alone)?;
     let top = At::Handle(home.handle());
-    root.mount_setattr(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;
-    root.move_mount(top, "", At::Cwd, "/home/alice", MoveFlags::FROM_EMPTY_PATH)?;
+    root.mount_setattr_at(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;
+    root.move_mount_at(top, "", At::Cwd, "/home/alice", MoveFlags::FROM_EMPTY_PATH)?;
     Ok((root, stored))
 }
 
 fn make(context: &Context, path: &str) -> Result<(), Errno> {
     let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o755, ..OpenHow::default() };
-    context.open(At::Cwd, path, &how)?.write(b"what is here is gone with the namespace").map(drop)
+    context.open(path, &how)?.write(b"what is here is gone with the namespace").map(drop)
 }
 
 /// The description of an operation, and the operation.
@@ -66,13 +66,13 @@ type Try = (&'static str, fn(&Context) -> Result<(), Errno>);
 
 const TRIES: [Try; 8] = [
     ("read /host", |context| context.access("/host", Access::READ)),
-    ("write to /host", |context| context.mkdir(At::Cwd, "/host/new", 0o755)),
+    ("write to /host", |context| context.mkdir("/host/new", 0o755)),
     ("make /tmp/note", |context| make(context, "/tmp/note")),
     ("execute /tmp/note", |context| context.access("/tmp/note", Access::EXECUTE)),
     ("list /home/alice", |context| context.access("/home/alice", Access::READ)),
     ("make /home/alice/note", |context| make(context, "/home/alice/note")),
     ("leave by ..", |context| context.access("/../../../etc/passwd", Access::READ)),
-    ("unmount /host", |context| context.umount(At::Cwd, "/host", Default::default())),
+    ("unmount /host", |context| context.umount("/host", Default::default())),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -102,7 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!();
     }
     let seen = root.stat("/home/alice/note")?.uid;
-    let stored = root.fstatat(At::Handle(&stored_home), "note", AtFlags::empty())?.uid;
+    let stored = root.fstatat(&stored_home, "note", AtFlags::empty())?.uid;
     println!("\n/home/alice/note belongs to user {seen}, and is stored as user {stored}'s");
     Ok(())
 }

@@ -74,7 +74,7 @@ fn every_field_is_the_hosts() {
             assert_eq!(readlink(&context, &inside), Err(Errno::EINVAL));
         }
         // Reloading the attributes gives the same result.
-        let handle = context.lookupat(pathwalk::At::Cwd, &inside, pathwalk::AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        let handle = context.lookup_at(pathwalk::At::Cwd, &inside, pathwalk::AtFlags::SYMLINK_NOFOLLOW).unwrap();
         assert_same(path, &context.vfs().refresh(&handle).unwrap());
     }
     assert_same(dir.path(), &context.stat("/").unwrap());

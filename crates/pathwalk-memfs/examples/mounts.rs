@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use pathwalk::{Access, At, Context, Credentials, Errno, Recursion, UmountFlags, Vfs};
+use pathwalk::{Access, Context, Credentials, Errno, Recursion, UmountFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
 const NUMBERS: [usize; 5] = [10, 1_000, 10_000, 50_000, 99_000];
@@ -65,7 +65,7 @@ fn small() -> Result<Context, Box<dyn Error>> {
     let others: Vec<String> = (0..100).map(|at| format!("/{at}")).collect();
     others.iter().try_for_each(|name| fs.file(name, 0o644).map(drop))?;
     let context = Vfs::builder().build(fs)?.context(Credentials::root());
-    context.bind(At::Cwd, "/s/d", At::Cwd, "/m", Recursion::Alone)?;
+    context.bind("/s/d", "/m", Recursion::Alone)?;
     context.access("/m/f", Access::READ)?;
     // These dentries separate those of the readers from those of `/apart` and `/elsewhere`.
     others.iter().try_for_each(|name| context.access(name, Access::READ))?;
@@ -73,8 +73,8 @@ fn small() -> Result<Context, Box<dyn Error>> {
 }
 
 fn mount_and_unmount(context: &Context) -> Result<(), Errno> {
-    context.bind(At::Cwd, "/apart", At::Cwd, "/elsewhere", Recursion::Alone)?;
-    context.umount(At::Cwd, "/elsewhere", UmountFlags::empty())
+    context.bind("/apart", "/elsewhere", Recursion::Alone)?;
+    context.umount("/elsewhere", UmountFlags::empty())
 }
 
 /// Prints the cost of lookups beside a thread that mounts and unmounts.
@@ -128,8 +128,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let paths: Vec<String> = (0..number).map(|at| format!("/m/{at}")).collect();
         paths.iter().try_for_each(|path| context.access(path, Access::READ))?;
         let before = resident()?;
-        let (made, mounting) =
-            timed(|| paths.iter().try_for_each(|path| context.bind(At::Cwd, "/s/d", At::Cwd, path, Recursion::Alone)));
+        let (made, mounting) = timed(|| paths.iter().try_for_each(|path| context.bind("/s/d", path, Recursion::Alone)));
         made?;
         let bytes = (resident()? - before) / number;
         context.access("/s/d/f", Access::READ)?;
@@ -138,7 +137,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (copied, cloning) = timed(|| context.unshare());
         copied?;
         drop(context);
-        let (gone, unmounting) = timed(|| paths.iter().try_for_each(|path| first.umount(At::Cwd, path, UmountFlags::empty())));
+        let (gone, unmounting) = timed(|| paths.iter().try_for_each(|path| first.umount(path, UmountFlags::empty())));
         gone?;
         let each = |all: Duration| all.as_nanos() as f64 / 1000.0 / number as f64;
         println!(

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use pathwalk::{At, Context, Credentials, FileSystem, Handle, OpenFlags, OpenFor, OpenHow, RenameFlags, Vfs};
+use pathwalk::{At, Context, Credentials, FileSystem, Handle, OpenFlags, OpenFor, OpenHow, RenameFlags, UnlinkFlags, Vfs};
 use pathwalk_memfs::MemFs;
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
 
@@ -52,12 +52,12 @@ fn through_engine(fs: &MemFs, who: &Context, dir: &Handle, from: &[CString], to:
     let how = OpenHow { flags: OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
     let none = RenameFlags::empty();
     Ok([
-        timed(|| from.iter().try_for_each(|name| who.open(at, name, &how).map(drop)))?,
+        timed(|| from.iter().try_for_each(|name| who.openat(at, name, &how).map(drop)))?,
         timed(|| list(fs, "d"))?,
-        timed(|| from.iter().zip(to).try_for_each(|(from, to)| who.rename(at, from, at, to, none)))?,
-        timed(|| to.iter().try_for_each(|name| who.unlink(at, name)))?,
-        timed(|| from.iter().try_for_each(|name| who.mkdir(at, name, 0o755)))?,
-        timed(|| from.iter().try_for_each(|name| who.rmdir(at, name)))?,
+        timed(|| from.iter().zip(to).try_for_each(|(from, to)| who.renameat(at, from, at, to, none)))?,
+        timed(|| to.iter().try_for_each(|name| who.unlinkat(at, name, UnlinkFlags::empty())))?,
+        timed(|| from.iter().try_for_each(|name| who.mkdirat(at, name, 0o755)))?,
+        timed(|| from.iter().try_for_each(|name| who.unlinkat(at, name, UnlinkFlags::REMOVEDIR)))?,
     ])
 }
 

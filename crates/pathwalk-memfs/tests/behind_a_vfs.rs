@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use pathwalk::{
-    Access, AclState, At, AtFlags, Capabilities, Credentials, Errno, Freshness, OpenFlags, PermissionRule, RenameFlags, SetTime,
-    StatxFlags, Timestamp, Vfs,
+    Access, AclState, Capabilities, Credentials, Errno, Freshness, OpenFlags, PermissionRule, RenameFlags, SetTime, StatxFlags,
+    Timestamp, Vfs,
 };
 use pathwalk_memfs::{Calls, LinkBodies, LinkSizes, MemFs, Options};
 
@@ -93,9 +93,9 @@ fn all_times_are_of_one_clock() -> Result<(), Box<dyn Error>> {
     let vfs = Vfs::builder().budget(1 << 20).build(MemFs::with(Options::default().clock(now)))?;
     let context = vfs.context(Credentials::root());
     let at = |seconds| Timestamp { seconds, nanoseconds: 7 };
-    context.mkdir(At::Cwd, "/d", 0o755)?;
+    context.mkdir("/d", 0o755)?;
     clock.store(6, Relaxed);
-    context.set_times(At::Cwd, "/d", SetTime::Keep, SetTime::Now, AtFlags::empty())?;
+    context.utimes("/d", SetTime::Keep, SetTime::Now)?;
     let found = context.stat("/d")?;
     assert_eq!((found.btime, found.atime, found.mtime, found.ctime), (Some(at(5)), at(5), at(6), at(6)));
     Ok(())
@@ -114,10 +114,10 @@ fn set_id_bits_go_by_the_rights_of_the_writer() -> Result<(), Box<dyn Error>> {
     for (index, (opener, writer, mode)) in rows.into_iter().enumerate() {
         for write in ["write", "write_at", "set_len"] {
             let path = format!("/{write}{index}");
-            drop(context.open(At::Cwd, &path, &how.into())?);
-            context.chmod(At::Cwd, &path, 0o777, AtFlags::empty())?;
-            let file = vfs.context(opener.clone()).open(At::Cwd, &path, &OpenFlags::WRITE.into())?;
-            context.chmod(At::Cwd, &path, 0o6777, AtFlags::empty())?;
+            drop(context.open(&path, how)?);
+            context.chmod(&path, 0o777)?;
+            let file = vfs.context(opener.clone()).open(&path, OpenFlags::WRITE)?;
+            context.chmod(&path, 0o6777)?;
             match write {
                 "write" => _ = file.by(writer).write(b"x")?,
                 "write_at" => _ = file.by(writer).write_at(b"x", 9)?,
@@ -138,9 +138,9 @@ fn nodump_is_inherited() -> Result<(), Box<dyn Error>> {
     fs.set_flags("/d", StatxFlags::NODUMP | StatxFlags::APPEND)?;
     let vfs = Vfs::builder().budget(1 << 20).build(fs)?;
     let context = vfs.context(Credentials::root());
-    context.mkdir(At::Cwd, "/d/below", 0o755)?;
-    context.symlink("x", At::Cwd, "/d/link")?;
-    let unnamed = context.open(At::Cwd, "/d/below", &(OpenFlags::TMPFILE | OpenFlags::WRITE).into())?;
+    context.mkdir("/d/below", 0o755)?;
+    context.symlink("x", "/d/link")?;
+    let unnamed = context.open("/d/below", OpenFlags::TMPFILE | OpenFlags::WRITE)?;
     for attributes in [context.stat("/d/below")?, context.lstat("/d/link")?, unnamed.handle().attributes()?] {
         assert_eq!(attributes.flags, StatxFlags::NODUMP);
     }

@@ -39,15 +39,15 @@ fn learn(who: &Context, path: &str) {
 }
 
 fn chmod(who: &Context, path: &str, mode: u16) {
-    who.chmod(At::Cwd, path, mode, AtFlags::empty()).unwrap();
+    who.chmod(path, mode).unwrap();
 }
 
 fn rename(who: &Context, old: &str, new: &str) {
-    who.rename(At::Cwd, old, At::Cwd, new, RenameFlags::empty()).unwrap();
+    who.renameat(At::Cwd, old, At::Cwd, new, RenameFlags::empty()).unwrap();
 }
 
 fn make(who: &Context, path: &str) {
-    who.mknod(At::Cwd, path, NewKind::Regular, 0o644).unwrap();
+    who.mknod(path, NewKind::Regular, 0o644).unwrap();
 }
 
 fn tree() -> MemFs {
@@ -68,9 +68,9 @@ fn what_is_asked_again_is_answered_from_the_memo() {
         learn(&who, path);
     }
     let held = who.lookup("/a/b").unwrap();
-    (0..OFTEN).for_each(|_| who.faccessat(At::Handle(&held), "c/f", Access::READ, AtFlags::empty()).unwrap());
+    (0..OFTEN).for_each(|_| who.faccessat(&held, "c/f", Access::READ, AtFlags::empty()).unwrap());
     let before = fills(&vfs);
-    who.faccessat(At::Handle(&held), "c/f", Access::READ, AtFlags::empty()).unwrap();
+    who.faccessat(&held, "c/f", Access::READ, AtFlags::empty()).unwrap();
     assert_eq!(fills(&vfs), before);
     assert_eq!(who.stat("/a/b/c/f").unwrap().mode, 0o644);
     assert_eq!(who.stat("/a/b/none").unwrap_err(), Errno::ENOENT);
@@ -115,14 +115,14 @@ fn each_change_on_the_way_is_seen_at_once() {
     assert_eq!(learned("/to_b/c/f"), Err(Errno::ENOENT));
     rename(&root, "/other/b", "/a/b");
     assert_eq!((ask("/to_b/c/f"), learned("/to_b/c/f")), (Ok(()), Ok(())));
-    root.unlink(At::Cwd, "/to_b").unwrap();
+    root.unlink("/to_b").unwrap();
     assert_eq!(ask("/to_b/c/f"), Err(Errno::ENOENT));
-    root.symlink("other", At::Cwd, "/to_b").unwrap();
+    root.symlink("other", "/to_b").unwrap();
     assert_eq!(ask("/to_b/c/f"), Err(Errno::ENOENT));
     assert_eq!(learned("/a/b/c/new"), Err(Errno::ENOENT));
     make(&root, "/a/b/c/new");
     assert_eq!((ask("/a/b/c/new"), learned("/a/b/c/new")), (Ok(()), Ok(())));
-    root.unlink(At::Cwd, "/a/b/c/new").unwrap();
+    root.unlink("/a/b/c/new").unwrap();
     assert_eq!(ask("/a/b/c/new"), Err(Errno::ENOENT));
     assert_eq!(learned("/a/b/c/f"), Ok(()));
     chmod(&root, "/a/b/c/f", 0o600);
@@ -134,14 +134,14 @@ fn a_directory_that_not_everyone_may_search_is_remembered_by_class() {
     let fs = tree();
     let vfs = at_once(fs);
     let root = root(&vfs);
-    root.chown(At::Cwd, "/a", Some(7), Some(7), AtFlags::empty()).unwrap();
+    root.chown("/a", Some(7), Some(7)).unwrap();
     chmod(&root, "/a", 0o700);
     let (owner, other) = (user(&vfs, 7), user(&vfs, 8));
     learn(&owner, "/a/b/c/f");
     assert_eq!(other.access("/a/b/c/f", Access::empty()), Err(Errno::EACCES));
     assert!(is_known(&user(&vfs, 7).clone(), "/a/b/c/f") || is_known(&owner, "/a/b/c/f"));
     // The bits that grant rights to all users are unchanged.
-    root.chown(At::Cwd, "/a", Some(8), Some(8), AtFlags::empty()).unwrap();
+    root.chown("/a", Some(8), Some(8)).unwrap();
     assert_eq!(owner.access("/a/b/c/f", Access::empty()), Err(Errno::EACCES));
     learn(&other, "/a/b/c/f");
     chmod(&root, "/a", 0o600);
@@ -165,7 +165,7 @@ fn a_refresh_that_changes_no_rights_keeps_what_is_remembered() {
         make(&root, "/a/b/new");
         root.stat("/a/b").unwrap();
         rename(&root, "/a/b/new", "/a/b/newer");
-        root.unlink(At::Cwd, "/a/b/newer").unwrap();
+        root.unlink("/a/b/newer").unwrap();
         refills += fill("/a/b/c/f");
     }
     assert_eq!(refills, 0);
@@ -180,11 +180,11 @@ fn mounts_on_the_way_are_seen() {
     learn(&root, "/a/b/c/f");
     let over = MemFs::new();
     over.mkdir("/c", 0o755).unwrap();
-    root.mount(over, At::Cwd, "/a/b", MountFlags::empty()).unwrap();
+    root.mount(over, "/a/b", MountFlags::empty()).unwrap();
     assert_eq!(root.access("/a/b/c/f", Access::empty()), Err(Errno::ENOENT));
     learn(&root, "/a/b/c");
     learn(&root, "/a/b/c/../../b/c");
-    root.bind(At::Cwd, "/other", At::Cwd, "/a/b", Recursion::Alone).unwrap();
+    root.bind("/other", "/a/b", Recursion::Alone).unwrap();
     assert_eq!(root.access("/a/b/c", Access::empty()), Err(Errno::ENOENT));
     assert_eq!(root.access("/a/b/c/../../b/c", Access::empty()), Err(Errno::ENOENT));
 }
@@ -197,10 +197,8 @@ fn a_link_leads_to_the_mount_of_the_root() {
     let mut who = root(&vfs);
     let other = MemFs::new();
     other.symlink("/l", "/a/b").unwrap();
-    who.mount(other, At::Cwd, "/other", MountFlags::empty()).unwrap();
-    let mount_id = |who: &Context, path: &str| {
-        who.statx(At::Cwd, path, AtFlags::empty(), StatxMask::BASIC_STATS | StatxMask::MNT_ID).unwrap().mount_id
-    };
+    who.mount(other, "/other", MountFlags::empty()).unwrap();
+    let mount_id = |who: &Context, path: &str| who.statx(path, StatxMask::BASIC_STATS | StatxMask::MNT_ID).unwrap().mount_id;
     let expected = mount_id(&who, "/a/b");
     who.chdir("/other").unwrap();
     for _ in 0..OFTEN {

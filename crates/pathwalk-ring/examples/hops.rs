@@ -84,7 +84,7 @@ fn main() -> Result<(), Error> {
         .budget(4 << 20)
         .build(HostFs::open(Path::new("/"))?.with_descriptors(Descriptors::AtFirstUse))?
         .context(Credentials::root());
-    context.open(pathwalk::At::Cwd, inside, &OpenFlags::READ.into())?;
+    context.open(inside, OpenFlags::READ)?;
     let pool = Pool::builder().workers(1).idle(Duration::from_secs(3600)).build();
     let mut ring = Ring::builder(context).entries(depth).completions(depth).pool(pool).build();
     let nop = || Entry::new(0, Op::Nop).with(EntryFlags::ASYNC);

@@ -98,7 +98,7 @@ impl AsyncContext {
     #[inline]
     fn try_statx(&self, place: &Place<'_>, flags: AtFlags, mask: StatxMask) -> Result<Result<Statx, Errno>, Option<MissingName>> {
         let cached = self.context.cached();
-        match cached.statx(place.at(), place.path(), flags, mask) {
+        match cached.statx_at(place.at(), place.path(), flags, mask) {
             Err(Errno::EAGAIN) => Err(cached.missing()),
             answer => Ok(answer),
         }

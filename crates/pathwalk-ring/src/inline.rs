@@ -49,11 +49,13 @@ impl Op<'_> {
     fn ask(&mut self, cached: &Cached<'_>) -> Option<Result<Value, Errno>> {
         Some(match self {
             Op::Nop => Ok(Value::Done),
-            Op::Statx { place, flags, mask, .. } => cached.statx(place.at(), place.path(), *flags, *mask).map(Value::Statx),
-            Op::Access { place, want, flags, .. } => cached.access(place.at(), place.path(), *want, *flags).map(|()| Value::Done),
-            Op::Lookup { place, flags, .. } => cached.lookup(place.at(), place.path(), *flags).map(Value::Handle),
+            Op::Statx { place, flags, mask, .. } => cached.statx_at(place.at(), place.path(), *flags, *mask).map(Value::Statx),
+            Op::Access { place, want, flags, .. } => {
+                cached.faccessat(place.at(), place.path(), *want, *flags).map(|()| Value::Done)
+            }
+            Op::Lookup { place, flags, .. } => cached.lookup_at(place.at(), place.path(), *flags).map(Value::Handle),
             Op::Readlink { place, .. } => link(cached, place).map(Value::Link),
-            Op::Openat2 { place, how } => caught(|| cached.open(place.at(), place.path(), how))
+            Op::Openat2 { place, how } => caught(|| cached.openat(place.at(), place.path(), *how))
                 .unwrap_or(Err(Errno::EIO))
                 .map(|file| Value::File(Arc::new(file))),
             Op::Read { file, buffer, offset: Offset::At(offset) } => {
@@ -120,12 +122,12 @@ fn read(file: &File, buffer: &mut Vec<u8>, offset: u64) -> Result<Vec<u8>, Errno
 /// Returns the body of a link. Most bodies are short, and clearing a long buffer takes long.
 fn link(cached: &Cached<'_>, place: &Place<'_>) -> Result<Vec<u8>, Errno> {
     let mut short = [0; 256];
-    let length = cached.readlink(place.at(), place.path(), &mut short)?;
+    let length = cached.readlinkat(place.at(), place.path(), &mut short)?;
     if length < short.len() {
         return Ok(short[..length].to_vec());
     }
     let mut long = vec![0; LINK_MAX];
-    let length = cached.readlink(place.at(), place.path(), &mut long)?;
+    let length = cached.readlinkat(place.at(), place.path(), &mut long)?;
     long.truncate(length);
     Ok(long)
 }

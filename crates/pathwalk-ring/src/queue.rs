@@ -74,7 +74,7 @@ impl<'p> SubmissionQueue<'p> {
         let entries = || self.entries.iter().take(room.min(Context::PREFETCHED));
         let places = || entries().filter_map(|entry| (!entry.flags.contains(EntryFlags::ASYNC)).then(|| entry.op.looked_up())?);
         if places().nth(1).is_some() {
-            context.prefetch(places().map(|place| (place.at(), place.path())));
+            context.prefetch_at(places().map(|place| (place.at(), place.path())));
         }
         entries().len()
     }

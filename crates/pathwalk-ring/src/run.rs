@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pathwalk::limits::LINK_MAX;
-use pathwalk::{Context, Errno, File};
+use pathwalk::{Context, Errno, File, UnlinkFlags};
 
 use crate::foreign::caught;
 use crate::inline::Tried;
@@ -56,17 +56,21 @@ impl Op<'_> {
         let done = |()| Value::Done;
         match self {
             Op::Nop => Ok(Value::Done),
-            Op::Openat2 { place, how } => context.open(place.at(), place.path(), how).map(|file| Value::File(Arc::new(file))),
-            Op::Statx { place, flags, mask, .. } => context.statx(place.at(), place.path(), *flags, *mask).map(Value::Statx),
+            Op::Openat2 { place, how } => context.openat(place.at(), place.path(), *how).map(|file| Value::File(Arc::new(file))),
+            Op::Statx { place, flags, mask, .. } => context.statx_at(place.at(), place.path(), *flags, *mask).map(Value::Statx),
             Op::Access { place, want, flags, .. } => context.faccessat(place.at(), place.path(), *want, *flags).map(done),
-            Op::Lookup { place, flags, .. } => context.lookupat(place.at(), place.path(), *flags).map(Value::Handle),
+            Op::Lookup { place, flags, .. } => context.lookup_at(place.at(), place.path(), *flags).map(Value::Handle),
             Op::Readlink { place, .. } => link(context, place).map(Value::Link),
-            Op::Mkdirat { place, mode } => context.mkdir(place.at(), place.path(), *mode).map(done),
-            Op::Unlinkat { place, what: Removal::Name } => context.unlink(place.at(), place.path()).map(done),
-            Op::Unlinkat { place, what: Removal::Directory } => context.rmdir(place.at(), place.path()).map(done),
-            Op::Renameat { from, to, flags } => context.rename(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
-            Op::Linkat { from, to, flags } => context.link(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
-            Op::Symlinkat { body, place } => context.symlink(body.path(), place.at(), place.path()).map(done),
+            Op::Mkdirat { place, mode } => context.mkdirat(place.at(), place.path(), *mode).map(done),
+            Op::Unlinkat { place, what: Removal::Name } => {
+                context.unlinkat(place.at(), place.path(), UnlinkFlags::empty()).map(done)
+            }
+            Op::Unlinkat { place, what: Removal::Directory } => {
+                context.unlinkat(place.at(), place.path(), UnlinkFlags::REMOVEDIR).map(done)
+            }
+            Op::Renameat { from, to, flags } => context.renameat(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
+            Op::Linkat { from, to, flags } => context.linkat(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
+            Op::Symlinkat { body, place } => context.symlinkat(body.path(), place.at(), place.path()).map(done),
             Op::Getdents { file, at_most } => file.getdents(*at_most).map(Value::Listed),
             Op::Read { file, buffer, offset } => read(file, std::mem::take(buffer), *offset).map(Value::Read),
             Op::Write { file, data, offset: Offset::Current } => file.write(data).map(Value::Written),

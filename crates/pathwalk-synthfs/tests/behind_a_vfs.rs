@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::SeekFrom;
 use std::time::{Duration, Instant};
 
-use pathwalk::{Access, At, Context, Credentials, Errno, FileSystem, FileType, OpenFlags, OpenHow, RenameFlags, Vfs};
+use pathwalk::{Access, At, Context, Credentials, Errno, FileSystem, FileType, OpenFlags, RenameFlags, UnlinkFlags, Vfs};
 use pathwalk_synthfs::{Delay, Place, Shape, SynthFs};
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ fn list(threads: u32, directories: u32, files: u32) -> BTreeMap<String, Place> {
 /// Returns the listing of `path`, except `.` and `..`. The listing is restarted every `stretch`
 /// entries.
 fn listed(context: &Context, path: &str, stretch: usize) -> Vec<(String, u64, FileType)> {
-    let dir = context.open(At::Cwd, path, &OpenHow::from(OpenFlags::READ | OpenFlags::DIRECTORY)).unwrap();
+    let dir = context.open(path, OpenFlags::READ | OpenFlags::DIRECTORY).unwrap();
     let (mut entries, mut cookie) = (Vec::new(), 0);
     loop {
         dir.seek(SeekFrom::Start(cookie)).unwrap();
@@ -120,21 +120,21 @@ fn attributes_are_those_of_a_tree() {
     assert_eq!(of("/t2"), (0o040755, 7, 0));
     assert_eq!(of("/t2/d4"), (0o040755, 2, 0));
     assert_eq!(of("/t2/d4/f6"), (0o100644, 1, 0));
-    assert_eq!(context.statfs(At::Cwd, "/t1").unwrap().files, 1 + 3 * (1 + 5 * 8));
+    assert_eq!(context.statfs("/t1").unwrap().files, 1 + 3 * (1 + 5 * 8));
 }
 
 #[test]
 fn nothing_changes() {
     let context = context(SynthFs::new(shape(1, 1, 1)));
     let (file, cwd) = ("/t0/d0/f0", At::Cwd);
-    assert_eq!(context.mkdir(cwd, "/new", 0o755), Err(Errno::EROFS));
-    assert_eq!(context.unlink(cwd, file), Err(Errno::EROFS));
-    assert_eq!(context.rename(cwd, file, cwd, "/t0/new", RenameFlags::empty()), Err(Errno::EROFS));
-    assert_eq!(context.open(cwd, file, &OpenHow::from(OpenFlags::WRITE)).map(|_| ()), Err(Errno::EROFS));
+    assert_eq!(context.mkdirat(cwd, "/new", 0o755), Err(Errno::EROFS));
+    assert_eq!(context.unlinkat(cwd, file, UnlinkFlags::empty()), Err(Errno::EROFS));
+    assert_eq!(context.renameat(cwd, file, cwd, "/t0/new", RenameFlags::empty()), Err(Errno::EROFS));
+    assert_eq!(context.openat(cwd, file, OpenFlags::WRITE).map(|_| ()), Err(Errno::EROFS));
     assert_eq!(context.access(file, Access::WRITE), Err(Errno::EROFS));
     assert_eq!(context.access(file, Access::READ), Ok(()));
     let mut buffer = [0; 8];
-    assert_eq!(context.open(cwd, file, &OpenHow::from(OpenFlags::READ)).unwrap().read(&mut buffer), Ok(0));
+    assert_eq!(context.openat(cwd, file, OpenFlags::READ).unwrap().read(&mut buffer), Ok(0));
 }
 
 #[test]

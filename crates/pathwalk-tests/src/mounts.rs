@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
-use pathwalk::{At, Context, Credentials, MountFlags, Vfs};
+use pathwalk::{Context, Credentials, MountFlags, Vfs};
 use pathwalk_memfs::MemFs;
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen};
@@ -106,7 +106,7 @@ pub fn context_within(budget: u64, fs: MemFs) -> Context {
     let mut context = vfs.context(Credentials::root());
     // The first namespace would live as long as the `Vfs`.
     context.unshare().expect("a namespace");
-    context.mount(fs, At::Cwd, "/", MountFlags::empty()).expect("the root can be covered");
+    context.mount(fs, "/", MountFlags::empty()).expect("the root can be covered");
     context.chroot("/..").expect("what is mounted on the root");
     context.chdir("/").expect("the root");
     context

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use pathwalk::{At, AtFlags, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, Resolve, UmountFlags, Vfs};
+use pathwalk::{At, Context, Credentials, Errno, MountFlags, Recursion, RenameFlags, Resolve, UmountFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
 const WALKS: u64 = 60_000;
@@ -117,9 +117,9 @@ fn mountable(size: u64) -> MemFs {
 fn mount_and_unmount(context: &Context, turn: usize) -> u64 {
     let (point, size) = POINTS[turn % POINTS.len()];
     let (other, size_of_other) = POINTS[(turn / POINTS.len()) % POINTS.len()];
-    let mounted = context.mount(mountable(size), At::Cwd, point, MountFlags::empty()).is_ok();
+    let mounted = context.mount(mountable(size), point, MountFlags::empty()).is_ok();
     let part = format!("{point}/c");
-    let bound = size == size_of_other && context.bind(At::Cwd, &part, At::Cwd, other, Recursion::Alone).is_ok();
+    let bound = size == size_of_other && context.bind(&part, other, Recursion::Alone).is_ok();
     // Mounts exist for a while, and then none for a while: a mount point cannot be renamed.
     std::thread::sleep(PAUSE);
     // Lazily, since walks are there. A mount that was just moved, or that another mount hides, is
@@ -128,7 +128,7 @@ fn mount_and_unmount(context: &Context, turn: usize) -> u64 {
         && mounts.len() > 1
     {
         for mount in mounts.iter().skip(1).rev() {
-            _ = context.umount(At::Cwd, &mount.mount_point, UmountFlags::DETACH);
+            _ = context.umount(&mount.mount_point, UmountFlags::DETACH);
         }
     }
     std::thread::sleep(PAUSE);
@@ -145,7 +145,7 @@ fn walk(contexts: &[Context; 3], seed: u64, walks: u64) -> Counts {
         let (context, path) = (&contexts[rng.usize(..3)], PATHS[rng.usize(..PATHS.len())]);
         let size = match rng.u8(..3) {
             0 => context.stat(path).map(|of| of.size),
-            1 => context.lookupat(At::Cwd, path, AtFlags::empty()).and_then(|found| found.attributes()).map(|of| of.size),
+            1 => context.lookup(path).and_then(|found| found.attributes()).map(|of| of.size),
             _ => context.cached().stat(path).map(|of| of.size),
         };
         counts[match size {
@@ -185,7 +185,7 @@ fn no_walk_gets_out_of_a_storm_of_renames_and_mounts() {
                     for (from, to) in moves {
                         // The name is absent while the other thread has moved its directory.
                         for (from, to) in [(from, to), (to, from)] {
-                            renames += u64::from(context.rename(At::Cwd, *from, At::Cwd, *to, RenameFlags::NOREPLACE).is_ok());
+                            renames += u64::from(context.renameat(At::Cwd, *from, At::Cwd, *to, RenameFlags::NOREPLACE).is_ok());
                         }
                     }
                 }

@@ -75,7 +75,7 @@ impl Warm {
             let on = MemFs::new();
             on.mkdir("/m", 0o755)?;
             on.file("/f", 0o644)?;
-            root.mount(on, At::Cwd, at, MountFlags::empty())?;
+            root.mount(on, at, MountFlags::empty())?;
         }
         let context = vfs.context(who);
         let mut questions = Trace::gcc().questions().to_vec();
@@ -130,7 +130,7 @@ impl Warm {
     fn still_right_at_once(&self) -> i32 {
         let exists = self.context.access_many(&self.paths, Access::empty());
         let same = exists.zip(&self.at_once).all(|(found, then)| found.is_ok() == then.is_ok());
-        self.context.prefetch(self.paths.iter().map(|path| (At::Cwd, path)));
+        self.context.prefetch(&*self.paths);
         let again = self.context.stat_many(&self.paths).eq(self.at_once.iter().copied());
         if same && again { end::WELL } else { end::WRONG_ANSWER }
     }
@@ -239,7 +239,7 @@ fn many_cached_lookups_at_once_store_nothing() -> Result<(), Box<dyn Error>> {
     for who in [Credentials::root(), Credentials::user(1000, 1000, &[])] {
         let mut warm = Warm::new(who)?;
         // The directories on the way have no mark, and get none.
-        let read_ahead = || warm.context.prefetch(warm.paths.iter().map(|path| (At::Cwd, path)));
+        let read_ahead = || warm.context.prefetch(&*warm.paths);
         assert_eq!(warm.protected_child(|| (read_ahead(), end::WELL).1)?, Ended::Exit(end::WELL));
         warm.at_once = warm.context.stat_many(&warm.paths).collect();
         let before = warm.context.vfs().stats().hand_overs;

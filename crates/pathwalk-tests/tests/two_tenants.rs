@@ -85,7 +85,7 @@ fn renames_in_a_directory_of_its_own() {
     assert_cheap(beside(|bob, step| {
         let names = ["/srv/home/bob/a", "/srv/home/bob/b"];
         let (from, to) = (step as usize % 2, (step + 1) as usize % 2);
-        bob.rename(At::Cwd, names[from], At::Cwd, names[to], RenameFlags::empty())
+        bob.renameat(At::Cwd, names[from], At::Cwd, names[to], RenameFlags::empty())
     }));
 }
 
@@ -95,7 +95,7 @@ fn renames_in_the_directory_that_both_share() {
     assert_cheap(beside(|bob, step| {
         let names = ["/srv/home/bob-2", "/srv/home/bob-3"];
         let (from, to) = (step as usize % 2, (step + 1) as usize % 2);
-        bob.rename(At::Cwd, names[from], At::Cwd, names[to], RenameFlags::empty())
+        bob.renameat(At::Cwd, names[from], At::Cwd, names[to], RenameFlags::empty())
     }));
 }
 
@@ -104,7 +104,7 @@ fn renames_in_the_directory_that_both_share() {
 fn renames_and_lookups_of_ever_new_paths() {
     assert_cheap(beside(|bob, step| {
         let name = |step: u64| format!("/srv/home/bob/{}", if step == 0 { "a".into() } else { format!("n{step}") });
-        bob.rename(At::Cwd, &name(step), At::Cwd, &name(step + 1), RenameFlags::empty())?;
+        bob.renameat(At::Cwd, &name(step), At::Cwd, &name(step + 1), RenameFlags::empty())?;
         for file in 0..FILES {
             let path = format!("{}/{file}", name(step + 1));
             for _ in 0..4 {

@@ -24,7 +24,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// The treatment of the source path of [`Context::link`](crate::Context::link). Source:
+    /// The treatment of the source path of [`Context::linkat`](crate::Context::linkat). Source:
     /// `linkat(2)`.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct LinkFlags: u32 {
@@ -35,6 +35,16 @@ bitflags! {
         /// at a handle then requires `CAP_DAC_READ_SEARCH`, else it is `ENOENT`. (Linux also allows
         /// it to the opener of the descriptor.)
         const EMPTY_PATH = 0x1000;
+    }
+}
+
+bitflags! {
+    /// The kind of removal by [`Context::unlinkat`](crate::Context::unlinkat). Source:
+    /// `unlinkat(2)`.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    pub struct UnlinkFlags: u32 {
+        /// `AT_REMOVEDIR`: removes an empty directory, and nothing else.
+        const REMOVEDIR = 0x200;
     }
 }
 
@@ -67,6 +77,11 @@ bitflags! {
         /// made. Only with `WRITE`.
         const TMPFILE = 512;
     }
+}
+
+impl OpenFlags {
+    /// The flags that may make a file.
+    pub(crate) const MAKE: OpenFlags = OpenFlags::CREATE.union(OpenFlags::TMPFILE);
 }
 
 bitflags! {
@@ -134,10 +149,23 @@ impl std::fmt::Debug for OpenHow {
     }
 }
 
+impl OpenHow {
+    /// The permission bits of a new file where none are given, before the umask: 0666, as in
+    /// `std::fs` and `fopen(3)`.
+    pub const NEW_FILE: u16 = 0o666;
+}
+
 impl From<OpenFlags> for OpenHow {
-    /// Returns these flags with mode 0: for an open that makes nothing.
+    /// Returns these flags, with mode [`NEW_FILE`](OpenHow::NEW_FILE) if they make a file.
     fn from(flags: OpenFlags) -> OpenHow {
-        OpenHow { flags, ..OpenHow::default() }
+        let mode = if flags.intersects(OpenFlags::MAKE) { OpenHow::NEW_FILE } else { 0 };
+        OpenHow { flags, mode, resolve: Resolve::empty() }
+    }
+}
+
+impl From<&OpenHow> for OpenHow {
+    fn from(how: &OpenHow) -> OpenHow {
+        *how
     }
 }
 

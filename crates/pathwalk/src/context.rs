@@ -8,127 +8,50 @@ mod cached;
 mod change;
 mod many;
 mod mounts;
+mod path;
+mod read;
 mod scope;
+mod set;
 mod steps;
 
-use std::ffi::{CStr, CString, OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-
-use crate::abi::AtFlags;
-use crate::attr::{Attributes, Statx, StatxMask};
 use crate::handle::Handle;
 use crate::memo::classes::ClassNumber;
 use crate::mount::PinnedPlace;
 use crate::mounts::Namespace;
-use crate::permission::{Access, Credentials};
+use crate::permission::Credentials;
 use crate::vfs::Vfs;
-use crate::walk::asker::{Asker, Begin, Rules};
+use crate::walk::asker::{Asker, Rules};
 use crate::{Errno, ops};
 
 pub use cached::{Cached, MissingName};
-use change::UMASK;
+pub use path::{AsPath, At};
+use set::UMASK;
 pub use steps::{Step, Steps, What};
-
-/// The place where a relative path starts. An absolute path ignores it.
-#[derive(Clone, Copy, Debug)]
-pub enum At<'a> {
-    /// `AT_FDCWD`: the context's working directory.
-    Cwd,
-    /// A handle: `ENOTDIR` if it is no directory and the path not empty, `EBADF` if it is of
-    /// another `Vfs`.
-    Handle(&'a Handle),
-}
-
-impl<'a> From<&'a Handle> for At<'a> {
-    fn from(handle: &'a Handle) -> Self {
-        At::Handle(handle)
-    }
-}
-
-/// A type that can be taken as a path: bytes, text, [`Path`] or [`CStr`]. Borrowed as it is;
-/// nothing is copied.
-///
-/// A [`Handle`] is not a path, but a place that was found before. [`Handle::attributes`] returns
-/// what `stat` would:
-///
-/// ```compile_fail,E0277
-/// # let vfs = pathwalk::Vfs::builder().build(pathwalk_memfs::MemFs::new()).unwrap();
-/// # let context = vfs.context(pathwalk::Credentials::root());
-/// let handle = context.lookup("/").unwrap();
-/// let attributes = context.stat(&handle);
-/// ```
-///
-/// ```
-/// # use pathwalk::{At, AtFlags, Errno};
-/// # let vfs = pathwalk::Vfs::builder().build(pathwalk_memfs::MemFs::new()).unwrap();
-/// # let context = vfs.context(pathwalk::Credentials::root());
-/// let handle = context.lookup("/")?;
-/// let attributes = handle.attributes()?;
-/// assert_eq!(context.fstatat(At::Handle(&handle), "", AtFlags::EMPTY_PATH), Ok(attributes));
-/// assert_eq!(context.fstatat(At::Handle(&handle), "below", AtFlags::empty()), Err(Errno::ENOENT));
-/// # Ok::<(), Errno>(())
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is not a path",
-    label = "not a path: bytes, text, a `Path` or a `CStr` is one",
-    note = "for a `Handle`, `handle.attributes()` returns what `stat` would",
-    note = "a path that starts at a handle stands beside it: `context.fstatat(At::Handle(&handle), \"name\", AtFlags::empty())`; \
-            with `\"\"` and `AtFlags::EMPTY_PATH`, an operation is on the handle itself"
-)]
-pub trait AsPath {
-    /// Returns the bytes, without a terminating NUL.
-    fn path_bytes(&self) -> &[u8];
-}
-
-macro_rules! as_path {
-    ($($type:ty => |$this:ident| $bytes:expr;)*) => {
-        $(impl AsPath for $type {
-            #[inline(always)]
-            fn path_bytes(&self) -> &[u8] {
-                let $this = self;
-                $bytes
-            }
-        })*
-    };
-}
-
-as_path! {
-    [u8] => |this| this;
-    Vec<u8> => |this| this;
-    str => |this| this.as_bytes();
-    String => |this| this.as_bytes();
-    OsStr => |this| this.as_bytes();
-    OsString => |this| this.as_bytes();
-    Path => |this| this.as_os_str().as_bytes();
-    PathBuf => |this| this.as_os_str().as_bytes();
-    CStr => |this| this.to_bytes();
-    CString => |this| this.to_bytes();
-}
-
-impl<const N: usize> AsPath for [u8; N] {
-    #[inline(always)]
-    fn path_bytes(&self) -> &[u8] {
-        self
-    }
-}
-
-impl<T: AsPath + ?Sized> AsPath for &T {
-    #[inline(always)]
-    fn path_bytes(&self) -> &[u8] {
-        (**self).path_bytes()
-    }
-}
-
-impl<T: AsPath + ?Sized> AsPath for Box<T> {
-    #[inline(always)]
-    fn path_bytes(&self) -> &[u8] {
-        (**self).path_bytes()
-    }
-}
 
 /// The caller of operations, with its root, working directory and credentials. Made by
 /// [`Vfs::context`]; cheap to clone (two pins and a count).
+///
+/// # Two forms, two errors
+///
+/// The plain form of an operation takes a path, as [`mkdir`](Self::mkdir). The other form also
+/// takes the place where a relative path starts, and flags, as [`mkdirat`](Self::mkdirat). It has
+/// Linux's name where Linux has one, and else the plain name with `_at`. A place is [`At::Cwd`], a
+/// [`Handle`] or an open [`File`](crate::File).
+///
+/// An operation with a name of Linux returns an [`Errno`], which is a register. An operation with a
+/// name of [`std::fs`], as [`create_dir`](Self::create_dir) or [`rename`](Self::rename), returns an
+/// [`Error`](crate::Error), which names the operation and the path.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs};
+/// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.mkdir("/a", 0o755)?;
+/// let directory = context.lookup("/a")?;
+/// context.mkdirat(&directory, "b", 0o700)?;
+/// assert_eq!(context.mkdir("/a/b", 0o755), Err(Errno::EEXIST));
+/// assert_eq!(context.create_dir("/a/b").unwrap_err().to_string(), "create_dir \"/a/b\": EEXIST (File exists)");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors of every operation
 ///
@@ -185,17 +108,6 @@ impl std::fmt::Debug for Context {
     }
 }
 
-impl At<'_> {
-    /// Returns where a walk of this context begins.
-    fn begin(self, context: &Context) -> Begin {
-        match self {
-            At::Cwd => Begin::Cwd,
-            At::Handle(handle) if handle.vfs().is(context.vfs()) => Begin::At(handle.place()),
-            At::Handle(_) => Begin::Elsewhere,
-        }
-    }
-}
-
 impl Context {
     /// Returns the `Vfs` to which it belongs.
     pub fn vfs(&self) -> &Vfs {
@@ -228,112 +140,9 @@ impl Context {
         self
     }
 
-    /// Checks whether the *real* ids have the rights `want` to the node at `path`. Source:
-    /// `access(2)`.
-    ///
-    /// `EACCES` if not; `EROFS` for writing on a read-only file system or mount; `EPERM` for
-    /// writing to an immutable node.
-    #[inline]
-    pub fn access<P: AsPath + ?Sized>(&self, path: &P, want: Access) -> Result<(), Errno> {
-        if self.asker.rules.are_none() {
-            ops::access::access(&self.asker, path.path_bytes(), want)
-        } else {
-            self.access_by_rules(path.path_bytes(), want)
-        }
-    }
-
-    /// Does the same as [`access`](Self::access) from a starting point and with flags. Source:
-    /// `faccessat2(2)`.
-    pub fn faccessat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, want: Access, flags: AtFlags) -> Result<(), Errno> {
-        if self.asks_caches_only() {
-            return self.cached().access(at, path, want, flags);
-        }
-        ops::access::faccessat(&self.asker, at.begin(self), path.path_bytes(), want, flags)
-    }
-
-    /// Returns the attributes of the node at `path`. Source: `stat(2)`.
-    pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Errno> {
-        self.fstatat(At::Cwd, path, AtFlags::empty())
-    }
-
-    /// Does the same as [`stat`](Self::stat) without following a link in the last component.
-    /// Source: `lstat(2)`.
-    pub fn lstat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Errno> {
-        self.fstatat(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW)
-    }
-
-    /// Does the same as [`stat`](Self::stat) from a starting point and with flags. `EINVAL` for
-    /// `EACCESS`. Source: `fstatat(2)`.
-    pub fn fstatat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Attributes, Errno> {
-        if self.asks_caches_only() {
-            return self.cached().statx(at, path, flags, StatxMask::BASIC_STATS).map(|statx| statx.attributes);
-        }
-        ops::stat::fstatat(&self.asker, at.begin(self), path.path_bytes(), flags)
-    }
-
-    /// Returns the requested attributes, and perhaps others. A request for only type, mode, owner
-    /// and group never asks the file system for what is cached. `EINVAL` for unknown bits of the
-    /// mask. Source: `statx(2)`.
-    pub fn statx<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        if self.asks_caches_only() {
-            return self.cached().statx(at, path, flags, mask);
-        }
-        ops::stat::statx(&self.asker, at.begin(self), path.path_bytes(), flags, mask)
-    }
-
-    /// Copies the body of a link into `buffer`, truncated to its size, and returns the number of
-    /// bytes copied. No NUL is written. `EINVAL` for an empty buffer or for a node that is no link.
-    /// Source: `readlink(2)`.
-    #[inline]
-    pub fn readlink<P: AsPath + ?Sized>(&self, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
-        self.readlinkat(At::Cwd, path, buffer)
-    }
-
-    /// Does the same as [`readlink`](Self::readlink) from a starting point. An empty path means the
-    /// handle itself, and is `ENOENT` if that is no link.
-    pub fn readlinkat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
-        if self.asks_caches_only() {
-            return self.cached().readlink(at, path, buffer);
-        }
-        ops::readlink::readlinkat(&self.asker, at.begin(self), path.path_bytes(), buffer)
-    }
-
-    /// Returns the whole body of a link. Errors as [`readlink`](Self::readlink). Cost: one
-    /// allocation of 4095 bytes.
-    pub fn read_link<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<u8>, Errno> {
-        let mut body = vec![0; crate::limits::LINK_MAX];
-        let length = self.readlink(path, &mut body)?;
-        body.truncate(length);
-        Ok(body)
-    }
-
-    /// Returns a handle on the place at `path`, as `open(O_PATH)` does.
-    pub fn lookup<P: AsPath + ?Sized>(&self, path: &P) -> Result<Handle, Errno> {
-        self.lookupat(At::Cwd, path, AtFlags::empty())
-    }
-
-    /// Does the same as [`lookup`](Self::lookup) from a starting point and with flags. `EINVAL` for
-    /// `EACCESS`.
-    pub fn lookupat<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
-        if self.asks_caches_only() {
-            return self.cached().lookup(at, path, flags);
-        }
-        let found = ops::lookup::lookupat(&self.asker, at.begin(self), path.path_bytes(), flags)?;
-        Ok(Handle::from_pinned(self.vfs(), found))
-    }
-
-    /// Returns the lookup of `path` step by step: each name and its node, each link and where it
-    /// leads, and where and why the walk ends. For explanations to users. The result is that of
-    /// [`lookupat`](Self::lookupat).
-    ///
-    /// Cost: a walk with locks, and a handle for each step, all held until the result is dropped.
-    pub fn steps<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Steps {
-        steps::steps(self, at, path.path_bytes(), flags)
-    }
-
     /// Changes the working directory. `ENOTDIR` if `path` is no directory, `EACCES` if it may not
     /// be searched. Source: `chdir(2)`.
-    pub fn chdir<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
+    pub fn chdir(&mut self, path: impl AsPath) -> Result<(), Errno> {
         self.cwd = self.searchable_directory(At::Cwd, path.path_bytes())?;
         self.asker.cwd = self.cwd.place();
         Ok(())
@@ -353,14 +162,14 @@ impl Context {
     /// **This confines nothing**, as on Linux: a walk that starts outside of the root, at the
     /// working directory or at a handle, is not restricted, and neither is one whose directory is
     /// moved out from under it. Use [`confined`](Self::confined) for that.
-    pub fn chroot<P: AsPath + ?Sized>(&mut self, path: &P) -> Result<(), Errno> {
+    pub fn chroot(&mut self, path: impl AsPath) -> Result<(), Errno> {
         self.root = self.searchable_directory(At::Cwd, path.path_bytes())?;
         self.asker.root = self.root.place();
         Ok(())
     }
 
     fn searchable_directory(&self, at: At<'_>, path: &[u8]) -> Result<Handle, Errno> {
-        let dir = ops::lookup::searchable_directory(&self.asker, at.begin(self), path)?;
+        let dir = ops::lookup::searchable_directory(&self.asker, self.begin(at), path)?;
         Ok(Handle::from_pinned(self.vfs(), dir))
     }
 }

@@ -185,7 +185,7 @@ impl File {
         if size > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
-        self.open()?;
+        self.opened()?;
         if self.handle.kind() != FileType::Regular || !self.flags.contains(OpenFlags::WRITE) {
             return Err(Errno::EINVAL);
         }
@@ -203,7 +203,7 @@ impl File {
     /// [`getdents`](Self::getdents), and only [`SeekFrom::Start`] makes sense. `EINVAL` before the
     /// beginning or past 2⁶³−1. Source: `lseek(2)`.
     pub fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
-        self.open()?;
+        self.opened()?;
         let mut position = self.position.lock();
         let is_directory = self.handle.kind() == FileType::Directory;
         let target = match to {
@@ -224,7 +224,7 @@ impl File {
     /// `each` runs under the position's lock and under those of the file system, so it must not use
     /// the `Vfs`. That is why the method is not public.
     pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
-        let file = self.open()?;
+        let file = self.opened()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
@@ -287,10 +287,10 @@ impl File {
     /// Puts the file on stable storage. `EBADF` for a place only. Source: `fsync(2)`,
     /// `fdatasync(2)`.
     pub fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
-        self.open()?.sync(what)
+        self.opened()?.sync(what)
     }
 
-    fn open(&self) -> Result<&dyn OpenFile, Errno> {
+    fn opened(&self) -> Result<&dyn OpenFile, Errno> {
         self.file.as_deref().ok_or(Errno::EBADF)
     }
 
@@ -301,11 +301,11 @@ impl File {
     }
 
     fn readable(&self) -> Result<&dyn OpenFile, Errno> {
-        if self.flags.contains(OpenFlags::READ) { self.open() } else { Err(Errno::EBADF) }
+        if self.flags.contains(OpenFlags::READ) { self.opened() } else { Err(Errno::EBADF) }
     }
 
     fn writable(&self) -> Result<&dyn OpenFile, Errno> {
-        if self.flags.contains(OpenFlags::WRITE) { self.open() } else { Err(Errno::EBADF) }
+        if self.flags.contains(OpenFlags::WRITE) { self.opened() } else { Err(Errno::EBADF) }
     }
 }
 

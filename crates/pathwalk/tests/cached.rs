@@ -26,10 +26,10 @@ fn world(options: Options) -> (Arc<MemFs>, Context) {
 fn ask(cached: &Cached<'_>, path: &str) -> [Result<(), Errno>; 5] {
     let open = OpenHow::from(OpenFlags::READ);
     [
-        cached.statx(CWD, path, NONE, StatxMask::BASIC_STATS).map(drop),
-        cached.access(CWD, path, Access::READ, NONE),
-        cached.lookup(CWD, path, NONE).map(drop),
-        cached.open(CWD, path, &open).map(drop),
+        cached.statx_at(CWD, path, NONE, StatxMask::BASIC_STATS).map(drop),
+        cached.faccessat(CWD, path, Access::READ, NONE),
+        cached.lookup_at(CWD, path, NONE).map(drop),
+        cached.open(path, &open).map(drop),
         cached.stat(path).map(drop),
     ]
 }
@@ -39,7 +39,7 @@ fn the_file_system_is_asked_by_nobody_but_try_open() {
     let (fs, context) = world(Options::default());
     let before = fs.calls();
     assert_eq!(ask(&context.cached(), "/bin/cc"), [Err(Errno::EAGAIN); 5]);
-    assert_eq!(context.cached().readlink(CWD, "/bin", &mut [0; 9]), Err(Errno::EAGAIN));
+    assert_eq!(context.cached().readlink("/bin", &mut [0; 9]), Err(Errno::EAGAIN));
     assert_eq!(fs.calls().since(&before).total(), 0);
 
     context.stat("/bin/cc").unwrap();
@@ -49,7 +49,7 @@ fn the_file_system_is_asked_by_nobody_but_try_open() {
     assert_eq!(ask(&context.cached(), "/bin/ld"), [Err(Errno::ENOENT); 5], "an absence is an answer");
     assert_eq!(ask(&context.cached(), "/bin/cc/"), [Err(Errno::ENOTDIR); 5]);
     let mut body = [0; 9];
-    assert_eq!((context.cached().readlink(CWD, "/bin", &mut body), &body[..7]), (Ok(7), &b"usr/bin"[..]));
+    assert_eq!((context.cached().readlink("/bin", &mut body), &body[..7]), (Ok(7), &b"usr/bin"[..]));
     let calls = fs.calls().since(&before);
     assert_eq!((calls.total(), calls.open), (1, 1));
 }
@@ -58,12 +58,12 @@ fn the_file_system_is_asked_by_nobody_but_try_open() {
 fn attributes_that_are_out_of_date_are_no_answer() {
     let (fs, context) = world(Options::default());
     let root = context.vfs().context(Credentials::root());
-    let file = root.open(CWD, "/bin/cc", &OpenFlags::WRITE.into()).unwrap();
+    let file = root.open("/bin/cc", OpenFlags::WRITE).unwrap();
     file.write(b"text").unwrap();
     let before = fs.calls();
     assert_eq!(context.cached().stat("/bin/cc"), Err(Errno::EAGAIN));
     assert_eq!(context.cached().missing(), None, "no name is missing");
-    assert!(context.cached().statx(CWD, "/bin/cc", NONE, StatxMask::MODE | StatxMask::UID).is_ok(), "those have not changed");
+    assert!(context.cached().statx_at(CWD, "/bin/cc", NONE, StatxMask::MODE | StatxMask::UID).is_ok(), "those have not changed");
     assert_eq!(fs.calls().since(&before).total(), 0);
     context.stat("/bin/cc").unwrap();
     assert_eq!(context.cached().stat("/bin/cc").unwrap().size, 4);
@@ -75,8 +75,8 @@ fn a_promise_for_searching_is_none_for_executing() {
     let (fs, context) = world(Options::default().permission_rule(PermissionRule::OwnButGenericSearch));
     fs.chmod("/usr/bin/cc", 0o755).unwrap();
     context.stat("/usr/bin/cc").unwrap();
-    assert_eq!(context.cached().access(CWD, "/usr/bin/cc", Access::EXECUTE, NONE), Err(Errno::EAGAIN));
-    assert_eq!(context.cached().access(CWD, "/usr/bin", Access::EXECUTE, NONE), Ok(()));
+    assert_eq!(context.cached().faccessat(CWD, "/usr/bin/cc", Access::EXECUTE, NONE), Err(Errno::EAGAIN));
+    assert_eq!(context.cached().faccessat(CWD, "/usr/bin", Access::EXECUTE, NONE), Ok(()));
 }
 
 #[test]
@@ -102,14 +102,14 @@ fn nothing_is_opened_that_is_changed() {
     let (_, context) = world(Options::default());
     context.stat("/bin/cc").unwrap();
     let how = |flags| OpenHow { flags, mode: 0, resolve: Resolve::CACHED };
-    let open = |flags| context.cached().open(CWD, "/bin/cc", &how(flags)).map(drop);
+    let open = |flags| context.cached().open("/bin/cc", &how(flags)).map(drop);
     let (read, write) = (OpenFlags::READ, OpenFlags::WRITE);
     assert_eq!(open(read | OpenFlags::CREATE), Err(Errno::EAGAIN));
     assert_eq!(open(write | OpenFlags::TRUNCATE), Err(Errno::EAGAIN));
     assert_eq!(open(write | OpenFlags::TMPFILE), Err(Errno::EAGAIN));
     assert_eq!(open(read | OpenFlags::CREATE | OpenFlags::DIRECTORY), Err(Errno::EINVAL));
     // Also without the flag, because the operation is one of the caches.
-    let plainly = context.cached().open(CWD, "/bin/cc", &(read | OpenFlags::CREATE).into()).map(drop);
+    let plainly = context.cached().open("/bin/cc", read | OpenFlags::CREATE).map(drop);
     assert_eq!(plainly, Err(Errno::EAGAIN));
     assert_eq!(open(write), Err(Errno::EACCES));
     assert_eq!(open(read | OpenFlags::DIRECTORY), Err(Errno::ENOTDIR));
@@ -159,15 +159,15 @@ fn nothing_of_the_secret_seed_is_shown() {
 #[test]
 fn a_handle_is_asked_about_itself() {
     let (fs, context) = world(Options::default());
-    let (file, link) = (context.lookup("/bin/cc").unwrap(), context.lookupat(CWD, "/bin", AtFlags::SYMLINK_NOFOLLOW).unwrap());
+    let (file, link) = (context.lookup("/bin/cc").unwrap(), context.lookup_at(CWD, "/bin", AtFlags::SYMLINK_NOFOLLOW).unwrap());
     let before = fs.calls();
     let (cached, empty) = (context.cached(), AtFlags::EMPTY_PATH);
-    assert!(cached.statx((&file).into(), "", empty, StatxMask::BASIC_STATS).is_ok());
-    assert_eq!(cached.access((&file).into(), "", Access::WRITE, empty), Err(Errno::EACCES));
-    assert_eq!(cached.lookup((&file).into(), "", empty).unwrap().path(), Ok(b"/usr/bin/cc".to_vec()));
+    assert!(cached.statx_at(&file, "", empty, StatxMask::BASIC_STATS).is_ok());
+    assert_eq!(cached.faccessat(&file, "", Access::WRITE, empty), Err(Errno::EACCES));
+    assert_eq!(cached.lookup_at(&file, "", empty).unwrap().path(), Ok(b"/usr/bin/cc".to_vec()));
     let mut body = [0; 3];
-    assert_eq!((cached.readlink((&link).into(), "", &mut body), &body), (Ok(3), b"usr"));
-    assert_eq!(cached.readlink((&file).into(), "", &mut body), Err(Errno::ENOENT));
-    assert_eq!(cached.statx(CWD, "", NONE, StatxMask::BASIC_STATS), Err(Errno::ENOENT));
+    assert_eq!((cached.readlinkat(&link, "", &mut body), &body), (Ok(3), b"usr"));
+    assert_eq!(cached.readlinkat(&file, "", &mut body), Err(Errno::ENOENT));
+    assert_eq!(cached.statx_at(CWD, "", NONE, StatxMask::BASIC_STATS), Err(Errno::ENOENT));
     assert_eq!(fs.calls().since(&before).total(), 0);
 }

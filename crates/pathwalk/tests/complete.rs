@@ -27,7 +27,7 @@ impl World {
     }
 
     fn open(&self, path: &str) -> File {
-        self.who.open(CWD, path, &OpenHow::from(OpenFlags::READ)).unwrap()
+        self.who.open(path, OpenFlags::READ).unwrap()
     }
 
     fn list(&self, path: &str) {
@@ -43,7 +43,7 @@ impl World {
 
     fn create(&self, path: &str) {
         let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUSIVE;
-        self.who.open(CWD, path, &OpenHow { flags, mode: 0o644, ..OpenHow::default() }).unwrap();
+        self.who.open(path, OpenHow { flags, mode: 0o644, ..OpenHow::default() }).unwrap();
     }
 
     fn evict_all(&self) {
@@ -60,14 +60,14 @@ const ABSENT: Result<(), Errno> = Err(Errno::ENOENT);
 #[test]
 fn a_new_directory_is_complete() {
     let world = World::new(0);
-    world.who.mkdir(CWD, "/d/new", 0o755).unwrap();
+    world.who.mkdir("/d/new", 0o755).unwrap();
     assert_eq!(world.exists("/d/new/name"), (ABSENT, 0));
     world.create("/d/new/file");
     assert_eq!(world.exists("/d/new/file"), (Ok(()), 0));
     let before = world.fs.calls();
     world.create("/d/new/other");
     assert_eq!(world.fs.calls().since(&before).lookup, 0, "nor is anything asked before a name is made");
-    world.who.unlink(CWD, "/d/new/other").unwrap();
+    world.who.unlink("/d/new/other").unwrap();
     assert_eq!((world.exists("/d/new/other"), world.exists("/d/new/more")), ((ABSENT, 0), (ABSENT, 0)));
     assert!(world.who.vfs().stats().known_absent >= 4);
 }
@@ -76,10 +76,10 @@ fn a_new_directory_is_complete() {
 fn a_directory_that_comes_again_is_another() {
     let world = World::new(0);
     for _ in 0..2 {
-        world.who.mkdir(CWD, "/d/new", 0o755).unwrap();
+        world.who.mkdir("/d/new", 0o755).unwrap();
         world.create("/d/new/file");
-        world.who.unlink(CWD, "/d/new/file").unwrap();
-        world.who.rmdir(CWD, "/d/new").unwrap();
+        world.who.unlink("/d/new/file").unwrap();
+        world.who.rmdir("/d/new").unwrap();
     }
     world.fs.mkdir("/d/new", 0o755).unwrap();
     world.fs.file("/d/new/file", 0o644).unwrap();
@@ -95,9 +95,9 @@ fn a_listing_makes_a_directory_complete() {
     assert_eq!((world.exists("/d/none"), world.exists("/d/none")), ((ABSENT, 0), (ABSENT, 0)));
     assert_eq!([world.exists("/d/3"), world.exists("/d/7"), world.exists("/d/7")], [(Ok(()), 0), (Ok(()), 1), (Ok(()), 0)]);
     // Names that were listed, and never looked up.
-    world.who.rename(CWD, "/d/8", CWD, "/e/8", RenameFlags::empty()).unwrap();
-    world.who.rename(CWD, "/d/9", CWD, "/d/ten", RenameFlags::empty()).unwrap();
-    world.who.unlink(CWD, "/d/10").unwrap();
+    world.who.renameat(CWD, "/d/8", CWD, "/e/8", RenameFlags::empty()).unwrap();
+    world.who.renameat(CWD, "/d/9", CWD, "/d/ten", RenameFlags::empty()).unwrap();
+    world.who.unlink("/d/10").unwrap();
     let gone = ["/d/8", "/d/9", "/d/10", "/d/12/x"].map(|path| world.exists(path).0);
     assert_eq!(gone, [ABSENT, ABSENT, ABSENT, Err(Errno::ENOTDIR)]);
     assert_eq!(
@@ -190,7 +190,7 @@ fn where_absences_are_asked_about_nothing_is_complete() {
     let world = World::with(Options::default().absence(Freshness::AskEachTime), 3);
     world.list("/d");
     assert_eq!(world.exists("/d/none"), (ABSENT, 1));
-    world.who.mkdir(CWD, "/d/new", 0o755).unwrap();
+    world.who.mkdir("/d/new", 0o755).unwrap();
     assert_eq!(world.exists("/d/new/none"), (ABSENT, 1));
 }
 

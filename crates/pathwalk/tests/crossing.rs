@@ -1,9 +1,7 @@
 //! Walks from mount to mount. If all directories are cached, they are fast walks all the way.
 
-use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, Recursion, Resolve, Vfs};
+use pathwalk::{Access, Context, Credentials, Errno, MountFlags, Recursion, Resolve, Vfs};
 use pathwalk_memfs::MemFs;
-
-const CWD: At<'static> = At::Cwd;
 
 /// Creates a file system with these names. Directories end in a slash.
 fn tree(names: &[&str]) -> MemFs {
@@ -34,12 +32,12 @@ fn down_and_up_again() {
     let context = Vfs::builder().budget(1 << 20).build(tree(&names)).unwrap().context(Credentials::root());
     let mut apart = context.clone();
     apart.unshare().unwrap();
-    let mount = |names: &[&str], path: &str| context.mount(tree(names), CWD, path, MountFlags::empty()).unwrap();
+    let mount = |names: &[&str], path: &str| context.mount(tree(names), path, MountFlags::empty()).unwrap();
     // Two mounts on one place, and one in the upper.
     mount(&["/lower"], "/d");
     mount(&["/upper", "/n/"], "/d");
     mount(&["/inner", "/m/"], "/d/n");
-    context.bind(CWD, "/e", CWD, "/bound", Recursion::Alone).unwrap();
+    context.bind("/e", "/bound", Recursion::Alone).unwrap();
     let beneath = context.clone().with_resolve(Resolve::BENEATH).unwrap();
     let within = context.clone().with_resolve(Resolve::NO_XDEV).unwrap();
     for (path, expected) in [

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pathwalk::{
-    Access, At, Attributes, Context, Credentials, Directory, Errno, FileSystem, Freshness, MountFlags, Name, NewNode, Node,
-    NodeKey, UmountFlags, Validity, Vfs,
+    Access, Attributes, Context, Credentials, Directory, Errno, FileSystem, Freshness, MountFlags, Name, NewNode, Node, NodeKey,
+    UmountFlags, Validity, Vfs,
 };
 use pathwalk_memfs::MemFs;
 
@@ -66,7 +66,7 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
 fn what_is_mounted_on_a_dropped_entry_or_below_it_is_unmounted() {
     for point in ["/d", "/d/e"] {
         let (context, is_valid, fs) = laid_out();
-        context.mount(fs.clone(), At::Cwd, point, MountFlags::empty()).unwrap();
+        context.mount(fs.clone(), point, MountFlags::empty()).unwrap();
         let mut apart = context.clone();
         apart.unshare().unwrap();
         assert_eq!(is_there(&context, &format!("{point}/on")), Ok(()));
@@ -76,16 +76,16 @@ fn what_is_mounted_on_a_dropped_entry_or_below_it_is_unmounted() {
         assert_eq!((context.mountinfo().len(), apart.mountinfo().len()), (1, 1), "{point}, in all namespaces");
         assert_eq!(context.vfs().stats().mounts, 2);
         assert_eq!(is_there(&context, "/d/e"), Ok(()));
-        context.mount(fs, At::Cwd, point, MountFlags::empty()).unwrap();
+        context.mount(fs, point, MountFlags::empty()).unwrap();
         assert_eq!(is_there(&context, &format!("{point}/on")), Ok(()));
-        context.umount(At::Cwd, point, UmountFlags::empty()).unwrap();
+        context.umount(point, UmountFlags::empty()).unwrap();
     }
 }
 
 #[test]
 fn what_is_held_of_it_stays() {
     let (context, is_valid, fs) = laid_out();
-    context.mount(fs, At::Cwd, "/d/e", MountFlags::empty()).unwrap();
+    context.mount(fs, "/d/e", MountFlags::empty()).unwrap();
     let held = context.lookup("/d/e/on").unwrap();
     is_valid.store(false, Ordering::Relaxed);
     assert_eq!(is_there(&context, "/d/e/on"), Err(Errno::ENOENT));

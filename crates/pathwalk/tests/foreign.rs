@@ -119,8 +119,8 @@ fn world() -> (Arc<Calls>, Context) {
 #[test]
 fn an_open_file_is_closed_before_its_node_is_forgotten() {
     let (calls, context) = world();
-    let file = context.open(At::Cwd, "/a", &OpenFlags::READ.into()).unwrap();
-    context.unlink(At::Cwd, "/a").unwrap();
+    let file = context.open("/a", OpenFlags::READ).unwrap();
+    context.unlink("/a").unwrap();
     calls.take(None);
     drop(file);
     assert_eq!(calls.take(None), ["close", "forget"]);
@@ -130,7 +130,7 @@ fn an_open_file_is_closed_before_its_node_is_forgotten() {
 fn the_last_open_file_is_closed_before_the_file_system_goes() {
     let (calls, context) = world();
     let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o600, ..OpenHow::default() };
-    let file = context.open(At::Cwd, "/new", &how).unwrap();
+    let file = context.open("/new", &how).unwrap();
     drop(context);
     calls.take(None);
     drop(file);
@@ -144,11 +144,11 @@ fn the_last_open_file_is_closed_before_the_file_system_goes() {
 fn absences_are_asked_about_before_a_change() {
     type Change = fn(&Context) -> Result<(), Errno>;
     let changes: [(&str, Change); 5] = [
-        ("unlink", |context| context.unlink(At::Cwd, "/a")),
-        ("unlink", |context| context.unlink(At::Cwd, "/held")),
-        ("unlink", |context| context.rmdir(At::Cwd, "/d")),
-        ("create", |context| context.mkdir(At::Cwd, "/new", 0o700)),
-        ("rename", |context| context.rename(At::Cwd, "/a", At::Cwd, "/b", RenameFlags::empty())),
+        ("unlink", |context| context.unlink("/a")),
+        ("unlink", |context| context.unlink("/held")),
+        ("unlink", |context| context.rmdir("/d")),
+        ("create", |context| context.mkdir("/new", 0o700)),
+        ("rename", |context| context.renameat(At::Cwd, "/a", At::Cwd, "/b", RenameFlags::empty())),
     ];
     for (call, change) in changes {
         let (calls, context) = world();
@@ -169,9 +169,9 @@ fn a_panic_about_absences_breaks_nothing() {
         let (calls, context) = world();
         let once = |context: &Context| {
             _ = context.stat("/d/none");
-            _ = context.unlink(At::Cwd, "/none");
-            _ = context.unlink(At::Cwd, "/a");
-            _ = context.rmdir(At::Cwd, "/d");
+            _ = context.unlink("/none");
+            _ = context.unlink("/a");
+            _ = context.rmdir("/d");
         };
         calls.take(None);
         *calls.panics.lock().unwrap() = Some(at);

@@ -3,8 +3,8 @@
 use pathwalk::permission::OVERFLOW_ID;
 use pathwalk::{
     Access, At, AtFlags, Attributes, Capabilities, Context, Credentials, DetachedTree, Directory, Errno, FileSystem, IdExtent,
-    IdMap, LinkFlags, MountAttributes, MountFlags, MoveFlags, Name, NewKind, Node, NodeKey, OpenFlags, OpenHow, Propagation,
-    Recursion, StatxMask, UmountFlags, Vfs,
+    IdMap, MountAttributes, MountFlags, MoveFlags, Name, NewKind, Node, NodeKey, OpenFlags, OpenHow, Propagation, Recursion,
+    StatxMask, UmountFlags, Vfs,
 };
 use pathwalk_memfs::MemFs;
 
@@ -29,16 +29,16 @@ fn with_map(map: IdMap) -> MountAttributes {
 }
 
 fn set(context: &Context, tree: &DetachedTree, attributes: &MountAttributes, how: Recursion) -> Result<(), Errno> {
-    context.mount_setattr(At::Handle(tree.handle()), "", AtFlags::EMPTY_PATH, attributes, how)
+    context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, attributes, how)
 }
 
 fn attach(context: &Context, tree: &DetachedTree, path: &str) {
-    context.move_mount(At::Handle(tree.handle()), "", CWD, path, MoveFlags::FROM_EMPTY_PATH).unwrap();
+    context.move_mount_at(tree.handle(), "", CWD, path, MoveFlags::FROM_EMPTY_PATH).unwrap();
 }
 
 /// Shows `/d` at `/v` by a map.
 fn view(context: &Context, map: IdMap) {
-    let tree = context.open_tree(CWD, "/d", NONE, Recursion::Alone).unwrap();
+    let tree = context.open_tree_at(CWD, "/d", NONE, Recursion::Alone).unwrap();
     set(context, &tree, &with_map(map), Recursion::Alone).unwrap();
     attach(context, &tree, "/v");
 }
@@ -63,9 +63,9 @@ fn world() -> (MemFs, Context) {
 fn owners(context: &Context, path: &str) -> (u32, u32) {
     let ids = |found: Attributes| (found.uid, found.gid);
     let cold = context.stat(path).map(ids).unwrap();
-    let statx = |mask| ids(context.statx(CWD, path, NONE, mask).unwrap().attributes);
+    let statx = |mask| ids(context.statx_at(CWD, path, NONE, mask).unwrap().attributes);
     let handle = context.lookup(path).unwrap();
-    let empty = context.fstatat(At::Handle(&handle), "", AtFlags::EMPTY_PATH).map(ids).unwrap();
+    let empty = context.fstatat(&handle, "", AtFlags::EMPTY_PATH).map(ids).unwrap();
     let by_other_ways = [
         context.stat(path).map(ids).unwrap(),
         statx(StatxMask::BASIC_STATS),
@@ -83,7 +83,7 @@ fn user(id: u32) -> Credentials {
 }
 
 fn open(context: &Context, path: &str, flags: OpenFlags) -> Result<(), Errno> {
-    context.open(CWD, path, &OpenHow { flags, ..OpenHow::default() }).map(drop)
+    context.open(path, OpenHow { flags, ..OpenHow::default() }).map(drop)
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn rights_are_those_of_the_owner_that_is_seen() {
         let context = root.clone().with_credentials(who);
         let cold = context.access(path, Access::READ);
         assert_eq!(context.access(path, Access::READ), cold);
-        assert_eq!(context.cached().access(CWD, path, Access::READ, NONE), cold);
+        assert_eq!(context.cached().faccessat(CWD, path, Access::READ, NONE), cold);
         assert_eq!(open(&context, path, OpenFlags::READ), cold);
         cold
     };
@@ -131,15 +131,15 @@ fn capabilities_count_for_what_is_mapped() {
     }
     assert_eq!(root.access("/v/read", Access::READ), Ok(()), "everyone may");
     assert_eq!(root.access("/v/read", Access::WRITE), Err(Errno::EACCES), "everyone may, but for the owner");
-    assert_eq!(root.cached().access(CWD, "/v/read", Access::WRITE, NONE), Err(Errno::EACCES));
+    assert_eq!(root.cached().faccessat(CWD, "/v/read", Access::WRITE, NONE), Err(Errno::EACCES));
     assert_eq!(open(&root, "/v/read", OpenFlags::WRITE), Err(Errno::EACCES));
-    assert_eq!(root.truncate(CWD, "/v/read", 0), Err(Errno::EACCES));
-    assert_eq!(root.chmod(CWD, "/v/70000", 0o777, NONE), Err(Errno::EOVERFLOW));
-    assert_eq!(root.unlink(CWD, "/v/70000"), Err(Errno::EOVERFLOW));
-    assert_eq!(root.rename(CWD, "/v/70000", CWD, "/v/other", Default::default()), Err(Errno::EOVERFLOW));
-    assert_eq!(root.rename(CWD, "/v/0", CWD, "/v/70000", Default::default()), Err(Errno::EOVERFLOW));
-    assert_eq!(root.link(CWD, "/v/70000", CWD, "/v/other", LinkFlags::empty()), Err(Errno::EOVERFLOW));
-    assert_eq!(root.unlink(CWD, "/d/70000"), Ok(()));
+    assert_eq!(root.truncate("/v/read", 0), Err(Errno::EACCES));
+    assert_eq!(root.fchmodat(CWD, "/v/70000", 0o777, NONE), Err(Errno::EOVERFLOW));
+    assert_eq!(root.unlink("/v/70000"), Err(Errno::EOVERFLOW));
+    assert_eq!(root.renameat(CWD, "/v/70000", CWD, "/v/other", Default::default()), Err(Errno::EOVERFLOW));
+    assert_eq!(root.renameat(CWD, "/v/0", CWD, "/v/70000", Default::default()), Err(Errno::EOVERFLOW));
+    assert_eq!(root.link("/v/70000", "/v/other"), Err(Errno::EOVERFLOW));
+    assert_eq!(root.unlink("/d/70000"), Ok(()));
 }
 
 #[test]
@@ -149,12 +149,12 @@ fn what_is_made_belongs_to_the_id_that_is_stored() {
     view(&root, shifted());
     let make = |who: Credentials, name: &str| {
         let context = root.clone().with_credentials(who);
-        context.mkdir(CWD, &format!("/v/{name}"), 0o755)?;
+        context.mkdir(&format!("/v/{name}"), 0o755)?;
         let how = OpenHow { flags: OpenFlags::TMPFILE | OpenFlags::WRITE, mode: 0o600, ..OpenHow::default() };
-        let unnamed = context.open(CWD, "/v", &how)?;
+        let unnamed = context.open("/v", &how)?;
         let attributes = unnamed.handle().attributes()?;
-        context.symlink("body", CWD, &format!("/v/{name}.link"))?;
-        context.mknod(CWD, &format!("/v/{name}.pipe"), NewKind::Fifo, 0o600)?;
+        context.symlink("body", &format!("/v/{name}.link"))?;
+        context.mknod(&format!("/v/{name}.pipe"), NewKind::Fifo, 0o600)?;
         Ok((attributes.uid, attributes.gid))
     };
     assert_eq!(make(user(101_000), "his"), Ok((101_000, 101_000)));
@@ -177,12 +177,12 @@ fn groups_are_inherited_as_they_are_stored() {
     view(&root, map_of(&[(0, 0, 5), (70_000, 5, 1)]));
     let alice = root.clone().with_credentials(Credentials::user(3, 3, &[5]));
     let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o2755, ..OpenHow::default() };
-    alice.open(CWD, "/v/new", &how).unwrap();
+    alice.open("/v/new", &how).unwrap();
     let stored = fs.stat("/d/new").unwrap();
     assert_eq!((stored.uid, stored.gid, stored.mode), (3, 70_000, 0o2755), "group 5 is hers");
     assert_eq!(owners(&root, "/v/new"), (3, 5));
     let bob = root.clone().with_credentials(Credentials::user(4, 4, &[]));
-    bob.open(CWD, "/v/other", &how).unwrap();
+    bob.open("/v/other", &how).unwrap();
     assert_eq!(fs.stat("/d/other").unwrap().mode, 0o755, "and not his");
 }
 
@@ -190,18 +190,18 @@ fn groups_are_inherited_as_they_are_stored() {
 fn owners_are_set_by_the_map() {
     let (fs, root) = world();
     view(&root, shifted());
-    assert_eq!(root.chown(CWD, "/v/0", Some(100_005), None, NONE), Ok(()));
+    assert_eq!(root.fchownat(CWD, "/v/0", Some(100_005), None, NONE), Ok(()));
     assert_eq!(fs.stat("/d/0").unwrap().uid, 5);
     assert_eq!(owners(&root, "/v/0"), (100_005, 100_000));
-    assert_eq!(root.chown(CWD, "/v/0", Some(5), None, NONE), Err(Errno::EOVERFLOW), "there is no such owner");
-    assert_eq!(root.chown(CWD, "/v/0", None, Some(5), NONE), Err(Errno::EOVERFLOW));
-    assert_eq!(root.chown(CWD, "/v/70000", Some(100_005), None, NONE), Err(Errno::EOVERFLOW), "the group stays lost");
-    assert_eq!(root.chown(CWD, "/v/70000", Some(100_005), Some(100_006), NONE), Ok(()), "what is lost is mended");
+    assert_eq!(root.fchownat(CWD, "/v/0", Some(5), None, NONE), Err(Errno::EOVERFLOW), "there is no such owner");
+    assert_eq!(root.fchownat(CWD, "/v/0", None, Some(5), NONE), Err(Errno::EOVERFLOW));
+    assert_eq!(root.fchownat(CWD, "/v/70000", Some(100_005), None, NONE), Err(Errno::EOVERFLOW), "the group stays lost");
+    assert_eq!(root.fchownat(CWD, "/v/70000", Some(100_005), Some(100_006), NONE), Ok(()), "what is lost is mended");
     assert_eq!(owners(&root, "/d/70000"), (5, 6));
     let owner = root.clone().with_credentials(Credentials::user(101_000, 101_000, &[100_007, 7]));
-    assert_eq!(owner.chown(CWD, "/v/1000", None, Some(100_007), NONE), Ok(()), "a group of the owner's");
-    assert_eq!(owner.chown(CWD, "/v/1000", None, Some(100_008), NONE), Err(Errno::EPERM));
-    assert_eq!(owner.chown(CWD, "/v/1000", None, Some(7), NONE), Err(Errno::EOVERFLOW));
+    assert_eq!(owner.fchownat(CWD, "/v/1000", None, Some(100_007), NONE), Ok(()), "a group of the owner's");
+    assert_eq!(owner.fchownat(CWD, "/v/1000", None, Some(100_008), NONE), Err(Errno::EPERM));
+    assert_eq!(owner.fchownat(CWD, "/v/1000", None, Some(7), NONE), Err(Errno::EOVERFLOW));
     assert_eq!(fs.stat("/d/1000").unwrap().gid, 7);
 }
 
@@ -209,20 +209,20 @@ fn owners_are_set_by_the_map() {
 fn a_map_is_set_once_and_before_the_mount_is_seen() {
     let (_, root) = world();
     let attributes = with_map(shifted());
-    let at = |path: &str| root.mount_setattr(CWD, path, NONE, &attributes, Recursion::Alone);
+    let at = |path: &str| root.mount_setattr_at(CWD, path, NONE, &attributes, Recursion::Alone);
     assert_eq!(at("/"), Err(Errno::EINVAL), "it is seen");
     assert_eq!(at("/d"), Err(Errno::EINVAL), "no root of a mount");
-    let tree = root.open_tree(CWD, "/d", NONE, Recursion::Alone).unwrap();
+    let tree = root.open_tree_at(CWD, "/d", NONE, Recursion::Alone).unwrap();
     let alice = root.clone().with_credentials(user(1));
     assert_eq!(set(&alice, &tree, &attributes, Recursion::Alone), Err(Errno::EPERM), "not without CAP_SYS_ADMIN");
     assert_eq!(set(&root, &tree, &attributes, Recursion::Alone), Ok(()));
     assert_eq!(set(&root, &tree, &attributes, Recursion::Alone), Err(Errno::EPERM), "it has one");
-    let inside = root.lookupat(At::Handle(tree.handle()), "1000", NONE).unwrap();
+    let inside = root.lookup_at(tree.handle(), "1000", NONE).unwrap();
     assert_eq!(inside.attributes().unwrap().uid, 101_000, "also before it is anywhere");
     attach(&root, &tree, "/v");
     assert_eq!(at("/v"), Err(Errno::EPERM));
     let switches = MountAttributes { set: MountFlags::NODEV, ..MountAttributes::default() };
-    root.mount_setattr(CWD, "/v", NONE, &switches, Recursion::Alone).unwrap();
+    root.mount_setattr_at(CWD, "/v", NONE, &switches, Recursion::Alone).unwrap();
     assert_eq!(owners(&root, "/v/1000"), (101_000, 101_000), "other switches leave it");
     let told: Vec<bool> = root.mountinfo().iter().map(|mount| mount.id_mapped).collect();
     assert_eq!(told, [false, true]);
@@ -233,13 +233,13 @@ fn a_map_is_set_once_and_before_the_mount_is_seen() {
 #[test]
 fn files_that_are_written_to_keep_a_map_out() {
     let (_, root) = world();
-    let tree = root.open_tree(CWD, "/d", NONE, Recursion::Alone).unwrap();
-    let file = root.open(At::Handle(tree.handle()), "1000", &OpenFlags::WRITE.into()).unwrap();
+    let tree = root.open_tree_at(CWD, "/d", NONE, Recursion::Alone).unwrap();
+    let file = root.openat(tree.handle(), "1000", OpenFlags::WRITE).unwrap();
     assert_eq!(set(&root, &tree, &with_map(shifted()), Recursion::Alone), Err(Errno::EBUSY));
     assert_eq!(tree.handle().attributes().unwrap().uid, 0);
     drop(file);
     assert_eq!(set(&root, &tree, &with_map(shifted()), Recursion::Alone), Ok(()));
-    assert!(root.open(At::Handle(tree.handle()), "1000", &OpenFlags::WRITE.into()).is_ok(), "they are taken again");
+    assert!(root.openat(tree.handle(), "1000", OpenFlags::WRITE).is_ok(), "they are taken again");
 }
 
 /// A file system that does not declare support for maps.
@@ -263,17 +263,17 @@ impl FileSystem for Silent {
 fn a_tree_gets_a_map_as_a_whole_or_not() {
     let (fs, root) = world();
     fs.mkdir("/d/e", 0o755).unwrap();
-    root.mount(Silent, CWD, "/w", MountFlags::empty()).unwrap();
-    root.bind(CWD, "/w", CWD, "/d/e", Recursion::Alone).unwrap();
-    root.bind(CWD, "/d", CWD, "/d", Recursion::Recursive).unwrap();
-    let whole = || root.open_tree(CWD, "/d", NONE, Recursion::Recursive).unwrap();
+    root.mount(Silent, "/w", MountFlags::empty()).unwrap();
+    root.bind("/w", "/d/e", Recursion::Alone).unwrap();
+    root.bind("/d", "/d", Recursion::Recursive).unwrap();
+    let whole = || root.open_tree_at(CWD, "/d", NONE, Recursion::Recursive).unwrap();
     let tree = whole();
     assert_eq!(set(&root, &tree, &with_map(shifted()), Recursion::Recursive), Err(Errno::EINVAL), "one allows none");
     assert_eq!(tree.handle().attributes().unwrap().uid, 0, "so none has one");
-    assert!(root.open(At::Handle(tree.handle()), "1000", &OpenFlags::WRITE.into()).is_ok(), "and writers are taken");
+    assert!(root.openat(tree.handle(), "1000", OpenFlags::WRITE).is_ok(), "and writers are taken");
     assert_eq!(set(&root, &tree, &with_map(shifted()), Recursion::Alone), Ok(()), "the others alone may");
-    root.umount(CWD, "/d/e", UmountFlags::empty()).unwrap();
-    root.mount(MemFs::new(), CWD, "/d/e", MountFlags::empty()).unwrap();
+    root.umount("/d/e", UmountFlags::empty()).unwrap();
+    root.mount(MemFs::new(), "/d/e", MountFlags::empty()).unwrap();
     let tree = whole();
     assert_eq!(set(&root, &tree, &with_map(shifted()), Recursion::Recursive), Ok(()));
     attach(&root, &tree, "/v");
@@ -284,15 +284,15 @@ fn a_tree_gets_a_map_as_a_whole_or_not() {
 fn copies_of_a_mount_keep_its_map() {
     let (_, mut root) = world();
     view(&root, shifted());
-    root.bind(CWD, "/v", CWD, "/w", Recursion::Alone).unwrap();
+    root.bind("/v", "/w", Recursion::Alone).unwrap();
     assert_eq!(owners(&root, "/w/1000"), (101_000, 101_000), "a bind");
-    let tree = root.open_tree(CWD, "/v", NONE, Recursion::Alone).unwrap();
+    let tree = root.open_tree_at(CWD, "/v", NONE, Recursion::Alone).unwrap();
     assert_eq!(set(&root, &tree, &with_map(shifted()), Recursion::Alone), Err(Errno::EPERM), "a clone");
-    root.umount(CWD, "/w", UmountFlags::empty()).unwrap();
+    root.umount("/w", UmountFlags::empty()).unwrap();
     let shared = MountAttributes { propagation: Some(Propagation::Shared), ..MountAttributes::default() };
-    root.bind(CWD, "/w", CWD, "/w", Recursion::Alone).unwrap();
-    root.mount_setattr(CWD, "/w", NONE, &shared, Recursion::Alone).unwrap();
-    let peer = root.open_tree(CWD, "/w", NONE, Recursion::Alone).unwrap();
+    root.bind("/w", "/w", Recursion::Alone).unwrap();
+    root.mount_setattr_at(CWD, "/w", NONE, &shared, Recursion::Alone).unwrap();
+    let peer = root.open_tree_at(CWD, "/w", NONE, Recursion::Alone).unwrap();
     attach(&root, &peer, "/d");
     attach(&root, &tree, "/w");
     assert_eq!(owners(&root, "/d/1000"), (101_000, 101_000), "what is propagated");
@@ -307,14 +307,14 @@ fn privileges_go_by_the_map_of_the_mount_that_is_written_through() {
     fs.file("/d/suid", 0o6767).unwrap();
     view(&root, shifted());
     let alice = root.clone().with_credentials(user(101_000));
-    let write = || alice.open(CWD, "/v/suid", &OpenFlags::WRITE.into());
+    let write = || alice.open("/v/suid", OpenFlags::WRITE);
     let file = write().unwrap();
     assert_eq!(file.write(b"x"), Ok(1));
     assert_eq!(fs.stat("/d/suid").unwrap().mode, 0o767);
-    root.chmod(CWD, "/d/suid", 0o4767, NONE).unwrap();
-    root.chown(CWD, "/d/suid", Some(70_000), None, NONE).unwrap();
+    root.fchmodat(CWD, "/d/suid", 0o4767, NONE).unwrap();
+    root.fchownat(CWD, "/d/suid", Some(70_000), None, NONE).unwrap();
     assert_eq!(file.write(b"x"), Ok(1), "there is nothing to take away: chown did");
-    root.chmod(CWD, "/d/suid", 0o4767, NONE).unwrap();
+    root.fchmodat(CWD, "/d/suid", 0o4767, NONE).unwrap();
     assert_eq!(file.write(b"x"), Err(Errno::EOVERFLOW), "the mode of a file whose owner is lost cannot be set");
     assert_eq!(file.set_len(0), Err(Errno::EOVERFLOW));
     assert_eq!(fs.stat("/d/suid").unwrap().mode, 0o4767);
@@ -326,9 +326,8 @@ fn sticky_directories_go_by_the_owners_that_are_seen() {
     let (fs, root) = world();
     fs.chmod("/d", 0o1777).unwrap();
     view(&root, map_of(&[(1000, 5, 1), (0, 1000, 1), (7, 7, 1)]));
-    let unlink = |id: u32, caps: Capabilities, path: &str| {
-        root.clone().with_credentials(user(id).with_capabilities(caps)).unlink(CWD, path)
-    };
+    let unlink =
+        |id: u32, caps: Capabilities, path: &str| root.clone().with_credentials(user(id).with_capabilities(caps)).unlink(path);
     let none = Capabilities::empty();
     assert_eq!(unlink(7, none, "/v/1000"), Err(Errno::EPERM));
     assert_eq!(unlink(7, Capabilities::FOWNER, "/v/70000"), Err(Errno::EOVERFLOW));
@@ -356,9 +355,9 @@ fn links_are_protected_by_the_owners_that_are_seen() {
         cold
     };
     assert_eq!((follow(5), follow(1000), follow(0)), (Ok(()), Err(Errno::EACCES), Err(Errno::EACCES)));
-    root.chown(CWD, "/d", Some(1000), None, NONE).unwrap();
+    root.fchownat(CWD, "/d", Some(1000), None, NONE).unwrap();
     assert_eq!(follow(7), Ok(()), "the directory's owner has the link");
-    let lost = |path| root.chown(CWD, path, Some(2000), None, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let lost = |path| root.fchownat(CWD, path, Some(2000), None, AtFlags::SYMLINK_NOFOLLOW).unwrap();
     lost("/d");
     lost("/d/link");
     assert_eq!(follow(7), Err(Errno::EACCES), "owners that are lost are not the same");
@@ -377,7 +376,7 @@ fn names_are_given_by_the_owners_that_are_seen() {
     view(&root, shifted());
     let link = |id: u32, caps: Capabilities, new: &str| {
         let context = root.clone().with_credentials(user(id).with_capabilities(caps));
-        context.link(CWD, "/v/file", CWD, &format!("/v/{new}"), LinkFlags::empty())
+        context.link("/v/file", &format!("/v/{new}"))
     };
     let none = Capabilities::empty();
     assert_eq!(link(101_000, none, "own"), Ok(()));

@@ -37,7 +37,7 @@ fn world(builder: VfsBuilder, who: Credentials) -> World {
     let on = MemFs::with(still);
     on.mkdir("/below", 0o755).unwrap();
     on.file("/below/f", 0o644).unwrap();
-    root.mount(on, At::Cwd, "/mnt", MountFlags::empty()).unwrap();
+    root.mount(on, "/mnt", MountFlags::empty()).unwrap();
     World { fs, context: vfs.context(who) }
 }
 
@@ -125,10 +125,10 @@ fn at_once(context: &Context, paths: &[Vec<u8>], want: Access) -> Answers {
 fn by_caches(context: &Context, paths: &[Vec<u8>], want: Access) -> [Answers; 2] {
     let cached = context.cached();
     let stat = paths.iter().map(|path| cached.stat(path)).collect();
-    let access = paths.iter().map(|path| cached.access(At::Cwd, path, want, NONE)).collect();
-    let single = (stat, access, paths.iter().map(|path| cached.lookup(At::Cwd, path, NONE).and_then(told)).collect());
-    let lookup = cached.lookup_many(At::Cwd, paths, NONE).map(|found| found.and_then(told));
-    let access = cached.access_many(At::Cwd, paths, want, NONE).collect();
+    let access = paths.iter().map(|path| cached.faccessat(At::Cwd, path, want, NONE)).collect();
+    let single = (stat, access, paths.iter().map(|path| cached.lookup_at(At::Cwd, path, NONE).and_then(told)).collect());
+    let lookup = cached.lookup_many(paths).map(|found| found.and_then(told));
+    let access = cached.access_many(paths, want).collect();
     [single, (cached.stat_many(paths).collect(), access, lookup.collect())]
 }
 
@@ -204,7 +204,7 @@ fn what_is_not_taken_is_not_looked_up() {
     // The result is as of the moment at which it is taken.
     let mut results = context.access_many(&["/usr/lib/gcc/cc1", "/usr/lib/gcc/cc1"], Access::READ);
     assert_eq!(results.next(), Some(Ok(())));
-    context.unlink(At::Cwd, "/usr/lib/gcc/cc1").unwrap();
+    context.unlink("/usr/lib/gcc/cc1").unwrap();
     assert_eq!(results.next(), Some(Err(Errno::ENOENT)));
 }
 
@@ -216,8 +216,8 @@ fn to_read_ahead_asks_nothing_and_changes_no_answer() {
     for _ in ["cold", "warm"] {
         let (before, stats) = (fs.calls(), context.vfs().stats());
         for at in [At::Cwd, At::Handle(&handle), At::Handle(&foreign), At::Handle(&file)] {
-            context.prefetch(paths.iter().map(|path| (at, path)));
-            context.prefetch(paths.iter().rev().map(|path| (at, path)));
+            context.prefetch_at(paths.iter().map(|path| (at, path)));
+            context.prefetch_at(paths.iter().rev().map(|path| (at, path)));
         }
         assert_eq!(fs.calls().since(&before).total(), 0);
         let after = context.vfs().stats();

@@ -98,14 +98,14 @@ fn all_is_given_back(fs: &Fickle, vfs: &Vfs) {
 fn a_node_that_changes_its_type_opens_nothing() {
     let (fs, vfs, root) = fickle();
     let user = vfs.context(Credentials::user(1000, 1000, &[]));
-    let lookup = |path| root.lookupat(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let lookup = |path| root.lookup_at(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW).unwrap();
     root.access("/secret/x", Access::empty()).unwrap();
     let (l1, l2) = (lookup("/l1"), lookup("/l2"));
     assert_eq!(user.access("/secret/x", Access::READ), Err(Errno::EACCES));
     fs.links_are_files.store(true, Ordering::Relaxed);
     for link in [&l1, &l2] {
         assert_eq!(vfs.refresh(link), Err(Errno::ESTALE));
-        let at = root.faccessat(At::Handle(link), "", Access::READ, AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW);
+        let at = root.faccessat(link, "", Access::READ, AtFlags::EMPTY_PATH | AtFlags::SYMLINK_NOFOLLOW);
         assert_eq!(at, Ok(()), "it is still the link it was");
     }
     assert_eq!(user.access("/secret/x", Access::READ), Err(Errno::EACCES));
@@ -142,7 +142,7 @@ fn invalidating_asks_about_what_is_held_when_it_is_needed() {
     vfs.invalidate_subtree(&top).unwrap();
     assert_eq!(fs.asked.load(Ordering::Relaxed), before);
     // An attribute that the file system could not report is not invented.
-    let search = |who: &Context| who.faccessat(At::Handle(&held), "x", Access::empty(), AtFlags::empty());
+    let search = |who: &Context| who.faccessat(&held, "x", Access::empty(), AtFlags::empty());
     assert_eq!(search(&user), Err(Errno::EIO));
     fs.fails.store(false, Ordering::Relaxed);
     assert_eq!(search(&user), Ok(()));
@@ -239,9 +239,9 @@ fn a_directory_with_two_names() {
     let held = ["/one", "/other"].map(|path| root.lookup(path).unwrap());
     assert_eq!(held.map(|dir| dir.path().unwrap()), [*b"/other"; 2].map(|path| path.to_vec()));
     for flags in [RenameFlags::empty(), RenameFlags::EXCHANGE] {
-        assert_eq!(root.rename(At::Cwd, "/one", At::Cwd, "/other", flags), Err(Errno::ESTALE));
+        assert_eq!(root.renameat(At::Cwd, "/one", At::Cwd, "/other", flags), Err(Errno::ESTALE));
     }
-    assert_eq!(root.mkdir(At::Cwd, "/one", 0o755), Err(Errno::EEXIST));
+    assert_eq!(root.mkdir("/one", 0o755), Err(Errno::EEXIST));
     drop(root);
     drop(vfs);
     assert_eq!(fs.handed_out.load(Ordering::Relaxed), fs.forgotten.load(Ordering::Relaxed));

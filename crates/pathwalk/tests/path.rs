@@ -13,7 +13,7 @@ const LEVELS: usize = 100_000;
 const FOR_EVER: Duration = Duration::from_secs(120);
 
 fn rename(who: &Context, from: &str, to: &str) {
-    who.rename(At::Cwd, from, At::Cwd, to, RenameFlags::empty()).unwrap();
+    who.renameat(At::Cwd, from, At::Cwd, to, RenameFlags::empty()).unwrap();
 }
 
 #[test]
@@ -21,15 +21,15 @@ fn a_deep_path_is_told_beside_renames() {
     let vfs = Vfs::builder().budget(Vfs::budget_for(LEVELS as u64 + 1000)).build(MemFs::new()).unwrap();
     let who = vfs.context(Credentials::root());
     for dir in ["/x", "/y", "/y/from", "/y/to"] {
-        who.mkdir(At::Cwd, dir, 0o755).unwrap();
+        who.mkdir(dir, 0o755).unwrap();
     }
     let mut deep = who.lookup("/").unwrap();
     for _ in 0..LEVELS {
-        who.mkdir(At::Handle(&deep), "d", 0o755).unwrap();
-        deep = who.lookupat(At::Handle(&deep), "d", pathwalk::AtFlags::empty()).unwrap();
+        who.mkdirat(&deep, "d", 0o755).unwrap();
+        deep = who.lookup_at(&deep, "d", pathwalk::AtFlags::empty()).unwrap();
     }
-    who.mknod(At::Handle(&deep), "file", NewKind::Regular, 0o644).unwrap();
-    let file = who.lookupat(At::Handle(&deep), "file", pathwalk::AtFlags::empty()).unwrap();
+    who.mknodat(&deep, "file", NewKind::Regular, 0o644).unwrap();
+    let file = who.lookup_at(&deep, "file", pathwalk::AtFlags::empty()).unwrap();
 
     let stop = AtomicBool::new(false);
     let (told, answers) = mpsc::channel();
@@ -45,7 +45,7 @@ fn a_deep_path_is_told_beside_renames() {
         scope.spawn(|| until_stopped(&|| (rename(who, "/y/from", "/y/to/it"), rename(who, "/y/to/it", "/y/from")).1));
         scope.spawn(|| {
             until_stopped(&|| {
-                let to = |from: &str, to: &str| who.rename(At::Handle(deep), from, At::Handle(deep), to, RenameFlags::empty());
+                let to = |from: &str, to: &str| who.renameat(deep, from, deep, to, RenameFlags::empty());
                 to("file", "other").and_then(|()| to("other", "file")).unwrap();
             });
         });

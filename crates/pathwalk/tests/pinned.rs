@@ -1,7 +1,7 @@
 //! The cost of a search for evictable entries when many are pinned: nothing. The test counts the
 //! slots that are examined, and measures no time.
 
-use pathwalk::{Access, At, Context, Credentials, Errno, File, Handle, NewKind, OpenFlags, OpenHow, Vfs};
+use pathwalk::{Access, Context, Credentials, Errno, File, Handle, NewKind, OpenFlags, OpenHow, Vfs};
 use pathwalk_memfs::MemFs;
 
 /// The maximum mean number of slots that are examined for each eviction.
@@ -54,15 +54,15 @@ fn for_absent_names() {
 
 #[test]
 fn for_files_that_are_made() {
-    looks_are_few("mknod", |who, name| who.mknod(At::Cwd, name, NewKind::Regular, 0o644).unwrap());
+    looks_are_few("mknod", |who, name| who.mknod(name, NewKind::Regular, 0o644).unwrap());
 }
 
 #[test]
 fn for_names_of_open_files_that_are_taken_away() {
     let how = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
     looks_are_few("unlink", |who, name| {
-        let file: File = who.open(At::Cwd, name, &how).unwrap();
-        who.unlink(At::Cwd, name).unwrap();
+        let file: File = who.open(name, &how).unwrap();
+        who.unlink(name).unwrap();
         drop(file);
     });
 }
@@ -92,7 +92,7 @@ fn what_is_let_go_can_be_evicted() {
 fn one_slot_among_all() {
     let (who, mut held) = world(1000, 100);
     let mut more = 0;
-    while who.mknod(At::Cwd, &format!("/new/{more}"), NewKind::Regular, 0o644).is_ok() {
+    while who.mknod(&format!("/new/{more}"), NewKind::Regular, 0o644).is_ok() {
         held.push(who.lookup(&format!("/new/{more}")).unwrap());
         more += 1;
     }

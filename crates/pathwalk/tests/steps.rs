@@ -46,9 +46,9 @@ fn told(steps: &Steps) -> Vec<String> {
 /// Returns the steps, which have to be the same cold and warm, by the locked walk and after the
 /// fast one.
 fn story(context: &Context, path: &str, flags: AtFlags) -> (Vec<String>, Result<String, Errno>) {
-    let cold = context.steps(At::Cwd, path, flags);
-    let silent = context.lookupat(At::Cwd, path, flags).map(|handle| path_of(&handle));
-    let warm = context.steps(At::Cwd, path, flags);
+    let cold = context.steps_at(At::Cwd, path, flags);
+    let silent = context.lookup_at(At::Cwd, path, flags).map(|handle| path_of(&handle));
+    let warm = context.steps_at(At::Cwd, path, flags);
     let answer = warm.answer.as_ref().map(path_of).map_err(|errno| *errno);
     assert_eq!(told(&cold), told(&warm), "{path}");
     assert_eq!(answer, silent, "{path}");
@@ -118,7 +118,7 @@ fn what_is_refused_before_the_walk_has_no_steps() {
         ("/", AtFlags::EACCESS, Errno::EINVAL),
         (&*"a/".repeat(2048), AtFlags::empty(), Errno::ENAMETOOLONG),
     ] {
-        let steps = context.steps(At::Cwd, path, flags);
+        let steps = context.steps_at(At::Cwd, path, flags);
         assert!(steps.steps.is_empty() && steps.answer.as_ref().is_err_and(|found| *found == errno), "{path:?}: {steps:?}");
     }
 }
@@ -127,10 +127,10 @@ fn what_is_refused_before_the_walk_has_no_steps() {
 fn an_empty_path_is_where_it_starts() {
     let context = context(0);
     let bin = context.lookup("/usr/bin").unwrap();
-    let steps = context.steps((&bin).into(), "", AtFlags::EMPTY_PATH);
+    let steps = context.steps_at(&bin, "", AtFlags::EMPTY_PATH);
     assert_eq!((told(&steps), path_of(&steps.answer.unwrap())), (vec!["from /usr/bin".into()], "/usr/bin".into()));
-    let link = context.lookupat(At::Cwd, "/loop", AtFlags::SYMLINK_NOFOLLOW).unwrap();
-    let steps = context.steps((&link).into(), "", AtFlags::EMPTY_PATH);
+    let link = context.lookup_at(At::Cwd, "/loop", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let steps = context.steps_at(&link, "", AtFlags::EMPTY_PATH);
     assert_eq!((told(&steps), path_of(&steps.answer.unwrap())), (vec!["from /loop".into()], "/loop".into()), "a link stays");
 }
 
@@ -138,7 +138,7 @@ fn an_empty_path_is_where_it_starts() {
 fn telling_leaves_no_pins() {
     let context = context(0);
     let before = context.vfs().stats().inodes.used;
-    drop(context.steps(At::Cwd, "/usr/bin/sh", AtFlags::empty()));
+    drop(context.steps("/usr/bin/sh"));
     pathwalk::internals::evict(context.vfs(), usize::MAX);
     assert_eq!(context.vfs().stats().inodes.used, before);
     assert_eq!(context.access("/usr/bin/sh", Access::READ), Ok(()));

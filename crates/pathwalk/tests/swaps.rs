@@ -69,8 +69,8 @@ fn outside(context: &Context) -> Vec<(Vec<u8>, u64)> {
 /// What takes the link away meanwhile leaves the directory where the link was.
 fn swap(context: &Context, dir: &str) -> bool {
     let link = "/links/link";
-    context.symlink("/out", At::Cwd, link).unwrap();
-    let exchange = || context.rename(At::Cwd, dir, At::Cwd, link, RenameFlags::EXCHANGE).is_ok();
+    context.symlink("/out", link).unwrap();
+    let exchange = || context.renameat(At::Cwd, dir, At::Cwd, link, RenameFlags::EXCHANGE).is_ok();
     let swapped = exchange();
     if swapped {
         std::thread::yield_now();
@@ -190,7 +190,7 @@ fn behind_each_call(dir: &str, prepare: impl Fn(&Context), act: impl Fn(&Context
         let fs = Arc::new(MemFs::with(names));
         let with = Arc::new(Swapping { fs: fs.clone(), calls: AtomicI64::new(-1), dir: Mutex::new(dir.into()) });
         let context = furnished(Wrapped { fs, with: with.clone() });
-        context.symlink("/out", At::Cwd, "/links/link").unwrap();
+        context.symlink("/out", "/links/link").unwrap();
         prepare(&context);
         let before = outside(&context);
         with.calls.store(call, Relaxed);
@@ -257,7 +257,7 @@ fn behind_each_call_of_a_walk() {
 #[test]
 fn rules_keep_it_in() {
     let context = world();
-    context.symlink("/out", At::Cwd, "/in/link").unwrap();
+    context.symlink("/out", "/in/link").unwrap();
     let no_links = context.clone().with_resolve(pathwalk::Resolve::NO_SYMLINKS).unwrap();
     let before = outside(&context);
     let errno = |result: Result<(), Error>| result.map_err(|error| error.errno());

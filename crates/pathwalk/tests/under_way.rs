@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use pathwalk::{
-    At, AtFlags, Attributes, Context, Credentials, Directory, Entry, Errno, File, FileSystem, MountAttributes, MountFlags, Name,
-    Node, NodeKey, OpenFile, OpenFlags, OpenFor, Recursion, SetAttributes, SuperblockFlags, SyncWhat, Vfs, WriteAt, Written,
+    Attributes, Context, Credentials, Directory, Entry, Errno, File, FileSystem, MountAttributes, MountFlags, Name, Node,
+    NodeKey, OpenFile, OpenFlags, OpenFor, Recursion, SetAttributes, SuperblockFlags, SyncWhat, Vfs, WriteAt, Written,
 };
 use pathwalk_memfs::MemFs;
 
@@ -104,7 +104,7 @@ fn beside(change: impl FnOnce(&File) + Send, ask: impl Fn(&Context, &File)) {
     let stop = Arc::new(Stop { done, go_on: Mutex::new(told) });
     let context = root_of(Stopping { fs, stop });
     let how = (OpenFlags::READ | OpenFlags::WRITE).into();
-    let [writer, reader] = [(); 2].map(|()| context.open(At::Cwd, "/file", &how).unwrap());
+    let [writer, reader] = [(); 2].map(|()| context.open("/file", &how).unwrap());
     assert_eq!(context.stat("/file").unwrap().size, 0, "it is cached");
     thread::scope(|scope| {
         let changing = scope.spawn(|| change(&writer));
@@ -150,10 +150,10 @@ fn a_mount_on_which_a_change_is_under_way_does_not_become_read_only() {
     let context = root_of(Stopping { fs, stop: Arc::new(Stop { done, go_on: Mutex::new(told) }) });
     let set = |set, clear| {
         let to = MountAttributes { set, clear, ..MountAttributes::default() };
-        context.mount_setattr(At::Cwd, "/", AtFlags::empty(), &to, Recursion::Alone)
+        context.mount_setattr("/", &to, Recursion::Alone)
     };
     let (read_only, nothing) = (MountFlags::READ_ONLY, MountFlags::empty());
-    let change = || context.chmod(At::Cwd, "/file", 0o600, AtFlags::empty());
+    let change = || context.chmod("/file", 0o600);
     thread::scope(|scope| {
         let changing = scope.spawn(change);
         is_done.recv().unwrap();
@@ -167,5 +167,5 @@ fn a_mount_on_which_a_change_is_under_way_does_not_become_read_only() {
     assert_eq!(set(nothing, read_only), Ok(()));
     assert_eq!(set(read_only, nothing), Ok(()));
     let truncate = OpenFlags::READ | OpenFlags::TRUNCATE;
-    assert_eq!(context.open(At::Cwd, "/file", &truncate.into()).err(), Some(Errno::EROFS));
+    assert_eq!(context.open("/file", truncate).err(), Some(Errno::EROFS));
 }

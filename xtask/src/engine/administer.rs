@@ -38,7 +38,7 @@ impl Stage {
         if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
             return Err(Errno::EINVAL);
         }
-        self.processes[actor.index()].face.context().lookupat(self.slots.at(of.at), &of.path.0, flags)
+        self.processes[actor.index()].face.context().lookup_at(self.slots.at(of.at), &of.path.0, flags)
     }
 
     pub(super) fn list_parts(&mut self, actor: Actor, slot: Slot, size: u64, names: [&Body; 2]) -> Result<Answer, Errno> {

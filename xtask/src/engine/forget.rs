@@ -50,7 +50,7 @@ impl Stage {
     fn forget_name(&self, step: &Step, slot: Option<Slot>, path: &[u8]) -> Result<(), Errno> {
         let name = path.split(|byte| *byte == b'/').rfind(|part| !part.is_empty()).unwrap_or_default();
         let looking = &self.processes[step.actor.index()].looking;
-        let dir = looking.lookupat(self.slots.at(slot), directory_of(path), AtFlags::empty())?;
+        let dir = looking.lookup_at(self.slots.at(slot), directory_of(path), AtFlags::empty())?;
         self.vfs.invalidate(&dir, Name::new(name)?)
     }
 }

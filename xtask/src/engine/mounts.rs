@@ -21,7 +21,7 @@ use crate::words::{Place, Text};
 pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &MemFs) -> Result<Context> {
     let mut context = super::build(settings, MountFlags::empty(), &MemFs::new())?.context(Credentials::root());
     let tree = new_tree(&context, settings, flags, fs)?;
-    context.move_mount(At::Handle(tree.handle()), "", At::Cwd, "/", MoveFlags::FROM_EMPTY_PATH)?;
+    context.move_mount_at(tree.handle(), "", At::Cwd, "/", MoveFlags::FROM_EMPTY_PATH)?;
     context.chroot("/..")?;
     context.chdir("/")?;
     Ok(context)
@@ -46,7 +46,7 @@ impl Sight for Process {
 
     fn is_at_root(&self, path: &[u8]) -> bool {
         let context = self.face.context();
-        let mount = |path: &[u8]| context.statx(At::Cwd, path, AtFlags::empty(), StatxMask::MNT_ID).map(|found| found.mount_id);
+        let mount = |path: &[u8]| context.statx(path, StatxMask::MNT_ID).map(|found| found.mount_id);
         mount(path).is_ok_and(|id| mount(b"/") == Ok(id))
     }
 }
@@ -62,24 +62,24 @@ impl Stage {
             Op::Attach { at, flags } => self.attach(&context, at, *flags)?,
             Op::Bind { from, to, how, ids } => {
                 let (at, path) = self.place(from);
-                let tree = context.open_tree(at, path, empty(path, AtFlags::EMPTY_PATH), *how)?;
+                let tree = context.open_tree_at(at, path, empty(path, AtFlags::EMPTY_PATH), *how)?;
                 if let Some(map) = ids.0 {
                     let change = MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() };
-                    context.mount_setattr(At::Handle(tree.handle()), "", AtFlags::EMPTY_PATH, &change, *how)?;
+                    context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, &change, *how)?;
                 }
                 self.move_tree(&context, tree.handle(), to)?;
             }
             Op::MoveMount { from, to, flags } => {
                 let ((from, old), (to, new)) = (self.place(from), self.place(to));
                 let how = empty(old, MoveFlags::FROM_EMPTY_PATH) | empty(new, MoveFlags::TO_EMPTY_PATH);
-                context.move_mount(from, old, to, new, how | *flags)?;
+                context.move_mount_at(from, old, to, new, how | *flags)?;
             }
             Op::Unmount { path, flags } => unmount(&context, path, *flags)?,
-            Op::Remount { path, flags } => context.remount(At::Cwd, &path.0, *flags)?,
+            Op::Remount { path, flags } => context.remount(&path.0, *flags)?,
             Op::SetMount { at, set, clear, spread, how } => {
                 let change = MountAttributes { set: *set, clear: *clear, propagation: spread.0, ..MountAttributes::default() };
                 let (at, path) = self.place(at);
-                context.mount_setattr(at, path, empty(path, AtFlags::EMPTY_PATH), &change, *how)?;
+                context.mount_setattr_at(at, path, empty(path, AtFlags::EMPTY_PATH), &change, *how)?;
             }
             other => unreachable!("{} changes no mounts", other.verb()),
         }
@@ -101,7 +101,7 @@ impl Stage {
     fn move_tree(&self, context: &Context, tree: &Handle, to: &Place) -> Result<(), Errno> {
         let (to, path) = self.place(to);
         let how = MoveFlags::FROM_EMPTY_PATH | empty(path, MoveFlags::TO_EMPTY_PATH);
-        context.move_mount(At::Handle(tree), "", to, path, how)
+        context.move_mount_at(tree, "", to, path, how)
     }
 }
 
@@ -111,7 +111,7 @@ fn empty<F: bitflags::Flags>(path: &[u8], flag: F) -> F {
 }
 
 fn unmount(context: &Context, path: &Text, flags: UmountFlags) -> Result<(), Errno> {
-    let unmount = || context.umount(At::Cwd, &path.0, flags);
+    let unmount = || context.umount(&path.0, flags);
     if !flags.contains(UmountFlags::EXPIRE) {
         return unmount();
     }

@@ -13,7 +13,7 @@ use crate::outcome::{Answer, Contents, END, Leaf};
 /// Returns the whole tree, by paths from the root of this context.
 pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
     let mut tree = BTreeMap::new();
-    let root = context.open(At::Cwd, "/", &OpenFlags::READ.into())?;
+    let root = context.open("/", OpenFlags::READ)?;
     let top = Leaf { node: node(&root.handle().attributes()?), content: Vec::new() };
     tree.insert(b"/".to_vec(), top);
     let mut waiting = vec![(Vec::new(), root)];
@@ -35,7 +35,7 @@ pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec
             };
             let content = match found.kind {
                 FileType::Directory => {
-                    match context.open(at, name, &OpenFlags::READ.into()) {
+                    match context.openat(at, name, OpenFlags::READ) {
                         // This directory's own owner has no id in the map.
                         Err(Errno::EACCES) => {}
                         opened => waiting.push((path.clone(), opened?)),
@@ -49,7 +49,7 @@ pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec
                     body.truncate(length);
                     body
                 }
-                FileType::Regular => ends(&context.open(at, name, &OpenFlags::READ.into())?, found.size)?,
+                FileType::Regular => ends(&context.openat(at, name, OpenFlags::READ)?, found.size)?,
                 _ => Vec::new(),
             };
             tree.insert(path, Leaf { node: node(&found), content });

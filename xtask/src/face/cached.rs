@@ -61,31 +61,31 @@ impl Face for Caches {
 
     fn lookupat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Handle, Errno> {
         let same = |left: &Handle, right: &Handle| left.key() == right.key() && left.path() == right.path();
-        self.either(|cached| cached.lookup(at, path, flags), |context| context.lookupat(at, path, flags), same)
+        self.either(|cached| cached.lookup_at(at, path, flags), |context| context.lookup_at(at, path, flags), same)
     }
 
     fn open(&mut self, at: At<'_>, path: &[u8], how: &OpenHow) -> Result<Arc<File>, Errno> {
         let changes = pathwalk::OpenFlags::CREATE | pathwalk::OpenFlags::TRUNCATE | pathwalk::OpenFlags::TMPFILE;
         if how.flags.intersects(changes) {
-            return self.context.open(at, path, how).map(Arc::new);
+            return self.context.openat(at, path, how).map(Arc::new);
         }
         let same = |left: &File, right: &File| {
             let number = |file: &File| file.handle().attributes().map(|found| found.ino);
             number(left) == number(right) && left.flags() == right.flags()
         };
-        self.either(|cached| cached.open(at, path, how), |context| context.open(at, path, how), same).map(Arc::new)
+        self.either(|cached| cached.openat(at, path, how), |context| context.openat(at, path, how), same).map(Arc::new)
     }
 
     fn statx(&mut self, at: At<'_>, path: &[u8], flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
         // Attributes that were not wanted may be out of date.
         let wants_all = mask.contains(StatxMask::BASIC_STATS);
         let same = |left: &Statx, right: &Statx| left.mask == right.mask && (!wants_all || left == right);
-        self.either(|cached| cached.statx(at, path, flags, mask), |context| context.statx(at, path, flags, mask), same)
+        self.either(|cached| cached.statx_at(at, path, flags, mask), |context| context.statx_at(at, path, flags, mask), same)
     }
 
     fn faccessat(&mut self, at: At<'_>, path: &[u8], want: Access, flags: AtFlags) -> Result<(), Errno> {
         self.either(
-            |cached| cached.access(at, path, want, flags),
+            |cached| cached.faccessat(at, path, want, flags),
             |context| context.faccessat(at, path, want, flags),
             |(), ()| true,
         )
@@ -99,7 +99,7 @@ impl Face for Caches {
         };
         let ask = |cached: &Cached<'_>| {
             let mut text = vec![0; size];
-            cached.readlink(at, path, &mut text).map(|length| body(length, text))
+            cached.readlinkat(at, path, &mut text).map(|length| body(length, text))
         };
         let plain = |context: &Context| {
             let mut text = vec![0; size];

@@ -43,7 +43,7 @@ impl Face for Plain {
             let many = self.is_one_of_many();
             return if many { first(self.context.lookup_many(&[path; 2])) } else { self.context.lookup(path) };
         }
-        self.context.lookupat(at, path, flags)
+        self.context.lookup_at(at, path, flags)
     }
 
     fn fstatat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<Attributes, Errno> {

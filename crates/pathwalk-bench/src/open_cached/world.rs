@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use pathwalk::{At, Context, Errno, OpenFlags, Vfs};
+use pathwalk::{Context, Errno, OpenFlags, Vfs};
 use pathwalk_hostfs::{Descriptors, HostFs};
 use pathwalk_ring::{Pool, Ring};
 
@@ -43,7 +43,7 @@ pub(super) fn ring(context: Context, depth: usize, processors: &Processors) -> R
 }
 
 fn open(context: &Context, target: &Target) -> Result<(), Errno> {
-    context.open(At::Cwd, &target.inside, &OpenFlags::READ.into()).map(drop)
+    context.open(&target.inside, OpenFlags::READ).map(drop)
 }
 
 /// Returns the nanoseconds of a try that fails, for each of these files, none of which is cached.
@@ -51,7 +51,7 @@ pub(super) fn tries(context: &Context, cold: &[&Target]) -> Result<f64, Failure>
     let cached = context.cached();
     let start = Instant::now();
     for target in cold {
-        let answer = cached.open(At::Cwd, &target.inside, &OpenFlags::READ.into());
+        let answer = cached.open(&target.inside, OpenFlags::READ);
         if answer.map(drop) != Err(Errno::EAGAIN) {
             return Err(Failure::Known(target.outside.clone()));
         }

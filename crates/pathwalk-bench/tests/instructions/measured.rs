@@ -154,12 +154,12 @@ pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     let root = vfs.context(Credentials::root());
     for directory in &COVERED[..subject.crossings()] {
         let another = root.new_tree(Listing::gcc(), MountFlags::empty())?;
-        root.bind(At::Handle(another.handle()), *directory, At::Cwd, &format!("/{directory}"), Recursion::Alone)?;
+        root.bind_at(another.handle(), *directory, At::Cwd, &format!("/{directory}"), Recursion::Alone)?;
     }
     let context = vfs.context(Credentials::user(1000, 1000, &[]));
     let trace = subject.trace();
     for _ in 0..WARM_UP {
-        pass(&context, trace.questions(), Context::access);
+        pass(&context, trace.questions(), |context, path, want| context.access(path, want));
     }
     let before = vfs.stats();
     let found: u64 = (0..passes).map(|_| pass(&context, trace.questions(), subject.access())).sum();

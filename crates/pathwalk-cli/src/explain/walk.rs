@@ -32,7 +32,7 @@ const OWN_RULES: [&str; 10] = ["fuse", "fuseblk", "nfs", "nfs4", "cifs", "smb3",
 
 /// Runs a walk and describes it. `want` is the access to its end that is asked for.
 pub(crate) fn tell(context: &Context, host: &dyn Host, who: &Who, path: &[u8], flags: AtFlags, want: Option<Access>) -> Told {
-    let walk = context.steps(At::Cwd, path, flags);
+    let walk = context.steps_at(At::Cwd, path, flags);
     let mut teller = Teller::new(context, host, who);
     let failed = walk.steps.iter().map(|step| teller.take(step)).find_map(ControlFlow::break_value);
     let mut wanted = None;
@@ -273,12 +273,12 @@ impl<'a> Teller<'a> {
     /// Returns the body of a link that was not followed. It is read with this process' permissions.
     fn body_of(&self, path: &[u8]) -> Option<Vec<u8>> {
         let context = self.context.clone().with_credentials(pathwalk::Credentials::root());
-        context.read_link(path).ok()
+        Some(context.read_link(path).ok()?.into_os_string().into_encoded_bytes())
     }
 
     /// Returns the engine's answer, and the rule for it.
     fn may(&self, end: &Handle, node: &Node, want: Access) -> May {
-        let answer = self.context.faccessat(At::Handle(end), "", want, AtFlags::EACCESS | AtFlags::EMPTY_PATH);
+        let answer = self.context.faccessat(end, "", want, AtFlags::EACCESS | AtFlags::EMPTY_PATH);
         let mut judged = judge(node, &self.who.credentials.effective(), want);
         // Only `/proc` shows the difference between a read-only file system and a read-only mount
         // of one.

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use pathwalk::{At, AtFlags, Context, Errno, Handle, Steps};
+use pathwalk::{At, Context, Errno, Handle, Steps};
 use pathwalk_bench::kernel::{access, errno, faccessat, fstatat, mode, readlinkat, statx};
 use rustix::fs::{CWD, Mode, OFlags, open};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -182,13 +182,13 @@ impl Engine {
 
     /// Returns the walk of a question, step by step.
     pub(crate) fn steps(&self, question: &Prepared) -> Result<Steps, Errno> {
-        Ok(self.context.steps(self.at(question.from)?, question.bytes(), question.flags()))
+        Ok(self.context.steps_at(self.at(question.from)?, question.bytes(), question.flags()))
     }
 
     /// Returns the body of a link that a walk went over.
     pub(crate) fn link_body(&self, link: &Handle) -> Result<Box<[u8]>, Errno> {
         let mut buffer = vec![0; BUFFER];
-        let length = self.context.readlinkat(At::Handle(link), "", &mut buffer)?;
+        let length = self.context.readlinkat(link, "", &mut buffer)?;
         buffer.truncate(length);
         Ok(buffer.into())
     }
@@ -196,7 +196,7 @@ impl Engine {
     /// Returns the steps from the root, or from this process' working directory, with links
     /// followed.
     pub(crate) fn steps_to(&self, path: &[u8]) -> Steps {
-        self.context.steps(At::Cwd, path, AtFlags::empty())
+        self.context.steps(path)
     }
 
     #[inline(always)]
@@ -216,7 +216,7 @@ fn body(read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Answer {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use pathwalk::Access;
+    use pathwalk::{Access, AtFlags};
     use pathwalk_bench::machine::{self, LastLinks};
 
     use super::super::answer::same;

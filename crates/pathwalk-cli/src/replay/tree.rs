@@ -99,7 +99,7 @@ fn parent(path: &[u8]) -> Option<&[u8]> {
 }
 
 fn at(context: &Context, path: &[u8]) -> Result<Handle, pathwalk::Errno> {
-    context.lookupat(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW)
+    context.lookup_at(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 #[cfg(test)]

@@ -126,8 +126,8 @@ impl Engine {
             AtEnd::Follow => AtFlags::empty(),
             AtEnd::Stay => AtFlags::SYMLINK_NOFOLLOW,
         };
-        let may = |end, want| self.0.faccessat(At::Handle(end), "", want, AtFlags::EACCESS | AtFlags::EMPTY_PATH);
-        match self.0.steps(At::Cwd, &case.path, flags).answer {
+        let may = |end, want| self.0.faccessat(end, "", want, AtFlags::EACCESS | AtFlags::EMPTY_PATH);
+        match self.0.steps_at(At::Cwd, &case.path, flags).answer {
             Ok(end) => Answer::Reached(std::array::from_fn(|i| may(&end, access(i)))),
             Err(errno) => Answer::Failed(errno),
         }

@@ -182,9 +182,9 @@ impl Op {
                 Ok(lines(entries.map(|entry| entry.and_then(line)).collect::<Result<_, _>>()?))
             }),
             Op::Walk(path) => tree::walked(context, &at(path)).map(lines),
-            Op::Symlink(body, path) => return kind(done(context.symlink(body, At::Cwd, &at(path)))),
+            Op::Symlink(body, path) => return kind(done(context.symlink(body, &at(path)))),
             Op::Rename(from, to) => {
-                return kind(done(context.rename(At::Cwd, &at(from), At::Cwd, &at(to), RenameFlags::empty())));
+                return kind(done(context.renameat(At::Cwd, &at(from), At::Cwd, &at(to), RenameFlags::empty())));
             }
         };
         kind(answer)

@@ -58,7 +58,7 @@ pub(super) fn of_context(context: &Context) -> Vec<String> {
         let path = line.split(' ').next().unwrap().to_owned();
         let inside = match context.symlink_metadata(&path).unwrap().kind {
             FileType::Regular => context.read(&path).unwrap(),
-            FileType::Symlink => context.read_link(&path).unwrap(),
+            FileType::Symlink => context.read_link(&path).unwrap().into_os_string().into_encoded_bytes(),
             _ => vec![],
         };
         line.push_str(&inside.escape_ascii().to_string());

@@ -10,7 +10,7 @@ pub(super) use shuttle::thread;
 pub(super) use std::thread;
 
 use pathwalk::{
-    At, Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile,
+    Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile,
     OpenFlags, OpenFor, Vfs,
 };
 
@@ -137,7 +137,7 @@ impl World {
 
     /// Opens a file, which only the caller holds.
     pub(super) fn file(&self) -> Arc<File> {
-        Arc::new(self.context.open(At::Cwd, "/a", &OpenFlags::READ.into()).expect("a file"))
+        Arc::new(self.context.open("/a", OpenFlags::READ).expect("a file"))
     }
 
     /// Makes files use the pool when they are closed, and panic, from now on.

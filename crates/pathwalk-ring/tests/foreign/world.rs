@@ -38,13 +38,13 @@ impl World {
     /// Opens a file for reading and writing, with eight bytes in it. Only the caller holds it.
     pub(crate) fn file(&self) -> Arc<File> {
         let how = OpenHow { flags: OpenFlags::READ | OpenFlags::WRITE, ..OpenHow::default() };
-        let file = self.context.open(At::Cwd, "/b", &how).unwrap();
+        let file = self.context.open("/b", &how).unwrap();
         file.write_at(b"01234567", 0).unwrap();
         Arc::new(file)
     }
 
     pub(crate) fn dir(&self) -> Arc<File> {
-        Arc::new(self.context.open(At::Cwd, "/d", &OpenFlags::READ.into()).unwrap())
+        Arc::new(self.context.open("/d", OpenFlags::READ).unwrap())
     }
 
     /// Waits until no work runs and none waits.
@@ -102,7 +102,7 @@ pub(crate) const OPS: [(&str, MakeOp); 26] = [
     ("close", |world| Op::Close { file: world.file() }),
     ("close without a name", |world| {
         let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::TMPFILE, mode: 0o600, ..OpenHow::default() };
-        Op::Close { file: Arc::new(world.context.open(At::Cwd, "/d", &how).unwrap()) }
+        Op::Close { file: Arc::new(world.context.open("/d", &how).unwrap()) }
     }),
     ("lookup in another", |_| {
         let other = World::new(1);

@@ -126,7 +126,7 @@ fn every_operation_does_what_it_is_called() {
     assert_eq!(done.iter().map(|done| done.res()).collect::<Vec<_>>(), [11, 1, 0, 5, 0]);
     assert!(matches!(&done[3].result, Ok(Value::Read(data)) if data == b"Hello"));
 
-    let dir = std::sync::Arc::new(context.open(At::Cwd, "/new", &OpenFlags::READ.into()).unwrap());
+    let dir = std::sync::Arc::new(context.open("/new", OpenFlags::READ).unwrap());
     let mut names = Vec::new();
     loop {
         submit(&mut ring, [Entry::new(0, Op::Getdents { file: dir.clone(), at_most: 2 })]);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use pathwalk::limits::RW_MAX;
 use pathwalk::{
-    At, Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, Node, NodeKey, OpenFile, OpenFlags,
+    Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, Node, NodeKey, OpenFile, OpenFlags,
     OpenFor, Vfs, WriteAt, Written,
 };
 use pathwalk_ring::{Entry, Offset, Op, Ring};
@@ -58,7 +58,7 @@ fn world() -> (Arc<AtomicUsize>, Arc<File>, Context) {
     let asked = Arc::new(AtomicUsize::new(0));
     let vfs = Vfs::builder().budget(1 << 20).build(Endless(asked.clone())).unwrap();
     let context = vfs.context(Credentials::root());
-    let file = context.open(At::Cwd, "/f", &(OpenFlags::READ | OpenFlags::WRITE).into()).unwrap();
+    let file = context.open("/f", OpenFlags::READ | OpenFlags::WRITE).unwrap();
     (asked, Arc::new(file), context)
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use pathwalk::{
-    At, Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, Node, NodeKey, OpenFile, OpenFlags,
+    Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, Node, NodeKey, OpenFile, OpenFlags,
     OpenFor, Vfs,
 };
 use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Offset, Op, Pool, Ring, Value};
@@ -68,7 +68,7 @@ fn world() -> (Arc<AtomicUsize>, Arc<File>, Context) {
     let at_hand = Arc::new(AtomicUsize::new(TEXT.len()));
     let vfs = Vfs::builder().budget(1 << 20).build(PartlyCached(at_hand.clone())).unwrap();
     let context = vfs.context(Credentials::root());
-    let file = context.open(At::Cwd, "/f", &OpenFlags::READ.into()).unwrap();
+    let file = context.open("/f", OpenFlags::READ).unwrap();
     (at_hand, Arc::new(file), context)
 }
 
@@ -98,7 +98,7 @@ fn what_is_at_hand_is_read_in_submit() {
         assert_eq!(answer(&mut ring, read(&file, length, offset)), Ok(wanted.into()), "{length} from {offset}");
     }
     assert_eq!(answer(&mut ring, read(&file, 1, u64::MAX)), Err(Errno::EINVAL));
-    let dir = Arc::new(context.open(At::Cwd, "/", &OpenFlags::READ.into()).unwrap());
+    let dir = Arc::new(context.open("/", OpenFlags::READ).unwrap());
     assert_eq!(answer(&mut ring, read(&dir, 1, 0)), Err(Errno::EISDIR));
     assert_eq!(ring.pool().stats().workers, 0, "no thread was needed");
     submit(&mut ring, [Entry::new(0, read(&file, 4, 2)).with(EntryFlags::ASYNC)]);

@@ -110,7 +110,7 @@ fn nothing_from_outside_is_served_in_a_storm_of_renames() {
             while !over.load(Relaxed) {
                 for (from, to) in moves {
                     for (from, to) in [(from, to), (to, from)] {
-                        context.rename(At::Cwd, from, At::Cwd, to, RenameFlags::empty()).unwrap();
+                        context.renameat(At::Cwd, from, At::Cwd, to, RenameFlags::empty()).unwrap();
                         renames += 1;
                     }
                 }
@@ -143,9 +143,9 @@ fn links_of_a_directory_further_down_end_at_it() {
 #[test]
 fn a_slash_asks_for_a_directory_there_as_well() {
     let context = world();
-    let mut file = context.open(At::Cwd, "/www/g/index.html", &making()).unwrap();
+    let mut file = context.open("/www/g/index.html", &making()).unwrap();
     assert_eq!(file.write(b"index"), Ok(5));
-    file = context.open(At::Cwd, "/www/index.html", &making()).unwrap();
+    file = context.open("/www/index.html", &making()).unwrap();
     assert_eq!(file.write(b"top"), Ok(3));
     let server = site(&context);
     for (target, status) in [
@@ -175,8 +175,8 @@ fn a_link_that_is_followed_would_lead_out() {
     let mut confined = context.clone();
     confined.chroot("/www").unwrap();
     let dir = confined.lookup("/d/e").unwrap();
-    context.rename(At::Cwd, "/www/d/e", At::Cwd, "/out/e", RenameFlags::empty()).unwrap();
-    let file = confined.open(At::Handle(&dir), "up", &OpenFlags::READ.into()).unwrap();
+    context.renameat(At::Cwd, "/www/d/e", At::Cwd, "/out/e", RenameFlags::empty()).unwrap();
+    let file = confined.openat(&dir, "up", OpenFlags::READ).unwrap();
     let mut text = vec![0; SECRET.len()];
     assert_eq!((file.read(&mut text), text.as_slice()), (Ok(SECRET.len()), SECRET.as_bytes()));
 }

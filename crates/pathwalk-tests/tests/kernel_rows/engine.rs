@@ -168,10 +168,10 @@ impl Engine {
         let face = &mut self.face;
         match ask.op {
             Op::Mkdir(_) => face.mkdir(first.at(), first.bytes(), 0o755),
-            Op::File(_) => face.mknod(first.at(), first.bytes(), NewKind::Regular, 0o755),
+            Op::File(_) => face.mknodat(first.at(), first.bytes(), NewKind::Regular, 0o755),
             Op::Device(_) => {
                 let null = NewKind::CharDevice(Device { major: 1, minor: 3 });
-                face.mknod(first.at(), first.bytes(), null, 0o666)
+                face.mknodat(first.at(), first.bytes(), null, 0o666)
             }
             Op::Symlink(_, body) => face.symlink(body.as_bytes(), first.at(), first.bytes()),
             Op::Unlink(_) => face.unlink(first.at(), first.bytes()),
@@ -181,15 +181,15 @@ impl Engine {
                 let empty = if first.path.is_empty() { LinkFlags::EMPTY_PATH } else { LinkFlags::empty() };
                 face.link(first.at(), first.bytes(), last.at(), last.bytes(), *flags | empty)
             }
-            Op::Pipe(_) => face.mknod(first.at(), first.bytes(), NewKind::Fifo, 0o755),
-            Op::Chmod(_) => face.chmod(first.at(), first.bytes(), 0o700, AtFlags::empty()),
-            Op::Mode(mode, _) => face.chmod(first.at(), first.bytes(), *mode, AtFlags::empty()),
-            Op::Chown(_) => face.chown(first.at(), first.bytes(), Some(0), Some(0), AtFlags::empty()),
-            Op::Truncate(_) => face.truncate(first.at(), first.bytes(), 0),
-            Op::Touch(_) => face.set_times(first.at(), first.bytes(), SetTime::Now, SetTime::Now, AtFlags::empty()),
+            Op::Pipe(_) => face.mknodat(first.at(), first.bytes(), NewKind::Fifo, 0o755),
+            Op::Chmod(_) => face.fchmodat(first.at(), first.bytes(), 0o700, AtFlags::empty()),
+            Op::Mode(mode, _) => face.fchmodat(first.at(), first.bytes(), *mode, AtFlags::empty()),
+            Op::Chown(_) => face.fchownat(first.at(), first.bytes(), Some(0), Some(0), AtFlags::empty()),
+            Op::Truncate(_) => face.truncate_at(first.at(), first.bytes(), 0),
+            Op::Touch(_) => face.utimensat(first.at(), first.bytes(), SetTime::Now, SetTime::Now, AtFlags::empty()),
             Op::SetTimes(_) => {
                 let then = SetTime::To(Timestamp { seconds: 1, nanoseconds: 0 });
-                face.set_times(first.at(), first.bytes(), then, then, AtFlags::empty())
+                face.utimensat(first.at(), first.bytes(), then, then, AtFlags::empty())
             }
             op => unreachable!("{op:?} is about no name"),
         }
@@ -200,20 +200,20 @@ impl Engine {
         // Namespaces and mounts have no face, so the face's context carries these operations out.
         let context = self.face.context();
         match (ask.op, &spots[..]) {
-            (Op::Mount(flags, _), [at]) => context.mount(MemFs::new(), at.at(), at.entered(), *flags),
-            (Op::Bind(how, ..), [from, to]) => context.bind(from.at(), from.entered(), to.at(), to.entered(), *how),
+            (Op::Mount(flags, _), [at]) => context.mount_at(MemFs::new(), at.at(), at.entered(), *flags),
+            (Op::Bind(how, ..), [from, to]) => context.bind_at(from.at(), from.entered(), to.at(), to.entered(), *how),
             (Op::Move(layer, ..), [from, to]) => {
                 let mut how = from.move_flag(MoveFlags::FROM_EMPTY_PATH) | to.move_flag(MoveFlags::TO_EMPTY_PATH);
                 how.set(MoveFlags::BENEATH, *layer == Layer::Beneath);
-                context.move_mount(from.at(), from.path, to.at(), to.path, how)
+                context.move_mount_at(from.at(), from.path, to.at(), to.path, how)
             }
-            (Op::Remount(flags, _), [at]) => context.remount(at.at(), at.entered(), *flags),
-            (Op::Umount(flags, _), [at]) => context.umount(at.at(), at.entered(), *flags),
+            (Op::Remount(flags, _), [at]) => context.remount_at(at.at(), at.entered(), *flags),
+            (Op::Umount(flags, _), [at]) => context.umount_at(at.at(), at.entered(), *flags),
             (Op::Set(how, flags, _), [at]) => set(context, at, MountAttributes { set: *flags, ..Default::default() }, *how),
             (Op::Clear(how, flags, _), [at]) => set(context, at, MountAttributes { clear: *flags, ..Default::default() }, *how),
             (Op::Propagate(kind, _), [at]) => {
                 let to = MountAttributes { propagation: Some(*kind), ..Default::default() };
-                context.mount_setattr(at.at(), at.entered(), AtFlags::empty(), &to, Recursion::Alone)
+                context.mount_setattr_at(at.at(), at.entered(), AtFlags::empty(), &to, Recursion::Alone)
             }
             (Op::Pivot(..), [new, old]) => {
                 let context = self.face.context_mut();
@@ -236,12 +236,12 @@ impl Engine {
             }
             Op::Clone(name, how, at) => {
                 let at = self.at(ask.from, at)?;
-                let tree = context.open_tree(at.at(), at.path, at.flags(), *how)?;
+                let tree = context.open_tree_at(at.at(), at.path, at.flags(), *how)?;
                 self.hold(name, tree.handle().clone(), Keeps::Tree { _tree: tree })
             }
             Op::Hold(name, at) => {
                 let at = self.at(ask.from, at)?;
-                let handle = context.lookupat(at.at(), at.path, at.flags() | AtFlags::SYMLINK_NOFOLLOW)?;
+                let handle = context.lookup_at(at.at(), at.path, at.flags() | AtFlags::SYMLINK_NOFOLLOW)?;
                 self.hold(name, handle, Keeps::Nothing)
             }
             Op::Keep(name, flags, at) => {
@@ -262,7 +262,7 @@ impl Engine {
             Op::Close(name) => self.held.remove(name).map(|_| Outcome::Done).ok_or(Errno::EBADF),
             Op::Chdir(at) => {
                 let at = self.at(ask.from, at)?;
-                let directory = context.lookupat(at.at(), at.entered(), AtFlags::empty())?;
+                let directory = context.lookup_at(at.at(), at.entered(), AtFlags::empty())?;
                 self.face.context_mut().fchdir(&directory)?;
                 drop(directory);
                 let cwd = self.face.context().cwd().clone();
@@ -289,7 +289,7 @@ impl Engine {
 }
 
 fn set(context: &Context, at: &Named<'_>, to: MountAttributes, how: Recursion) -> Result<(), Errno> {
-    context.mount_setattr(at.at(), at.path, at.flags(), &to, how)
+    context.mount_setattr_at(at.at(), at.path, at.flags(), &to, how)
 }
 
 impl System for Engine {

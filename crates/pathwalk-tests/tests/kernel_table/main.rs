@@ -252,9 +252,9 @@ fn what_the_kernel_cannot_be_asked() {
         assert_eq!(context.readlink(path, &mut [0; 8]), Err(Errno::EINVAL));
         assert_eq!(context.lookup(path).map(drop), Err(Errno::EINVAL));
     }
-    let effective = context.lookupat(pathwalk::At::Cwd, "d", AtFlags::EACCESS);
+    let effective = context.lookup_at(pathwalk::At::Cwd, "d", AtFlags::EACCESS);
     assert_eq!(effective.map(drop), Err(Errno::EINVAL));
-    let root = context.lookup("/d").and_then(|d| context.lookupat(pathwalk::At::Handle(&d), "", AtFlags::EMPTY_PATH));
+    let root = context.lookup("/d").and_then(|d| context.lookup_at(&d, "", AtFlags::EMPTY_PATH));
     assert_eq!(root.and_then(|d| d.path()), Ok(b"/d".to_vec()));
 }
 

@@ -115,7 +115,7 @@ fn origin(vfs: &Vfs, origin: Origin) -> (Option<OwnedFd>, Option<Handle>) {
         Origin::Cwd => (None, None),
         Origin::Opened(path) => {
             let context = vfs.context(Credentials::root());
-            let handle = context.lookupat(At::Cwd, path, pathwalk::AtFlags::SYMLINK_NOFOLLOW);
+            let handle = context.lookup_at(At::Cwd, path, pathwalk::AtFlags::SYMLINK_NOFOLLOW);
             (Some(open(path).expect("in the tree")), Some(handle.expect("in the tree")))
         }
         Origin::RemovedDirectory => {

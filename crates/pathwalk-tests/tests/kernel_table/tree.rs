@@ -220,7 +220,7 @@ pub(crate) fn lay_into_vfs(vfs: &Vfs, tree: &[Entry], users: Users) -> Result<()
             Kind::Fifo => NewKind::Fifo,
             Kind::Socket => NewKind::Socket,
             Kind::Hard(of) => {
-                let of = context.lookupat(pathwalk::At::Cwd, *of, pathwalk::AtFlags::SYMLINK_NOFOLLOW)?;
+                let of = context.lookup_at(pathwalk::At::Cwd, *of, pathwalk::AtFlags::SYMLINK_NOFOLLOW)?;
                 internals::link(&of, &dir, Name::new(name)?)?;
                 continue;
             }

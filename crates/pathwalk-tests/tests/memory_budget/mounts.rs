@@ -1,11 +1,9 @@
 //! The memory of an idle mount. Mounts are outside the budget.
 
-use pathwalk::{At, AtFlags, Context, Credentials, MountAttributes, Propagation, Recursion, Vfs};
+use pathwalk::{At, Context, Credentials, MountAttributes, Propagation, Recursion, Vfs};
 use pathwalk_memfs::MemFs;
 
 use crate::process::{alone, resident, small_pages};
-
-const CWD: At<'static> = At::Cwd;
 
 /// The most bytes that an idle mount may take.
 const MOST: u64 = 512;
@@ -24,7 +22,7 @@ fn context(count: u64) -> Context {
 
 fn bind_all(context: &Context, count: u64) {
     for at in 0..count {
-        context.bind(CWD, "/s", CWD, &format!("/m/{at}"), Recursion::Alone).expect("room for a mount");
+        context.bind("/s", &format!("/m/{at}"), Recursion::Alone).expect("room for a mount");
     }
 }
 
@@ -57,7 +55,7 @@ fn an_idle_mount_takes_at_most_512_bytes() {
 
         let peers = context(count);
         let shared = MountAttributes { propagation: Some(Propagation::Shared), ..MountAttributes::default() };
-        peers.mount_setattr(CWD, "/", AtFlags::empty(), &shared, Recursion::Alone).expect("the root can be shared");
+        peers.mount_setattr("/", &shared, Recursion::Alone).expect("the root can be shared");
         let before = resident();
         bind_all(&peers, count);
         check("shared", before, count);

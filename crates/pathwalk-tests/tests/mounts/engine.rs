@@ -98,7 +98,7 @@ impl Engine {
     fn within<'a>(&'a self, spot: &'a Spot) -> Result<(At<'a>, &'a str), Failure> {
         let (at, path) = self.at(spot)?;
         if path.is_empty() {
-            self.context.lookupat(at, ".", AtFlags::empty())?;
+            self.context.lookup_at(at, ".", AtFlags::empty())?;
             return Ok((at, "."));
         }
         Ok((at, path))
@@ -109,13 +109,13 @@ impl Engine {
         let (at, path) = self.at(at)?;
         let tree = self.context.new_tree(filled(), MountFlags::empty())?;
         let how = MoveFlags::FROM_EMPTY_PATH | empty(path, MoveFlags::TO_EMPTY_PATH);
-        Ok(self.context.move_mount(At::Handle(tree.handle()), "", at, path, how)?)
+        Ok(self.context.move_mount_at(tree.handle(), "", at, path, how)?)
     }
 
     fn mount_empty(&self, at: &Spot) -> Result<(), Failure> {
         self.skip_if(self.is_full())?;
         let (at, path) = self.within(at)?;
-        Ok(self.context.mount(empty_fs(), at, path, MountFlags::empty())?)
+        Ok(self.context.mount_at(empty_fs(), at, path, MountFlags::empty())?)
     }
 
     fn bind(&self, from: &Spot, to: &Spot, is_recursive: bool) -> Result<(), Failure> {
@@ -124,7 +124,7 @@ impl Engine {
         let held = if matches!(from, Spot::Held(_)) { from } else { to };
         self.within(held)?;
         let ((from, old), (to, new)) = (self.within_or_at(from)?, self.within_or_at(to)?);
-        Ok(self.context.bind(from, old, to, new, recursion(is_recursive))?)
+        Ok(self.context.bind_at(from, old, to, new, recursion(is_recursive))?)
     }
 
     fn within_or_at<'a>(&'a self, spot: &'a Spot) -> Result<(At<'a>, &'a str), Failure> {
@@ -137,14 +137,14 @@ impl Engine {
         let ((from, old), (to, new)) = (self.at(from)?, self.at(to)?);
         let mut how = empty(old, MoveFlags::FROM_EMPTY_PATH) | empty(new, MoveFlags::TO_EMPTY_PATH);
         how.set(MoveFlags::BENEATH, beneath);
-        Ok(self.context.move_mount(from, old, to, new, how)?)
+        Ok(self.context.move_mount_at(from, old, to, new, how)?)
     }
 
     fn clone_tree(&mut self, from: &Spot, slot: usize, is_recursive: bool) -> Result<(), Failure> {
         self.skip_if(self.is_full())?;
         let (at, path) = self.at(from)?;
         let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
-        let tree = self.context.open_tree(at, path, flags, recursion(is_recursive))?;
+        let tree = self.context.open_tree_at(at, path, flags, recursion(is_recursive))?;
         self.held[slot] = Some(Held::Tree(tree));
         Ok(())
     }
@@ -152,12 +152,12 @@ impl Engine {
     fn umount(&self, at: &Spot, way: Umount) -> Result<(), Failure> {
         let (at, path) = self.within(at)?;
         let [named, top] = {
-            let named = self.context.lookupat(at, path, AtFlags::empty())?;
+            let named = self.context.lookup_at(at, path, AtFlags::empty())?;
             [&named, &internals::topmost(&named)].map(|place| self.mount_of(place))
         };
         // The expiry mark of a mount above the named one cannot be cleared by opening it.
         self.skip_if(way == Umount::Expire && top != named)?;
-        let umount = |flags| self.context.umount(at, path, flags);
+        let umount = |flags| self.context.umount_at(at, path, flags);
         match way {
             Umount::Plain => umount(UmountFlags::empty())?,
             Umount::Detach => umount(UmountFlags::DETACH)?,
@@ -171,14 +171,14 @@ impl Engine {
 
     /// Returns the number of a place's mount.
     fn mount_of(&self, place: &Handle) -> u64 {
-        let statx = self.context.statx(At::Handle(place), "", AtFlags::EMPTY_PATH, StatxMask::MNT_ID);
+        let statx = self.context.statx_at(place, "", AtFlags::EMPTY_PATH, StatxMask::MNT_ID);
         statx.expect("the attributes of what is held").mount_id
     }
 
     fn set(&self, at: &Spot, attributes: &MountAttributes, is_recursive: bool) -> Result<(), Failure> {
         let (at, path) = self.at(at)?;
         let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
-        Ok(self.context.mount_setattr(at, path, flags, attributes, recursion(is_recursive))?)
+        Ok(self.context.mount_setattr_at(at, path, flags, attributes, recursion(is_recursive))?)
     }
 
     fn set_propagation(&self, at: &Spot, kind: Kind, is_recursive: bool) -> Result<(), Failure> {
@@ -201,7 +201,7 @@ impl Engine {
         let flags = MountFlags::from_bits_truncate(flags);
         if !of_mount {
             let (at, path) = self.within(at)?;
-            return Ok(self.context.remount(at, path, flags)?);
+            return Ok(self.context.remount_at(at, path, flags)?);
         }
         // The newer call, which does the same, accepts detached trees as well.
         self.skip_if(matches!(at, Spot::Held(_)))?;
@@ -219,12 +219,12 @@ impl Engine {
         let (at, path) = self.at(from)?;
         let (to, new) = self.at(to)?;
         let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
-        let tree = self.context.open_tree(at, path, flags, recursion(is_recursive))?;
+        let tree = self.context.open_tree_at(at, path, flags, recursion(is_recursive))?;
         let (from, attributes) =
             (At::Handle(tree.handle()), MountAttributes { id_map: Some(id_maps::map(map)), ..Default::default() });
-        self.context.mount_setattr(from, "", AtFlags::EMPTY_PATH, &attributes, recursion(is_recursive))?;
+        self.context.mount_setattr_at(from, "", AtFlags::EMPTY_PATH, &attributes, recursion(is_recursive))?;
         let how = MoveFlags::FROM_EMPTY_PATH | empty(new, MoveFlags::TO_EMPTY_PATH);
-        Ok(self.context.move_mount(from, "", to, new, how)?)
+        Ok(self.context.move_mount_at(from, "", to, new, how)?)
     }
 
     fn file(&self, user: usize, call: &Call) -> Result<Option<Owner>, Failure> {
@@ -288,8 +288,8 @@ impl Engine {
             Op::Mapped { from, to, map, recursive } => self.mapped(from, to, *map, *recursive),
             Op::Pivot { new, old } => self.pivot(new, old),
             Op::Chroot(path) => Ok(self.context.chroot(path)?),
-            Op::Mkdir(path) => Ok(self.context.mkdir(At::Cwd, path, 0o755)?),
-            Op::Rmdir(path) => Ok(self.context.rmdir(At::Cwd, path)?),
+            Op::Mkdir(path) => Ok(self.context.mkdir(path, 0o755)?),
+            Op::Rmdir(path) => Ok(self.context.rmdir(path)?),
             Op::Unshare(slot) => self.unshare(*slot),
             Op::Enter(slot) => self.enter(*slot),
             Op::Drop(slot) => {

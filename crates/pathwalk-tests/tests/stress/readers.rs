@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
         self.kept.push_back((dir, handle));
         for (dir, handle) in &self.kept {
             assert_eq!(handle.path(), Ok(format!("/always/{dir}").into_bytes()));
-            let below = self.context.fstatat(handle.into(), "7", AtFlags::empty()).map(|it| it.gid);
+            let below = self.context.fstatat(handle, "7", AtFlags::empty()).map(|it| it.gid);
             assert_eq!(below, Ok(always_group(*dir, 7)), "always/{dir}/7 by a handle");
         }
         if self.kept.len() > KEPT {

@@ -7,9 +7,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use pathwalk::{
-    Access, At, AtFlags, Context, Credentials, Errno, LinkFlags, MountFlags, RenameFlags, UmountFlags, Vfs, VfsBuilder,
-};
+use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, RenameFlags, UmountFlags, Vfs, VfsBuilder};
 use pathwalk_memfs::MemFs;
 
 use crate::phase::Phase;
@@ -52,11 +50,11 @@ fn readable(context: &Context, path: &str) -> Answer {
 }
 
 fn exchange(context: &Context, one: &str, other: &str) {
-    context.rename(At::Cwd, one, At::Cwd, other, RenameFlags::EXCHANGE).expect("an exchange");
+    context.renameat(At::Cwd, one, At::Cwd, other, RenameFlags::EXCHANGE).expect("an exchange");
 }
 
 fn chmod(context: &Context, path: &str, mode: u16) {
-    context.chmod(At::Cwd, path, mode, AtFlags::empty()).expect("chmod");
+    context.chmod(path, mode).expect("chmod");
 }
 
 const SUBJECTS: [Subject; 7] = [
@@ -85,9 +83,9 @@ const SUBJECTS: [Subject; 7] = [
         change: |context, is_odd| {
             let name = "/names/come/and/go";
             if is_odd {
-                context.link(At::Cwd, "/names/kept", At::Cwd, name, LinkFlags::empty()).expect("link");
+                context.link("/names/kept", name).expect("link");
             } else {
-                context.unlink(At::Cwd, name).expect("unlink");
+                context.unlink(name).expect("unlink");
             }
         },
     },
@@ -103,7 +101,7 @@ const SUBJECTS: [Subject; 7] = [
         answers: [Ok(0o644), ABSENT],
         change: |context, is_odd| {
             let (from, to) = if is_odd { ("/up/below", "/away/below") } else { ("/away/below", "/up/below") };
-            context.rename(At::Cwd, from, At::Cwd, to, RenameFlags::NOREPLACE).expect("a move");
+            context.renameat(At::Cwd, from, At::Cwd, to, RenameFlags::NOREPLACE).expect("a move");
         },
     },
     Subject {
@@ -114,9 +112,9 @@ const SUBJECTS: [Subject; 7] = [
             if is_odd {
                 let fs = MemFs::new();
                 fs.file("/f", 0o664).expect("a file");
-                context.mount(fs, At::Cwd, "/mounts/on", MountFlags::empty()).expect("mount");
+                context.mount(fs, "/mounts/on", MountFlags::empty()).expect("mount");
             } else {
-                context.umount(At::Cwd, "/mounts/on", UmountFlags::DETACH).expect("umount");
+                context.umount("/mounts/on", UmountFlags::DETACH).expect("umount");
             }
         },
     },

@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pathwalk::{
-    At, Context, Credentials, Errno, FileType, Handle, Name, NewKind, NewNode, OpenFlags, RenameFlags, SetAttributes, Vfs,
-    internals,
+    Context, Credentials, Errno, FileType, Handle, Name, NewKind, NewNode, OpenFlags, RenameFlags, SetAttributes, Vfs, internals,
 };
 use pathwalk_memfs::MemFs;
 
@@ -180,7 +179,7 @@ impl World {
         let others = ["/swap", "/pair", "/left", "/right", "/churn", "/guard", "/always"].map(String::from);
         let dirs: Vec<_> = others.into_iter().chain((0..DIRECTORIES).map(|dir| format!("/always/{dir}"))).collect();
         for path in dirs.iter().cycle().take_while(|_| self.is_read()) {
-            let dir = root.open(At::Cwd, path, &OpenFlags::READ.into()).expect("a directory that is always there");
+            let dir = root.open(path, OpenFlags::READ).expect("a directory that is always there");
             let names = dir.getdents(usize::MAX).expect("a listing").len();
             let all = if path.starts_with("/always/") { FILES + 2 } else { 2 };
             assert!(names >= all, "{path} has {names} names");

@@ -21,16 +21,13 @@ impl Context {
     /// `EAGAIN` to a thread that may.
     ///
     /// ```
-    /// use pathwalk::{At, AtFlags, Credentials, Errno, StatxMask, Vfs};
+    /// use pathwalk::{Credentials, Errno, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.file("/motd", 0o644)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let stat = |cached: &pathwalk::Cached<'_>| {
-    ///     cached.statx(At::Cwd, "/motd", AtFlags::empty(), StatxMask::BASIC_STATS)
-    /// };
-    /// assert_eq!(stat(&context.cached()), Err(Errno::EAGAIN));
+    /// assert_eq!(context.cached().stat("/motd"), Err(Errno::EAGAIN));
     /// context.stat("/motd")?;
-    /// assert!(stat(&context.cached()).is_ok());
+    /// assert!(context.cached().stat("/motd").is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
@@ -78,42 +75,86 @@ impl Cached<'_> {
     /// Opens a file as [`Context::open`] does with [`CACHED`](crate::Resolve::CACHED): `EAGAIN`
     /// also for `CREATE`, `TRUNCATE` and `TMPFILE`, and where the file system cannot open without
     /// blocking.
-    pub fn open<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, how: &OpenHow) -> Result<File, Errno> {
-        let at = at.begin(self.context);
+    pub fn open(&self, path: impl AsPath, how: impl Into<OpenHow>) -> Result<File, Errno> {
+        self.openat(At::Cwd, path, how)
+    }
+
+    /// Opens a file as [`Context::openat`] does.
+    pub fn openat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, how: impl Into<OpenHow>) -> Result<File, Errno> {
+        let (at, how) = (self.context.begin(at), how.into());
         let env = Env::scoped(&self.context.asker, Whose::Effective, at, how.resolve);
-        let opened = self.answer(env, path.path_bytes(), |env, path| open::cached(env, at, path, how))?;
+        let opened = self.answer(env, path.path_bytes(), |env, path| open::cached(env, at, path, &how))?;
         Ok(File::new(self.context.vfs(), opened, how.flags, self.context.credentials().clone()))
     }
 
     /// Returns attributes as [`Context::statx`] does.
     #[inline]
-    pub fn statx<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags, mask: StatxMask) -> Result<Statx, Errno> {
-        let at = at.begin(self.context);
+    pub fn statx(&self, path: impl AsPath, mask: StatxMask) -> Result<Statx, Errno> {
+        self.statx_at(At::Cwd, path, AtFlags::empty(), mask)
+    }
+
+    /// Returns attributes as [`Context::statx_at`] does.
+    #[inline]
+    pub fn statx_at<'a>(
+        &self,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
+        flags: AtFlags,
+        mask: StatxMask,
+    ) -> Result<Statx, Errno> {
+        let at = self.context.begin(at);
         self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::statx(env, at, path, flags, mask))
     }
 
     /// Returns attributes as [`Context::stat`] does.
     #[inline]
-    pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Errno> {
-        self.statx(At::Cwd, path, AtFlags::empty(), StatxMask::BASIC_STATS).map(|statx| statx.attributes)
+    pub fn stat(&self, path: impl AsPath) -> Result<Attributes, Errno> {
+        self.fstatat(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// Returns attributes as [`Context::lstat`] does.
+    #[inline]
+    pub fn lstat(&self, path: impl AsPath) -> Result<Attributes, Errno> {
+        self.fstatat(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Returns attributes as [`Context::fstatat`] does.
+    #[inline]
+    pub fn fstatat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<Attributes, Errno> {
+        self.statx_at(at, path, flags, StatxMask::BASIC_STATS).map(|statx| statx.attributes)
+    }
+
+    /// Checks rights as [`Context::access`] does.
+    pub fn access(&self, path: impl AsPath, want: Access) -> Result<(), Errno> {
+        self.faccessat(At::Cwd, path, want, AtFlags::empty())
     }
 
     /// Checks rights as [`Context::faccessat`] does.
-    pub fn access<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, want: Access, flags: AtFlags) -> Result<(), Errno> {
-        let at = at.begin(self.context);
+    pub fn faccessat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, want: Access, flags: AtFlags) -> Result<(), Errno> {
+        let at = self.context.begin(at);
         let whose = if flags.contains(AtFlags::EACCESS) { Whose::Effective } else { Whose::Real };
         self.read(whose, at, path.path_bytes(), |env, path| cached::access(env, at, path, want, flags))
     }
 
+    /// Copies the body of a link as [`Context::readlink`] does.
+    pub fn readlink(&self, path: impl AsPath, buffer: &mut [u8]) -> Result<usize, Errno> {
+        self.readlinkat(At::Cwd, path, buffer)
+    }
+
     /// Copies the body of a link as [`Context::readlinkat`] does.
-    pub fn readlink<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, buffer: &mut [u8]) -> Result<usize, Errno> {
-        let at = at.begin(self.context);
+    pub fn readlinkat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let at = self.context.begin(at);
         self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::readlink(env, at, path, buffer))
     }
 
-    /// Returns a handle as [`Context::lookupat`] does.
-    pub fn lookup<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: AtFlags) -> Result<Handle, Errno> {
-        let at = at.begin(self.context);
+    /// Returns a handle as [`Context::lookup`] does.
+    pub fn lookup(&self, path: impl AsPath) -> Result<Handle, Errno> {
+        self.lookup_at(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// Returns a handle as [`Context::lookup_at`] does.
+    pub fn lookup_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<Handle, Errno> {
+        let at = self.context.begin(at);
         let found = self.read(Whose::Effective, at, path.path_bytes(), |env, path| cached::lookup(env, at, path, flags))?;
         Ok(Handle::from_pinned(self.context.vfs(), found))
     }

@@ -1,14 +1,10 @@
-//! Operations of [`Context`] that open and change.
+//! Operations of [`Context`] that open, and that change names.
 
 use super::{AsPath, At, Context};
-use crate::abi::{AtFlags, LinkFlags, OpenHow, SetTime};
+use crate::abi::{LinkFlags, OpenHow, UnlinkFlags};
 use crate::file::File;
-use crate::fs_api::StatFs;
 use crate::node::{NewKind, RenameFlags};
 use crate::{Errno, ops};
-
-/// The umask of a new context, as login shells set it.
-pub(super) const UMASK: u16 = 0o022;
 
 /// # Operations that change
 ///
@@ -27,142 +23,132 @@ pub(super) const UMASK: u16 = 0o022;
 ///
 /// [`NO_ID`]: crate::permission::NO_ID
 impl Context {
-    /// Opens the node at `path`. Source: `open(2)`, `openat2(2)`.
+    /// Opens the node at `path`. The parameters are [`OpenFlags`](crate::OpenFlags), with which a
+    /// new file has mode 0666 before the umask, or an [`OpenHow`]. Source: `open(2)`.
+    /// [`OpenOptions`](crate::OpenOptions) opens as the standard library does.
     ///
     /// `EINVAL` for flags that contradict each other; `EEXIST` with `CREATE` and `EXCLUSIVE` if the
     /// name exists; `EISDIR` to write to a directory, or to create one or a name followed by a
     /// slash; `ENOTDIR`; `ELOOP` for a link with `NOFOLLOW`; `EACCES`; `ENXIO` for a device, pipe
     /// or socket; `EAGAIN` for [`CACHED`](crate::Resolve::CACHED). Cost: a lookup, and an
     /// allocation.
-    pub fn open<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, how: &OpenHow) -> Result<File, Errno> {
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, OpenFlags, Vfs};
+    /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let file = context.open("/motd", OpenFlags::WRITE | OpenFlags::CREATE)?;
+    /// file.write_all(b"hello")?;
+    /// assert_eq!(context.stat("/motd")?.mode, 0o644);
+    /// assert_eq!(context.open("/", OpenFlags::WRITE).unwrap_err(), Errno::EISDIR);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open(&self, path: impl AsPath, how: impl Into<OpenHow>) -> Result<File, Errno> {
+        self.openat(At::Cwd, path, how)
+    }
+
+    /// Does the same as [`open`](Self::open) from a starting point. Source: `openat2(2)`.
+    pub fn openat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, how: impl Into<OpenHow>) -> Result<File, Errno> {
+        let how = how.into();
         if self.asks_caches_only() {
-            return self.cached().open(at, path, how);
+            return self.cached().openat(at, path, how);
         }
-        let opened = ops::open::open(&self.asker, at.begin(self), path.path_bytes(), how)?;
+        let opened = ops::open::open(&self.asker, self.begin(at), path.path_bytes(), &how)?;
         Ok(File::new(self.vfs(), opened, how.flags, self.credentials().clone()))
     }
 
     /// Makes a directory. Of `mode`, it uses permission bits and the sticky bit. `EEXIST`,
-    /// `EMLINK`. Source: `mkdirat(2)`.
-    pub fn mkdir<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, mode: u16) -> Result<(), Errno> {
+    /// `EMLINK`. Source: `mkdir(2)`.
+    pub fn mkdir(&self, path: impl AsPath, mode: u16) -> Result<(), Errno> {
+        self.mkdirat(At::Cwd, path, mode)
+    }
+
+    /// Does the same as [`mkdir`](Self::mkdir) from a starting point. Source: `mkdirat(2)`.
+    pub fn mkdirat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, mode: u16) -> Result<(), Errno> {
         self.may_change()?;
-        ops::make::make(&self.asker, at.begin(self), path.path_bytes(), NewKind::Directory, mode)
+        ops::make::make(&self.asker, self.begin(at), path.path_bytes(), NewKind::Directory, mode)
     }
 
     /// Makes a regular file, pipe, socket or device. `EEXIST`; `EPERM` for a directory, or for a
     /// device without `CAP_MKNOD`; `EINVAL` for a link, or for a device with a number that is out
-    /// of range. Source: `mknodat(2)`.
-    pub fn mknod<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
+    /// of range. Source: `mknod(2)`.
+    pub fn mknod(&self, path: impl AsPath, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
+        self.mknodat(At::Cwd, path, kind, mode)
+    }
+
+    /// Does the same as [`mknod`](Self::mknod) from a starting point. Source: `mknodat(2)`.
+    pub fn mknodat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
         self.may_change()?;
-        ops::make::mknod(&self.asker, at.begin(self), path.path_bytes(), kind, mode)
+        ops::make::mknod(&self.asker, self.begin(at), path.path_bytes(), kind, mode)
     }
 
     /// Makes a link with the body `body`, which need not lead to anything. `ENOENT` for an empty
-    /// body, `ENAMETOOLONG` for one over 4095 bytes, `EEXIST`. Source: `symlinkat(2)`.
-    pub fn symlink<B: AsPath + ?Sized, P: AsPath + ?Sized>(&self, body: &B, at: At<'_>, path: &P) -> Result<(), Errno> {
-        self.may_change()?;
-        ops::make::symlink(&self.asker, body.path_bytes(), at.begin(self), path.path_bytes())
+    /// body, `ENAMETOOLONG` for one over 4095 bytes, `EEXIST`. Source: `symlink(2)`.
+    pub fn symlink(&self, body: impl AsPath, path: impl AsPath) -> Result<(), Errno> {
+        self.symlinkat(body, At::Cwd, path)
     }
 
-    /// Gives the node at `old` another name. `EEXIST`; `EPERM` for a directory, or for a node that
-    /// `protected_hardlinks` protects; `EMLINK`. Source: `linkat(2)`.
-    pub fn link<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+    /// Does the same as [`symlink`](Self::symlink) from a starting point. Source: `symlinkat(2)`.
+    pub fn symlinkat<'a>(&self, body: impl AsPath, at: impl Into<At<'a>>, path: impl AsPath) -> Result<(), Errno> {
+        self.may_change()?;
+        ops::make::symlink(&self.asker, body.path_bytes(), self.begin(at), path.path_bytes())
+    }
+
+    /// Gives the node at `old` another name; of a link, the link. `EEXIST`; `EPERM` for a
+    /// directory, or for a node that `protected_hardlinks` protects; `EMLINK`. Source: `link(2)`.
+    pub fn link(&self, old: impl AsPath, new: impl AsPath) -> Result<(), Errno> {
+        self.linkat(At::Cwd, old, At::Cwd, new, LinkFlags::empty())
+    }
+
+    /// Does the same as [`link`](Self::link) from two starting points and with flags. Source:
+    /// `linkat(2)`.
+    pub fn linkat<'a, 'b>(
         &self,
-        from: At<'_>,
-        old: &P,
-        to: At<'_>,
-        new: &Q,
-        how: LinkFlags,
+        from: impl Into<At<'a>>,
+        old: impl AsPath,
+        to: impl Into<At<'b>>,
+        new: impl AsPath,
+        flags: LinkFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::link::link(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
+        ops::link::link(&self.asker, (self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()), flags)
     }
 
-    /// Removes a name. `EISDIR` for a directory. Files that are open stay. Source: `unlinkat(2)`.
-    pub fn unlink<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<(), Errno> {
-        self.may_change()?;
-        ops::remove::unlink(&self.asker, at.begin(self), path.path_bytes())
+    /// Removes a name. `EISDIR` for a directory. Files that are open stay. Source: `unlink(2)`.
+    pub fn unlink(&self, path: impl AsPath) -> Result<(), Errno> {
+        self.unlinkat(At::Cwd, path, UnlinkFlags::empty())
     }
 
     /// Removes an empty directory. `ENOTDIR`, `ENOTEMPTY`; `EINVAL` for `.`; `EBUSY` for the root.
     /// Source: `rmdir(2)`.
-    pub fn rmdir<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<(), Errno> {
+    pub fn rmdir(&self, path: impl AsPath) -> Result<(), Errno> {
+        self.unlinkat(At::Cwd, path, UnlinkFlags::REMOVEDIR)
+    }
+
+    /// Does the same as [`unlink`](Self::unlink), or as [`rmdir`](Self::rmdir) with
+    /// [`REMOVEDIR`](UnlinkFlags::REMOVEDIR), from a starting point. `EINVAL` for unknown flags.
+    /// Source: `unlinkat(2)`.
+    pub fn unlinkat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: UnlinkFlags) -> Result<(), Errno> {
         self.may_change()?;
-        ops::remove::rmdir(&self.asker, at.begin(self), path.path_bytes())
+        let (at, path) = (self.begin(at), path.path_bytes());
+        match flags {
+            UnlinkFlags::REMOVEDIR => ops::remove::rmdir(&self.asker, at, path),
+            none if none.is_empty() => ops::remove::unlink(&self.asker, at, path),
+            _ => Err(Errno::EINVAL),
+        }
     }
 
     /// Renames `old` to `new`, and replaces what has that name, in one step. `EINVAL` for a
     /// directory into itself, `ENOTEMPTY`, `EISDIR`, `ENOTDIR`, `EBUSY` for `.` and `..`; `EEXIST`
-    /// with `NOREPLACE`. Source: `renameat2(2)`.
-    pub fn rename<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+    /// with `NOREPLACE`. The plain form is [`rename`](Self::rename). Source: `renameat2(2)`.
+    pub fn renameat<'a, 'b>(
         &self,
-        from: At<'_>,
-        old: &P,
-        to: At<'_>,
-        new: &Q,
-        how: RenameFlags,
+        from: impl Into<At<'a>>,
+        old: impl AsPath,
+        to: impl Into<At<'b>>,
+        new: impl AsPath,
+        flags: RenameFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::rename::rename(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
-    }
-
-    /// Sets permission bits with suid, sgid and sticky. `EPERM` for callers that do not own the
-    /// node, `EOPNOTSUPP` for a link. Source: `fchmodat2(2)`.
-    pub fn chmod<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, mode: u16, how: AtFlags) -> Result<(), Errno> {
-        self.may_change()?;
-        ops::set::chmod(&self.asker, at.begin(self), path.path_bytes(), mode, how)
-    }
-
-    /// Sets owner and group; `None` leaves one as it is. Clears suid and sgid, except on
-    /// directories. `EPERM` without `CAP_CHOWN`, except for an owner that gives the node to one of
-    /// its own groups; `EINVAL` for [`NO_ID`](crate::permission::NO_ID). Source: `fchownat(2)`.
-    pub fn chown<P: AsPath + ?Sized>(
-        &self,
-        at: At<'_>,
-        path: &P,
-        uid: Option<u32>,
-        gid: Option<u32>,
-        how: AtFlags,
-    ) -> Result<(), Errno> {
-        self.may_change()?;
-        ops::set::chown(&self.asker, at.begin(self), path.path_bytes(), (uid, gid), how)
-    }
-
-    /// Sets the size of a regular file, in bytes. `EISDIR`; `EINVAL` for a node that is neither
-    /// file nor directory, or for a size past 2⁶³−1; `EFBIG`. Source: `truncate(2)`.
-    pub fn truncate<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, size: u64) -> Result<(), Errno> {
-        if size > i64::MAX as u64 {
-            return Err(Errno::EINVAL);
-        }
-        self.may_change()?;
-        ops::set::truncate(&self.asker, at.begin(self), path.path_bytes(), size)
-    }
-
-    /// Sets the times of access and of change. `EPERM` for all but the owner. If both become now, a
-    /// caller that may write is allowed too, and others get `EACCES`. If both stay, the path is not
-    /// even read. A time out of [`Timestamp`](crate::Timestamp)'s range becomes its nearest end.
-    /// Source: `utimensat(2)`.
-    pub fn set_times<P: AsPath + ?Sized>(
-        &self,
-        at: At<'_>,
-        path: &P,
-        atime: SetTime,
-        mtime: SetTime,
-        how: AtFlags,
-    ) -> Result<(), Errno> {
-        self.may_change()?;
-        ops::set::set_times(&self.asker, at.begin(self), path.path_bytes(), (atime, mtime), how)
-    }
-
-    /// Returns size and limits of the file system that `path` is on, and the flags of the mount.
-    /// Source: `statfs(2)`.
-    pub fn statfs<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P) -> Result<StatFs, Errno> {
-        ops::stat::statfs(&self.asker, at.begin(self), path.path_bytes())
-    }
-
-    /// Sets the permission bits that new nodes do not get, 0..=0o777. Returns the previous umask. A
-    /// new context has 022. Source: `umask(2)`.
-    pub fn umask(&mut self, mask: u16) -> u16 {
-        std::mem::replace(&mut self.asker.umask, mask & 0o777)
+        ops::rename::rename(&self.asker, (self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()), flags)
     }
 }

@@ -5,7 +5,6 @@ use std::iter::FusedIterator;
 
 use super::{AsPath, At, Cached, Context};
 use crate::Errno;
-use crate::abi::AtFlags;
 use crate::attr::Attributes;
 use crate::handle::Handle;
 use crate::permission::Access;
@@ -50,7 +49,7 @@ impl Context {
         paths: &'a [P],
         want: Access,
     ) -> impl ExactSizeIterator<Item = Result<(), Errno>> + FusedIterator {
-        Many::new(self, At::Cwd, Purpose::Rights(want), paths, move |path| self.access(path, want))
+        Many::new(self, Purpose::Rights(want), paths, move |path| self.access(path, want))
     }
 
     /// Returns the results of [`stat`](Self::stat) for many paths. See [many paths at
@@ -71,7 +70,7 @@ impl Context {
         &'a self,
         paths: &'a [P],
     ) -> impl ExactSizeIterator<Item = Result<Attributes, Errno>> + FusedIterator {
-        Many::new(self, At::Cwd, Purpose::Attributes, paths, |path| self.stat(path))
+        Many::new(self, Purpose::Attributes, paths, |path| self.stat(path))
     }
 
     /// Returns the results of [`lookup`](Self::lookup) for many paths. See
@@ -91,7 +90,7 @@ impl Context {
         &'a self,
         paths: &'a [P],
     ) -> impl ExactSizeIterator<Item = Result<Handle, Errno>> + FusedIterator {
-        Many::new(self, At::Cwd, Purpose::Pin, paths, |path| self.lookup(path))
+        Many::new(self, Purpose::Pin, paths, |path| self.lookup(path))
     }
 
     /// The maximum number of paths that [`prefetch`](Self::prefetch) reads ahead of: 32.
@@ -106,19 +105,24 @@ impl Context {
     /// file system, and stores nothing. Paths that would be refused are skipped.
     ///
     /// ```
-    /// use pathwalk::{At, Credentials, OpenFlags, Vfs};
+    /// use pathwalk::{Credentials, OpenFlags, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.file("/motd", 0o644)?;
     /// # fs.file("/hosts", 0o644)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let paths = ["/motd", "/hosts"];
-    /// context.prefetch(paths.iter().map(|path| (At::Cwd, path)));
+    /// context.prefetch(paths);
     /// for path in paths {
-    ///     context.open(At::Cwd, path, &OpenFlags::READ.into())?;
+    ///     context.open(path, OpenFlags::READ)?;
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn prefetch<'p, P: AsPath + ?Sized + 'p>(&self, paths: impl IntoIterator<Item = (At<'p>, &'p P)>) {
+    pub fn prefetch<'p, P: AsPath + ?Sized + 'p>(&self, paths: impl IntoIterator<Item = &'p P>) {
+        self.prefetch_at(paths.into_iter().map(|path| (At::Cwd, path)));
+    }
+
+    /// Does the same as [`prefetch`](Self::prefetch) for paths with starting points.
+    pub fn prefetch_at<'p, P: AsPath + ?Sized + 'p>(&self, paths: impl IntoIterator<Item = (At<'p>, &'p P)>) {
         self.read_ahead(Purpose::Attributes, paths.into_iter().map(|(at, path)| (at, path.path_bytes())));
     }
 
@@ -127,7 +131,7 @@ impl Context {
         if !ahead::pays(&env) {
             return;
         }
-        let places = paths.filter_map(|(at, path)| match at.begin(self) {
+        let places = paths.filter_map(|(at, path)| match self.begin(at) {
             Begin::Cwd => Some((self.asker.cwd, path)),
             Begin::At(place) => Some((place, path)),
             Begin::Elsewhere => None,
@@ -144,12 +148,10 @@ impl Cached<'_> {
     /// Returns the results of [`access`](Self::access) for many paths.
     pub fn access_many<'a, P: AsPath>(
         &'a self,
-        at: At<'a>,
         paths: &'a [P],
         want: Access,
-        flags: AtFlags,
     ) -> impl ExactSizeIterator<Item = Result<(), Errno>> + FusedIterator {
-        Many::new(self.context, at, Purpose::Rights(want), paths, move |path| self.access(at, path, want, flags))
+        Many::new(self.context, Purpose::Rights(want), paths, move |path| self.access(path, want))
     }
 
     /// Returns the results of [`stat`](Self::stat) for many paths.
@@ -157,24 +159,21 @@ impl Cached<'_> {
         &'a self,
         paths: &'a [P],
     ) -> impl ExactSizeIterator<Item = Result<Attributes, Errno>> + FusedIterator {
-        Many::new(self.context, At::Cwd, Purpose::Attributes, paths, |path| self.stat(path))
+        Many::new(self.context, Purpose::Attributes, paths, |path| self.stat(path))
     }
 
     /// Returns the results of [`lookup`](Self::lookup) for many paths.
     pub fn lookup_many<'a, P: AsPath>(
         &'a self,
-        at: At<'a>,
         paths: &'a [P],
-        flags: AtFlags,
     ) -> impl ExactSizeIterator<Item = Result<Handle, Errno>> + FusedIterator {
-        Many::new(self.context, at, Purpose::Pin, paths, move |path| self.lookup(at, path, flags))
+        Many::new(self.context, Purpose::Pin, paths, |path| self.lookup(path))
     }
 }
 
 /// The results of an operation on many paths. Each is computed when it is taken.
 struct Many<'a, P, F> {
     context: &'a Context,
-    at: At<'a>,
     purpose: Purpose,
     paths: std::slice::Iter<'a, P>,
     /// The number of paths left at which more are read ahead.
@@ -183,8 +182,8 @@ struct Many<'a, P, F> {
 }
 
 impl<'a, P: AsPath, T, F: FnMut(&'a P) -> T> Many<'a, P, F> {
-    fn new(context: &'a Context, at: At<'a>, purpose: Purpose, paths: &'a [P], ask: F) -> Many<'a, P, F> {
-        Many { context, at, purpose, paths: paths.iter(), left_at_next: paths.len(), ask }
+    fn new(context: &'a Context, purpose: Purpose, paths: &'a [P], ask: F) -> Many<'a, P, F> {
+        Many { context, purpose, paths: paths.iter(), left_at_next: paths.len(), ask }
     }
 
     /// Reads ahead of the next paths. A single path has nothing to overlap with.
@@ -193,7 +192,7 @@ impl<'a, P: AsPath, T, F: FnMut(&'a P) -> T> Many<'a, P, F> {
         let paths = self.paths.as_slice();
         self.left_at_next = paths.len().saturating_sub(ahead::MOST);
         if paths.len() > 1 {
-            self.context.read_ahead(self.purpose, paths.iter().map(|path| (self.at, path.path_bytes())));
+            self.context.read_ahead(self.purpose, paths.iter().map(|path| (At::Cwd, path.path_bytes())));
         }
     }
 }

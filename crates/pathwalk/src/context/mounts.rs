@@ -29,14 +29,14 @@ use crate::ops::mounts;
 /// | `ENFILE` | the budget is used up by pinned entries: a mount pins two |
 ///
 /// ```
-/// use pathwalk::{At, Access, Credentials, Errno, MountFlags, Vfs};
+/// use pathwalk::{Access, Credentials, Errno, MountFlags, Vfs};
 /// # let (host, scratch) = (pathwalk_memfs::MemFs::new(), pathwalk_memfs::MemFs::new());
 /// # host.mkdir("/tmp", 0o755)?;
 /// # scratch.file("/note", 0o644)?;
 /// let root = Vfs::builder().build(host)?.context(Credentials::root());
-/// root.mount(scratch, At::Cwd, "/tmp", MountFlags::NOEXEC)?;
+/// root.mount(scratch, "/tmp", MountFlags::NOEXEC)?;
 /// assert_eq!(root.access("/tmp/note", Access::READ), Ok(()));
-/// root.umount(At::Cwd, "/tmp", pathwalk::UmountFlags::empty())?;
+/// root.umount("/tmp", pathwalk::UmountFlags::empty())?;
 /// assert_eq!(root.access("/tmp/note", Access::READ), Err(Errno::ENOENT));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -46,15 +46,20 @@ impl Context {
     /// nothing of it is mounted any more: [`sync`](FileSystem::sync) is called, and each of its
     /// nodes is forgotten. Errors also of its [`root`](FileSystem::root). Source: `mount(2)`,
     /// `fsmount(2)`.
-    pub fn mount<P: AsPath + ?Sized>(
+    pub fn mount(&self, fs: impl FileSystem + 'static, path: impl AsPath, flags: MountFlags) -> Result<(), Errno> {
+        self.mount_at(fs, At::Cwd, path, flags)
+    }
+
+    /// Does the same as [`mount`](Self::mount) from a starting point.
+    pub fn mount_at<'a>(
         &self,
         fs: impl FileSystem + 'static,
-        at: At<'_>,
-        path: &P,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
         flags: MountFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        mounts::mount(&self.asker, at.begin(self), path.path_bytes(), Arc::new(fs), flags)
+        mounts::mount(&self.asker, self.begin(at), path.path_bytes(), Arc::new(fs), flags)
     }
 
     /// Makes a mount of a file system that is attached nowhere yet, to be [moved](Self::move_mount)
@@ -68,46 +73,62 @@ impl Context {
     /// Copies the mount at `path`, from there on, as one that is attached nowhere yet; with
     /// `RECURSIVE`, also all mounts below that are not unbindable. `EINVAL` for an unbindable
     /// mount. Source: `open_tree(2)` with `OPEN_TREE_CLONE`.
-    pub fn open_tree<P: AsPath + ?Sized>(
+    pub fn open_tree(&self, path: impl AsPath, how: Recursion) -> Result<DetachedTree, Errno> {
+        self.open_tree_at(At::Cwd, path, AtFlags::empty(), how)
+    }
+
+    /// Does the same as [`open_tree`](Self::open_tree) from a starting point and with flags.
+    pub fn open_tree_at<'a>(
         &self,
-        at: At<'_>,
-        path: &P,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
         flags: AtFlags,
         how: Recursion,
     ) -> Result<DetachedTree, Errno> {
         self.may_change()?;
-        let root = mounts::open_tree(&self.asker, at.begin(self), path.path_bytes(), flags, how)?;
+        let root = mounts::open_tree(&self.asker, self.begin(at), path.path_bytes(), flags, how)?;
         Ok(DetachedTree::new(Handle::from_pinned(self.vfs(), root)))
     }
 
     /// Mounts the tree at `old` also at `new`: a copy of its mount from there on, with those below
     /// if `RECURSIVE`. The copy is a peer of the original, where that is shared. Source: `mount(2)`
     /// with `MS_BIND`.
-    pub fn bind<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+    pub fn bind(&self, old: impl AsPath, new: impl AsPath, how: Recursion) -> Result<(), Errno> {
+        self.bind_at(At::Cwd, old, At::Cwd, new, how)
+    }
+
+    /// Does the same as [`bind`](Self::bind) from two starting points.
+    pub fn bind_at<'a, 'b>(
         &self,
-        from: At<'_>,
-        old: &P,
-        to: At<'_>,
-        new: &Q,
+        from: impl Into<At<'a>>,
+        old: impl AsPath,
+        to: impl Into<At<'b>>,
+        new: impl AsPath,
         how: Recursion,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        mounts::bind(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
+        mounts::bind(&self.asker, (self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()), how)
     }
 
-    /// Moves the mount whose root `old` leads to, with all mounts below it, to `new`; also one of a
-    /// [`DetachedTree`], by its handle and an empty path. Links at the end are not followed.
-    /// `ELOOP` below itself; `EINVAL` if the mount above it is shared. Source: `move_mount(2)`.
-    pub fn move_mount<P: AsPath + ?Sized, Q: AsPath + ?Sized>(
+    /// Moves the mount whose root `old` leads to, with all mounts below it, to `new`. Links at the
+    /// end are not followed. `ELOOP` below itself; `EINVAL` if the mount above it is shared.
+    /// Source: `move_mount(2)`.
+    pub fn move_mount(&self, old: impl AsPath, new: impl AsPath) -> Result<(), Errno> {
+        self.move_mount_at(At::Cwd, old, At::Cwd, new, MoveFlags::empty())
+    }
+
+    /// Does the same as [`move_mount`](Self::move_mount) from two starting points and with flags;
+    /// also for the tree of a [`DetachedTree`], by its handle and an empty path.
+    pub fn move_mount_at<'a, 'b>(
         &self,
-        from: At<'_>,
-        old: &P,
-        to: At<'_>,
-        new: &Q,
+        from: impl Into<At<'a>>,
+        old: impl AsPath,
+        to: impl Into<At<'b>>,
+        new: impl AsPath,
         how: MoveFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        mounts::move_mount(&self.asker, (from.begin(self), old.path_bytes()), (to.begin(self), new.path_bytes()), how)
+        mounts::move_mount(&self.asker, (self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()), how)
     }
 
     /// Unmounts the mount whose root `path` leads to. `EBUSY` while something is mounted below it,
@@ -117,9 +138,14 @@ impl Context {
     ///
     /// Without `DETACH`, the mount of the context's own root stays: its file system becomes
     /// read-only, as by [`remount`](Self::remount), and its flags are left as they are.
-    pub fn umount<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: UmountFlags) -> Result<(), Errno> {
+    pub fn umount(&self, path: impl AsPath, flags: UmountFlags) -> Result<(), Errno> {
+        self.umount_at(At::Cwd, path, flags)
+    }
+
+    /// Does the same as [`umount`](Self::umount) from a starting point.
+    pub fn umount_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: UmountFlags) -> Result<(), Errno> {
         self.may_change()?;
-        mounts::umount(&self.asker, at.begin(self), path.path_bytes(), flags)
+        mounts::umount(&self.asker, self.begin(at), path.path_bytes(), flags)
     }
 
     /// Changes the mount whose root `path` leads to, and its file system: both become read-only
@@ -137,22 +163,27 @@ impl Context {
     /// Source: `mount(2)` with `MS_REMOUNT`.
     ///
     /// ```
-    /// use pathwalk::{Access, At, Credentials, Errno, MountFlags, OpenFlags, OpenHow, Vfs};
+    /// use pathwalk::{Access, Credentials, Errno, MountFlags, OpenFlags, Vfs};
     /// # let (host, fs) = (pathwalk_memfs::MemFs::new(), pathwalk_memfs::MemFs::new());
     /// # host.mkdir("/data", 0o755)?;
     /// # fs.file("/note", 0o644)?;
     /// let root = Vfs::builder().build(host)?.context(Credentials::root());
-    /// root.mount(fs, At::Cwd, "/data", MountFlags::empty())?;
-    /// let file = root.open(At::Cwd, "/data/note", &OpenHow::from(OpenFlags::WRITE))?;
-    /// assert_eq!(root.remount(At::Cwd, "/data", MountFlags::READ_ONLY), Err(Errno::EBUSY));
+    /// root.mount(fs, "/data", MountFlags::empty())?;
+    /// let file = root.open("/data/note", OpenFlags::WRITE)?;
+    /// assert_eq!(root.remount("/data", MountFlags::READ_ONLY), Err(Errno::EBUSY));
     /// drop(file);
-    /// root.remount(At::Cwd, "/data", MountFlags::READ_ONLY)?;
+    /// root.remount("/data", MountFlags::READ_ONLY)?;
     /// assert_eq!(root.access("/data/note", Access::WRITE), Err(Errno::EROFS));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remount<P: AsPath + ?Sized>(&self, at: At<'_>, path: &P, flags: MountFlags) -> Result<(), Errno> {
+    pub fn remount(&self, path: impl AsPath, flags: MountFlags) -> Result<(), Errno> {
+        self.remount_at(At::Cwd, path, flags)
+    }
+
+    /// Does the same as [`remount`](Self::remount) from a starting point.
+    pub fn remount_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: MountFlags) -> Result<(), Errno> {
         self.may_change()?;
-        mounts::remount(&self.asker, at.begin(self), path.path_bytes(), flags)
+        mounts::remount(&self.asker, self.begin(at), path.path_bytes(), flags)
     }
 
     /// Changes the mount whose root `path` leads to, and with `RECURSIVE` all mounts below it: all
@@ -182,29 +213,34 @@ impl Context {
     /// let ids = [IdExtent { inside: 0, outside: 1000, length: 1 }];
     /// let id_map = Some(IdMap::new(&ids, &ids)?);
     /// let attributes = MountAttributes { id_map, ..Default::default() };
-    /// let tree = root.open_tree(At::Cwd, "/home", AtFlags::empty(), Recursion::Alone)?;
-    /// let top = At::Handle(tree.handle());
-    /// root.mount_setattr(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;
-    /// root.move_mount(top, "", At::Cwd, "/guest", MoveFlags::FROM_EMPTY_PATH)?;
+    /// let tree = root.open_tree("/home", Recursion::Alone)?;
+    /// let top = tree.handle();
+    /// root.mount_setattr_at(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;
+    /// root.move_mount_at(top, "", At::Cwd, "/guest", MoveFlags::FROM_EMPTY_PATH)?;
     /// assert_eq!((root.stat("/home/note")?.uid, root.stat("/guest/note")?.uid), (0, 1000));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn mount_setattr<P: AsPath + ?Sized>(
+    pub fn mount_setattr(&self, path: impl AsPath, attributes: &MountAttributes, how: Recursion) -> Result<(), Errno> {
+        self.mount_setattr_at(At::Cwd, path, AtFlags::empty(), attributes, how)
+    }
+
+    /// Does the same as [`mount_setattr`](Self::mount_setattr) from a starting point and with flags.
+    pub fn mount_setattr_at<'a>(
         &self,
-        at: At<'_>,
-        path: &P,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
         flags: AtFlags,
         attributes: &MountAttributes,
         how: Recursion,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        mounts::set_attributes(&self.asker, at.begin(self), path.path_bytes(), flags, attributes, how)
+        mounts::set_attributes(&self.asker, self.begin(at), path.path_bytes(), flags, attributes, how)
     }
 
     /// Makes the mount at `new_root` the root, and moves the old root to `put_old`. This context is
     /// moved along, if it was at the old root. Other contexts are not moved. `EBUSY`, `EINVAL` as
     /// on Linux. Source: `pivot_root(2)`.
-    pub fn pivot_root<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&mut self, new_root: &P, put_old: &Q) -> Result<(), Errno> {
+    pub fn pivot_root(&mut self, new_root: impl AsPath, put_old: impl AsPath) -> Result<(), Errno> {
         self.may_change()?;
         let new = mounts::pivot_root(&self.asker, new_root.path_bytes(), put_old.path_bytes())?;
         let new = Handle::from_pinned(&self.vfs().clone(), new);

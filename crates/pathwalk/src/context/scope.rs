@@ -31,7 +31,7 @@ impl Context {
     /// assert_eq!(context.access("out", Access::READ), Ok(()));
     /// let beneath = context.with_resolve(Resolve::BENEATH)?;
     /// assert_eq!(beneath.access("out", Access::READ), Err(Errno::EXDEV));
-    /// assert_eq!(beneath.mkdir(pathwalk::At::Cwd, "../new", 0o755), Err(Errno::EXDEV));
+    /// assert_eq!(beneath.mkdir("../new", 0o755), Err(Errno::EXDEV));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_resolve(mut self, resolve: Resolve) -> Result<Context, Errno> {
@@ -59,7 +59,7 @@ impl Context {
     /// a working directory one for each directory above.
     ///
     /// ```
-    /// use pathwalk::{Access, At, AtFlags, Credentials, Errno, Vfs};
+    /// use pathwalk::{Access, AtFlags, Credentials, Errno, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.mkdir("/jail", 0o755)?;
     /// # fs.file("/etc", 0o644)?;
@@ -68,11 +68,11 @@ impl Context {
     /// let jail = host.confined(&host.lookup("/jail")?)?;
     /// assert_eq!(jail.access("/out", Access::READ), Err(Errno::ENOENT), "there is no /etc in it");
     /// let outside = host.lookup("/etc")?;
-    /// assert_eq!(jail.fstatat(At::Handle(&outside), "", AtFlags::EMPTY_PATH), Err(Errno::EXDEV));
+    /// assert_eq!(jail.fstatat(&outside, "", AtFlags::EMPTY_PATH), Err(Errno::EXDEV));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn confined(&self, directory: &Handle) -> Result<Context, Errno> {
-        let at = self.lookupat(directory.into(), ".", AtFlags::empty())?;
+        let at = self.lookup_at(directory, ".", AtFlags::empty())?;
         let mut context = Context { root: at.clone(), cwd: at, asker: self.asker.clone(), namespace: self.namespace.clone() };
         (context.asker.root, context.asker.cwd) = (context.root.place(), context.cwd.place());
         context.asker.rules = context.asker.rules.confined();

@@ -51,7 +51,7 @@ impl Listener for Told<'_> {
 
 pub(super) fn steps(context: &Context, at: At<'_>, path: &[u8], flags: AtFlags) -> Steps {
     let told = Told { context, steps: RefCell::default() };
-    let found = ops::steps::steps(&context.asker, at.begin(context), path, flags, &told);
+    let found = ops::steps::steps(&context.asker, context.begin(at), path, flags, &told);
     let answer = found.map(|found| Handle::from_pinned(context.vfs(), found));
     Steps { steps: told.steps.into_inner(), answer }
 }

@@ -41,15 +41,15 @@ impl File {
     /// while another thread lists through the same file.
     ///
     /// ```
-    /// use pathwalk::{At, Credentials, OpenFlags, Vfs};
+    /// use pathwalk::{Credentials, OpenFlags, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.file("/a", 0o644)?;
     /// # fs.file("/b", 0o644)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// let root = context.open(At::Cwd, "/", &OpenFlags::READ.into())?;
+    /// let root = context.open("/", OpenFlags::READ)?;
     /// let names = |batch: Vec<pathwalk::Listed>| batch.into_iter().map(|entry| entry.name).collect::<Vec<_>>();
     /// assert_eq!(names(root.getdents(3)?), [&b"."[..], b"..", b"a"].map(Box::from));
-    /// context.unlink(At::Cwd, "/a")?;
+    /// context.unlink("/a")?;
     /// assert_eq!(names(root.getdents(usize::MAX)?), [Box::from(&b"b"[..])]);
     /// assert!(root.getdents(1)?.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -26,14 +26,14 @@ impl File {
     /// system takes nothing and tells no error.
     ///
     /// ```
-    /// use pathwalk::{At, Credentials, Errno, OpenFlags, OpenHow, Vfs};
+    /// use pathwalk::{Credentials, Errno, OpenFlags, OpenHow, Vfs};
     /// use pathwalk_memfs::{MemFs, Options};
     ///
     /// // There is room for two pages of data.
     /// let vfs = Vfs::builder().build(MemFs::with(Options::default().max_bytes(8192)))?;
     /// let context = vfs.context(Credentials::root());
     /// let create = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o600, ..OpenHow::default() };
-    /// let (one, other) = (context.open(At::Cwd, "/one", &create)?, context.open(At::Cwd, "/other", &create)?);
+    /// let (one, other) = (context.open("/one", &create)?, context.open("/other", &create)?);
     /// assert_eq!(one.write(&[0; 20_000]), Ok(8192), "as far as there is room");
     /// assert_eq!(other.write_all(&[0; 20_000]), Err(Errno::ENOSPC));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -78,12 +78,12 @@ impl File {
     /// ```
     /// use std::io::IoSlice;
     ///
-    /// use pathwalk::{At, Credentials, OpenFlags, OpenHow, Vfs};
+    /// use pathwalk::{Credentials, OpenFlags, OpenHow, Vfs};
     /// use pathwalk_memfs::MemFs;
     ///
     /// let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
     /// let flags = OpenFlags::WRITE | OpenFlags::APPEND | OpenFlags::CREATE;
-    /// let log = context.open(At::Cwd, "/log", &OpenHow { flags, mode: 0o600, ..OpenHow::default() })?;
+    /// let log = context.open("/log", OpenHow { flags, mode: 0o600, ..OpenHow::default() })?;
     /// assert_eq!(log.write_vectored(&[IoSlice::new(b"12:00 "), IoSlice::new(b"noon\n")])?, 11);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -99,7 +99,7 @@ impl File {
 
     /// Returns its position: of a file in bytes, of a directory a cookie. `EBADF` for a place only.
     pub fn stream_position(&self) -> Result<u64, Errno> {
-        self.open()?;
+        self.opened()?;
         Ok(self.position.lock().at)
     }
 
@@ -160,12 +160,12 @@ macro_rules! as_std_has_it {
         /// ```
         /// use std::io::{BufRead, BufReader, Write};
         ///
-        /// use pathwalk::{At, Credentials, OpenFlags, OpenHow, Vfs};
+        /// use pathwalk::{Credentials, OpenFlags, OpenHow, Vfs};
         /// use pathwalk_memfs::MemFs;
         ///
         /// let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
         /// let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
-        /// let file = context.open(At::Cwd, "/motd", &OpenHow { flags, mode: 0o644, ..OpenHow::default() })?;
+        /// let file = context.open("/motd", OpenHow { flags, mode: 0o644, ..OpenHow::default() })?;
         /// std::io::copy(&mut &b"first\nsecond\n"[..], &mut &file)?;
         /// writeln!(&file, "third")?;
         /// file.rewind()?;

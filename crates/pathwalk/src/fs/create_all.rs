@@ -31,7 +31,7 @@ impl Context {
     /// context.create_dir_all("/usr/share/doc")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn create_dir_all<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
+    pub fn create_dir_all(&self, path: impl AsPath) -> Result<(), Error> {
         let path = Path::new(OsStr::from_bytes(path.path_bytes()));
         if path.as_os_str().is_empty() {
             return Ok(());
@@ -62,7 +62,7 @@ impl Context {
             // A link that leads nowhere has the name all the same.
             Err(errno) => {
                 let name = without_slashes(path.as_os_str().as_bytes());
-                let taken = self.lookupat(At::Cwd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+                let taken = self.lookup_at(At::Cwd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
                 Err(if taken { Errno::EEXIST } else { errno })
             }
         }
@@ -71,13 +71,13 @@ impl Context {
     /// Makes a directory in one that is held, unless it is there, and returns it. A link is not
     /// followed.
     fn create_below(&self, dir: &Handle, name: &OsStr) -> Result<Handle, Errno> {
-        let made = self.mkdir(At::Handle(dir), name, NEW_DIRECTORY);
+        let made = self.mkdirat(dir, name, NEW_DIRECTORY);
         if let Err(errno) = made
             && errno != Errno::EEXIST
         {
             return Err(errno);
         }
-        let there = self.lookupat(At::Handle(dir), name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let there = self.lookup_at(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if there.kind() == FileType::Directory { Ok(there) } else { Err(Errno::EEXIST) }
     }
 }

@@ -16,6 +16,7 @@ mod ahead;
 mod create_all;
 mod levels;
 mod names;
+mod open;
 mod place;
 mod read_dir;
 mod remove_all;
@@ -25,6 +26,7 @@ mod whole;
 use crate::errno::Errno;
 use crate::error::Error;
 
+pub use open::OpenOptions;
 pub use read_dir::{DirEntry, ReadDir};
 pub use walk::Walk;
 

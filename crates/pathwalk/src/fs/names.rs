@@ -6,11 +6,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::{NEW_DIRECTORY, failed};
-use crate::abi::{AtFlags, LinkFlags, Resolve};
+use crate::abi::{AtFlags, Resolve};
 use crate::attr::Attributes;
 use crate::context::{AsPath, At, Context};
 use crate::errno::Errno;
 use crate::error::Error;
+use crate::limits::LINK_MAX;
+use crate::node::RenameFlags;
 use crate::permission::Access;
 
 /// # As in `std::fs`
@@ -19,9 +21,10 @@ use crate::permission::Access;
 /// [`Error`] names the operation and the path. Each consists of operations above, and has no power
 /// that those have not.
 ///
-/// [`rename`](Self::rename) and [`read_link`](Self::read_link) have other signatures here, and so
-/// have [`symlink`](Self::symlink), [`chown`](Self::chown) and [`chroot`](Self::chroot) of
-/// `std::os::unix::fs`.
+/// [`File`](crate::File) and [`OpenOptions`](crate::OpenOptions) open as there. Of
+/// `std::os::unix::fs`, [`symlink`](Self::symlink), [`chown`](Self::chown) and
+/// [`lchown`](Self::lchown) are here with their names and arguments, and return an [`Errno`], as
+/// operations with a name of Linux do.
 impl Context {
     /// Returns the attributes of what a path leads to. Errors as [`stat`](Self::stat). Source:
     /// [`std::fs::metadata`].
@@ -37,14 +40,14 @@ impl Context {
     /// assert_eq!(context.canonicalize("/link/../link")?, std::path::Path::new("/usr"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn metadata<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Error> {
-        self.stat(path).map_err(failed("metadata", path.path_bytes()))
+    pub fn metadata(&self, path: impl AsPath) -> Result<Attributes, Error> {
+        self.stat(&path).map_err(failed("metadata", path.path_bytes()))
     }
 
     /// Returns the attributes of what a path leads to, or of a link that it ends in. Errors as
     /// [`lstat`](Self::lstat). Source: [`std::fs::symlink_metadata`].
-    pub fn symlink_metadata<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Error> {
-        self.lstat(path).map_err(failed("symlink_metadata", path.path_bytes()))
+    pub fn symlink_metadata(&self, path: impl AsPath) -> Result<Attributes, Error> {
+        self.lstat(&path).map_err(failed("symlink_metadata", path.path_bytes()))
     }
 
     /// Returns whether a path leads to something: not, if that is `ENOENT`. Any other error is one,
@@ -58,8 +61,8 @@ impl Context {
     /// assert!(context.exists("/")? && !context.exists("/dangling")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn exists<P: AsPath + ?Sized>(&self, path: &P) -> Result<bool, Error> {
-        match self.faccessat(At::Cwd, path, Access::empty(), AtFlags::EACCESS) {
+    pub fn exists(&self, path: impl AsPath) -> Result<bool, Error> {
+        match self.faccessat(At::Cwd, &path, Access::empty(), AtFlags::EACCESS) {
             Ok(()) => Ok(true),
             Err(Errno::ENOENT) => Ok(false),
             Err(errno) => Err(Error::new("exists", path.path_bytes(), errno)),
@@ -73,7 +76,7 @@ impl Context {
     /// `ENOENT` if it was removed, or is not below that root; else errors as
     /// [`lookup`](Self::lookup). Another moment, another answer: for messages, not for decisions.
     /// Source: [`std::fs::canonicalize`], `realpath(3)`.
-    pub fn canonicalize<P: AsPath + ?Sized>(&self, path: &P) -> Result<PathBuf, Error> {
+    pub fn canonicalize(&self, path: impl AsPath) -> Result<PathBuf, Error> {
         let path = path.path_bytes();
         self.path_below_root(path).map(|path| OsString::from_vec(path).into()).map_err(failed("canonicalize", path))
     }
@@ -106,20 +109,20 @@ impl Context {
     /// context.remove_dir("/new")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn create_dir<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
-        self.mkdir(At::Cwd, path, NEW_DIRECTORY).map_err(failed("create_dir", path.path_bytes()))
+    pub fn create_dir(&self, path: impl AsPath) -> Result<(), Error> {
+        self.mkdir(&path, NEW_DIRECTORY).map_err(failed("create_dir", path.path_bytes()))
     }
 
     /// Removes a file, or what else is no directory; of a link, the link. Errors as
     /// [`unlink`](Self::unlink). Source: [`std::fs::remove_file`].
-    pub fn remove_file<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
-        self.unlink(At::Cwd, path).map_err(failed("remove_file", path.path_bytes()))
+    pub fn remove_file(&self, path: impl AsPath) -> Result<(), Error> {
+        self.unlink(&path).map_err(failed("remove_file", path.path_bytes()))
     }
 
     /// Removes an empty directory. Errors as [`rmdir`](Self::rmdir). Source:
     /// [`std::fs::remove_dir`].
-    pub fn remove_dir<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
-        self.rmdir(At::Cwd, path).map_err(failed("remove_dir", path.path_bytes()))
+    pub fn remove_dir(&self, path: impl AsPath) -> Result<(), Error> {
+        self.rmdir(&path).map_err(failed("remove_dir", path.path_bytes()))
     }
 
     /// Gives a file another name; of a link, the link. Errors as [`link`](Self::link). Source:
@@ -133,9 +136,44 @@ impl Context {
     /// assert_eq!(context.metadata("/b")?.nlink, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn hard_link<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, original: &P, link: &Q) -> Result<(), Error> {
-        let linked = self.link(At::Cwd, original, At::Cwd, link, LinkFlags::empty());
+    pub fn hard_link(&self, original: impl AsPath, link: impl AsPath) -> Result<(), Error> {
+        let linked = self.link(&original, &link);
         linked.map_err(|errno| Error::of_two("hard_link", original.path_bytes(), link.path_bytes(), errno))
+    }
+
+    /// Renames what has a name, and replaces what has the other, in one step; of a link, the link.
+    /// Errors as [`renameat`](Self::renameat), without its flags. Source: [`std::fs::rename`].
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.write("/a", "hello")?;
+    /// context.rename("/a", "/b")?;
+    /// assert!(context.exists("/b")? && !context.exists("/a")?);
+    /// let error = context.rename("/a", "/c").unwrap_err();
+    /// assert_eq!(error.to_string(), r#"rename "/a" to "/c": ENOENT (No such file or directory)"#);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rename(&self, from: impl AsPath, to: impl AsPath) -> Result<(), Error> {
+        let renamed = self.renameat(At::Cwd, &from, At::Cwd, &to, RenameFlags::empty());
+        renamed.map_err(|errno| Error::of_two("rename", from.path_bytes(), to.path_bytes(), errno))
+    }
+
+    /// Returns the body of a link. Errors as [`readlink`](Self::readlink). Cost: one allocation of
+    /// 4095 bytes. Source: [`std::fs::read_link`].
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.symlink("/usr/bin", "/bin")?;
+    /// assert_eq!(context.read_link("/bin")?, std::path::Path::new("/usr/bin"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_link(&self, path: impl AsPath) -> Result<PathBuf, Error> {
+        let mut body = vec![0; LINK_MAX];
+        let length = self.readlink(&path, &mut body).map_err(failed("read_link", path.path_bytes()))?;
+        body.truncate(length);
+        Ok(OsString::from_vec(body).into())
     }
 
     /// Sets permission bits with suid, sgid and sticky, of what a path leads to: 0..=0o7777, others
@@ -149,8 +187,8 @@ impl Context {
     /// assert_eq!(context.metadata("/a")?.mode, 0o600);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_permissions<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
-        self.chmod(At::Cwd, path, mode, AtFlags::empty()).map_err(failed("set_permissions", path.path_bytes()))
+    pub fn set_permissions(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {
+        self.chmod(&path, mode).map_err(failed("set_permissions", path.path_bytes()))
     }
 }
 

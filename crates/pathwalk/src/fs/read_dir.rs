@@ -47,7 +47,7 @@ use crate::handle::Handle;
 /// name alone.
 ///
 /// ```
-/// use pathwalk::{At, Credentials, Vfs};
+/// use pathwalk::{Credentials, Vfs};
 /// # let fs = pathwalk_memfs::MemFs::new();
 /// # fs.mkdir("/tmp", 0o777)?;
 /// # fs.file("/tmp/a", 0o644)?;
@@ -55,7 +55,7 @@ use crate::handle::Handle;
 /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
 /// for entry in context.read_dir("/tmp")? {
 ///     let entry = entry?;
-///     context.unlink(At::Handle(entry.dir()), entry.file_name())?;
+///     context.unlinkat(entry.dir(), entry.file_name(), pathwalk::UnlinkFlags::empty())?;
 /// }
 /// assert_eq!(context.read_dir("/tmp")?.count(), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -78,7 +78,7 @@ const TO_LIST: OpenFlags = OpenFlags::READ.union(OpenFlags::DIRECTORY);
 impl ReadDir {
     /// Opens a directory, by the path that its entries' paths begin with.
     pub(super) fn open(context: &Context, at: At<'_>, path: &[u8], flags: OpenFlags, as_found: &[u8]) -> Result<ReadDir, Errno> {
-        let file = context.open(at, path, &(TO_LIST | flags).into())?;
+        let file = context.openat(at, path, TO_LIST | flags)?;
         Ok(ReadDir::of(file, None, as_found))
     }
 
@@ -101,7 +101,7 @@ impl ReadDir {
             return Ok(());
         }
         let open = || {
-            let file = context.open(At::Handle(&self.place.handle), ".", &TO_LIST.into())?;
+            let file = context.openat(&self.place.handle, ".", TO_LIST)?;
             file.seek(SeekFrom::Start(self.behind))?;
             Ok(file)
         };
@@ -231,7 +231,7 @@ impl DirEntry {
     /// # fs.file("/etc/motd", 0o640)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let entry = context.read_dir("/etc")?.next().unwrap()?;
-    /// context.rename(pathwalk::At::Cwd, "/etc", pathwalk::At::Cwd, "/usr", pathwalk::RenameFlags::empty())?;
+    /// context.rename("/etc", "/usr")?;
     /// assert_eq!(entry.metadata(&context)?.mode & 0o777, 0o640);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -246,7 +246,7 @@ impl DirEntry {
 
     /// Opens it to be listed, if it is a directory; a link is not followed.
     pub(super) fn open_directory(&self, context: &Context) -> Result<ReadDir, Errno> {
-        let file = context.open(self.at(), &*self.name, &(TO_LIST | OpenFlags::NOFOLLOW).into())?;
+        let file = context.openat(self.at(), &*self.name, TO_LIST | OpenFlags::NOFOLLOW)?;
         Ok(ReadDir::of(file, Some(self.dir.clone()), &self.name))
     }
 
@@ -277,7 +277,7 @@ impl Context {
     /// assert_eq!(entries[0].file_type(), FileType::Directory);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_dir<P: AsPath + ?Sized>(&self, path: &P) -> Result<ReadDir, Error> {
+    pub fn read_dir(&self, path: impl AsPath) -> Result<ReadDir, Error> {
         let path = path.path_bytes();
         ReadDir::open(self, At::Cwd, path, OpenFlags::empty(), path).map_err(failed("read_dir", path))
     }

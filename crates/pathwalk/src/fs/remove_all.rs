@@ -15,7 +15,7 @@
 use super::levels::Levels;
 use super::read_dir::{DirEntry, ReadDir};
 use super::{failed, without_slashes};
-use crate::abi::{AtFlags, OpenFlags};
+use crate::abi::{AtFlags, OpenFlags, UnlinkFlags};
 use crate::attr::FileType;
 use crate::context::{AsPath, At, Context};
 use crate::errno::Errno;
@@ -49,18 +49,18 @@ impl Context {
     /// assert!(context.exists("/src")?, "a link led there");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remove_dir_all<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
+    pub fn remove_dir_all(&self, path: impl AsPath) -> Result<(), Error> {
         let path = path.path_bytes();
         let (way, last) = split(path);
         let holder = if way.is_empty() { None } else { Some(self.lookup(way).map_err(failed(OPERATION, path))?) };
         let at = holder.as_ref().map_or(At::Cwd, At::Handle);
         let open = || match self.fstatat(at, last, AtFlags::SYMLINK_NOFOLLOW)?.kind {
-            FileType::Symlink => self.unlink(at, last).map(|()| None),
+            FileType::Symlink => self.unlinkat(at, last, UnlinkFlags::empty()).map(|()| None),
             _ => ReadDir::open(self, at, last, OpenFlags::NOFOLLOW, path).map(Some),
         };
         if let Some(first) = open().map_err(failed(OPERATION, path))? {
             let _held_until_it_has_no_name = self.remove_below(first)?;
-            gone(self.rmdir(at, last)).map_err(failed(OPERATION, path))?;
+            gone(self.unlinkat(at, last, UnlinkFlags::REMOVEDIR)).map_err(failed(OPERATION, path))?;
         }
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Context {
                     let empty = levels.pop().expect("it was the last");
                     let place = &empty.place;
                     let Some(above) = &place.above else { return Ok(empty) };
-                    let removed = gone(self.rmdir(At::Handle(&above.handle), &*place.name));
+                    let removed = gone(self.unlinkat(&above.handle, &*place.name, UnlinkFlags::REMOVEDIR));
                     removed.map_err(|errno| Error::new(OPERATION, &place.path(), errno))?;
                 }
             }
@@ -90,7 +90,7 @@ impl Context {
     ///
     /// It may be of another type than it was when it was listed.
     fn remove_entry(&self, entry: &DirEntry) -> Result<Option<ReadDir>, Errno> {
-        let unlink = || gone(self.unlink(entry.at(), entry.file_name())).map(|()| None);
+        let unlink = || gone(self.unlinkat(entry.at(), entry.file_name(), UnlinkFlags::empty())).map(|()| None);
         if entry.file_type() != FileType::Directory {
             match unlink() {
                 Err(Errno::EISDIR) => {}

@@ -65,7 +65,7 @@ impl Context {
     /// assert_eq!(found, ["/usr/share", "/usr/share/doc", "/usr/share/man"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn walk<P: AsPath + ?Sized>(&self, path: &P) -> Result<Walk, Error> {
+    pub fn walk(&self, path: impl AsPath) -> Result<Walk, Error> {
         let path = path.path_bytes();
         let first = ReadDir::open(self, At::Cwd, path, OpenFlags::empty(), path).map_err(failed("walk", path))?;
         Ok(Walk { context: self.clone(), levels: Levels::new(first), ahead: None })

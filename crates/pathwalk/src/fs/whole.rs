@@ -3,7 +3,7 @@
 use super::failed;
 use crate::abi::{AtFlags, OpenFlags, OpenHow};
 use crate::attr::FileType;
-use crate::context::{AsPath, At, Context};
+use crate::context::{AsPath, Context};
 use crate::errno::Errno;
 use crate::error::Error;
 use crate::file::File;
@@ -13,9 +13,6 @@ const AT_ONCE: usize = 1 << 20;
 
 /// Bytes that are copied at a time.
 const COPIED_AT_ONCE: usize = 64 << 10;
-
-/// Permission bits of a new file, before the umask.
-const NEW_FILE: u16 = 0o666;
 
 impl Context {
     /// Returns all that is in a file. Errors as [`open`](Self::open) and [`File::read`]; `EISDIR`
@@ -29,7 +26,7 @@ impl Context {
     /// assert_eq!(context.read_to_string("/motd")?, "hello");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<u8>, Error> {
+    pub fn read(&self, path: impl AsPath) -> Result<Vec<u8>, Error> {
         let path = path.path_bytes();
         self.read_whole(path).map_err(failed("read", path))
     }
@@ -37,14 +34,14 @@ impl Context {
     /// Returns all that is in a file, as text: `EILSEQ`, which is
     /// [`InvalidData`](std::io::ErrorKind::InvalidData) in the standard library, for what is not
     /// UTF-8. Else errors as [`read`](Self::read). Source: [`std::fs::read_to_string`].
-    pub fn read_to_string<P: AsPath + ?Sized>(&self, path: &P) -> Result<String, Error> {
+    pub fn read_to_string(&self, path: impl AsPath) -> Result<String, Error> {
         let path = path.path_bytes();
         let text = self.read_whole(path).and_then(|bytes| String::from_utf8(bytes).map_err(|_| Errno::EILSEQ));
         text.map_err(failed("read_to_string", path))
     }
 
     fn read_whole(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
-        read_to_end(&self.open(At::Cwd, path, &OpenFlags::READ.into())?)
+        read_to_end(&self.open(path, OpenFlags::READ)?)
     }
 
     /// Writes a file: in place of all that was in it, or a new one with mode 0666 before the umask.
@@ -59,9 +56,9 @@ impl Context {
     /// assert_eq!(context.write("/", b"hello").unwrap_err().errno(), Errno::EISDIR);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn write<P: AsPath + ?Sized, C: AsRef<[u8]>>(&self, path: &P, contents: C) -> Result<(), Error> {
+    pub fn write(&self, path: impl AsPath, contents: impl AsRef<[u8]>) -> Result<(), Error> {
         let path = path.path_bytes();
-        let written = self.open(At::Cwd, path, &to_replace(NEW_FILE)).and_then(|file| file.write_all(contents.as_ref()));
+        let written = self.open(path, to_replace(OpenHow::NEW_FILE)).and_then(|file| file.write_all(contents.as_ref()));
         written.map_err(failed("write", path))
     }
 
@@ -83,20 +80,20 @@ impl Context {
     /// assert_eq!((context.read("/b")?, context.metadata("/b")?.mode), (b"hello".into(), 0o750));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn copy<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, from: &P, to: &Q) -> Result<u64, Error> {
+    pub fn copy(&self, from: impl AsPath, to: impl AsPath) -> Result<u64, Error> {
         let (from, to) = (from.path_bytes(), to.path_bytes());
         self.copy_whole(from, to).map_err(|errno| Error::of_two("copy", from, to, errno))
     }
 
     fn copy_whole(&self, from: &[u8], to: &[u8]) -> Result<u64, Errno> {
-        let from = self.open(At::Cwd, from, &OpenFlags::READ.into())?;
+        let from = self.open(from, OpenFlags::READ)?;
         let of = from.handle().attributes()?;
         if of.kind != FileType::Regular {
             return Err(Errno::EINVAL);
         }
-        let to = self.open(At::Cwd, to, &to_replace(of.mode))?;
+        let to = self.open(to, to_replace(of.mode))?;
         // It may have been there with other bits, and the umask may have taken some.
-        self.chmod(At::Handle(to.handle()), "", of.mode, AtFlags::EMPTY_PATH)?;
+        self.fchmodat(to.handle(), "", of.mode, AtFlags::EMPTY_PATH)?;
         let (mut buffer, mut copied) = (vec![0; COPIED_AT_ONCE], 0);
         loop {
             match read_some(&from, &mut buffer)? {

@@ -22,7 +22,7 @@ fn root(world: &World) -> Context {
 }
 
 fn list(world: &World, path: &str) {
-    let dir = root(world).open(At::Cwd, path, &OpenFlags::READ.into()).expect("a directory");
+    let dir = root(world).open(path, OpenFlags::READ).expect("a directory");
     dir.getdents(usize::MAX).expect("it is there");
 }
 
@@ -50,8 +50,8 @@ fn a_listing_beside_one_who_moves() {
         let lister = world.spawn(|world| list(world, "/"));
         let other = world.spawn(|world| list(world, "/dir"));
         let mover = world.spawn(|world| {
-            root(world).rename(At::Cwd, "/a", At::Cwd, "/dir/a", RenameFlags::empty()).unwrap();
-            root(world).rename(At::Cwd, "/b", At::Cwd, "/c", RenameFlags::empty()).unwrap();
+            root(world).renameat(At::Cwd, "/a", At::Cwd, "/dir/a", RenameFlags::empty()).unwrap();
+            root(world).renameat(At::Cwd, "/b", At::Cwd, "/c", RenameFlags::empty()).unwrap();
         });
         [lister, other, mover].into_iter().for_each(|thread| thread.join().unwrap());
         let answers = ["/dir/a", "/c", "/a", "/b"].map(|path| world.exists(path));
@@ -92,7 +92,7 @@ fn a_new_directory_beside_one_who_evicts() {
     explore(|hash| {
         let world = world(hash, &[]);
         let evictor = world.spawn(|world| world.evict(3));
-        root(&world).mkdir(At::Cwd, "/new", 0o755).unwrap();
+        root(&world).mkdir("/new", 0o755).unwrap();
         let maker = world.spawn(|world| _ = world.create(&world.handle("/new"), "file").unwrap());
         let looker = world.spawn(|world| _ = world.exists("/new/file"));
         maker.join().unwrap();
@@ -109,10 +109,10 @@ fn a_directory_goes_and_comes_beside_a_listing() {
     explore(|hash| {
         let world = world(hash, &[]);
         let lister = world.spawn(|world| {
-            let dir = root(world).open(At::Cwd, "/dir", &OpenFlags::READ.into());
+            let dir = root(world).open("/dir", OpenFlags::READ);
             _ = dir.map(|dir| dir.getdents(usize::MAX));
         });
-        root(&world).rmdir(At::Cwd, "/dir").unwrap();
+        root(&world).rmdir("/dir").unwrap();
         drop(world.create(&world.root(), "dir").unwrap());
         lister.join().unwrap();
         assert_eq!((world.exists("/dir"), world.exists("/dir/x")), (Ok(()), Err(Errno::ENOTDIR)));
@@ -138,7 +138,7 @@ fn what_came_by_itself_is_found_once_it_is_told() {
 fn a_panic_in_the_middle_loses_the_listing() {
     alone(|hash| {
         let world = world(hash, &["a", "b"]);
-        let dir = root(&world).open(At::Cwd, "/", &OpenFlags::READ.into()).expect("a directory");
+        let dir = root(&world).open("/", OpenFlags::READ).expect("a directory");
         let mut seen = 0;
         let listed = AssertUnwindSafe(|| {
             dir.list(|_| {

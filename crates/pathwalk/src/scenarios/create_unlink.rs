@@ -122,7 +122,7 @@ fn what_is_gone_gets_no_other_name() {
         let held = world.handle("/dir/file");
         let linker = world.spawn(move |world| {
             let root = world.vfs.context(Credentials::root());
-            root.link(At::Handle(&held), "", At::Cwd, "/other", LinkFlags::EMPTY_PATH)
+            root.linkat(&held, "", At::Cwd, "/other", LinkFlags::EMPTY_PATH)
         });
         world.unlink(&world.handle("/dir"), "file").unwrap();
         let seen = world.exists("/other");

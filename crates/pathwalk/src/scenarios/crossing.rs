@@ -41,7 +41,7 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
 /// loop.
 fn mount_late(context: &Context, path: &str, layers: usize) {
     for _ in 0..layers {
-        context.mount(with_file("late"), CWD, path, MountFlags::empty()).unwrap();
+        context.mount(with_file("late"), path, MountFlags::empty()).unwrap();
     }
     is_there(context, &format!("{path}/late")).unwrap();
 }
@@ -53,19 +53,19 @@ fn a_record_is_used_again() {
     interrupt(|hash| {
         let world = World::with_room(28, hash, fill);
         let context = admin(&world);
-        context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+        context.mount(with_file("on"), "/a/p", MountFlags::empty()).unwrap();
         let mut apart = context.clone();
         apart.unshare().unwrap();
         is_there(&context, "/a/p/on").unwrap();
         is_there(&context, "/b/p").unwrap();
         let other = world.spawn(|world| {
             let context = admin(world);
-            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            context.umount("/a/p", UmountFlags::DETACH).unwrap();
             mount_late(&context, "/b/p", 1);
         });
         assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
         other.join().unwrap();
-        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
+        context.umount("/b/p", UmountFlags::empty()).unwrap();
         drop((context, apart));
         world.end();
     });
@@ -87,20 +87,20 @@ fn mount_above(hash: Hash, layers: usize) {
     let e = tree.plain(ROOT, "e", DIRECTORY);
     tree.plain(e, "d", DIRECTORY);
     let kept = context.new_tree(tree, MountFlags::empty()).unwrap();
-    let bind = |context: &Context, tree: &crate::Handle, to| context.bind(At::Handle(tree), "e/..", CWD, to, Recursion::Alone);
+    let bind = |context: &Context, tree: &crate::Handle, to| context.bind_at(tree, "e/..", CWD, to, Recursion::Alone);
     bind(&context, kept.handle(), "/a/p").unwrap();
     is_there(&context, "/a/p/e/d").unwrap();
     is_there(&context, "/b/p").unwrap();
     let handle = kept.handle().clone();
     let other = world.spawn(move |world| {
         let context = admin(world);
-        context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+        context.umount("/a/p", UmountFlags::DETACH).unwrap();
         bind(&context, &handle, "/b/p").unwrap();
         mount_late(&context, "/b/p/e/d", layers);
     });
     assert_eq!(is_there(&context, "/a/p/e/d/late"), Err(Errno::ENOENT));
     other.join().unwrap();
-    context.umount(CWD, "/b/p", UmountFlags::DETACH).unwrap();
+    context.umount("/b/p", UmountFlags::DETACH).unwrap();
     drop(kept);
     drop(context);
     world.end();
@@ -118,17 +118,17 @@ fn covered_dentry(hash: Hash, layers: usize) {
     let world = World::with_room(28, hash, fill);
     let context = admin(&world);
     let pins = ["/a", "/b"].map(|path| context.lookup(path).unwrap());
-    context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+    context.mount(with_file("on"), "/a/p", MountFlags::empty()).unwrap();
     is_there(&context, "/a/p/on").unwrap();
     let other = world.spawn(move |world| {
         let context = admin(world);
-        context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+        context.umount("/a/p", UmountFlags::DETACH).unwrap();
         internals::evict_all(context.vfs());
         mount_late(&context, "/b/q", layers);
     });
     assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
     other.join().unwrap();
-    (0..layers).for_each(|_| context.umount(CWD, "/b/q", UmountFlags::empty()).unwrap());
+    (0..layers).for_each(|_| context.umount("/b/q", UmountFlags::empty()).unwrap());
     drop((pins, context));
     world.end();
 }
@@ -147,13 +147,13 @@ fn a_covered_dentry_is_another_on_the_way_up() {
         });
         let context = admin(&world);
         let pins = ["/a", "/b"].map(|path| context.lookup(path).unwrap());
-        context.mount(with_file("on"), CWD, "/a/p", MountFlags::empty()).unwrap();
+        context.mount(with_file("on"), "/a/p", MountFlags::empty()).unwrap();
         let mut inside = context.clone();
         inside.chdir("/a/p").unwrap();
         assert_eq!(is_there(&inside, "../late"), Err(Errno::ENOENT));
         let other = world.spawn(move |world| {
             let context = admin(world);
-            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            context.umount("/a/p", UmountFlags::DETACH).unwrap();
             internals::evict_all(context.vfs());
             is_there(&context, "/b/late").unwrap();
         });
@@ -175,7 +175,7 @@ fn a_root_is_another() {
             fs.plain(c, "late", FILE);
         });
         let context = admin(&world);
-        let mount = |context: &Context, name| context.mount(with_file(name), CWD, "/a/p", MountFlags::empty()).unwrap();
+        let mount = |context: &Context, name| context.mount(with_file(name), "/a/p", MountFlags::empty()).unwrap();
         mount(&context, "below");
         let mut apart = context.clone();
         apart.unshare().unwrap();
@@ -184,13 +184,13 @@ fn a_root_is_another() {
         is_there(&context, "/a/p/on").unwrap();
         let gone = context.clone();
         let other = world.spawn(move |_| {
-            gone.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            gone.umount("/a/p", UmountFlags::DETACH).unwrap();
             is_there(&gone, "/c/late").unwrap();
         });
         assert_eq!(is_there(&context, "/a/p/late"), Err(Errno::ENOENT));
         other.join().unwrap();
         drop(apart);
-        context.umount(CWD, "/a/p", UmountFlags::empty()).unwrap();
+        context.umount("/a/p", UmountFlags::empty()).unwrap();
         drop(context);
         world.end();
     });
@@ -212,14 +212,14 @@ fn a_directory_is_moved_out_of_a_bind() {
     interrupt(|hash| {
         let world = World::with_room(28, hash, fill);
         let context = admin(&world);
-        context.bind(CWD, "/d/e", CWD, "/x", Recursion::Alone).unwrap();
+        context.bind("/d/e", "/x", Recursion::Alone).unwrap();
         ["/x/g", "/out/late"].iter().for_each(|path| is_there(&context, path).unwrap());
         assert_eq!(is_there(&context, "/x/late"), Err(Errno::ENOENT));
         let mut inside = context.clone();
         inside.chdir("/x/g").unwrap();
         let other = world.spawn(|world| {
             let context = admin(world);
-            context.rename(CWD, "/d/e/g", CWD, "/out/g", RenameFlags::empty()).unwrap();
+            context.renameat(CWD, "/d/e/g", CWD, "/out/g", RenameFlags::empty()).unwrap();
         });
         for (context, path) in [(&context, "/x/g/../late"), (&inside, "../late")] {
             assert_eq!(is_there(context, path), Err(Errno::ENOENT), "{path}");
@@ -227,7 +227,7 @@ fn a_directory_is_moved_out_of_a_bind() {
         other.join().unwrap();
         assert_eq!((is_there(&inside, ".."), is_there(&inside, ".")), (Err(Errno::ENOENT), Ok(())));
         drop(inside);
-        context.umount(CWD, "/x", UmountFlags::empty()).unwrap();
+        context.umount("/x", UmountFlags::empty()).unwrap();
         drop(context);
         world.end();
     });
@@ -249,17 +249,17 @@ fn a_bind_is_another_when_a_directory_was_moved_out() {
     interrupt(|hash| {
         let world = World::with_room(32, hash, fill);
         let context = admin(&world);
-        context.bind(CWD, "/d/e", CWD, "/x", Recursion::Alone).unwrap();
+        context.bind("/d/e", "/x", Recursion::Alone).unwrap();
         ["/x/g/h", "/out/late"].iter().for_each(|path| is_there(&context, path).unwrap());
         let other = world.spawn(|world| {
             let context = admin(world);
-            context.rename(CWD, "/d/e/g", CWD, "/out/g", RenameFlags::empty()).unwrap();
-            context.umount(CWD, "/x", UmountFlags::DETACH).unwrap();
-            context.bind(CWD, "/out", CWD, "/d", Recursion::Alone).unwrap();
+            context.renameat(CWD, "/d/e/g", CWD, "/out/g", RenameFlags::empty()).unwrap();
+            context.umount("/x", UmountFlags::DETACH).unwrap();
+            context.bind("/out", "/d", Recursion::Alone).unwrap();
         });
         assert_eq!(is_there(&context, "/x/g/h/../../late"), Err(Errno::ENOENT));
         other.join().unwrap();
-        context.umount(CWD, "/d", UmountFlags::empty()).unwrap();
+        context.umount("/d", UmountFlags::empty()).unwrap();
         drop(context);
         world.end();
     });
@@ -285,7 +285,7 @@ fn a_directory_behind_a_link_is_covered_in_another_mount() {
         // Everything is cached, and the path is not in the memo.
         ["/d/e/f", "/through", "/before"].iter().for_each(|path| is_there(&context, path).unwrap());
         let there = apart.clone();
-        let other = world.spawn(move |_| there.mount(with_file("late"), CWD, "/d", MountFlags::empty()).unwrap());
+        let other = world.spawn(move |_| there.mount(with_file("late"), "/d", MountFlags::empty()).unwrap());
         assert_eq!(is_there(&context, path), Ok(()));
         other.join().unwrap();
         assert_eq!(is_there(&apart, path), Err(Errno::ENOENT));

@@ -38,13 +38,13 @@ fn set_map(context: &Context, top: &Handle, uid: u32) {
     let ids = |outside| [IdExtent { inside: 0, outside, length: 1 }];
     let id_map = Some(IdMap::new(&ids(uid), &ids(uid + 1)).unwrap());
     let attributes = MountAttributes { id_map, ..MountAttributes::default() };
-    context.mount_setattr(At::Handle(top), "", EMPTY, &attributes, Recursion::Alone).unwrap();
+    context.mount_setattr_at(top, "", EMPTY, &attributes, Recursion::Alone).unwrap();
 }
 
 fn mount_mapped(context: &Context, uid: u32) {
     let tree = context.new_tree(other(), MountFlags::empty()).unwrap();
     set_map(context, tree.handle(), uid);
-    context.move_mount(At::Handle(tree.handle()), "", CWD, "/p", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    context.move_mount_at(tree.handle(), "", CWD, "/p", MoveFlags::FROM_EMPTY_PATH).unwrap();
 }
 
 fn owners(context: &Context) -> Result<(u32, u32), Errno> {
@@ -62,7 +62,7 @@ fn a_map_makes_room_for_another() {
         assert_eq!(owners(&context), Ok((100, 101)));
         let changer = world.spawn(|world| {
             let context = admin(world);
-            context.umount(CWD, "/p", UmountFlags::DETACH).unwrap();
+            context.umount("/p", UmountFlags::DETACH).unwrap();
             mount_mapped(&context, 200);
         });
         for _ in 0..2 {
@@ -73,7 +73,7 @@ fn a_map_makes_room_for_another() {
         }
         changer.join().unwrap();
         assert_eq!(owners(&context), Ok((200, 201)));
-        context.umount(CWD, "/p", UmountFlags::empty()).unwrap();
+        context.umount("/p", UmountFlags::empty()).unwrap();
         drop(context);
         world.end();
     });

@@ -114,9 +114,9 @@ fn beside_changes_of_a_directory() {
         let walker = world.spawn(|world| _ = world.user().lookup("/dir/file").map(|file| file.path()));
         let dropper = world.spawn(|world| world.vfs.invalidate(&world.root(), part("dir")).unwrap());
         let root = world.vfs.context(Credentials::root());
-        assert_eq!(root.mkdir(At::Cwd, "/dir", 0o755), Err(Errno::EEXIST));
-        assert_eq!(root.rmdir(At::Cwd, "/dir"), Err(Errno::ENOTEMPTY));
-        assert_eq!(root.rename(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()), Ok(()));
+        assert_eq!(root.mkdir("/dir", 0o755), Err(Errno::EEXIST));
+        assert_eq!(root.rmdir("/dir"), Err(Errno::ENOTEMPTY));
+        assert_eq!(root.renameat(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()), Ok(()));
         assert_eq!((world.exists("/dir"), world.exists("/moved/file")), (Err(Errno::ENOENT), Ok(())));
         drop(root);
         walker.join().unwrap();
@@ -135,11 +135,11 @@ fn beside_a_listing_of_what_is_held() {
         let root = world.vfs.context(Credentials::root());
         let dropper = world.spawn(|world| world.vfs.invalidate(&world.root(), part("dir")).unwrap());
         let lister = world.spawn(|world| {
-            let root = world.vfs.context(Credentials::root()).open(At::Cwd, "/", &OpenFlags::READ.into()).expect("a directory");
+            let root = world.vfs.context(Credentials::root()).open("/", OpenFlags::READ).expect("a directory");
             root.getdents(usize::MAX).expect("it is there");
         });
         assert_eq!(world.exists("/dir/file"), Ok(()));
-        assert_eq!(root.rename(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()), Ok(()));
+        assert_eq!(root.renameat(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()), Ok(()));
         lister.join().unwrap();
         dropper.join().unwrap();
         assert_eq!((world.exists("/dir"), world.exists("/moved/file")), (Err(Errno::ENOENT), Ok(())));

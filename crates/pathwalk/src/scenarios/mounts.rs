@@ -7,11 +7,8 @@ use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, World};
 use crate::sync::{AtomicU64, Ordering};
-use crate::{
-    Access, At, AtFlags, Context, Credentials, Errno, MountFlags, MoveFlags, OpenFlags, OpenHow, Recursion, UmountFlags,
-};
+use crate::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, OpenFlags, Recursion, UmountFlags};
 
-const CWD: At<'static> = At::Cwd;
 const NONE: MountFlags = MountFlags::empty();
 
 /// Creates `/a/p`, `/b/p`, and in `/a/p` the file `below`.
@@ -50,12 +47,12 @@ fn a_mount_beside_a_walk() {
         let (fs, context) = (other(), admin(&world));
         is_there(&context, "/a/p/below").unwrap();
         let mounted = fs.clone();
-        let mounter = beside(&world, move |context| context.mount(mounted, CWD, "/a/p", NONE).unwrap());
+        let mounter = beside(&world, move |context| context.mount(mounted, "/a/p", NONE).unwrap());
         let (on, below) = (is_there(&context, "/a/p/on"), is_there(&context, "/a/p/below"));
         assert!(on.is_err() || below == Err(Errno::ENOENT), "what was covered is seen after what covers it");
         mounter.join().unwrap();
         assert_eq!((is_there(&context, "/a/p/on"), is_there(&context, "/a/p/below")), (Ok(()), Err(Errno::ENOENT)));
-        context.umount(CWD, "/a/p", UmountFlags::empty()).unwrap();
+        context.umount("/a/p", UmountFlags::empty()).unwrap();
         assert_eq!(fs.held(), [], "it was forgotten with its last mount");
         drop(context);
         world.end();
@@ -68,16 +65,16 @@ fn an_unmount_beside_a_walk() {
     explore(|hash| {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
-        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        context.mount(fs.clone(), "/a/p", NONE).unwrap();
         is_there(&context, "/a/p/on").unwrap();
         let unmounter = beside(&world, |context| {
-            let done = context.umount(CWD, "/a/p", UmountFlags::empty());
+            let done = context.umount("/a/p", UmountFlags::empty());
             assert!(matches!(done, Ok(()) | Err(Errno::EBUSY)), "{done:?}");
             if done.is_err() {
-                context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+                context.umount("/a/p", UmountFlags::DETACH).unwrap();
             }
         });
-        let file = context.open(CWD, "/a/p/on", &OpenHow::from(OpenFlags::PATH));
+        let file = context.open("/a/p/on", OpenFlags::PATH);
         assert!(matches!(file, Ok(_) | Err(Errno::ENOENT)), "{:?}", file.as_ref().err());
         let below = is_there(&context, "/a/p/below");
         assert!(matches!(below, Ok(()) | Err(Errno::ENOENT)));
@@ -100,20 +97,20 @@ fn a_move_beside_a_way_up() {
     explore(|hash| {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
-        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        context.mount(fs.clone(), "/a/p", NONE).unwrap();
         let inside = context.lookup("/a/p").unwrap();
         let parents = ["/a", "/b"].map(|path| context.stat(path).unwrap().ino);
-        let mover = beside(&world, |context| context.move_mount(CWD, "/a/p", CWD, "/b/p", MoveFlags::empty()).unwrap());
+        let mover = beside(&world, |context| context.move_mount("/a/p", "/b/p").unwrap());
         for _ in 0..2 {
-            let up = context.fstatat(At::Handle(&inside), "..", AtFlags::empty()).unwrap().ino;
+            let up = context.fstatat(&inside, "..", AtFlags::empty()).unwrap().ino;
             assert!(parents.contains(&up), "{up}");
-            let two = context.fstatat(At::Handle(&inside), "../p/on", AtFlags::empty());
+            let two = context.fstatat(&inside, "../p/on", AtFlags::empty());
             assert!(matches!(two, Ok(_) | Err(Errno::ENOENT)));
         }
         mover.join().unwrap();
-        assert_eq!(context.fstatat(At::Handle(&inside), "..", AtFlags::empty()).unwrap().ino, parents[1]);
+        assert_eq!(context.fstatat(&inside, "..", AtFlags::empty()).unwrap().ino, parents[1]);
         drop(inside);
-        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
+        context.umount("/b/p", UmountFlags::empty()).unwrap();
         assert_eq!(fs.held(), []);
         drop(context);
         world.end();
@@ -127,18 +124,18 @@ fn a_lazy_unmount_beside_a_way_up() {
     explore(|hash| {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
-        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        context.mount(fs.clone(), "/a/p", NONE).unwrap();
         let inside = context.lookup("/a/p").unwrap();
         let (above, own) = (context.stat("/a").unwrap().ino, inside.attributes().unwrap().ino);
         let unmounter = beside(&world, |context| {
-            context.umount(CWD, "/a/p", UmountFlags::DETACH).unwrap();
+            context.umount("/a/p", UmountFlags::DETACH).unwrap();
             crate::internals::evict_all(context.vfs());
             // The slots are reused elsewhere.
             for path in ["/b/p/x", "/b/p/y", "/b/x", "/a/p/below"] {
                 _ = is_there(context, path);
             }
         });
-        let up = context.fstatat(At::Handle(&inside), "..", AtFlags::empty()).map(|of| of.ino);
+        let up = context.fstatat(&inside, "..", AtFlags::empty()).map(|of| of.ino);
         assert!(up == Ok(above) || up == Ok(own), "{up:?}");
         unmounter.join().unwrap();
         drop(inside);
@@ -159,14 +156,14 @@ fn a_move_beside_walks_down() {
         for path in ["/a/p/on", "/b/p/on"] {
             assert_eq!(is_there(&context, path), Err(Errno::ENOENT));
         }
-        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        context.mount(fs.clone(), "/a/p", NONE).unwrap();
         is_there(&context, "/a/p/on").unwrap();
-        let mover = beside(&world, |context| context.move_mount(CWD, "/a/p", CWD, "/b/p", MoveFlags::empty()).unwrap());
+        let mover = beside(&world, |context| context.move_mount("/a/p", "/b/p").unwrap());
         if is_there(&context, "/a/p/on").is_err() {
             assert_eq!(is_there(&context, "/b/p/on"), Ok(()), "it is nowhere");
         }
         mover.join().unwrap();
-        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
+        context.umount("/b/p", UmountFlags::empty()).unwrap();
         assert_eq!(fs.held(), []);
         drop(context);
         world.end();
@@ -181,7 +178,7 @@ fn a_namespace_goes_beside_a_walk() {
         let (fs, context) = (other(), admin(&world));
         let mut second = admin(&world);
         second.unshare().unwrap();
-        second.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
+        second.mount(fs.clone(), "/a/p", NONE).unwrap();
         is_there(&context, "/a/p/below").unwrap();
         let dropper = world.spawn(move |_| drop(second));
         for _ in 0..2 {
@@ -204,10 +201,10 @@ fn a_mount_point_is_removed() {
         apart.unshare().unwrap();
         let (mounted, there) = (fs.clone(), apart.clone());
         let mounter = beside(&world, move |_| {
-            let done = there.mount(mounted, CWD, "/b/p", NONE);
+            let done = there.mount(mounted, "/b/p", NONE);
             assert!(matches!(done, Ok(()) | Err(Errno::ENOENT)), "{done:?}");
         });
-        context.rmdir(CWD, "/b/p").unwrap();
+        context.rmdir("/b/p").unwrap();
         mounter.join().unwrap();
         assert_eq!((apart.mountinfo().len(), fs.held()), (1, vec![]), "it went with its mount point");
         assert_eq!(is_there(&context, "/b/p"), Err(Errno::ENOENT));
@@ -222,21 +219,21 @@ fn peers_mount_for_each_other() {
     explore(|hash| {
         let world = World::with_room(24, hash, fill);
         let context = admin(&world);
-        context.bind(CWD, "/a", CWD, "/a", Recursion::Alone).unwrap();
+        context.bind("/a", "/a", Recursion::Alone).unwrap();
         let shared = crate::MountAttributes { propagation: Some(crate::Propagation::Shared), ..Default::default() };
-        context.mount_setattr(CWD, "/a", AtFlags::empty(), &shared, Recursion::Alone).unwrap();
-        context.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
+        context.mount_setattr("/a", &shared, Recursion::Alone).unwrap();
+        context.bind("/a", "/b", Recursion::Alone).unwrap();
         let (one, two) = (other(), other());
         let first = one.clone();
         let mounter = beside(&world, move |context| {
-            context.mount(first, CWD, "/b/p", NONE).unwrap();
+            context.mount(first, "/b/p", NONE).unwrap();
         });
-        context.mount(two.clone(), CWD, "/a/p", NONE).unwrap();
+        context.mount(two.clone(), "/a/p", NONE).unwrap();
         mounter.join().unwrap();
         assert_eq!(context.mountinfo().len(), 7);
         assert_eq!((is_there(&context, "/a/p/on"), is_there(&context, "/b/p/on")), (Ok(()), Ok(())));
         for path in ["/a/p", "/a/p", "/b", "/a"] {
-            context.umount(CWD, path, UmountFlags::DETACH).unwrap();
+            context.umount(path, UmountFlags::DETACH).unwrap();
         }
         assert_eq!((one.held(), two.held()), (vec![], vec![]));
         drop(context);
@@ -251,12 +248,12 @@ fn a_remount_beside_a_writer() {
     explore(|hash| {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
-        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
-        context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        context.mount(fs.clone(), "/a/p", NONE).unwrap();
+        context.bind("/a/p", "/b/p", Recursion::Alone).unwrap();
         let is_read_only = Arc::new(AtomicU64::new(0));
         let (below, told) = (fs.clone(), is_read_only.clone());
         let remounter = beside(&world, move |context| {
-            match context.remount(CWD, "/a/p", MountFlags::READ_ONLY) {
+            match context.remount("/a/p", MountFlags::READ_ONLY) {
                 Ok(()) => told.store(1, Ordering::SeqCst),
                 Err(errno) => assert_eq!(errno, Errno::EBUSY),
             }
@@ -266,23 +263,23 @@ fn a_remount_beside_a_writer() {
             assert!(told.load(Ordering::SeqCst) == 0 || before == below.has(ROOT, "made"), "written to when it was read-only");
         });
         // Through the other mount.
-        let file = context.open(CWD, "/b/p/on", &OpenHow::from(OpenFlags::WRITE));
+        let file = context.open("/b/p/on", OpenFlags::WRITE);
         let was_read_only = is_read_only.load(Ordering::SeqCst) == 1;
         match &file {
             Ok(_) => assert!(!was_read_only, "opened to be written to when it was read-only"),
             Err(errno) => assert_eq!(*errno, Errno::EROFS),
         }
-        let made = context.mkdir(CWD, "/b/p/made", 0o755);
+        let made = context.mkdir("/b/p/made", 0o755);
         assert!(matches!(made, Ok(()) | Err(Errno::EROFS)), "{made:?}");
         remounter.join().unwrap();
         let is_read_only = is_read_only.load(Ordering::SeqCst) == 1;
         assert!(file.is_err() || !is_read_only, "a file is open to be written to");
         assert_eq!(fs.has(ROOT, "made"), made.is_ok());
-        let again = context.mkdir(CWD, "/a/p/again", 0o755);
+        let again = context.mkdir("/a/p/again", 0o755);
         assert_eq!(again, if is_read_only { Err(Errno::EROFS) } else { Ok(()) });
         drop(file);
-        context.umount(CWD, "/b/p", UmountFlags::empty()).unwrap();
-        context.umount(CWD, "/a/p", UmountFlags::empty()).unwrap();
+        context.umount("/b/p", UmountFlags::empty()).unwrap();
+        context.umount("/a/p", UmountFlags::empty()).unwrap();
         assert_eq!(fs.held(), []);
         drop(context);
         world.end();
@@ -296,15 +293,15 @@ fn a_remount_beside_mounts_that_come_and_go() {
     explore(|hash| {
         let world = World::with_room(20, hash, fill);
         let (fs, context) = (other(), admin(&world));
-        context.mount(fs.clone(), CWD, "/a/p", NONE).unwrap();
-        context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        context.mount(fs.clone(), "/a/p", NONE).unwrap();
+        context.bind("/a/p", "/b/p", Recursion::Alone).unwrap();
         let held = context.lookup("/b/p").unwrap();
-        context.umount(CWD, "/b/p", UmountFlags::DETACH).unwrap();
-        context.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        context.umount("/b/p", UmountFlags::DETACH).unwrap();
+        context.bind("/a/p", "/b/p", Recursion::Alone).unwrap();
         let (remounter, binder) = (
-            beside(&world, |context| context.remount(CWD, "/a/p", MountFlags::READ_ONLY).unwrap()),
+            beside(&world, |context| context.remount("/a/p", MountFlags::READ_ONLY).unwrap()),
             // A copy of a mount that is not read-only itself, on top of it.
-            beside(&world, |context| context.bind(CWD, "/b/p", CWD, "/b/p", Recursion::Alone).unwrap()),
+            beside(&world, |context| context.bind("/b/p", "/b/p", Recursion::Alone).unwrap()),
         );
         // A mount that was unmounted ends.
         drop(held);
@@ -312,12 +309,12 @@ fn a_remount_beside_mounts_that_come_and_go() {
         binder.join().unwrap();
         for path in ["/a/p", "/b/p"] {
             assert_eq!(context.access(path, Access::WRITE), Err(Errno::EROFS));
-            assert_eq!(context.mkdir(CWD, &format!("{path}/new"), 0o755), Err(Errno::EROFS));
+            assert_eq!(context.mkdir(&format!("{path}/new"), 0o755), Err(Errno::EROFS));
         }
-        context.remount(CWD, "/a/p", NONE).unwrap();
-        context.mkdir(CWD, "/a/p/new", 0o755).unwrap();
+        context.remount("/a/p", NONE).unwrap();
+        context.mkdir("/a/p/new", 0o755).unwrap();
         for path in ["/a/p", "/b/p", "/b/p"] {
-            context.umount(CWD, path, UmountFlags::empty()).unwrap();
+            context.umount(path, UmountFlags::empty()).unwrap();
         }
         assert_eq!(fs.held(), []);
         drop(context);

@@ -7,7 +7,7 @@ use super::world::{DIRECTORY, FILE, Hash, World, part};
 use super::{explore, interrupt};
 use crate::node::RenameFlags;
 use crate::sync::yield_now;
-use crate::{At, Errno, Handle, OpenFlags, internals};
+use crate::{Errno, Handle, OpenFlags, internals};
 
 /// The key of `/p`.
 const P: u128 = 2;
@@ -105,7 +105,7 @@ fn what_was_replaced_is_not_listed() {
             fs.move_name((P, "a"), (ROOT, "a"));
             fs.plain(P, "a", DIRECTORY);
         });
-        let b = world.user().open(At::Cwd, "/q/b", &OpenFlags::READ.into()).unwrap();
+        let b = world.user().open("/q/b", OpenFlags::READ).unwrap();
         let lister = world.spawn(move |world| {
             while world.fs.has(P, "a") {
                 yield_now();

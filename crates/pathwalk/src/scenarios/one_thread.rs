@@ -140,8 +140,11 @@ fn a_body_without_room_is_looked_up() {
         fs.add_link(ROOT, "first", &bodies[0]);
         fs.add_link(ROOT, "second", &bodies[1]);
     });
-    let body = |path: &str| world.user().read_link(path);
-    let link = world.user().lookupat(At::Cwd, "/first", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let body = |path: &str| {
+        let body = world.user().read_link(path).map_err(Errno::from)?;
+        Ok(body.into_os_string().into_encoded_bytes())
+    };
+    let link = world.user().lookup_at(At::Cwd, "/first", AtFlags::SYMLINK_NOFOLLOW).unwrap();
     assert_eq!((body("/first"), world.vfs.stats().side.used), (Ok(bodies[0].clone().into()), 0));
     world.fs.take_name(ROOT, "first");
     world.fs.move_name((ROOT, "second"), (ROOT, "first"));

@@ -5,7 +5,7 @@ use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World};
 use crate::node::RenameFlags;
-use crate::{At, AtFlags, Context, Credentials, Errno, OpenFlags, OpenHow};
+use crate::{At, Context, Credentials, Errno, OpenFlags, OpenHow};
 
 fn world(hash: Hash, names: &[&str]) -> World {
     World::with_room(20, hash, |fs| names.iter().for_each(|name| _ = fs.plain(ROOT, name, FILE)))
@@ -23,7 +23,7 @@ const NOTHING: OpenHow = OpenHow { flags: OpenFlags::empty(), mode: 0, resolve: 
 fn one_of_two_makes_a_name() {
     explore(|hash| {
         let world = world(hash, &[]);
-        let makers = [(); 2].map(|()| world.spawn(|world| root(world).open(At::Cwd, "/new", &EXCLUSIVE).map(drop)));
+        let makers = [(); 2].map(|()| world.spawn(|world| root(world).open("/new", &EXCLUSIVE).map(drop)));
         let mut answers = makers.map(|maker| maker.join().unwrap());
         answers.sort();
         assert_eq!(answers, [Ok(()), Err(Errno::EEXIST)]);
@@ -36,10 +36,10 @@ fn who_creates_opens_something() {
     explore(|hash| {
         let world = world(hash, &["file"]);
         let opener = world.spawn(|world| {
-            let file = root(world).open(At::Cwd, "/file", &CREATE).expect("it is there, or is made");
+            let file = root(world).open("/file", &CREATE).expect("it is there, or is made");
             assert_eq!(file.handle().kind(), crate::FileType::Regular);
         });
-        let taker = world.spawn(|world| root(world).unlink(At::Cwd, "/file"));
+        let taker = world.spawn(|world| root(world).unlink("/file"));
         assert_eq!(taker.join().unwrap(), Ok(()), "it was there from the beginning");
         opener.join().unwrap();
         world.end();
@@ -50,8 +50,8 @@ fn who_creates_opens_something() {
 fn a_directory_goes_or_takes_a_name() {
     explore(|hash| {
         let world = World::with_room(20, hash, |fs| _ = fs.plain(ROOT, "dir", DIRECTORY));
-        let maker = world.spawn(|world| root(world).mkdir(At::Cwd, "/dir/new", 0o755));
-        let gone = root(&world).rmdir(At::Cwd, "/dir");
+        let maker = world.spawn(|world| root(world).mkdir("/dir/new", 0o755));
+        let gone = root(&world).rmdir("/dir");
         let made = maker.join().unwrap();
         assert!(
             matches!((made, gone), (Ok(()), Err(Errno::ENOTEMPTY)) | (Err(Errno::ENOENT), Ok(()))),
@@ -65,9 +65,9 @@ fn a_directory_goes_or_takes_a_name() {
 fn names_that_change_places_are_never_both_absent() {
     explore(|hash| {
         let world = world(hash, &["a", "b"]);
-        let there = |world: &World, name: &str| root(world).lookupat(At::Cwd, name, AtFlags::empty()).map(drop);
-        let exchanger = world.spawn(|world| root(world).rename(At::Cwd, "/a", At::Cwd, "/b", RenameFlags::EXCHANGE));
-        let mover = world.spawn(|world| root(world).rename(At::Cwd, "/a", At::Cwd, "/b", RenameFlags::empty()).unwrap());
+        let there = |world: &World, name: &str| root(world).lookup(name).map(drop);
+        let exchanger = world.spawn(|world| root(world).renameat(At::Cwd, "/a", At::Cwd, "/b", RenameFlags::EXCHANGE));
+        let mover = world.spawn(|world| root(world).renameat(At::Cwd, "/a", At::Cwd, "/b", RenameFlags::empty()).unwrap());
         assert_eq!(there(&world, "/b"), Ok(()));
         mover.join().unwrap();
         // The exchange came first, or found nothing to exchange.
@@ -81,9 +81,9 @@ fn names_that_change_places_are_never_both_absent() {
 fn an_open_file_without_a_name_goes_when_it_is_closed() {
     explore(|hash| {
         let world = world(hash, &["file"]);
-        let file = root(&world).open(At::Cwd, "/file", &OpenFlags::WRITE.into()).unwrap();
+        let file = root(&world).open("/file", OpenFlags::WRITE).unwrap();
         let evictor = world.spawn(|world| world.evict(2));
-        root(&world).unlink(At::Cwd, "/file").unwrap();
+        root(&world).unlink("/file").unwrap();
         drop(file);
         evictor.join().unwrap();
         assert!(world.fs.held().iter().all(|(key, _)| *key == ROOT), "{:?}", world.fs.held());
@@ -95,8 +95,8 @@ fn an_open_file_without_a_name_goes_when_it_is_closed() {
 fn a_mode_that_is_set_beside_a_change_of_owner_is_one_of_two() {
     explore(|hash| {
         let world = world(hash, &["file"]);
-        let giver = world.spawn(|world| root(world).chown(At::Cwd, "/file", Some(7), None, AtFlags::empty()).unwrap());
-        root(&world).chmod(At::Cwd, "/file", 0o4711, AtFlags::empty()).unwrap();
+        let giver = world.spawn(|world| root(world).chown("/file", Some(7), None).unwrap());
+        root(&world).chmod("/file", 0o4711).unwrap();
         giver.join().unwrap();
         let mode = root(&world).stat("/file").unwrap().mode;
         assert!(matches!(mode, 0o4711 | 0o711), "{mode:o}");

@@ -158,9 +158,9 @@ fn what_is_replaced_gets_no_name_again() {
         let (old, ino) = (world.handle("/d/old"), world.ino("/d/old").unwrap());
         let linker = world.spawn({
             let (root, old) = (root.clone(), old.clone());
-            move |_| root.link(At::Handle(&old), "", At::Cwd, "/again", LinkFlags::EMPTY_PATH)
+            move |_| root.linkat(&old, "", At::Cwd, "/again", LinkFlags::EMPTY_PATH)
         });
-        root.rename(At::Cwd, "/d/new", At::Cwd, "/d/old", RenameFlags::empty()).unwrap();
+        root.renameat(At::Cwd, "/d/new", At::Cwd, "/d/old", RenameFlags::empty()).unwrap();
         let linked = linker.join().unwrap();
         assert!(matches!(linked, Ok(()) | Err(Errno::ENOENT)), "{linked:?}");
         assert_eq!(world.ino("/again").ok(), linked.ok().map(|()| ino));

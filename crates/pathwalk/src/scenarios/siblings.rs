@@ -72,12 +72,12 @@ fn beside_one_who_moves() {
         let world = world(hash);
         let reader = reader(&world);
         let mover = world.spawn(|world| {
-            let rename = |from, to| root(world).rename(At::Cwd, from, At::Cwd, to, RenameFlags::empty()).unwrap();
+            let rename = |from, to| root(world).renameat(At::Cwd, from, At::Cwd, to, RenameFlags::empty()).unwrap();
             rename("/dir/g", "/g");
             assert_eq!((exists(world, "g"), exists(world, "dir/g")), (Ok(()), ABSENT));
         });
-        root(&world).rename(At::Cwd, "/e", At::Cwd, "/dir/e", RenameFlags::empty()).unwrap();
-        root(&world).rename(At::Cwd, "/f", At::Cwd, "/h", RenameFlags::empty()).unwrap();
+        root(&world).renameat(At::Cwd, "/e", At::Cwd, "/dir/e", RenameFlags::empty()).unwrap();
+        root(&world).renameat(At::Cwd, "/f", At::Cwd, "/h", RenameFlags::empty()).unwrap();
         assert_eq!([exists(&world, "e"), exists(&world, "f"), exists(&world, "h")], [ABSENT, ABSENT, Ok(())]);
         reader.join().unwrap();
         mover.join().unwrap();
@@ -159,7 +159,7 @@ fn beside_a_listing() {
         let world = world(hash);
         let reader = reader(&world);
         let lister = world.spawn(|world| {
-            let dir = root(world).open(At::Cwd, "/", &OpenFlags::READ.into()).expect("a directory");
+            let dir = root(world).open("/", OpenFlags::READ).expect("a directory");
             dir.getdents(usize::MAX).expect("it is there");
         });
         assert_eq!((exists(&world, "e"), exists(&world, "none")), (Ok(()), ABSENT));
@@ -216,7 +216,7 @@ fn in_a_directory_that_moves() {
         assert_eq!((exists(&world, "dir"), exists(&world, "none")), (Ok(()), ABSENT));
         let asker = world.spawn(|world| exists(world, "dir/g"));
         let evictor = world.spawn(|world| world.evict(8));
-        root(&world).rename(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()).unwrap();
+        root(&world).renameat(At::Cwd, "/dir", At::Cwd, "/moved", RenameFlags::empty()).unwrap();
         assert!(matches!(asker.join().unwrap(), Ok(()) | ABSENT));
         evictor.join().unwrap();
         check(world, &["moved", "moved/g"], &["dir"]);
@@ -250,7 +250,7 @@ fn beside_a_directory_that_is_removed() {
         });
         assert_eq!(["elder", "dir"].map(|name| exists(&world, name)), [Ok(()); 2]);
         let asker = world.spawn(|world| exists(world, "dir/g"));
-        root(&world).rmdir(At::Cwd, "/elder").unwrap();
+        root(&world).rmdir("/elder").unwrap();
         assert_eq!(asker.join().unwrap(), Ok(()));
         check(world, &["dir", "dir/g"], &["elder"]);
     });

@@ -17,7 +17,7 @@ fn enter(world: &World, fill: impl FnOnce(&TestFs)) -> (Arc<TestFs>, DetachedTre
 }
 
 fn mode(world: &World, root: &Handle, path: &str) -> Result<u16, Errno> {
-    world.user().fstatat(root.into(), path, AtFlags::empty()).map(|attributes| attributes.mode)
+    world.user().fstatat(root, path, AtFlags::empty()).map(|attributes| attributes.mode)
 }
 
 /// Checks `/d` with key 2 in two file systems: all users may search it in one, and only its owner

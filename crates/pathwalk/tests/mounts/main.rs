@@ -39,16 +39,16 @@ fn exists(context: &Context, path: &str) -> Result<(), Errno> {
 fn a_mount_covers_a_directory_until_it_is_unmounted() {
     let context = root(&["/d/", "/d/below"]);
     exists(&context, "/d/below").unwrap();
-    context.mount(tree(&["/on", "/e/", "/e/f"]), CWD, "/d", MountFlags::empty()).unwrap();
+    context.mount(tree(&["/on", "/e/", "/e/f"]), "/d", MountFlags::empty()).unwrap();
     assert_eq!(exists(&context, "/d/on"), Ok(()));
     assert_eq!(exists(&context, "/d/e/f"), Ok(()));
     assert_eq!(exists(&context, "/d/below"), Err(Errno::ENOENT));
     assert_eq!(exists(&context, "/d/e/../../d/on"), Ok(()));
     assert_eq!(exists(&context, "/d/../d/../d/on"), Ok(()));
-    context.umount(CWD, "/d", NOTHING).unwrap();
+    context.umount("/d", NOTHING).unwrap();
     assert_eq!(exists(&context, "/d/below"), Ok(()));
     assert_eq!(exists(&context, "/d/on"), Err(Errno::ENOENT));
-    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EINVAL));
+    assert_eq!(context.umount("/d", NOTHING), Err(Errno::EINVAL));
 }
 
 #[test]
@@ -56,19 +56,19 @@ fn mounts_are_stacked_and_nested() {
     let context = root(&["/d/"]);
     for at in 0..5 {
         let name = format!("/level{at}");
-        context.mount(tree(&[&name, "/n/"]), CWD, "/d", MountFlags::empty()).unwrap();
+        context.mount(tree(&[&name, "/n/"]), "/d", MountFlags::empty()).unwrap();
         assert_eq!(exists(&context, &format!("/d{name}")), Ok(()));
     }
     let mut path = "/d".to_owned();
     for _ in 0..5 {
         path += "/n";
-        context.mount(tree(&["/n/", "/f"]), CWD, &path, MountFlags::empty()).unwrap();
+        context.mount(tree(&["/n/", "/f"]), &path, MountFlags::empty()).unwrap();
     }
     assert_eq!(exists(&context, &(path.clone() + "/f")), Ok(()));
     assert_eq!(exists(&context, &(path.clone() + "/../../../../../level4")), Ok(()));
     assert_eq!(context.mountinfo().len(), 11);
-    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EBUSY), "with mounts below");
-    context.umount(CWD, "/d", UmountFlags::DETACH).unwrap();
+    assert_eq!(context.umount("/d", NOTHING), Err(Errno::EBUSY), "with mounts below");
+    context.umount("/d", UmountFlags::DETACH).unwrap();
     assert_eq!(exists(&context, "/d/level3"), Ok(()));
     assert_eq!(context.mountinfo().len(), 5);
 }
@@ -76,23 +76,23 @@ fn mounts_are_stacked_and_nested() {
 #[test]
 fn a_bind_shows_a_directory_twice() {
     let context = root(&["/a/", "/a/b/", "/a/b/f", "/x/"]);
-    context.bind(CWD, "/a/b", CWD, "/x", Recursion::Alone).unwrap();
+    context.bind("/a/b", "/x", Recursion::Alone).unwrap();
     assert_eq!(exists(&context, "/x/f"), Ok(()));
     assert_eq!(exists(&context, "/x/../a/b/f"), Ok(()), "`..` leads to where it is mounted");
     let handle = context.lookup("/x/f").unwrap();
     assert_eq!(handle.path().unwrap(), b"/x/f");
     assert_eq!(context.lookup("/a/b/f").unwrap().path().unwrap(), b"/a/b/f");
-    assert_eq!(context.rename(CWD, "/x/f", CWD, "/a/b/g", RenameFlags::empty()), Err(Errno::EXDEV));
-    assert_eq!(context.link(CWD, "/x/f", CWD, "/a/b/g", pathwalk::LinkFlags::empty()), Err(Errno::EXDEV));
-    assert_eq!(context.umount(CWD, "/x", NOTHING), Err(Errno::EBUSY), "a handle is on it");
+    assert_eq!(context.renameat(CWD, "/x/f", CWD, "/a/b/g", RenameFlags::empty()), Err(Errno::EXDEV));
+    assert_eq!(context.link("/x/f", "/a/b/g"), Err(Errno::EXDEV));
+    assert_eq!(context.umount("/x", NOTHING), Err(Errno::EBUSY), "a handle is on it");
     drop(handle);
-    context.umount(CWD, "/x", NOTHING).unwrap();
+    context.umount("/x", NOTHING).unwrap();
 }
 
 #[test]
 fn no_crossing_where_that_is_forbidden() {
     let context = root(&["/d/", "/e/"]);
-    context.mount(tree(&["/f"]), CWD, "/d", MountFlags::empty()).unwrap();
+    context.mount(tree(&["/f"]), "/d", MountFlags::empty()).unwrap();
     let within = context.clone().with_resolve(Resolve::NO_XDEV).unwrap();
     assert_eq!(exists(&within, "/d/f"), Err(Errno::EXDEV));
     assert_eq!(exists(&within, "/e"), Ok(()));
@@ -108,9 +108,9 @@ fn no_crossing_where_that_is_forbidden() {
 #[test]
 fn what_cannot_be_created_is_crossed_to_by_the_rules() {
     let context = root(&["/f", "/covered"]);
-    context.bind(CWD, "/f", CWD, "/covered", Recursion::Alone).unwrap();
+    context.bind("/f", "/covered", Recursion::Alone).unwrap();
     let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUSIVE;
-    let create = |resolve| context.open(CWD, "covered", &OpenHow { flags, mode: 0o600, resolve }).map(drop);
+    let create = |resolve| context.open("covered", OpenHow { flags, mode: 0o600, resolve }).map(drop);
     assert_eq!(create(Resolve::empty()), Err(Errno::EEXIST));
     assert_eq!(create(Resolve::NO_XDEV), Err(Errno::EXDEV));
 }
@@ -119,7 +119,7 @@ fn what_cannot_be_created_is_crossed_to_by_the_rules() {
 fn a_covered_place_is_still_where_one_stands() {
     let mut context = root(&["/d/", "/d/below", "/d/e/"]);
     context.chdir("/d").unwrap();
-    context.mount(tree(&["/on"]), CWD, "/d", MountFlags::empty()).unwrap();
+    context.mount(tree(&["/on"]), "/d", MountFlags::empty()).unwrap();
     assert_eq!(exists(&context, "below"), Ok(()));
     assert_eq!(exists(&context, "./below"), Ok(()));
     assert_eq!(exists(&context, "./././below"), Ok(()));
@@ -132,11 +132,11 @@ fn a_covered_place_is_still_where_one_stands() {
 fn trees_are_moved() {
     let context = root(&["/a/", "/b/"]);
     let detached = context.new_tree(tree(&["/f"]), MountFlags::empty()).unwrap();
-    assert_eq!(context.faccessat(At::Handle(detached.handle()), "f", Access::empty(), AtFlags::empty()), Ok(()));
-    context.move_mount(At::Handle(detached.handle()), "", CWD, "/a", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    assert_eq!(context.faccessat(detached.handle(), "f", Access::empty(), AtFlags::empty()), Ok(()));
+    context.move_mount_at(detached.handle(), "", CWD, "/a", MoveFlags::FROM_EMPTY_PATH).unwrap();
     drop(detached);
     assert_eq!(exists(&context, "/a/f"), Ok(()));
-    context.move_mount(CWD, "/a", CWD, "/b", MoveFlags::empty()).unwrap();
+    context.move_mount("/a", "/b").unwrap();
     assert_eq!((exists(&context, "/a/f"), exists(&context, "/b/f")), (Err(Errno::ENOENT), Ok(())));
     assert_eq!(context.lookup("/b/f").unwrap().path().unwrap(), b"/b/f");
 }
@@ -144,9 +144,9 @@ fn trees_are_moved() {
 #[test]
 fn the_mount_is_told_by_its_number() {
     let context = root(&["/d/", "/d/f"]);
-    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
+    context.bind("/d", "/d", Recursion::Alone).unwrap();
     let seen = |path: &str| {
-        let statx = context.statx(CWD, path, AtFlags::empty(), pathwalk::StatxMask::MNT_ID).unwrap();
+        let statx = context.statx(path, pathwalk::StatxMask::MNT_ID).unwrap();
         (statx.mount_id, statx.attributes.flags.contains(pathwalk::StatxFlags::MOUNT_ROOT))
     };
     let listed = context.mountinfo();
@@ -157,27 +157,27 @@ fn the_mount_is_told_by_its_number() {
 #[test]
 fn only_the_capable_mount() {
     let context = root(&["/d/"]).with_credentials(Credentials::user(1000, 1000, &[]));
-    assert_eq!(context.mount(tree(&[]), CWD, "/d", MountFlags::empty()), Err(Errno::EPERM));
-    assert_eq!(context.umount(CWD, "/d", NOTHING), Err(Errno::EPERM));
+    assert_eq!(context.mount(tree(&[]), "/d", MountFlags::empty()), Err(Errno::EPERM));
+    assert_eq!(context.umount("/d", NOTHING), Err(Errno::EPERM));
     assert_eq!(context.new_tree(tree(&[]), MountFlags::empty()).err(), Some(Errno::EPERM));
     assert_eq!(context.clone().unshare(), Err(Errno::EPERM));
     // Also where nothing would change.
-    let nothing = context.mount_setattr(CWD, "/d", AtFlags::empty(), &Default::default(), Recursion::Alone);
+    let nothing = context.mount_setattr("/d", &Default::default(), Recursion::Alone);
     assert_eq!(nothing, Err(Errno::EPERM));
 }
 
 #[test]
 fn a_confined_context_stays_below_its_root_across_mounts() {
     let context = root(&["/jail/", "/jail/d/", "/secret"]);
-    context.mount(tree(&["/e/", "/f"]), CWD, "/jail/d", MountFlags::empty()).unwrap();
+    context.mount(tree(&["/e/", "/f"]), "/jail/d", MountFlags::empty()).unwrap();
     let jail = context.confined(&context.lookup("/jail").unwrap()).unwrap();
     assert_eq!((exists(&jail, "/d/f"), exists(&jail, "/d/e/../../../secret")), (Ok(()), Err(Errno::ENOENT)));
     let inner = context.confined(&context.lookup("/jail/d").unwrap()).unwrap();
     assert_eq!((exists(&inner, "/../f"), exists(&inner, "/../../secret")), (Ok(()), Err(Errno::ENOENT)));
     let outside = context.lookup("/jail").unwrap();
-    assert_eq!(inner.fstatat(At::Handle(&outside), "", AtFlags::EMPTY_PATH), Err(Errno::EXDEV));
+    assert_eq!(inner.fstatat(&outside, "", AtFlags::EMPTY_PATH), Err(Errno::EXDEV));
     let within = context.lookup("/jail/d/e").unwrap();
-    assert!(jail.fstatat(At::Handle(&within), "", AtFlags::EMPTY_PATH).is_ok(), "below, through a mount");
+    assert!(jail.fstatat(&within, "", AtFlags::EMPTY_PATH).is_ok(), "below, through a mount");
     let mut inner = inner;
     assert_eq!(inner.setns(&context.namespace()), Err(Errno::EPERM), "its root would be another");
     inner.unshare().unwrap();
@@ -188,11 +188,11 @@ fn a_confined_context_stays_below_its_root_across_mounts() {
 #[test]
 fn a_removed_directory_has_no_path_where_it_is_mounted() {
     let context = root(&["/a/", "/a/b/", "/x/"]);
-    context.bind(CWD, "/a", CWD, "/x", Recursion::Alone).unwrap();
-    context.bind(CWD, "/a/b", CWD, "/a", Recursion::Alone).unwrap();
+    context.bind("/a", "/x", Recursion::Alone).unwrap();
+    context.bind("/a/b", "/a", Recursion::Alone).unwrap();
     let bound = context.lookup("/a").unwrap();
     assert_eq!(bound.path().unwrap(), b"/a");
-    context.rmdir(CWD, "/x/b").unwrap();
+    context.rmdir("/x/b").unwrap();
     assert_eq!(bound.path(), Err(Errno::ENOENT));
     let points: Vec<Vec<u8>> = context.mountinfo().into_iter().map(|mount| mount.mount_point).collect();
     assert_eq!(points, [&b"/"[..], b"/x", b"/a"]);
@@ -203,22 +203,22 @@ fn a_way_out_is_refused_before_what_it_would_create() {
     let context = root(&["/a/"]);
     let beneath = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, resolve: Resolve::BENEATH };
     for path in ["..", "../", "a/../.."] {
-        assert_eq!(context.open(CWD, path, &beneath).err(), Some(Errno::EXDEV), "{path}");
+        assert_eq!(context.open(path, &beneath).err(), Some(Errno::EXDEV), "{path}");
     }
-    assert_eq!(context.open(CWD, "a/..", &beneath).err(), Some(Errno::EISDIR));
+    assert_eq!(context.open("a/..", &beneath).err(), Some(Errno::EISDIR));
     let exclusive = OpenHow { flags: beneath.flags | OpenFlags::EXCLUSIVE, ..beneath };
-    assert_eq!(context.open(CWD, "..", &exclusive).err(), Some(Errno::EXDEV));
-    assert_eq!(context.open(CWD, "a/.", &exclusive).err(), Some(Errno::EEXIST));
-    context.mount(tree(&[]), CWD, "a", MountFlags::empty()).unwrap();
+    assert_eq!(context.open("..", &exclusive).err(), Some(Errno::EXDEV));
+    assert_eq!(context.open("a/.", &exclusive).err(), Some(Errno::EEXIST));
+    context.mount(tree(&[]), "a", MountFlags::empty()).unwrap();
     let within = OpenHow { resolve: Resolve::NO_XDEV, ..exclusive };
-    assert_eq!(context.open(CWD, "a", &within).err(), Some(Errno::EXDEV));
-    assert_eq!(context.open(CWD, "a", &exclusive).err(), Some(Errno::EEXIST));
+    assert_eq!(context.open("a", &within).err(), Some(Errno::EXDEV));
+    assert_eq!(context.open("a", &exclusive).err(), Some(Errno::EEXIST));
 }
 
 #[test]
 fn the_target_of_a_move_is_looked_for_first() {
     let context = root(&["/f", "/d/"]);
-    let moved = |from: &str, to: &str| context.move_mount(CWD, from, CWD, to, MoveFlags::empty());
+    let moved = |from: &str, to: &str| context.move_mount(from, to);
     assert_eq!(moved("/f/x", "/absent"), Err(Errno::ENOENT));
     assert_eq!(moved("/f/x", "/d"), Err(Errno::ENOTDIR));
 }
@@ -229,34 +229,34 @@ fn the_target_of_a_move_is_looked_for_first() {
 #[test]
 fn what_is_moved_out_of_a_bind_has_nothing_above() {
     let context = root(&["/part/", "/part/d/", "/part/d/e/", "/out/", "/out/secret", "/shown/"]);
-    context.bind(CWD, "/part", CWD, "/shown", Recursion::Alone).unwrap();
+    context.bind("/part", "/shown", Recursion::Alone).unwrap();
     let inside = context.lookup("/shown/d").unwrap();
     let deeper = context.lookup("/shown/d/e").unwrap();
     let plain = context.lookup("/part/d").unwrap();
     let seen = |from, path| {
-        let look = || context.lookupat(At::Handle(from), path, AtFlags::empty()).and_then(|found| found.path());
+        let look = || context.lookup_at(from, path, AtFlags::empty()).and_then(|found| found.path());
         let cold = look();
-        let cached = context.cached().lookup(At::Handle(from), path, AtFlags::empty()).and_then(|found| found.path());
+        let cached = context.cached().lookup_at(from, path, AtFlags::empty()).and_then(|found| found.path());
         assert!(cached == look() || cached == Err(Errno::EAGAIN), "{path}: {cached:?}");
         assert_eq!(cold, look(), "cold and warm: {path}");
         cold
     };
     assert_eq!(seen(&inside, "../d"), Ok(b"/shown/d".to_vec()));
-    context.rename(CWD, "/part/d", CWD, "/out/d", RenameFlags::empty()).unwrap();
+    context.renameat(CWD, "/part/d", CWD, "/out/d", RenameFlags::empty()).unwrap();
     for path in ["..", "../secret", "../../out", "e/.."] {
         assert_eq!(seen(&inside, path), Err(Errno::ENOENT), "{path}");
     }
     assert_eq!(seen(&deeper, ".."), Err(Errno::ENOENT));
     assert_eq!(seen(&plain, "../secret"), Ok(b"/out/secret".to_vec()), "its mount shows all");
     assert_eq!(deeper.path(), Ok(b"/".to_vec()), "there is no way to it");
-    context.mount(tree(&[]), At::Handle(&deeper), ".", MountFlags::empty()).unwrap();
+    context.mount_at(tree(&[]), &deeper, ".", MountFlags::empty()).unwrap();
     assert_eq!(context.mountinfo().len(), 2, "what has no way up is not listed");
-    context.umount(At::Handle(&deeper), ".", NOTHING).unwrap();
+    context.umount_at(&deeper, ".", NOTHING).unwrap();
     let mut stray = context.clone();
     stray.fchdir(&inside).unwrap();
     stray.chroot("/shown").unwrap();
     assert_eq!(exists(&stray, "../secret"), Err(Errno::ENOENT), "out of a changed root, too");
-    context.rename(CWD, "/out/d", CWD, "/part/d", RenameFlags::empty()).unwrap();
+    context.renameat(CWD, "/out/d", CWD, "/part/d", RenameFlags::empty()).unwrap();
     assert_eq!(seen(&inside, "../d/e"), Ok(b"/shown/d/e".to_vec()), "moved back");
 }
 
@@ -265,14 +265,14 @@ fn what_is_moved_out_of_a_bind_has_nothing_above() {
 #[test]
 fn a_link_that_is_mounted_is_followed_from_where_it_is_mounted() {
     let context = root(&["/d/", "/d/f", "/e/", "/e/f", "/e/covered"]);
-    context.symlink("f", CWD, "/d/link").unwrap();
-    let link = context.lookupat(CWD, "/d/link", AtFlags::SYMLINK_NOFOLLOW).unwrap();
-    let tree = context.open_tree(At::Handle(&link), "", AtFlags::EMPTY_PATH, Recursion::Alone).unwrap();
-    context.move_mount(At::Handle(tree.handle()), "", CWD, "/e/covered", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    context.symlink("f", "/d/link").unwrap();
+    let link = context.lookup_at(CWD, "/d/link", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    let tree = context.open_tree_at(&link, "", AtFlags::EMPTY_PATH, Recursion::Alone).unwrap();
+    context.move_mount_at(tree.handle(), "", CWD, "/e/covered", MoveFlags::FROM_EMPTY_PATH).unwrap();
     for _ in ["cold", "warm"] {
         assert_eq!(context.lookup("/e/covered").and_then(|found| found.path()), Ok(b"/e/f".to_vec()));
         assert_eq!(context.lookup("/d/link").and_then(|found| found.path()), Ok(b"/d/f".to_vec()));
-        let itself = context.lookupat(CWD, "/e/covered", AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        let itself = context.lookup_at(CWD, "/e/covered", AtFlags::SYMLINK_NOFOLLOW).unwrap();
         assert_eq!(itself.key(), link.key());
     }
 }

@@ -1,65 +1,65 @@
 //! Flags of mounts and file systems: what they forbid, and how they are changed.
 
-use pathwalk::{Access, AtFlags, Errno, MountAttributes, MountFlags, OpenFlags, OpenHow, Recursion};
+use pathwalk::{Access, Errno, MountAttributes, MountFlags, OpenFlags, Recursion};
 
-use super::{CWD, root, tree};
+use super::{root, tree};
 
 #[test]
 fn switches_are_the_mounts_own() {
     let context = root(&["/a/", "/a/f", "/x/"]);
-    context.bind(CWD, "/a", CWD, "/x", Recursion::Alone).unwrap();
+    context.bind("/a", "/x", Recursion::Alone).unwrap();
     let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
-    context.mount_setattr(CWD, "/x", AtFlags::empty(), &read_only, Recursion::Alone).unwrap();
-    assert_eq!(context.statfs(CWD, "/x/f").map(|told| told.flags), Ok(MountFlags::READ_ONLY));
-    assert_eq!(context.statfs(CWD, "/a/f").map(|told| told.flags), Ok(MountFlags::empty()));
+    context.mount_setattr("/x", &read_only, Recursion::Alone).unwrap();
+    assert_eq!(context.statfs("/x/f").map(|told| told.flags), Ok(MountFlags::READ_ONLY));
+    assert_eq!(context.statfs("/a/f").map(|told| told.flags), Ok(MountFlags::empty()));
     assert_eq!(context.access("/a/f", Access::WRITE), Ok(()));
     assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
     assert_eq!(context.access("/x/f", Access::WRITE), Err(Errno::EROFS));
-    assert_eq!(context.unlink(CWD, "/x/f"), Err(Errno::EROFS));
-    assert_eq!(context.mkdir(CWD, "/x/d", 0o755), Err(Errno::EROFS));
-    context.mkdir(CWD, "/a/d", 0o755).unwrap();
-    assert_eq!(context.open(CWD, "/x/f", &OpenHow::from(OpenFlags::WRITE)).err(), Some(Errno::EROFS));
+    assert_eq!(context.unlink("/x/f"), Err(Errno::EROFS));
+    assert_eq!(context.mkdir("/x/d", 0o755), Err(Errno::EROFS));
+    context.mkdir("/a/d", 0o755).unwrap();
+    assert_eq!(context.open("/x/f", OpenFlags::WRITE).err(), Some(Errno::EROFS));
 }
 
 #[test]
 fn files_that_are_written_to_keep_a_mount_writable() {
     let context = root(&["/d/", "/d/f"]);
-    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
-    let file = context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).unwrap();
+    context.bind("/d", "/d", Recursion::Alone).unwrap();
+    let file = context.open("/d/f", OpenFlags::WRITE).unwrap();
     let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
-    let set = || context.mount_setattr(CWD, "/d", AtFlags::empty(), &read_only, Recursion::Alone);
+    let set = || context.mount_setattr("/d", &read_only, Recursion::Alone);
     assert_eq!(set(), Err(Errno::EBUSY));
     drop(file);
     assert_eq!(set(), Ok(()));
-    assert_eq!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).err(), Some(Errno::EROFS));
+    assert_eq!(context.open("/d/f", OpenFlags::WRITE).err(), Some(Errno::EROFS));
     let again = MountAttributes { clear: MountFlags::READ_ONLY, ..Default::default() };
-    context.mount_setattr(CWD, "/d", AtFlags::empty(), &again, Recursion::Alone).unwrap();
-    assert!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).is_ok());
+    context.mount_setattr("/d", &again, Recursion::Alone).unwrap();
+    assert!(context.open("/d/f", OpenFlags::WRITE).is_ok());
 }
 
 #[test]
 fn devices_are_closed_where_the_mount_says_so() {
     let context = root(&["/d/"]);
     let null = pathwalk::NewKind::CharDevice(pathwalk::Device { major: 1, minor: 3 });
-    context.mknod(CWD, "/d/null", null, 0o666).unwrap();
-    context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
-    let open = || context.open(CWD, "/d/null", &OpenHow::from(OpenFlags::READ)).err();
+    context.mknod("/d/null", null, 0o666).unwrap();
+    context.bind("/d", "/d", Recursion::Alone).unwrap();
+    let open = || context.open("/d/null", OpenFlags::READ).err();
     assert_eq!(open(), Some(Errno::ENXIO));
     let no_devices = MountAttributes { set: MountFlags::NODEV, ..Default::default() };
-    context.mount_setattr(CWD, "/d", AtFlags::empty(), &no_devices, Recursion::Alone).unwrap();
+    context.mount_setattr("/d", &no_devices, Recursion::Alone).unwrap();
     assert_eq!(open(), Some(Errno::EACCES));
 }
 
 #[test]
 fn switches_are_set_of_one_mount_or_of_all_below() {
     let context = root(&["/a/"]);
-    context.mount(tree(&["/b/"]), CWD, "/a", MountFlags::empty()).unwrap();
-    context.mount(tree(&[]), CWD, "/a/b", MountFlags::empty()).unwrap();
+    context.mount(tree(&["/b/"]), "/a", MountFlags::empty()).unwrap();
+    context.mount(tree(&[]), "/a/b", MountFlags::empty()).unwrap();
     let set = |switch, how| {
         let to = MountAttributes { set: switch, ..Default::default() };
-        context.mount_setattr(CWD, "/a", AtFlags::empty(), &to, how).unwrap();
+        context.mount_setattr("/a", &to, how).unwrap();
     };
-    let told = || ["/", "/a", "/a/b"].map(|path| context.statfs(CWD, path).unwrap().flags);
+    let told = || ["/", "/a", "/a/b"].map(|path| context.statfs(path).unwrap().flags);
     set(MountFlags::NOEXEC, Recursion::Alone);
     assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC, MountFlags::empty()]);
     set(MountFlags::NODEV, Recursion::Recursive);
@@ -71,25 +71,25 @@ fn switches_are_set_of_one_mount_or_of_all_below() {
 #[test]
 fn a_remount_that_is_refused_changes_nothing() {
     let context = root(&["/a/", "/b/", "/c/"]);
-    context.mount(tree(&["/f", "/g", "/gone"]), CWD, "/a", MountFlags::NODEV).unwrap();
-    context.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
-    context.bind(CWD, "/a", CWD, "/c", Recursion::Alone).unwrap();
+    context.mount(tree(&["/f", "/g", "/gone"]), "/a", MountFlags::NODEV).unwrap();
+    context.bind("/a", "/b", Recursion::Alone).unwrap();
+    context.bind("/a", "/c", Recursion::Alone).unwrap();
     let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
-    context.mount_setattr(CWD, "/c", AtFlags::empty(), &read_only, Recursion::Alone).unwrap();
-    let remount = |path| context.remount(CWD, path, MountFlags::READ_ONLY | MountFlags::NOEXEC);
-    let open = |path| context.open(CWD, path, &OpenHow::from(OpenFlags::WRITE));
+    context.mount_setattr("/c", &read_only, Recursion::Alone).unwrap();
+    let remount = |path| context.remount(path, MountFlags::READ_ONLY | MountFlags::NOEXEC);
+    let open = |path| context.open(path, OpenFlags::WRITE);
     let before = context.mountinfo();
     let is_as_it_was = || {
         assert_eq!(context.mountinfo(), before);
         for path in ["/a/g", "/b/g"] {
             let another = open(path).unwrap();
             assert_eq!(another.write_at(b"another", 0), Ok(7));
-            assert_eq!(context.truncate(CWD, path, 0), Ok(()));
+            assert_eq!(context.truncate(path, 0), Ok(()));
         }
         assert_eq!(open("/c/g").err(), Some(Errno::EROFS), "it was so before");
-        assert_eq!(context.mkdir(CWD, "/c/d", 0o755), Err(Errno::EROFS));
-        context.mkdir(CWD, "/a/d", 0o755).unwrap();
-        context.rmdir(CWD, "/b/d").unwrap();
+        assert_eq!(context.mkdir("/c/d", 0o755), Err(Errno::EROFS));
+        context.mkdir("/a/d", 0o755).unwrap();
+        context.rmdir("/b/d").unwrap();
     };
     for writes_to in ["/a/f", "/b/f"] {
         let file = open(writes_to).unwrap();
@@ -99,8 +99,8 @@ fn a_remount_that_is_refused_changes_nothing() {
         }
         assert_eq!(file.write_at(b"on", 0), Ok(2));
     }
-    let held = context.open(CWD, "/a/gone", &OpenHow::from(OpenFlags::READ)).unwrap();
-    context.unlink(CWD, "/b/gone").unwrap();
+    let held = context.open("/a/gone", OpenFlags::READ).unwrap();
+    context.unlink("/b/gone").unwrap();
     assert_eq!(remount("/b"), Err(Errno::EBUSY), "what has no name is held, and would have to be freed");
     is_as_it_was();
     drop(held);

@@ -13,7 +13,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pathwalk::{At, AtFlags, Context, Credentials, DirEntry, Errno, FileSystem, FileType, OpenFlags, ReadDir, RenameFlags, Vfs};
+use pathwalk::{
+    At, Context, Credentials, DirEntry, Errno, FileSystem, FileType, OpenFlags, ReadDir, RenameFlags, UnlinkFlags, Vfs,
+};
 use pathwalk_memfs::MemFs;
 
 use common::around::{Around, Wrapped};
@@ -96,7 +98,7 @@ fn each_is_removed_as_it_comes() {
             filled(&context, 1_000);
             for entry in context.read_dir("/d").unwrap() {
                 let entry = entry.unwrap();
-                context.unlink(At::Handle(entry.dir()), entry.file_name()).unwrap();
+                context.unlinkat(entry.dir(), entry.file_name(), UnlinkFlags::empty()).unwrap();
             }
             context.remove_dir("/d").unwrap();
         }
@@ -107,9 +109,9 @@ fn each_is_removed_as_it_comes() {
 fn an_entry_is_asked_for_where_it_is_and_not_where_it_was() {
     let context = root_of(MemFs::new());
     context.create_dir_all("/d/sub").unwrap();
-    context.symlink("nowhere", At::Cwd, "/d/link").unwrap();
+    context.symlink("nowhere", "/d/link").unwrap();
     let entries: Vec<DirEntry> = context.read_dir("/d/").unwrap().collect::<Result<_, _>>().unwrap();
-    context.rename(At::Cwd, "/d", At::Cwd, "/moved", RenameFlags::empty()).unwrap();
+    context.renameat(At::Cwd, "/d", At::Cwd, "/moved", RenameFlags::empty()).unwrap();
     context.create_dir("/d").unwrap();
     let of = |entry: &DirEntry| (entry.file_name().to_vec(), entry.file_type(), entry.metadata(&context).map(|of| of.kind));
     assert_eq!(of(&entries[0]), (b"sub".into(), FileType::Directory, Ok(FileType::Directory)));
@@ -128,7 +130,7 @@ fn an_entry_is_asked_for_where_it_is_and_not_where_it_was() {
 fn a_file_goes_on_where_it_is() {
     let context = root_of(MemFs::new());
     filled(&context, 10);
-    let open = |path: &str, flags: OpenFlags| context.open(At::Cwd, path, &flags.into()).unwrap();
+    let open = |path: &str, flags: OpenFlags| context.open(path, flags).unwrap();
     let dir = open("/d", OpenFlags::READ);
     assert_eq!(dir.getdents(5).unwrap().len(), 5);
     let rest = names(ReadDir::from(dir));
@@ -146,7 +148,7 @@ fn what_is_no_directory_is_an_error_at_once() {
     context.write("/file", "").unwrap();
     context.create_dir("/secret").unwrap();
     context.set_permissions("/secret", 0o711).unwrap();
-    context.symlink("secret", At::Cwd, "/link").unwrap();
+    context.symlink("secret", "/link").unwrap();
     let errno = |context: &Context, path: &str| context.read_dir(path).map(drop).map_err(|error| error.errno());
     assert_eq!(errno(&context, "/file"), Err(Errno::ENOTDIR));
     assert_eq!(errno(&context, "/none"), Err(Errno::ENOENT));
@@ -180,14 +182,14 @@ fn what_comes_before_an_error_comes_and_nothing_behind_it() {
     let listed: Vec<_> = entries.map(|entry| entry.map(|entry| entry.file_name().to_vec())).collect();
     assert!(listed.iter().all(|name| name.is_ok()), "each call gives some: {listed:?}");
     assert_eq!(listed.len(), 30);
-    let dir = context.open(At::Cwd, "/d", &OpenFlags::READ.into()).unwrap();
+    let dir = context.open("/d", OpenFlags::READ).unwrap();
     let parts: Vec<_> = [(); 4].map(|()| dir.getdents(usize::MAX).unwrap().len()).into();
     assert_eq!(parts, [12, 10, 10, 0]);
     lock.fails_behind.store(1, SeqCst);
     let mut entries = context.read_dir("/d").unwrap();
     let name = entries.next().unwrap().unwrap().file_name().to_vec();
     assert_eq!(name, long(0).into_bytes());
-    context.unlink(At::Cwd, &format!("/d/{}", long(1))).unwrap();
+    context.unlink(&format!("/d/{}", long(1))).unwrap();
     let rest: BTreeSet<_> = names(entries).into_iter().collect();
     assert_eq!(rest.len(), 28, "all but the first two");
 }
@@ -202,5 +204,5 @@ fn a_listing_of_all_makes_a_directory_complete() {
     let before = fs.calls();
     assert!(!context.exists("/d/none").unwrap());
     assert_eq!(fs.calls().since(&before).lookup, 0, "all names are known");
-    assert_eq!(context.fstatat(At::Cwd, &format!("/d/{}", long(7)), AtFlags::empty()).unwrap().size, 0);
+    assert_eq!(context.stat(&format!("/d/{}", long(7))).unwrap().size, 0);
 }

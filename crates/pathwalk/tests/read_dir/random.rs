@@ -54,7 +54,7 @@ impl Program {
     fn new(fs: impl FileSystem + 'static, seed: u64) -> Program {
         let context = root_of(fs);
         filled(&context, STAY);
-        let file = context.open(At::Cwd, "/d", &OpenFlags::READ.into()).unwrap();
+        let file = context.open("/d", OpenFlags::READ).unwrap();
         Program { context, dice: Dice(seed), dir: "/d", readers: vec![], file, came: BTreeMap::new(), last: None, ended: 0 }
     }
 
@@ -82,12 +82,12 @@ impl Program {
         match self.dice.below(16) {
             0 | 1 => {
                 let (name, path) = self.name();
-                let made = self.context.mknod(At::Cwd, &path, pathwalk::NewKind::Regular, 0o600);
+                let made = self.context.mknod(&path, pathwalk::NewKind::Regular, 0o600);
                 self.comes(name, made);
             }
             2 => {
                 let (name, path) = self.name();
-                let made = self.context.mkdir(At::Cwd, &path, 0o700);
+                let made = self.context.mkdir(&path, 0o700);
                 self.comes(name, made);
             }
             3 | 4 => {
@@ -104,12 +104,12 @@ impl Program {
             }
             6 => {
                 let ((_, from), (name, to)) = (self.name(), self.name());
-                let moved = self.context.rename(At::Cwd, &from, At::Cwd, &to, RenameFlags::empty());
+                let moved = self.context.renameat(At::Cwd, &from, At::Cwd, &to, RenameFlags::empty());
                 self.comes(name, moved);
             }
             7 => {
                 let to = if self.dir == "/d" { "/moved" } else { "/d" };
-                self.context.rename(At::Cwd, self.dir, At::Cwd, to, RenameFlags::empty()).unwrap();
+                self.context.renameat(At::Cwd, self.dir, At::Cwd, to, RenameFlags::empty()).unwrap();
                 self.dir = to;
             }
             8 => self.list_beside(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use pathwalk::{
     Access, Attributes, Context, Credentials, Directory, Entry, Errno, FIRST_COOKIE, File, FileSystem, FileType, Freshness, Name,
-    Node, NodeKey, OpenFile, OpenFlags, OpenFor, OpenHow, SetAttributes, Siblings, Vfs, internals,
+    Node, NodeKey, OpenFile, OpenFlags, OpenFor, SetAttributes, Siblings, Vfs, internals,
 };
 
 /// A function that answers a request for siblings: of the directory with this key.
@@ -336,7 +336,7 @@ impl World {
     }
 
     pub(crate) fn open(&self, path: &str) -> File {
-        self.who().open(pathwalk::At::Cwd, path, &OpenHow::from(OpenFlags::READ)).unwrap()
+        self.who().open(path, OpenFlags::READ).unwrap()
     }
 
     pub(crate) fn evict_all(&self) {

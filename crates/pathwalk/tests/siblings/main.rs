@@ -64,7 +64,7 @@ fn what_was_given_is_as_if_it_was_looked_up() {
     assert_eq!((attributes.ino, attributes.kind, attributes.mode, attributes.nlink), (file as u64, FileType::Regular, 0o640, 1));
     assert_eq!(
         (world.who().lstat("/d/link").unwrap().kind, world.who().read_link("/d/link").unwrap()),
-        (FileType::Symlink, b"sub".to_vec())
+        (FileType::Symlink, "sub".into())
     );
     let asked = world.fs.asked();
     assert_eq!((asked.lookups, asked.attributes), (0, 0));
@@ -207,7 +207,6 @@ fn beside_one_that_was_dropped_it_is_not() {
     // The directory is out of the list of children, while its neighbour leaves the cache.
     world.who().vfs().invalidate(&root, Name::new(b"b").unwrap()).unwrap();
     world.evict_all();
-    let exists =
-        |name| world.who().faccessat(pathwalk::At::Handle(&b), name, pathwalk::Access::empty(), pathwalk::AtFlags::empty());
+    let exists = |name| world.who().faccessat(&b, name, pathwalk::Access::empty(), pathwalk::AtFlags::empty());
     assert_eq!((exists("3"), exists("none")), (Ok(()), ABSENT));
 }

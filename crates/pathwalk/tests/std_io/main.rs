@@ -6,7 +6,7 @@ mod stingy;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, IoSlice, IoSliceMut, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-use pathwalk::{At, Context, Credentials, Errno, File, OpenFlags, OpenHow, Vfs};
+use pathwalk::{Context, Credentials, Errno, File, OpenFlags, OpenHow, Vfs};
 use pathwalk_memfs::{MemFs, Options};
 
 use stingy::Stingy;
@@ -20,7 +20,7 @@ fn memfs() -> Context {
 
 fn open(context: &Context, path: &str, flags: OpenFlags) -> File {
     let how = OpenHow { flags: flags | OpenFlags::CREATE, mode: 0o600, ..OpenHow::default() };
-    context.open(At::Cwd, path, &how).unwrap()
+    context.open(path, &how).unwrap()
 }
 
 /// Returns some text of so many bytes.
@@ -36,7 +36,7 @@ fn stingy() -> (Stingy, Context) {
 }
 
 fn existing(context: &Context, flags: OpenFlags) -> File {
-    context.open(At::Cwd, "/f", &flags.into()).unwrap()
+    context.open("/f", flags).unwrap()
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn what_finds_no_room_is_an_error_and_what_did_stays() {
 fn errors_keep_their_numbers() {
     let context = memfs();
     let log = open(&context, "/f", LOG);
-    let dir = context.open(At::Cwd, "/", &OpenFlags::READ.into()).unwrap();
-    let place = context.open(At::Cwd, "/f", &OpenFlags::PATH.into()).unwrap();
+    let dir = context.open("/", OpenFlags::READ).unwrap();
+    let place = context.open("/f", OpenFlags::PATH).unwrap();
     let number = |result: io::Result<usize>| Errno::from(result.unwrap_err());
     assert_eq!(number(Read::read(&mut &log, &mut [0])), Errno::EBADF);
     assert_eq!(number(Read::read_vectored(&mut &log, &mut [])), Errno::EBADF);
@@ -195,7 +195,7 @@ fn a_listing_goes_on_when_its_position_was_asked_for() {
     fs.file("/d/a", 0o644).unwrap();
     fs.file("/d/b", 0o644).unwrap();
     let context = Vfs::builder().budget(1 << 20).build(fs).unwrap().context(Credentials::root());
-    let dir = context.open(At::Cwd, "/d", &OpenFlags::READ.into()).unwrap();
+    let dir = context.open("/d", OpenFlags::READ).unwrap();
     let list = |at_most| dir.getdents(at_most).unwrap().last().map(|entry| entry.cookie);
     assert_eq!((dir.stream_position(), list(1)), (Ok(0), Some(1)));
     for _ in 0..2 {

@@ -2,8 +2,7 @@
 
 use pathwalk::permission::Capabilities;
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, LinkFlags, NewKind, OpenFlags, OpenHow, RenameFlags, SetTime, StatxMask,
-    Timestamp,
+    Access, At, AtFlags, Attributes, Context, Errno, NewKind, OpenFlags, OpenHow, RenameFlags, SetTime, StatxMask, Timestamp,
 };
 
 use super::{Call, Owner};
@@ -18,33 +17,33 @@ pub(crate) fn call(context: &Context, call: &Call) -> Result<Option<Owner>, Errn
         Call::Create { path, mode, exclusive } => {
             let mut flags = OpenFlags::CREATE | OpenFlags::WRITE;
             flags.set(OpenFlags::EXCLUSIVE, *exclusive);
-            context.open(CWD, path, &OpenHow { flags, mode: *mode, ..OpenHow::default() }).map(drop)
+            context.open(path, OpenHow { flags, mode: *mode, ..OpenHow::default() }).map(drop)
         }
         Call::Write { path, truncate } => {
             let mut flags = OpenFlags::WRITE;
             flags.set(OpenFlags::TRUNCATE, *truncate);
-            context.open(CWD, path, &flags.into())?.write(b"x").map(drop)
+            context.open(path, flags)?.write(b"x").map(drop)
         }
-        Call::Read(path) => context.open(CWD, path, &OpenFlags::READ.into()).map(drop),
-        Call::Mkdir(path, mode) => context.mkdir(CWD, path, *mode),
-        Call::Pipe(path, mode) => context.mknod(CWD, path, NewKind::Fifo, *mode),
-        Call::Symlink(path) => context.symlink("f", CWD, path),
+        Call::Read(path) => context.open(path, OpenFlags::READ).map(drop),
+        Call::Mkdir(path, mode) => context.mkdir(path, *mode),
+        Call::Pipe(path, mode) => context.mknod(path, NewKind::Fifo, *mode),
+        Call::Symlink(path) => context.symlink("f", path),
         Call::Unnamed(path, mode) => {
             let flags = OpenFlags::TMPFILE | OpenFlags::WRITE;
-            let file = context.open(CWD, path, &OpenHow { flags, mode: *mode, ..OpenHow::default() })?;
+            let file = context.open(path, OpenHow { flags, mode: *mode, ..OpenHow::default() })?;
             return Ok(Some(owner(&file.handle().attributes()?)));
         }
-        Call::Link(from, to) => context.link(CWD, from, CWD, to, LinkFlags::empty()),
-        Call::Rename(from, to) => context.rename(CWD, from, CWD, to, RenameFlags::empty()),
-        Call::Unlink(path) => context.unlink(CWD, path),
-        Call::Rmdir(path) => context.rmdir(CWD, path),
-        Call::Chmod(path, mode) => context.chmod(CWD, path, *mode, AtFlags::empty()),
-        Call::Chown(path, uid, gid) => context.chown(CWD, path, *uid, *gid, AtFlags::SYMLINK_NOFOLLOW),
-        Call::Truncate(path) => context.truncate(CWD, path, 0),
-        Call::Touch(path) => context.set_times(CWD, path, SetTime::Now, SetTime::Now, AtFlags::SYMLINK_NOFOLLOW),
+        Call::Link(from, to) => context.link(from, to),
+        Call::Rename(from, to) => context.renameat(CWD, from, CWD, to, RenameFlags::empty()),
+        Call::Unlink(path) => context.unlink(path),
+        Call::Rmdir(path) => context.rmdir(path),
+        Call::Chmod(path, mode) => context.chmod(path, *mode),
+        Call::Chown(path, uid, gid) => context.fchownat(CWD, path, *uid, *gid, AtFlags::SYMLINK_NOFOLLOW),
+        Call::Truncate(path) => context.truncate(path, 0),
+        Call::Touch(path) => context.utimensat(CWD, path, SetTime::Now, SetTime::Now, AtFlags::SYMLINK_NOFOLLOW),
         Call::SetTimes(path) => {
             let time = SetTime::To(Timestamp { seconds: 86_400, nanoseconds: 0 });
-            context.set_times(CWD, path, time, time, AtFlags::SYMLINK_NOFOLLOW)
+            context.utimensat(CWD, path, time, time, AtFlags::SYMLINK_NOFOLLOW)
         }
     }
     .map(|()| None)
@@ -59,11 +58,11 @@ fn owner(of: &Attributes) -> Owner {
 fn stat(context: &Context, path: &str) -> Result<Owner, Errno> {
     let found = context.lstat(path).map(|found| owner(&found));
     let (flags, mask) = (AtFlags::SYMLINK_NOFOLLOW, StatxMask::BASIC_STATS);
-    let again = context.statx(CWD, path, flags, mask).map(|found| owner(&found.attributes));
+    let again = context.statx_at(CWD, path, flags, mask).map(|found| owner(&found.attributes));
     assert_eq!(again, found, "statx of {path}");
-    let cached = context.cached().statx(CWD, path, flags, mask).map(|found| owner(&found.attributes));
+    let cached = context.cached().statx_at(CWD, path, flags, mask).map(|found| owner(&found.attributes));
     assert!(cached == found || cached == Err(Errno::EAGAIN), "of {path}, cached: {cached:?}, else {found:?}");
-    if let Ok(handle) = context.lookupat(CWD, path, flags) {
+    if let Ok(handle) = context.lookup_at(CWD, path, flags) {
         assert_eq!(handle.attributes().map(|found| owner(&found)), found, "by a handle on {path}");
     }
     found
@@ -74,7 +73,7 @@ fn access(context: &Context, path: &str, want: Access) -> Result<(), Errno> {
     if !Capabilities::all().iter().any(|capability| context.credentials().effective().has(capability)) {
         assert_eq!(context.access(path, want), found, "by the real ids, which are the same: {path}");
     }
-    let cached = context.cached().access(CWD, path, want, AtFlags::EACCESS);
+    let cached = context.cached().faccessat(CWD, path, want, AtFlags::EACCESS);
     assert!(cached == found || cached == Err(Errno::EAGAIN), "of {path}, cached: {cached:?}, else {found:?}");
     found
 }

@@ -9,7 +9,7 @@ use crate::internals::{self, directories_learned_at_once};
 use crate::node::RenameFlags;
 use crate::walk::component::Path;
 use crate::walk::{Env, Whose, start, whole};
-use crate::{At, Context, Errno, Resolve, UmountFlags};
+use crate::{Context, Errno, Resolve, UmountFlags};
 
 /// Creates a world in which the paths of directories are learned, and no others.
 fn world(hash: Hash, fill: impl FnOnce(&TestFs)) -> World {
@@ -109,10 +109,10 @@ fn directory_covered() {
             fs
         };
         changed(&world, &context, "/d/f", (Ok(IN_D), Ok(9)), |world| {
-            admin(world).mount(other(), At::Cwd, "/d", crate::MountFlags::empty()).unwrap();
+            admin(world).mount(other(), "/d", crate::MountFlags::empty()).unwrap();
         });
         changed(&world, &context, "/d/f", (Ok(9), Ok(IN_D)), |world| {
-            admin(world).umount(At::Cwd, "/d", UmountFlags::DETACH).unwrap();
+            admin(world).umount("/d", UmountFlags::DETACH).unwrap();
         });
         drop(context);
         world.end();

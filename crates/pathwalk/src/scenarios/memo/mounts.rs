@@ -8,7 +8,7 @@ use super::super::world::{DIRECTORY, FILE, Hash, World, part};
 use super::{ABSENT, admin, alone, changed, ino, is_known, learn};
 use crate::node::RenameFlags;
 use crate::{
-    Access, At, AtFlags, Context, DetachedTree, Errno, MountAttributes, MountFlags, MoveFlags, Recursion, UmountFlags, internals,
+    Access, At, Context, DetachedTree, Errno, MountAttributes, MountFlags, MoveFlags, Recursion, UmountFlags, internals,
 };
 
 pub(super) const CWD: At<'static> = At::Cwd;
@@ -46,21 +46,21 @@ pub(super) fn other(number: u64) -> Arc<TestFs> {
 }
 
 pub(super) fn mount(context: &Context, number: u64, at: &str) {
-    context.mount(other(number), CWD, at, NONE).unwrap();
+    context.mount(other(number), at, NONE).unwrap();
 }
 
 pub(super) fn umount(context: &Context, at: &str) {
-    context.umount(CWD, at, UmountFlags::DETACH).unwrap();
+    context.umount(at, UmountFlags::DETACH).unwrap();
 }
 
 /// Mounts a tree on `/a/p`.
 fn attach(world: &World, tree: &DetachedTree) {
-    admin(world).move_mount(At::Handle(tree.handle()), "", CWD, "/a/p", MoveFlags::FROM_EMPTY_PATH).unwrap();
+    admin(world).move_mount_at(tree.handle(), "", CWD, "/a/p", MoveFlags::FROM_EMPTY_PATH).unwrap();
 }
 
 pub(super) fn set(context: &Context, at: &str, flags: MountFlags) {
     let attributes = MountAttributes { set: flags, ..MountAttributes::default() };
-    context.mount_setattr(CWD, at, AtFlags::empty(), &attributes, Recursion::Alone).unwrap();
+    context.mount_setattr(at, &attributes, Recursion::Alone).unwrap();
 }
 
 #[test]
@@ -91,11 +91,11 @@ fn it_is_moved() {
         learn(&root, "/a/p/f");
         learn(&inside, "..");
         changed(&world, &root, "/a/p/f", (Ok(10), Ok(BELOW)), |world| {
-            admin(world).move_mount(CWD, "/a/p", CWD, "/b/p", MoveFlags::empty()).unwrap();
+            admin(world).move_mount("/a/p", "/b/p").unwrap();
         });
         assert_eq!((ino(&inside, ".."), ino(&root, "/b/p/f")), (Ok(B), Ok(10)));
         changed(&world, &inside, "..", (Ok(B), Ok(A)), |world| {
-            admin(world).move_mount(CWD, "/b/p", CWD, "/a/p", MoveFlags::empty()).unwrap();
+            admin(world).move_mount("/b/p", "/a/p").unwrap();
         });
         learn(&inside, "../../b");
         learn(&inside, "in/../..");
@@ -175,7 +175,7 @@ fn a_directory_is_covered_in_one_of_two_mounts() {
     explore(|hash| {
         let world = world(hash);
         let root = admin(&world);
-        root.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
+        root.bind("/a", "/b", Recursion::Alone).unwrap();
         changed(&world, &root, "/b/p/f", (Ok(BELOW), Ok(10)), |world| mount(&admin(world), 10, "/b/p"));
         assert_eq!((ino(&root, "/a/p/f"), ino(&root, "/a/p/f")), (Ok(BELOW), Ok(BELOW)));
         // The directory is covered already, in the other mount.
@@ -200,7 +200,7 @@ fn a_start_in_one_of_two_mounts() {
     alone(|hash| {
         let world = world(hash);
         let root = admin(&world);
-        root.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
+        root.bind("/a", "/b", Recursion::Alone).unwrap();
         let within = |path| {
             let mut context = admin(&world);
             context.chdir(path).unwrap();
@@ -238,7 +238,7 @@ fn a_link_leads_to_another_mount() {
     alone(|hash| {
         let world = world(hash);
         let root = admin(&world);
-        root.bind(CWD, "/a", CWD, "/b/p", Recursion::Alone).unwrap();
+        root.bind("/a", "/b/p", Recursion::Alone).unwrap();
         set(&root, "/b/p", MountFlags::READ_ONLY);
         let mut inside = admin(&world);
         inside.chdir("/b/p").unwrap();
@@ -264,7 +264,7 @@ fn the_way_up_is_shown_no_more() {
     explore(|hash| {
         let world = world(hash);
         let root = admin(&world);
-        root.bind(CWD, "/a/p", CWD, "/b/p", Recursion::Alone).unwrap();
+        root.bind("/a/p", "/b/p", Recursion::Alone).unwrap();
         let mut inside = admin(&world);
         inside.chdir("/b/p/x/y/z").unwrap();
         ["..", "../z"].iter().for_each(|path| learn(&inside, path));

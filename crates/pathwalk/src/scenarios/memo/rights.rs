@@ -158,7 +158,7 @@ fn lchown_of_a_link() {
             fs.alter(u128::from(NEXT + 1), |link| link.uid = 1000);
         });
         let user = world.user();
-        let link = user.lookupat(crate::At::Cwd, "/t/l", crate::AtFlags::SYMLINK_NOFOLLOW).unwrap();
+        let link = user.lookup_at(crate::At::Cwd, "/t/l", crate::AtFlags::SYMLINK_NOFOLLOW).unwrap();
         changed(&world, &user, "/t/l", (Ok(IN_D), REFUSED), |_| {
             let to_another = SetAttributes { uid: Some(2000), ..SetAttributes::default() };
             internals::set_attributes(&link, &to_another).unwrap();

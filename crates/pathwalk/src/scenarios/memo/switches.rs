@@ -2,7 +2,7 @@
 
 use super::super::explore;
 use super::super::world::FILE;
-use super::mounts::{B, CWD, NONE, mount, other, set, umount, world};
+use super::mounts::{B, NONE, mount, other, set, umount, world};
 use super::{admin, changed, ino, is_there, learn};
 use crate::{Access, At, AtFlags, Capabilities, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, Recursion};
 
@@ -12,7 +12,7 @@ fn links_are_followed_no_more() {
     explore(|hash| {
         let world = world(hash);
         let root = admin(&world);
-        root.bind(CWD, "/a", CWD, "/b/p", Recursion::Alone).unwrap();
+        root.bind("/a", "/b/p", Recursion::Alone).unwrap();
         let mut inside = admin(&world);
         inside.chdir("/b/p").unwrap();
         ["l", "l/p", "/b/p/l"].iter().for_each(|path| learn(&inside, path));
@@ -63,7 +63,7 @@ fn a_start_gets_a_map() {
             let id_map = Some(IdMap::new(&ids(100), &ids(100)).unwrap());
             let attributes = MountAttributes { id_map, ..MountAttributes::default() };
             let at = At::Handle(tree.handle());
-            admin(world).mount_setattr(at, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
+            admin(world).mount_setattr_at(at, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
         });
         drop((owner, tree, root));
         world.end();

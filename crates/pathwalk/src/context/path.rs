@@ -1,0 +1,133 @@
+//! What an operation takes as a path, and where that starts.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::Context;
+use crate::file::File;
+use crate::handle::Handle;
+use crate::walk::asker::Begin;
+
+/// The place where a relative path starts. An absolute path ignores it.
+#[derive(Clone, Copy, Debug)]
+pub enum At<'a> {
+    /// `AT_FDCWD`: the context's working directory.
+    Cwd,
+    /// A handle: `ENOTDIR` if it is no directory and the path not empty, `EBADF` if it is of
+    /// another `Vfs`.
+    Handle(&'a Handle),
+}
+
+impl<'a> From<&'a Handle> for At<'a> {
+    fn from(handle: &'a Handle) -> Self {
+        At::Handle(handle)
+    }
+}
+
+impl<'a> From<&'a File> for At<'a> {
+    fn from(file: &'a File) -> Self {
+        At::Handle(file.handle())
+    }
+}
+
+/// A type that can be taken as a path: bytes, text, [`Path`] or [`CStr`]. Borrowed as it is;
+/// nothing is copied.
+///
+/// A [`Handle`] is not a path, but a place that was found before. [`Handle::attributes`] returns
+/// what `stat` would:
+///
+/// ```compile_fail,E0277
+/// # let vfs = pathwalk::Vfs::builder().build(pathwalk_memfs::MemFs::new()).unwrap();
+/// # let context = vfs.context(pathwalk::Credentials::root());
+/// let handle = context.lookup("/").unwrap();
+/// let attributes = context.stat(&handle);
+/// ```
+///
+/// ```
+/// # use pathwalk::{AtFlags, Errno};
+/// # let vfs = pathwalk::Vfs::builder().build(pathwalk_memfs::MemFs::new()).unwrap();
+/// # let context = vfs.context(pathwalk::Credentials::root());
+/// let handle = context.lookup("/")?;
+/// let attributes = handle.attributes()?;
+/// assert_eq!(context.fstatat(&handle, "", AtFlags::EMPTY_PATH), Ok(attributes));
+/// assert_eq!(context.fstatat(&handle, "below", AtFlags::empty()), Err(Errno::ENOENT));
+/// # Ok::<(), Errno>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a path",
+    label = "not a path: bytes, text, a `Path` or a `CStr` is one",
+    note = "for a `Handle`, `handle.attributes()` returns what `stat` would",
+    note = "a path that starts at a handle stands beside it: `context.fstatat(&handle, \"name\", AtFlags::empty())`; \
+            with `\"\"` and `AtFlags::EMPTY_PATH`, an operation is on the handle itself"
+)]
+pub trait AsPath {
+    /// Returns the bytes, without a terminating NUL.
+    fn path_bytes(&self) -> &[u8];
+}
+
+macro_rules! as_path {
+    ($($type:ty => |$this:ident| $bytes:expr;)*) => {
+        $(impl AsPath for $type {
+            #[inline(always)]
+            fn path_bytes(&self) -> &[u8] {
+                let $this = self;
+                $bytes
+            }
+        })*
+    };
+}
+
+as_path! {
+    [u8] => |this| this;
+    Vec<u8> => |this| this;
+    str => |this| this.as_bytes();
+    String => |this| this.as_bytes();
+    OsStr => |this| this.as_bytes();
+    OsString => |this| this.as_bytes();
+    Path => |this| this.as_os_str().as_bytes();
+    PathBuf => |this| this.as_os_str().as_bytes();
+    CStr => |this| this.to_bytes();
+    CString => |this| this.to_bytes();
+}
+
+impl<const N: usize> AsPath for [u8; N] {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl<T: AsPath + ?Sized> AsPath for &T {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        (**self).path_bytes()
+    }
+}
+
+impl<T: AsPath + ToOwned + ?Sized> AsPath for Cow<'_, T> {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        (**self).path_bytes()
+    }
+}
+
+impl<T: AsPath + ?Sized> AsPath for Box<T> {
+    #[inline(always)]
+    fn path_bytes(&self) -> &[u8] {
+        (**self).path_bytes()
+    }
+}
+
+impl Context {
+    /// Returns where a walk of this context begins.
+    #[inline(always)]
+    pub(super) fn begin<'a>(&self, at: impl Into<At<'a>>) -> Begin {
+        match at.into() {
+            At::Cwd => Begin::Cwd,
+            At::Handle(handle) if handle.vfs().is(self.vfs()) => Begin::At(handle.place()),
+            At::Handle(_) => Begin::Elsewhere,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Operations of [`Context`] that change nothing.
+
+use super::{AsPath, At, Context, Steps, steps};
+use crate::abi::AtFlags;
+use crate::attr::{Attributes, Statx, StatxMask};
+use crate::fs_api::StatFs;
+use crate::handle::Handle;
+use crate::permission::Access;
+use crate::{Errno, ops};
+
+/// # Operations that change nothing
+impl Context {
+    /// Checks whether the *real* ids have the rights `want` to the node at `path`. Source:
+    /// `access(2)`.
+    ///
+    /// `EACCES` if not; `EROFS` for writing on a read-only file system or mount; `EPERM` for
+    /// writing to an immutable node.
+    #[inline]
+    pub fn access(&self, path: impl AsPath, want: Access) -> Result<(), Errno> {
+        if self.asker.rules.are_none() {
+            ops::access::access(&self.asker, path.path_bytes(), want)
+        } else {
+            self.access_by_rules(path.path_bytes(), want)
+        }
+    }
+
+    /// Does the same as [`access`](Self::access) from a starting point and with flags. Source:
+    /// `faccessat2(2)`.
+    pub fn faccessat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, want: Access, flags: AtFlags) -> Result<(), Errno> {
+        if self.asks_caches_only() {
+            return self.cached().faccessat(at, path, want, flags);
+        }
+        ops::access::faccessat(&self.asker, self.begin(at), path.path_bytes(), want, flags)
+    }
+
+    /// Returns the attributes of the node at `path`. Source: `stat(2)`.
+    pub fn stat(&self, path: impl AsPath) -> Result<Attributes, Errno> {
+        self.fstatat(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// Does the same as [`stat`](Self::stat) without following a link in the last component.
+    /// Source: `lstat(2)`.
+    pub fn lstat(&self, path: impl AsPath) -> Result<Attributes, Errno> {
+        self.fstatat(At::Cwd, path, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Does the same as [`stat`](Self::stat) from a starting point and with flags. `EINVAL` for
+    /// `EACCESS`. Source: `fstatat(2)`.
+    pub fn fstatat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<Attributes, Errno> {
+        if self.asks_caches_only() {
+            return self.cached().statx_at(at, path, flags, StatxMask::BASIC_STATS).map(|statx| statx.attributes);
+        }
+        ops::stat::fstatat(&self.asker, self.begin(at), path.path_bytes(), flags)
+    }
+
+    /// Returns the requested attributes of the node at `path`, and perhaps others. A request for
+    /// only type, mode, owner and group never asks the file system for what is cached. `EINVAL` for
+    /// unknown bits of the mask. Source: `statx(2)`.
+    pub fn statx(&self, path: impl AsPath, mask: StatxMask) -> Result<Statx, Errno> {
+        self.statx_at(At::Cwd, path, AtFlags::empty(), mask)
+    }
+
+    /// Does the same as [`statx`](Self::statx) from a starting point and with flags. `EINVAL` for
+    /// `EACCESS`.
+    pub fn statx_at<'a>(
+        &self,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
+        flags: AtFlags,
+        mask: StatxMask,
+    ) -> Result<Statx, Errno> {
+        if self.asks_caches_only() {
+            return self.cached().statx_at(at, path, flags, mask);
+        }
+        ops::stat::statx(&self.asker, self.begin(at), path.path_bytes(), flags, mask)
+    }
+
+    /// Copies the body of a link into `buffer`, truncated to its size, and returns the number of
+    /// bytes copied. No NUL is written. `EINVAL` for an empty buffer or for a node that is no link.
+    /// [`read_link`](Self::read_link) returns the whole body. Source: `readlink(2)`.
+    #[inline]
+    pub fn readlink(&self, path: impl AsPath, buffer: &mut [u8]) -> Result<usize, Errno> {
+        self.readlinkat(At::Cwd, path, buffer)
+    }
+
+    /// Does the same as [`readlink`](Self::readlink) from a starting point. An empty path means the
+    /// handle itself, and is `ENOENT` if that is no link. Source: `readlinkat(2)`.
+    pub fn readlinkat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, buffer: &mut [u8]) -> Result<usize, Errno> {
+        if self.asks_caches_only() {
+            return self.cached().readlinkat(at, path, buffer);
+        }
+        ops::readlink::readlinkat(&self.asker, self.begin(at), path.path_bytes(), buffer)
+    }
+
+    /// Returns a handle on the place at `path`, as `open(O_PATH)` does.
+    pub fn lookup(&self, path: impl AsPath) -> Result<Handle, Errno> {
+        self.lookup_at(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// Does the same as [`lookup`](Self::lookup) from a starting point and with flags. `EINVAL` for
+    /// `EACCESS`.
+    pub fn lookup_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<Handle, Errno> {
+        if self.asks_caches_only() {
+            return self.cached().lookup_at(at, path, flags);
+        }
+        let found = ops::lookup::lookupat(&self.asker, self.begin(at), path.path_bytes(), flags)?;
+        Ok(Handle::from_pinned(self.vfs(), found))
+    }
+
+    /// Returns the lookup of `path` step by step: each name and its node, each link and where it
+    /// leads, and where and why the walk ends. For explanations to users. The result is that of
+    /// [`lookup`](Self::lookup).
+    ///
+    /// Cost: a walk with locks, and a handle for each step, all held until the result is dropped.
+    pub fn steps(&self, path: impl AsPath) -> Steps {
+        self.steps_at(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// Does the same as [`steps`](Self::steps) from a starting point and with flags. The result is
+    /// that of [`lookup_at`](Self::lookup_at).
+    pub fn steps_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Steps {
+        steps::steps(self, at.into(), path.path_bytes(), flags)
+    }
+
+    /// Returns size and limits of the file system that `path` is on, and the flags of the mount.
+    /// Source: `statfs(2)`.
+    pub fn statfs(&self, path: impl AsPath) -> Result<StatFs, Errno> {
+        self.statfs_at(At::Cwd, path)
+    }
+
+    /// Does the same as [`statfs`](Self::statfs) from a starting point.
+    pub fn statfs_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath) -> Result<StatFs, Errno> {
+        ops::stat::statfs(&self.asker, self.begin(at), path.path_bytes())
+    }
+}

@@ -1,0 +1,96 @@
+//! Operations of [`Context`] that set attributes.
+
+use super::{AsPath, At, Context};
+use crate::abi::{AtFlags, SetTime};
+use crate::{Errno, ops};
+
+/// The umask of a new context, as login shells set it.
+pub(super) const UMASK: u16 = 0o022;
+
+/// # Operations that set attributes
+///
+/// They block, and have the errors of operations that change.
+impl Context {
+    /// Sets permission bits with suid, sgid and sticky. `EPERM` for callers that do not own the
+    /// node. Source: `chmod(2)`.
+    pub fn chmod(&self, path: impl AsPath, mode: u16) -> Result<(), Errno> {
+        self.fchmodat(At::Cwd, path, mode, AtFlags::empty())
+    }
+
+    /// Does the same as [`chmod`](Self::chmod) from a starting point and with flags. `EOPNOTSUPP`
+    /// for a link with `SYMLINK_NOFOLLOW`. Source: `fchmodat2(2)`.
+    pub fn fchmodat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, mode: u16, flags: AtFlags) -> Result<(), Errno> {
+        self.may_change()?;
+        ops::set::chmod(&self.asker, self.begin(at), path.path_bytes(), mode, flags)
+    }
+
+    /// Sets owner and group; `None` leaves one as it is. Clears suid and sgid, except on
+    /// directories. `EPERM` without `CAP_CHOWN`, except for an owner that gives the node to one of
+    /// its own groups; `EINVAL` for [`NO_ID`](crate::permission::NO_ID). Source: `chown(2)`.
+    pub fn chown(&self, path: impl AsPath, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
+        self.fchownat(At::Cwd, path, uid, gid, AtFlags::empty())
+    }
+
+    /// Does the same as [`chown`](Self::chown) without following a link in the last component.
+    /// Source: `lchown(2)`.
+    pub fn lchown(&self, path: impl AsPath, uid: Option<u32>, gid: Option<u32>) -> Result<(), Errno> {
+        self.fchownat(At::Cwd, path, uid, gid, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Does the same as [`chown`](Self::chown) from a starting point and with flags. Source:
+    /// `fchownat(2)`.
+    pub fn fchownat<'a>(
+        &self,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        self.may_change()?;
+        ops::set::chown(&self.asker, self.begin(at), path.path_bytes(), (uid, gid), flags)
+    }
+
+    /// Sets the size of a regular file, in bytes. `EISDIR`; `EINVAL` for a node that is neither
+    /// file nor directory, or for a size past 2⁶³−1; `EFBIG`. Source: `truncate(2)`.
+    pub fn truncate(&self, path: impl AsPath, size: u64) -> Result<(), Errno> {
+        self.truncate_at(At::Cwd, path, size)
+    }
+
+    /// Does the same as [`truncate`](Self::truncate) from a starting point.
+    pub fn truncate_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, size: u64) -> Result<(), Errno> {
+        if size > i64::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        self.may_change()?;
+        ops::set::truncate(&self.asker, self.begin(at), path.path_bytes(), size)
+    }
+
+    /// Sets the times of access and of change. `EPERM` for all but the owner. If both become now, a
+    /// caller that may write is allowed too, and others get `EACCES`. If both stay, the path is not
+    /// even read. A time out of [`Timestamp`](crate::Timestamp)'s range becomes its nearest end.
+    /// Source: `utimes(2)`, with nanoseconds.
+    pub fn utimes(&self, path: impl AsPath, atime: SetTime, mtime: SetTime) -> Result<(), Errno> {
+        self.utimensat(At::Cwd, path, atime, mtime, AtFlags::empty())
+    }
+
+    /// Does the same as [`utimes`](Self::utimes) from a starting point and with flags. Source:
+    /// `utimensat(2)`.
+    pub fn utimensat<'a>(
+        &self,
+        at: impl Into<At<'a>>,
+        path: impl AsPath,
+        atime: SetTime,
+        mtime: SetTime,
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        self.may_change()?;
+        ops::set::set_times(&self.asker, self.begin(at), path.path_bytes(), (atime, mtime), flags)
+    }
+
+    /// Sets the permission bits that new nodes do not get, 0..=0o777. Returns the previous umask. A
+    /// new context has 022. Source: `umask(2)`.
+    pub fn umask(&mut self, mask: u16) -> u16 {
+        std::mem::replace(&mut self.asker.umask, mask & 0o777)
+    }
+}
