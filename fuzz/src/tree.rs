@@ -246,7 +246,7 @@ pub(crate) fn lay_into(fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {
         match is {
             Directory(mode) => fs.mkdir(&path, mode)?,
             File(mode) => fs.file(&path, mode)?,
-            Link(body) => fs.symlink(&path, &body)?,
+            Link(body) => fs.symlink(&body, &path)?,
             Fifo(mode) => fs.mknod(&path, NewKind::Fifo, mode)?,
             Socket(mode) => fs.mknod(&path, NewKind::Socket, mode)?,
         }

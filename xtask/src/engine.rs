@@ -160,7 +160,7 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
     if settings.contains(Settings::PROTECT_HARDLINKS) {
         builder = builder.protect_hardlinks();
     }
-    if settings.contains(Settings::LATE) { builder.build(Late::new(fs.clone())) } else { builder.build(fs.clone()) }
+    if settings.contains(Settings::LATE) { builder.build(Late::new(fs.alias())) } else { builder.build(fs.alias()) }
 }
 
 /// One process: its face, and its context with all capabilities for looking.
@@ -214,7 +214,7 @@ impl Stage {
         let device = top.attributes().expect("the root has attributes").device;
         Stage {
             vfs: overview.vfs().clone(),
-            file_systems: HashMap::from([(device, fs.clone())]),
+            file_systems: HashMap::from([(device, fs.alias())]),
             top,
             overview,
             clock: Arc::clone(clock),

@@ -58,7 +58,7 @@ fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
 
 fn make(context: &Context, path: &str) -> Result<(), Errno> {
     let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o755, ..OpenHow::default() };
-    context.open(path, &how)?.write(b"what is here is gone with the namespace").map(drop)
+    context.open(path, how)?.write(b"what is here is gone with the namespace").map(drop)
 }
 
 /// The description of an operation, and the operation.

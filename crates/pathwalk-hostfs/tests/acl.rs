@@ -86,7 +86,7 @@ fn compare(who: &Who, context: &Context, root: BorrowedFd<'_>) -> Result<usize, 
     for ((path, want), told) in questions.iter().zip(told) {
         // The second round uses what the first round cached.
         for round in 1..=2 {
-            let ours = context.access(&format!("/{path}"), *want);
+            let ours = context.access(format!("/{path}"), *want);
             assert_eq!(ours, told, "{path} {want:?} as {who:?}, round {round}");
         }
     }

@@ -93,7 +93,7 @@ fn nothing_leaks_while_a_link_and_a_directory_change_places() {
                 exchange().unwrap();
             }
         });
-        let found: Vec<_> = names.iter().filter(|name| context.stat(&format!("/d/{name}")).is_ok()).collect();
+        let found: Vec<_> = names.iter().filter(|name| context.stat(format!("/d/{name}")).is_ok()).collect();
         done.store(true, Ordering::Relaxed);
         assert_eq!(found, Vec::<&String>::new());
     });

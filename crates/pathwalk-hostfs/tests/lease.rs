@@ -30,7 +30,7 @@ fn an_open_waits_for_the_holder() {
         let Some((lease, context)) = leased(dir.path(), descriptors) else { return };
         let holder = thread::spawn(move || lease.hand_over(b"after!"));
         let mut text = [0; 6];
-        let read = context.open("/f", &READ).and_then(|file| file.read(&mut text));
+        let read = context.open("/f", READ).and_then(|file| file.read(&mut text));
         assert_eq!((read, &text), (Ok(6), b"after!"), "{descriptors:?}");
         holder.join().unwrap().unwrap();
     }
@@ -41,9 +41,9 @@ fn the_caches_alone_do_not_wait() {
     let dir = tempfile::tempdir().unwrap();
     let Some((lease, context)) = leased(dir.path(), Descriptors::AtOpen) else { return };
     let cached = OpenHow { resolve: Resolve::CACHED, ..READ };
-    assert_eq!(context.open("/f", &cached).map(drop), Err(Errno::EAGAIN));
+    assert_eq!(context.open("/f", cached).map(drop), Err(Errno::EAGAIN));
     drop(lease);
-    assert!(context.open("/f", &READ).is_ok());
+    assert!(context.open("/f", READ).is_ok());
 }
 
 /// Tests that another node with the file's name is not opened, even if it is a pipe without a
@@ -55,6 +55,6 @@ fn a_pipe_in_its_place_is_not_waited_for() {
     fs::rename(dir.path().join("f"), dir.path().join("other")).unwrap();
     let node = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("f"), node, rustix::fs::Mode::RUSR, 0).unwrap();
-    assert_eq!(context.open("/f", &READ).map(drop), Err(Errno::ESTALE));
+    assert_eq!(context.open("/f", READ).map(drop), Err(Errno::ESTALE));
     drop(lease);
 }

@@ -57,7 +57,7 @@ fn questions() -> Vec<(String, Access, HostAtFlags)> {
 
 fn ours(context: &Context, path: &str, want: Access, way: HostAtFlags) -> Result<(), Errno> {
     let flags = if way.is_empty() { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-    context.faccessat(At::Cwd, &format!("/{path}"), want, flags)
+    context.faccessat(At::Cwd, format!("/{path}"), want, flags)
 }
 
 /// Asks the kernel and the engine every question as several users, and compares the answers.

@@ -18,7 +18,7 @@ fn context(root: &Path, descriptors: Descriptors) -> Context {
 }
 
 fn open(context: &Context, path: &str) -> Result<File, Errno> {
-    context.open(path, &READ)
+    context.open(path, READ)
 }
 
 fn names(dir: &File) -> BTreeMap<String, (u64, FileType)> {
@@ -49,7 +49,7 @@ fn a_file_is_read_as_the_kernel_reads_it() {
         assert_eq!(file.read_at(&mut buffer, text.len() as u64 - 3), Ok(3));
         assert_eq!(file.read_at(&mut buffer, 1 << 40), Ok(0));
         let to_write = OpenHow { flags: OpenFlags::WRITE, ..READ };
-        assert_eq!(context.open("/d/f", &to_write).unwrap_err(), Errno::EROFS);
+        assert_eq!(context.open("/d/f", to_write).unwrap_err(), Errno::EROFS);
         assert_eq!(open(&context, "/d/none").unwrap_err(), Errno::ENOENT);
     }
 }
@@ -147,11 +147,11 @@ fn what_is_only_tried_is_read_alike() {
     fs::write(dir.path().join("file"), "text").unwrap();
     let context = context(dir.path(), Descriptors::AtOpen);
     let cached = OpenHow { resolve: Resolve::CACHED, ..READ };
-    assert_eq!(context.open("/file", &cached).unwrap_err(), Errno::EAGAIN, "nothing is cached");
+    assert_eq!(context.open("/file", cached).unwrap_err(), Errno::EAGAIN, "nothing is cached");
     context.stat("/file").unwrap();
     // The first `open` reads the file's list. After that its permissions are known.
     drop(open(&context, "/file").unwrap());
-    match context.open("/file", &cached) {
+    match context.open("/file", cached) {
         Ok(file) => assert_eq!(file.read(&mut [0; 9]), Ok(4)),
         // Kernels before Linux 5.12 give this answer.
         Err(errno) => assert_eq!(errno, Errno::EAGAIN),

@@ -122,7 +122,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs.mkdir("/s/d", 0o755)?;
         fs.file("/s/d/f", 0o644)?;
         fs.mkdir("/m", 0o755)?;
-        (0..number).try_for_each(|at| fs.mkdir(&format!("/m/{at}"), 0o755).map(drop))?;
+        (0..number).try_for_each(|at| fs.mkdir(format!("/m/{at}"), 0o755).map(drop))?;
         let vfs = Vfs::builder().budget(Vfs::budget_for(2 * number as u64 + 1000)).build(fs)?;
         let mut context = vfs.context(Credentials::root());
         let paths: Vec<String> = (0..number).map(|at| format!("/m/{at}")).collect();

@@ -52,7 +52,7 @@ fn through_engine(fs: &MemFs, who: &Context, dir: &Handle, from: &[CString], to:
     let how = OpenHow { flags: OpenFlags::CREATE | OpenFlags::EXCLUSIVE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
     let none = RenameFlags::empty();
     Ok([
-        timed(|| from.iter().try_for_each(|name| who.openat(at, name, &how).map(drop)))?,
+        timed(|| from.iter().try_for_each(|name| who.openat(at, name, how).map(drop)))?,
         timed(|| list(fs, "d"))?,
         timed(|| from.iter().zip(to).try_for_each(|(from, to)| who.renameat(at, from, at, to, none)))?,
         timed(|| to.iter().try_for_each(|name| who.unlinkat(at, name, UnlinkFlags::empty())))?,
@@ -102,7 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (from, to) = (names("from"), names("to"));
     let memfs = MemFs::new();
     memfs.mkdir("d", 0o755)?;
-    let vfs = Vfs::builder().budget(8 << 20).build(memfs.clone())?;
+    let vfs = Vfs::builder().budget(8 << 20).build(memfs.alias())?;
     let who = vfs.context(Credentials::root());
     let dir = who.lookup("/d")?;
     let place = std::env::args().nth(1).unwrap_or_else(|| "/dev/shm".into());

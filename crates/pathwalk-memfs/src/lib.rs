@@ -1,9 +1,9 @@
 //! The reference file system of pathwalk: all data in memory, and no cleverness.
 //!
 //! [`MemFs`] has two sides. To a `Vfs` it is a [`FileSystem`](pathwalk::FileSystem). To a caller
-//! that builds a tree it is a handle with methods that take paths: [`mkdir`](MemFs::mkdir),
-//! [`file`](MemFs::file), [`symlink`](MemFs::symlink), …. It is cheap to clone, and all clones are
-//! one file system, so a test can keep one and give the `Vfs` another.
+//! that builds a tree it has methods that take paths: [`mkdir`](MemFs::mkdir),
+//! [`file`](MemFs::file), [`symlink`](MemFs::symlink), …. A tree is built first, and then given to
+//! a `Vfs`, which owns it. From then on it is changed through a [`Context`](pathwalk::Context).
 //!
 //! ```
 //! use pathwalk::{Access, Credentials, Vfs};
@@ -12,9 +12,9 @@
 //! let fs = MemFs::new();
 //! fs.mkdir_all("/usr/bin", 0o755)?;
 //! fs.file("/usr/bin/dash", 0o755)?;
-//! fs.symlink("/bin", "usr/bin")?;
+//! fs.symlink("usr/bin", "/bin")?;
 //!
-//! let vfs = Vfs::builder().build(fs.clone())?;
+//! let vfs = Vfs::builder().build(fs)?;
 //! let context = vfs.context(Credentials::root());
 //! context.access("/bin/dash", Access::EXECUTE)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -22,10 +22,11 @@
 //!
 //! # Changes behind a `Vfs`'s back
 //!
-//! A `Vfs` caches the answers of its file system. It does not see a change that is made here
-//! through paths while it runs, until it calls the file system again. So build the tree first, or
-//! change it through the `Vfs`, or invalidate the changed entries of the `Vfs`, or construct the
-//! file system with [`Freshness::AskEachTime`](pathwalk::Freshness).
+//! A `Vfs` caches the answers of its file system. It does not see a change that is made by paths
+//! here while it runs, until it calls the file system again. Therefore a `MemFs` cannot be cloned:
+//! what is left to its holder is explicit, [`alias`](MemFs::alias). After a change through an
+//! alias, invalidate the changed entries of the `Vfs`, or construct the file system with
+//! [`Freshness::AskEachTime`](pathwalk::Freshness).
 //!
 //! # Layout
 //!
@@ -69,8 +70,7 @@ use pathwalk::permission::AclEntry;
 use pathwalk::{Errno, NodeKey, StatxFlags};
 use store::Store;
 
-/// A file system in memory. Clones are handles on the same one.
-#[derive(Clone)]
+/// A file system in memory. It is built by its methods that take paths, and then given to a `Vfs`.
 pub struct MemFs(Arc<Store>);
 
 impl MemFs {
@@ -83,6 +83,30 @@ impl MemFs {
     /// Creates a file system with options.
     pub fn with(options: Options) -> MemFs {
         MemFs(Arc::new(Store::new(options)))
+    }
+
+    /// Returns a second handle on the same file system: to count its calls, to give it to a second
+    /// `Vfs`, or to change it behind the back of the first. A `Vfs` gets no notice of a change that
+    /// is made by paths here, and goes on with what it has cached.
+    ///
+    /// ```
+    /// use pathwalk::{Access, Credentials, Errno, Vfs};
+    /// use pathwalk_memfs::MemFs;
+    ///
+    /// let fs = MemFs::new();
+    /// let behind = fs.alias();
+    /// let vfs = Vfs::builder().build(fs)?;
+    /// let context = vfs.context(Credentials::root());
+    /// assert_eq!(context.access("/new", Access::READ), Err(Errno::ENOENT));
+    /// behind.file("/new", 0o644)?;
+    /// assert_eq!(context.access("/new", Access::READ), Err(Errno::ENOENT), "it is cached");
+    /// vfs.invalidate_subtree(context.root())?;
+    /// assert_eq!(context.access("/new", Access::READ), Ok(()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn alias(&self) -> MemFs {
+        MemFs(self.0.clone())
     }
 
     /// Returns the number of the engine's calls of each method so far.

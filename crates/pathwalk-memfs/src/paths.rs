@@ -17,42 +17,42 @@ use crate::{Error, MemFs};
 /// change.
 impl MemFs {
     /// Creates a directory: `EEXIST`, `ENOENT`, `ENOTDIR`, `EMLINK`.
-    pub fn mkdir<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+    pub fn mkdir(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {
         self.make("make directory", path, NewKind::Directory, mode)
     }
 
     /// Creates a directory and its missing parents, all with this mode. An existing directory stays
     /// as it is.
-    pub fn mkdir_all<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+    pub fn mkdir_all(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {
         let path = path.path_bytes();
         self.make_all(path, mode).map_err(|errno| Error::new("make directory", path, errno))
     }
 
     /// Creates an empty regular file.
-    pub fn file<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+    pub fn file(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {
         self.make("make file", path, NewKind::Regular, mode)
     }
 
     /// Creates a symbolic link: `ENAMETOOLONG` for a body over 4095 bytes, `EINVAL` for one with a
     /// NUL. An empty body, which `symlink(2)` refuses, is allowed.
-    pub fn symlink<P: AsPath + ?Sized, B: AsPath + ?Sized>(&self, path: &P, body: &B) -> Result<(), Error> {
+    pub fn symlink(&self, body: impl AsPath, path: impl AsPath) -> Result<(), Error> {
         self.make("make symbolic link", path, NewKind::Symlink(body.path_bytes()), 0o777)
     }
 
     /// Creates a node of any kind.
-    pub fn mknod<P: AsPath + ?Sized>(&self, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
+    pub fn mknod(&self, path: impl AsPath, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
         self.make("make node", path, kind, mode)
     }
 
     /// Gives another name to a node that is not a directory.
-    pub fn link<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, existing: &P, path: &Q) -> Result<(), Error> {
+    pub fn link(&self, existing: impl AsPath, path: impl AsPath) -> Result<(), Error> {
         let path = path.path_bytes();
         let node = self.node("link to", existing.path_bytes())?;
         self.in_parent("make link", path, |dir, name| self.0.link(node.key(), dir, name).map(drop))
     }
 
     /// Removes a name; a directory must be empty.
-    pub fn unlink<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
+    pub fn unlink(&self, path: impl AsPath) -> Result<(), Error> {
         let path = path.path_bytes();
         self.in_parent("unlink", path, |dir, name| {
             let node = self.0.lookup(dir, name)?.ok_or(Errno::ENOENT)?;
@@ -62,18 +62,18 @@ impl MemFs {
 
     /// Removes a name and, if it is that of a directory, the whole tree beneath it. Other threads
     /// that remove names there at the same time may make it fail halfway.
-    pub fn remove<P: AsPath + ?Sized>(&self, path: &P) -> Result<(), Error> {
+    pub fn remove(&self, path: impl AsPath) -> Result<(), Error> {
         let path = path.path_bytes();
         self.in_parent("remove", path, |dir, name| self.remove_all(dir, name))
     }
 
     /// Moves a name, replacing the node at `to` as `rename(2)` does.
-    pub fn rename<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, from: &P, to: &Q) -> Result<(), Error> {
+    pub fn rename(&self, from: impl AsPath, to: impl AsPath) -> Result<(), Error> {
         self.rename_with(from, to, RenameFlags::empty())
     }
 
     /// Moves a name as [`rename`](Self::rename) does, with flags.
-    pub fn rename_with<P: AsPath + ?Sized, Q: AsPath + ?Sized>(&self, from: &P, to: &Q, flags: RenameFlags) -> Result<(), Error> {
+    pub fn rename_with(&self, from: impl AsPath, to: impl AsPath, flags: RenameFlags) -> Result<(), Error> {
         let to = to.path_bytes();
         self.in_parent("rename", from.path_bytes(), |from_dir, from_name| {
             let (to_dir, to_name) = self.parent(to)?;
@@ -82,23 +82,23 @@ impl MemFs {
     }
 
     /// Sets the permission bits.
-    pub fn chmod<P: AsPath + ?Sized>(&self, path: &P, mode: u16) -> Result<(), Error> {
+    pub fn chmod(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {
         self.set("change mode of", path, SetAttributes { mode: Some(mode), ..SetAttributes::default() })
     }
 
     /// Sets owner and group; of a link, its own.
-    pub fn chown<P: AsPath + ?Sized>(&self, path: &P, uid: u32, gid: u32) -> Result<(), Error> {
+    pub fn chown(&self, path: impl AsPath, uid: u32, gid: u32) -> Result<(), Error> {
         self.set("change owner of", path, SetAttributes { uid: Some(uid), gid: Some(gid), ..SetAttributes::default() })
     }
 
     /// Sets the size of a regular file.
-    pub fn truncate<P: AsPath + ?Sized>(&self, path: &P, size: u64) -> Result<(), Error> {
+    pub fn truncate(&self, path: impl AsPath, size: u64) -> Result<(), Error> {
         self.set("change size of", path, SetAttributes { size: Some(size), ..SetAttributes::default() })
     }
 
     /// Writes into a regular file, from an offset in bytes. Fails with `ENOSPC` if there is room
     /// for a part only; that part is written.
-    pub fn write<P: AsPath + ?Sized>(&self, path: &P, offset: u64, data: &[u8]) -> Result<(), Error> {
+    pub fn write(&self, path: impl AsPath, offset: u64, data: &[u8]) -> Result<(), Error> {
         const ACTION: &str = "write to";
         let node = self.node(ACTION, path.path_bytes())?;
         let all = |written: Written| if written.bytes < data.len() { Err(Errno::ENOSPC) } else { Ok(()) };
@@ -107,7 +107,7 @@ impl MemFs {
     }
 
     /// Returns the whole data of a regular file.
-    pub fn read<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<u8>, Error> {
+    pub fn read(&self, path: impl AsPath) -> Result<Vec<u8>, Error> {
         const ACTION: &str = "read";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.read_all(node.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
@@ -115,7 +115,7 @@ impl MemFs {
 
     /// Sets the access control list of a node; the mode follows it. Without entries, removes the
     /// list.
-    pub fn set_acl<P: AsPath + ?Sized>(&self, path: &P, entries: &[AclEntry]) -> Result<(), Error> {
+    pub fn set_acl(&self, path: impl AsPath, entries: &[AclEntry]) -> Result<(), Error> {
         const ACTION: &str = "set ACL of";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.set_acl(node.key(), entries).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
@@ -124,32 +124,32 @@ impl MemFs {
     /// Sets the attribute bits of a file or directory, and clears the others: `EOPNOTSUPP` for bits
     /// other than `IMMUTABLE`, `APPEND` and `NODUMP`. The engine enforces them; operations through
     /// paths here do not.
-    pub fn set_flags<P: AsPath + ?Sized>(&self, path: &P, flags: StatxFlags) -> Result<(), Error> {
+    pub fn set_flags(&self, path: impl AsPath, flags: StatxFlags) -> Result<(), Error> {
         const ACTION: &str = "set attribute bits of";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.set_flags(node.key(), flags).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
     /// Returns the attributes of a node; of a link, its own.
-    pub fn stat<P: AsPath + ?Sized>(&self, path: &P) -> Result<Attributes, Error> {
+    pub fn stat(&self, path: impl AsPath) -> Result<Attributes, Error> {
         const ACTION: &str = "stat";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.attributes(node.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
     /// Returns the key by which the engine identifies a node.
-    pub fn key<P: AsPath + ?Sized>(&self, path: &P) -> Result<NodeKey, Error> {
+    pub fn key(&self, path: impl AsPath) -> Result<NodeKey, Error> {
         self.node("find", path.path_bytes()).map(|node| node.key())
     }
 
     /// Returns the names in a directory, sorted.
-    pub fn list<P: AsPath + ?Sized>(&self, path: &P) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn list(&self, path: impl AsPath) -> Result<Vec<Vec<u8>>, Error> {
         const ACTION: &str = "list";
         let dir = self.node(ACTION, path.path_bytes())?;
         self.0.list(dir.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
-    fn make<P: AsPath + ?Sized>(&self, action: &'static str, path: &P, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
+    fn make(&self, action: &'static str, path: impl AsPath, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
         let new = NewNode { kind, mode, uid: 0, gid: 0 };
         self.in_parent(action, path.path_bytes(), |dir, name| self.0.create(dir, name, &new).map(drop))
     }
@@ -173,7 +173,7 @@ impl MemFs {
         self.0.check_directory(here.key())
     }
 
-    fn set<P: AsPath + ?Sized>(&self, action: &'static str, path: &P, set: SetAttributes) -> Result<(), Error> {
+    fn set(&self, action: &'static str, path: impl AsPath, set: SetAttributes) -> Result<(), Error> {
         let node = self.node(action, path.path_bytes())?;
         match self.0.set_attributes(node.key(), &set) {
             Ok(_) => Ok(()),

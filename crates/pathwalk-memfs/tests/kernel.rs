@@ -51,7 +51,7 @@ impl Op {
             Op::Mkdir(path) => fs.mkdir(path, 0o755),
             Op::File(path) => fs.file(path, 0o644),
             Op::Fifo(path) => fs.mknod(path, NewKind::Fifo, 0o600),
-            Op::Symlink(path) => fs.symlink(path, "/dev/null"),
+            Op::Symlink(path) => fs.symlink("/dev/null", path),
             Op::Link(from, to) => fs.link(from, to),
             Op::Unlink(path) => fs.unlink(path),
             Op::Rename(from, to, flags) => fs.rename_with(from, to, flags),

@@ -75,7 +75,7 @@ impl Tree {
                 Kind::Directory if path == b"/" => fs.chmod(path, *mode)?,
                 Kind::Directory => fs.mkdir(path, *mode)?,
                 Kind::File => fs.file(path, *mode)?,
-                Kind::Link(body) => fs.symlink(path, body)?,
+                Kind::Link(body) => fs.symlink(body, path)?,
             }
         }
         Ok(())

@@ -39,7 +39,7 @@ impl Asked {
         fs.chmod("/", 0o111)?;
         fs.mkdir_all(DIRECTORY, 0o111)?;
         fs.file(PATH, 0o644)?;
-        let vfs = Vfs::builder().budget(1 << 20).build(fs.clone())?;
+        let vfs = Vfs::builder().budget(1 << 20).build(fs.alias())?;
         Ok(Asked { fs, context: vfs.context(Credentials::user(1000, 1000, &[])) })
     }
 

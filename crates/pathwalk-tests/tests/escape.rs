@@ -44,8 +44,8 @@ fn world() -> Context {
         ("/out/x", OUTSIDE),
     ];
     for (dir, size) in files {
-        fs.file(&format!("{dir}/f"), 0o644).unwrap();
-        fs.write(&format!("{dir}/f"), 0, &vec![b'x'; size as usize]).unwrap();
+        fs.file(format!("{dir}/f"), 0o644).unwrap();
+        fs.write(format!("{dir}/f"), 0, &vec![b'x'; size as usize]).unwrap();
     }
     for (link, body) in [
         ("/root/a/b/c/up", "../../f"),
@@ -54,7 +54,7 @@ fn world() -> Context {
         ("/root/x/y/chain", "../../a/b/around"),
         ("/root/a/top", "/f"),
     ] {
-        fs.symlink(link, body).unwrap();
+        fs.symlink(body, link).unwrap();
     }
     Vfs::builder().build(fs).unwrap().context(Credentials::root())
 }
@@ -104,11 +104,11 @@ fn mountable(size: u64) -> MemFs {
     let fs = MemFs::new();
     for dir in DIRECTORIES {
         fs.mkdir_all(dir, 0o755).unwrap();
-        fs.file(&format!("{dir}/f"), 0o644).unwrap();
-        fs.write(&format!("{dir}/f"), 0, &vec![b'x'; size as usize]).unwrap();
+        fs.file(format!("{dir}/f"), 0o644).unwrap();
+        fs.write(format!("{dir}/f"), 0, &vec![b'x'; size as usize]).unwrap();
     }
-    fs.symlink("/c/d/far", "../../../../../f").unwrap();
-    fs.symlink("/c/up", "../../f").unwrap();
+    fs.symlink("../../../../../f", "/c/d/far").unwrap();
+    fs.symlink("../../f", "/c/up").unwrap();
     fs
 }
 

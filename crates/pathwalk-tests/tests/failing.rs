@@ -52,7 +52,7 @@ fn listed(fs: &MemFs) -> Result<Listed, Box<dyn Error>> {
 fn seen(fs: &MemFs, context: &Context) -> Result<bool, Box<dyn Error>> {
     let there = listed(fs)?;
     for name in ["a", "b", "e", "new"] {
-        let found = context.stat(&format!("/d/{name}"));
+        let found = context.stat(format!("/d/{name}"));
         let expected = there.get(name.as_bytes());
         match (found, expected) {
             (Ok(found), Some((key, links))) if found.ino == (key.0 >> 64) as u64 && found.nlink == *links => {}

@@ -56,7 +56,7 @@ fn in_memory(options: Options) -> Result<MemFs, Box<dyn Error>> {
 #[test]
 fn in_memory_118_are_absent() -> Result<(), Box<dyn Error>> {
     let fs = in_memory(Options::default())?;
-    answers_alone(fs.clone())?;
+    answers_alone(fs.alias())?;
     let usage = fs.usage();
     assert_eq!((usage.nodes, usage.held), (39, 0), "all that was handed out is forgotten with the Vfs");
     assert_eq!((fs.calls().stray_forget, fs.calls().permission), (0, 0));
@@ -66,7 +66,7 @@ fn in_memory_118_are_absent() -> Result<(), Box<dyn Error>> {
 #[test]
 fn without_link_bodies_the_answers_are_the_same() -> Result<(), Box<dyn Error>> {
     let fs = in_memory(Options::default().link_bodies(LinkBodies::OnRequest))?;
-    let asked = answers(&Vfs::builder().build(fs.clone())?)?;
+    let asked = answers(&Vfs::builder().build(fs.alias())?)?;
     assert_eq!(asked, answers_alone(in_memory(Options::default())?)?);
     assert!(fs.calls().read_link > 0);
     Ok(())

@@ -15,7 +15,7 @@ use std::error::Error;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pathwalk::{Access, At, Attributes, Context, Credentials, Errno, MountFlags, Vfs, VfsBuilder, internals};
+use pathwalk::{Access, Attributes, Context, Credentials, Errno, MountFlags, Vfs, VfsBuilder, internals};
 use pathwalk_bench::trace::{Question, Trace};
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::tree::gcc_tree;

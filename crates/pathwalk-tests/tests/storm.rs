@@ -19,16 +19,16 @@ fn world(names: u64) -> (MemFs, Context) {
     let fs = MemFs::new();
     fs.mkdir("/hot", 0o755).unwrap();
     fs.mkdir("/storm", 0o755).unwrap();
-    (0..HOT).for_each(|i| fs.file(&format!("/hot/{i}"), 0o644).unwrap());
-    (0..names).for_each(|i| fs.file(&format!("/storm/{i}"), 0o644).unwrap());
-    let who = Vfs::builder().budget(Vfs::budget_for(ROOM)).build(fs.clone()).unwrap().context(Credentials::root());
+    (0..HOT).for_each(|i| fs.file(format!("/hot/{i}"), 0o644).unwrap());
+    (0..names).for_each(|i| fs.file(format!("/storm/{i}"), 0o644).unwrap());
+    let who = Vfs::builder().budget(Vfs::budget_for(ROOM)).build(fs.alias()).unwrap().context(Credentials::root());
     (fs, who)
 }
 
 /// Returns the share of hits that the hot set keeps while each name of `storm` is looked up once.
 /// The hot set is cached and was hit before.
 fn kept(fs: &MemFs, who: &Context, names: u64, storm: impl Fn(u64) -> String) -> f64 {
-    let hot = |i: u64| who.access(&format!("/hot/{i}"), Access::empty()).unwrap();
+    let hot = |i: u64| who.access(format!("/hot/{i}"), Access::empty()).unwrap();
     (0..2 * HOT).for_each(|i| hot(i % HOT));
     let mut random = 1u64;
     let mut hit = || {
@@ -37,7 +37,7 @@ fn kept(fs: &MemFs, who: &Context, names: u64, storm: impl Fn(u64) -> String) ->
     };
     let asked = fs.calls().lookup;
     for i in 0..names {
-        _ = who.access(&storm(i), Access::empty());
+        _ = who.access(storm(i), Access::empty());
         hit();
     }
     let missed = fs.calls().lookup - asked - names;

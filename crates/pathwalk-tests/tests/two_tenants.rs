@@ -26,8 +26,8 @@ fn tree() -> Vfs {
         fs.mkdir_all(dir, 0o755).unwrap();
     }
     for file in 0..FILES {
-        fs.file(&path_of(file), 0o644).unwrap();
-        fs.file(&format!("/srv/home/bob/a/{file}"), 0o644).unwrap();
+        fs.file(path_of(file), 0o644).unwrap();
+        fs.file(format!("/srv/home/bob/a/{file}"), 0o644).unwrap();
     }
     Vfs::builder().build(fs).unwrap()
 }
@@ -104,7 +104,7 @@ fn renames_in_the_directory_that_both_share() {
 fn renames_and_lookups_of_ever_new_paths() {
     assert_cheap(beside(|bob, step| {
         let name = |step: u64| format!("/srv/home/bob/{}", if step == 0 { "a".into() } else { format!("n{step}") });
-        bob.renameat(At::Cwd, &name(step), At::Cwd, &name(step + 1), RenameFlags::empty())?;
+        bob.renameat(At::Cwd, name(step), At::Cwd, name(step + 1), RenameFlags::empty())?;
         for file in 0..FILES {
             let path = format!("{}/{file}", name(step + 1));
             for _ in 0..4 {

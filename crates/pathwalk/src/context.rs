@@ -20,13 +20,15 @@ use crate::mount::PinnedPlace;
 use crate::mounts::Namespace;
 use crate::permission::Credentials;
 use crate::vfs::Vfs;
-use crate::walk::asker::{Asker, Rules};
+use crate::walk::asker::{Asker, Begin, Rules};
 use crate::{Errno, ops};
 
 pub use cached::{Cached, MissingName};
 pub use path::{AsPath, At};
-use set::UMASK;
 pub use steps::{Step, Steps, What};
+
+/// The umask of a new context, as login shells set it.
+const UMASK: u16 = 0o022;
 
 /// The caller of operations, with its root, working directory and credentials. Made by
 /// [`Vfs::context`]; cheap to clone (two pins and a count).
@@ -166,6 +168,16 @@ impl Context {
         self.root = self.searchable_directory(At::Cwd, path.path_bytes())?;
         self.asker.root = self.root.place();
         Ok(())
+    }
+
+    /// Returns where a walk of this context begins.
+    #[inline(always)]
+    fn begin<'a>(&self, at: impl Into<At<'a>>) -> Begin {
+        match at.into() {
+            At::Cwd => Begin::Cwd,
+            At::Handle(handle) if handle.vfs().is(self.vfs()) => Begin::At(handle.place()),
+            At::Handle(_) => Begin::Elsewhere,
+        }
     }
 
     fn searchable_directory(&self, at: At<'_>, path: &[u8]) -> Result<Handle, Errno> {

@@ -8,7 +8,7 @@ fn what_holds_is_used_and_what_does_not_is_looked_up() {
     let options = Options::default().freshness(Freshness::AskEachTime).absence(Freshness::AskEachTime);
     let fs = MemFs::with(options);
     ["/a", "/b"].iter().for_each(|path| fs.file(path, 0o644).unwrap());
-    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs.alias()).unwrap();
     let context = vfs.context(Credentials::root());
     let ino = |path: &str| context.stat(path).map(|of| of.ino);
     let (a, b) = (ino("/a").unwrap(), ino("/b").unwrap());

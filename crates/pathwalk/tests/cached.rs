@@ -16,7 +16,7 @@ fn world(options: Options) -> (Arc<MemFs>, Context) {
     let fs = MemFs::with(options);
     fs.mkdir_all("/usr/bin", 0o755).unwrap();
     fs.file("/usr/bin/cc", 0o644).unwrap();
-    fs.symlink("/bin", "usr/bin").unwrap();
+    fs.symlink("usr/bin", "/bin").unwrap();
     let fs = Arc::new(fs);
     let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
     (fs, vfs.context(Credentials::user(1000, 1000, &[])))
@@ -29,7 +29,7 @@ fn ask(cached: &Cached<'_>, path: &str) -> [Result<(), Errno>; 5] {
         cached.statx_at(CWD, path, NONE, StatxMask::BASIC_STATS).map(drop),
         cached.faccessat(CWD, path, Access::READ, NONE),
         cached.lookup_at(CWD, path, NONE).map(drop),
-        cached.open(path, &open).map(drop),
+        cached.open(path, open).map(drop),
         cached.stat(path).map(drop),
     ]
 }
@@ -102,7 +102,7 @@ fn nothing_is_opened_that_is_changed() {
     let (_, context) = world(Options::default());
     context.stat("/bin/cc").unwrap();
     let how = |flags| OpenHow { flags, mode: 0, resolve: Resolve::CACHED };
-    let open = |flags| context.cached().open("/bin/cc", &how(flags)).map(drop);
+    let open = |flags| context.cached().open("/bin/cc", how(flags)).map(drop);
     let (read, write) = (OpenFlags::READ, OpenFlags::WRITE);
     assert_eq!(open(read | OpenFlags::CREATE), Err(Errno::EAGAIN));
     assert_eq!(open(write | OpenFlags::TRUNCATE), Err(Errno::EAGAIN));

@@ -45,7 +45,7 @@ fn both_names_of_a_rename_stay_cached() {
     let vfs = vfs();
     let context = root(&vfs);
     for name in ["/a", "/b"] {
-        context.open(name, &making(RW, 0o600)).unwrap();
+        context.open(name, making(RW, 0o600)).unwrap();
     }
     let [a, b] = ["/a", "/b"].map(|name| context.stat(name).unwrap().ino);
     let ino = |name| context.stat(name).map(|found| found.ino);
@@ -62,7 +62,7 @@ fn both_names_of_a_rename_stay_cached() {
 fn data_are_read_where_they_were_written() {
     let vfs = vfs();
     let context = root(&vfs);
-    let file = context.open("/f", &making(RW, 0o600)).unwrap();
+    let file = context.open("/f", making(RW, 0o600)).unwrap();
     assert_eq!((file.write(b"hello world"), file.seek(SeekFrom::Start(6))), (Ok(11), Ok(6)));
     let mut text = [0; 16];
     assert_eq!((file.read(&mut text), &text[..5]), (Ok(5), &b"world"[..]));
@@ -93,24 +93,24 @@ fn flags_that_make_no_sense_are_refused() {
         OpenFlags::from_bits_retain(1 << 30 | 1).into(),
     ];
     for how in invalid {
-        assert_eq!(context.open("/tmp", &how).err(), Some(Errno::EINVAL), "{how:?}");
+        assert_eq!(context.open("/tmp", how).err(), Some(Errno::EINVAL), "{how:?}");
     }
     let cached = OpenHow { resolve: Resolve::CACHED, ..making(OpenFlags::READ, 0) };
-    assert_eq!(context.open("/f", &cached).err(), Some(Errno::EAGAIN));
+    assert_eq!(context.open("/f", cached).err(), Some(Errno::EAGAIN));
 }
 
 #[test]
 fn what_is_cached_opens_at_once_and_nothing_else_does() {
     let vfs = vfs();
     let context = root(&vfs);
-    drop(context.open("/tmp/f", &making(RW, 0o644)).unwrap());
+    drop(context.open("/tmp/f", making(RW, 0o644)).unwrap());
     pathwalk::internals::evict(&vfs, usize::MAX);
     let cached = OpenHow { resolve: Resolve::CACHED, ..OpenFlags::READ.into() };
-    assert_eq!(context.open("/tmp/f", &cached).err(), Some(Errno::EAGAIN));
+    assert_eq!(context.open("/tmp/f", cached).err(), Some(Errno::EAGAIN));
     assert_eq!(context.access("/tmp/f", Access::READ), Ok(()));
-    assert!(context.open("/tmp/f", &cached).is_ok());
+    assert!(context.open("/tmp/f", cached).is_ok());
     assert_eq!(context.stat("/tmp/none"), Err(Errno::ENOENT));
-    assert_eq!(context.open("/tmp/none", &cached).err(), Some(Errno::ENOENT), "a cached absence is an answer");
+    assert_eq!(context.open("/tmp/none", cached).err(), Some(Errno::ENOENT), "a cached absence is an answer");
 }
 
 #[test]
@@ -119,20 +119,20 @@ fn a_link_that_leads_nowhere_is_created_through() {
     let context = root(&vfs);
     context.symlink("made", "/tmp/link").unwrap();
     let exclusive = making(OpenFlags::WRITE | OpenFlags::EXCLUSIVE, 0o600);
-    assert_eq!(context.open("/tmp/link", &exclusive).err(), Some(Errno::EEXIST));
+    assert_eq!(context.open("/tmp/link", exclusive).err(), Some(Errno::EEXIST));
     assert_eq!(context.mkdir("/tmp/link/", 0o700), Err(Errno::EEXIST));
-    let file = context.open("/tmp/link", &making(OpenFlags::WRITE, 0o600)).unwrap();
+    let file = context.open("/tmp/link", making(OpenFlags::WRITE, 0o600)).unwrap();
     assert_eq!(file.handle().path().unwrap(), b"/tmp/made");
-    assert_eq!(context.open("/tmp/other/", &making(OpenFlags::WRITE, 0o600)).err(), Some(Errno::EISDIR));
-    assert_eq!(context.open("/tmp", &making(OpenFlags::WRITE, 0o600)).err(), Some(Errno::EISDIR));
+    assert_eq!(context.open("/tmp/other/", making(OpenFlags::WRITE, 0o600)).err(), Some(Errno::EISDIR));
+    assert_eq!(context.open("/tmp", making(OpenFlags::WRITE, 0o600)).err(), Some(Errno::EISDIR));
 }
 
 #[test]
 fn a_file_lives_as_long_as_it_is_open() {
     let fs = MemFs::with(Options::default());
-    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs.alias()).unwrap();
     let context = root(&vfs);
-    let file = context.open("/f", &making(RW, 0o600)).unwrap();
+    let file = context.open("/f", making(RW, 0o600)).unwrap();
     file.write(b"data").unwrap();
     context.unlink("/f").unwrap();
     let mut text = [0; 4];
@@ -148,13 +148,13 @@ fn a_file_without_a_name_may_get_one() {
     let vfs = vfs();
     let context = root(&vfs);
     let unnamed = |flags| OpenHow { flags: RW | OpenFlags::TMPFILE | flags, mode: 0o640, ..OpenHow::default() };
-    let file = context.open("/tmp", &unnamed(OpenFlags::empty())).unwrap();
+    let file = context.open("/tmp", unnamed(OpenFlags::empty())).unwrap();
     let give = |file: &File, name: &str| context.linkat(file.handle(), "", CWD, name, LinkFlags::EMPTY_PATH);
     assert_eq!((file.handle().attributes().unwrap().nlink, give(&file, "/tmp/now")), (0, Ok(())));
     assert_eq!(context.stat("/tmp/now").unwrap().nlink, 1);
     context.unlink("/tmp/now").unwrap();
     assert_eq!(give(&file, "/tmp/again"), Err(Errno::ENOENT));
-    let never = context.open("/tmp", &unnamed(OpenFlags::EXCLUSIVE)).unwrap();
+    let never = context.open("/tmp", unnamed(OpenFlags::EXCLUSIVE)).unwrap();
     assert_eq!(give(&never, "/tmp/never"), Err(Errno::ENOENT));
     let stranger = user(&vfs, 7);
     assert_eq!(stranger.linkat(never.handle(), "", CWD, "/tmp/x", LinkFlags::EMPTY_PATH), Err(Errno::ENOENT));
@@ -257,9 +257,9 @@ fn times_are_set_by_owners_or_made_now_by_writers() {
 #[test]
 fn statx_asks_for_no_more_than_is_wanted() {
     let fs = MemFs::new();
-    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs.alias()).unwrap();
     let context = root(&vfs);
-    let file = context.open("/f", &making(RW, 0o604)).unwrap();
+    let file = context.open("/f", making(RW, 0o604)).unwrap();
     file.write(b"x").unwrap();
     let asked = fs.calls().attributes;
     let few = context.statx_at(CWD, "/f", NONE, StatxMask::MODE | StatxMask::UID).unwrap();

@@ -17,8 +17,8 @@ impl World {
         let fs = MemFs::with(options);
         fs.mkdir("/d", 0o755).unwrap();
         fs.mkdir("/e", 0o755).unwrap();
-        (0..names).for_each(|i| fs.file(&format!("/d/{i}"), 0o644).unwrap());
-        let who = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap().context(Credentials::root());
+        (0..names).for_each(|i| fs.file(format!("/d/{i}"), 0o644).unwrap());
+        let who = Vfs::builder().budget(1 << 20).build(fs.alias()).unwrap().context(Credentials::root());
         World { fs, who }
     }
 
@@ -112,7 +112,7 @@ fn a_listing_of_as_many_names_as_it_may_make_makes_complete() {
     const SLOTS: usize = 800;
     for (names, asked) in [(SLOTS / 16, 0), (SLOTS / 16 + 1, 1)] {
         let fs = World::new(names).fs;
-        let vfs = Vfs::builder().budget(Vfs::budget_for(SLOTS as u64)).build(fs.clone()).unwrap();
+        let vfs = Vfs::builder().budget(Vfs::budget_for(SLOTS as u64)).build(fs.alias()).unwrap();
         assert_eq!(vfs.stats().dentries.capacity, SLOTS as u64);
         let world = World { fs, who: vfs.context(Credentials::root()) };
         world.list("/d");
@@ -176,7 +176,7 @@ fn whoever_says_that_something_changed_is_believed() {
     for name in ["by name", "below"] {
         world.list("/d");
         assert_eq!(world.exists("/d/none"), (ABSENT, 0));
-        world.fs.file(&format!("/d/{name}"), 0o644).unwrap();
+        world.fs.file(format!("/d/{name}"), 0o644).unwrap();
         match name {
             "by name" => vfs.invalidate(&dir, Name::new(name.as_bytes()).unwrap()).unwrap(),
             _ => vfs.invalidate_subtree(&world.who.lookup("/").unwrap()).unwrap(),

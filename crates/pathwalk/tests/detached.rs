@@ -13,7 +13,7 @@ use pathwalk_memfs::MemFs;
 /// A file system that revalidates names at each use, with an answer that the test sets.
 #[derive(Clone)]
 struct Shifting {
-    fs: MemFs,
+    fs: Arc<MemFs>,
     is_valid: Arc<AtomicBool>,
 }
 
@@ -53,7 +53,7 @@ fn laid_out() -> (Context, Arc<AtomicBool>, MemFs) {
     fs.mkdir("/d", 0o755).unwrap();
     fs.mkdir("/d/e", 0o755).unwrap();
     mounted.file("/on", 0o644).unwrap();
-    let shifting = Shifting { fs, is_valid: is_valid.clone() };
+    let shifting = Shifting { fs: Arc::new(fs), is_valid: is_valid.clone() };
     let context = Vfs::builder().budget(4 << 20).build(shifting).unwrap().context(Credentials::root());
     (context, is_valid, mounted)
 }
@@ -66,7 +66,7 @@ fn is_there(context: &Context, path: &str) -> Result<(), Errno> {
 fn what_is_mounted_on_a_dropped_entry_or_below_it_is_unmounted() {
     for point in ["/d", "/d/e"] {
         let (context, is_valid, fs) = laid_out();
-        context.mount(fs.clone(), point, MountFlags::empty()).unwrap();
+        context.mount(fs.alias(), point, MountFlags::empty()).unwrap();
         let mut apart = context.clone();
         apart.unshare().unwrap();
         assert_eq!(is_there(&context, &format!("{point}/on")), Ok(()));

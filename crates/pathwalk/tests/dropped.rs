@@ -80,7 +80,7 @@ fn its_name_is_taken() {
     ];
     for attempt in attempts {
         let (_vfs, who, _held) = dropped();
-        who.open("/file", &making).unwrap();
+        who.open("/file", making).unwrap();
         assert_eq!(attempt(&who, &making), Err(Errno::EEXIST));
     }
 }
@@ -112,7 +112,7 @@ fn what_is_unlinked_has_no_names() {
     for follow in [AtFlags::empty(), AtFlags::SYMLINK_NOFOLLOW] {
         let (vfs, who, _) = dropped();
         if follow.is_empty() {
-            drop(who.open("/x", &making).unwrap());
+            drop(who.open("/x", making).unwrap());
         } else {
             who.symlink("body", "/x").unwrap();
         }

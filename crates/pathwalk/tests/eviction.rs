@@ -10,13 +10,13 @@ fn asked_amid_a_storm(path: &str) -> u64 {
     let fs = MemFs::new();
     fs.mkdir("/d", 0o755).unwrap();
     fs.file("/d/file", 0o644).unwrap();
-    fs.symlink("/link", "/d").unwrap();
-    let who: Context = Vfs::builder().budget(Vfs::budget_for(64)).build(fs.clone()).unwrap().context(Credentials::root());
+    fs.symlink("/d", "/link").unwrap();
+    let who: Context = Vfs::builder().budget(Vfs::budget_for(64)).build(fs.alias()).unwrap().context(Credentials::root());
     let hit = || _ = who.access(path, Access::empty());
     hit();
     let before = fs.calls();
     for i in 0..STORM {
-        let _ = who.access(&format!("/none{i}"), Access::empty());
+        let _ = who.access(format!("/none{i}"), Access::empty());
         (0..2).for_each(|_| hit());
     }
     fs.calls().since(&before).lookup - STORM
@@ -103,11 +103,11 @@ fn decided(asked: Asked, slots: u64, held: u64) -> [u64; 3] {
     let fs = MemFs::new();
     fs.mkdir("/d", 0o755).unwrap();
     let files = if matches!(asked, Asked::Long) { slots } else { 4 * slots };
-    (0..files).for_each(|i| fs.file(&format!("/d/{i}"), 0o644).unwrap());
+    (0..files).for_each(|i| fs.file(format!("/d/{i}"), 0o644).unwrap());
     if matches!(asked, Asked::Long) {
         (0..slots).for_each(|i| match i % 2 {
-            0 => fs.symlink(&format!("/d/{i:0100}"), &"/d/../".repeat(60)).unwrap(),
-            _ => fs.file(&format!("/d/{i:0100}"), 0o644).unwrap(),
+            0 => fs.symlink("/d/../".repeat(60), format!("/d/{i:0100}")).unwrap(),
+            _ => fs.file(format!("/d/{i:0100}"), 0o644).unwrap(),
         });
     }
     let vfs = Vfs::builder().budget(Vfs::budget_for(slots)).one_by_one().seed(1).build(fs).unwrap();

@@ -130,7 +130,7 @@ fn an_open_file_is_closed_before_its_node_is_forgotten() {
 fn the_last_open_file_is_closed_before_the_file_system_goes() {
     let (calls, context) = world();
     let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o600, ..OpenHow::default() };
-    let file = context.open("/new", &how).unwrap();
+    let file = context.open("/new", how).unwrap();
     drop(context);
     calls.take(None);
     drop(file);

@@ -55,7 +55,7 @@ fn world() -> (MemFs, Context) {
         fs.file(&path, 0o600).unwrap();
         fs.chown(&path, id, id).unwrap();
     }
-    let context = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap().context(Credentials::root());
+    let context = Vfs::builder().budget(1 << 20).build(fs.alias()).unwrap().context(Credentials::root());
     (fs, context)
 }
 
@@ -149,17 +149,17 @@ fn what_is_made_belongs_to_the_id_that_is_stored() {
     view(&root, shifted());
     let make = |who: Credentials, name: &str| {
         let context = root.clone().with_credentials(who);
-        context.mkdir(&format!("/v/{name}"), 0o755)?;
+        context.mkdir(format!("/v/{name}"), 0o755)?;
         let how = OpenHow { flags: OpenFlags::TMPFILE | OpenFlags::WRITE, mode: 0o600, ..OpenHow::default() };
-        let unnamed = context.open("/v", &how)?;
+        let unnamed = context.open("/v", how)?;
         let attributes = unnamed.handle().attributes()?;
-        context.symlink("body", &format!("/v/{name}.link"))?;
-        context.mknod(&format!("/v/{name}.pipe"), NewKind::Fifo, 0o600)?;
+        context.symlink("body", format!("/v/{name}.link"))?;
+        context.mknod(format!("/v/{name}.pipe"), NewKind::Fifo, 0o600)?;
         Ok((attributes.uid, attributes.gid))
     };
     assert_eq!(make(user(101_000), "his"), Ok((101_000, 101_000)));
     for name in ["his", "his.link", "his.pipe"] {
-        let stored = fs.stat(&format!("/d/{name}")).unwrap();
+        let stored = fs.stat(format!("/d/{name}")).unwrap();
         assert_eq!((stored.uid, stored.gid), (1000, 1000), "{name}");
     }
     assert_eq!(owners(&root, "/v/his"), (101_000, 101_000));
@@ -177,12 +177,12 @@ fn groups_are_inherited_as_they_are_stored() {
     view(&root, map_of(&[(0, 0, 5), (70_000, 5, 1)]));
     let alice = root.clone().with_credentials(Credentials::user(3, 3, &[5]));
     let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o2755, ..OpenHow::default() };
-    alice.open("/v/new", &how).unwrap();
+    alice.open("/v/new", how).unwrap();
     let stored = fs.stat("/d/new").unwrap();
     assert_eq!((stored.uid, stored.gid, stored.mode), (3, 70_000, 0o2755), "group 5 is hers");
     assert_eq!(owners(&root, "/v/new"), (3, 5));
     let bob = root.clone().with_credentials(Credentials::user(4, 4, &[]));
-    bob.open("/v/other", &how).unwrap();
+    bob.open("/v/other", how).unwrap();
     assert_eq!(fs.stat("/d/other").unwrap().mode, 0o755, "and not his");
 }
 
@@ -342,10 +342,10 @@ fn links_are_protected_by_the_owners_that_are_seen() {
     let fs = MemFs::new();
     fs.mkdir("/d", 0o1777).unwrap();
     fs.mkdir("/v", 0o755).unwrap();
-    fs.symlink("/d/link", "/target").unwrap();
+    fs.symlink("/target", "/d/link").unwrap();
     fs.file("/target", 0o644).unwrap();
     fs.chown("/d/link", 1000, 1000).unwrap();
-    let vfs = Vfs::builder().budget(1 << 20).protect_symlinks().build(fs.clone()).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).protect_symlinks().build(fs.alias()).unwrap();
     let root = vfs.context(Credentials::root());
     view(&root, map_of(&[(1000, 5, 1), (0, 0, 1)]));
     let follow = |id: u32| {
@@ -376,7 +376,7 @@ fn names_are_given_by_the_owners_that_are_seen() {
     view(&root, shifted());
     let link = |id: u32, caps: Capabilities, new: &str| {
         let context = root.clone().with_credentials(user(id).with_capabilities(caps));
-        context.link("/v/file", &format!("/v/{new}"))
+        context.link("/v/file", format!("/v/{new}"))
     };
     let none = Capabilities::empty();
     assert_eq!(link(101_000, none, "own"), Ok(()));

@@ -21,7 +21,7 @@ fn long_path(letter: char) -> String {
 }
 
 fn least(fs: &MemFs) -> Context {
-    Vfs::builder().budget(Vfs::budget_for(0)).build(fs.clone()).unwrap().context(Credentials::root())
+    Vfs::builder().budget(Vfs::budget_for(0)).build(fs.alias()).unwrap().context(Credentials::root())
 }
 
 /// Creates `a…/…/file`, with a link in each of its directories.
@@ -53,11 +53,11 @@ fn the_longest_path_is_walked_with_the_least_budget() {
     let handle = who.lookup(&path).unwrap();
     assert_eq!(handle.path().unwrap().len(), 4096);
     for number in 0..500 {
-        assert_eq!(who.access(&format!("/{}", name('n', number)), Access::empty()), Err(Errno::ENOENT), "{number}");
+        assert_eq!(who.access(format!("/{}", name('n', number)), Access::empty()), Err(Errno::ENOENT), "{number}");
     }
     drop(handle);
     for number in 0..500 {
-        assert_eq!(who.access(&format!("/{}", name('m', number)), Access::empty()), Err(Errno::ENOENT), "{number}");
+        assert_eq!(who.access(format!("/{}", name('m', number)), Access::empty()), Err(Errno::ENOENT), "{number}");
         if number % 50 == 0 {
             assert!(who.stat(&path).is_ok(), "{number}: with eviction");
         }
@@ -81,10 +81,10 @@ fn links_with_the_longest_bodies_are_followed_with_the_least_budget() {
         dir = path;
     }
     let relative = name('l', 0);
-    fs.symlink(&format!("{above}/{relative}"), &long_path('b')).unwrap();
+    fs.symlink(long_path('b'), format!("{above}/{relative}")).unwrap();
     // The link leads back to the root, and to a link again.
     let hop = name('l', 1);
-    fs.symlink(&format!("/{hop}"), &format!("{}/{relative}", &above[1..])).unwrap();
+    fs.symlink(format!("{}/{relative}", &above[1..]), format!("/{hop}")).unwrap();
     let path = format!("{}/{relative}", &above[1..]);
     assert_eq!(path.len(), 4095);
     let who = least(&fs);
@@ -94,7 +94,7 @@ fn links_with_the_longest_bodies_are_followed_with_the_least_budget() {
             assert_eq!(who.read_link(path).map(|body| body.as_os_str().len()), Ok(4095), "round {round}");
         }
         for number in 0..100 {
-            assert_eq!(who.access(&format!("/{}", name('n', number)), Access::empty()), Err(Errno::ENOENT));
+            assert_eq!(who.access(format!("/{}", name('n', number)), Access::empty()), Err(Errno::ENOENT));
         }
     }
 }
@@ -121,7 +121,7 @@ fn a_budget_for_some_files_has_room_for_as_many_names_of_42_bytes() {
         let fs = MemFs::new();
         let names: Vec<String> = (0..files - 1).map(|number| format!("/{number:0>42}")).collect();
         names.iter().for_each(|name| fs.file(name, 0o644).unwrap());
-        let vfs = Vfs::builder().budget(Vfs::budget_for(files)).one_by_one().build(fs.clone()).unwrap();
+        let vfs = Vfs::builder().budget(Vfs::budget_for(files)).one_by_one().build(fs.alias()).unwrap();
         let who = vfs.context(Credentials::root());
         names.iter().for_each(|name| who.access(name, Access::empty()).unwrap());
         let calls = fs.calls();
@@ -139,12 +139,12 @@ fn where_side_lines_run_out_what_has_some_is_evicted() {
     for number in 0..DIRS {
         let dir = format!("/{}", name('d', number));
         fs.mkdir(&dir, 0o755).unwrap();
-        fs.file(&format!("{dir}/short"), 0o644).unwrap();
+        fs.file(format!("{dir}/short"), 0o644).unwrap();
     }
-    (0..1500).for_each(|number| fs.file(&format!("/{number}"), 0o644).unwrap());
+    (0..1500).for_each(|number| fs.file(format!("/{number}"), 0o644).unwrap());
     let vfs = Vfs::builder().budget(Vfs::budget_for(2000)).one_by_one().build(fs).unwrap();
     let who = vfs.context(Credentials::root());
-    (0..1500).for_each(|number| who.access(&format!("/{number}"), Access::empty()).unwrap());
+    (0..1500).for_each(|number| who.access(format!("/{number}"), Access::empty()).unwrap());
     for round in 0..3 {
         for number in 0..DIRS {
             let path = format!("/{}/short", name('d', number));
@@ -159,20 +159,20 @@ fn where_side_lines_run_out_what_has_some_is_evicted() {
 #[test]
 fn where_all_side_lines_are_held_it_is_an_error() {
     let fs = MemFs::new();
-    (0..400).for_each(|number| fs.file(&format!("/{}", name('f', number)), 0o644).unwrap());
+    (0..400).for_each(|number| fs.file(format!("/{}", name('f', number)), 0o644).unwrap());
     let vfs = Vfs::builder().budget(Vfs::budget_for(2000)).one_by_one().build(fs).unwrap();
     let who = vfs.context(Credentials::root());
-    (0..1000).for_each(|number| assert_eq!(who.access(&format!("/none{number}"), Access::empty()), Err(Errno::ENOENT)));
+    (0..1000).for_each(|number| assert_eq!(who.access(format!("/none{number}"), Access::empty()), Err(Errno::ENOENT)));
     let mut held = Vec::new();
     let error = loop {
-        match who.lookup(&format!("/{}", name('f', held.len()))) {
+        match who.lookup(format!("/{}", name('f', held.len()))) {
             Ok(handle) => held.push(handle),
             Err(errno) => break errno,
         }
     };
     assert_eq!((error, held.len() as u64), (Errno::ENFILE, vfs.stats().side.capacity / 4));
     drop(held.pop());
-    assert_eq!(who.access(&format!("/{}", name('f', 399)), Access::empty()), Ok(()));
+    assert_eq!(who.access(format!("/{}", name('f', 399)), Access::empty()), Ok(()));
 }
 
 /// Checks the figures of the documentation of budgets.

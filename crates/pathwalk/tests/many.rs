@@ -29,7 +29,7 @@ fn world(builder: VfsBuilder, who: Credentials) -> World {
     }
     fs.file("/usr/secret", 0o600).unwrap();
     for (link, body) in [("/lib", "usr/lib"), ("/loop", "loop"), ("/away", "/usr/lib/gcc"), ("/dangling", "usr/none")] {
-        fs.symlink(link, body).unwrap();
+        fs.symlink(body, link).unwrap();
     }
     let fs = Arc::new(fs);
     let vfs = builder.build(fs.clone()).unwrap();

@@ -217,7 +217,7 @@ fn an_unlinked_file_is_forgotten_at_once_unless_somebody_holds_it() {
     let fs = MemFs::new();
     fs.file("/f", 0o644).unwrap();
     fs.file("/g", 0o644).unwrap();
-    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).build(fs.alias()).unwrap();
     let root = vfs.context(Credentials::root());
     let top = root.lookup("/").unwrap();
     let held = root.lookup("/g").unwrap();

@@ -15,11 +15,11 @@ fn world(slots: u64, share: u64) -> (Context, Vec<Handle>) {
     fs.mkdir("/held", 0o755).unwrap();
     fs.mkdir("/new", 0o755).unwrap();
     let held = slots * share / 100;
-    (0..held).for_each(|i| fs.file(&format!("/held/{i}"), 0o644).unwrap());
+    (0..held).for_each(|i| fs.file(format!("/held/{i}"), 0o644).unwrap());
     let vfs = Vfs::builder().budget(Vfs::budget_for(slots)).one_by_one().seed(1).build(fs).unwrap();
     let who = vfs.context(Credentials::root());
     let mut handles = vec![who.lookup("/new").unwrap()];
-    handles.extend((0..held - held.min(3)).map(|i| who.lookup(&format!("/held/{i}")).unwrap()));
+    handles.extend((0..held - held.min(3)).map(|i| who.lookup(format!("/held/{i}")).unwrap()));
     (who, handles)
 }
 
@@ -61,7 +61,7 @@ fn for_files_that_are_made() {
 fn for_names_of_open_files_that_are_taken_away() {
     let how = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, ..OpenHow::default() };
     looks_are_few("unlink", |who, name| {
-        let file: File = who.open(name, &how).unwrap();
+        let file: File = who.open(name, how).unwrap();
         who.unlink(name).unwrap();
         drop(file);
     });
@@ -92,8 +92,8 @@ fn what_is_let_go_can_be_evicted() {
 fn one_slot_among_all() {
     let (who, mut held) = world(1000, 100);
     let mut more = 0;
-    while who.mknod(&format!("/new/{more}"), NewKind::Regular, 0o644).is_ok() {
-        held.push(who.lookup(&format!("/new/{more}")).unwrap());
+    while who.mknod(format!("/new/{more}"), NewKind::Regular, 0o644).is_ok() {
+        held.push(who.lookup(format!("/new/{more}")).unwrap());
         more += 1;
     }
     for _ in 0..1000 {

@@ -149,7 +149,7 @@ fn one_call_moves_no_more_than_linux_lets_it() {
 #[test]
 fn what_is_no_id_and_no_device_is_refused() {
     let fs = MemFs::new();
-    let root = context(fs.clone(), Credentials::root());
+    let root = context(fs.alias(), Credentials::root());
     root.mknod("/f", NewKind::Regular, 0o600).unwrap();
     root.fchownat(CWD, "/f", Some(3), Some(4), NONE).unwrap();
     for (uid, gid) in [(Some(NO_ID), None), (None, Some(NO_ID)), (Some(1), Some(NO_ID)), (Some(NO_ID), Some(1))] {
@@ -194,7 +194,7 @@ fn nothing_is_made_that_would_have_no_owner() {
 fn a_write_that_is_too_far_leaves_the_file_as_it_was() {
     let fs = MemFs::with(Options::default().max_bytes(4096));
     fs.chmod("/", 0o777).unwrap();
-    let owner = context(fs.clone(), Credentials::user(7, 7, &[]));
+    let owner = context(fs.alias(), Credentials::user(7, 7, &[]));
     for (name, size) in [("long", i64::MAX as u64), ("full", 0)] {
         let path = format!("/{name}");
         owner.mknod(&path, NewKind::Regular, 0o777).unwrap();

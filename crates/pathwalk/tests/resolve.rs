@@ -20,7 +20,7 @@ fn root() -> Context {
         fs.file(file, 0o644).unwrap();
     }
     for (link, body) in [("/in/up", ".."), ("/in/absolute", "/out"), ("/in/there", "d"), ("/in/out-f", "../out/f")] {
-        fs.symlink(link, body).unwrap();
+        fs.symlink(body, link).unwrap();
     }
     Vfs::builder().build(fs).unwrap().context(Credentials::root())
 }
@@ -35,9 +35,9 @@ fn changes(context: &Context, at: At<'_>, file: &str, free: &str) -> Vec<(&'stat
     let nothing = AtFlags::empty();
     let create = opened(OpenFlags::WRITE | OpenFlags::CREATE);
     vec![
-        ("open", context.openat(at, file, &opened(OpenFlags::WRITE)).map(drop)),
-        ("truncate", context.openat(at, file, &opened(OpenFlags::WRITE | OpenFlags::TRUNCATE)).map(drop)),
-        ("create", context.openat(at, free, &create).map(drop)),
+        ("open", context.openat(at, file, opened(OpenFlags::WRITE)).map(drop)),
+        ("truncate", context.openat(at, file, opened(OpenFlags::WRITE | OpenFlags::TRUNCATE)).map(drop)),
+        ("create", context.openat(at, free, create).map(drop)),
         ("mkdir", context.mkdirat(at, free, 0o755)),
         ("mknod", context.mknodat(at, free, NewKind::Regular, 0o644)),
         ("symlink", context.symlinkat("x", at, free)),
@@ -54,7 +54,7 @@ fn changes(context: &Context, at: At<'_>, file: &str, free: &str) -> Vec<(&'stat
 }
 
 fn names(context: &Context, dir: &str) -> Vec<Vec<u8>> {
-    let dir = context.open(dir, &opened(OpenFlags::READ)).unwrap();
+    let dir = context.open(dir, opened(OpenFlags::READ)).unwrap();
     dir.getdents(usize::MAX).unwrap().into_iter().map(|entry| entry.name.into()).collect()
 }
 
@@ -93,10 +93,10 @@ fn what_cannot_be_created_is_walked_to_by_the_rules() {
         ("d/..", exclusive, Errno::EEXIST),
         (".", alone, Errno::EISDIR),
     ] {
-        let found = context.open(path, &create(Resolve::BENEATH, flags)).map(drop);
+        let found = context.open(path, create(Resolve::BENEATH, flags)).map(drop);
         assert_eq!(found, Err(errno), "{path} {flags:?}");
     }
-    assert_eq!(context.open("..", &create(Resolve::IN_ROOT, alone)).map(drop), Err(Errno::EISDIR));
+    assert_eq!(context.open("..", create(Resolve::IN_ROOT, alone)).map(drop), Err(Errno::EISDIR));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn from_the_caches_alone() {
             context.lstat(path).map(drop),
             context.statx_at(At::Cwd, path, nothing, StatxMask::TYPE).map(drop),
             handle,
-            context.open(path, &opened(OpenFlags::READ)).map(drop),
+            context.open(path, opened(OpenFlags::READ)).map(drop),
         ]
     };
     assert_eq!(all(&cached, "/in/f"), [Err(Errno::EAGAIN); 7]);
@@ -163,7 +163,7 @@ fn rules_that_make_no_sense() {
     for rules in [Resolve::BENEATH | Resolve::IN_ROOT, Resolve::from_bits_retain(0x40)] {
         assert_eq!(context.clone().with_resolve(rules).map(drop), Err(Errno::EINVAL));
         let how = OpenHow { resolve: rules, ..opened(OpenFlags::READ) };
-        assert_eq!(context.open("/in/f", &how).map(drop), Err(Errno::EINVAL));
+        assert_eq!(context.open("/in/f", how).map(drop), Err(Errno::EINVAL));
     }
 }
 
@@ -174,7 +174,7 @@ fn one_open_has_rules_of_its_own() {
     context.chdir("/in").unwrap();
     let open = |context: &Context, path: &str, resolve| {
         let how = OpenHow { resolve, ..opened(OpenFlags::READ) };
-        [context.open(path, &how).map(drop), context.cached().open(path, &how).map(drop)]
+        [context.open(path, how).map(drop), context.cached().open(path, how).map(drop)]
     };
     assert_eq!(open(&context, "there/g", Resolve::BENEATH), [Ok(()); 2]);
     assert_eq!(open(&context, "out-f", Resolve::empty()), [Ok(()); 2]);
@@ -199,7 +199,7 @@ fn there_is_no_way_out_of_a_confined_context() {
         assert_eq!(jail.fstatat(&outside, path, AtFlags::empty()).map(drop), Err(Errno::EXDEV), "{path}");
     }
     assert_eq!(jail.fstatat(&outside, "", AtFlags::EMPTY_PATH).map(drop), Err(Errno::EXDEV));
-    assert_eq!(jail.cached().stat(&"/d/g").map(drop), Ok(()));
+    assert_eq!(jail.cached().stat("/d/g").map(drop), Ok(()));
     let through_cache = jail.cached().statx_at(&outside, "f", AtFlags::empty(), StatxMask::TYPE);
     assert_eq!(through_cache.map(drop), Err(Errno::EXDEV));
     for (what, answer) in changes(&jail, At::Handle(&outside), "f", "new") {

@@ -104,7 +104,7 @@ fn the_longest_path_is_made() {
     let path = "/a".repeat(2047);
     context.create_dir_all(&path).unwrap();
     context.create_dir_all(&path).unwrap();
-    assert_eq!(errno(context.create_dir_all(&format!("{path}/a"))), Some(Errno::ENAMETOOLONG));
+    assert_eq!(errno(context.create_dir_all(format!("{path}/a"))), Some(Errno::ENAMETOOLONG));
     assert_eq!(context.walk("/").unwrap().count(), 2047);
     context.remove_dir_all("/a").unwrap();
     context.create_dir_all("").unwrap();

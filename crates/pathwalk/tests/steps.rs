@@ -10,10 +10,10 @@ fn context(uid: u32) -> Context {
     fs.mkdir("/tmp", 0o1777).unwrap();
     fs.file("/usr/bin/dash", 0o755).unwrap();
     fs.file("/usr/private/key", 0o600).unwrap();
-    fs.symlink("/bin", "usr/bin").unwrap();
-    fs.symlink("/usr/bin/sh", "/bin/dash").unwrap();
-    fs.symlink("/loop", "loop").unwrap();
-    fs.symlink("/tmp/trap", "/usr/bin/dash").unwrap();
+    fs.symlink("usr/bin", "/bin").unwrap();
+    fs.symlink("/bin/dash", "/usr/bin/sh").unwrap();
+    fs.symlink("loop", "/loop").unwrap();
+    fs.symlink("/usr/bin/dash", "/tmp/trap").unwrap();
     fs.chown("/tmp/trap", 7, 7).unwrap();
     let vfs = Vfs::builder().budget(1 << 20).protect_symlinks().build(fs).unwrap();
     vfs.context(Credentials::user(uid, uid, &[]))

@@ -53,9 +53,9 @@ fn furnished(fs: impl FileSystem + 'static) -> Context {
 
 /// Puts into a directory what each has.
 fn filled(context: &Context, dir: &str) {
-    context.create_dir_all(&format!("{dir}/below")).unwrap();
+    context.create_dir_all(format!("{dir}/below")).unwrap();
     for file in ["file", "below/file"] {
-        context.write(&format!("{dir}/{file}"), "inside").unwrap();
+        context.write(format!("{dir}/{file}"), "inside").unwrap();
     }
 }
 
@@ -151,7 +151,7 @@ fn what_is_made_is_not_outside() {
         },
         |_| {},
         |round| {
-            let made = context.create_dir_all(&format!("/in/{round}/a/b/c/d/e"));
+            let made = context.create_dir_all(format!("/in/{round}/a/b/c/d/e"));
             let may_be = |error: &Error| matches!(error.errno(), Errno::EEXIST | Errno::ENOENT);
             assert!(made.as_ref().err().is_none_or(may_be), "{made:?}");
             assert_eq!(outside(&context), before, "round {round}");

@@ -82,8 +82,8 @@ fn what_is_removed_is_let_go_of_at_once() {
     let context = root_of(fs.clone());
     let before = fs.usage().nodes;
     for dir in 0..50 {
-        context.create_dir_all(&format!("/tree/{dir}/x/y")).unwrap();
-        context.write(&format!("/tree/{dir}/x/file"), "text").unwrap();
+        context.create_dir_all(format!("/tree/{dir}/x/y")).unwrap();
+        context.write(format!("/tree/{dir}/x/file"), "text").unwrap();
     }
     context.remove_dir_all("/tree").unwrap();
     assert_eq!(fs.usage().nodes, before);
@@ -178,7 +178,7 @@ fn threads_that_make_and_remove_the_same_all_succeed() {
         let dirs = [0, 1, 2].map(|dir| format!("/tree/{dir}/a/b"));
         let together = |what: &(dyn Fn() + Sync)| std::thread::scope(|scope| [(); 3].map(|()| _ = scope.spawn(what)));
         together(&|| dirs.iter().for_each(|dir| context.create_dir_all(dir).unwrap()));
-        dirs.iter().for_each(|dir| context.write(&format!("{dir}/file"), "").unwrap());
+        dirs.iter().for_each(|dir| context.write(format!("{dir}/file"), "").unwrap());
         together(&|| {
             // It may be gone when the thread comes.
             if let Err(error) = context.remove_dir_all("/tree") {

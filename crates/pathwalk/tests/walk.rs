@@ -13,13 +13,13 @@ fn tree() -> MemFs {
     fs.mkdir("/usr/private", 0o700).unwrap();
     fs.file("/usr/bin/dash", 0o755).unwrap();
     fs.file("/usr/private/key", 0o600).unwrap();
-    fs.symlink("/bin", "usr/bin").unwrap();
-    fs.symlink("/usr/bin/sh", "dash").unwrap();
-    fs.symlink("/usr/bin/ash", "/bin/sh").unwrap();
-    fs.symlink("/loop", "loop").unwrap();
-    fs.symlink("/dangling", "nowhere").unwrap();
-    fs.symlink("/slash", "usr/bin/").unwrap();
-    fs.symlink("/slashfile", "usr/bin/dash/").unwrap();
+    fs.symlink("usr/bin", "/bin").unwrap();
+    fs.symlink("dash", "/usr/bin/sh").unwrap();
+    fs.symlink("/bin/sh", "/usr/bin/ash").unwrap();
+    fs.symlink("loop", "/loop").unwrap();
+    fs.symlink("nowhere", "/dangling").unwrap();
+    fs.symlink("usr/bin/", "/slash").unwrap();
+    fs.symlink("usr/bin/dash/", "/slashfile").unwrap();
     fs
 }
 
@@ -127,7 +127,7 @@ fn forty_links_pass_and_the_next_does_not() {
     let fs = MemFs::new();
     fs.file("/l0", 0o644).unwrap();
     for n in 1..=41 {
-        fs.symlink(&format!("/l{n}"), &format!("l{}", n - 1)).unwrap();
+        fs.symlink(format!("l{}", n - 1), format!("/l{n}")).unwrap();
     }
     let context = Vfs::builder().budget(1 << 20).build(fs).unwrap().context(Credentials::root());
     assert_eq!(access(&context, "/l40", Access::empty()), Ok(()));
@@ -175,13 +175,13 @@ fn a_body_that_finds_no_room_is_looked_up_again() {
     let fs = MemFs::new();
     let body = "/".repeat(3999) + "f";
     fs.file("/f", 0o644).unwrap();
-    fs.symlink("/long", &body).unwrap();
+    fs.symlink(&body, "/long").unwrap();
     let long = |number: usize| format!("/{number:0>255}");
-    (0..100).for_each(|number| fs.file(&long(number), 0o644).unwrap());
-    let vfs = Vfs::builder().budget(Vfs::budget_for(200)).one_by_one().build(fs.clone()).unwrap();
+    (0..100).for_each(|number| fs.file(long(number), 0o644).unwrap());
+    let vfs = Vfs::builder().budget(Vfs::budget_for(200)).one_by_one().build(fs.alias()).unwrap();
     let context = vfs.context(Credentials::root());
     let left = || (vfs.stats().side.capacity - vfs.stats().side.used) * 56;
-    let held: Vec<_> = (0..).map_while(|number| (left() >= 4000).then(|| context.lookup(&long(number)).unwrap())).collect();
+    let held: Vec<_> = (0..).map_while(|number| (left() >= 4000).then(|| context.lookup(long(number)).unwrap())).collect();
     assert!((1..100).contains(&held.len()), "long names that are held leave too few side lines for the body");
     let mut buffer = [0; 4096];
     for _ in 0..2 {

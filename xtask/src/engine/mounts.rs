@@ -29,9 +29,9 @@ pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &MemFs) -> Resu
 
 fn new_tree(context: &Context, settings: Settings, flags: MountFlags, fs: &MemFs) -> Result<DetachedTree, Errno> {
     if settings.contains(Settings::LATE) {
-        context.new_tree(Late::new(fs.clone()), flags)
+        context.new_tree(Late::new(fs.alias()), flags)
     } else {
-        context.new_tree(fs.clone(), flags)
+        context.new_tree(fs.alias(), flags)
     }
 }
 

@@ -191,7 +191,7 @@ mod tests {
         }
         let one_too_many = Tree::new(5000).path(Kind::File, 5000);
         let context = Vfs::builder().build(Tree::new(5000)).unwrap().context(Credentials::root());
-        assert_eq!(context.stat(&one_too_many), Err(Errno::ENOENT), "{one_too_many:?}");
+        assert_eq!(context.stat(one_too_many), Err(Errno::ENOENT), "{one_too_many:?}");
     }
 
     #[test]

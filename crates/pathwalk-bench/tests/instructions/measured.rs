@@ -154,7 +154,7 @@ pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
     let root = vfs.context(Credentials::root());
     for directory in &COVERED[..subject.crossings()] {
         let another = root.new_tree(Listing::gcc(), MountFlags::empty())?;
-        root.bind_at(another.handle(), *directory, At::Cwd, &format!("/{directory}"), Recursion::Alone)?;
+        root.bind_at(another.handle(), *directory, At::Cwd, format!("/{directory}"), Recursion::Alone)?;
     }
     let context = vfs.context(Credentials::user(1000, 1000, &[]));
     let trace = subject.trace();

@@ -55,7 +55,7 @@ fn tree() -> MemFs {
     for (link, body) in
         [("/l", "d/f"), ("/in", "d"), ("/a", "b"), ("/b", "/c"), ("/c", "a"), ("/gone", "in/nope"), ("/d/top", "/guarded/f")]
     {
-        fs.symlink(link, body).unwrap();
+        fs.symlink(body, link).unwrap();
     }
     fs
 }
@@ -165,7 +165,7 @@ fn a_circle_is_told_once_round() {
 #[test]
 fn many_links_are_no_circle() {
     let (fs, ann) = (tree(), who(5, &[], Asks::ForAnother));
-    fs.symlink("/here", ".").unwrap();
+    fs.symlink(".", "/here").unwrap();
     let path = "here/".repeat(41);
     let told = tell(&context(fs, &ann), &Said::default(), &ann, path.as_bytes(), AtFlags::empty(), None);
     assert_eq!((failure(&told).rule, failure(&told).circle.len()), (Rule::TooManyLinks, 0));
@@ -257,7 +257,7 @@ fn links_of_proc_are_followed_with_a_doubt() {
     let (fs, ann) = (MemFs::new(), who(5, &[], Asks::ForItself));
     fs.mkdir_all("/proc/1/fd", 0o755).unwrap();
     for (link, body) in [("/proc/self", "1"), ("/proc/1/fd/0", "pipe:[7]"), ("/proc/1/cwd", "/proc")] {
-        fs.symlink(link, body).unwrap();
+        fs.symlink(body, link).unwrap();
     }
     let flags = HashMap::from([(b"/proc".to_vec(), MountFlags::empty())]);
     let host = Said { flags, line: "2 1 0:9 / /proc rw - proc proc rw", ..Said::default() };

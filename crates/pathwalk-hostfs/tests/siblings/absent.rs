@@ -66,10 +66,10 @@ fn threads_that_were_not_there_when_proc_was_listed_are_found() {
     let context = walk(Path::new(&tasks));
     with_threads(16, |first| {
         for number in first {
-            context.stat(&format!("/{number}")).unwrap();
+            context.stat(format!("/{number}")).unwrap();
         }
         with_threads(4, |later| {
-            let all_found = later.iter().all(|number| context.stat(&format!("/{number}")).is_ok());
+            let all_found = later.iter().all(|number| context.stat(format!("/{number}")).is_ok());
             assert!(all_found, "a name is absent because it was not listed");
         });
     });
@@ -89,13 +89,13 @@ fn what_proc_does_not_list_is_found() {
     });
     // Enough names are looked up that on most machines the processes are fewer than the names that
     // may then be listed.
-    let known = files.filter(|name| context.stat(&format!("/{name}")).is_ok()).count();
+    let known = files.filter(|name| context.stat(format!("/{name}")).is_ok()).count();
     if context.vfs().stats().siblings == 0 {
         let why = format!("nothing was given after {known} files: too many processes run, or /proc is another user's");
         skipped("files of /proc", &why);
     }
     with_threads(1, |numbers| {
-        let thread = context.stat(&format!("/{}", numbers[0]));
+        let thread = context.stat(format!("/{}", numbers[0]));
         assert_eq!(thread.map(|attributes| attributes.kind), Ok(FileType::Directory));
     });
     assert_eq!(context.vfs().stats().known_absent, 0);

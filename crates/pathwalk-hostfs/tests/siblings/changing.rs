@@ -33,7 +33,7 @@ fn what_is_there_when_it_is_listed_is_told() {
     ask_for_some(&context, "/d");
     assert_eq!(given(&context), 2, "stays, new");
     for name in ["stays", "new", "to directory", "to link"] {
-        assert_same(&dir.join(name), &context.lstat(&format!("/d/{name}")).unwrap());
+        assert_same(&dir.join(name), &context.lstat(format!("/d/{name}")).unwrap());
     }
     assert_eq!(context.stat("/d/gone"), Err(Errno::ENOENT));
     // What was cached before stays cached, because changes are not reported.
@@ -99,12 +99,12 @@ fn look(root: &Path, dir: &Path, stable: &[String]) -> u64 {
     ask_for_some(&context, "/d");
     let (_, asked) = lookups(&context, || {
         for name in stable.iter().map(String::as_str).chain(SOME) {
-            assert_same(&dir.join(name), &context.stat(&format!("/d/{name}")).unwrap());
+            assert_same(&dir.join(name), &context.stat(format!("/d/{name}")).unwrap());
         }
     });
     assert_eq!(asked, 0);
     for i in 0..8 {
-        let kind = context.lstat(&format!("/d/t{i}")).map(|attributes| attributes.kind);
+        let kind = context.lstat(format!("/d/t{i}")).map(|attributes| attributes.kind);
         let may_be = matches!(kind, Ok(FileType::Regular | FileType::Directory | FileType::Symlink) | Err(Errno::ENOENT));
         assert!(may_be, "t{i}: {kind:?}");
     }

@@ -94,7 +94,7 @@ fn race(root: &Path, outside: &Path, wait: Duration) -> u64 {
     let files: Vec<_> = names.iter().map(|name| fs::File::create(inside.join(name)).unwrap()).collect();
     let context = Vfs::builder().budget(1 << 20).build(HostFs::open(root).unwrap()).unwrap().context(Credentials::root());
     for name in &SOME[..SOME.len() - 1] {
-        context.stat(&format!("/d/{name}")).unwrap();
+        context.stat(format!("/d/{name}")).unwrap();
     }
     let start = Barrier::new(2);
     std::thread::scope(|scope| {
@@ -106,10 +106,10 @@ fn race(root: &Path, outside: &Path, wait: Duration) -> u64 {
             files.iter().rev().for_each(|file| file.set_len(MARKED).unwrap());
         });
         start.wait();
-        _ = context.stat(&format!("/d/{}", SOME[SOME.len() - 1]));
+        _ = context.stat(format!("/d/{}", SOME[SOME.len() - 1]));
     });
     for name in &names {
-        let size = context.stat(&format!("/d/{name}")).map(|attributes| attributes.size);
+        let size = context.stat(format!("/d/{name}")).map(|attributes| attributes.size);
         assert!(matches!(size, Ok(0) | Err(Errno::ENOENT | Errno::ESTALE)), "{name}: {size:?} after {wait:?}");
     }
     fs::remove_dir_all(out).unwrap();
@@ -136,7 +136,7 @@ fn look_into(root: &Path, number: u64, size: u64) -> u64 {
     let size = if context.stat("/d").unwrap().ino == number { size } else { 0 };
     ask_for_some(&context, "/d");
     for i in 0..20 {
-        let (told, asked) = lookups(&context, || context.stat(&format!("/d/f{i}")));
+        let (told, asked) = lookups(&context, || context.stat(format!("/d/f{i}")));
         assert!(
             asked > 0 || told.as_ref().unwrap().size == size,
             "f{i}: {told:?}, not of the directory with files of {size} bytes"

@@ -100,7 +100,7 @@ fn each_file_is_read_by_its_own_name() {
     let read = OpenHow { flags: OpenFlags::READ, mode: 0, resolve: Resolve::empty() };
     for name in odd_names() {
         let mut buffer = [0; 300];
-        let file = context.open(&Path::new("/d").join(&name), &read).unwrap();
+        let file = context.open(Path::new("/d").join(&name), read).unwrap();
         let length = file.read(&mut buffer).unwrap();
         assert_eq!(buffer[..length], *name.as_bytes());
     }
@@ -120,16 +120,16 @@ fn links_and_directories_are_found_afterwards_each_by_its_own_lookup() {
     ask_for_some(&context, "/d");
     assert_eq!(given(&context), 1, "five");
     for name in ["sub", "link", "to file", "dangling", "up"] {
-        let (ours, asked) = lookups(&context, || context.lstat(&format!("/d/{name}")).unwrap());
+        let (ours, asked) = lookups(&context, || context.lstat(format!("/d/{name}")).unwrap());
         assert_eq!(asked, 1, "{name}");
         assert_same(&dir.join(name), &ours);
         if ours.kind == FileType::Symlink {
             let body = fs::read_link(dir.join(name)).unwrap();
-            assert_eq!(context.read_link(&format!("/d/{name}")).unwrap(), body);
+            assert_eq!(context.read_link(format!("/d/{name}")).unwrap(), body);
         }
     }
     for (path, same) in [("link/file", "sub/file"), ("link/deeper", "sub/deeper"), ("to file", "five"), ("up", "five")] {
-        assert_same(&dir.join(same), &context.stat(&format!("/d/{path}")).unwrap());
+        assert_same(&dir.join(same), &context.stat(format!("/d/{path}")).unwrap());
     }
     assert_eq!(context.stat("/d/dangling"), Err(pathwalk::Errno::ENOENT));
 }
@@ -148,7 +148,7 @@ fn as_many_names_as_were_asked_for_allow() {
         let context = walk(root.path());
         ask_for_some(&context, "/d");
         assert_eq!(given(&context), given_at_first as u64, "of {names}");
-        let ask = |i| context.stat(&format!("/d/f{i}")).map(drop).unwrap();
+        let ask = |i| context.stat(format!("/d/f{i}")).map(drop).unwrap();
         // As many lookups again allow a directory of twice as many names.
         (first..first + SOME.len()).for_each(ask);
         assert_eq!(lookups(&context, || (first..names).for_each(ask)).1, 0);
@@ -187,7 +187,7 @@ fn a_list_of_what_was_given_or_noted_is_obeyed() {
                 let Ok(told) = told else { return skipped("lists as others see them", &told.unwrap_err()) };
                 // The second round uses what the first round cached.
                 for _ in 0..2 {
-                    assert_eq!(context.access(&format!("/d/{name}"), want), told, "{name} {want:?} as {who:?}");
+                    assert_eq!(context.access(format!("/d/{name}"), want), told, "{name} {want:?} as {who:?}");
                 }
             }
         }

@@ -44,7 +44,7 @@ fn make_some(dir: &Path) {
 /// Looks up those names in a directory, one after the other.
 fn ask_for_some(context: &Context, dir: &str) {
     for name in SOME {
-        context.stat(&format!("{dir}/{name}")).unwrap();
+        context.stat(format!("{dir}/{name}")).unwrap();
     }
 }
 

@@ -44,7 +44,7 @@ fn evict_all(context: &Context) {
 fn ask_for_all(context: &Context, dir: usize) {
     ask_for_some(context, &format!("/d{dir}"));
     for file in 0..2 * FILES {
-        context.stat(&name(dir, file)).unwrap();
+        context.stat(name(dir, file)).unwrap();
     }
 }
 
@@ -61,7 +61,7 @@ fn what_was_given_and_is_evicted_is_given_back() {
         if round == 0 {
             assert!(host.memory() >= before.1 + (FILES * NAME) as u64, "one name of each file is held");
         }
-        let handle = context.lookup(&name(0, 7)).unwrap();
+        let handle = context.lookup(name(0, 7)).unwrap();
         context.vfs().invalidate_subtree(context.root()).unwrap();
         evict_all(&context);
         // A node with an open handle remains held.

@@ -49,7 +49,7 @@ fn a_mount_point_is_what_is_mounted_there() {
         ask_for_some(&context, "/d");
         assert_eq!(given(&context), 1, "plain");
         for name in ["bound", "bound to a brother", "other file system", "tmp", "plain", "sub"] {
-            let (ours, asked) = lookups(&context, || context.lstat(&format!("/d/{name}")).unwrap());
+            let (ours, asked) = lookups(&context, || context.lstat(format!("/d/{name}")).unwrap());
             assert_eq!(asked, u64::from(name != "plain"), "{name}");
             // The times of files in /proc are those of the moment at which they are looked at.
             match name {
@@ -116,12 +116,12 @@ fn compare(root: &Path, who: &Who, modes: &[u32]) -> Result<(), String> {
     assert_eq!(given(&context), 2 * modes.len() as u64);
     for (dir, mode) in [".", "d"].iter().flat_map(|dir| modes.iter().map(move |mode| (dir, mode))) {
         let path = format!("{dir}/f{mode:o}");
-        assert_eq!(context.stat(&format!("/{path}")).unwrap().kind, FileType::Regular);
+        assert_eq!(context.stat(format!("/{path}")).unwrap().kind, FileType::Regular);
         for want in wants() {
             let told = as_user(who, || host_access(place.as_fd(), &path, want, HostAtFlags::empty()))?;
             // The second round uses what the first round cached.
             for _ in 0..2 {
-                let (ours, asked) = lookups(&context, || context.access(&format!("/{path}"), want));
+                let (ours, asked) = lookups(&context, || context.access(format!("/{path}"), want));
                 assert_eq!((ours, asked), (told, 0), "{path} {want:?} as {who:?}");
             }
         }

@@ -61,7 +61,7 @@ fn finds_all_one_by_one(root: &Path, who: &Who) -> Result<(), String> {
     as_user(who, || {
         let context = walk(root);
         ask_for_some(&context, "/d");
-        let rest = || ["five", "six", "seven"].map(|name| context.stat(&format!("/d/{name}")).map(drop));
+        let rest = || ["five", "six", "seven"].map(|name| context.stat(format!("/d/{name}")).map(drop));
         assert_eq!(lookups(&context, rest), ([Ok(()), Ok(()), Err(Errno::ENOENT)], 3));
         let stats = context.vfs().stats();
         // One lookup for the directory, and one for each name in it.

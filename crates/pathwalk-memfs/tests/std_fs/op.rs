@@ -158,22 +158,22 @@ impl Op {
     pub(super) fn by_context(&self, context: &Context) -> Answer {
         let at = |path: &str| format!("/{TOP}/{path}");
         let answer = match *self {
-            Op::Read(path) => context.read(&at(path)).map(|bytes| bytes.escape_ascii().to_string()),
-            Op::ReadToString(path) => context.read_to_string(&at(path)),
-            Op::Write(path, what) => done(context.write(&at(path), CONTENTS[what])),
-            Op::Copy(from, to) => context.copy(&at(from), &at(to)).map(|bytes| bytes.to_string()),
-            Op::CreateDir(path) => done(context.create_dir(&at(path))),
-            Op::CreateDirAll(path) => done(context.create_dir_all(&at(path))),
-            Op::RemoveFile(path) => done(context.remove_file(&at(path))),
-            Op::RemoveDir(path) => done(context.remove_dir(&at(path))),
-            Op::RemoveDirAll(path) => done(context.remove_dir_all(&at(path))),
-            Op::Exists(path) => context.exists(&at(path)).map(|is| is.to_string()),
-            Op::Canonicalize(path) => context.canonicalize(&at(path)).map(|path| path.display().to_string()),
-            Op::Metadata(path) => context.metadata(&at(path)).map(|of| ours(&of)),
-            Op::SymlinkMetadata(path) => context.symlink_metadata(&at(path)).map(|of| ours(&of)),
-            Op::HardLink(from, to) => done(context.hard_link(&at(from), &at(to))),
-            Op::SetPermissions(path, mode) => done(context.set_permissions(&at(path), mode)),
-            Op::ReadDir(path) => context.read_dir(&at(path)).and_then(|entries| {
+            Op::Read(path) => context.read(at(path)).map(|bytes| bytes.escape_ascii().to_string()),
+            Op::ReadToString(path) => context.read_to_string(at(path)),
+            Op::Write(path, what) => done(context.write(at(path), CONTENTS[what])),
+            Op::Copy(from, to) => context.copy(at(from), at(to)).map(|bytes| bytes.to_string()),
+            Op::CreateDir(path) => done(context.create_dir(at(path))),
+            Op::CreateDirAll(path) => done(context.create_dir_all(at(path))),
+            Op::RemoveFile(path) => done(context.remove_file(at(path))),
+            Op::RemoveDir(path) => done(context.remove_dir(at(path))),
+            Op::RemoveDirAll(path) => done(context.remove_dir_all(at(path))),
+            Op::Exists(path) => context.exists(at(path)).map(|is| is.to_string()),
+            Op::Canonicalize(path) => context.canonicalize(at(path)).map(|path| path.display().to_string()),
+            Op::Metadata(path) => context.metadata(at(path)).map(|of| ours(&of)),
+            Op::SymlinkMetadata(path) => context.symlink_metadata(at(path)).map(|of| ours(&of)),
+            Op::HardLink(from, to) => done(context.hard_link(at(from), at(to))),
+            Op::SetPermissions(path, mode) => done(context.set_permissions(at(path), mode)),
+            Op::ReadDir(path) => context.read_dir(at(path)).and_then(|entries| {
                 let line = |entry: pathwalk::DirEntry| {
                     let of = entry.metadata(context)?;
                     assert_eq!((of.kind, of.ino), (entry.file_type(), entry.ino()));
@@ -182,9 +182,9 @@ impl Op {
                 Ok(lines(entries.map(|entry| entry.and_then(line)).collect::<Result<_, _>>()?))
             }),
             Op::Walk(path) => tree::walked(context, &at(path)).map(lines),
-            Op::Symlink(body, path) => return kind(done(context.symlink(body, &at(path)))),
+            Op::Symlink(body, path) => return kind(done(context.symlink(body, at(path)))),
             Op::Rename(from, to) => {
-                return kind(done(context.renameat(At::Cwd, &at(from), At::Cwd, &at(to), RenameFlags::empty())));
+                return kind(done(context.renameat(At::Cwd, at(from), At::Cwd, at(to), RenameFlags::empty())));
             }
         };
         kind(answer)

@@ -124,8 +124,8 @@ pub(crate) fn world() -> (Arc<Gated>, Context) {
     for path in ["/d/a", "/d/b", "/d/slow"] {
         inner.file(path, 0o644).unwrap();
     }
-    (0..10).for_each(|at| inner.file(&format!("/slow{at}"), 0o644).unwrap());
-    inner.symlink("/link", "d/a").unwrap();
+    (0..10).for_each(|at| inner.file(format!("/slow{at}"), 0o644).unwrap());
+    inner.symlink("d/a", "/link").unwrap();
     let (open, opened) = (Mutex::new(false), Condvar::new());
     let inner = Box::new(inner);
     let opens_late = AtomicBool::new(false);

@@ -71,7 +71,7 @@ fn each_entry_completes_once() {
     let begin = Instant::now();
     let fs = MemFs::new();
     fs.mkdir("/d", 0o700).unwrap();
-    fs.symlink("/l", "d").unwrap();
+    fs.symlink("d", "/l").unwrap();
     let (fs, hooks) = wild::Wild::new(fs);
     let vfs = Vfs::builder().budget(Vfs::budget_for(64)).build(fs).unwrap();
     let pool = Pool::builder().workers(3).idle(Duration::from_millis(1)).build();

@@ -24,7 +24,7 @@ impl World {
         let fs = MemFs::new();
         fs.mkdir("/d", 0o755).unwrap();
         ["/a", "/b", "/d/a", "/d/b"].into_iter().for_each(|path| fs.file(path, 0o644).unwrap());
-        fs.symlink("/l", "d").unwrap();
+        fs.symlink("d", "/l").unwrap();
         let (fs, hooks) = Wild::new(fs);
         let vfs = Vfs::builder().budget(Vfs::budget_for(64)).build(fs).unwrap();
         let pool = Pool::builder().workers(workers).idle(Duration::from_millis(1)).build();
@@ -38,7 +38,7 @@ impl World {
     /// Opens a file for reading and writing, with eight bytes in it. Only the caller holds it.
     pub(crate) fn file(&self) -> Arc<File> {
         let how = OpenHow { flags: OpenFlags::READ | OpenFlags::WRITE, ..OpenHow::default() };
-        let file = self.context.open("/b", &how).unwrap();
+        let file = self.context.open("/b", how).unwrap();
         file.write_at(b"01234567", 0).unwrap();
         Arc::new(file)
     }
@@ -102,7 +102,7 @@ pub(crate) const OPS: [(&str, MakeOp); 26] = [
     ("close", |world| Op::Close { file: world.file() }),
     ("close without a name", |world| {
         let how = OpenHow { flags: OpenFlags::WRITE | OpenFlags::TMPFILE, mode: 0o600, ..OpenHow::default() };
-        Op::Close { file: Arc::new(world.context.open("/d", &how).unwrap()) }
+        Op::Close { file: Arc::new(world.context.open("/d", how).unwrap()) }
     }),
     ("lookup in another", |_| {
         let other = World::new(1);

@@ -35,7 +35,7 @@ fn a_short_read_breaks_a_chain() {
     let (_, context) = world();
     let mut ring = ring(&context, 1);
     let make = OpenHow { flags: OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE, mode: 0o600, ..OpenHow::default() };
-    let file = std::sync::Arc::new(context.open("/f", &make).unwrap());
+    let file = std::sync::Arc::new(context.open("/f", make).unwrap());
     file.write(b"four").unwrap();
     let read = |id, length| Entry::new(id, Op::Read { file: file.clone(), buffer: vec![0; length], offset: Offset::At(0) });
     submit(&mut ring, [read(0, 4).with(LINK), read(1, 5).with(LINK), read(2, 4)]);

@@ -23,7 +23,7 @@ fn site() -> (MemFs, Served) {
     fs.truncate("/long", LONG).unwrap();
     fs.file("/short", 0o644).unwrap();
     fs.write("/short", 0, b"short").unwrap();
-    let context = Vfs::builder().build(fs.clone()).unwrap().context(Credentials::root());
+    let context = Vfs::builder().build(fs.alias()).unwrap().context(Credentials::root());
     (fs, Served::Pathwalk(Site::new(context, Pool::default()).unwrap()))
 }
 

@@ -43,7 +43,7 @@ fn world() -> Context {
         ("/www/root", "/page"),
         ("/www/out", "../out/page"),
     ] {
-        fs.symlink(path, body).unwrap();
+        fs.symlink(body, path).unwrap();
     }
     Vfs::builder().build(fs).unwrap().context(Credentials::root())
 }
@@ -143,9 +143,9 @@ fn links_of_a_directory_further_down_end_at_it() {
 #[test]
 fn a_slash_asks_for_a_directory_there_as_well() {
     let context = world();
-    let mut file = context.open("/www/g/index.html", &making()).unwrap();
+    let mut file = context.open("/www/g/index.html", making()).unwrap();
     assert_eq!(file.write(b"index"), Ok(5));
-    file = context.open("/www/index.html", &making()).unwrap();
+    file = context.open("/www/index.html", making()).unwrap();
     assert_eq!(file.write(b"top"), Ok(3));
     let server = site(&context);
     for (target, status) in [

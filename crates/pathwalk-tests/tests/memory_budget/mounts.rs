@@ -1,6 +1,6 @@
 //! The memory of an idle mount. Mounts are outside the budget.
 
-use pathwalk::{At, Context, Credentials, MountAttributes, Propagation, Recursion, Vfs};
+use pathwalk::{Context, Credentials, MountAttributes, Propagation, Recursion, Vfs};
 use pathwalk_memfs::MemFs;
 
 use crate::process::{alone, resident, small_pages};
@@ -13,16 +13,16 @@ fn context(count: u64) -> Context {
     let fs = MemFs::new();
     fs.mkdir("/s", 0o755).expect("a directory");
     fs.mkdir("/m", 0o755).expect("a directory");
-    (0..count).for_each(|at| fs.mkdir(&format!("/m/{at}"), 0o755).map(drop).expect("a directory"));
+    (0..count).for_each(|at| fs.mkdir(format!("/m/{at}"), 0o755).map(drop).expect("a directory"));
     let vfs = Vfs::builder().budget(Vfs::budget_for(2 * count + 1000)).build(fs).expect("a budget with room for all");
     let context = vfs.context(Credentials::root());
-    (0..count).for_each(|at| _ = context.stat(&format!("/m/{at}")).expect("what was made"));
+    (0..count).for_each(|at| _ = context.stat(format!("/m/{at}")).expect("what was made"));
     context
 }
 
 fn bind_all(context: &Context, count: u64) {
     for at in 0..count {
-        context.bind("/s", &format!("/m/{at}"), Recursion::Alone).expect("room for a mount");
+        context.bind("/s", format!("/m/{at}"), Recursion::Alone).expect("room for a mount");
     }
 }
 

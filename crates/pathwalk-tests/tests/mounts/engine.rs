@@ -58,7 +58,7 @@ fn empty_fs() -> MemFs {
 fn filled() -> MemFs {
     let fs = MemFs::new();
     for directory in DIRECTORIES {
-        fs.mkdir(&format!("/{directory}"), 0o755).expect("a directory");
+        fs.mkdir(format!("/{directory}"), 0o755).expect("a directory");
     }
     fs.file("/f", 0o644).expect("a file");
     fs

@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
         assert!(possible, "{path} was {seen:?} during states {states:?}");
         // The same name, followed, with a component behind it: any answer that one of its kinds
         // gives.
-        let below = self.context.access(&format!("{path}/nope"), Access::empty());
+        let below = self.context.access(format!("{path}/nope"), Access::empty());
         assert!(matches!(below, Err(Errno::ENOENT | Errno::ENOTDIR)), "{path}/nope was {below:?}");
     }
 
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     /// Checks that handles keep their nodes, whatever is evicted meanwhile.
     fn kept_handles(&mut self) {
         let dir = self.below(DIRECTORIES);
-        let handle = self.context.lookup(&format!("always/{dir}")).expect("a directory that is always there");
+        let handle = self.context.lookup(format!("always/{dir}")).expect("a directory that is always there");
         self.kept.push_back((dir, handle));
         for (dir, handle) in &self.kept {
             assert_eq!(handle.path(), Ok(format!("/always/{dir}").into_bytes()));

@@ -153,8 +153,8 @@ fn tree() -> Result<MemFs, pathwalk_memfs::Error> {
     fs.mkdir("/links/b", 0o755)?;
     fs.file("/links/a/f", 0o644)?;
     fs.file("/links/b/f", 0o664)?;
-    fs.symlink("/links/now", "a")?;
-    fs.symlink("/links/then", "b")?;
+    fs.symlink("a", "/links/now")?;
+    fs.symlink("b", "/links/then")?;
     Ok(fs)
 }
 

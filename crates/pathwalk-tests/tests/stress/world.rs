@@ -74,7 +74,7 @@ impl World {
     pub(crate) fn new(budget: u64, readers: usize) -> World {
         let fs = MemFs::new();
         lay_out(&fs).expect("the tree can be built");
-        let vfs = Vfs::builder().budget(budget).build(fs.clone()).expect("a Vfs");
+        let vfs = Vfs::builder().budget(budget).build(fs.alias()).expect("a Vfs");
         World {
             fs,
             vfs,
@@ -219,12 +219,12 @@ fn lay_out(fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {
         fs.chown(path, 0, gid)?;
     }
     // A name longer than a dentry has room for, so that it takes side lines.
-    fs.symlink("always/link-with-a-name-that-is-longer-than-its-dentry-has-room-for", "../pair/../left/../always/0/0")?;
+    fs.symlink("../pair/../left/../always/0/0", "always/link-with-a-name-that-is-longer-than-its-dentry-has-room-for")?;
     for dir in 0..DIRECTORIES {
-        fs.mkdir(&format!("always/{dir}"), 0o755)?;
+        fs.mkdir(format!("always/{dir}"), 0o755)?;
         for file in 0..FILES {
-            fs.file(&format!("always/{dir}/{file}"), 0o644)?;
-            fs.chown(&format!("always/{dir}/{file}"), 0, always_group(dir, file))?;
+            fs.file(format!("always/{dir}/{file}"), 0o644)?;
+            fs.chown(format!("always/{dir}/{file}"), 0, always_group(dir, file))?;
         }
     }
     Ok(())

@@ -5,10 +5,8 @@ use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::Context;
 use crate::file::File;
 use crate::handle::Handle;
-use crate::walk::asker::Begin;
 
 /// The place where a relative path starts. An absolute path ignores it.
 #[derive(Clone, Copy, Debug)]
@@ -117,17 +115,5 @@ impl<T: AsPath + ?Sized> AsPath for Box<T> {
     #[inline(always)]
     fn path_bytes(&self) -> &[u8] {
         (**self).path_bytes()
-    }
-}
-
-impl Context {
-    /// Returns where a walk of this context begins.
-    #[inline(always)]
-    pub(super) fn begin<'a>(&self, at: impl Into<At<'a>>) -> Begin {
-        match at.into() {
-            At::Cwd => Begin::Cwd,
-            At::Handle(handle) if handle.vfs().is(self.vfs()) => Begin::At(handle.place()),
-            At::Handle(_) => Begin::Elsewhere,
-        }
     }
 }

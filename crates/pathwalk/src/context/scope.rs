@@ -25,7 +25,7 @@ impl Context {
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.mkdir("/srv", 0o755)?;
     /// # fs.file("/secret", 0o644)?;
-    /// # fs.symlink("/srv/out", "../secret")?;
+    /// # fs.symlink("../secret", "/srv/out")?;
     /// let mut context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// context.chdir("/srv")?;
     /// assert_eq!(context.access("out", Access::READ), Ok(()));
@@ -63,7 +63,7 @@ impl Context {
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.mkdir("/jail", 0o755)?;
     /// # fs.file("/etc", 0o644)?;
-    /// # fs.symlink("/jail/out", "/../../etc")?;
+    /// # fs.symlink("/../../etc", "/jail/out")?;
     /// let host = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let jail = host.confined(&host.lookup("/jail")?)?;
     /// assert_eq!(jail.access("/out", Access::READ), Err(Errno::ENOENT), "there is no /etc in it");

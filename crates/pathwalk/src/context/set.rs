@@ -4,9 +4,6 @@ use super::{AsPath, At, Context};
 use crate::abi::{AtFlags, SetTime};
 use crate::{Errno, ops};
 
-/// The umask of a new context, as login shells set it.
-pub(super) const UMASK: u16 = 0o022;
-
 /// # Operations that set attributes
 ///
 /// They block, and have the errors of operations that change.

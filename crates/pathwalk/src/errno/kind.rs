@@ -51,8 +51,8 @@ impl From<ErrorKind> for Errno {
         match kind {
             ErrorKind::PermissionDenied => Errno::EACCES,
             ErrorKind::Unsupported => Errno::EOPNOTSUPP,
-            // The kind of numbers that the standard library has none for, as the last of Linux's range,
-            // which no error has. This kind cannot be named.
+            // The kind of numbers for which the standard library has none. It cannot be named; the
+            // last number of Linux's range has it, because no error has that number.
             unknown if unknown == Errno::from_raw(4095).kind() => Errno::EIO,
             kind => Errno::NAMED.iter().copied().find(|errno| errno.kind() == kind).unwrap_or(Errno::EIO),
         }

@@ -33,7 +33,7 @@ impl Context {
     /// use pathwalk::{Credentials, FileType, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.mkdir("/usr", 0o755)?;
-    /// # fs.symlink("/link", "usr")?;
+    /// # fs.symlink("usr", "/link")?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// assert_eq!(context.metadata("/link")?.kind, FileType::Directory);
     /// assert_eq!(context.symlink_metadata("/link")?.kind, FileType::Symlink);
@@ -56,7 +56,7 @@ impl Context {
     /// ```
     /// use pathwalk::{Credentials, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
-    /// # fs.symlink("/dangling", "nowhere")?;
+    /// # fs.symlink("nowhere", "/dangling")?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// assert!(context.exists("/")? && !context.exists("/dangling")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

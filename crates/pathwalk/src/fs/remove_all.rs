@@ -41,7 +41,7 @@ impl Context {
     /// use pathwalk::{Credentials, Errno, Vfs};
     /// # let fs = pathwalk_memfs::MemFs::new();
     /// # fs.mkdir_all("/tmp/build/obj", 0o755)?;
-    /// # fs.symlink("/tmp/build/src", "/src")?;
+    /// # fs.symlink("/src", "/tmp/build/src")?;
     /// # fs.mkdir("/src", 0o755)?;
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// context.remove_dir_all("/tmp/build")?;

@@ -7,7 +7,7 @@ use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, World};
 use crate::sync::{AtomicU64, Ordering};
-use crate::{Access, At, AtFlags, Context, Credentials, Errno, MountFlags, OpenFlags, Recursion, UmountFlags};
+use crate::{Access, AtFlags, Context, Credentials, Errno, MountFlags, OpenFlags, Recursion, UmountFlags};
 
 const NONE: MountFlags = MountFlags::empty();
 
@@ -309,7 +309,7 @@ fn a_remount_beside_mounts_that_come_and_go() {
         binder.join().unwrap();
         for path in ["/a/p", "/b/p"] {
             assert_eq!(context.access(path, Access::WRITE), Err(Errno::EROFS));
-            assert_eq!(context.mkdir(&format!("{path}/new"), 0o755), Err(Errno::EROFS));
+            assert_eq!(context.mkdir(format!("{path}/new"), 0o755), Err(Errno::EROFS));
         }
         context.remount("/a/p", NONE).unwrap();
         context.mkdir("/a/p/new", 0o755).unwrap();

@@ -23,7 +23,7 @@ const NOTHING: OpenHow = OpenHow { flags: OpenFlags::empty(), mode: 0, resolve: 
 fn one_of_two_makes_a_name() {
     explore(|hash| {
         let world = world(hash, &[]);
-        let makers = [(); 2].map(|()| world.spawn(|world| root(world).open("/new", &EXCLUSIVE).map(drop)));
+        let makers = [(); 2].map(|()| world.spawn(|world| root(world).open("/new", EXCLUSIVE).map(drop)));
         let mut answers = makers.map(|maker| maker.join().unwrap());
         answers.sort();
         assert_eq!(answers, [Ok(()), Err(Errno::EEXIST)]);
@@ -36,7 +36,7 @@ fn who_creates_opens_something() {
     explore(|hash| {
         let world = world(hash, &["file"]);
         let opener = world.spawn(|world| {
-            let file = root(world).open("/file", &CREATE).expect("it is there, or is made");
+            let file = root(world).open("/file", CREATE).expect("it is there, or is made");
             assert_eq!(file.handle().kind(), crate::FileType::Regular);
         });
         let taker = world.spawn(|world| root(world).unlink("/file"));

@@ -203,16 +203,16 @@ fn a_way_out_is_refused_before_what_it_would_create() {
     let context = root(&["/a/"]);
     let beneath = OpenHow { flags: OpenFlags::CREATE | OpenFlags::WRITE, mode: 0o644, resolve: Resolve::BENEATH };
     for path in ["..", "../", "a/../.."] {
-        assert_eq!(context.open(path, &beneath).err(), Some(Errno::EXDEV), "{path}");
+        assert_eq!(context.open(path, beneath).err(), Some(Errno::EXDEV), "{path}");
     }
-    assert_eq!(context.open("a/..", &beneath).err(), Some(Errno::EISDIR));
+    assert_eq!(context.open("a/..", beneath).err(), Some(Errno::EISDIR));
     let exclusive = OpenHow { flags: beneath.flags | OpenFlags::EXCLUSIVE, ..beneath };
-    assert_eq!(context.open("..", &exclusive).err(), Some(Errno::EXDEV));
-    assert_eq!(context.open("a/.", &exclusive).err(), Some(Errno::EEXIST));
+    assert_eq!(context.open("..", exclusive).err(), Some(Errno::EXDEV));
+    assert_eq!(context.open("a/.", exclusive).err(), Some(Errno::EEXIST));
     context.mount(tree(&[]), "a", MountFlags::empty()).unwrap();
     let within = OpenHow { resolve: Resolve::NO_XDEV, ..exclusive };
-    assert_eq!(context.open("a", &within).err(), Some(Errno::EXDEV));
-    assert_eq!(context.open("a", &exclusive).err(), Some(Errno::EEXIST));
+    assert_eq!(context.open("a", within).err(), Some(Errno::EXDEV));
+    assert_eq!(context.open("a", exclusive).err(), Some(Errno::EEXIST));
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn long(number: usize) -> String {
 /// Makes a directory `/d` with so many files of long names.
 fn filled(context: &Context, files: usize) {
     context.create_dir("/d").unwrap();
-    (0..files).for_each(|number| context.write(&format!("/d/{}", long(number)), "").unwrap());
+    (0..files).for_each(|number| context.write(format!("/d/{}", long(number)), "").unwrap());
 }
 
 fn names(entries: ReadDir) -> Vec<Vec<u8>> {
@@ -189,7 +189,7 @@ fn what_comes_before_an_error_comes_and_nothing_behind_it() {
     let mut entries = context.read_dir("/d").unwrap();
     let name = entries.next().unwrap().unwrap().file_name().to_vec();
     assert_eq!(name, long(0).into_bytes());
-    context.unlink(&format!("/d/{}", long(1))).unwrap();
+    context.unlink(format!("/d/{}", long(1))).unwrap();
     let rest: BTreeSet<_> = names(entries).into_iter().collect();
     assert_eq!(rest.len(), 28, "all but the first two");
 }
@@ -204,5 +204,5 @@ fn a_listing_of_all_makes_a_directory_complete() {
     let before = fs.calls();
     assert!(!context.exists("/d/none").unwrap());
     assert_eq!(fs.calls().since(&before).lookup, 0, "all names are known");
-    assert_eq!(context.stat(&format!("/d/{}", long(7))).unwrap().size, 0);
+    assert_eq!(context.stat(format!("/d/{}", long(7))).unwrap().size, 0);
 }

@@ -60,7 +60,7 @@ fn what_was_given_is_as_if_it_was_looked_up() {
     let world = World::new(fs);
     assert_eq!(world.ask("/d", 0..3) + world.exists("/d/sub").1, 4);
     world.fs.asked();
-    let attributes = world.who().stat(&format!("/d/{long}")).unwrap();
+    let attributes = world.who().stat(format!("/d/{long}")).unwrap();
     assert_eq!((attributes.ino, attributes.kind, attributes.mode, attributes.nlink), (file as u64, FileType::Regular, 0o640, 1));
     assert_eq!(
         (world.who().lstat("/d/link").unwrap().kind, world.who().read_link("/d/link").unwrap()),

@@ -49,7 +49,7 @@ fn a_panic_unwinds_and_leaves_what_was_answered() {
 
 /// Holds files of the root until only `left` slots are free.
 fn hold_all_but(world: &World, left: usize) -> Vec<Handle> {
-    let mut held: Vec<_> = (0..).map_while(|number| world.who().lookup(&format!("/{number}")).ok()).collect();
+    let mut held: Vec<_> = (0..).map_while(|number| world.who().lookup(format!("/{number}")).ok()).collect();
     held.truncate(held.len() - left);
     world.evict_all();
     held
@@ -62,7 +62,7 @@ fn a_cache_full_of_what_is_pinned_takes_no_more_and_loses_nothing() {
     let world = World::with_room(fs, 64);
     world.ask("/d", []);
     let _dir = world.who().lookup("/d").unwrap();
-    let _three = [0, 1, 2].map(|number| world.who().lookup(&format!("/d/{number}")).unwrap());
+    let _three = [0, 1, 2].map(|number| world.who().lookup(format!("/d/{number}")).unwrap());
     let _rest = hold_all_but(&world, 3);
     world.fs.asked();
     let wanted = Arc::new(AtomicUsize::new(0));
@@ -87,7 +87,7 @@ fn names_that_are_too_long_for_what_is_left_take_no_slots() {
     fs.file(dir, &long(0));
     (0..400).for_each(|number| _ = fs.file(ROOT, &long(number)));
     let world = World::with_room(fs, 600);
-    let held: Vec<_> = (0..).map_while(|number| world.who().lookup(&format!("/{}", long(number))).ok()).collect();
+    let held: Vec<_> = (0..).map_while(|number| world.who().lookup(format!("/{}", long(number))).ok()).collect();
     assert!(held.len() < 400, "long names are pinned in all lines that there are");
     assert_eq!((world.ask("/d", 0..4), world.who().vfs().stats().siblings), (4, 0));
     // Names that were looked up may have been evicted for the others.

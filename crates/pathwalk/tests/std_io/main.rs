@@ -20,7 +20,7 @@ fn memfs() -> Context {
 
 fn open(context: &Context, path: &str, flags: OpenFlags) -> File {
     let how = OpenHow { flags: flags | OpenFlags::CREATE, mode: 0o600, ..OpenHow::default() };
-    context.open(path, &how).unwrap()
+    context.open(path, how).unwrap()
 }
 
 /// Returns some text of so many bytes.

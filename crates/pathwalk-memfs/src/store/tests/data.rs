@@ -150,7 +150,7 @@ fn no_offset_is_too_great_to_be_refused() {
 fn what_was_not_opened_for_it_is_refused() {
     let fs = MemFs::new();
     fs.file("f", 0o644).unwrap();
-    fs.symlink("l", "f").unwrap();
+    fs.symlink("f", "l").unwrap();
     let as_opened = |path: &str, what_for| fs.open(key(&fs, path), what_for);
     let (reading, writing) = (as_opened("f", OpenFor::READ).unwrap(), as_opened("f", OpenFor::WRITE).unwrap());
     assert_eq!(reading.write_at(b"x", WriteAt::End), Err(Errno::EBADF));

@@ -36,18 +36,18 @@ fn every_kind_is_made_as_asked() {
 fn what_cannot_be_made() {
     let fs = MemFs::new();
     fs.file("f", 0o644).unwrap();
-    fs.symlink("l", ".").unwrap();
+    fs.symlink(".", "l").unwrap();
     assert_eq!(errno(fs.mkdir("f", 0o755)), Errno::EEXIST);
     assert_eq!(errno(fs.mkdir("f/x", 0o755)), Errno::ENOTDIR);
     assert_eq!(errno(fs.mkdir("l/x", 0o755)), Errno::ENOTDIR, "no link is followed");
     assert_eq!(errno(fs.mkdir("no/x", 0o755)), Errno::ENOENT);
     assert_eq!(errno(fs.mkdir("/", 0o755)), Errno::EBUSY);
     assert_eq!(errno(fs.mkdir("..", 0o755)), Errno::EINVAL);
-    assert_eq!(errno(fs.mkdir(&"n".repeat(256), 0o755)), Errno::ENAMETOOLONG);
+    assert_eq!(errno(fs.mkdir("n".repeat(256), 0o755)), Errno::ENAMETOOLONG);
     assert_eq!(errno(fs.mkdir_all("f/a/b", 0o755)), Errno::ENOTDIR);
     assert_eq!(errno(fs.mkdir_all("f", 0o755)), Errno::ENOTDIR);
-    assert_eq!(errno(fs.symlink("s", &"b".repeat(4096))), Errno::ENAMETOOLONG);
-    assert_eq!(errno(fs.symlink("s", b"a\0b")), Errno::EINVAL);
+    assert_eq!(errno(fs.symlink("b".repeat(4096), "s")), Errno::ENAMETOOLONG);
+    assert_eq!(errno(fs.symlink(b"a\0b", "s")), Errno::EINVAL);
     assert_eq!(fs.list("/").unwrap(), [b"f", b"l"]);
     let message = fs.mkdir("no/\n", 0o755).unwrap_err().to_string();
     assert!(message.starts_with("cannot make directory \"no/\\n\": ENOENT"), "{message}");
@@ -107,7 +107,7 @@ fn what_is_unlinked_lives_until_it_is_forgotten() {
     fs.forget(root);
     assert_eq!((fs.calls().forget, fs.calls().stray_forget), (2, 2));
     let next = (0..64).map(|i| {
-        fs.file(&format!("{i}"), 0).unwrap();
+        fs.file(format!("{i}"), 0).unwrap();
         key(&fs, &format!("{i}"))
     });
     let reused = next.filter(|key| key.0 >> 64 == file.0 >> 64).collect::<Vec<_>>();
@@ -152,8 +152,8 @@ fn memory_comes_back() {
     let build = || {
         fs.mkdir_all("a/b", 0o755).unwrap();
         for i in 0..511 {
-            fs.file(&format!("a/b/{i:0>100}"), 0o644).unwrap();
-            fs.symlink(&format!("a/l{i}"), &"x".repeat(i + 1)).unwrap();
+            fs.file(format!("a/b/{i:0>100}"), 0o644).unwrap();
+            fs.symlink("x".repeat(i + 1), format!("a/l{i}")).unwrap();
         }
         let mask = AclEntry { tag: AclTag::Mask, grants: Access::READ };
         fs.set_acl("a", &[mask]).unwrap();

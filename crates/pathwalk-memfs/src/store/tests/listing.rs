@@ -38,7 +38,7 @@ fn entries_say_what_they_lead_to() {
     let fs = MemFs::new();
     let kinds = [NewKind::Regular, NewKind::Directory, NewKind::Symlink(b"x"), NewKind::Fifo, NewKind::Socket];
     for (i, kind) in kinds.into_iter().enumerate() {
-        fs.mknod(&format!("n{i}"), kind, 0o600).unwrap();
+        fs.mknod(format!("n{i}"), kind, 0o600).unwrap();
     }
     let dir = read_only(&fs, "/");
     let entries = list(&*dir, 0, usize::MAX);
@@ -116,12 +116,12 @@ fn change(fs: &MemFs, step: &Step) {
     let (coming, staying) = (|i: &usize| format!("d/c{i}"), |i: &usize| format!("d/s{i}"));
     // Any step may fail, since a name is missing or exists.
     let _ = match step {
-        Step::Create(name) => fs.file(&coming(name), 0o644),
-        Step::Unlink(name) => fs.unlink(&coming(name)),
-        Step::Rename(from, to) => fs.rename(&coming(from), &coming(to)),
-        Step::Replace(from, to) => fs.rename(&coming(from), &staying(to)),
-        Step::Exchange(one, two) => fs.rename_with(&coming(one), &staying(two), RenameFlags::EXCHANGE),
-        Step::Move(name) => fs.rename(&coming(name), &format!("e/{name}")),
+        Step::Create(name) => fs.file(coming(name), 0o644),
+        Step::Unlink(name) => fs.unlink(coming(name)),
+        Step::Rename(from, to) => fs.rename(coming(from), coming(to)),
+        Step::Replace(from, to) => fs.rename(coming(from), staying(to)),
+        Step::Exchange(one, two) => fs.rename_with(coming(one), staying(two), RenameFlags::EXCHANGE),
+        Step::Move(name) => fs.rename(coming(name), format!("e/{name}")),
         Step::List(_) => Ok(()),
     };
 }
@@ -134,7 +134,7 @@ proptest! {
         fs.mkdir("d", 0o755).unwrap();
         fs.mkdir("e", 0o755).unwrap();
         for i in 0..STAYING {
-            fs.file(&format!("d/s{i}"), 0o644).unwrap();
+            fs.file(format!("d/s{i}"), 0o644).unwrap();
             if i < mixed {
                 change(&fs, &Step::Create(i));
             }
@@ -172,7 +172,7 @@ fn what_stays_is_listed_once_beside_other_threads() {
     let dir = read_only(&fs, "d");
     let stays = |i: usize| format!("s{i}");
     for i in 0..STAYING {
-        fs.file(&format!("d/{}", stays(i)), 0o644).unwrap();
+        fs.file(format!("d/{}", stays(i)), 0o644).unwrap();
         change(&fs, &Step::Create(i));
     }
     std::thread::scope(|scope| {

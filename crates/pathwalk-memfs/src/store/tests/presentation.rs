@@ -16,8 +16,8 @@ fn node(fs: &MemFs, path: &str) -> Node {
 fn links_come_with_their_body_or_without() {
     for (bodies, sizes) in [(LinkBodies::WithNode, LinkSizes::Length), (LinkBodies::OnRequest, LinkSizes::Zero)] {
         let fs = MemFs::with(Options::default().link_bodies(bodies).link_sizes(sizes));
-        fs.symlink("l", "over/there").unwrap();
-        fs.symlink("empty", "").unwrap();
+        fs.symlink("over/there", "l").unwrap();
+        fs.symlink("", "empty").unwrap();
         let link = node(&fs, "l");
         assert_eq!(link.link_body.is_some(), bodies == LinkBodies::WithNode);
         assert_eq!(link.attributes.size, if sizes == LinkSizes::Zero { 0 } else { 10 });
@@ -86,7 +86,7 @@ fn lists_are_told_or_asked_for_and_answer() {
         assert_eq!(fs.acl(file.key), Ok(plain));
     }
     let fs = MemFs::new();
-    fs.symlink("l", "x").unwrap();
+    fs.symlink("x", "l").unwrap();
     assert_eq!(errno(fs.set_acl("l", &list)), Errno::EOPNOTSUPP);
 }
 
@@ -94,7 +94,7 @@ fn lists_are_told_or_asked_for_and_answer() {
 fn attributes_are_set_all_or_none() {
     let fs = MemFs::new();
     fs.file("f", 0o644).unwrap();
-    fs.symlink("l", "x").unwrap();
+    fs.symlink("x", "l").unwrap();
     let before = fs.stat("f").unwrap();
     let time = Timestamp { seconds: -5, nanoseconds: 7 };
     let set = SetAttributes { mode: Some(0o104_755), size: Some(9), atime: Some(time), ..SetAttributes::default() };
@@ -162,7 +162,7 @@ fn attribute_bits_are_kept_beside_a_list() {
     let fs = MemFs::new();
     fs.file("f", 0o640).unwrap();
     fs.mkdir("d", 0o755).unwrap();
-    fs.symlink("l", "f").unwrap();
+    fs.symlink("f", "l").unwrap();
     let kept = StatxFlags::IMMUTABLE | StatxFlags::APPEND | StatxFlags::NODUMP;
     let entries =
         [AclEntry { tag: AclTag::User(11), grants: Access::READ }, AclEntry { tag: AclTag::Mask, grants: Access::READ }];
@@ -194,7 +194,7 @@ fn what_is_not_dumped_makes_what_is_not_dumped() {
     fs.mkdir("d", 0o755).unwrap();
     fs.set_flags("d", StatxFlags::NODUMP | StatxFlags::APPEND).unwrap();
     fs.mkdir("d/d", 0o755).unwrap();
-    fs.symlink("d/l", "d").unwrap();
+    fs.symlink("d", "d/l").unwrap();
     fs.mkdir("e", 0o755).unwrap();
     let unnamed = fs.0.create_unnamed(key(&fs, "d/d"), &new(NewKind::Regular)).unwrap().into_node();
     let found = ["d/d", "d/l", "e"].map(|path| fs.stat(path).unwrap().flags);

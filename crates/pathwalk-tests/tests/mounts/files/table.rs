@@ -117,7 +117,7 @@ fn filled_engine(rows: &[Row]) -> Context {
         }
     }
     for map in 0..id_maps::MAPS.len() {
-        fs.mkdir(&view(map), 0o755).expect("a directory");
+        fs.mkdir(view(map), 0o755).expect("a directory");
     }
     let root = Vfs::builder().build(fs).expect("a Vfs").context(Credentials::root());
     for map in 0..id_maps::MAPS.len() {
@@ -125,7 +125,7 @@ fn filled_engine(rows: &[Row]) -> Context {
         let attributes = MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() };
         let at = At::Handle(tree.handle());
         root.mount_setattr_at(at, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).expect("a map");
-        root.move_mount_at(at, "", At::Cwd, &view(map), MoveFlags::FROM_EMPTY_PATH).expect("a place");
+        root.move_mount_at(at, "", At::Cwd, view(map), MoveFlags::FROM_EMPTY_PATH).expect("a place");
     }
     root
 }
