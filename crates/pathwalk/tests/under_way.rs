@@ -103,7 +103,7 @@ fn beside(change: impl FnOnce(&File) + Send, ask: impl Fn(&Context, &File)) {
     let (go_on, told) = channel();
     let stop = Arc::new(Stop { done, go_on: Mutex::new(told) });
     let context = root_of(Stopping { fs, stop });
-    let how = (OpenFlags::READ | OpenFlags::WRITE).into();
+    let how = OpenFlags::READ | OpenFlags::WRITE;
     let [writer, reader] = [(); 2].map(|()| context.open("/file", how).unwrap());
     assert_eq!(context.stat("/file").unwrap().size, 0, "it is cached");
     thread::scope(|scope| {
