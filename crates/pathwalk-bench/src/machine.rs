@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pathwalk::{Context, Credentials, FileSystem, Vfs, VfsBuilder};
-use pathwalk_hostfs::HostFs;
+use pathwalk::{Context, Credentials, Device, FileSystem, Vfs, VfsBuilder};
+use pathwalk_hostfs::{HostFs, mountinfo};
 use rustix::fs::{Mode, OFlags};
 
 /// The budget of the engine's caches: room for some 260,000 files.
@@ -104,12 +104,9 @@ pub fn file_system_at(dir: &Path) -> Option<String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(dir, flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&fd).ok()?;
-    let device = format!("{}:{}", rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    mounts.lines().find_map(|line| {
-        let (mount, kind) = line.split_once(" - ")?;
-        (mount.split(' ').nth(2) == Some(device.as_str())).then(|| kind.split(' ').next().map(str::to_owned))?
-    })
+    let device = Device { major: rustix::fs::major(stat.st_dev), minor: rustix::fs::minor(stat.st_dev) };
+    let mount = mountinfo::now().into_iter().find(|mount| mount.device == device)?;
+    String::from_utf8(mount.kind).ok()
 }
 
 /// Returns a path for messages.

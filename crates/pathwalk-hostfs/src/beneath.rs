@@ -52,7 +52,7 @@ impl Root {
         }
         let stat = statx(root.as_fd(), "").map_err(|errno| OpenError::open(path, errno))?;
         if stat.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
-            return Err(OpenError::unsupported(path, "statx(2) tells no mount id"));
+            return Err(OpenError::unsupported(path, "statx(2) returns no mount id"));
         }
         Ok(Root(root))
     }

@@ -2,6 +2,8 @@
 //!
 //! Source: `proc_pid_mountinfo(5)`. What it does not do: look at nodes, or remember anything.
 
+use pathwalk::Device;
+
 /// The line of one mount.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
@@ -9,6 +11,8 @@ pub struct Line {
     pub id: u64,
     /// The id of the mount that this mount is attached to.
     pub parent: u64,
+    /// The device of the file system, as `stat(2)` reports it for most of them.
+    pub device: Device,
     /// The mount point, as this process sees it.
     pub point: Vec<u8>,
     /// The type of the mounted file system, such as `ext4`.
@@ -45,12 +49,15 @@ fn parse_line(line: &[u8]) -> Option<Line> {
     let fields: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
     let number = |at: usize| std::str::from_utf8(fields.get(at)?).ok()?.parse().ok();
     let (id, parent) = (number(0)?, number(1)?);
+    let (major, minor) = std::str::from_utf8(fields.get(2)?).ok()?.split_once(':')?;
+    let device = Device { major: major.parse().ok()?, minor: minor.parse().ok()? };
     let dash = fields.iter().position(|field| *field == b"-")?;
     let [kind, source, options, ..] = fields[dash + 1..] else { return None };
     let read_only = options.split(|byte| *byte == b',').any(|option| option == b"ro");
     Some(Line {
         id,
         parent,
+        device,
         point: unescaped(fields.get(4)?),
         kind: unescaped(kind),
         source: unescaped(source),
@@ -86,10 +93,12 @@ mod tests {
     #[test]
     fn lines_are_read_with_their_optional_fields() {
         let text = b"36 35 98:0 /mnt1 /a\\040b rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n\
-            37 35 0:3 / / ro - fuse.sshfs host:\\134x ro\nnonsense\n38 1 0:1 / /x rw -\n";
+            37 35 0:3 / / ro - fuse.sshfs host:\\134x ro\nnonsense\n38 1 0:1 / /x rw -\n\
+            39 1 x:1 / /x rw - proc proc rw\n";
         let [first, second] = &parse(text)[..] else { panic!("two lines") };
         assert_eq!((&*first.point, &*first.kind, &*first.source), (&b"/a b"[..], &b"ext3"[..], &b"/dev/root"[..]));
         assert_eq!((first.id, first.parent, first.writing), (36, 35, Writing::Allowed));
+        assert_eq!((first.device, second.device), (Device { major: 98, minor: 0 }, Device { major: 0, minor: 3 }));
         assert_eq!((&*second.source, second.writing), (&b"host:\\x"[..], Writing::ReadOnly));
     }
 

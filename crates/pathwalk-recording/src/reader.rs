@@ -182,7 +182,7 @@ impl Reader {
         begun.text.extend_from_slice(b") = ?");
         let read = self.read_call(pid, begun.line, &begun.text);
         let current = Current { number: begun.line, text: &begun.text[..beginning] };
-        self.report(current, read.map_err(|_| "the call never returned, and its beginning does not tell what it asked"));
+        self.report(current, read.map_err(|_| "the call never returned, and its first half does not contain what it asked"));
     }
 
     fn read_call(&mut self, pid: u32, number: u64, text: &[u8]) -> Result<(), Problem> {

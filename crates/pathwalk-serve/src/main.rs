@@ -31,7 +31,7 @@ struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
     /// Code that finds and reads the files
-    #[arg(long, value_name = "WHO", default_value = "pathwalk")]
+    #[arg(long, value_name = "AGENT", default_value = "pathwalk")]
     with: With,
     /// Budget of the caches in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]

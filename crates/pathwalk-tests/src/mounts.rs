@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use pathwalk::{Context, Credentials, MountFlags, Vfs};
 use pathwalk_memfs::MemFs;
+use procfs_core::process::{MountInfo, MountOptFields};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen};
 
@@ -47,32 +48,34 @@ pub struct Line {
 impl Line {
     /// Reads a line of `/proc/self/mountinfo`. Panics for any other text.
     pub fn parse(line: &str) -> Line {
-        let fields: Vec<&str> = line.split(' ').collect();
-        let (major, minor) = fields[2].split_once(':').expect("major:minor");
+        let mount = MountInfo::from_line(line).expect("a line of mountinfo");
+        let (major, minor) = mount.majmin.split_once(':').expect("major:minor");
         let number = |text: &str| text.parse::<u64>().expect("a number");
-        let optional = |name: &str| {
-            let field = fields[6..].iter().find_map(|field| field.strip_prefix(name))?;
-            field.strip_prefix(':').map(number)
-        };
-        let options: Vec<&str> = fields[5].split(',').collect();
-        let dash = fields.iter().position(|field| *field == "-").expect("a dash before the file system");
-        let is_read_only = fields[dash + 3].split(',').any(|option| option == "ro");
         let names = [("ro", 1), ("noexec", 2), ("nosymfollow", 4), ("nosuid", 8)];
-        let flags = names.iter().filter(|(name, _)| options.contains(name)).map(|(_, bit)| bit).sum();
-        Line {
-            id: number(fields[0]),
-            parent: number(fields[1]),
+        let flags = names.iter().filter(|(name, _)| mount.mount_options.contains_key(*name)).map(|(_, bit)| bit).sum();
+        let mut line = Line {
+            id: mount.mnt_id as u64,
+            parent: mount.pid as u64,
             superblock: number(major) << 32 | number(minor),
-            root: fields[3].to_string(),
-            point: fields[4].to_string(),
+            root: mount.root,
+            point: mount.mount_point.into_os_string().into_string().expect("a path of ASCII"),
             flags,
-            superblock_flags: is_read_only.into(),
-            shared: optional("shared"),
-            master: optional("master"),
-            propagate_from: optional("propagate_from"),
-            unbindable: fields[6..].contains(&"unbindable"),
-            id_mapped: options.contains(&"idmapped"),
+            superblock_flags: mount.super_options.contains_key("ro").into(),
+            shared: None,
+            master: None,
+            propagate_from: None,
+            unbindable: false,
+            id_mapped: mount.mount_options.contains_key("idmapped"),
+        };
+        for field in mount.opt_fields {
+            match field {
+                MountOptFields::Shared(group) => line.shared = Some(group.into()),
+                MountOptFields::Master(group) => line.master = Some(group.into()),
+                MountOptFields::PropagateFrom(group) => line.propagate_from = Some(group.into()),
+                MountOptFields::Unbindable => line.unbindable = true,
+            }
         }
+        line
     }
 }
 

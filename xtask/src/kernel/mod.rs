@@ -66,7 +66,9 @@ impl Kernel {
         let root = place::enter()?;
         let clock = Clock::new().context("make a clock")?;
         if !clock.is_fine() {
-            eprintln!("xtask: this kernel has no fine times (Linux has them since 6.13): times of the clock are not told apart");
+            eprintln!(
+                "xtask: this kernel has no fine times (Linux has them since 6.13): changes within one tick of its clock are not distinguished"
+            );
         }
         Ok(Kernel { switches, root, set: None, clock, proc, mounted: Vec::new() })
     }

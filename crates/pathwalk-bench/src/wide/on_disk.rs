@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use procfs_core::{FromRead, Meminfo};
+
 use super::tree::{Kind, Tree, TreePath};
 use crate::kernel;
 use crate::machine::{self, Doing, SetUpError, escaped};
@@ -66,8 +68,5 @@ impl OnDisk {
 /// Returns the number of bytes of memory that are available, or `None` if the kernel does not
 /// report it. Source: `proc(5)`.
 pub(super) fn available() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    Some(kibibytes * 1024)
+    Meminfo::from_file("/proc/meminfo").ok()?.mem_available
 }

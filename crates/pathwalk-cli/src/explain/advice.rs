@@ -50,10 +50,10 @@ pub(crate) fn about_failure(voice: Voice<'_>, failure: &Failure, path: &[u8]) ->
         }
         Rule::LinkBody => at.map(|at| run(format!("readlink {at}"), "says what is wrong with the link")).into_iter().collect(),
         Rule::NotVisible => {
-            vec![say(format!("run this as root, who may look everywhere: sudo pathwalk explain {}", shell(path)))]
+            vec![say(format!("run this as root, which may look everywhere: sudo pathwalk explain {}", shell(path)))]
         }
         Rule::FileSystem => vec![say(
-            "look into the kernel's log (dmesg) and the audit log (ausearch -m AVC); a file system of the network knows more",
+            "read the kernel's log (dmesg) and the audit log (ausearch -m AVC); for a network file system, its server's log",
         )],
         rule => node.map(|node| grant(voice, node, rule, Access::EXECUTE)).unwrap_or_default(),
     }
@@ -88,12 +88,12 @@ fn about_links(voice: Voice<'_>, failure: &Failure) -> Vec<Advice> {
             let link = shell(&voice.outer(link));
             vec![run(format!("ln -sfn TARGET {link}"), "opens the circle, with what the link should lead to as TARGET")]
         }
-        None => vec![say("let the links lead to their end at once: \"realpath\" of a part of the chain tells where that is")],
+        None => vec![say("point the links directly at their target: \"realpath\" of a part of the chain prints it")],
     }
 }
 
 fn by_name(failure: &Failure) -> Vec<Advice> {
-    let body = failure.link.as_ref().map(|(_, body)| say(format!("name what the link leads to instead: \"{}\"", shown(body))));
+    let body = failure.link.as_ref().map(|(_, body)| say(format!("name the link's target instead: \"{}\"", shown(body))));
     body.into_iter().collect()
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn grant(voice: Voice<'_>, node: &Node, rule: Rule, want: Access) -> 
             [elsewhere].into_iter().chain(remount(node, "exec", "lets programs run there")).collect()
         }
         Rule::ReadOnlyMount | Rule::ReadOnlyFileSystem => {
-            remount(node, "rw", "if it was not mounted so for a reason; dmesg tells of errors").into_iter().collect()
+            remount(node, "rw", "if it is not read-only for a reason; dmesg shows errors").into_iter().collect()
         }
         Rule::Immutable => vec![run(format!("chattr -i {at}"), "lets it be changed again")],
         _ => Vec::new(),

@@ -1,13 +1,14 @@
 //! The file systems that are not made of files: their names lead to data of a process or of the
 //! running kernel.
 //!
-//! A node is assigned by its device number, which `/proc/self/mountinfo` lists with the type. The
+//! A node is assigned by its device number, which `mountinfo` lists with the type. The
 //! file has to be read before another root is entered. A device that it does not list, such as a
 //! subvolume of btrfs, is ordinary. Source: `proc(5)`.
 
 use std::collections::HashMap;
 
 use pathwalk::Device;
+use pathwalk_hostfs::mountinfo::{self, Line};
 
 /// The types of file systems whose lookups are left out.
 const SPECIAL: [&str; 18] = [
@@ -34,33 +35,28 @@ const SPECIAL: [&str; 18] = [
 /// The special file systems that are mounted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct FileSystems {
-    special: HashMap<(u32, u32), &'static str>,
+    special: HashMap<Device, &'static str>,
 }
 
 impl FileSystems {
     /// Returns those that this process sees, or `None` if the list cannot be read.
     pub(crate) fn of_this_process() -> Option<FileSystems> {
-        std::fs::read("/proc/self/mountinfo").ok().map(|text| FileSystems::parse(&text))
+        let mounts = mountinfo::now();
+        (!mounts.is_empty()).then(|| FileSystems::of(&mounts))
     }
 
-    fn parse(mountinfo: &[u8]) -> FileSystems {
-        FileSystems { special: mountinfo.split(|byte| *byte == b'\n').filter_map(parse_line).collect() }
+    fn of(mounts: &[Line]) -> FileSystems {
+        let special = |mount: &Line| {
+            let kind = SPECIAL.into_iter().find(|special| special.as_bytes() == mount.kind)?;
+            Some((mount.device, kind))
+        };
+        FileSystems { special: mounts.iter().filter_map(special).collect() }
     }
 
     /// Returns the type of the file system on this device, if it is a special one.
     pub(crate) fn special(&self, device: Device) -> Option<&'static str> {
-        self.special.get(&(device.major, device.minor)).copied()
+        self.special.get(&device).copied()
     }
-}
-
-fn parse_line(line: &[u8]) -> Option<((u32, u32), &'static str)> {
-    // A number of optional fields ends with a dash. No field before them is a dash.
-    let mut fields = line.split(|byte| *byte == b' ');
-    let device = std::str::from_utf8(fields.nth(2)?).ok()?;
-    let (major, minor) = device.split_once(':')?;
-    let kind = fields.skip_while(|field| *field != b"-").nth(1)?;
-    let kind = SPECIAL.into_iter().find(|special| special.as_bytes() == kind)?;
-    Some(((major.parse().ok()?, minor.parse().ok()?), kind))
 }
 
 #[cfg(test)]
@@ -73,7 +69,7 @@ mod tests {
             27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n\
             24 27 0:6 / /de\\040v rw shared:7 - devtmpfs devtmpfs rw\n\
             malformed\n1 2 x:y / / rw - proc proc rw\n1 2 3:4 / / rw\n\n";
-        let known = FileSystems::parse(text);
+        let known = FileSystems::of(&mountinfo::parse(text));
         let at = |major, minor| known.special(Device { major, minor });
         assert_eq!((at(0, 21), at(0, 6)), (Some("proc"), Some("devtmpfs")));
         assert_eq!((at(254, 0), at(3, 4), at(0, 99)), (None, None, None));

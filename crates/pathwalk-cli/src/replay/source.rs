@@ -56,7 +56,7 @@ impl Source {
         }
         if !knows_file_systems {
             notes.push(
-                "/proc/self/mountinfo cannot be read, so lookups on procfs, sysfs and the like are not told and not left out"
+                "/proc/self/mountinfo cannot be read, so lookups on procfs, sysfs and the like are not recognised and not left out"
                     .into(),
             );
         }
