@@ -10,7 +10,6 @@
 //! - [`peers`]: the alternatives to pathwalk, each labelled with what it gets wrong;
 //! - [`variants`]: the walk with one thing changed; [`listing`]: a file system for benches that are
 //!   not about this machine's files;
-//! - [`policies`]: which entry to evict, simulated on recorded walks;
 //! - [`field`]: a bench as a set of entrants, and its results;
 //! - [`gcc_trace`], [`crtends`], [`readlink`]: the benches of that kind.
 //!
@@ -32,7 +31,6 @@ pub mod machine;
 pub mod open_cached;
 pub mod peers;
 pub mod pinned;
-pub mod policies;
 pub mod readlink;
 pub mod rounds;
 pub mod trace;

@@ -129,10 +129,6 @@ Examples:
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Do not report progress: on a terminal it is a bar on standard error, elsewhere a line every
-    /// few seconds
-    #[arg(long, short, global = true, display_order = 900)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Subcommand, Debug)]
@@ -217,13 +213,13 @@ pub(crate) struct CountArgs {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use pathwalk_output::program;
 
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Args::command().debug_assert();
+        program::command::<Args>().debug_assert();
     }
 
     #[test]

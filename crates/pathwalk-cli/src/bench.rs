@@ -3,7 +3,6 @@
 
 mod open_cached;
 mod pinned;
-mod policies;
 mod walktrees;
 mod wide;
 
@@ -30,7 +29,6 @@ const TURN: Duration = Duration::from_millis(20);
 pub(crate) enum Own {
     OpenCached(open_cached::OpenCachedArgs),
     Pinned(pinned::PinnedArgs),
-    Policies(policies::PoliciesArgs),
     Walktrees(walktrees::WalktreesArgs),
     Wide(wide::WideArgs),
 }
@@ -40,7 +38,6 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     match &args.own {
         Some(Own::OpenCached(args)) => open_cached::run(args),
         Some(Own::Pinned(args)) => pinned::run(args),
-        Some(Own::Policies(args)) => policies::run(args),
         Some(Own::Walktrees(args)) => walktrees::run(args),
         Some(Own::Wide(args)) => wide::run(args),
         None => run_races(args),
@@ -177,7 +174,7 @@ mod tests {
         for name in own_names() {
             assert!(Own::has_subcommand(&name) && find("nosuch").unwrap_err().to_string().contains(&name), "{name}");
         }
-        assert_eq!(own_names().len(), 5);
+        assert_eq!(own_names().len(), 4);
         assert_eq!(find("crtends").unwrap().name, "crtends");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-/// The exit code of a command that could not be carried out.
-pub(crate) const NOT_DONE: u8 = 2;
+pub(crate) use pathwalk_output::exits::{NOT_DONE, long, short};
+
 /// The exit code of a command whose answer is no.
 pub(crate) const NO: u8 = 1;
 
@@ -44,14 +44,4 @@ Exit codes:
 /// Returns the code for an answer that is yes or no.
 pub(crate) fn of_answer(is_yes: bool) -> ExitCode {
     if is_yes { ExitCode::SUCCESS } else { ExitCode::from(NO) }
-}
-
-/// Returns the text below the options with `-h`.
-pub(crate) fn short(codes: &str) -> String {
-    format!("{codes}\n\nExamples, and what the figures say: --help")
-}
-
-/// Returns the text below the options with `--help`.
-pub(crate) fn long(examples: &str, codes: &str) -> String {
-    format!("{examples}\n\n{codes}")
 }

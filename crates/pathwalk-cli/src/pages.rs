@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{Args as ClapArgs, Command, CommandFactory};
+use clap::{Args as ClapArgs, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use pathwalk_bench::machine::escaped;
+use pathwalk_output::program;
 
 use crate::args::Args;
 use crate::output;
@@ -60,7 +61,7 @@ pub(crate) fn complete(args: &CompletionsArgs) -> anyhow::Result<ExitCode> {
 
 /// Returns the command line without the commands that are hidden.
 fn without_hidden() -> Command {
-    let all = Args::command();
+    let all = program::command::<Args>();
     Command::new("pathwalk")
         .version(env!("CARGO_PKG_VERSION"))
         .args(all.get_arguments().cloned())
@@ -69,7 +70,7 @@ fn without_hidden() -> Command {
 
 /// Prints the page of the program, or writes the pages of all commands.
 pub(crate) fn write_pages(args: &ManArgs) -> anyhow::Result<ExitCode> {
-    let mut command = Args::command().disable_help_subcommand(true);
+    let mut command = program::command::<Args>().disable_help_subcommand(true);
     command.build();
     match &args.dir {
         None => output::print_unbroken(&page(&command).1)?,

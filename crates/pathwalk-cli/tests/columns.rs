@@ -59,7 +59,7 @@ fn all_commands() -> Vec<Vec<String>> {
 fn every_help_fits_into_80_columns() {
     let all = all_commands();
     let names: Vec<String> = all.iter().map(|command| command.join(" ")).collect();
-    for name in ["", "replay", "explain", "bench", "bench policies", "bench walktrees", "completions", "man"] {
+    for name in ["", "replay", "explain", "bench", "bench walktrees", "completions", "man"] {
         assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
     }
     for command in &all {
@@ -104,7 +104,6 @@ fn benches_fit() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().expect("temporary files have names in UTF-8");
     fits(&["bench", "--rounds", "1"], 80);
-    fits(&["bench", "policies", "--size", "5", "--policy", "lru"], 80);
     fits(&["bench", "open-cached", "--rounds", "1", "--opens", "20", "--hit", "50", "--depth", "2", "--dir", dir], 80);
     fits(&["bench", "walktrees", "--threads", "2", "--dirs", "2", "--files", "20"], 80);
     fits(&["bench", "walktrees", "--threads", "1,2", "--dirs", "2", "--files", "20", "--beside", "dashmap"], 80);

@@ -25,7 +25,6 @@ const TABLE: &[Row] = &[
     row(&["replay"], [Some(&["--rounds", "1"]), None, Some(&["/no/such/file"])]),
     row(&["explain"], [Some(&["/", "--want", "rx"]), Some(&["/no/such/file"]), Some(&["x", "--cwd", "/no/such/directory"])]),
     row(&["bench"], [Some(&["crtends", "--rounds", "1"]), None, Some(&["nosuch"])]),
-    row(&["bench", "policies"], [Some(&["--size", "5", "--policy", "fifo"]), None, Some(&["/no/such/file"])]),
     row(
         &["bench", "open-cached"],
         [

@@ -48,9 +48,7 @@ fn short_work_writes_none() {
 
 #[test]
 fn every_command_can_be_quiet() {
-    for args in
-        [&["explain", "/", "--quiet"][..], &["-q", "bench", "policies", "--size", "5", "--policy", "fifo"], &["man", "-q"]]
-    {
+    for args in [&["explain", "/", "--quiet"][..], &["-q", "bench", "pinned", "--unlink-all", "10"], &["man", "-q"]] {
         assert_eq!(stderr_of(args), "", "{args:?}");
     }
 }

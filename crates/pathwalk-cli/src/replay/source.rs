@@ -17,8 +17,7 @@ use pathwalk_recording::{
     Answers, Call, Ids, Input, Kind, Links, Lookup, Options, Question, ReadError, Recorded, Recording, Start,
 };
 
-use crate::output;
-use crate::output::progress::Progress;
+use crate::output::{self, Progress};
 
 /// The kind of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -180,7 +179,7 @@ mod tests {
     use super::*;
 
     fn of(bytes: &[u8]) -> Result<Source, String> {
-        read_from(bytes, None, &Progress::hidden()).map_err(|error| crate::output::chain(&error))
+        read_from(bytes, None, &Progress::hidden()).map_err(|error| pathwalk_output::program::chain(&error))
     }
 
     #[test]

@@ -11,8 +11,8 @@ use super::store::{Memo, tag};
 use super::text;
 use super::what::Draft;
 
-/// The paths, of those that find both entries live, of which one displaces an entry. `bench
-/// policies --whole-paths` compares others.
+/// The paths, of those that find both entries live, of which one displaces an entry. The program in
+/// `study/` compares others (`study whole-paths`).
 const LIVE: u64 = 64;
 
 /// The entry that a path gets.

@@ -1,4 +1,4 @@
-//! The recorded walks that are built in. Their origin is described in `traces/policies/README.md`.
+//! The recorded walks that are built in. Their origin is described in `recordings/README.md`.
 
 use pathwalk_recording::Input;
 
@@ -25,11 +25,7 @@ impl Recorded {
 
 macro_rules! recorded {
     ($name:literal, $about:literal) => {
-        Recorded {
-            name: $name,
-            about: $about,
-            packed: include_bytes!(concat!("../../../../traces/policies/", $name, ".walks.gz")),
-        }
+        Recorded { name: $name, about: $about, packed: include_bytes!(concat!("../recordings/", $name, ".walks.gz")) }
     };
 }
 

@@ -1,24 +1,53 @@
-//! `pathwalk bench policies --whole-paths`: policies of the memo of whole paths.
+//! `study whole-paths`: policies of the memo of whole paths, on recorded walks.
 
-use pathwalk_bench::policies::trace::Walks;
-use pathwalk_bench::policies::whole_paths::{Outcome, POLICIES, Policy, SHIPPED, SIZES, Study};
+use clap::Args as ClapArgs;
+use pathwalk_output::{exits, grouped, print, print_json, progress, rounded, table};
+use pathwalk_study::whole_paths::{Outcome, POLICIES, Policy, SHIPPED, SIZES, Study};
 use serde_json::{Value, json};
 
-use crate::output::{self, grouped, rounded, table};
+use crate::CODES;
+use crate::files::Files;
 
-/// Runs all policies on these walks, and prints what came of it.
-pub(super) fn run(all: &[(&str, &Walks)], is_json: bool) -> anyhow::Result<()> {
-    let bar = output::progress(all.len() as u64 * Study::runs(), "whole paths", "runs");
-    let studies: Vec<_> = all.iter().map(|(name, walks)| Study::run(name, walks, &mut || bar.inc(1))).collect();
+const EXAMPLES: &str = "\
+A simulation. The memo answers a whole path at once. A policy chooses the walks
+that it records, and the entry that makes room for a new one.
+
+Examples:
+  study whole-paths
+      all policies on the built-in walks
+  study whole-paths build.strace --cwd .
+      a recording
+
+What the figures say:
+  25 %  hits in percent of the lookups, with room for 25 % of the paths
+  all   means over all FILEs: hits, and instructions of a lookup";
+
+/// Compare policies of the memo of whole paths: the walks that it records, and the entry that makes
+/// room
+#[derive(ClapArgs, Debug)]
+#[command(after_help = exits::short(CODES), after_long_help = exits::long(EXAMPLES, CODES))]
+pub(crate) struct WholePathsArgs {
+    #[command(flatten)]
+    files: Files,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs all policies, and prints the results.
+pub(crate) fn run(args: &WholePathsArgs) -> anyhow::Result<()> {
+    let all = args.files.read_all()?;
+    let bar = progress(all.len() as u64 * Study::runs(), "whole paths", "runs");
+    let studies: Vec<_> = all.iter().map(|named| Study::run(&named.name, &named.walks, &mut || bar.inc(1))).collect();
     bar.finish();
-    if is_json {
-        return output::print_json(&Value::Array(studies.iter().map(study_json).collect()));
+    if args.json {
+        return print_json(&Value::Array(studies.iter().map(study_json).collect()));
     }
     for study in &studies {
-        output::print(&study_text(study))?;
+        print(&study_text(study))?;
     }
     if studies.len() > 1 {
-        output::print(&mean_text(&studies))?;
+        print(&mean_text(&studies))?;
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! The results as tables and as JSON.
 
-use pathwalk_bench::policies::cache::Outcome;
-use pathwalk_bench::policies::study::{Saved, Study};
+use pathwalk_output::{grouped, number, rounded, table};
+use pathwalk_study::cache::Outcome;
+use pathwalk_study::study::{Saved, Study};
 use serde_json::{Map, Value, json};
 
-use super::Kept;
-use crate::output::{grouped, number, rounded, table};
+use crate::storm::Kept;
 
 /// Returns the table of a study: policies by sizes.
 pub(super) fn text(study: &Study, note: Option<&str>) -> String {
@@ -20,7 +20,7 @@ pub(super) fn text(study: &Study, note: Option<&str>) -> String {
         table.add_row([name].into_iter().chain(hits).chain([number(looks), row.entrant.about.into()]));
     }
     let bound = study.bound.iter().map(|outcome| format!("{:.2}", outcome.all().percent()));
-    table.add_row(["bound".to_owned()].into_iter().chain(bound).chain([String::new(), "none can exceed it".into()]));
+    table.add_row(["bound".to_owned()].into_iter().chain(bound).chain([String::new(), "no policy can exceed it".into()]));
     let (walks, entries, absent) = (study.walks as i64, study.entries as i64, study.absent as i64);
     let note = note.map(|note| format!("Note: {note}.\n")).unwrap_or_default();
     format!(
@@ -103,10 +103,10 @@ pub(super) fn storm_json(names: usize, hot: usize, all: &[Kept]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use pathwalk_bench::policies::ENTRANTS;
-    use pathwalk_bench::policies::generated::Weather;
-    use pathwalk_bench::policies::study::SIZES;
-    use pathwalk_bench::policies::trace::{Builder, Found};
+    use pathwalk_study::ENTRANTS;
+    use pathwalk_study::generated::Weather;
+    use pathwalk_study::study::SIZES;
+    use pathwalk_study::trace::{Builder, Found};
 
     use super::*;
 

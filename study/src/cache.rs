@@ -225,7 +225,7 @@ impl<'a> Cache<'a> {
     }
 
     fn evict(&mut self, slot: usize) {
-        assert!(!self.slots.is_held(slot), "a policy gave up what is held");
+        assert!(!self.slots.is_held(slot), "a policy chose a held slot");
         let entry = self.slots.entry(slot);
         let parent = self.slot(self.walks.parent(entry));
         self.slots.free(slot, parent);

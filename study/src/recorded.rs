@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_walk_ends_at_the_first_name_that_nobody_found() {
+    fn an_absent_walk_ends_at_the_first_name_that_was_never_found() {
         let text = "1 access(\"/a/b/c\", R_OK) = -1 ENOENT (No such file or directory)\n1 access(\"/a/x\", R_OK) = 0\n\
                     1 access(\"/d\", R_OK) = -1 ENOENT (No such file or directory)\n1 access(\"/d\", R_OK) = 0\n";
         assert_eq!(told("", text), ["-/a/b", "+/a/x", "+/d", "+/d"]);

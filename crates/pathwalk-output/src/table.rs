@@ -11,7 +11,7 @@ use std::fmt;
 
 use comfy_table::{CellAlignment, TableComponent, presets};
 
-use super::wrap::{broken, columns, width};
+use crate::wrap::{broken, columns, width};
 
 /// The columns to which text is narrowed before a table is printed in parts.
 const READABLE: usize = 16;
@@ -20,7 +20,7 @@ const GAPS: [usize; 2] = [3, 2];
 
 /// A table.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
     /// The number of first columns that name a row.
@@ -44,7 +44,7 @@ enum Holds {
 
 /// Returns a table with this header. The first column and those in `text` hold text, the others
 /// numbers.
-pub(crate) fn table(header: &[&str], text: &[usize]) -> Table {
+pub fn table(header: &[&str], text: &[usize]) -> Table {
     let column = |(i, heading): (usize, &&str)| Column {
         heading: (*heading).to_owned(),
         holds: if i == 0 || text.contains(&i) { Holds::Text } else { Holds::Numbers },
@@ -54,17 +54,17 @@ pub(crate) fn table(header: &[&str], text: &[usize]) -> Table {
 
 impl Table {
     /// Returns the table with this number of first columns that name a row, which else is one.
-    pub(crate) fn keys(self, keys: usize) -> Table {
+    pub fn keys(self, keys: usize) -> Table {
         Table { keys, ..self }
     }
 
     /// Adds a row. Missing cells at its end are empty.
-    pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item: Into<String>>) {
+    pub fn add_row(&mut self, cells: impl IntoIterator<Item: Into<String>>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
     /// Returns whether the table has no rows.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 

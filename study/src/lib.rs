@@ -11,6 +11,8 @@
 //! - [`study`], [`plot`]: runs of all policies at several sizes, and a plot of the results;
 //! - [`whole_paths`]: policies of the memo of whole paths, on the same walks.
 //!
+//! The program `study` runs them from a command line.
+//!
 //! What it does not do: measure time. It counts hits, questions to the file system, and slots that
 //! were looked at.
 
@@ -56,12 +58,12 @@ const fn entrant(name: &'static str, about: &'static str, make: fn(usize) -> Box
 
 /// All policies: first those over lists, then those over slots.
 pub const ENTRANTS: &[Entrant] = &[
-    entrant("fifo", "the oldest goes", |_| Box::new(Fifo::default())),
-    entrant("lru", "the least recently hit goes", |_| Box::new(Lru::default())),
+    entrant("fifo", "evicts the oldest entry", |_| Box::new(Fifo::default())),
+    entrant("lru", "evicts the least recently hit entry", |_| Box::new(Lru::default())),
     entrant("sieve", "SIEVE, over a list", |_| Box::new(Sieve::default())),
     entrant("s3-fifo", "S3-FIFO, over three lists", |capacity| Box::new(S3Fifo::new(capacity))),
-    entrant("clock", "a mark; what is new has it", |capacity| Box::new(Clock::new(capacity, New::Marked))),
-    entrant("clock-unmarked", "a mark; what is new has none", |capacity| Box::new(Clock::new(capacity, New::Unmarked))),
+    entrant("clock", "a mark; a new entry has it", |capacity| Box::new(Clock::new(capacity, New::Marked))),
+    entrant("clock-unmarked", "a mark; a new entry has none", |capacity| Box::new(Clock::new(capacity, New::Unmarked))),
     entrant("clock-counting", "a mark, and a count to three", |capacity| Box::new(CountingClock::new(capacity))),
     entrant("rounds", "SIEVE over slots, counting to three", |capacity| Box::new(Rounds::new(capacity))),
     entrant("hands", "S3-FIFO over slots, without ghosts", |capacity| Box::new(TwoHands::new(capacity, PLAIN))),

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 
-use super::grouped;
+use crate::numbers::grouped;
+use crate::program::signed;
 
 /// The shortest time between two lines, and before the first.
 const INTERVAL: Duration = Duration::from_secs(2);
@@ -32,7 +33,7 @@ pub(crate) fn set_reports(reports: Reports) {
 }
 
 /// The progress of a job.
-pub(crate) struct Progress(Face);
+pub struct Progress(Face);
 
 enum Face {
     Bar(ProgressBar),
@@ -41,13 +42,13 @@ enum Face {
 }
 
 /// Returns the progress of a job of so many steps. `unit` is the name of the steps.
-pub(crate) fn progress(steps: u64, what: &str, unit: &'static str) -> Progress {
+pub fn progress(steps: u64, what: &str, unit: &'static str) -> Progress {
     let template = format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}");
     Progress::new(ProgressBar::new(steps), what, &template, Lines::new(what, Some(steps), Unit::Steps(unit)))
 }
 
 /// Returns the progress of a job over bytes, whose total number may be unknown.
-pub(crate) fn bytes_progress(bytes: Option<u64>, what: &str) -> Progress {
+pub fn bytes_progress(bytes: Option<u64>, what: &str) -> Progress {
     let (bar, template) = match bytes {
         Some(bytes) => (ProgressBar::new(bytes), "{msg} {wide_bar} {bytes}/{total_bytes}"),
         None => (ProgressBar::no_length(), "{msg} {bytes}"),
@@ -68,32 +69,32 @@ impl Progress {
     }
 
     /// Returns a progress that is not reported.
-    pub(crate) fn hidden() -> Progress {
+    pub fn hidden() -> Progress {
         Progress(Face::Nothing)
     }
 
     /// Counts steps that are done.
-    pub(crate) fn inc(&self, steps: u64) {
+    pub fn inc(&self, steps: u64) {
         self.change(|bar| bar.inc(steps), |lines| lines.done += steps);
     }
 
     /// Sets the number of steps that are done.
-    pub(crate) fn set_position(&self, steps: u64) {
+    pub fn set_position(&self, steps: u64) {
         self.change(|bar| bar.set_position(steps), |lines| lines.done = steps);
     }
 
     /// Sets the number of steps of the whole job.
-    pub(crate) fn set_length(&self, steps: u64) {
+    pub fn set_length(&self, steps: u64) {
         self.change(|bar| bar.set_length(steps), |lines| lines.all = Some(steps));
     }
 
     /// Sets the name of the job.
-    pub(crate) fn set_message(&self, what: String) {
+    pub fn set_message(&self, what: String) {
         self.change(|bar| bar.set_message(what.clone()), |lines| lines.what = what.clone());
     }
 
     /// Ends the reports, and removes the bar.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         if let Face::Bar(bar) = self.0 {
             bar.finish_and_clear();
         }
@@ -107,7 +108,7 @@ impl Progress {
                 of_lines(&mut lines);
                 if let Some(line) = lines.due(Instant::now()) {
                     // Without a reader of the progress, the job goes on.
-                    let _ = writeln!(std::io::stderr().lock(), "{line}");
+                    let _ = writeln!(std::io::stderr().lock(), "{}", signed(&line));
                 }
             }
             Face::Nothing => {}
@@ -153,7 +154,7 @@ impl Lines {
             Unit::Bytes => ((|bytes: u64| HumanBytes(bytes).to_string()) as fn(u64) -> String, ""),
         };
         let all = self.all.map(|all| format!(" of {}", of(all))).unwrap_or_default();
-        format!("pathwalk: {}: {}{all} {unit}", self.what, of(self.done)).trim_end().to_owned()
+        format!("{}: {}{all} {unit}", self.what, of(self.done)).trim_end().to_owned()
     }
 }
 
@@ -168,7 +169,7 @@ mod tests {
         lines.done = 12;
         assert_eq!(lines.due(start), None);
         assert_eq!(lines.due(start + INTERVAL / 2), None, "a short job writes nothing");
-        assert_eq!(lines.due(start + INTERVAL).as_deref(), Some("pathwalk: timing all: 12 of 21 rounds"));
+        assert_eq!(lines.due(start + INTERVAL).as_deref(), Some("timing all: 12 of 21 rounds"));
         assert_eq!(lines.due(start + INTERVAL * 3 / 2), None);
         assert!(lines.due(start + INTERVAL * 2).is_some());
     }
@@ -180,9 +181,9 @@ mod tests {
             lines.done = done;
             lines.line()
         };
-        assert_eq!(line(1 << 20, Some(3 << 20), Unit::Bytes), "pathwalk: it: 1.00 MiB of 3.00 MiB");
-        assert_eq!(line(1 << 20, None, Unit::Bytes), "pathwalk: it: 1.00 MiB");
-        assert_eq!(line(1234, Some(5_000_000), Unit::Steps("walks")), "pathwalk: it: 1,234 of 5,000,000 walks");
-        assert_eq!(line(0, Some(1), Unit::Steps("")), "pathwalk: it: 0 of 1");
+        assert_eq!(line(1 << 20, Some(3 << 20), Unit::Bytes), "it: 1.00 MiB of 3.00 MiB");
+        assert_eq!(line(1 << 20, None, Unit::Bytes), "it: 1.00 MiB");
+        assert_eq!(line(1234, Some(5_000_000), Unit::Steps("walks")), "it: 1,234 of 5,000,000 walks");
+        assert_eq!(line(0, Some(1), Unit::Steps("")), "it: 0 of 1");
     }
 }

@@ -14,14 +14,23 @@ use unicode_width::UnicodeWidthChar as _;
 const USUAL: usize = 80;
 /// The smallest width. In fewer columns a table cannot be read.
 const LEAST: usize = 40;
+/// The width of an output that is not measured, as in unit tests, which look for whole sentences.
+const UNMEASURED: usize = 1000;
 /// The indentation of the lines after the first one of a broken line.
 const HANG: usize = 2;
 
-/// Returns the columns of standard output: those of its terminal, or of `COLUMNS`, or 80.
-pub(crate) fn width() -> usize {
-    static WIDTH: OnceLock<usize> = OnceLock::new();
-    // Unit tests look for whole sentences.
-    if cfg!(test) { 1000 } else { *WIDTH.get_or_init(|| width_of(std::io::stdout())) }
+/// The columns of standard output, once they are measured.
+static WIDTH: OnceLock<usize> = OnceLock::new();
+
+/// Returns the columns of standard output as [`program::run`](crate::program::run) measured them:
+/// those of its terminal, or of `COLUMNS`, or 80.
+pub fn width() -> usize {
+    WIDTH.get().copied().unwrap_or(UNMEASURED)
+}
+
+/// Measures the columns of standard output, once, and returns them.
+pub(crate) fn measure() -> usize {
+    *WIDTH.get_or_init(|| width_of(std::io::stdout()))
 }
 
 /// Returns the columns of a stream: those of its terminal, or of `COLUMNS`, or 80.
@@ -37,7 +46,7 @@ fn chosen(terminal: Option<u16>, columns: Option<&str>) -> usize {
 }
 
 /// Returns the columns that a text takes.
-pub(crate) fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     glyphs(text).map(|(_, width)| width).sum()
 }
 
@@ -59,7 +68,7 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
 /// Returns the lines of a text that is broken at blanks. A word that is too long for a line is
 /// broken after a slash, or anywhere. The lines keep the text's indentation; those after the first
 /// have `hang` columns more.
-pub(crate) fn broken(text: &str, width: usize, hang: usize) -> Vec<String> {
+pub fn broken(text: &str, width: usize, hang: usize) -> Vec<String> {
     let words = text.trim_start_matches(' ');
     let indent = (text.len() - words.len()).min(width / 2);
     let hang = hang.min(width / 4);
@@ -136,7 +145,7 @@ fn glyphs(text: &str) -> impl Iterator<Item = (&str, usize)> {
 
 /// Returns a text without its middle if it takes more than `most` columns. Its end is the larger
 /// part, since the end of a path tells more. The text has no colours.
-pub(crate) fn cut(text: &str, most: usize) -> String {
+pub fn cut(text: &str, most: usize) -> String {
     if columns(text) <= most {
         return text.to_owned();
     }
