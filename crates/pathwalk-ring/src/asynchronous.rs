@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pathwalk::{
     Access, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, MissingName, OpenHow, RenameFlags, Resolve, Statx,
-    StatxMask, SyncWhat,
+    StatxMask, SyncWhat, UnlinkFlags,
 };
 
 use crate::closing::Closing;
 use crate::future::Pending;
 use crate::inline::Tried;
-use crate::op::{Offset, Removal};
+use crate::op::Offset;
 use crate::{Listed, Op, Place, Pool, Value};
 
 /// A [`Context`] with `async` operations, which need no particular runtime. Clones share it.
@@ -131,9 +131,14 @@ impl AsyncContext {
         self.perform(Op::Mkdirat { place: place.into(), mode }).await.map(drop)
     }
 
-    /// Removes a name as [`Context::unlink`] and [`Context::rmdir`] do.
-    pub async fn unlink(&self, place: impl Into<Place<'_>>, what: Removal) -> Result<(), Errno> {
-        self.perform(Op::Unlinkat { place: place.into(), what }).await.map(drop)
+    /// Removes a name as [`Context::unlink`] does.
+    pub async fn unlink(&self, place: impl Into<Place<'_>>) -> Result<(), Errno> {
+        self.perform(Op::Unlinkat { place: place.into(), flags: UnlinkFlags::empty() }).await.map(drop)
+    }
+
+    /// Removes an empty directory as [`Context::rmdir`] does.
+    pub async fn rmdir(&self, place: impl Into<Place<'_>>) -> Result<(), Errno> {
+        self.perform(Op::Unlinkat { place: place.into(), flags: UnlinkFlags::REMOVEDIR }).await.map(drop)
     }
 
     /// Renames as [`Context::rename`] does.

@@ -30,7 +30,7 @@ mod worker;
 pub use asynchronous::AsyncContext;
 pub use completion::{Completion, Value};
 pub use entry::{Entry, EntryFlags, Place};
-pub use op::{Offset, Op, Removal};
+pub use op::{Offset, Op};
 pub use pathwalk::Listed;
 pub use pool::{Pool, PoolBuilder, PoolStats};
 pub use queue::{Full, SubmissionQueue};

@@ -3,19 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::{Access, AtFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, StatxMask, SyncWhat};
+use pathwalk::{Access, AtFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, StatxMask, SyncWhat, UnlinkFlags};
 
 use crate::Place;
-
-/// The kind of name that an [`Unlinkat`](Op::Unlinkat) removes. Source: `AT_REMOVEDIR` in
-/// `unlinkat(2)`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Removal {
-    /// A name of a node that is no directory.
-    Name,
-    /// An empty directory.
-    Directory,
-}
 
 /// The position at which data is read or written. Source: `off` of `IORING_OP_READ`, where −1 is
 /// the current position.
@@ -97,8 +87,8 @@ pub enum Op<'p> {
     Unlinkat {
         /// The path of the name.
         place: Place<'p>,
-        /// The kind of node.
-        what: Removal,
+        /// The kind of removal.
+        flags: UnlinkFlags,
     },
     /// A rename of a node.
     Renameat {
@@ -228,7 +218,7 @@ impl<'p> Op<'p> {
             Op::Readlink { place, resolve } => Op::Readlink { place: place.into_owned(), resolve },
             Op::Lookup { place, flags, resolve } => Op::Lookup { place: place.into_owned(), flags, resolve },
             Op::Mkdirat { place, mode } => Op::Mkdirat { place: place.into_owned(), mode },
-            Op::Unlinkat { place, what } => Op::Unlinkat { place: place.into_owned(), what },
+            Op::Unlinkat { place, flags } => Op::Unlinkat { place: place.into_owned(), flags },
             Op::Renameat { from, to, flags } => Op::Renameat { from: from.into_owned(), to: to.into_owned(), flags },
             Op::Linkat { from, to, flags } => Op::Linkat { from: from.into_owned(), to: to.into_owned(), flags },
             Op::Symlinkat { body, place } => Op::Symlinkat { body: body.into_owned(), place: place.into_owned() },

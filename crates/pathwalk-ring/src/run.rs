@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use pathwalk::limits::LINK_MAX;
-use pathwalk::{Context, Errno, File, UnlinkFlags};
+use pathwalk::{Context, Errno, File};
 
 use crate::foreign::caught;
 use crate::inline::Tried;
-use crate::op::{Offset, Removal};
+use crate::op::Offset;
 use crate::{Op, Place, Value};
 
 /// The number of bytes that an operation has to read or write, if it does. Entries linked to it
@@ -62,12 +62,7 @@ impl Op<'_> {
             Op::Lookup { place, flags, .. } => context.lookup_at(place.at(), place.path(), *flags).map(Value::Handle),
             Op::Readlink { place, .. } => link(context, place).map(Value::Link),
             Op::Mkdirat { place, mode } => context.mkdirat(place.at(), place.path(), *mode).map(done),
-            Op::Unlinkat { place, what: Removal::Name } => {
-                context.unlinkat(place.at(), place.path(), UnlinkFlags::empty()).map(done)
-            }
-            Op::Unlinkat { place, what: Removal::Directory } => {
-                context.unlinkat(place.at(), place.path(), UnlinkFlags::REMOVEDIR).map(done)
-            }
+            Op::Unlinkat { place, flags } => context.unlinkat(place.at(), place.path(), *flags).map(done),
             Op::Renameat { from, to, flags } => context.renameat(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
             Op::Linkat { from, to, flags } => context.linkat(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
             Op::Symlinkat { body, place } => context.symlinkat(body.path(), place.at(), place.path()).map(done),

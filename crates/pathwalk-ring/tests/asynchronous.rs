@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use common::*;
 use pathwalk::{Access, AtFlags, Errno, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat};
-use pathwalk_ring::{AsyncContext, Offset, Op, Pool, Removal};
+use pathwalk_ring::{AsyncContext, Offset, Op, Pool};
 
 /// A waker that unparks a thread.
 struct Unpark(Thread);
@@ -65,8 +65,8 @@ async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
     vfs.rename("/g", "/new/g", RenameFlags::empty()).await?;
     let dir = vfs.open("/new", OpenFlags::READ.into()).await?;
     assert_eq!(vfs.read_dir(&dir, 10).await?.len(), 4);
-    assert_eq!(vfs.unlink("/new", Removal::Directory).await, Err(Errno::ENOTEMPTY));
-    vfs.unlink("/way", Removal::Name).await?;
+    assert_eq!(vfs.rmdir("/new").await, Err(Errno::ENOTEMPTY));
+    vfs.unlink("/way").await?;
     assert_eq!(vfs.perform(Op::Cancel { user_data: 0 }).await.err(), Some(Errno::EINVAL));
     assert_eq!(vfs.stat("/panic").await, Err(Errno::EIO));
     Ok(())

@@ -9,7 +9,7 @@ use std::thread::{self, Thread};
 use pathwalk::{
     Access, At, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat,
 };
-use pathwalk_ring::{AsyncContext, Offset, Place, Removal};
+use pathwalk_ring::{AsyncContext, Offset, Place};
 
 use super::ring::copied;
 use super::tally::Knew;
@@ -115,11 +115,11 @@ impl Face for ByFuture {
     }
 
     fn unlink(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
-        wait(self.face().unlink(Place::new(at, path), Removal::Name))
+        wait(self.face().unlink(Place::new(at, path)))
     }
 
     fn rmdir(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
-        wait(self.face().unlink(Place::new(at, path), Removal::Directory))
+        wait(self.face().rmdir(Place::new(at, path)))
     }
 
     fn rename(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: RenameFlags) -> Result<(), Errno> {

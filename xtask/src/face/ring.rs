@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use pathwalk::{
     Access, At, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx, StatxMask,
-    SyncWhat,
+    SyncWhat, UnlinkFlags,
 };
-use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Removal, Ring, Value};
+use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Ring, Value};
 
 use super::tally::Knew;
 use super::{Face, Kind, Listed, POOL, at_odds};
@@ -190,11 +190,11 @@ impl Face for ByRing {
     }
 
     fn unlink(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.done(Op::Unlinkat { place: Place::new(at, path), what: Removal::Name })
+        self.done(Op::Unlinkat { place: Place::new(at, path), flags: UnlinkFlags::empty() })
     }
 
     fn rmdir(&mut self, at: At<'_>, path: &[u8]) -> Result<(), Errno> {
-        self.done(Op::Unlinkat { place: Place::new(at, path), what: Removal::Directory })
+        self.done(Op::Unlinkat { place: Place::new(at, path), flags: UnlinkFlags::REMOVEDIR })
     }
 
     fn rename(&mut self, from: At<'_>, old: &[u8], to: At<'_>, new: &[u8], flags: RenameFlags) -> Result<(), Errno> {

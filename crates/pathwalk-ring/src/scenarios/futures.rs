@@ -9,8 +9,8 @@ use pathwalk::Errno;
 
 use super::explore;
 use super::world::{World, thread};
+use crate::AsyncContext;
 use crate::sync::{Condvar, Mutex, wait};
-use crate::{AsyncContext, Removal};
 
 #[derive(Default)]
 struct Bell {
@@ -74,7 +74,7 @@ fn a_future_is_dropped_while_it_is_answered() {
         let futures = ["/a", "/a", "/b"].map(poll_once);
         drop(futures);
         assert_eq!(block_on(vfs.stat("/a")).map(drop), Ok(()));
-        assert_eq!(block_on(vfs.unlink("/none", Removal::Name)), Err(Errno::ENOENT));
+        assert_eq!(block_on(vfs.unlink("/none")), Err(Errno::ENOENT));
         drop(vfs);
         world.end();
     });

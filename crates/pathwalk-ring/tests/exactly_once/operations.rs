@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use pathwalk::{Access, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SyncWhat};
-use pathwalk_ring::{Offset, Op, Removal};
+use pathwalk::{Access, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SyncWhat, UnlinkFlags};
+use pathwalk_ring::{Offset, Op};
 
 const PATHS: [&str; 12] = ["/a", "/b", "/c", "/d", "/d/a", "/d/b", "/d/c", "/d/d", "/l/a", "/l/b", "/none", "/d/none"];
 
@@ -62,7 +62,7 @@ pub(crate) fn operation(random: &mut Rng, files: &mut Files) -> Op<'static> {
         36..41 => Op::Readlink { place: "/l".into(), resolve },
         41..54 => open(random),
         54..58 => Op::Mkdirat { place, mode: 0o700 },
-        58..62 => Op::Unlinkat { place, what: if random.bool() { Removal::Name } else { Removal::Directory } },
+        58..62 => Op::Unlinkat { place, flags: if random.bool() { UnlinkFlags::empty() } else { UnlinkFlags::REMOVEDIR } },
         62..66 => Op::Renameat { from: place, to: path(random).into(), flags: RenameFlags::empty() },
         66..69 => Op::Renameat { from: place, to: path(random).into(), flags: RenameFlags::EXCHANGE },
         69..72 => Op::Linkat { from: place, to: path(random).into(), flags: LinkFlags::empty() },

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use pathwalk::{Access, At, Context, Credentials, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat, Vfs};
+use pathwalk::{Access, At, Context, Credentials, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat, UnlinkFlags, Vfs};
 use pathwalk_memfs::MemFs;
-use pathwalk_ring::{Completion, Entry, EntryFlags, Offset, Op, Place, Pool, Removal, Ring};
+use pathwalk_ring::{Completion, Entry, EntryFlags, Offset, Op, Place, Pool, Ring};
 
 use crate::common::eventually;
 use crate::wild::{END, Hooks, Wild, throw};
@@ -87,8 +87,8 @@ pub(crate) const OPS: [(&str, MakeOp); 26] = [
     ("readlink", |_| Op::readlink("/l")),
     ("lookup", |_| Op::lookup("/l/a")),
     ("mkdir", |_| Op::Mkdirat { place: "/d/dir".into(), mode: 0o700 }),
-    ("unlink", |_| Op::Unlinkat { place: "/d/a".into(), what: Removal::Name }),
-    ("rmdir", |_| Op::Unlinkat { place: "/d".into(), what: Removal::Directory }),
+    ("unlink", |_| Op::Unlinkat { place: "/d/a".into(), flags: UnlinkFlags::empty() }),
+    ("rmdir", |_| Op::Unlinkat { place: "/d".into(), flags: UnlinkFlags::REMOVEDIR }),
     ("rename", |_| Op::Renameat { from: "/d/a".into(), to: "/b".into(), flags: RenameFlags::empty() }),
     ("exchange", |_| Op::Renameat { from: "/d/a".into(), to: "/b".into(), flags: RenameFlags::EXCHANGE }),
     ("link", |_| Op::Linkat { from: "/a".into(), to: "/d/link".into(), flags: LinkFlags::empty() }),

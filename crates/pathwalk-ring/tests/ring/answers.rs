@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use pathwalk::{Access, At, Errno, FileType, OpenFlags, OpenHow, RenameFlags, Resolve, SyncWhat};
-use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Removal, Ring, Value};
+use pathwalk::{Access, At, Errno, FileType, OpenFlags, OpenHow, RenameFlags, Resolve, SyncWhat, UnlinkFlags};
+use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Ring, Value};
 
 use crate::LINK;
 use crate::common::*;
@@ -101,8 +101,8 @@ fn every_operation_does_what_it_is_called() {
             linked(2, Op::Openat2 { place: "/new/way/f".into(), how: make }),
             linked(3, Op::Linkat { from: Place::new(At::Handle(&d), "f"), to: "/g".into(), flags: Default::default() }),
             linked(4, Op::Renameat { from: "/g".into(), to: "/new/g".into(), flags: RenameFlags::empty() }),
-            linked(5, Op::Unlinkat { place: "/new/way".into(), what: Removal::Name }),
-            Entry::new(6, Op::Unlinkat { place: "/new".into(), what: Removal::Directory }),
+            linked(5, Op::Unlinkat { place: "/new/way".into(), flags: UnlinkFlags::empty() }),
+            Entry::new(6, Op::Unlinkat { place: "/new".into(), flags: UnlinkFlags::REMOVEDIR }),
         ],
     );
     let done = all(&mut ring);

@@ -1,5 +1,7 @@
 //! Writes with the rights of another user than the opener.
 
+use std::io::{self, Write};
+
 use super::File;
 use crate::Errno;
 use crate::permission::Credentials;
@@ -20,6 +22,11 @@ impl FileBy<'_> {
         self.file.write_as(data, &self.who.effective())
     }
 
+    /// Writes all of the data as [`File::write_all`] does.
+    pub fn write_all(&self, data: &[u8]) -> Result<(), Errno> {
+        Ok(Write::write_all(&mut { *self }, data)?)
+    }
+
     /// Writes as [`File::write_at`] does.
     pub fn write_at(&self, data: &[u8], offset: u64) -> Result<usize, Errno> {
         self.file.write_at_as(data, offset, &self.who.effective())
@@ -28,5 +35,16 @@ impl FileBy<'_> {
     /// Sets the size as [`File::set_len`] does.
     pub fn set_len(&self, size: u64) -> Result<(), Errno> {
         self.file.set_len_as(size, &self.who.effective())
+    }
+}
+
+/// As the methods of [`FileBy`] with these names. `flush` does nothing, since nothing is buffered.
+impl Write for FileBy<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        Ok(FileBy::write(self, data)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

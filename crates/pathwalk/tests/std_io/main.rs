@@ -40,6 +40,23 @@ fn existing(context: &Context, flags: OpenFlags) -> File {
 }
 
 #[test]
+fn all_is_written_with_the_rights_of_another_user() {
+    let (fs, context) = stingy();
+    let (file, user, wanted) = (existing(&context, RW), Credentials::user(5, 5, &[]), text(1000));
+    file.by(&user).write_all(&wanted[..500]).unwrap();
+    io::copy(&mut &wanted[500..], &mut file.by(&user)).unwrap();
+    assert!(fs.data() == wanted && fs.calls() > 200);
+
+    let context = memfs();
+    let file = open(&context, "/suid", RW);
+    context.chmod("/suid", 0o6777).unwrap();
+    file.by(&Credentials::root()).write_all(b"kept").unwrap();
+    assert_eq!(context.stat("/suid").unwrap().mode, 0o6777);
+    file.by(&user).write_all(b"cleared").unwrap();
+    assert_eq!(context.stat("/suid").unwrap().mode, 0o777);
+}
+
+#[test]
 fn all_is_written_and_read_where_the_file_system_takes_and_gives_little() {
     let (fs, context) = stingy();
     let (file, wanted) = (existing(&context, RW), text(1000));
