@@ -5,7 +5,8 @@
 //! - `table`: writes down the kernel's answers to a table of operations;
 //! - `mutants`: makes small changes to the engine, each of which a test has to catch;
 //! - `rooms`: checks that the engine's imports point one way;
-//! - `prose`: checks that comments and pages are in plain English.
+//! - `prose`: checks that comments and pages are in plain English;
+//! - `package` and `msrv`: check that crates can be published, and with the oldest compiler.
 //!
 //! # Layout
 //!
@@ -33,6 +34,7 @@ mod mounts;
 mod mutants;
 mod op;
 mod outcome;
+mod package;
 mod program;
 mod prose;
 mod rooms;
@@ -88,6 +90,17 @@ enum Task {
     /// The rules are in CONTRIBUTING.md. Exit codes: 0 all are, 1 some are not, 2 the sources could
     /// not be read.
     Prose(prose::Args),
+    /// Checks that the published crates can be published: manifests, READMEs, licences,
+    /// documentation with the settings of docs.rs, and what `cargo publish --dry-run` verifies.
+    ///
+    /// Needs the registry of the dependencies and no token. Exit codes: 0 they can, 1 some cannot,
+    /// 2 it could not be checked.
+    Package,
+    /// Builds the published crates with the oldest compiler that their manifests name.
+    ///
+    /// Needs rustup, which installs that compiler. Exit codes: 0 they build, 1 some do not, 2 it
+    /// could not be checked.
+    Msrv,
 }
 
 /// Runs the task that the command line names.
@@ -98,6 +111,8 @@ pub fn main() -> ExitCode {
         Task::Mutants(args) => mutants::run(&args),
         Task::Rooms(args) => rooms::run(&args),
         Task::Prose(args) => prose::run(&args),
+        Task::Package => package::run(),
+        Task::Msrv => package::run_msrv(),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -1,21 +1,7 @@
-//! A directory of the host as a file system of [`pathwalk`]: read lazily, and never left.
-//!
-//! [`HostFs::open`] takes a directory. A [`Vfs`](pathwalk::Vfs) built on it looks up one name at a
-//! time and remembers the answers. It is meant for trees that do not change meanwhile ("frozen"): a
-//! change on the host is seen only where nothing is cached. It never writes: every operation that
-//! changes a tree fails with `EROFS`.
-//!
-//! ```
-//! use pathwalk::{Access, Credentials, Vfs};
-//! use pathwalk_hostfs::HostFs;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let vfs = Vfs::builder().build(HostFs::open("/".as_ref())?)?;
-//! let context = vfs.context(Credentials::user(65534, 65534, &[]));
-//! assert!(context.access("/usr", Access::READ | Access::EXECUTE).is_ok());
-//! # Ok(())
-//! # }
-//! ```
+//! [`HostFs`]: crate::HostFs
+//! [`credentials`]: crate::credentials()
+//! [`Vfs`]: pathwalk::Vfs
+#![doc = include_str!("../README.md")]
 //!
 //! # What holds
 //!

@@ -1,24 +1,7 @@
-//! The reference file system of pathwalk: all data in memory, and no cleverness.
-//!
-//! [`MemFs`] has two sides. To a `Vfs` it is a [`FileSystem`](pathwalk::FileSystem). To a caller
-//! that builds a tree it has methods that take paths: [`mkdir`](MemFs::mkdir),
-//! [`file`](MemFs::file), [`symlink`](MemFs::symlink), …. A tree is built first, and then given to
-//! a `Vfs`, which owns it. From then on it is changed through a [`Context`](pathwalk::Context).
-//!
-//! ```
-//! use pathwalk::{Access, Credentials, Vfs};
-//! use pathwalk_memfs::MemFs;
-//!
-//! let fs = MemFs::new();
-//! fs.mkdir_all("/usr/bin", 0o755)?;
-//! fs.file("/usr/bin/dash", 0o755)?;
-//! fs.symlink("usr/bin", "/bin")?;
-//!
-//! let vfs = Vfs::builder().build(fs)?;
-//! let context = vfs.context(Credentials::root());
-//! context.access("/bin/dash", Access::EXECUTE)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`MemFs`]: crate::MemFs
+//! [`Options`]: crate::Options
+//! [`FileSystem`]: pathwalk::FileSystem
+#![doc = include_str!("../README.md")]
 //!
 //! # Changes behind a `Vfs`'s back
 //!

@@ -1,16 +1,6 @@
-//! The lookups of programs, read from the output of `strace(1)`.
+#![doc = include_str!("../README.md")]
 //!
-//! ```
-//! use pathwalk_recording::{Call, Options, Recording};
-//!
-//! let text = br#"12 access("/etc/hosts", R_OK) = 0
-//! 12 access("/etc/nothing", R_OK) = -1 ENOENT (No such file or directory)
-//! "#;
-//! let recording = Recording::read(&text[..], Options::default())?;
-//! assert_eq!(recording.lookups[0].lookup.call, Call::Access);
-//! assert_eq!(recording.lookups[1].answers.absent, 1);
-//! # Ok::<(), pathwalk_recording::ReadError>(())
-//! ```
+//! # The way of a line
 //!
 //! A line passes through these modules. `input` finds its end. `line` finds its process. `reader`
 //! joins interrupted calls. `forms` remembers how calls of one form are read. `calls` reads a call

@@ -1,30 +1,6 @@
-//! A tree that is computed and not stored, as a file system of [`pathwalk`]: for measuring a cache
-//! without a disk.
-//!
-//! A [`SynthFs`] has a directory for each of T threads, in each of them D directories, and in each
-//! of those F empty files:
-//!
-//! ```text
-//! /t0/d0/f0   /t0/d0/f1   …   /t0/d1/f0   …   /t19/d999/f999
-//! ```
-//!
-//! Every answer is computed from the question: names are numbers with a letter before them, keys
-//! and inode numbers are sums. Twenty million files take as much memory as none: less than a
-//! hundred bytes.
-//!
-//! ```
-//! use pathwalk::{Credentials, Errno, Vfs};
-//! use pathwalk_synthfs::{Place, Shape, SynthFs};
-//!
-//! let shape = Shape::new(20, 1000, 1000)?;
-//! assert_eq!(shape.files(), 20_000_000);
-//!
-//! let vfs = Vfs::builder().budget(1 << 20).build(SynthFs::new(shape))?;
-//! let context = vfs.context(Credentials::root());
-//! assert_eq!(context.stat("/t19/d0/f999")?.ino, shape.inode_number(Place::File(19, 0, 999)));
-//! assert_eq!(context.stat("/t19/d0/f1000"), Err(Errno::ENOENT));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! [`SynthFs`]: crate::SynthFs
+//! [`Delay`]: crate::Delay
+#![doc = include_str!("../README.md")]
 //!
 //! # What holds
 //!

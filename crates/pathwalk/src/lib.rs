@@ -1,5 +1,56 @@
 #![forbid(unsafe_code)]
+//! [`FileSystem`]: crate::FileSystem
+//! [`Vfs`]: crate::Vfs
+//! [`Context`]: crate::Context
+//! [`Credentials`]: crate::Credentials
+//! [`Errno`]: crate::Errno
 #![doc = include_str!("../README.md")]
+//!
+//! # The way of a lookup
+//!
+//! 1. The path is checked (length, NUL) and the starting point taken: root, working directory or
+//!    [`Handle`].
+//! 2. The **fast walk** goes from name to name through the cache.
+//!    It takes no lock and no reference count, calls nothing and stores nothing.
+//!    What it reads may change meanwhile: sequence counts show that, and then the walk starts
+//!    again.
+//! 3. A name that is not cached, or that the file system has to confirm, is **handed over** to the
+//!    locked walk.
+//!    That walk pins what it goes through and asks the [`FileSystem`], once per name however many
+//!    threads want it.
+//!    [`Stats`] counts hand-overs by reason ([`HandOver`]); these counts show why a workload is
+//!    slow.
+//! 4. Permissions follow `path_resolution(7)`: mode bits, access control lists, capabilities
+//!    ([`permission`]).
+//!    A directory that all users may search costs one compare.
+//!
+//! # What is true of an answer
+//!
+//! Each step of a walk, from a directory and a name to the node behind it, was true at some instant
+//! during the walk.
+//! A name that is replaced by a rename is never seen absent.
+//! A walk of several components is no snapshot of the tree; on Linux it is none either.
+//!
+//! # Where to go on
+//!
+//! - [`Context`] has the operations, the errors they share, and what they cost.
+//! - What `std::fs` has is there with its names: [`Context::read`], [`write`](Context::write),
+//!   [`read_dir`](Context::read_dir), [`remove_dir_all`](Context::remove_dir_all),
+//!   [`walk`](Context::walk) and others.
+//!   Their [`Error`] names the operation and the path.
+//! - A [`File`] implements `Read`, `Write` and `Seek`, also as `&File`; [`Attributes`] have the
+//!   methods of `std::fs::Metadata`.
+//! - The crate `pathwalk-hostfs` has the credentials of this process, and a directory of the host
+//!   as a file system.
+//! - [`FileSystem`] is the trait that a file system implements, with all that it has to do.
+//! - [`Context::cached`] answers from the caches or not at all, for callers that must not wait; the
+//!   crate `pathwalk-ring` is built on it.
+//! - [`Vfs::builder`] takes the budget and the switches of the mount; [`Stats`] reports the use of
+//!   the budget.
+//!
+//! # What it does not do yet
+//!
+//! User namespaces, devices, pipes and sockets (`ENXIO`), and access times.
 
 // The rooms, from the lowest up. Each imports only from those above it in this list. `cargo xtask
 // rooms` checks that.
