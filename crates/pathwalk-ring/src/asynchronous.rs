@@ -120,7 +120,7 @@ impl AsyncContext {
         value!(self.perform(Op::readlink(place)).await, Link)
     }
 
-    /// Returns a handle as [`Context::lookupat`] does.
+    /// Returns a handle as [`Context::lookup_at`] does.
     pub async fn lookup(&self, place: impl Into<Place<'_>>, flags: AtFlags) -> Result<Handle, Errno> {
         let resolve = Resolve::empty();
         value!(self.perform(Op::Lookup { place: place.into(), flags, resolve }).await, Handle)
