@@ -5,7 +5,8 @@
 //! - `table`: writes down the kernel's answers to a table of operations;
 //! - `mutants`: makes small changes to the engine, each of which a test has to catch;
 //! - `rooms`: checks that the engine's imports point one way;
-//! - `prose`: checks that comments and pages are in plain English.
+//! - `prose`: checks that comments and pages are in plain English;
+//! - `examples`: checks that each public item has an example, or leads to one.
 //!
 //! # Layout
 //!
@@ -22,6 +23,7 @@ mod compare;
 mod composite;
 mod differential;
 mod engine;
+mod examples;
 pub mod face;
 mod generate;
 pub mod id_maps;
@@ -88,6 +90,11 @@ enum Task {
     /// The rules are in CONTRIBUTING.md. Exit codes: 0 all are, 1 some are not, 2 the sources could
     /// not be read.
     Prose(prose::Args),
+    /// Checks that each public item of the libraries has an example, or a link to an item that has.
+    ///
+    /// The rule is in CONTRIBUTING.md. Exit codes: 0 each has, 1 some have not, 2 the sources could
+    /// not be read.
+    Examples(examples::Args),
 }
 
 /// Runs the task that the command line names.
@@ -98,6 +105,7 @@ pub fn main() -> ExitCode {
         Task::Mutants(args) => mutants::run(&args),
         Task::Rooms(args) => rooms::run(&args),
         Task::Prose(args) => prose::run(&args),
+        Task::Examples(args) => examples::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");
