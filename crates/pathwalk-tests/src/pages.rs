@@ -1,4 +1,5 @@
-//! The programs of the project's pages, as tests: each block of Rust code there is compiled and run.
+//! The programs of the project's pages, as tests: each block of Rust code there is compiled and
+//! run.
 
 macro_rules! pages {
     ($($name:ident: $file:literal,)*) => {
