@@ -7,6 +7,7 @@
 //! - `rooms`: checks that the engine's imports point one way;
 //! - `prose`: checks that comments and pages are in plain English;
 //! - `package` and `msrv`: check that crates can be published, and with the oldest compiler.
+//! - `examples`: checks that each public item has an example, or leads to one.
 //!
 //! # Layout
 //!
@@ -23,6 +24,7 @@ mod compare;
 mod composite;
 mod differential;
 mod engine;
+mod examples;
 pub mod face;
 mod generate;
 pub mod id_maps;
@@ -101,6 +103,11 @@ enum Task {
     /// Needs rustup, which installs that compiler. Exit codes: 0 they build, 1 some do not, 2 it
     /// could not be checked.
     Msrv,
+    /// Checks that each public item of the libraries has an example, or a link to an item that has.
+    ///
+    /// The rule is in CONTRIBUTING.md. Exit codes: 0 each has, 1 some have not, 2 the sources could
+    /// not be read.
+    Examples(examples::Args),
 }
 
 /// Runs the task that the command line names.
@@ -113,6 +120,7 @@ pub fn main() -> ExitCode {
         Task::Prose(args) => prose::run(&args),
         Task::Package => package::run(),
         Task::Msrv => package::run_msrv(),
+        Task::Examples(args) => examples::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("xtask: {error:#}");

@@ -7,6 +7,13 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 /// The reason why [`HostFs::open`](crate::HostFs::open) failed.
+///
+/// ```
+/// use pathwalk_hostfs::{HostFs, OpenError};
+/// let error = HostFs::open("/no-such-directory".as_ref()).unwrap_err();
+/// assert!(matches!(error, OpenError::Open { .. }));
+/// println!("{error}");
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {

@@ -32,6 +32,22 @@ use crate::open_file::{Descriptors, Open, Wait};
 
 /// A directory of the host, for trees that do not change meanwhile. The crate's documentation lists
 /// its guarantees.
+///
+/// ```
+/// use pathwalk::{Errno, OpenFlags, Vfs};
+/// use pathwalk_hostfs::{Descriptors, HostFs, credentials};
+/// let tree = tempfile::tempdir()?;
+/// std::fs::write(tree.path().join("file"), "data")?;
+///
+/// let fs = HostFs::open(tree.path())?.with_descriptors(Descriptors::AtFirstUse);
+/// let flags = fs.mount_flags();
+/// let vfs = Vfs::builder().mount_flags(flags).build(fs)?;
+/// let context = vfs.context(credentials()?);
+/// assert_eq!(context.read("/file")?, b"data");
+/// assert_eq!(context.open("/file", OpenFlags::WRITE).unwrap_err(), Errno::EROFS);
+/// assert_eq!(context.stat("/../etc"), Err(Errno::ENOENT), "the host's root is elsewhere");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct HostFs {
     pub(crate) root: Arc<Root>,
     key: NodeKey,

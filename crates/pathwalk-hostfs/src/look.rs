@@ -17,6 +17,8 @@ use crate::host_fs::HostFs;
 use crate::mounts;
 
 /// The mount that a node is on.
+///
+/// [`HostFs::mount_at`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MountAt {
     /// The mount id, as in the first field of `/proc/self/mountinfo`.
@@ -28,6 +30,8 @@ pub struct MountAt {
 impl HostFs {
     /// Returns the access control list of the node at `path`, if it has one. Fails with `EACCES` if
     /// this process may not search the node's directory.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn acl_at(&self, path: &[u8]) -> Result<Option<Acl>, Errno> {
         let path = beneath(path);
         let slash = path.iter().rposition(|byte| *byte == b'/');
@@ -42,6 +46,17 @@ impl HostFs {
     }
 
     /// Returns the mount that the node at `path` is on.
+    ///
+    /// ```
+    /// use pathwalk_hostfs::HostFs;
+    /// let tree = tempfile::tempdir()?;
+    /// std::fs::write(tree.path().join("file"), "")?;
+    /// let fs = HostFs::open(tree.path())?;
+    /// assert_eq!(fs.mount_at(b"/file")?.id, fs.mount_at(b"/")?.id);
+    /// assert_eq!(fs.names_at(b"/", 10)?, [b"file"]);
+    /// assert_eq!(fs.acl_at(b"/file")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn mount_at(&self, path: &[u8]) -> Result<MountAt, Errno> {
         let node = self.root.reach(beneath(path)).map_err(errno)?;
         let flags = mounts::flags_of(node.fd()).map_err(errno)?;
@@ -50,6 +65,8 @@ impl HostFs {
 
     /// Returns the names in the directory at `path`, at most `most` of them, in no particular
     /// order. Fails with `EACCES` if this process may not read the directory.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn names_at(&self, path: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Errno> {
         let place = self.root.reach(beneath(path)).map_err(errno)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

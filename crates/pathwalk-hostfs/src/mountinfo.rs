@@ -5,6 +5,8 @@
 use pathwalk::Device;
 
 /// The line of one mount.
+///
+/// [`parse`] has an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Line {
     /// The mount id, as `statx(2)` reports it.
@@ -24,6 +26,8 @@ pub struct Line {
 }
 
 /// The writability of a file system as a whole.
+///
+/// [`parse`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Writing {
     /// The file system may be written to where a mount does not forbid it.
@@ -34,11 +38,22 @@ pub enum Writing {
 
 /// Returns the mounts of this thread's namespace below its root, as they are now. Returns none
 /// where there is no `/proc`.
+///
+/// [`parse`] has an example.
 pub fn now() -> Vec<Line> {
     parse(&std::fs::read("/proc/thread-self/mountinfo").unwrap_or_default())
 }
 
 /// Parses the text of that file. Skips lines that are not valid.
+///
+/// ```
+/// use pathwalk_hostfs::mountinfo::{self, Writing};
+/// let text = b"36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root ro,errors=continue\n";
+/// let lines = mountinfo::parse(text);
+/// assert_eq!((lines[0].id, &*lines[0].point, &*lines[0].kind), (36, &b"/mnt"[..], &b"ext3"[..]));
+/// assert_eq!(lines[0].writing, Writing::ReadOnly, "the file system, whatever the mount says");
+/// println!("{} mounts now", mountinfo::now().len());
+/// ```
 pub fn parse(text: &[u8]) -> Vec<Line> {
     text.split(|byte| *byte == b'\n').filter_map(parse_line).collect()
 }

@@ -25,6 +25,8 @@ use crate::key;
 use crate::nodes::Nodes;
 
 /// The time at which an open file gets its descriptor of the host.
+///
+/// [`HostFs`](crate::HostFs) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Descriptors {
     /// The time of the open. Errors of the host, such as a refusal or a lack of descriptors, are

@@ -3,6 +3,13 @@
 use pathwalk::Errno;
 
 /// A failed operation on a path: the operation, the path, and the errno.
+///
+/// ```
+/// use pathwalk::Errno;
+/// use pathwalk_memfs::MemFs;
+/// let error = MemFs::new().file("/no/file", 0o644).unwrap_err();
+/// assert_eq!((error.errno(), error.path()), (Errno::ENOENT, &b"/no/file"[..]));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("cannot {action} \"{}\": {errno}{}", path.escape_ascii(), hint(*errno))]
 pub struct Error {

@@ -54,11 +54,39 @@ use pathwalk::{Errno, NodeKey, StatxFlags};
 use store::Store;
 
 /// A file system in memory. It is built by its methods that take paths, and then given to a `Vfs`.
+///
+/// ```
+/// use pathwalk::permission::{AclEntry, AclTag};
+/// use pathwalk::{Access, Credentials, Errno, StatxFlags, Vfs};
+/// use pathwalk_memfs::{MemFs, Options};
+/// let fs = MemFs::with(Options::default().max_bytes(1 << 20));
+/// fs.file("/file", 0o644)?;
+/// let (key, behind) = (fs.key("/file")?, fs.alias());
+/// let vfs = Vfs::builder().build(fs)?;
+/// let context = vfs.context(Credentials::root());
+/// let file = context.lookup("/file")?;
+/// assert_eq!(file.key(), key);
+///
+/// // By the key of a node that is held, whatever its name is now.
+/// context.rename("/file", "/moved")?;
+/// behind.set_flags_of(key, StatxFlags::IMMUTABLE)?;
+/// let entry = |tag, grants| AclEntry { tag, grants };
+/// let none = Access::empty();
+/// behind.set_acl_of(key, &[entry(AclTag::Owner, Access::READ), entry(AclTag::Group, none), entry(AclTag::Other, none)])?;
+/// vfs.refresh(&file)?;
+/// assert_eq!(context.unlink("/moved"), Err(Errno::EPERM));
+///
+/// assert_eq!(behind.usage().nodes, 2);
+/// assert_eq!(behind.calls().rename, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct MemFs(Arc<Store>);
 
 impl MemFs {
     /// Creates a file system with an empty root directory, mode 0755, owned by root, and with the
     /// default [`Options`].
+    ///
+    /// The [crate's page](crate) and [`MemFs::alias`] have examples.
     pub fn new() -> MemFs {
         MemFs::with(Options::default())
     }

@@ -8,6 +8,8 @@ use pathwalk::{AclState, Freshness, PermissionRule, Timestamp};
 use crate::clock::Clock;
 
 /// The source of the engine's bodies of links.
+///
+/// [`Options`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LinkBodies {
     /// The bodies come with the nodes, so that the engine can follow links without a call.
@@ -18,6 +20,8 @@ pub enum LinkBodies {
 }
 
 /// The size that links report.
+///
+/// [`Options`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LinkSizes {
     /// The length of the body.
@@ -30,6 +34,34 @@ pub enum LinkSizes {
 
 /// The options of a [`MemFs`](crate::MemFs). They start from [`Options::default`]; each method
 /// changes one of them.
+///
+/// ```
+/// use pathwalk::{AclState, Credentials, Errno, Freshness, PermissionRule, Timestamp, Vfs};
+/// use pathwalk_memfs::{LinkBodies, LinkSizes, MemFs, Options};
+/// let options = Options::default()
+///     .max_bytes(1 << 20)
+///     .max_nodes(2)
+///     .max_links(100)
+///     .clock(|| Timestamp { seconds: 7, nanoseconds: 0 });
+/// let context = Vfs::builder().build(MemFs::with(options))?.context(Credentials::root());
+/// context.write("/file", "")?;
+/// assert_eq!(context.stat("/file")?.mtime.seconds, 7);
+/// assert_eq!(context.mkdir("/second", 0o755), Err(Errno::ENOSPC));
+///
+/// // For tests: a file system that makes the engine ask each time.
+/// let options = Options::default()
+///     .permission_rule(PermissionRule::Own)
+///     .freshness(Freshness::AskEachTime)
+///     .absence(Freshness::AskEachTime)
+///     .acl(AclState::Unknown)
+///     .link_bodies(LinkBodies::OnRequest)
+///     .link_sizes(LinkSizes::Zero);
+/// let fs = MemFs::with(options);
+/// fs.symlink("anywhere", "/link")?;
+/// let context = Vfs::builder().build(fs)?.context(Credentials::root());
+/// assert_eq!(context.lstat("/link")?.size, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(crate) rule: PermissionRule,

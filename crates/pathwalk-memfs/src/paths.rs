@@ -15,6 +15,39 @@ use crate::{Error, MemFs};
 
 /// The methods that build, change and read a tree by paths. A running `Vfs` gets no notice of any
 /// change.
+///
+/// ```
+/// use pathwalk::permission::{AclEntry, AclTag};
+/// use pathwalk::{Access, NewKind, RenameFlags, StatxFlags};
+/// use pathwalk_memfs::MemFs;
+/// let fs = MemFs::new();
+/// fs.mkdir("/usr", 0o755)?;
+/// fs.mkdir_all("/usr/share/doc", 0o755)?;
+/// fs.file("/usr/readme", 0o644)?;
+/// fs.write("/usr/readme", 0, b"hello world")?;
+/// fs.truncate("/usr/readme", 5)?;
+/// assert_eq!(fs.read("/usr/readme")?, b"hello");
+/// fs.chmod("/usr/readme", 0o640)?;
+/// fs.chown("/usr/readme", 1000, 100)?;
+/// let attributes = fs.stat("/usr/readme")?;
+/// assert_eq!((attributes.mode, attributes.uid, attributes.gid), (0o640, 1000, 100));
+///
+/// fs.symlink("readme", "/usr/link")?;
+/// fs.mknod("/usr/pipe", NewKind::Fifo, 0o600)?;
+/// fs.link("/usr/readme", "/usr/other")?;
+/// assert_eq!(fs.key("/usr/other")?, fs.key("/usr/readme")?);
+/// fs.rename("/usr/other", "/usr/pipe")?;
+/// fs.rename_with("/usr/pipe", "/usr/link", RenameFlags::EXCHANGE)?;
+/// fs.unlink("/usr/pipe")?;
+/// fs.remove("/usr/share/doc")?;
+/// assert_eq!(fs.list("/usr")?.len(), 3);
+///
+/// let entry = |tag, grants| AclEntry { tag, grants };
+/// let read = Access::READ;
+/// fs.set_acl("/usr/readme", &[entry(AclTag::Owner, read), entry(AclTag::Group, read), entry(AclTag::Other, read)])?;
+/// fs.set_flags("/usr/readme", StatxFlags::APPEND)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl MemFs {
     /// Creates a directory: `EEXIST`, `ENOENT`, `ENOTDIR`, `EMLINK`.
     pub fn mkdir(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {

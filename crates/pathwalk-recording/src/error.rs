@@ -4,6 +4,12 @@ use std::io;
 use std::path::PathBuf;
 
 /// The reason why a recording could not be read.
+///
+/// ```
+/// use pathwalk_recording::{Options, ReadError, Recording};
+/// assert!(matches!(Recording::read(&b""[..], Options::default()), Err(ReadError::Empty)));
+/// assert!(matches!(Recording::read(&b"hello\n"[..], Options::default()), Err(ReadError::Neither { .. })));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {

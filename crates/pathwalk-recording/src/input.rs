@@ -11,6 +11,8 @@ use crate::error::ReadError;
 use crate::kind::{Kind, kind_of};
 
 /// The number of bytes, unpacked, that determine an input's kind.
+///
+/// [`kind_of`](crate::kind_of) has an example.
 pub const BEGINNING: usize = 64 << 10;
 
 /// The length of the longest line in bytes. strace's own limit is that of its strings, which are 32
@@ -24,6 +26,19 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 const PIECE: usize = 256 << 10;
 
 /// A recording or a trace, plain or packed with gzip.
+///
+/// ```
+/// use pathwalk_recording::{Input, Kind, Options, Recording};
+/// let input = Input::new(&b"12 chdir(\"/tmp\") = 0\n"[..])?;
+/// assert_eq!(input.kind(), Kind::Strace);
+/// assert_eq!(Recording::read_input(input, Options::default())?.lookups.len(), 1);
+///
+/// let input = Input::new(&b"/etc/hosts\tR_OK\n"[..])?;
+/// assert_eq!((input.kind(), input.bytes_read()), (Kind::Trace, 16));
+/// println!("{}", input.not_readable());
+/// assert_eq!(input.into_bytes()?, b"/etc/hosts\tR_OK\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Input<R> {
     source: Source<R>,
     /// The bytes that were read. Those before `start` were handed out.

@@ -6,6 +6,8 @@
 use crate::line::{self, Body};
 
 /// The kind of a file.
+///
+/// [`kind_of`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The output of strace.
@@ -20,6 +22,14 @@ pub enum Kind {
 
 /// Returns the kind of a file from its beginning, unpacked. [`BEGINNING`](crate::BEGINNING) bytes
 /// are enough.
+///
+/// ```
+/// use pathwalk_recording::{BEGINNING, Kind, kind_of};
+/// let text = b"12 chdir(\"/tmp\") = 0\n";
+/// assert_eq!(kind_of(&text[..text.len().min(BEGINNING)]), Kind::Strace);
+/// assert_eq!(kind_of(b"/etc/hosts\tR_OK\n"), Kind::Trace);
+/// assert_eq!((kind_of(b"hello\n"), kind_of(b"")), (Kind::Neither, Kind::Empty));
+/// ```
 pub fn kind_of(beginning: &[u8]) -> Kind {
     if beginning.is_empty() {
         return Kind::Empty;

@@ -11,6 +11,8 @@ use crate::reader::Reader;
 use crate::recording::Recording;
 
 /// The options for reading.
+///
+/// [`Recording`] has an example.
 #[derive(Default)]
 pub struct Options<'a> {
     /// The absolute path of the directory in which the first process of the recording starts.
@@ -29,6 +31,8 @@ impl Recording {
     ///
     /// If the source is not a recording at all, if reading fails, or if [`Options::cwd`] is
     /// relative. Lines that cannot be read are counted instead.
+    ///
+    /// [`Recording`] has an example.
     pub fn read(source: impl Read, options: Options<'_>) -> Result<Recording, ReadError> {
         Recording::read_input(Input::new(source)?, options)
     }
@@ -38,6 +42,8 @@ impl Recording {
     /// # Errors
     ///
     /// See [`read`](Self::read).
+    ///
+    /// [`Input`] has an example.
     pub fn read_input<R: Read>(mut input: Input<R>, mut options: Options<'_>) -> Result<Recording, ReadError> {
         if let Some(cwd) = options.cwd.take_if(|cwd| !cwd.is_absolute()) {
             return Err(ReadError::RelativeDirectory(cwd));

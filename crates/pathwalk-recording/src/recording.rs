@@ -7,6 +7,8 @@
 use pathwalk::Access;
 
 /// A call that looks up a name. Source: the man page of each call.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Call {
@@ -43,6 +45,8 @@ pub enum Call {
 }
 
 /// The ids whose permissions count. Source: `AT_EACCESS` in `faccessat2(2)`.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ids {
     /// The real ids, as for `access(2)`.
@@ -52,6 +56,8 @@ pub enum Ids {
 }
 
 /// The treatment of a link in the last component.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Links {
     /// The link is followed.
@@ -62,6 +68,8 @@ pub enum Links {
 
 /// The question of a lookup. An open is an access by its mode. An execution is an access to execute
 /// by the effective ids.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Question {
     /// The question whether an access is allowed.
@@ -91,6 +99,8 @@ pub enum Question {
 }
 
 /// The place where a lookup starts.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Start {
     /// The root: the path is absolute.
@@ -100,6 +110,8 @@ pub enum Start {
 }
 
 /// One lookup.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Lookup {
     /// The call that asked.
@@ -113,6 +125,8 @@ pub struct Lookup {
 }
 
 /// The number of times that the program got each answer.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Answers {
     /// The number of successes.
@@ -127,6 +141,8 @@ pub struct Answers {
 
 impl Answers {
     /// Returns the number of times that the lookup was asked.
+    ///
+    /// [`Recording`] has an example.
     pub fn total(&self) -> u64 {
         self.fine + self.absent + self.failed + self.unknown
     }
@@ -141,6 +157,8 @@ impl Answers {
 }
 
 /// A distinct lookup of a recording.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recorded {
     /// The lookup.
@@ -152,6 +170,8 @@ pub struct Recorded {
 }
 
 /// The reason why a lookup cannot be repeated, as far as the recording alone shows it.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum LeftOut {
@@ -170,6 +190,8 @@ pub enum LeftOut {
 }
 
 /// A line that could not be read.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreadable {
     /// The line's number, from 1.
@@ -181,6 +203,8 @@ pub struct Unreadable {
 }
 
 /// The counters of a recording.
+///
+/// [`Recording`] has an example.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// The number of lines.
@@ -208,6 +232,30 @@ pub struct Tally {
 }
 
 /// A recording that was read.
+///
+/// ```
+/// use pathwalk_recording::{Answers, Call, Ids, LeftOut, Links, Options, Question, Recording, Start};
+/// let text = br#"12 access("/etc/hosts", R_OK) = 0
+/// 12 lstat("/etc/hosts", {st_mode=S_IFREG|0644, st_size=9, ...}) = 0
+/// 12 access("/etc/hosts", R_OK) = 0
+/// 12 access("relative", R_OK) = -1 ENOENT (No such file or directory)
+/// 12 getxattr("/etc/hosts", "user.x", NULL, 0) = -1 ENODATA (No data available)
+/// "#;
+/// let recording = Recording::read(&text[..], Options::default())?;
+/// let first = &recording.lookups[0];
+/// assert_eq!((first.line, first.lookup.call, first.lookup.start), (1, Call::Access, Start::Root));
+/// assert_eq!((&*first.lookup.path, first.answers.total()), (&b"/etc/hosts"[..], 2));
+/// assert!(matches!(first.lookup.question, Question::Access { ids: Ids::Real, links: Links::Follow, .. }));
+/// assert!(matches!(recording.lookups[1].lookup.question, Question::Stat { links: Links::Stay }));
+/// assert_eq!(first.answers, Answers { fine: 2, ..Answers::default() });
+/// assert_eq!(recording.tally.left_out[&LeftOut::UnknownDirectory], 1);
+/// assert_eq!((recording.tally.other_calls["getxattr"], recording.tally.unreadable), (1, 0));
+///
+/// // The directory of the first process makes relative paths known.
+/// let options = Options { cwd: Some("/home".into()), ..Options::default() };
+/// assert!(Recording::read(&text[..], options)?.tally.left_out.get(&LeftOut::UnknownDirectory).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Recording {
     /// The distinct lookups, in the order of their first line.

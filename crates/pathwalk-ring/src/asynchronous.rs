@@ -31,6 +31,43 @@ use crate::{Listed, Op, Place, Pool, Value};
 ///
 /// Those of the operations of the same name in [`Context`] and [`File`]; `EIO` if the file system
 /// panics; the error of starting a thread, if there is none.
+///
+/// ```
+/// use pathwalk::{Access, AtFlags, Credentials, LinkFlags, OpenFlags, RenameFlags, StatxMask, SyncWhat, Vfs};
+/// use pathwalk_ring::{AsyncContext, Offset, Op, Pool, Value};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let vfs = AsyncContext::new(context, Pool::default());
+/// vfs.mkdir("/dir", 0o755).await?;
+/// let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
+/// let file = vfs.open("/dir/file", flags.into()).await?;
+/// vfs.write(&file, b"data".to_vec(), Offset::Current).await?;
+/// vfs.sync(&file, SyncWhat::All).await?;
+/// assert_eq!(vfs.read(&file, vec![0; 9], Offset::At(1)).await?, b"ata");
+/// vfs.close(file).await?;
+///
+/// vfs.symlink("dir/file", "/link").await?;
+/// assert_eq!(vfs.read_link("/link").await?, b"dir/file");
+/// vfs.link("/dir/file", "/other", LinkFlags::empty()).await?;
+/// vfs.rename("/other", "/third", RenameFlags::NOREPLACE).await?;
+/// vfs.unlink("/third").await?;
+/// vfs.mkdir("/gone", 0o755).await?;
+/// vfs.rmdir("/gone").await?;
+/// vfs.access("/link", Access::READ, AtFlags::empty()).await?;
+/// assert_eq!(vfs.stat("/link").await?.size, 4);
+/// assert!(vfs.statx("/link", AtFlags::empty(), StatxMask::SIZE).await?.mask.contains(StatxMask::SIZE));
+/// assert_eq!(vfs.lookup("/link", AtFlags::empty()).await?.path()?, b"/dir/file");
+/// let dir = vfs.open("/dir", OpenFlags::READ.into()).await?;
+/// assert_eq!(vfs.read_dir(&dir, 10).await?.len(), 3, "`.`, `..` and the file");
+/// assert!(matches!(vfs.perform(Op::stat("/link")).await?, Value::Statx(_)));
+///
+/// // Without waiting, and the workers.
+/// assert!(vfs.context().cached().stat("/link").is_ok());
+/// assert!(vfs.pool().stats().workers > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct AsyncContext {
     context: Arc<Context>,

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use pathwalk::{Errno, File, Handle, Listed, Statx};
 
 /// The result of an operation that succeeded.
+///
+/// [`Completion`] has an example.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Value {
@@ -29,6 +31,8 @@ pub enum Value {
 impl Value {
     /// Returns the number that io_uring would return: bytes read, written or of a link, entries
     /// listed, else 0.
+    ///
+    /// [`Completion`] has an example.
     pub fn number(&self) -> usize {
         match self {
             Value::Link(bytes) | Value::Read(bytes) => bytes.len(),
@@ -40,6 +44,20 @@ impl Value {
 }
 
 /// The completion of an entry. Each entry that was taken by `submit` has exactly one.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs};
+/// use pathwalk_ring::{Entry, Op, Ring, Value};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.symlink("body", "/link")?;
+/// let mut ring = Ring::new(context);
+/// ring.submit_one(Entry::new(7, Op::readlink("/link")))?;
+/// ring.wait(1);
+/// let done = ring.reap().unwrap();
+/// assert_eq!((done.user_data, done.res()), (7, 4), "as io_uring has it");
+/// assert!(matches!(&done.result, Ok(value @ Value::Link(body)) if body == b"body" && value.number() == 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Completion {
     /// The value that the entry had.

@@ -10,6 +10,8 @@ use crate::Op;
 
 bitflags! {
     /// The treatment of an entry. Source: the `IOSQE_*` flags of `io_uring_enter(2)`.
+    ///
+    /// [`Entry`] has an example.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct EntryFlags: u8 {
         /// `IOSQE_IO_LINK`: the next entry of this submission starts when this one has succeeded.
@@ -31,6 +33,30 @@ impl EntryFlags {
 
 /// One entry of a submission. Paths may be borrowed: they are copied only if the entry goes to a
 /// worker, as the kernel copies them.
+///
+/// ```
+/// use pathwalk::{At, Credentials, Errno, Vfs};
+/// use pathwalk_ring::{Entry, EntryFlags, Op, Place, Ring};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.mkdir("/dir", 0o755)?;
+/// let dir = context.lookup("/dir")?;
+/// let place = Place::new(At::Handle(&dir), "sub");
+/// assert!(matches!(place.at(), At::Handle(_)) && place.path() == b"sub");
+///
+/// // The second is made if the first was. An owned entry may outlive the paths.
+/// let first = Entry::new(1, Op::Mkdirat { place: place.clone(), mode: 0o755 }).with(EntryFlags::LINK);
+/// let second: Entry<'static> = Entry::new(2, Op::Mkdirat { place: "/dir/sub/below".into(), mode: 0o755 }).into_owned();
+/// let mut ring = Ring::new(context);
+/// let mut queue = ring.queue();
+/// queue.push(first).map_err(Errno::from)?;
+/// queue.push(second).map_err(Errno::from)?;
+/// ring.submit(&mut queue)?;
+/// ring.wait(2);
+/// assert!(ring.reap().unwrap().result.is_ok() && ring.reap().unwrap().result.is_ok());
+/// let owned: Place<'static> = place.into_owned();
+/// assert!(matches!(Op::lookup(owned), Op::Lookup { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Entry<'p> {
     /// The operation.
@@ -61,6 +87,8 @@ impl<'p> Entry<'p> {
 }
 
 /// A path and its starting point: the descriptor and the path of the `*at` calls.
+///
+/// [`Entry`] has an example.
 #[derive(Clone, Debug)]
 pub struct Place<'p> {
     start: Option<Cow<'p, Handle>>,
@@ -70,6 +98,8 @@ pub struct Place<'p> {
 impl<'p> Place<'p> {
     /// Creates a path from a starting point. [`At::Cwd`] is the working directory of the ring's
     /// context.
+    ///
+    /// [`Entry`] has an example.
     pub fn new<P: AsPath + ?Sized>(at: At<'p>, path: &'p P) -> Place<'p> {
         let start = match at {
             At::Cwd => None,
@@ -79,11 +109,15 @@ impl<'p> Place<'p> {
     }
 
     /// Returns the starting point.
+    ///
+    /// [`Entry`] has an example.
     pub fn at(&self) -> At<'_> {
         self.start.as_deref().map_or(At::Cwd, At::Handle)
     }
 
     /// Returns the path.
+    ///
+    /// [`Entry`] has an example.
     pub fn path(&self) -> &[u8] {
         &self.path
     }
@@ -97,6 +131,8 @@ impl<'p> Place<'p> {
     }
 
     /// Returns this place, borrowing nothing. Cost: a copy of the path, and a pin on the handle.
+    ///
+    /// [`Entry`] has an example.
     pub fn into_owned(self) -> Place<'static> {
         Place { start: self.start.map(|start| Cow::Owned(start.into_owned())), path: Cow::Owned(self.path.into_owned()) }
     }

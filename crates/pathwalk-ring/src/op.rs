@@ -9,6 +9,8 @@ use crate::Place;
 
 /// The position at which data is read or written. Source: `off` of `IORING_OP_READ`, where −1 is
 /// the current position.
+///
+/// [`Op`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offset {
     /// The file's position, which moves. Two such entries of one file that are not linked run in
@@ -26,6 +28,28 @@ pub enum Offset {
 /// first five complete with `EAGAIN` where the caches do not have the answer. Source of names and
 /// meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`, `Readlink`, `Lookup` and
 /// `Getdents` are not among those.
+///
+/// ```
+/// use pathwalk::{Access, Credentials, Errno, OpenFlags, Vfs};
+/// use pathwalk_ring::{AsyncContext, Offset, Op, Pool, Value};
+/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.write("/file", "data")?;
+/// context.symlink("file", "/link")?;
+/// let context = AsyncContext::new(context, Pool::default());
+/// let Value::File(file) = context.perform(Op::open("/link", OpenFlags::READ)).await? else { unreachable!() };
+/// let read = Op::Read { file, buffer: vec![0; 8], offset: Offset::At(2) };
+/// assert!(matches!(context.perform(read).await?, Value::Read(bytes) if bytes == b"ta"));
+/// assert!(matches!(context.perform(Op::stat("/link")).await?, Value::Statx(_)));
+/// assert!(matches!(context.perform(Op::access("/link", Access::READ)).await?, Value::Done));
+/// assert!(matches!(context.perform(Op::readlink("/link")).await?, Value::Link(body) if body == b"file"));
+/// assert!(matches!(context.perform(Op::lookup("/link").into_owned()).await?, Value::Handle(_)));
+/// let remove = Op::Unlinkat { place: "/file".into(), flags: pathwalk::UnlinkFlags::REMOVEDIR };
+/// assert_eq!(context.perform(remove).await.unwrap_err(), Errno::ENOTDIR);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Op<'p> {

@@ -21,6 +21,19 @@ use crate::worker;
 /// Threads are started when work waits and none is idle, at most [`workers`](PoolBuilder::workers)
 /// of them, and end after having been idle for [`idle`](PoolBuilder::idle). If no thread can be
 /// started at all, the waiting work completes with the errno of that failure (`EAGAIN`).
+///
+/// ```
+/// use std::time::Duration;
+/// use pathwalk::{Credentials, Vfs};
+/// use pathwalk_ring::{AsyncContext, Pool, Ring};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// // At most four threads for all that waits, of both faces.
+/// let pool = Pool::builder().workers(4).idle(Duration::from_secs(1)).build();
+/// let ring = Ring::builder(context.clone()).pool(pool.clone()).build();
+/// let context = AsyncContext::new(context, pool.clone());
+/// assert_eq!(pool.stats().workers, 0, "no thread is started before work waits");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Pool(Arc<Handle>);
 
@@ -28,6 +41,8 @@ pub struct Pool(Arc<Handle>);
 struct Handle(Arc<Shared>);
 
 /// The configuration of a [`Pool`] to be built.
+///
+/// [`Pool`] has an example.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolBuilder {
     workers: usize,
@@ -35,6 +50,8 @@ pub struct PoolBuilder {
 }
 
 /// The current state of the workers of a pool.
+///
+/// [`Pool`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PoolStats {
@@ -134,18 +151,24 @@ impl Pool {
 impl PoolBuilder {
     /// Sets the maximum number of threads, at least 1. If more calls than that wait for a file
     /// system at once, some wait for others.
+    ///
+    /// [`Pool`] has an example.
     #[must_use]
     pub fn workers(self, workers: usize) -> PoolBuilder {
         PoolBuilder { workers: workers.max(1), ..self }
     }
 
     /// Sets how long a thread without work stays.
+    ///
+    /// [`Pool`] has an example.
     #[must_use]
     pub fn idle(self, idle: Duration) -> PoolBuilder {
         PoolBuilder { idle, ..self }
     }
 
     /// Builds a pool, without threads until work waits.
+    ///
+    /// [`Pool`] has an example.
     pub fn build(self) -> Pool {
         let (state, some) = (Mutex::new(State::default()), Condvar::new());
         Pool(Arc::new(Handle(Arc::new(Shared { state, some, max: self.workers, idle_time: self.idle }))))

@@ -9,6 +9,8 @@ use crate::{Entry, EntryFlags};
 /// Entries to be submitted together. Made by [`Ring::queue`](crate::Ring::queue), with the size for
 /// which the ring was configured. It belongs to the caller, so entries may borrow their paths until
 /// they are submitted. Source: the submission queue of `io_uring_setup(2)`.
+///
+/// [`Ring`](crate::Ring) has an example.
 #[derive(Debug)]
 pub struct SubmissionQueue<'p> {
     entries: VecDeque<Entry<'p>>,
@@ -16,6 +18,19 @@ pub struct SubmissionQueue<'p> {
 }
 
 /// An entry for which there was no place: submit, and push it again.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs};
+/// use pathwalk_ring::{Entry, Op, Ring};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let ring = Ring::builder(context).entries(1).build();
+/// let mut queue = ring.queue();
+/// queue.push(Entry::new(1, Op::Nop)).map_err(Errno::from)?;
+/// let full = queue.push(Entry::new(2, Op::Nop)).unwrap_err();
+/// assert_eq!(full.0.user_data, 2, "the entry comes back");
+/// assert_eq!(Errno::from(full), Errno::EBUSY);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Full<'p>(pub Entry<'p>);
 
@@ -40,6 +55,8 @@ impl<'p> SubmissionQueue<'p> {
     }
 
     /// Adds an entry behind the others, or returns it if there is no place.
+    ///
+    /// [`Ring`](crate::Ring) has an example.
     #[allow(
         clippy::result_large_err,
         reason = "the entry is the caller's, and a box would be an allocation where there is no room"
@@ -53,11 +70,15 @@ impl<'p> SubmissionQueue<'p> {
     }
 
     /// Returns the number of entries that wait to be submitted.
+    ///
+    /// [`Ring`](crate::Ring) has an example.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Returns whether no entry waits.
+    ///
+    /// [`Ring`](crate::Ring) has an example.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -44,6 +44,43 @@ use crate::{Completion, Pool, SubmissionQueue};
 /// Entries that are not begun are cancelled. Those that run are left to end, and their results are
 /// dropped. Entries linked behind them are not begun. The drop does not wait for any of them. A
 /// worker closes the files that they hold.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use pathwalk::{Credentials, Errno, OpenFlags, Vfs};
+/// use pathwalk_ring::{Entry, Op, Ring, Value};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.write("/file", "data")?;
+/// let mut ring = Ring::new(context);
+/// let mut queue = ring.queue();
+/// assert!(queue.is_empty());
+/// queue.push(Entry::new(1, Op::stat("/file"))).map_err(Errno::from)?;
+/// queue.push(Entry::new(2, Op::open("/file", OpenFlags::READ))).map_err(Errno::from)?;
+/// assert_eq!(queue.len(), 2);
+/// assert_eq!(ring.submit(&mut queue), Ok(2));
+/// if ring.has_room() {
+///     ring.submit_one(Entry::new(3, Op::Mkdirat { place: "/new".into(), mode: 0o755 }))?;
+/// }
+/// assert_eq!(ring.outstanding(), 3);
+/// assert_eq!(ring.wait(3), 3);
+/// while let Some(done) = ring.reap() {
+///     match (done.user_data, done.result?) {
+///         (1, Value::Statx(statx)) => assert_eq!(statx.attributes.size, 4),
+///         (2, Value::File(file)) => assert_eq!(file.handle().path()?, b"/file"),
+///         (3, Value::Done) => assert!(ring.context().stat("/new").is_ok()),
+///         other => unreachable!("{other:?}"),
+///     }
+/// }
+///
+/// // A timeout, which is cancelled before it ends.
+/// ring.submit_one(Entry::new(4, Op::Timeout { after: Duration::from_secs(600) }))?;
+/// assert!(ring.next_timeout().is_some_and(|at| at > Instant::now()));
+/// assert_eq!(ring.wait_for(1, Duration::from_millis(1)), Err(Errno::ETIME));
+/// ring.cancel(4)?;
+/// assert_eq!(ring.reap().unwrap().result.unwrap_err(), Errno::ECANCELED);
+/// assert!(ring.pool().stats().queued == 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Ring {
     pub(crate) completions: Arc<Completions>,
     pub(crate) pool: Pool,
@@ -73,6 +110,24 @@ pub(crate) enum HasLimits {
 }
 
 /// The configuration of a [`Ring`] to be built.
+///
+/// ```
+/// use std::sync::mpsc;
+/// use pathwalk::{Credentials, Vfs};
+/// use pathwalk_ring::{Entry, Op, Pool, Ring};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let (bell, rung) = mpsc::channel();
+/// let mut ring = Ring::builder(context)
+///     .entries(32)
+///     .completions(64)
+///     .pool(Pool::builder().workers(2).build())
+///     .notify(move || _ = bell.send(())) // wakes an event loop: an eventfd, as a rule
+///     .build();
+/// ring.submit_one(Entry::new(1, Op::Mkdirat { place: "/new".into(), mode: 0o755 }))?;
+/// rung.recv()?;
+/// assert!(ring.reap().unwrap().result.is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RingBuilder {
     context: Arc<Context>,
     entries: usize,
@@ -89,6 +144,8 @@ impl Ring {
     }
 
     /// Creates a builder.
+    ///
+    /// [`RingBuilder`] has an example.
     pub fn builder(context: Context) -> RingBuilder {
         RingBuilder { context: Arc::new(context), entries: 128, completions: None, pool: None, notify: None }
     }

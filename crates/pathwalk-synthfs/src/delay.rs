@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 /// The delay before each answer: to a lookup, to a question for attributes, to an open, and to each
 /// part of a listing.
+///
+/// [`SynthFs`](crate::SynthFs) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Delay {
     /// No delay.

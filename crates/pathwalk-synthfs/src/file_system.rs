@@ -14,6 +14,17 @@ const KIND: u64 = 0x7379_6e74;
 /// A computed tree. The crate's documentation describes its contents. Making one costs nothing.
 ///
 /// All nodes belong to root. Directories have mode 0755, files have mode 0644 and no data.
+///
+/// ```
+/// use std::time::Duration;
+/// use pathwalk::{Credentials, Vfs};
+/// use pathwalk_synthfs::{Delay, Shape, SynthFs};
+/// let fs = SynthFs::new(Shape::new(1, 10, 10)?).with_delay(Delay::Sleep(Duration::from_millis(1)));
+/// assert_eq!(fs.shape().files(), 100);
+/// let context = Vfs::builder().build(fs)?.context(Credentials::root());
+/// assert!(context.stat("/t0/d9/f9").is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SynthFs {
     shape: Shape,

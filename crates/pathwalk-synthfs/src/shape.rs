@@ -7,6 +7,18 @@
 use pathwalk::NodeKey;
 
 /// The numbers of directories and files.
+///
+/// ```
+/// use pathwalk_synthfs::{Place, Shape};
+/// let shape = Shape::new(2, 10, 100)?;
+/// assert_eq!((shape.threads(), shape.directories_each(), shape.files_each()), (2, 10, 100));
+/// assert_eq!((shape.files(), shape.nodes()), (2000, 1 + 2 + 20 + 2000));
+/// let file = Place::File(1, 9, 99); // /t1/d9/f99
+/// assert_eq!(shape.place(file.key()), Some(file));
+/// assert_ne!(shape.inode_number(file), shape.inode_number(Place::Root));
+/// assert!(Shape::new(u32::MAX, u32::MAX, u32::MAX).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     pub(crate) threads: u32,
@@ -19,6 +31,8 @@ pub struct Shape {
 }
 
 /// The error of a tree with more nodes than there are inode numbers: 2⁶⁴.
+///
+/// [`Shape`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{threads} × {directories} × {files} files are more than inode numbers of 64 bits can tell apart: choose fewer")]
 pub struct TooManyNodes {
@@ -28,6 +42,8 @@ pub struct TooManyNodes {
 }
 
 /// A node of the tree, by its numbers, which count from 0.
+///
+/// [`Shape`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Place {
     /// The root.
@@ -113,6 +129,8 @@ impl Shape {
 
 impl Place {
     /// Returns the key of the place.
+    ///
+    /// [`Shape`] has an example.
     #[inline]
     pub fn key(self) -> NodeKey {
         let (thread, directory, file) = match self {

@@ -10,7 +10,5 @@ pub mod tree;
 pub use lease::Lease;
 pub use skip::{SKIPPED, TOLD, skipped, told};
 
-/// The example in the project's README, as a test.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-pub struct Readme;
+mod pages;

@@ -11,6 +11,17 @@ pub use mounts::{MountAttributes, MountFlags, MoveFlags, Propagation, Recursion,
 bitflags! {
     /// The treatment of an operation's path. Source: the `AT_*` flags of `fstatat(2)`,
     /// `faccessat(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{At, AtFlags, Credentials, Errno, FileType, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.symlink("/nowhere", "/link")?;
+    /// assert_eq!(context.fstatat(At::Cwd, "/link", AtFlags::SYMLINK_NOFOLLOW)?.kind, FileType::Symlink);
+    /// assert_eq!(context.fstatat(At::Cwd, "/link", AtFlags::empty()), Err(Errno::ENOENT));
+    /// let link = context.lookup_at(At::Cwd, "/link", AtFlags::SYMLINK_NOFOLLOW)?;
+    /// assert_eq!(context.fstatat(&link, "", AtFlags::EMPTY_PATH)?.kind, FileType::Symlink);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct AtFlags: u32 {
         /// `AT_SYMLINK_NOFOLLOW`: do not follow a link in the last component (unless a slash trails
@@ -26,6 +37,18 @@ bitflags! {
 bitflags! {
     /// The treatment of the source path of [`Context::linkat`](crate::Context::linkat). Source:
     /// `linkat(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{At, Credentials, FileType, LinkFlags, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.write("/file", "")?;
+    /// context.symlink("/file", "/link")?;
+    /// context.linkat(At::Cwd, "/link", At::Cwd, "/same-link", LinkFlags::empty())?;
+    /// context.linkat(At::Cwd, "/link", At::Cwd, "/same-file", LinkFlags::SYMLINK_FOLLOW)?;
+    /// assert_eq!(context.lstat("/same-link")?.kind, FileType::Symlink);
+    /// assert_eq!(context.lstat("/same-file")?.kind, FileType::Regular);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct LinkFlags: u32 {
         /// `AT_SYMLINK_FOLLOW`: a link in the last component is followed; else the link itself gets
@@ -41,6 +64,15 @@ bitflags! {
 bitflags! {
     /// The kind of removal by [`Context::unlinkat`](crate::Context::unlinkat). Source:
     /// `unlinkat(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{At, Credentials, Errno, UnlinkFlags, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.mkdir("/old", 0o755)?;
+    /// assert_eq!(context.unlinkat(At::Cwd, "/old", UnlinkFlags::empty()), Err(Errno::EISDIR));
+    /// context.unlinkat(At::Cwd, "/old", UnlinkFlags::REMOVEDIR)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct UnlinkFlags: u32 {
         /// `AT_REMOVEDIR`: removes an empty directory, and nothing else.
@@ -50,6 +82,16 @@ bitflags! {
 
 bitflags! {
     /// The purposes and options of an open. Source: `open(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, OpenFlags, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let new = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::EXCLUSIVE;
+    /// context.open("/lock", new)?;
+    /// assert_eq!(context.open("/lock", new).unwrap_err(), Errno::EEXIST);
+    /// assert_eq!(context.open("/lock", OpenFlags::READ | OpenFlags::DIRECTORY).unwrap_err(), Errno::ENOTDIR);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct OpenFlags: u32 {
         /// An open for reading. One of `READ`, `WRITE` and `PATH` is required.
@@ -132,6 +174,20 @@ impl Resolve {
 }
 
 /// The parameters of an open. Source: `struct open_how` in `openat2(2)`.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, OpenFlags, OpenHow, Resolve, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let flags = OpenFlags::WRITE | OpenFlags::CREATE;
+/// context.open("/private", OpenHow { flags, mode: 0o600, resolve: Resolve::NO_SYMLINKS })?;
+/// assert_eq!(context.stat("/private")?.mode, 0o600);
+///
+/// // Flags alone suffice: a file that is made gets `NEW_FILE`, less the umask.
+/// assert_eq!(OpenHow::from(flags).mode, OpenHow::NEW_FILE);
+/// context.open("/public", flags)?;
+/// assert_eq!(context.stat("/public")?.mode, 0o644);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenHow {
     /// The purposes and options.
@@ -170,6 +226,18 @@ impl From<&OpenHow> for OpenHow {
 }
 
 /// The change of one of a node's times. Source: `utimensat(2)`.
+///
+/// ```
+/// use pathwalk::{Credentials, SetTime, Timestamp, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.write("/file", "")?;
+/// let then = Timestamp { seconds: 1_000_000_000, nanoseconds: 0 };
+/// context.utimes("/file", SetTime::Keep, SetTime::To(then))?;
+/// assert_eq!(context.stat("/file")?.mtime, then);
+/// context.utimes("/file", SetTime::Keep, SetTime::Now)?;
+/// assert!(context.stat("/file")?.mtime > then);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetTime {
     /// `UTIME_NOW`: a change to the current time. If both times become that, the right to write

@@ -12,6 +12,17 @@ use bitflags::bitflags;
 pub(crate) use octal::Octal;
 
 /// The type of a node. Source: `inode(7)`.
+///
+/// ```
+/// use pathwalk::FileType;
+/// let kind = FileType::from_mode(0o100644).unwrap();
+/// assert_eq!(kind, FileType::Regular);
+/// assert_eq!(u32::from(kind.mode_bits()) | 0o644, 0o100644);
+/// assert!(kind.is_file() && !kind.is_dir() && !kind.is_symlink());
+/// assert!(FileType::Fifo.is_fifo() && FileType::Socket.is_socket());
+/// assert!(FileType::BlockDevice.is_block_device() && FileType::CharDevice.is_char_device());
+/// assert_eq!(FileType::from_mode(0o644), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum FileType {
@@ -65,6 +76,14 @@ impl FileType {
 /// 0..=999,999,999. A time before [`MIN`](Self::MIN) becomes `MIN`, and one after
 /// [`MAX`](Self::MAX) becomes `MAX`, both when the caller sets it and when a file system reports
 /// it. Source: `s_time_min` and `s_time_max` of Linux's file systems.
+///
+/// ```
+/// use std::time::{Duration, UNIX_EPOCH};
+/// use pathwalk::Timestamp;
+/// let moment = Timestamp::from(UNIX_EPOCH + Duration::from_millis(1500));
+/// assert_eq!(moment, Timestamp { seconds: 1, nanoseconds: 500_000_000 });
+/// assert!(Timestamp::MIN < moment && moment < Timestamp::now() && Timestamp::now() < Timestamp::MAX);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Timestamp {
     /// Seconds since the Epoch, negative before it.
@@ -97,6 +116,12 @@ impl Timestamp {
 }
 
 /// A device number. The cache keeps 12 bits of major and 20 of minor, as Linux does.
+///
+/// ```
+/// use pathwalk::Device;
+/// assert!(Device { major: 8, minor: 1 }.is_valid());
+/// assert!(!Device { major: 4096, minor: 0 }.is_valid(), "a major number has 12 bits");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Device {
     /// The major number, 0..=4095.
@@ -124,6 +149,20 @@ impl Device {
 
 bitflags! {
     /// `stx_attributes`. Source: `statx(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, StatxFlags, Vfs};
+    /// use pathwalk_memfs::MemFs;
+    /// let fs = MemFs::new();
+    /// fs.file("/fixed", 0o644)?;
+    /// fs.set_flags("/fixed", StatxFlags::IMMUTABLE)?;
+    /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// assert_eq!(context.unlink("/fixed"), Err(Errno::EPERM));
+    /// // The bits of `stx_attributes`, and back.
+    /// assert_eq!(StatxFlags::IMMUTABLE.to_kernel(), 0x10);
+    /// assert_eq!(StatxFlags::from_kernel(0x10), StatxFlags::IMMUTABLE);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct StatxFlags: u16 {
         /// `STATX_ATTR_COMPRESSED`
@@ -167,6 +206,13 @@ impl StatxFlags {
 }
 
 /// The state of knowledge about a node's access control list.
+///
+/// ```
+/// use pathwalk::{AclState, Attributes, FileType, Node, NodeKey};
+/// // A file system that has no lists says so, and is not asked for them.
+/// let node = Node::new(NodeKey(7), Attributes::new(FileType::Regular, 0o644)).with_acl(AclState::Absent);
+/// assert_eq!(node.attributes.acl, AclState::Absent);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum AclState {
@@ -181,6 +227,18 @@ pub enum AclState {
 }
 
 /// The attributes of a node.
+///
+/// ```
+/// use pathwalk::{Attributes, FileType};
+/// let mut attributes = Attributes::new(FileType::Regular, 0o640);
+/// attributes.size = 12;
+/// assert_eq!(attributes.st_mode(), 0o100640);
+/// // The methods are those of `std::fs::Metadata`.
+/// assert_eq!(attributes.file_type(), FileType::Regular);
+/// assert!(attributes.is_file() && attributes.len() == 12);
+/// assert_eq!((attributes.modified(), attributes.accessed()), (std::time::UNIX_EPOCH, std::time::UNIX_EPOCH));
+/// assert_eq!(attributes.created(), None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     /// The type.
@@ -257,6 +315,15 @@ impl Attributes {
 
 bitflags! {
     /// A set of attributes that are requested or present. Source: `stx_mask` in `statx(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, StatxMask, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let statx = context.statx("/", StatxMask::TYPE | StatxMask::MODE)?;
+    /// assert!(statx.mask.contains(StatxMask::TYPE | StatxMask::MODE));
+    /// assert_eq!(statx.attributes.mode, 0o755);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct StatxMask: u32 {
         /// The type.
@@ -297,6 +364,8 @@ impl StatxMask {
 }
 
 /// Attributes, and which of them are valid. Source: `struct statx` in `statx(2)`.
+///
+/// [`StatxMask`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Statx {
     /// The attributes that are up to date: at least the requested ones, except the time of creation

@@ -24,6 +24,23 @@ use crate::text::hash::NameHash;
 use crate::vfs::Vfs;
 
 /// The configuration of a [`Vfs`] to be built.
+///
+/// ```
+/// use pathwalk::{BuildError, Credentials, Errno, MountFlags, Vfs};
+/// use pathwalk_memfs::MemFs;
+/// let vfs = Vfs::builder()
+///     .budget(Vfs::budget_for(100_000)) // in bytes
+///     .mount_flags(MountFlags::READ_ONLY)
+///     .protect_symlinks()
+///     .protect_hardlinks()
+///     .one_by_one()
+///     .whole_paths(256 << 10)
+///     .seed(1) // for runs that have to be the same each time
+///     .build(MemFs::new())?;
+/// assert_eq!(vfs.context(Credentials::root()).mkdir("/new", 0o755), Err(Errno::EROFS));
+/// assert!(matches!(Vfs::builder().budget(1).build(MemFs::new()), Err(BuildError::BudgetTooSmall { .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct VfsBuilder {
     budget: u64,
@@ -57,6 +74,8 @@ enum Asking {
 
 impl Vfs {
     /// Creates a builder with a budget of 64 MiB.
+    ///
+    /// [`VfsBuilder`] has an example.
     pub fn builder() -> VfsBuilder {
         VfsBuilder {
             budget: 64 << 20,
@@ -195,6 +214,8 @@ fn random_seed() -> u64 {
 }
 
 /// The reason why a `Vfs` could not be built.
+///
+/// [`VfsBuilder`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum BuildError {

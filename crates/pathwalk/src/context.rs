@@ -90,6 +90,8 @@ pub struct Context {
 
 impl Vfs {
     /// Creates a context at the root with these credentials.
+    ///
+    /// [`Vfs`] has an example.
     pub fn context(&self, credentials: Credentials) -> Context {
         let root = Handle::from_pinned(self, PinnedPlace::again(self.world(), self.world().root));
         let (world, at) = (self.0.clone(), root.place());
@@ -112,21 +114,35 @@ impl std::fmt::Debug for Context {
 
 impl Context {
     /// Returns the `Vfs` to which it belongs.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// let vfs = Vfs::builder().build(pathwalk_memfs::MemFs::new())?;
+    /// let context = vfs.context(Credentials::root());
+    /// assert!(context.vfs().owns(context.root()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn vfs(&self) -> &Vfs {
         self.root.vfs()
     }
 
     /// Returns the credentials with which its operations run.
+    ///
+    /// [`with_credentials`](Self::with_credentials) has an example.
     pub fn credentials(&self) -> &Credentials {
         &self.asker.credentials
     }
 
     /// Returns the directory at which absolute paths start and `..` ends.
+    ///
+    /// [`chdir`](Self::chdir) has an example.
     pub fn root(&self) -> &Handle {
         &self.root
     }
 
     /// Returns the directory at which relative paths start.
+    ///
+    /// [`chdir`](Self::chdir) has an example.
     pub fn cwd(&self) -> &Handle {
         &self.cwd
     }
@@ -136,6 +152,15 @@ impl Context {
     }
 
     /// Returns this context with other credentials, at the same place.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let user = context.clone().with_credentials(Credentials::user(1000, 1000, &[]));
+    /// assert_eq!(user.mkdir("/new", 0o755), Err(Errno::EACCES));
+    /// assert_eq!(user.credentials().effective().uid(), 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Context {
         self.asker.set_credentials(credentials);
@@ -144,6 +169,19 @@ impl Context {
 
     /// Changes the working directory. `ENOTDIR` if `path` is no directory, `EACCES` if it may not
     /// be searched. Source: `chdir(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// # let mut context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.create_dir_all("/a/b")?;
+    /// context.chdir("/a")?;
+    /// assert!(context.stat("b").is_ok());
+    /// let b = context.lookup("b")?;
+    /// context.fchdir(&b)?;
+    /// assert_eq!(context.cwd().path()?, b"/a/b");
+    /// assert_eq!(context.root().path()?, b"/");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn chdir(&mut self, path: impl AsPath) -> Result<(), Errno> {
         self.cwd = self.searchable_directory(At::Cwd, path.path_bytes())?;
         self.asker.cwd = self.cwd.place();
@@ -152,6 +190,8 @@ impl Context {
 
     /// Changes the working directory to one that a handle is on. Errors as [`chdir`](Self::chdir);
     /// `EBADF` if it is of another `Vfs`. Source: `fchdir(2)`.
+    ///
+    /// [`chdir`](Self::chdir) has an example.
     pub fn fchdir(&mut self, directory: &Handle) -> Result<(), Errno> {
         self.cwd = self.searchable_directory(At::Handle(directory), b".")?;
         self.asker.cwd = self.cwd.place();
@@ -164,6 +204,8 @@ impl Context {
     /// **This confines nothing**, as on Linux: a walk that starts outside of the root, at the
     /// working directory or at a handle, is not restricted, and neither is one whose directory is
     /// moved out from under it. Use [`confined`](Self::confined) for that.
+    ///
+    /// [`chdir`](Self::chdir) has an example.
     pub fn chroot(&mut self, path: impl AsPath) -> Result<(), Errno> {
         self.root = self.searchable_directory(At::Cwd, path.path_bytes())?;
         self.asker.root = self.root.place();

@@ -19,6 +19,16 @@ pub struct Errno(NonZeroU16);
 impl Errno {
     /// Returns the error with this raw value; `EIO` for values outside 1..=4095, which no system
     /// call returns.
+    ///
+    /// ```
+    /// use pathwalk::Errno;
+    /// assert_eq!(Errno::from_raw(2), Errno::ENOENT);
+    /// assert_eq!(Errno::ENOENT.raw(), 2);
+    /// // Three numbers have two names.
+    /// assert_eq!(Errno::EWOULDBLOCK, Errno::EAGAIN);
+    /// assert_eq!(Errno::EDEADLOCK, Errno::EDEADLK);
+    /// assert_eq!(Errno::ENOTSUP, Errno::EOPNOTSUPP);
+    /// ```
     pub const fn from_raw(raw: i32) -> Errno {
         if raw > 0
             && raw < 4096
@@ -31,6 +41,8 @@ impl Errno {
     }
 
     /// Returns the raw value, 1..=4095.
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub const fn raw(self) -> i32 {
         self.0.get() as i32
     }

@@ -29,6 +29,17 @@ use crate::Errno;
 /// assert_eq!((error.kind(), error.to_string()), (std::io::ErrorKind::NotFound, message));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.write("/a", "")?;
+/// let error = context.rename("/a", "/no/b").unwrap_err();
+/// assert_eq!((error.errno(), error.operation()), (Errno::ENOENT, "rename"));
+/// assert_eq!((error.path(), error.to()), (&b"/a"[..], Some(&b"/no/b"[..])));
+/// assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::NotFound);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 

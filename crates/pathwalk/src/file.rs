@@ -34,6 +34,34 @@ pub use getdents::Listed;
 /// the user that is passed to [`by`](Self::by). One call reads or writes at most
 /// [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has changed nothing, except after
 /// `ENOSPC`: as on Linux, it may then have changed the times and cleared the bits.
+///
+/// ```
+/// use std::io::{IoSliceMut, SeekFrom};
+/// use pathwalk::{Credentials, OpenFlags, SyncWhat, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let file = context.open("/file", OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE)?;
+/// assert_eq!(file.write(b"hello world")?, 11);
+/// assert_eq!(file.stream_position()?, 11);
+/// file.write_at(b"J", 0)?;
+/// file.set_len(5)?;
+/// file.sync(SyncWhat::Data)?;
+///
+/// file.rewind()?;
+/// let (mut one, mut rest) = ([0; 1], [0; 8]);
+/// assert_eq!(file.read_vectored(&mut [IoSliceMut::new(&mut one), IoSliceMut::new(&mut rest)])?, 5);
+/// assert_eq!((&one, &rest[..4]), (b"J", &b"ello"[..]));
+/// file.seek(SeekFrom::Start(1))?;
+/// assert_eq!((file.read(&mut rest)?, file.read(&mut rest)?), (4, 0));
+/// assert_eq!((file.read_at(&mut one, 1)?, one), (1, *b"e"));
+/// assert_eq!(file.try_read_at(&mut one, 0), Ok(1));
+/// assert_eq!(file.read_vectored_at(&mut [IoSliceMut::new(&mut rest)], 3)?, 2);
+///
+/// // It stays open without its name.
+/// context.unlink("/file")?;
+/// assert_eq!(file.handle().attributes()?.nlink, 0);
+/// assert!(file.flags().contains(OpenFlags::WRITE));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct File {
     /// The open file of the file system; `None` for a place only, as by `O_PATH`. Dropped before
     /// the handle, whose drop may forget the node and shut the file system down.
@@ -95,6 +123,8 @@ impl File {
     /// Returns a view of the file for writes by another user than its opener, as a process writes
     /// through a descriptor that it received. That user's rights decide whether suid and sgid bits
     /// are cleared, as in Linux.
+    ///
+    /// [`FileBy`] has an example.
     pub fn by<'a>(&'a self, who: &'a Credentials) -> FileBy<'a> {
         FileBy { file: self, who }
     }

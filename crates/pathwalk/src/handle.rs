@@ -21,6 +21,24 @@ use crate::vfs::Vfs;
 /// last of all handles, contexts and clones of a `Vfs` frees the caches, which tells the file
 /// system to forget every node. The last use of a file system that is mounted nowhere any more
 /// shuts it down.)
+///
+/// ```
+/// use pathwalk::{AtFlags, Credentials, Errno, FileType, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.create_dir_all("/old/sub")?;
+/// let place = context.lookup("/old")?;
+/// context.rename("/old", "/new")?;
+/// assert_eq!((place.path()?, place.kind()), (b"/new".to_vec(), FileType::Directory));
+/// assert_eq!(context.lookup_at(&place, "sub", AtFlags::empty())?.path()?, b"/new/sub");
+/// assert_eq!(place.attributes()?.nlink, 3);
+/// assert_eq!(place.key(), context.lookup("/new")?.key());
+/// assert_eq!(place.statfs()?.block_size, 4096);
+///
+/// context.remove_dir_all("/new")?;
+/// assert_eq!(place.path(), Err(Errno::ENOENT));
+/// assert_eq!(place.attributes()?.nlink, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Handle {
     vfs: Vfs,
     place: Place,

@@ -8,6 +8,27 @@ use crate::handle::Handle;
 use crate::text::Name;
 use crate::vfs::Vfs;
 
+/// ```
+/// use pathwalk::{Credentials, Errno, Name, Vfs};
+/// let fs = pathwalk_memfs::MemFs::new();
+/// let behind = fs.alias();
+/// let vfs = Vfs::builder().build(fs)?;
+/// let context = vfs.context(Credentials::root());
+/// assert_eq!(context.stat("/new"), Err(Errno::ENOENT));
+///
+/// behind.file("/new", 0o644)?;
+/// vfs.invalidate(context.root(), Name::new(b"new")?)?;
+/// let new = context.lookup("/new")?;
+/// assert!(vfs.owns(&new));
+///
+/// behind.chmod("/new", 0o600)?;
+/// assert_eq!(vfs.refresh(&new)?.mode, 0o600);
+///
+/// behind.unlink("/new")?;
+/// vfs.invalidate_subtree(context.root())?;
+/// assert_eq!(context.stat("/new"), Err(Errno::ENOENT));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl Vfs {
     /// Drops the cached entry of `name` in `dir` and everything below, because the file system
     /// changed by itself. The next lookup asks it. What is mounted on the entry, or below, is

@@ -14,6 +14,8 @@ use crate::walk::asker::Asker;
 /// It is used through its [`handle`](Self::handle), and can be [moved](crate::Context::move_mount)
 /// into a namespace. If it was not moved, its mounts are unmounted when it is dropped. That may
 /// block, as [`Context::umount`](crate::Context::umount) does.
+///
+/// [`MoveFlags`](crate::MoveFlags) has an example.
 #[derive(Debug)]
 pub struct DetachedTree {
     handle: Handle,
@@ -25,6 +27,8 @@ impl DetachedTree {
     }
 
     /// Returns the root of its topmost mount.
+    ///
+    /// [`MoveFlags`](crate::MoveFlags) has an example.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -41,6 +45,8 @@ impl Drop for DetachedTree {
 /// It ends with the last context in it and the last of these values, which unmounts all mounts in
 /// it. That may block, as [`Context::umount`](crate::Context::umount) does. The first namespace of
 /// a [`Vfs`] lives as long as the `Vfs`. Source: `mount_namespaces(7)`.
+///
+/// [`Context::mount_at`](crate::Context::mount_at) has an example.
 #[derive(Clone, Debug)]
 pub struct Namespace(Kind);
 
@@ -92,6 +98,8 @@ impl Drop for Held {
 }
 
 /// A mount in the list of mounts. Source: `proc_pid_mountinfo(5)`.
+///
+/// [`Context::mount_at`](crate::Context::mount_at) has an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct MountInfo {

@@ -3,6 +3,22 @@
 mod debug;
 
 /// The reason for which the lock-free walk handed over to the locked walk.
+///
+/// ```
+/// use pathwalk::{Credentials, HandOver, Vfs};
+/// # let fs = pathwalk_memfs::MemFs::new();
+/// # fs.file("/file", 0o644)?;
+/// let vfs = Vfs::builder().build(fs)?;
+/// vfs.context(Credentials::root()).stat("/file")?;
+/// let stats = vfs.stats();
+/// for reason in HandOver::ALL {
+///     if stats.hand_overs_for(reason) > 0 {
+///         println!("{}: {}", reason.name(), stats.hand_overs_for(reason));
+///     }
+/// }
+/// assert!(HandOver::ALL.iter().map(|reason| stats.hand_overs_for(*reason)).sum::<u64>() > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -51,6 +67,13 @@ impl HandOver {
 }
 
 /// The slots of one pool.
+///
+/// ```
+/// use pathwalk::Vfs;
+/// let dentries = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.stats().dentries;
+/// assert!(dentries.used <= dentries.capacity);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Pool {
     /// The number that the budget allows.
@@ -65,6 +88,15 @@ pub struct Pool {
 
 /// Counts of one file system of a `Vfs`. Returned by
 /// [`Vfs::file_systems`](crate::Vfs::file_systems).
+///
+/// ```
+/// use pathwalk::Vfs;
+/// let vfs = Vfs::builder().build(pathwalk_memfs::MemFs::new())?;
+/// for file_system in vfs.file_systems() {
+///     println!("{file_system:?}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct FileSystemStats {
@@ -85,6 +117,8 @@ pub struct FileSystemStats {
 }
 
 /// Counts of the memo of whole paths. In [`Stats::whole_paths`].
+///
+/// [`Vfs::walked_by_this_thread`](crate::Vfs::walked_by_this_thread) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct WholePaths {
@@ -107,6 +141,17 @@ pub struct WholePaths {
 /// Hits are not counted: a counter in shared memory would cost more than the lookup. A caller that
 /// counts its calls knows the hits: those that were not handed over. For the memo of whole paths
 /// there is [`Vfs::walked_by_this_thread`](crate::Vfs::walked_by_this_thread).
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs};
+/// let vfs = Vfs::builder().build(pathwalk_memfs::MemFs::new())?;
+/// let context = vfs.context(Credentials::root());
+/// assert_eq!(context.stat("/absent"), Err(Errno::ENOENT));
+/// let before = vfs.stats();
+/// assert_eq!(context.stat("/absent"), Err(Errno::ENOENT));
+/// assert_eq!(vfs.stats().fs_lookups, before.fs_lookups, "the absence is cached");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -143,6 +188,8 @@ pub struct Stats {
 
 impl Stats {
     /// Returns the number of hand-overs for a reason.
+    ///
+    /// [`HandOver`] has an example.
     pub fn hand_overs_for(&self, reason: HandOver) -> u64 {
         self.hand_overs[reason as usize]
     }

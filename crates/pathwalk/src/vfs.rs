@@ -10,6 +10,21 @@ use crate::sync::Arc;
 /// Cloning shares it; any thread may use it. Operations are on a [`Context`](crate::Context), see
 /// [`context`](Self::context). Memory is reserved when it is built and never grows. It is given
 /// back when the last clone, context and handle is dropped.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs};
+/// use pathwalk_memfs::MemFs;
+/// let vfs = Vfs::builder().budget(Vfs::budget_for(10_000)).build(MemFs::new())?;
+/// let context = vfs.context(Credentials::root());
+/// context.write("/file", "data")?;
+/// assert_eq!(context.stat("/absent"), Err(Errno::ENOENT));
+///
+/// let stats = vfs.stats();
+/// assert!(stats.fs_lookups >= 1 && stats.dentries.used >= 2);
+/// assert_eq!(vfs.file_systems().len(), 1);
+/// assert!(vfs.owns(context.root()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Vfs(pub(crate) Arc<World>);
 

@@ -68,6 +68,8 @@ use table::{Ino, Table};
 const ROOT: Ino = Ino(1);
 
 /// The number of nodes of a file system, the holds on them, and their memory.
+///
+/// [`MemFs`](crate::MemFs) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Usage {

@@ -6,6 +6,19 @@ use crate::permission::IdMap;
 
 bitflags! {
     /// The flags of a mount, independent of those of its file system. Source: `mount(8)`.
+    ///
+    /// ```
+    /// use pathwalk::{Access, Credentials, Errno, MountFlags, Vfs};
+    /// use pathwalk_memfs::MemFs;
+    /// # let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+    /// let tools = MemFs::new();
+    /// tools.file("/cc", 0o755)?;
+    /// context.mkdir("/tools", 0o755)?;
+    /// context.mount(tools, "/tools", MountFlags::READ_ONLY | MountFlags::NOEXEC)?;
+    /// assert_eq!(context.unlink("/tools/cc"), Err(Errno::EROFS));
+    /// assert_eq!(context.access("/tools/cc", Access::EXECUTE), Err(Errno::EACCES));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct MountFlags: u32 {
         /// Writing is `EROFS`, after the mode was checked (`EACCES`).
@@ -33,6 +46,14 @@ bitflags! {
 bitflags! {
     /// The flags of a file system, in all its mounts. Source: the second options of
     /// `proc_pid_mountinfo(5)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, MountFlags, SuperblockFlags, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.remount("/", MountFlags::READ_ONLY)?;
+    /// assert_eq!(context.mountinfo()[0].superblock_flags, SuperblockFlags::READ_ONLY);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct SuperblockFlags: u32 {
         /// `SB_RDONLY`: writing is `EROFS`, and so is a check of the right to write to a regular
@@ -52,6 +73,23 @@ impl MountFlags {
 }
 
 /// The extent of an operation: one mount, or also all mounts below it.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, MountFlags, Recursion, Vfs};
+/// use pathwalk_memfs::MemFs;
+/// # let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+/// context.create_dir_all("/a/below")?;
+/// let below = MemFs::new();
+/// below.file("/file", 0o644)?;
+/// context.mount(below, "/a/below", MountFlags::empty())?;
+/// context.mkdir("/alone", 0o755)?;
+/// context.mkdir("/all", 0o755)?;
+/// context.bind("/a", "/alone", Recursion::Alone)?;
+/// context.bind("/a", "/all", Recursion::Recursive)?;
+/// assert_eq!(context.stat("/alone/below/file"), Err(Errno::ENOENT));
+/// assert!(context.stat("/all/below/file").is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Recursion {
     /// The mount alone.
@@ -63,6 +101,19 @@ pub enum Recursion {
 
 bitflags! {
     /// The options for moving a mount. Source: `move_mount(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{At, Credentials, MountFlags, MoveFlags, Vfs};
+    /// use pathwalk_memfs::MemFs;
+    /// # let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+    /// let fs = MemFs::new();
+    /// fs.file("/file", 0o644)?;
+    /// let tree = context.new_tree(fs, MountFlags::empty())?;
+    /// context.mkdir("/mnt", 0o755)?;
+    /// context.move_mount_at(tree.handle(), "", At::Cwd, "/mnt", MoveFlags::FROM_EMPTY_PATH)?;
+    /// assert!(context.stat("/mnt/file").is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct MoveFlags: u32 {
         /// `MOVE_MOUNT_F_EMPTY_PATH`: an empty path of the source means the starting point itself.
@@ -77,6 +128,18 @@ bitflags! {
 
 bitflags! {
     /// The options for unmounting. Source: `umount2(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, MountFlags, UmountFlags, Vfs};
+    /// # use pathwalk_memfs::MemFs;
+    /// # let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+    /// context.mkdir("/mnt", 0o755)?;
+    /// context.mount(MemFs::new(), "/mnt", MountFlags::empty())?;
+    /// let in_use = context.lookup("/mnt")?;
+    /// assert_eq!(context.umount("/mnt", UmountFlags::empty()), Err(Errno::EBUSY));
+    /// context.umount("/mnt", UmountFlags::DETACH)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct UmountFlags: u32 {
         /// `MNT_DETACH`: at once, with all mounts below, even while it is in use. A mount that is
@@ -91,6 +154,15 @@ bitflags! {
 }
 
 /// The propagation of mount events between mounts. Source: `mount_namespaces(7)`.
+///
+/// ```
+/// use pathwalk::{Credentials, MountAttributes, Propagation, Recursion, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let shared = MountAttributes { propagation: Some(Propagation::Shared), ..MountAttributes::default() };
+/// context.mount_setattr("/", &shared, Recursion::Alone)?;
+/// assert!(context.mountinfo()[0].shared.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Propagation {
     /// A mount that neither sends events nor receives them.
@@ -104,6 +176,16 @@ pub enum Propagation {
 }
 
 /// The changes to be made to a mount. Source: `mount_setattr(2)`.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, MountAttributes, MountFlags, Recursion, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let set = MountFlags::READ_ONLY | MountFlags::NOEXEC;
+/// context.mount_setattr("/", &MountAttributes { set, ..MountAttributes::default() }, Recursion::Recursive)?;
+/// assert_eq!(context.mkdir("/new", 0o755), Err(Errno::EROFS));
+/// assert_eq!(context.mountinfo()[0].flags, set);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct MountAttributes {
     /// The flags to set.

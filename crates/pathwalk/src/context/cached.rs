@@ -49,6 +49,38 @@ impl Context {
 /// No operation takes a lock, waits, or calls the file system (but [`open`](Self::open), which
 /// calls [`try_open`](crate::FileSystem::try_open)). An answer costs the same as from a `Context`.
 /// Source: `RESOLVE_CACHED` in `openat2(2)`, for every operation that changes nothing.
+///
+/// ```
+/// use pathwalk::{Access, AtFlags, Credentials, Errno, OpenFlags, StatxMask, Vfs};
+/// # let fs = pathwalk_memfs::MemFs::new();
+/// # fs.file("/file", 0o644)?;
+/// # fs.symlink("file", "/link")?;
+/// let context = Vfs::builder().one_by_one().build(fs)?.context(Credentials::root());
+/// let cached = context.cached();
+/// assert_eq!(cached.stat("/link"), Err(Errno::EAGAIN));
+/// assert!(cached.missing().is_some(), "a name that the file system has to be asked for");
+/// context.stat("/link")?;
+///
+/// assert!(cached.stat("/link").is_ok() && cached.lstat("/link").is_ok());
+/// cached.statx("/link", StatxMask::SIZE)?;
+/// cached.access("/link", Access::READ)?;
+/// cached.open("/link", OpenFlags::READ)?;
+/// assert_eq!(cached.readlink("/link", &mut [0; 8]), Ok(4));
+/// assert_eq!(cached.lookup("/link")?.path()?, b"/file");
+/// assert_eq!(cached.access_many(&["/link", "/no"], Access::READ).next(), Some(Ok(())));
+/// assert_eq!(cached.stat_many(&["/link", "/no"]).len(), 2);
+/// assert_eq!(cached.lookup_many(&["/link", "/no"]).len(), 2);
+///
+/// // The same from a starting point.
+/// let (root, none) = (context.root(), AtFlags::empty());
+/// cached.faccessat(root, "file", Access::READ, none)?;
+/// cached.fstatat(root, "file", none)?;
+/// cached.statx_at(root, "file", none, StatxMask::SIZE)?;
+/// cached.openat(root, "file", OpenFlags::READ)?;
+/// cached.readlinkat(root, "link", &mut [0; 8])?;
+/// cached.lookup_at(root, "file", none)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Cached<'a> {
     pub(super) context: &'a Context,
@@ -59,6 +91,8 @@ pub struct Cached<'a> {
 /// same directory of the same `Vfs`. It is a hash, so other names may have the same by accident. It
 /// only says which callers may be waiting for the same answer. It is never printed, because it
 /// reveals the table's secret seed.
+///
+/// [`Cached`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MissingName {
     vfs: usize,

@@ -22,6 +22,28 @@ use crate::{Errno, ops};
 /// | `ENOSPC`, `EIO`, … | the file system returns it |
 ///
 /// [`NO_ID`]: crate::permission::NO_ID
+///
+/// ```
+/// use pathwalk::{At, Credentials, Errno, LinkFlags, NewKind, OpenFlags, RenameFlags, UnlinkFlags, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.mkdir("/a", 0o755)?;
+/// context.mknod("/a/pipe", NewKind::Fifo, 0o600)?;
+/// context.symlink("pipe", "/a/link")?;
+/// context.link("/a/pipe", "/a/other")?;
+/// context.unlink("/a/link")?;
+/// assert_eq!(context.rmdir("/a"), Err(Errno::ENOTEMPTY));
+///
+/// // The same from a starting point.
+/// let a = context.lookup("/a")?;
+/// context.mkdirat(&a, "sub", 0o755)?;
+/// context.mknodat(&a, "sub/pipe", NewKind::Fifo, 0o600)?;
+/// context.symlinkat("sub/pipe", &a, "link")?;
+/// context.linkat(&a, "pipe", &a, "third", LinkFlags::empty())?;
+/// context.unlinkat(&a, "pipe", UnlinkFlags::empty())?;
+/// context.renameat(&a, "third", At::Cwd, "/pipe", RenameFlags::NOREPLACE)?;
+/// context.openat(&a, "new", OpenFlags::WRITE | OpenFlags::CREATE)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl Context {
     /// Opens the node at `path`. The parameters are [`OpenFlags`](crate::OpenFlags), with which a
     /// new file has mode 0666 before the umask, or an [`OpenHow`]. Source: `open(2)`.

@@ -51,6 +51,38 @@ impl Context {
     }
 
     /// Does the same as [`mount`](Self::mount) from a starting point.
+    ///
+    /// ```
+    /// use pathwalk::{At, AtFlags, Credentials, MountFlags, Recursion, UmountFlags, Vfs};
+    /// use pathwalk_memfs::MemFs;
+    /// # let mut context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+    /// context.create_dir_all("/mnt/a")?;
+    /// context.create_dir_all("/mnt/b")?;
+    /// let mnt = context.lookup("/mnt")?;
+    /// context.mount_at(MemFs::new(), &mnt, "a", MountFlags::empty())?;
+    /// context.write("/mnt/a/file", "")?;
+    /// context.bind("/mnt/a", "/mnt/b", Recursion::Alone)?;
+    /// context.umount_at(&mnt, "b", UmountFlags::empty())?;
+    /// context.bind_at(&mnt, "a", &mnt, "b", Recursion::Alone)?;
+    /// assert!(context.stat("/mnt/b/file").is_ok());
+    /// context.umount("/mnt/b", UmountFlags::empty())?;
+    /// context.move_mount("/mnt/a", "/mnt/b")?;
+    /// let points: Vec<_> = context.mountinfo().into_iter().map(|mount| mount.mount_point).collect();
+    /// assert_eq!(points, [b"/".to_vec(), b"/mnt/b".to_vec()]);
+    ///
+    /// // A copy that is attached nowhere.
+    /// let copy = context.open_tree_at(At::Cwd, "/mnt/b", AtFlags::empty(), Recursion::Alone)?;
+    /// assert!(context.stat("/mnt/b/file").is_ok() && context.lookup_at(copy.handle(), "file", AtFlags::empty()).is_ok());
+    /// drop(context.open_tree("/mnt/b", Recursion::Alone)?);
+    ///
+    /// // A namespace of its own, and back.
+    /// let first = context.namespace();
+    /// context.unshare()?;
+    /// context.umount("/mnt/b", UmountFlags::empty())?;
+    /// context.setns(&first)?;
+    /// assert_eq!(context.mountinfo().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn mount_at<'a>(
         &self,
         fs: impl FileSystem + 'static,
@@ -64,6 +96,8 @@ impl Context {
 
     /// Makes a mount of a file system that is attached nowhere yet, to be [moved](Self::move_mount)
     /// or used through its handle. Source: `fsmount(2)`.
+    ///
+    /// [`MoveFlags`](crate::MoveFlags) has an example.
     pub fn new_tree(&self, fs: impl FileSystem + 'static, flags: MountFlags) -> Result<DetachedTree, Errno> {
         self.may_change()?;
         let root = mounts::new_tree(&self.asker, Arc::new(fs), flags)?;
@@ -73,11 +107,15 @@ impl Context {
     /// Copies the mount at `path`, from there on, as one that is attached nowhere yet; with
     /// `RECURSIVE`, also all mounts below that are not unbindable. `EINVAL` for an unbindable
     /// mount. Source: `open_tree(2)` with `OPEN_TREE_CLONE`.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn open_tree(&self, path: impl AsPath, how: Recursion) -> Result<DetachedTree, Errno> {
         self.open_tree_at(At::Cwd, path, AtFlags::empty(), how)
     }
 
     /// Does the same as [`open_tree`](Self::open_tree) from a starting point and with flags.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn open_tree_at<'a>(
         &self,
         at: impl Into<At<'a>>,
@@ -93,11 +131,15 @@ impl Context {
     /// Mounts the tree at `old` also at `new`: a copy of its mount from there on, with those below
     /// if `RECURSIVE`. The copy is a peer of the original, where that is shared. Source: `mount(2)`
     /// with `MS_BIND`.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn bind(&self, old: impl AsPath, new: impl AsPath, how: Recursion) -> Result<(), Errno> {
         self.bind_at(At::Cwd, old, At::Cwd, new, how)
     }
 
     /// Does the same as [`bind`](Self::bind) from two starting points.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn bind_at<'a, 'b>(
         &self,
         from: impl Into<At<'a>>,
@@ -113,12 +155,16 @@ impl Context {
     /// Moves the mount whose root `old` leads to, with all mounts below it, to `new`. Links at the
     /// end are not followed. `ELOOP` below itself; `EINVAL` if the mount above it is shared.
     /// Source: `move_mount(2)`.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn move_mount(&self, old: impl AsPath, new: impl AsPath) -> Result<(), Errno> {
         self.move_mount_at(At::Cwd, old, At::Cwd, new, MoveFlags::empty())
     }
 
     /// Does the same as [`move_mount`](Self::move_mount) from two starting points and with flags;
     /// also for the tree of a [`DetachedTree`], by its handle and an empty path.
+    ///
+    /// [`MoveFlags`](crate::MoveFlags) has an example.
     pub fn move_mount_at<'a, 'b>(
         &self,
         from: impl Into<At<'a>>,
@@ -143,6 +189,8 @@ impl Context {
     }
 
     /// Does the same as [`umount`](Self::umount) from a starting point.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn umount_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: UmountFlags) -> Result<(), Errno> {
         self.may_change()?;
         mounts::umount(&self.asker, self.begin(at), path.path_bytes(), flags)
@@ -240,6 +288,26 @@ impl Context {
     /// Makes the mount at `new_root` the root, and moves the old root to `put_old`. This context is
     /// moved along, if it was at the old root. Other contexts are not moved. `EBUSY`, `EINVAL` as
     /// on Linux. Source: `pivot_root(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, MountFlags, UmountFlags, Vfs};
+    /// use pathwalk_memfs::MemFs;
+    /// # let mut context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+    /// context.mkdir("/container", 0o755)?;
+    /// context.mount(MemFs::new(), "/container", MountFlags::empty())?;
+    /// context.chroot("/container")?;
+    ///
+    /// let image = MemFs::new();
+    /// image.mkdir("/old", 0o755)?;
+    /// context.mkdir("/image", 0o755)?;
+    /// context.mount(image, "/image", MountFlags::empty())?;
+    /// context.chdir("/image")?;
+    /// context.pivot_root(".", "old")?;
+    /// assert!(context.stat("/old/image").is_ok());
+    /// context.umount("/old", UmountFlags::DETACH)?;
+    /// assert_eq!(context.mountinfo().len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn pivot_root(&mut self, new_root: impl AsPath, put_old: impl AsPath) -> Result<(), Errno> {
         self.may_change()?;
         let new = mounts::pivot_root(&self.asker, new_root.path_bytes(), put_old.path_bytes())?;
@@ -258,6 +326,8 @@ impl Context {
     /// namespace ends with its last context, which unmounts all in it. `EPERM`; `EINVAL` where the
     /// current namespace has ended; `ENOSPC`. Cost: linear in the number of mounts. Source:
     /// `unshare(2)` with `CLONE_NEWNS`.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn unshare(&mut self) -> Result<(), Errno> {
         self.may_change()?;
         let (id, root, cwd) = mounts::unshare(&self.asker)?;
@@ -268,6 +338,8 @@ impl Context {
     }
 
     /// Returns the namespace of this context.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn namespace(&self) -> Namespace {
         self.namespace.clone().unwrap_or_else(|| Namespace::first(self.vfs()))
     }
@@ -299,6 +371,8 @@ impl Context {
     /// Returns the mounts of this context's namespace that are below its root, in the order in
     /// which they were made. Cost: linear in the number of mounts, with the tree locked. Source:
     /// `proc_pid_mountinfo(5)`.
+    ///
+    /// [`mount_at`](Self::mount_at) has an example.
     pub fn mountinfo(&self) -> Vec<MountInfo> {
         MountInfo::all(&self.asker)
     }

@@ -9,6 +9,18 @@ use crate::file::File;
 use crate::handle::Handle;
 
 /// The place where a relative path starts. An absolute path ignores it.
+///
+/// ```
+/// use pathwalk::{At, AtFlags, Credentials, OpenFlags, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.create_dir_all("/a/b")?;
+/// let handle = context.lookup("/a")?;
+/// let file = context.open("/a", OpenFlags::READ)?;
+/// context.lookup_at(At::Cwd, "a/b", AtFlags::empty())?;
+/// context.lookup_at(&handle, "b", AtFlags::empty())?;
+/// context.lookup_at(&file, "b", AtFlags::empty())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum At<'a> {
     /// `AT_FDCWD`: the context's working directory.

@@ -9,6 +9,33 @@ use crate::permission::Access;
 use crate::{Errno, ops};
 
 /// # Operations that change nothing
+///
+/// ```
+/// use pathwalk::{Access, At, AtFlags, Credentials, Errno, FileType, StatxMask, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.write("/file", "data")?;
+/// context.symlink("file", "/link")?;
+/// context.access("/link", Access::READ)?;
+/// assert_eq!(context.stat("/link")?.size, 4);
+/// assert_eq!(context.lstat("/link")?.kind, FileType::Symlink);
+/// assert_eq!(context.statx("/link", StatxMask::SIZE)?.attributes.size, 4);
+/// let mut body = [0; 8];
+/// assert_eq!(context.readlink("/link", &mut body), Ok(4));
+/// assert_eq!(context.lookup("/link")?.path()?, b"/file");
+/// assert_eq!(context.statfs("/")?.block_size, 4096);
+/// assert_eq!(context.steps("/no").answer.unwrap_err(), Errno::ENOENT);
+///
+/// // The same from a starting point.
+/// let (root, none) = (context.root(), AtFlags::empty());
+/// context.faccessat(root, "file", Access::READ, AtFlags::EACCESS)?;
+/// assert_eq!(context.fstatat(root, "link", AtFlags::SYMLINK_NOFOLLOW)?.kind, FileType::Symlink);
+/// context.statx_at(root, "file", none, StatxMask::SIZE)?;
+/// assert_eq!(context.readlinkat(root, "link", &mut body), Ok(4));
+/// context.lookup_at(root, "file", none)?;
+/// context.statfs_at(root, "file")?;
+/// assert!(context.steps_at(At::Cwd, "file", none).answer.is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl Context {
     /// Checks whether the *real* ids have the rights `want` to the node at `path`. Source:
     /// `access(2)`.

@@ -80,6 +80,8 @@ impl Context {
     }
 
     /// Returns the rules for its paths.
+    ///
+    /// [`with_resolve`](Self::with_resolve) has an example.
     pub fn resolve(&self) -> Resolve {
         self.asker.rules.resolve()
     }

@@ -7,6 +7,30 @@ use crate::{Errno, ops};
 /// # Operations that set attributes
 ///
 /// They block, and have the errors of operations that change.
+///
+/// ```
+/// use pathwalk::{AtFlags, Credentials, SetTime, Vfs};
+/// # let mut context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// assert_eq!(context.umask(0o077), 0o022);
+/// context.write("/file", "data")?;
+/// context.symlink("file", "/link")?;
+/// assert_eq!(context.stat("/file")?.mode, 0o600);
+/// context.chmod("/file", 0o640)?;
+/// context.chown("/file", Some(1000), None)?;
+/// context.lchown("/link", Some(1000), None)?;
+/// context.truncate("/file", 2)?;
+/// context.utimes("/file", SetTime::Keep, SetTime::Now)?;
+///
+/// // The same from a starting point.
+/// let file = context.lookup("/file")?;
+/// context.fchownat(&file, "", None, Some(100), AtFlags::EMPTY_PATH)?;
+/// context.utimensat(&file, "", SetTime::Now, SetTime::Now, AtFlags::EMPTY_PATH)?;
+/// context.fchmodat(context.root(), "file", 0o600, AtFlags::empty())?;
+/// context.truncate_at(context.root(), "file", 1)?;
+/// let attributes = context.stat("/link")?;
+/// assert_eq!((attributes.uid, attributes.gid, attributes.mode, attributes.size), (1000, 100, 0o600, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 impl Context {
     /// Sets permission bits with suid, sgid and sticky. `EPERM` for callers that do not own the
     /// node. Source: `chmod(2)`.

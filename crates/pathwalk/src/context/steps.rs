@@ -11,6 +11,20 @@ use crate::ops;
 use crate::walk::steps::{self, Listener};
 
 /// A lookup, step by step. Made by [`Context::steps`](crate::Context::steps).
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs, What};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.symlink("gone", "/link")?;
+/// let steps = context.steps("/link");
+/// assert_eq!(steps.answer.unwrap_err(), Errno::ENOENT);
+/// for step in &steps.steps {
+///     println!("{:depth$}{:?}", "", step.what, depth = step.depth);
+/// }
+/// let last = steps.steps.last().unwrap();
+/// assert!(matches!(&last.what, What::Absent { name, .. } if **name == *b"gone") && last.depth == 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Steps {
     /// The steps, in the order in which they were taken. Empty if the path is refused before the
@@ -21,6 +35,8 @@ pub struct Steps {
 }
 
 /// One step of a walk.
+///
+/// [`Steps`] has an example.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The number of nested bodies of links in which the step is taken: 0 is the path itself.
@@ -30,6 +46,8 @@ pub struct Step {
 }
 
 /// A step of a walk, with handles as places.
+///
+/// [`Steps`] has an example.
 pub type What = steps::What<Handle>;
 
 /// A listener that records the steps of a walk.

@@ -186,9 +186,15 @@ errnos! {
 
 impl Errno {
     /// Another name for [`EAGAIN`](Self::EAGAIN).
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub const EWOULDBLOCK: Errno = Errno::EAGAIN;
     /// Another name for [`EDEADLK`](Self::EDEADLK).
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub const EDEADLOCK: Errno = Errno::EDEADLK;
     /// Another name for [`EOPNOTSUPP`](Self::EOPNOTSUPP).
+    ///
+    /// [`from_raw`](Self::from_raw) has an example.
     pub const ENOTSUP: Errno = Errno::EOPNOTSUPP;
 }

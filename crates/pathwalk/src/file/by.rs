@@ -10,6 +10,22 @@ use crate::permission::Credentials;
 ///
 /// These rights decide whether suid and sgid bits stay. The right to write was checked when the
 /// file was opened.
+///
+/// ```
+/// use pathwalk::{Credentials, OpenFlags, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let file = context.open("/file", OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE)?;
+/// context.chmod("/file", 0o4755)?;
+/// file.write(b"by root: ")?;
+/// assert_eq!(context.stat("/file")?.mode, 0o4755);
+///
+/// let user = Credentials::user(1000, 1000, &[]);
+/// file.by(&user).write(b"by a user")?;
+/// assert_eq!(context.stat("/file")?.mode, 0o755, "the suid bit went");
+/// file.by(&user).write_at(b"B", 0)?;
+/// file.by(&user).set_len(1)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FileBy<'a> {
     pub(super) file: &'a File,

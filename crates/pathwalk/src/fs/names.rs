@@ -46,6 +46,8 @@ impl Context {
 
     /// Returns the attributes of what a path leads to, or of a link that it ends in. Errors as
     /// [`lstat`](Self::lstat). Source: [`std::fs::symlink_metadata`].
+    ///
+    /// [`metadata`](Self::metadata) has an example.
     pub fn symlink_metadata(&self, path: impl AsPath) -> Result<Attributes, Error> {
         self.lstat(&path).map_err(failed("symlink_metadata", path.path_bytes()))
     }
@@ -76,6 +78,8 @@ impl Context {
     /// `ENOENT` if it was removed, or is not below that root; else errors as
     /// [`lookup`](Self::lookup). Another moment, another answer: for messages, not for decisions.
     /// Source: [`std::fs::canonicalize`], `realpath(3)`.
+    ///
+    /// [`metadata`](Self::metadata) has an example.
     pub fn canonicalize(&self, path: impl AsPath) -> Result<PathBuf, Error> {
         let path = path.path_bytes();
         self.path_below_root(path).map(|path| OsString::from_vec(path).into()).map_err(failed("canonicalize", path))
@@ -115,12 +119,26 @@ impl Context {
 
     /// Removes a file, or what else is no directory; of a link, the link. Errors as
     /// [`unlink`](Self::unlink). Source: [`std::fs::remove_file`].
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.create_dir("/dir")?;
+    /// context.write("/dir/file", "")?;
+    /// assert!(context.remove_dir("/dir").is_err());
+    /// context.remove_file("/dir/file")?;
+    /// context.remove_dir("/dir")?;
+    /// assert!(!context.exists("/dir")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove_file(&self, path: impl AsPath) -> Result<(), Error> {
         self.unlink(&path).map_err(failed("remove_file", path.path_bytes()))
     }
 
     /// Removes an empty directory. Errors as [`rmdir`](Self::rmdir). Source:
     /// [`std::fs::remove_dir`].
+    ///
+    /// [`remove_file`](Self::remove_file) has an example.
     pub fn remove_dir(&self, path: impl AsPath) -> Result<(), Error> {
         self.rmdir(&path).map_err(failed("remove_dir", path.path_bytes()))
     }

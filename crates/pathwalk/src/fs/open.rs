@@ -59,6 +59,8 @@ impl OpenOptions {
     }
 
     /// Sets whether the file is read. Source: [`std::fs::OpenOptions::read`].
+    ///
+    /// [`open_at`](Self::open_at) has an example.
     pub fn read(&mut self, read: bool) -> &mut Self {
         self.read = read;
         self
@@ -79,6 +81,8 @@ impl OpenOptions {
 
     /// Sets whether a regular file loses its contents. Requires `write`. Source:
     /// [`std::fs::OpenOptions::truncate`].
+    ///
+    /// [`open_at`](Self::open_at) has an example.
     pub fn truncate(&mut self, truncate: bool) -> &mut Self {
         self.truncate = truncate;
         self
@@ -107,12 +111,16 @@ impl OpenOptions {
 
     /// Sets further flags, as `DIRECTORY` and `NOFOLLOW`, in place of those set before. Source:
     /// `custom_flags` in [`OpenOptionsExt`](std::os::unix::fs::OpenOptionsExt).
+    ///
+    /// [`open_at`](Self::open_at) has an example.
     pub fn custom_flags(&mut self, flags: OpenFlags) -> &mut Self {
         self.flags = flags;
         self
     }
 
     /// Sets the rules for the path. Source: `openat2(2)`.
+    ///
+    /// [`open_at`](Self::open_at) has an example.
     pub fn resolve(&mut self, resolve: Resolve) -> &mut Self {
         self.resolve = resolve;
         self
@@ -126,12 +134,31 @@ impl OpenOptions {
     }
 
     /// Does the same as [`open`](Self::open) from a starting point.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, OpenFlags, OpenOptions, Resolve, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.create_dir("/data")?;
+    /// context.symlink("log", "/data/link")?;
+    /// let data = context.lookup("/data")?;
+    /// let mut options = OpenOptions::new();
+    /// options.read(true).write(true).create(true).truncate(true).mode(0o600);
+    /// options.open_at(&context, &data, "log")?;
+    /// options.custom_flags(OpenFlags::NOFOLLOW);
+    /// assert_eq!(options.open_at(&context, &data, "link").unwrap_err().errno(), Errno::ELOOP);
+    /// options.resolve(Resolve::BENEATH);
+    /// assert_eq!(options.open_at(&context, &data, "../log").unwrap_err().errno(), Errno::EXDEV);
+    /// assert_eq!(options.how()?.mode, 0o600);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open_at<'a>(&self, context: &Context, at: impl Into<At<'a>>, path: impl AsPath) -> Result<File, Error> {
         let path = path.path_bytes();
         self.how().and_then(|how| context.openat(at, path, how)).map_err(failed("open", path))
     }
 
     /// Returns the parameters of the open with these options. `EINVAL` as [`open`](Self::open).
+    ///
+    /// [`open_at`](Self::open_at) has an example.
     pub fn how(&self) -> Result<OpenHow, Errno> {
         let writes = self.write || self.append;
         let makes = self.create || self.create_new;

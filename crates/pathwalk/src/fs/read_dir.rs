@@ -177,6 +177,23 @@ impl fmt::Debug for ReadDir {
 /// It holds the directory, as a handle does: what is asked of the entry is asked of its name in
 /// that directory, whatever became of the directory's own name meanwhile. Its type may be another
 /// by now, and the entry may be gone.
+///
+/// ```
+/// use pathwalk::{AtFlags, Credentials, FileType, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.create_dir("/etc")?;
+/// context.write("/etc/motd", "hello")?;
+/// for entry in context.read_dir("/etc")? {
+///     let entry = entry?;
+///     assert_eq!(entry.path(), std::path::Path::new("/etc/motd"));
+///     assert_eq!((entry.file_name(), entry.file_name_os()), (&b"motd"[..], "motd".as_ref()));
+///     assert_eq!(entry.file_type(), FileType::Regular);
+///     // Where its directory is now, whatever its path is.
+///     let attributes = context.fstatat(entry.dir(), entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+///     assert_eq!((attributes.ino, attributes.size), (entry.ino(), 5));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct DirEntry {
     dir: Arc<Place>,

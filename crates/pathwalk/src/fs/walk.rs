@@ -75,12 +75,27 @@ impl Context {
 impl Walk {
     /// Leaves out what is in the directory that was given out last; does nothing where that was
     /// none.
+    ///
+    /// [`Context::walk`] has an example.
     pub fn skip_directory(&mut self) {
         self.ahead = None;
     }
 
     /// Returns how far below the beginning the entry is that was given out last: 1 in the directory
     /// where the walk began.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.create_dir_all("/a/b/c")?;
+    /// let mut walk = context.walk("/a")?;
+    /// let mut depths = Vec::new();
+    /// while walk.next().transpose()?.is_some() {
+    ///     depths.push(walk.depth());
+    /// }
+    /// assert_eq!(depths, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn depth(&self) -> usize {
         self.levels.len()
     }

@@ -7,6 +7,35 @@ use crate::memory::slot::DentryId;
 use crate::node::NodeKey;
 
 /// The directory in which a name is looked up or changed. It is pinned during the call.
+///
+/// ```
+/// use pathwalk::{Attributes, Credentials, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey, Vfs};
+///
+/// /// A file system that works by paths: each name leads to a file as long as its path.
+/// struct Paths;
+///
+/// impl FileSystem for Paths {
+///     fn root(&self) -> Result<Node, Errno> {
+///         Ok(Node::new(NodeKey(0), Attributes::new(FileType::Directory, 0o755)))
+///     }
+///
+///     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+///         assert_eq!(dir.key(), NodeKey(0));
+///         let length = dir.path()?.len() + name.bytes().len();
+///         let mut attributes = Attributes::new(FileType::Regular, 0o644);
+///         attributes.size = length as u64;
+///         Ok(Some(Node::new(NodeKey(length as u128), attributes)))
+///     }
+///
+///     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+///         if node == NodeKey(0) { Ok(self.root()?.attributes) } else { Err(Errno::ESTALE) }
+///     }
+/// }
+///
+/// let context = Vfs::builder().build(Paths)?.context(Credentials::root());
+/// assert_eq!(context.stat("/name")?.size, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Directory<'a> {
     caches: &'a Caches,

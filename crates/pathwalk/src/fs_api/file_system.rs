@@ -61,6 +61,41 @@ use crate::text::Name;
 ///
 /// The `Vfs`'s budget covers its caches, not your memory: report what you hold in
 /// [`memory`](Self::memory).
+///
+/// ```
+/// use pathwalk::{Attributes, Credentials, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey, Vfs};
+///
+/// /// A root with one file, `hello`.
+/// struct Hello;
+///
+/// impl Hello {
+///     fn node(key: NodeKey) -> Node {
+///         let kind = if key == NodeKey(1) { FileType::Directory } else { FileType::Regular };
+///         Node::new(key, Attributes { ino: key.0 as u64, ..Attributes::new(kind, 0o755) })
+///     }
+/// }
+///
+/// impl FileSystem for Hello {
+///     fn root(&self) -> Result<Node, Errno> {
+///         Ok(Hello::node(NodeKey(1)))
+///     }
+///
+///     fn lookup(&self, _dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+///         Ok((name.bytes() == b"hello").then(|| Hello::node(NodeKey(2))))
+///     }
+///
+///     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+///         Ok(Hello::node(node).attributes)
+///     }
+/// }
+///
+/// let context = Vfs::builder().build(Hello)?.context(Credentials::user(1000, 1000, &[]));
+/// assert_eq!(context.stat("/../hello")?.ino, 2);
+/// assert_eq!(context.stat("/hello/below"), Err(Errno::ENOTDIR));
+/// assert_eq!(context.stat("/absent"), Err(Errno::ENOENT));
+/// assert_eq!(context.mkdir("/new", 0o755), Err(Errno::EACCES), "the root belongs to user 0");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait FileSystem: Send + Sync {
     /// Returns the root directory. Called once, when the `Vfs` is built or the file system is
     /// mounted.

@@ -15,6 +15,8 @@ use crate::node::NodeKey;
 
 bitflags! {
     /// The purposes for which a file is opened. Source: `open(2)`.
+    ///
+    /// [`OpenFile`] has an example.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct OpenFor: u8 {
         /// Reading; for a directory, listing.
@@ -25,6 +27,8 @@ bitflags! {
 }
 
 /// The position at which data is written.
+///
+/// [`OpenFile`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteAt {
     /// An offset in bytes. The range between the end and the offset reads as zeroes.
@@ -34,6 +38,8 @@ pub enum WriteAt {
 }
 
 /// The result of a write.
+///
+/// [`OpenFile`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Written {
     /// The number of bytes that were taken: fewer than given only where space ran out, and then at
@@ -44,6 +50,8 @@ pub struct Written {
 }
 
 /// The parts of a file that have to be on stable storage. Source: `fsync(2)`.
+///
+/// [`OpenFile`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SyncWhat {
     /// Data and attributes.
@@ -53,6 +61,8 @@ pub enum SyncWhat {
 }
 
 /// One entry of a listing.
+///
+/// [`OpenFile`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry<'a> {
     /// The name; never `.` or `..`.
@@ -71,10 +81,83 @@ pub struct Entry<'a> {
 
 /// The least cookie of an entry: 0 is the beginning, 1 and 2 are behind `.` and `..`, which the
 /// engine lists.
+///
+/// [`OpenFile`] has an example.
 pub const FIRST_COOKIE: u64 = 3;
 
 /// An open file or directory of a file system. Any method may be called from several threads at
 /// once.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use pathwalk::{Attributes, Credentials, Directory, Entry, Errno, FIRST_COOKIE, FileSystem, FileType, Name, Node, NodeKey};
+/// use pathwalk::{OpenFile, OpenFor, SyncWhat, Vfs, WriteAt, Written};
+///
+/// /// A file system with one file, which takes all data and reads as one line.
+/// struct Log;
+///
+/// impl OpenFile for Log {
+///     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+///         let text = b"hello\n".get(offset as usize..).unwrap_or_default();
+///         let length = text.len().min(buffer.len());
+///         buffer[..length].copy_from_slice(&text[..length]);
+///         Ok(length)
+///     }
+///
+///     fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
+///         let start = match at {
+///             WriteAt::Offset(offset) => offset,
+///             WriteAt::End => 6,
+///         };
+///         Ok(Written { bytes: data.len(), end: start + data.len() as u64 })
+///     }
+///
+///     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+///         if from < FIRST_COOKIE {
+///             let (key, kind) = (NodeKey(2), FileType::Regular);
+///             let _ = each(Entry { name: b"log", key, ino: 2, kind, cookie: FIRST_COOKIE });
+///         }
+///         Ok(())
+///     }
+///
+///     fn sync(&self, _what: SyncWhat) -> Result<(), Errno> {
+///         Ok(())
+///     }
+/// }
+///
+/// # fn node(key: NodeKey) -> Node {
+/// #     let kind = if key == NodeKey(1) { FileType::Directory } else { FileType::Regular };
+/// #     Node::new(key, Attributes::new(kind, 0o755))
+/// # }
+/// impl FileSystem for Log {
+///     fn open(&self, _node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+///         assert!(what_for.intersects(OpenFor::READ | OpenFor::WRITE));
+///         Ok(Box::new(Log))
+///     }
+///     // `root`, `lookup` and `attributes` as in the example of `FileSystem`.
+/// #     fn root(&self) -> Result<Node, Errno> {
+/// #         Ok(node(NodeKey(1)))
+/// #     }
+/// #     fn lookup(&self, _: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+/// #         Ok((name.bytes() == b"log").then(|| node(NodeKey(2))))
+/// #     }
+/// #     fn attributes(&self, key: NodeKey) -> Result<Attributes, Errno> {
+/// #         Ok(Attributes { size: 6, ..node(key).attributes })
+/// #     }
+/// #     fn set_attributes(&self, key: NodeKey, _: &pathwalk::SetAttributes) -> Result<Attributes, Errno> {
+/// #         self.attributes(key)
+/// #     }
+/// }
+///
+/// let context = Vfs::builder().build(Log)?.context(Credentials::root());
+/// assert_eq!(context.read_to_string("/log")?, "hello\n");
+/// let names: Vec<_> = context.read_dir("/")?.map(|entry| entry.map(|entry| entry.file_name().to_vec())).collect::<Result<_, _>>()?;
+/// assert_eq!(names, [b"log"]);
+/// let file = pathwalk::OpenOptions::new().append(true).open(&context, "/log")?;
+/// assert_eq!(file.write(b"more")?, 4);
+/// file.sync(SyncWhat::All)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait OpenFile: Send + Sync {
     /// Fills `buffer` with the bytes from `offset` on. Returns the number of bytes read: 0 at or
     /// behind the end.
@@ -134,6 +217,16 @@ pub trait OpenFile: Send + Sync {
 }
 
 /// The size and limits of a file system. Source: `statfs(2)`.
+///
+/// ```
+/// use pathwalk::{Credentials, MountFlags, Vfs};
+/// use pathwalk_memfs::MemFs;
+/// let vfs = Vfs::builder().mount_flags(MountFlags::NOEXEC).build(MemFs::new())?;
+/// let statfs = vfs.context(Credentials::root()).statfs("/")?;
+/// assert_eq!(statfs.blocks, 0, "there is no limit");
+/// assert_eq!(statfs.flags, MountFlags::NOEXEC);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StatFs {
     /// `f_type`: the kind of file system.

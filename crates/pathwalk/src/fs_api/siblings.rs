@@ -25,6 +25,31 @@ pub(crate) trait TakesSiblings {
 /// [`FileSystem::lookup_siblings`](crate::FileSystem::lookup_siblings).
 ///
 /// The directory is pinned, and its names do not change through the `Vfs` during the call.
+///
+/// ```
+/// use pathwalk::{Attributes, Directory, Errno, FileType, Name, Node, NodeKey, Siblings};
+///
+/// /// The body of `FileSystem::lookup_siblings` for a directory with these names.
+/// fn siblings(names: &[(&[u8], u128)], siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+///     if names.len() > siblings.most() {
+///         return Ok(());
+///     }
+///     for (name, key) in names {
+///         let name = Name::new(name)?;
+///         if !siblings.wants(name) {
+///             continue;
+///         }
+///         if *key == 0 {
+///             siblings.note(name); // its node is not at hand
+///         } else {
+///             siblings.give(&[(name, Node::new(NodeKey(*key), Attributes::new(FileType::Regular, 0o644)))]);
+///         }
+///     }
+///     siblings.are_all();
+///     Ok(())
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Siblings<'a>(&'a mut dyn TakesSiblings);
 
 impl<'a> Siblings<'a> {

@@ -160,12 +160,26 @@ impl<P: FirstProbe> InodeCache<P> {
     }
 
     /// Returns the number of inodes that the cache has room for.
+    ///
+    /// ```
+    /// use pathwalk::{Attributes, FileType, Iget, InodeCache, NodeKey};
+    /// let cache = InodeCache::new(1000, ())?;
+    /// let Iget::New(new) = cache.iget_locked(NodeKey(7))? else { panic!("it is the first") };
+    /// let held = new.unlock(&Attributes::new(FileType::Regular, 0o644));
+    /// assert_eq!((cache.capacity(), cache.used()), (1000, 1));
+    /// assert_eq!(cache.shrink(10), 0, "a held inode is not evicted");
+    /// drop(held);
+    /// assert_eq!(cache.shrink(10), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn capacity(&self) -> u32 {
         self.inodes.free().capacity()
     }
 
     /// Returns the number of slots in use, held or not. The number may be out of date when it is
     /// returned. Cost: a few loads.
+    ///
+    /// [`capacity`](Self::capacity) has an example.
     pub fn used(&self) -> u32 {
         self.inodes.used()
     }

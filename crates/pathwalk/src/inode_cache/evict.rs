@@ -45,6 +45,8 @@ impl<P: FirstProbe> Drop for Going<'_, P> {
 impl<P: FirstProbe> InodeCache<P> {
     /// Evicts up to `count` inodes without holders; returns their number. The owner is told of
     /// each.
+    ///
+    /// [`capacity`](Self::capacity) has an example.
     pub fn shrink(&self, count: u32) -> u32 {
         (0..count).take_while(|_| self.evict_one()).count() as u32
     }

@@ -28,6 +28,8 @@ use crate::memory::slot::InodeId;
 use crate::node::NodeKey;
 
 /// The result of a call that makes inodes.
+///
+/// [`InodeCache::iget5_locked_rcu`] has an example.
 #[derive(Debug)]
 pub enum Iget<'a, P: FirstProbe = LockFree> {
     /// The inode was in the cache.
@@ -37,6 +39,8 @@ pub enum Iget<'a, P: FirstProbe = LockFree> {
 }
 
 /// The result of a call that does not wait.
+///
+/// [`InodeCache::iget5_locked_rcu`] has an example.
 #[derive(Debug)]
 pub enum InodeLookup<'a, P: FirstProbe = LockFree> {
     /// The inode is filled.
@@ -46,6 +50,8 @@ pub enum InodeLookup<'a, P: FirstProbe = LockFree> {
 }
 
 /// The reason why an inode was not inserted, and the inode for another try.
+///
+/// [`InodeCache::insert_inode_locked`] has an example.
 #[derive(Debug)]
 pub struct NotInserted<'a, P: FirstProbe = LockFree> {
     /// The reason.
@@ -102,6 +108,8 @@ impl<P: FirstProbe> InodeCache<P> {
     /// that lock, before another thread can see the inode: it stores the key there. Its errors are
     /// returned; then there is no inode, and the owner is not told of it. Other errors and waits
     /// are those of [`iget_locked`](Self::iget_locked). Source: Linux's `iget5_locked`.
+    ///
+    /// [`iget5_locked_rcu`](Self::iget5_locked_rcu) has an example.
     pub fn iget5_locked(
         &self,
         hash: u64,
@@ -118,6 +126,38 @@ impl<P: FirstProbe> InodeCache<P> {
     /// that inode's `set` writes to it. `test` has to return some answer, which is not used in that
     /// case. So the data that it looks at has to be atomics, or behind a lock of the owner's.
     /// Source: Linux's `iget5_locked_rcu`.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use pathwalk::{Attributes, FileType, Iget, InodeCache, InodeLookup, InodeMatch, InodeState};
+    ///
+    /// // File handles of 16 bytes, of which the hash has 8; the rest is beside the inode's slot.
+    /// let handles: Vec<AtomicU64> = (0..100).map(|_| AtomicU64::new(0)).collect();
+    /// let cache = InodeCache::new(100, ())?;
+    /// let get = |hash: u64, rest: u64| {
+    ///     cache.iget5_locked_rcu(
+    ///         hash,
+    ///         |view| handles[view.slot() as usize].load(Ordering::Relaxed) == rest,
+    ///         |slot| Ok(handles[slot as usize].store(rest, Ordering::Relaxed)),
+    ///     )
+    /// };
+    /// let Iget::New(new) = get(7, 1)? else { panic!("it is the first") };
+    /// let one = new.unlock(&Attributes::new(FileType::Regular, 0o644));
+    /// assert!(matches!(get(7, 1)?, Iget::Cached(same) if same.slot() == one.slot()));
+    /// assert!(matches!(get(7, 2)?, Iget::New(_)), "another handle with an equal hash");
+    ///
+    /// // The searches that make none: with waiting, without, and among all states.
+    /// let is_one = |view: pathwalk::InodeView| handles[view.slot() as usize].load(Ordering::Relaxed) == 1;
+    /// assert!(cache.ilookup5(7, is_one).is_some());
+    /// assert!(matches!(cache.ilookup5_nowait(7, is_one), Some(InodeLookup::Cached(_))));
+    /// let filled = cache.find_inode_nowait(7, |view, state| match state {
+    ///     InodeState::Cached if view.key() == one.key() => InodeMatch::Take,
+    ///     _ => InodeMatch::Next,
+    /// });
+    /// assert!(filled.is_some());
+    /// assert!(cache.iget5_locked(7, is_one, |_| Ok(())).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn iget5_locked_rcu(
         &self,
         hash: u64,
@@ -143,12 +183,16 @@ impl<P: FirstProbe> InodeCache<P> {
     /// Returns the inode that passes `test` of those with this hash (see
     /// [`iget5_locked`](Self::iget5_locked)), if it is cached. Takes the bucket's lock; sleeps as
     /// [`ilookup`](Self::ilookup) does. Source: Linux's `ilookup5`.
+    ///
+    /// [`iget5_locked_rcu`](Self::iget5_locked_rcu) has an example.
     pub fn ilookup5(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeRef<'_, P>> {
         self.search(key_for(hash), test, Freeing::Awaited).cached()
     }
 
     /// Does the same as [`ilookup5`](Self::ilookup5), but reports a new inode without waiting for
     /// it. Sleeps while the inode is being evicted. Source: Linux's `ilookup5_nowait`.
+    ///
+    /// [`iget5_locked_rcu`](Self::iget5_locked_rcu) has an example.
     pub fn ilookup5_nowait(&self, hash: u64, test: impl Fn(InodeView) -> bool) -> Option<InodeLookup<'_, P>> {
         let key = key_for(hash);
         let hash = self.hash(key);
@@ -166,6 +210,8 @@ impl<P: FirstProbe> InodeCache<P> {
     /// the bucket's lock and calls `matches` under it (see [`iget5_locked`](Self::iget5_locked));
     /// never sleeps. An inode that is being evicted cannot be taken: then the result is `None`.
     /// Source: Linux's `find_inode_nowait`.
+    ///
+    /// [`iget5_locked_rcu`](Self::iget5_locked_rcu) has an example.
     pub fn find_inode_nowait(
         &self,
         hash: u64,
@@ -186,6 +232,8 @@ impl<P: FirstProbe> InodeCache<P> {
     ///
     /// The errors of `set`; `EBUSY` if an inode is there that is being created; `EINVAL` for an
     /// inode of another cache. Source: Linux's `inode_insert5`.
+    ///
+    /// [`insert_inode_locked`](Self::insert_inode_locked) has an example.
     pub fn inode_insert5<'a>(
         &'a self,
         inode: UnhashedInode<'a, P>,
@@ -218,6 +266,27 @@ impl<P: FirstProbe> InodeCache<P> {
     ///
     /// `EBUSY` if an inode of this key is there, also after it was waited for; `EINVAL` for an
     /// inode of another cache. Source: Linux's `insert_inode_locked`.
+    ///
+    /// ```
+    /// use pathwalk::{Attributes, Errno, FileType, Iget, InodeCache, NodeKey};
+    /// let cache = InodeCache::new(100, ())?;
+    /// // For a node that the caller creates: its key is known once the store has made it.
+    /// let slot = cache.new_inode()?;
+    /// let new = cache.insert_inode_locked(slot, NodeKey(7)).map_err(|refused| refused.errno)?;
+    /// assert!(cache.ilookup(NodeKey(7)).is_none(), "it is not there before it is unlocked");
+    /// new.unlock(&Attributes::new(FileType::Regular, 0o644));
+    /// let again = cache.insert_inode_locked(cache.new_inode()?, NodeKey(7)).unwrap_err();
+    /// assert_eq!(again.errno, Errno::EBUSY);
+    ///
+    /// // For a node that may be there: the caller's slot is used where there is none.
+    /// let slot = cache.new_inode()?;
+    /// let number = slot.slot();
+    /// match cache.inode_insert5(slot, 8, |_| true, |_| Ok(())).map_err(|refused| refused.errno)? {
+    ///     Iget::New(new) => assert_eq!(new.slot(), number),
+    ///     Iget::Cached(_) => unreachable!("no other thread uses the cache"),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_inode_locked<'a>(
         &'a self,
         inode: UnhashedInode<'a, P>,

@@ -36,6 +36,19 @@ impl<P: FirstProbe> std::fmt::Debug for Pin<'_, P> {
 
 /// An inode that is filled and held: it is not evicted before this is dropped. Afterwards it stays
 /// cached until its slot is needed. An inode whose link count is 0 goes with its last holder.
+///
+/// ```
+/// use pathwalk::{Attributes, FileType, Iget, InodeCache, NodeKey};
+/// let cache = InodeCache::new(100, ())?;
+/// let Iget::New(new) = cache.iget_locked(NodeKey(7))? else { panic!("it is the first") };
+/// assert_eq!(new.key(), NodeKey(7));
+/// let slot = new.slot();
+/// let inode = new.unlock(&Attributes::new(FileType::Regular, 0o644));
+/// assert_eq!((inode.key(), inode.slot()), (NodeKey(7), slot));
+/// inode.set_attributes(&Attributes { size: 5, ..inode.attributes() });
+/// assert_eq!(cache.ilookup(NodeKey(7)).unwrap().attributes().size, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct InodeRef<'a, P: FirstProbe = LockFree>(Pin<'a, P>);
 
@@ -45,16 +58,31 @@ pub struct InodeRef<'a, P: FirstProbe = LockFree>(Pin<'a, P>);
 /// failed. It leaves the table, and the waiting threads look again, so that one of them makes the
 /// next inode. The owner is told of it once the last of them has given it back. Source: Linux's
 /// `unlock_new_inode` and `iget_failed`.
+///
+/// [`InodeRef`] has an example.
 #[derive(Debug)]
 #[must_use = "dropping a new inode takes it out of the cache"]
 pub struct NewInode<'a, P: FirstProbe = LockFree>(Option<Pin<'a, P>>);
 
 /// An inode that was not filled yet when it was found, held.
+///
+/// ```
+/// use pathwalk::{Attributes, FileType, Iget, InodeCache, InodeLookup};
+/// let cache = InodeCache::new(100, ())?;
+/// let Iget::New(new) = cache.iget5_locked(7, |_| true, |_| Ok(()))? else { panic!("it is the first") };
+/// let Some(InodeLookup::New(pending)) = cache.ilookup5_nowait(7, |_| true) else { panic!("it is not filled") };
+/// assert_eq!((pending.key(), pending.slot()), (new.key(), new.slot()));
+/// drop(new.unlock(&Attributes::new(FileType::Regular, 0o644)));
+/// assert!(pending.wait().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct PendingInode<'a, P: FirstProbe = LockFree>(Pin<'a, P>);
 
 /// A slot that holds no inode yet. It is to be inserted, and is given back when dropped. Source:
 /// Linux's `new_inode`.
+///
+/// [`InodeCache::insert_inode_locked`] has an example.
 #[derive(Debug)]
 pub struct UnhashedInode<'a, P: FirstProbe = LockFree> {
     cache: &'a InodeCache<P>,
@@ -104,11 +132,15 @@ impl<'a, P: FirstProbe> NewInode<'a, P> {
     }
 
     /// Returns the key, or the hash that was given for it.
+    ///
+    /// [`InodeRef`] has an example.
     pub fn key(&self) -> NodeKey {
         self.pin().cache.key(self.pin().id)
     }
 
     /// Returns the inode's slot: see [`InodeRef::slot`].
+    ///
+    /// [`InodeRef`] has an example.
     pub fn slot(&self) -> u32 {
         self.pin().id.0 - 1
     }
@@ -116,6 +148,8 @@ impl<'a, P: FirstProbe> NewInode<'a, P> {
     /// Fills the inode and wakes the threads that wait for it. They see the attributes, and
     /// everything that this thread did before. Takes the stripe's lock for a few stores. Source:
     /// Linux's `unlock_new_inode`.
+    ///
+    /// [`InodeRef`] has an example.
     pub fn unlock(mut self, attributes: &Attributes) -> InodeRef<'a, P> {
         let pin = self.0.take().expect("it is taken only by what consumes it");
         pin.cache.fill(pin.id, attributes);
@@ -156,6 +190,8 @@ impl<'a, P: FirstProbe> PendingInode<'a, P> {
 
 impl<'a, P: FirstProbe> UnhashedInode<'a, P> {
     /// Returns the slot, which stays the same when the inode is inserted: see [`InodeRef::slot`].
+    ///
+    /// [`InodeCache::insert_inode_locked`] has an example.
     pub fn slot(&self) -> u32 {
         self.id.0 - 1
     }
@@ -190,6 +226,8 @@ impl<P: FirstProbe> InodeCache<P> {
     /// If all slots are taken, an inode without holders is evicted. Fails with `ENFILE` if there is
     /// none: all are held, or are being evicted by other threads, which are not waited for. Source:
     /// Linux's `new_inode`.
+    ///
+    /// [`InodeCache::insert_inode_locked`] has an example.
     pub fn new_inode(&self) -> Result<UnhashedInode<'_, P>, Errno> {
         self.take_slot().map(|id| UnhashedInode { cache: self, id })
     }

@@ -5,6 +5,16 @@ use bitflags::bitflags;
 use crate::attr::{Device, FileType, Octal, Timestamp};
 
 /// The kind of a new node.
+///
+/// ```
+/// use pathwalk::{Credentials, Device, FileType, NewKind, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.mknod("/pipe", NewKind::Fifo, 0o600)?;
+/// context.mknod("/null", NewKind::CharDevice(Device { major: 1, minor: 3 }), 0o666)?;
+/// assert_eq!(context.stat("/pipe")?.kind, NewKind::Fifo.file_type());
+/// assert_eq!(NewKind::Symlink(b"to").file_type(), FileType::Symlink);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewKind<'a> {
     /// An empty regular file.
@@ -40,6 +50,16 @@ impl NewKind<'_> {
 
 /// A node to be made. Mode, owner and group are final: the umask and the rules of set-gid
 /// directories were applied.
+///
+/// ```
+/// use pathwalk::{Attributes, Errno, NewNode, Node, NodeKey};
+///
+/// /// The end of `FileSystem::create`, with the key that the store gave.
+/// fn made(key: NodeKey, new: &NewNode<'_>) -> Result<Node, Errno> {
+///     let attributes = Attributes { uid: new.uid, gid: new.gid, ..Attributes::new(new.kind.file_type(), new.mode) };
+///     Ok(Node::new(key, attributes))
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NewNode<'a> {
     /// The kind of the node.
@@ -54,6 +74,18 @@ pub struct NewNode<'a> {
 
 bitflags! {
     /// The treatment of a rename's target. Source: `renameat2(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{At, Credentials, Errno, RenameFlags, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.write("/a", "a")?;
+    /// context.write("/b", "b")?;
+    /// let rename = |flags| context.renameat(At::Cwd, "/a", At::Cwd, "/b", flags);
+    /// assert_eq!(rename(RenameFlags::NOREPLACE), Err(Errno::EEXIST));
+    /// rename(RenameFlags::EXCHANGE)?;
+    /// assert_eq!(context.read("/a")?, b"b");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct RenameFlags: u32 {
         /// `RENAME_NOREPLACE`: `EEXIST` if the target exists.
@@ -64,6 +96,20 @@ bitflags! {
 }
 
 /// Attributes to be set; `None` leaves one as it is. Every call also moves `ctime`.
+///
+/// ```
+/// use pathwalk::{Attributes, SetAttributes};
+///
+/// /// The core of `FileSystem::set_attributes`.
+/// fn set(attributes: &mut Attributes, set: &SetAttributes) {
+///     attributes.mode = set.mode.unwrap_or(attributes.mode);
+///     attributes.uid = set.uid.unwrap_or(attributes.uid);
+///     attributes.gid = set.gid.unwrap_or(attributes.gid);
+///     attributes.size = set.size.unwrap_or(attributes.size);
+///     attributes.atime = set.atime.unwrap_or(attributes.atime);
+///     attributes.mtime = set.mtime.unwrap_or(attributes.mtime);
+/// }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct SetAttributes {
     /// The permission bits, 0..=0o7777.

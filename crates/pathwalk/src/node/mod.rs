@@ -13,10 +13,14 @@ pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
 ///
 /// Two names with equal keys are two links to one inode. A directory's key is found under one name
 /// only.
+///
+/// [`Node`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct NodeKey(pub u128);
 
 /// The rule that decides whether a process may read, write or search a node.
+///
+/// [`Node`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum PermissionRule {
     /// Mode bits and ACL, as in `path_resolution(7)`. A directory that all users may search costs
@@ -34,6 +38,8 @@ pub enum PermissionRule {
 
 /// The validity of a cached answer: whether it stays true until the file system, or a change
 /// through the `Vfs`, says otherwise.
+///
+/// [`Node`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Freshness {
     /// The answer stays true.
@@ -45,6 +51,16 @@ pub enum Freshness {
 }
 
 /// The result of [`FileSystem::revalidate`](crate::FileSystem::revalidate) for a cached entry.
+///
+/// ```
+/// use pathwalk::{Errno, NodeKey, Validity};
+///
+/// /// The end of `FileSystem::revalidate`: what the store has under the name now, and what is cached.
+/// fn revalidated(now: Option<NodeKey>, cached: Option<NodeKey>) -> Result<Validity, Errno> {
+///     Ok(if now == cached { Validity::Valid } else { Validity::Invalid })
+/// }
+/// assert_eq!(revalidated(None, Some(NodeKey(7))), Ok(Validity::Invalid));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Validity {
     /// The entry is still true.
@@ -57,6 +73,17 @@ pub enum Validity {
 /// For every `Node` that is handed to the engine, the engine calls
 /// [`FileSystem::forget`](crate::FileSystem::forget) with its key exactly once. So a file system
 /// that counts the nodes it handed out can tell when the engine no longer calls it about a node.
+///
+/// ```
+/// use pathwalk::{AclState, Attributes, FileType, Freshness, Node, NodeKey, PermissionRule};
+/// let file = Node::new(NodeKey(2), Attributes::new(FileType::Regular, 0o644))
+///     .with_acl(AclState::Absent) // promises that there is none
+///     .with_rule(PermissionRule::Own) // `FileSystem::permission` is asked
+///     .with_freshness(Freshness::AskEachTime); // `FileSystem::revalidate` is asked
+/// assert_eq!(file.rule, PermissionRule::Own);
+/// let link = Node::symlink(NodeKey(3), *b"../target");
+/// assert_eq!((link.attributes.kind, link.attributes.size), (FileType::Symlink, 9));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The identity of the node.

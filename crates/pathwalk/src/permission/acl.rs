@@ -8,6 +8,8 @@ use crate::Errno;
 use crate::attr::Attributes;
 
 /// The user or users that an entry is about.
+///
+/// [`Acl`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AclTag {
     /// The owner.
@@ -25,6 +27,8 @@ pub enum AclTag {
 }
 
 /// An entry of an access control list.
+///
+/// [`Acl`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AclEntry {
     /// The user or users that the entry is about.
@@ -34,6 +38,28 @@ pub struct AclEntry {
 }
 
 /// An access control list.
+///
+/// ```
+/// use pathwalk::permission::{Acl, AclEntry, AclTag};
+/// use pathwalk::{Access, Attributes, Credentials, Errno, FileType};
+/// let entry = |tag, grants| AclEntry { tag, grants };
+/// let acl = Acl::new(vec![
+///     entry(AclTag::Owner, Access::READ | Access::WRITE),
+///     entry(AclTag::User(1000), Access::READ | Access::WRITE),
+///     entry(AclTag::Group, Access::READ),
+///     entry(AclTag::Mask, Access::READ),
+///     entry(AclTag::Other, Access::empty()),
+/// ]);
+/// assert_eq!((acl.entries().len(), acl.mask()), (5, Access::READ));
+/// let user = Credentials::user(1000, 1000, &[]);
+/// let who = user.effective();
+/// assert!(acl.permits(&who, 0, 0, Access::READ));
+/// assert!(!acl.permits(&who, 0, 0, Access::WRITE), "the mask takes it away");
+/// assert_eq!(acl.deciding(&who, 0, 0, Access::WRITE).unwrap().tag, AclTag::User(1000));
+/// let node = Attributes::new(FileType::Regular, 0o640);
+/// assert_eq!(acl.check(&who, &node, Access::WRITE), Err(Errno::EACCES));
+/// assert_eq!(Acl::from_xattr(&[2, 0, 0, 0, 1]).unwrap_err(), Errno::EINVAL);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acl(Vec<AclEntry>);
 

@@ -9,6 +9,8 @@ use crate::attr::{Attributes, FileType};
 
 bitflags! {
     /// The capabilities that operations on names check. Source: `capabilities(7)`.
+    ///
+    /// [`Credentials`] has an example.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Capabilities: u8 {
         /// `CAP_DAC_OVERRIDE`: bypass read, write and execute checks (executing needs one x bit).
@@ -29,6 +31,8 @@ bitflags! {
 }
 
 /// A user and a group: one pair is real, one is effective.
+///
+/// [`Credentials`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ids {
     /// The user id.
@@ -40,6 +44,31 @@ pub struct Ids {
 /// The identity with whose rights an operation runs. Source: `credentials(7)`.
 ///
 /// Cheap to clone: the groups are shared.
+///
+/// ```
+/// use pathwalk::permission::Ids;
+/// use pathwalk::{Access, AtFlags, Capabilities, Credentials, Errno, Vfs};
+/// let vfs = Vfs::builder().build(pathwalk_memfs::MemFs::new())?;
+/// let root = vfs.context(Credentials::root());
+/// root.write("/file", "")?;
+/// root.chmod("/file", 0o600)?;
+///
+/// let user = Credentials::user(1000, 1000, &[27, 100]);
+/// let context = vfs.context(user.clone());
+/// assert_eq!(context.access("/file", Access::READ), Err(Errno::EACCES));
+/// let reader = user.clone().with_capabilities(Capabilities::DAC_READ_SEARCH);
+/// vfs.context(reader).read("/file")?;
+/// let idle = user.with_capability_sets(Capabilities::DAC_READ_SEARCH, Capabilities::empty());
+/// assert!(vfs.context(idle).read("/file").is_err(), "permitted, and not effective");
+///
+/// // A program with suid: `access` asks for its user, all else for its owner.
+/// let suid = Credentials::root().with_real(Ids { uid: 1000, gid: 1000 });
+/// assert_eq!((suid.real().uid(), suid.effective().uid()), (1000, 0));
+/// let context = vfs.context(suid);
+/// assert_eq!(context.access("/file", Access::READ), Err(Errno::EACCES));
+/// context.faccessat(context.root(), "file", Access::READ, AtFlags::EACCESS)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Credentials {
     real: Ids,
@@ -118,6 +147,8 @@ fn sorted(groups: &[u32]) -> Option<Arc<[u32]>> {
 
 /// The class of a user with respect to a node, which selects the bits of the node's mode. Source:
 /// `path_resolution(7)`.
+///
+/// [`Subject`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Class {
     /// The owner.
@@ -130,6 +161,8 @@ pub enum Class {
 
 impl Class {
     /// Returns what the bits of a mode grant to this class.
+    ///
+    /// [`Subject`] has an example.
     pub fn grants(self, mode: u16) -> Access {
         let shift = match self {
             Class::Owner => 6,
@@ -145,6 +178,21 @@ impl Class {
 /// Its ids are those by which the file system knows it: through an id-mapped mount, those that the
 /// [map](IdMap) has for it, or [`NO_ID`]. So they can be compared with the ids that the file system
 /// stores.
+///
+/// ```
+/// use pathwalk::permission::Class;
+/// use pathwalk::{Access, Attributes, Capabilities, Credentials, FileType};
+/// let caps = Capabilities::DAC_OVERRIDE;
+/// let credentials = Credentials::user(1000, 100, &[27]).with_capabilities(caps);
+/// let who = credentials.effective();
+/// assert_eq!((who.uid(), who.gid()), (1000, 100));
+/// assert!(who.owns(1000) && who.in_group(27) && who.has(caps));
+/// assert!(who.sees_owners(0, 27) && who.has_for(caps, 0, 27), "no map hides an owner");
+/// let node = Attributes { gid: 27, ..Attributes::new(FileType::Regular, 0o640) };
+/// assert_eq!(who.class_of(&node), Class::Group);
+/// assert_eq!(who.class_of(&node).grants(node.mode), Access::READ);
+/// assert!(who.overrides(&node, Access::WRITE));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     ids: Ids,

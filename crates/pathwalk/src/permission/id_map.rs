@@ -19,12 +19,46 @@ use crate::attr::Attributes;
 
 /// The number that is no user's and no group's id, and that no node can belong to: `(uid_t) -1`,
 /// with which `chown(2)` leaves an owner unchanged.
+///
+/// [`IdExtent`] has an example.
 pub const NO_ID: u32 = u32::MAX;
 
 /// The id that is shown in place of an unmapped one. Linux: `overflowuid`, `overflowgid`.
+///
+/// [`IdExtent`] has an example.
 pub const OVERFLOW_ID: u32 = 65534;
 
 /// A range of ids that is mapped to another one of the same length: a line of `/proc/PID/uid_map`.
+///
+/// ```
+/// use pathwalk::permission::{NO_ID, OVERFLOW_ID};
+/// use pathwalk::{Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags, Recursion, Vfs};
+/// use pathwalk_memfs::MemFs;
+/// # let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+/// // What a container stores as users 0 to 999 is shown as 100,000 to 100,999.
+/// let extents = [IdExtent { inside: 0, outside: 100_000, length: 1000 }];
+/// let map = IdMap::new(&extents, &extents)?;
+/// assert_eq!((map.uids(), map.gids()), (&extents[..], &extents[..]));
+/// assert_eq!((map.seen_gid(5), map.stored_gid(100_005)), (Some(100_005), Some(5)));
+/// assert!(extents.len() <= IdMap::MOST_EXTENTS);
+///
+/// let fs = MemFs::new();
+/// fs.file("/mapped", 0o644)?;
+/// fs.file("/unmapped", 0o644)?;
+/// fs.chown("/unmapped", 1000, 0)?;
+/// let tree = context.new_tree(fs, MountFlags::empty())?;
+/// context.mkdir("/mnt", 0o755)?;
+/// let attributes = MountAttributes { id_map: Some(map), ..MountAttributes::default() };
+/// let empty = pathwalk::AtFlags::EMPTY_PATH;
+/// context.mount_setattr_at(tree.handle(), "", empty, &attributes, Recursion::Alone)?;
+/// context.move_mount_at(tree.handle(), "", pathwalk::At::Cwd, "/mnt", pathwalk::MoveFlags::FROM_EMPTY_PATH)?;
+/// assert_eq!(context.stat("/mnt/mapped")?.uid, 100_000);
+/// assert_eq!(context.stat("/mnt/unmapped")?.uid, OVERFLOW_ID);
+///
+/// assert_eq!(context.chown("/mnt/mapped", Some(NO_ID), None), Err(Errno::EINVAL));
+/// assert_eq!(IdMap::new(&[], &extents).unwrap_err().errno(), Errno::EINVAL);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct IdExtent {
     /// The first id inside, as the file system stores it.
@@ -65,6 +99,8 @@ struct Extents {
 
 impl IdMap {
     /// The maximum number of extents of one kind. Linux: `UID_GID_MAP_MAX_EXTENTS`.
+    ///
+    /// [`IdExtent`] has an example.
     pub const MOST_EXTENTS: usize = 340;
 
     /// Creates a map from these extents, in any order. Returns an error if one kind has no extents,
@@ -83,6 +119,8 @@ impl IdMap {
     }
 
     /// Returns the extents of group ids, sorted by the ids inside.
+    ///
+    /// [`IdExtent`] has an example.
     pub fn gids(&self) -> &[IdExtent] {
         &self.0.gids.by_inside
     }
@@ -94,6 +132,8 @@ impl IdMap {
     }
 
     /// Returns the group as which a stored group is seen; `None` if it is unmapped.
+    ///
+    /// [`IdExtent`] has an example.
     pub fn seen_gid(&self, stored: u32) -> Option<u32> {
         self.0.gids.seen(stored)
     }
@@ -104,6 +144,8 @@ impl IdMap {
     }
 
     /// Returns the group that is stored for a group; `None` if it is unmapped.
+    ///
+    /// [`IdExtent`] has an example.
     pub fn stored_gid(&self, seen: u32) -> Option<u32> {
         self.0.gids.stored(seen)
     }
@@ -167,6 +209,8 @@ fn find(sorted: &[IdExtent], id: u32, first: fn(&IdExtent) -> u32) -> Option<(Id
 }
 
 /// The reason why extents are no id map: `EINVAL`.
+///
+/// [`IdExtent`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IdMapError {
     of: &'static str,
@@ -184,6 +228,8 @@ enum Fault {
 
 impl IdMapError {
     /// Returns the error number: `EINVAL`.
+    ///
+    /// [`IdExtent`] has an example.
     pub fn errno(&self) -> Errno {
         Errno::EINVAL
     }

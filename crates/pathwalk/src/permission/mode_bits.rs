@@ -9,6 +9,16 @@ use crate::attr::FileType;
 bitflags! {
     /// The rights that a caller requests for a node. An empty set requests only that the node
     /// exists (`F_OK`). Bits as in `access(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Access, Credentials, Errno, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.write("/file", "")?;
+    /// context.access("/file", Access::READ | Access::WRITE)?;
+    /// assert_eq!(context.access("/file", Access::EXECUTE), Err(Errno::EACCES), "it has no x bit");
+    /// assert_eq!(context.access("/absent", Access::empty()), Err(Errno::ENOENT));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Access: u8 {
         /// `X_OK`: execute a file, search a directory.
@@ -31,6 +41,15 @@ pub(crate) const fn everyone_may(mode: u16) -> Access {
 ///
 /// `EACCES` if refused. The owner's triad is final for the owner, even where group or other would
 /// grant more. Source: `path_resolution(7)`.
+///
+/// ```
+/// use pathwalk::permission::generic;
+/// use pathwalk::{Access, Credentials, Errno, FileType};
+/// let user = Credentials::user(1000, 1000, &[]);
+/// let check = |mode, want| generic(&user.effective(), FileType::Regular, mode, 1000, 0, want);
+/// assert_eq!(check(0o600, Access::READ), Ok(()));
+/// assert_eq!(check(0o066, Access::READ), Err(Errno::EACCES), "the owner's triad is final");
+/// ```
 pub fn generic(who: &Subject<'_>, kind: FileType, mode: u16, uid: u32, gid: u32, want: Access) -> Result<(), Errno> {
     let triad = if who.owns(uid) {
         mode >> 6

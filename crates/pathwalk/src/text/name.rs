@@ -7,6 +7,16 @@ use crate::limits::NAME_MAX;
 /// A component as a file system sees it: 1 to 255 bytes, no slash, no NUL, neither `.` nor `..`.
 ///
 /// Any other bytes are allowed; a name need not be text.
+///
+/// ```
+/// use pathwalk::{Errno, Name};
+/// assert_eq!(Name::new(b"any\xffbytes")?.bytes(), b"any\xffbytes");
+/// assert_eq!(Name::new(b""), Err(Errno::ENOENT));
+/// assert_eq!(Name::new(b".."), Err(Errno::EINVAL));
+/// assert_eq!(Name::new(b"a/b"), Err(Errno::EINVAL));
+/// assert_eq!(Name::new(&[b'n'; 256]), Err(Errno::ENAMETOOLONG));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<'a>(&'a [u8]);
 

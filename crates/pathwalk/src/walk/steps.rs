@@ -10,6 +10,8 @@ use crate::Errno;
 use crate::mount::PinnedPlace;
 
 /// A step of a walk; `P` is the type that stands for a place.
+///
+/// [`Steps`](crate::Steps) has an example.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum What<P> {
@@ -57,6 +59,16 @@ pub enum What<P> {
 }
 
 /// The reason why a walk ends with an error.
+///
+/// ```
+/// use pathwalk::{Credentials, Errno, Vfs, What, Why};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.write("/file", "")?;
+/// let steps = context.steps("/file/below");
+/// let last = &steps.steps.last().unwrap().what;
+/// assert!(matches!(last, What::Refused { errno: Errno::ENOTDIR, why: Why::NotADirectory, .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Why {

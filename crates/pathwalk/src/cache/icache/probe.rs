@@ -27,6 +27,8 @@ use crate::memory::{pin, seqcount};
 use crate::node::NodeKey;
 
 /// An inode as a test sees it.
+///
+/// [`iget5_locked_rcu`](crate::InodeCache::iget5_locked_rcu) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InodeView {
     pub(super) key: NodeKey,
@@ -35,6 +37,8 @@ pub struct InodeView {
 
 impl InodeView {
     /// Returns the key, or the hash that was given for it.
+    ///
+    /// [`iget5_locked_rcu`](crate::InodeCache::iget5_locked_rcu) has an example.
     pub fn key(self) -> NodeKey {
         self.key
     }
@@ -46,12 +50,16 @@ impl InodeView {
 
     /// Returns the inode's slot, a number below the capacity. Owners use it as an index into data
     /// of their own about the inode.
+    ///
+    /// [`iget5_locked_rcu`](crate::InodeCache::iget5_locked_rcu) has an example.
     pub fn slot(self) -> u32 {
         self.id.0 - 1
     }
 }
 
 /// The state of an inode.
+///
+/// [`iget5_locked_rcu`](crate::InodeCache::iget5_locked_rcu) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InodeState {
     /// The inode is filled.
@@ -65,6 +73,8 @@ pub enum InodeState {
 }
 
 /// The decision about an inode that was shown.
+///
+/// [`iget5_locked_rcu`](crate::InodeCache::iget5_locked_rcu) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InodeMatch {
     /// Show the next one.
