@@ -8,6 +8,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// The number of times that the engine called each method of the file system.
+        ///
+        /// ```
+        /// use pathwalk::{Credentials, Vfs};
+        /// use pathwalk_memfs::MemFs;
+        /// let fs = MemFs::new();
+        /// fs.file("/file", 0o644)?;
+        /// let counted = fs.alias();
+        /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
+        /// context.stat("/file")?;
+        /// let before = counted.calls();
+        /// context.stat("/file")?;
+        /// assert_eq!(counted.calls().since(&before).total(), 0, "the second answer is cached");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         #[non_exhaustive]
         pub struct Calls {

@@ -13,6 +13,15 @@ use std::num::NonZeroU16;
 ///
 /// Converts into [`std::io::Error`] with the same raw value, and into its [kind](Self::kind); and
 /// from both. Source: `errno(3)`.
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use pathwalk::Errno;
+/// assert_eq!(Errno::ENOENT.kind(), ErrorKind::NotFound);
+/// assert_eq!(std::io::Error::from(Errno::ENOENT).raw_os_error(), Some(2));
+/// assert_eq!(Errno::ENOENT.name(), Some("ENOENT"));
+/// println!("{}", Errno::ENOENT);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Errno(NonZeroU16);
 

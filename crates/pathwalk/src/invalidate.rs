@@ -8,6 +8,11 @@ use crate::handle::Handle;
 use crate::text::Name;
 use crate::vfs::Vfs;
 
+/// # Changes without the `Vfs`
+///
+/// The caller reports a change that reached the file system by another way. Until then, what is
+/// cached stays true for every context.
+///
 /// ```
 /// use pathwalk::{Credentials, Errno, Name, Vfs};
 /// let fs = pathwalk_memfs::MemFs::new();
