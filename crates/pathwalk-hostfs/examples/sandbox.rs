@@ -48,7 +48,8 @@ fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
     // Alice's files are stored as root's.
     let ids = [IdExtent { inside: 0, outside: ALICE, length: 1 }];
     let id_map = Some(IdMap::new(&ids, &ids)?);
-    let attributes = MountAttributes { set: MountFlags::NOSYMFOLLOW, id_map, ..MountAttributes::default() };
+    let mut attributes = MountAttributes::default().with_set(MountFlags::NOSYMFOLLOW);
+    attributes.id_map = id_map;
     let home = root.open_tree(At::Cwd, "/home/alice", AtFlags::empty(), Recursion::Alone)?;
     let top = At::Handle(home.handle());
     root.mount_setattr(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;

@@ -18,6 +18,7 @@ use crate::mounts;
 
 /// The mount that a node is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct MountAt {
     /// The mount id, as in the first field of `/proc/self/mountinfo`.
     pub id: u64,

@@ -119,7 +119,8 @@ fn mapped(root: &Path) -> Context {
     let mut context = Vfs::builder().budget(16 << 20).build(MemFs::new()).unwrap().context(Credentials::root());
     context.mkdir(At::Cwd, "/host", 0o755).unwrap();
     let tree = context.new_tree(HostFs::open(root).unwrap(), MountFlags::empty()).unwrap();
-    let (top, attributes) = (At::Handle(tree.handle()), MountAttributes { id_map, ..MountAttributes::default() });
+    let (top, mut attributes) = (At::Handle(tree.handle()), MountAttributes::default());
+    attributes.id_map = id_map;
     context.mount_setattr(top, "", pathwalk::AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
     context.move_mount(top, "", At::Cwd, "/host", MoveFlags::FROM_EMPTY_PATH).unwrap();
     context.chroot("/host").unwrap();

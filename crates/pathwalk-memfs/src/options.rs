@@ -9,6 +9,7 @@ use crate::clock::Clock;
 
 /// The source of the engine's bodies of links.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum LinkBodies {
     /// The bodies come with the nodes, so that the engine can follow links without a call.
     #[default]
@@ -19,6 +20,7 @@ pub enum LinkBodies {
 
 /// The size that links report.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum LinkSizes {
     /// The length of the body.
     #[default]

@@ -171,6 +171,7 @@ pub enum LeftOut {
 
 /// A line that could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Unreadable {
     /// The line's number, from 1.
     pub line: u64,
@@ -182,6 +183,7 @@ pub struct Unreadable {
 
 /// The counters of a recording.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Tally {
     /// The number of lines.
     pub lines: u64,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 /// The delay before each answer: to a lookup, to a question for attributes, to an open, and to each
 /// part of a listing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Delay {
     /// No delay.
     #[default]

@@ -52,6 +52,7 @@ impl HandOver {
 
 /// The slots of one pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Pool {
     /// The number that the budget allows.
     pub capacity: u64,

@@ -22,6 +22,7 @@ pub struct Steps {
 
 /// One step of a walk.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Step {
     /// The number of nested bodies of links in which the step is taken: 0 is the path itself.
     pub depth: usize,

@@ -135,6 +135,7 @@ pub trait OpenFile: Send + Sync {
 
 /// The size and limits of a file system. Source: `statfs(2)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct StatFs {
     /// `f_type`: the kind of file system.
     pub kind: u64,

@@ -47,6 +47,7 @@ pub enum InodeLookup<'a, P: FirstProbe = LockFree> {
 
 /// The reason why an inode was not inserted, and the inode for another try.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct NotInserted<'a, P: FirstProbe = LockFree> {
     /// The reason.
     pub errno: Errno,

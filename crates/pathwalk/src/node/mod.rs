@@ -18,6 +18,7 @@ pub struct NodeKey(pub u128);
 
 /// The rule that decides whether a process may read, write or search a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum PermissionRule {
     /// Mode bits and ACL, as in `path_resolution(7)`. A directory that all users may search costs
     /// one compare.
@@ -35,6 +36,7 @@ pub enum PermissionRule {
 /// The validity of a cached answer: whether it stays true until the file system, or a change
 /// through the `Vfs`, says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Freshness {
     /// The answer stays true.
     #[default]
@@ -46,6 +48,7 @@ pub enum Freshness {
 
 /// The result of [`FileSystem::revalidate`](crate::FileSystem::revalidate) for a cached entry.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Validity {
     /// The entry is still true.
     Valid,
@@ -58,6 +61,7 @@ pub enum Validity {
 /// [`FileSystem::forget`](crate::FileSystem::forget) with its key exactly once. So a file system
 /// that counts the nodes it handed out can tell when the engine no longer calls it about a node.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Node {
     /// The identity of the node.
     pub key: NodeKey,
@@ -77,6 +81,7 @@ pub struct Node {
 
 impl Node {
     /// Creates a node under the generic permission rule, with a stable name and no link body.
+    #[inline]
     pub fn new(key: NodeKey, attributes: Attributes) -> Node {
         Node { key, attributes, rule: PermissionRule::Generic, freshness: Freshness::Stable, link_body: None }
     }
@@ -91,6 +96,7 @@ impl Node {
 
     /// Returns the node with another permission rule.
     #[must_use]
+    #[inline]
     pub fn with_rule(mut self, rule: PermissionRule) -> Node {
         self.rule = rule;
         self
@@ -98,8 +104,17 @@ impl Node {
 
     /// Returns the node with another freshness.
     #[must_use]
+    #[inline]
     pub fn with_freshness(mut self, freshness: Freshness) -> Node {
         self.freshness = freshness;
+        self
+    }
+
+    /// Returns the node with another body of a link, or without one.
+    #[must_use]
+    #[inline]
+    pub fn with_link_body(mut self, body: Option<Box<[u8]>>) -> Node {
+        self.link_body = body;
         self
     }
 

@@ -8,7 +8,7 @@ use super::{CWD, root, tree};
 fn switches_are_the_mounts_own() {
     let context = root(&["/a/", "/a/f", "/x/"]);
     context.bind(CWD, "/a", CWD, "/x", Recursion::Alone).unwrap();
-    let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    let read_only = MountAttributes::default().with_set(MountFlags::READ_ONLY);
     context.mount_setattr(CWD, "/x", AtFlags::empty(), &read_only, Recursion::Alone).unwrap();
     assert_eq!(context.statfs(CWD, "/x/f").map(|told| told.flags), Ok(MountFlags::READ_ONLY));
     assert_eq!(context.statfs(CWD, "/a/f").map(|told| told.flags), Ok(MountFlags::empty()));
@@ -26,13 +26,13 @@ fn files_that_are_written_to_keep_a_mount_writable() {
     let context = root(&["/d/", "/d/f"]);
     context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
     let file = context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).unwrap();
-    let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    let read_only = MountAttributes::default().with_set(MountFlags::READ_ONLY);
     let set = || context.mount_setattr(CWD, "/d", AtFlags::empty(), &read_only, Recursion::Alone);
     assert_eq!(set(), Err(Errno::EBUSY));
     drop(file);
     assert_eq!(set(), Ok(()));
     assert_eq!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).err(), Some(Errno::EROFS));
-    let again = MountAttributes { clear: MountFlags::READ_ONLY, ..Default::default() };
+    let again = MountAttributes::default().with_clear(MountFlags::READ_ONLY);
     context.mount_setattr(CWD, "/d", AtFlags::empty(), &again, Recursion::Alone).unwrap();
     assert!(context.open(CWD, "/d/f", &OpenHow::from(OpenFlags::WRITE)).is_ok());
 }
@@ -45,7 +45,7 @@ fn devices_are_closed_where_the_mount_says_so() {
     context.bind(CWD, "/d", CWD, "/d", Recursion::Alone).unwrap();
     let open = || context.open(CWD, "/d/null", &OpenHow::from(OpenFlags::READ)).err();
     assert_eq!(open(), Some(Errno::ENXIO));
-    let no_devices = MountAttributes { set: MountFlags::NODEV, ..Default::default() };
+    let no_devices = MountAttributes::default().with_set(MountFlags::NODEV);
     context.mount_setattr(CWD, "/d", AtFlags::empty(), &no_devices, Recursion::Alone).unwrap();
     assert_eq!(open(), Some(Errno::EACCES));
 }
@@ -56,7 +56,7 @@ fn switches_are_set_of_one_mount_or_of_all_below() {
     context.mount(tree(&["/b/"]), CWD, "/a", MountFlags::empty()).unwrap();
     context.mount(tree(&[]), CWD, "/a/b", MountFlags::empty()).unwrap();
     let set = |switch, how| {
-        let to = MountAttributes { set: switch, ..Default::default() };
+        let to = MountAttributes::default().with_set(switch);
         context.mount_setattr(CWD, "/a", AtFlags::empty(), &to, how).unwrap();
     };
     let told = || ["/", "/a", "/a/b"].map(|path| context.statfs(CWD, path).unwrap().flags);
@@ -74,7 +74,7 @@ fn a_remount_that_is_refused_changes_nothing() {
     context.mount(tree(&["/f", "/g", "/gone"]), CWD, "/a", MountFlags::NODEV).unwrap();
     context.bind(CWD, "/a", CWD, "/b", Recursion::Alone).unwrap();
     context.bind(CWD, "/a", CWD, "/c", Recursion::Alone).unwrap();
-    let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    let read_only = MountAttributes::default().with_set(MountFlags::READ_ONLY);
     context.mount_setattr(CWD, "/c", AtFlags::empty(), &read_only, Recursion::Alone).unwrap();
     let remount = |path| context.remount(CWD, path, MountFlags::READ_ONLY | MountFlags::NOEXEC);
     let open = |path| context.open(CWD, path, &OpenHow::from(OpenFlags::WRITE));
