@@ -101,14 +101,14 @@ impl Listing {
         let node = Node::new(NodeKey(key as u128), self.attributes_of(key));
         match self.entries[key].kind {
             FileType::Directory => node.with_rule(self.directory_rule),
-            FileType::Symlink => Node { link_body: Some(self.entries[key].body.clone()), ..node },
+            FileType::Symlink => node.with_link_body(Some(self.entries[key].body.clone())),
             _ => node,
         }
     }
 
     fn attributes_of(&self, key: usize) -> Attributes {
         let entry = &self.entries[key];
-        Attributes { ino: key as u64 + 1, size: entry.body.len() as u64, ..Attributes::new(entry.kind, entry.mode) }
+        Attributes::new(entry.kind, entry.mode).with_ino(key as u64 + 1).with_size(entry.body.len() as u64)
     }
 }
 

@@ -47,8 +47,7 @@ fn namespace(host: &Path) -> Result<(Context, Handle), Box<dyn Error>> {
     // followed. It is also id-mapped: root's files in the file system are shown as Alice's, and
     // Alice's files are stored as root's.
     let ids = [IdExtent { inside: 0, outside: ALICE, length: 1 }];
-    let id_map = Some(IdMap::new(&ids, &ids)?);
-    let attributes = MountAttributes { set: MountFlags::NOSYMFOLLOW, id_map, ..MountAttributes::default() };
+    let attributes = MountAttributes::default().with_set(MountFlags::NOSYMFOLLOW).with_id_map(IdMap::new(&ids, &ids)?);
     let home = root.open_tree("/home/alice", Recursion::Alone)?;
     let top = At::Handle(home.handle());
     root.mount_setattr_at(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;

@@ -10,26 +10,24 @@ pub(crate) const MASK: Mask = Mask::BASIC_STATS.union(Mask::BTIME).union(Mask::M
 /// still unknown. Fails with `EIO` if the mode has no valid type.
 pub(crate) fn from_statx(stat: &Statx) -> Result<Attributes, Errno> {
     let kind = FileType::from_mode(u32::from(stat.stx_mode)).ok_or(Errno::EIO)?;
-    Ok(Attributes {
-        kind,
-        mode: stat.stx_mode & 0o7777,
-        nlink: stat.stx_nlink,
-        uid: stat.stx_uid,
-        gid: stat.stx_gid,
-        ino: stat.stx_ino,
-        size: stat.stx_size,
-        blocks: stat.stx_blocks,
-        block_size: stat.stx_blksize,
-        device: Device { major: stat.stx_dev_major, minor: stat.stx_dev_minor },
-        device_node: Device { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor },
-        atime: timestamp(&stat.stx_atime),
-        mtime: timestamp(&stat.stx_mtime),
-        ctime: timestamp(&stat.stx_ctime),
-        btime: (stat.stx_mask & Mask::BTIME.bits() != 0).then(|| timestamp(&stat.stx_btime)),
-        flags: StatxFlags::from_kernel(stat.stx_attributes.bits()),
-        flags_mask: StatxFlags::from_kernel(stat.stx_attributes_mask.bits()),
-        acl: if kind == FileType::Symlink { AclState::Absent } else { AclState::Unknown },
-    })
+    let mut attributes = Attributes::new(kind, stat.stx_mode);
+    attributes.nlink = stat.stx_nlink;
+    attributes.uid = stat.stx_uid;
+    attributes.gid = stat.stx_gid;
+    attributes.ino = stat.stx_ino;
+    attributes.size = stat.stx_size;
+    attributes.blocks = stat.stx_blocks;
+    attributes.block_size = stat.stx_blksize;
+    attributes.device = Device { major: stat.stx_dev_major, minor: stat.stx_dev_minor };
+    attributes.device_node = Device { major: stat.stx_rdev_major, minor: stat.stx_rdev_minor };
+    attributes.atime = timestamp(&stat.stx_atime);
+    attributes.mtime = timestamp(&stat.stx_mtime);
+    attributes.ctime = timestamp(&stat.stx_ctime);
+    attributes.btime = (stat.stx_mask & Mask::BTIME.bits() != 0).then(|| timestamp(&stat.stx_btime));
+    attributes.flags = StatxFlags::from_kernel(stat.stx_attributes.bits());
+    attributes.flags_mask = StatxFlags::from_kernel(stat.stx_attributes_mask.bits());
+    attributes.acl = if kind == FileType::Symlink { AclState::Absent } else { AclState::Unknown };
+    Ok(attributes)
 }
 
 fn timestamp(time: &StatxTimestamp) -> Timestamp {

@@ -56,7 +56,7 @@ impl Guard {
     fn by_entries(&self, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         match &self.acl {
             Some(acl) => {
-                let node = Attributes { uid: self.uid, gid: self.gid, ..Attributes::new(self.kind, self.mode) };
+                let node = Attributes::new(self.kind, self.mode).with_owner(self.uid, self.gid);
                 acl.check(who, &node, want)
             }
             None => generic(who, self.kind, self.mode, self.uid, self.gid, want),
@@ -80,7 +80,7 @@ mod tests {
             entry(AclTag::Mask, Access::READ | Access::WRITE),
             entry(AclTag::Other, Access::empty()),
         ]);
-        let attributes = Attributes { uid: 10, gid: 20, ..Attributes::new(FileType::Regular, mode) };
+        let attributes = Attributes::new(FileType::Regular, mode).with_owner(10, 20);
         Guard::new(&attributes, Some((acl, 0)))
     }
 

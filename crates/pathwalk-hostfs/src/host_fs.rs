@@ -267,17 +267,17 @@ impl FileSystem for HostFs {
 
     fn statfs(&self) -> Result<StatFs, Errno> {
         let of_root = fstatfs(self.root.as_fd()).map_err(errno)?;
-        Ok(StatFs {
-            kind: of_root.f_type as u64,
-            block_size: of_root.f_bsize as u64,
-            blocks: of_root.f_blocks,
-            blocks_free: of_root.f_bfree,
-            blocks_available: of_root.f_bavail,
-            files: of_root.f_files,
-            files_free: of_root.f_ffree,
-            name_max: of_root.f_namelen as u64,
-            flags: self.mounts.of(self.key).flags,
-        })
+        let mut stat = StatFs::default();
+        stat.kind = of_root.f_type as u64;
+        stat.block_size = of_root.f_bsize as u64;
+        stat.blocks = of_root.f_blocks;
+        stat.blocks_free = of_root.f_bfree;
+        stat.blocks_available = of_root.f_bavail;
+        stat.files = of_root.f_files;
+        stat.files_free = of_root.f_ffree;
+        stat.name_max = of_root.f_namelen as u64;
+        stat.flags = self.mounts.of(self.key).flags;
+        Ok(stat)
     }
 
     fn memory(&self) -> u64 {

@@ -20,6 +20,7 @@ use crate::mounts;
 ///
 /// [`HostFs::mount_at`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct MountAt {
     /// The mount id, as in the first field of `/proc/self/mountinfo`.
     pub id: u64,

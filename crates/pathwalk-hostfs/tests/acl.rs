@@ -115,11 +115,11 @@ fn the_kernel_agrees_about_every_entry() {
 /// Creates a context that shows a directory through a map, by which each user here is another.
 fn mapped(root: &Path) -> Context {
     let users = [IdExtent { inside: OWNER, outside: OWNER + SHIFT, length: SHIFT }];
-    let id_map = Some(IdMap::new(&users, &users).unwrap());
+    let id_map = IdMap::new(&users, &users).unwrap();
     let mut context = Vfs::builder().budget(16 << 20).build(MemFs::new()).unwrap().context(Credentials::root());
     context.mkdir("/host", 0o755).unwrap();
     let tree = context.new_tree(HostFs::open(root).unwrap(), MountFlags::empty()).unwrap();
-    let (top, attributes) = (At::Handle(tree.handle()), MountAttributes { id_map, ..MountAttributes::default() });
+    let (top, attributes) = (At::Handle(tree.handle()), MountAttributes::default().with_id_map(id_map));
     context.mount_setattr_at(top, "", pathwalk::AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).unwrap();
     context.move_mount_at(top, "", At::Cwd, "/host", MoveFlags::FROM_EMPTY_PATH).unwrap();
     context.chroot("/host").unwrap();

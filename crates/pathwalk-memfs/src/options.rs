@@ -11,6 +11,7 @@ use crate::clock::Clock;
 ///
 /// [`Options`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum LinkBodies {
     /// The bodies come with the nodes, so that the engine can follow links without a call.
     #[default]
@@ -23,6 +24,7 @@ pub enum LinkBodies {
 ///
 /// [`Options`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum LinkSizes {
     /// The length of the body.
     #[default]

@@ -116,17 +116,17 @@ impl MemFs {
 
     /// Sets the permission bits.
     pub fn chmod(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {
-        self.set("change mode of", path, SetAttributes { mode: Some(mode), ..SetAttributes::default() })
+        self.set("change mode of", path, SetAttributes::default().with_mode(mode))
     }
 
     /// Sets owner and group; of a link, its own.
     pub fn chown(&self, path: impl AsPath, uid: u32, gid: u32) -> Result<(), Error> {
-        self.set("change owner of", path, SetAttributes { uid: Some(uid), gid: Some(gid), ..SetAttributes::default() })
+        self.set("change owner of", path, SetAttributes::default().with_uid(uid).with_gid(gid))
     }
 
     /// Sets the size of a regular file.
     pub fn truncate(&self, path: impl AsPath, size: u64) -> Result<(), Error> {
-        self.set("change size of", path, SetAttributes { size: Some(size), ..SetAttributes::default() })
+        self.set("change size of", path, SetAttributes::default().with_size(size))
     }
 
     /// Writes into a regular file, from an offset in bytes. Fails with `ENOSPC` if there is room
@@ -183,12 +183,12 @@ impl MemFs {
     }
 
     fn make(&self, action: &'static str, path: impl AsPath, kind: NewKind<'_>, mode: u16) -> Result<(), Error> {
-        let new = NewNode { kind, mode, uid: 0, gid: 0 };
+        let new = NewNode::new(kind, mode, 0, 0);
         self.in_parent(action, path.path_bytes(), |dir, name| self.0.create(dir, name, &new).map(drop))
     }
 
     fn make_all(&self, path: &[u8], mode: u16) -> Result<(), Errno> {
-        let new = NewNode { kind: NewKind::Directory, mode, uid: 0, gid: 0 };
+        let new = NewNode::new(NewKind::Directory, mode, 0, 0);
         let mut here = self.0.root()?;
         for name in components(path) {
             let name = Name::new(name)?;

@@ -52,7 +52,7 @@ impl Op {
                 file.write_at(&vec![byte; length], WriteAt::Offset(offset)).map(|written| vec![byte; written.bytes])
             }
             Op::Truncate(size) => {
-                let set = SetAttributes { size: Some(size), ..SetAttributes::default() };
+                let set = SetAttributes::default().with_size(size);
                 let node = fs.key("f").map_err(|error| error.errno())?;
                 fs.set_attributes(node, &set).map(|_| Vec::new())
             }

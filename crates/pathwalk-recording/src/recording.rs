@@ -193,6 +193,7 @@ pub enum LeftOut {
 ///
 /// [`Recording`] has an example.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Unreadable {
     /// The line's number, from 1.
     pub line: u64,
@@ -206,6 +207,7 @@ pub struct Unreadable {
 ///
 /// [`Recording`] has an example.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Tally {
     /// The number of lines.
     pub lines: u64,

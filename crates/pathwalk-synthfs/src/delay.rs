@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 ///
 /// [`SynthFs`](crate::SynthFs) has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Delay {
     /// No delay.
     #[default]

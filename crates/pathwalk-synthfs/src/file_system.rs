@@ -62,7 +62,7 @@ impl SynthFs {
             Place::Directory(..) => (FileType::Directory, 0o755, 2),
             Place::File(..) => (FileType::Regular, 0o644, 1),
         };
-        Attributes { nlink, ino: self.shape.inode_number(place), ..Attributes::new(kind, mode) }
+        Attributes::new(kind, mode).with_nlink(nlink).with_ino(self.shape.inode_number(place))
     }
 
     /// Returns the place of a key. Fails with `ESTALE` for a key that this tree has not handed out.
@@ -118,7 +118,12 @@ impl FileSystem for SynthFs {
     }
 
     fn statfs(&self) -> Result<StatFs, Errno> {
-        Ok(StatFs { kind: KIND, block_size: 4096, files: self.shape.nodes(), name_max: 255, ..StatFs::default() })
+        let mut stat = StatFs::default();
+        stat.kind = KIND;
+        stat.block_size = 4096;
+        stat.files = self.shape.nodes();
+        stat.name_max = 255;
+        Ok(stat)
     }
 
     fn memory(&self) -> u64 {

@@ -65,7 +65,7 @@ impl Asked {
 
     fn chmod(&self, path: &str, mode: u16) -> Result<(), Errno> {
         let node = self.context.clone().with_credentials(Credentials::root()).lookup(path)?;
-        internals::set_attributes(&node, &SetAttributes { mode: Some(mode), ..SetAttributes::default() }).map(drop)
+        internals::set_attributes(&node, &SetAttributes::default().with_mode(mode)).map(drop)
     }
 }
 

@@ -17,7 +17,7 @@ use pathwalk_tests::failing::{Counts, Failing, Fault, PerMille, Plan, PlannedPan
 
 type Fs = Arc<Failing<MemFs>>;
 
-const NEW_FILE: NewNode<'_> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+const NEW_FILE: NewNode<'_> = NewNode::new(NewKind::Regular, 0o644, 0, 0);
 
 fn name(name: &str) -> Name<'_> {
     Name::new(name.as_bytes()).expect("a name")
@@ -67,7 +67,7 @@ type Operation = fn(&Handle) -> Result<(), Errno>;
 
 const OPERATIONS: [(&str, Operation); 8] = [
     ("create", |dir| internals::create(dir, name("new"), &NEW_FILE).map(drop)),
-    ("mkdir", |dir| internals::create(dir, name("new"), &NewNode { kind: NewKind::Directory, ..NEW_FILE }).map(drop)),
+    ("mkdir", |dir| internals::create(dir, name("new"), &NewNode::new(NewKind::Directory, 0o644, 0, 0)).map(drop)),
     ("unlink", |dir| internals::unlink(dir, name("a"))),
     ("rmdir", |dir| internals::unlink(dir, name("e"))),
     ("rename", |dir| internals::rename((dir, name("a")), (dir, name("new")), RenameFlags::empty())),

@@ -215,6 +215,7 @@ impl StatxFlags {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum AclState {
     /// A node without a list: the mode bits suffice.
     #[default]
@@ -240,6 +241,7 @@ pub enum AclState {
 /// assert_eq!(attributes.created(), None);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Attributes {
     /// The type.
     pub kind: FileType,
@@ -282,6 +284,7 @@ pub struct Attributes {
 impl Attributes {
     /// Creates the attributes of an empty node of this type and mode, owned by root, one link (a
     /// directory: two), all times at the Epoch, no ACL.
+    #[inline]
     pub const fn new(kind: FileType, mode: u16) -> Attributes {
         const EPOCH: Timestamp = Timestamp { seconds: 0, nanoseconds: 0 };
         const NO_DEVICE: Device = Device { major: 0, minor: 0 };
@@ -305,6 +308,41 @@ impl Attributes {
             flags_mask: StatxFlags::empty(),
             acl: AclState::Absent,
         }
+    }
+
+    /// Returns the attributes with another owner and group.
+    #[must_use]
+    pub const fn with_owner(mut self, uid: u32, gid: u32) -> Attributes {
+        (self.uid, self.gid) = (uid, gid);
+        self
+    }
+
+    /// Returns the attributes with another inode number.
+    #[must_use]
+    pub const fn with_ino(mut self, ino: u64) -> Attributes {
+        self.ino = ino;
+        self
+    }
+
+    /// Returns the attributes with another number of links.
+    #[must_use]
+    pub const fn with_nlink(mut self, nlink: u32) -> Attributes {
+        self.nlink = nlink;
+        self
+    }
+
+    /// Returns the attributes with another size in bytes. The number of blocks stays.
+    #[must_use]
+    pub const fn with_size(mut self, size: u64) -> Attributes {
+        self.size = size;
+        self
+    }
+
+    /// Returns the attributes with another state of the access control list.
+    #[must_use]
+    pub const fn with_acl(mut self, acl: AclState) -> Attributes {
+        self.acl = acl;
+        self
     }
 
     /// Returns `st_mode`: type and permission bits.
@@ -367,6 +405,7 @@ impl StatxMask {
 ///
 /// [`StatxMask`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Statx {
     /// The attributes that are up to date: at least the requested ones, except the time of creation
     /// where the file system keeps none.

@@ -75,6 +75,7 @@ impl HandOver {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Pool {
     /// The number that the budget allows.
     pub capacity: u64,

@@ -24,7 +24,7 @@ impl FileSystem for Shifting {
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
         let found = self.fs.lookup(dir, name)?;
-        Ok(found.map(|node| Node { freshness: Freshness::AskEachTime, ..node }))
+        Ok(found.map(|node| node.with_freshness(Freshness::AskEachTime)))
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {

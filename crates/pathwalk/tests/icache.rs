@@ -153,8 +153,9 @@ impl Worker<'_> {
         let key = &self.truth.keys[number];
         let stored = key.stored.load(Relaxed);
         assert_eq!(stored, *key.latest.lock().unwrap(), "all was written back before the next one of the key");
-        let file = Attributes::new(FileType::Regular, 0o600);
-        let inode = new.unlock(&Attributes { ino: number as u64, size: stored, blocks: stored, ..file });
+        let mut file = Attributes::new(FileType::Regular, 0o600).with_ino(number as u64).with_size(stored);
+        file.blocks = stored;
+        let inode = new.unlock(&file);
         self.check(&inode, number);
     }
 
@@ -168,10 +169,11 @@ impl Worker<'_> {
         let torn = inode.attributes();
         assert_eq!((torn.ino, torn.size), (number as u64, torn.blocks));
         let mut latest = key.latest.lock().unwrap();
-        let attributes = inode.attributes();
+        let mut attributes = inode.attributes();
         assert_eq!(attributes.size, *latest);
         *latest += 1;
-        inode.set_attributes(&Attributes { size: *latest, blocks: *latest, ..attributes });
+        (attributes.size, attributes.blocks) = (*latest, *latest);
+        inode.set_attributes(&attributes);
         drop(latest);
         std::thread::yield_now();
         assert!(is_it() && self.truth.slots[slot as usize].in_use.load(SeqCst) == 1);
@@ -206,7 +208,7 @@ impl Worker<'_> {
                 }
                 assert!(self.cache.ilookup(NodeKey(key.into())).is_none(), "it is not finished");
                 let file = Attributes::new(FileType::Regular, 0o600);
-                let created = new.unlock(&Attributes { ino: key, size: UNFILLED, nlink: 0, ..file });
+                let created = new.unlock(&file.with_ino(key).with_size(UNFILLED).with_nlink(0));
                 let found = self.cache.ilookup(NodeKey(key.into()));
                 assert_eq!(found.map(|found| found.slot()), Some(created.slot()));
             }

@@ -25,7 +25,7 @@ fn shifted() -> IdMap {
 }
 
 fn with_map(map: IdMap) -> MountAttributes {
-    MountAttributes { id_map: Some(map), ..MountAttributes::default() }
+    MountAttributes::default().with_id_map(map)
 }
 
 fn set(context: &Context, tree: &DetachedTree, attributes: &MountAttributes, how: Recursion) -> Result<(), Errno> {
@@ -221,7 +221,7 @@ fn a_map_is_set_once_and_before_the_mount_is_seen() {
     assert_eq!(inside.attributes().unwrap().uid, 101_000, "also before it is anywhere");
     attach(&root, &tree, "/v");
     assert_eq!(at("/v"), Err(Errno::EPERM));
-    let switches = MountAttributes { set: MountFlags::NODEV, ..MountAttributes::default() };
+    let switches = MountAttributes::default().with_set(MountFlags::NODEV);
     root.mount_setattr_at(CWD, "/v", NONE, &switches, Recursion::Alone).unwrap();
     assert_eq!(owners(&root, "/v/1000"), (101_000, 101_000), "other switches leave it");
     let told: Vec<bool> = root.mountinfo().iter().map(|mount| mount.id_mapped).collect();
@@ -289,7 +289,7 @@ fn copies_of_a_mount_keep_its_map() {
     let tree = root.open_tree_at(CWD, "/v", NONE, Recursion::Alone).unwrap();
     assert_eq!(set(&root, &tree, &with_map(shifted()), Recursion::Alone), Err(Errno::EPERM), "a clone");
     root.umount("/w", UmountFlags::empty()).unwrap();
-    let shared = MountAttributes { propagation: Some(Propagation::Shared), ..MountAttributes::default() };
+    let shared = MountAttributes::default().with_propagation(Propagation::Shared);
     root.bind("/w", "/w", Recursion::Alone).unwrap();
     root.mount_setattr_at(CWD, "/w", NONE, &shared, Recursion::Alone).unwrap();
     let peer = root.open_tree_at(CWD, "/w", NONE, Recursion::Alone).unwrap();

@@ -107,7 +107,10 @@ fn told(handle: Handle) -> Result<(NodeKey, Vec<u8>), Errno> {
 
 /// Removes what distinguishes one world from another.
 fn alike(found: Result<Attributes, Errno>) -> Result<Attributes, Errno> {
-    found.map(|found| Attributes { device: Device::default(), ..found })
+    found.map(|mut found| {
+        found.device = Device::default();
+        found
+    })
 }
 
 fn one_by_one(context: &Context, paths: &[Vec<u8>], want: Access) -> Answers {

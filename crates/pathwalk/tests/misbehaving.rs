@@ -14,7 +14,7 @@ use pathwalk_memfs::MemFs;
 
 /// Creates the attributes of a directory with this mode and owner.
 fn directory(mode: u16, uid: u32) -> Attributes {
-    Attributes { uid, ..Attributes::new(FileType::Directory, mode) }
+    Attributes::new(FileType::Directory, mode).with_owner(uid, 0)
 }
 
 #[derive(Default)]
@@ -48,7 +48,11 @@ impl FileSystem for Fickle {
             (1, b"asked") => node(6, directory(0o755, 0)).with_freshness(Freshness::AskEachTime),
             (6, b"sub") => node(7, directory(0o755, 0)),
             (1, b"one" | b"other") => node(9, directory(0o755, 0)),
-            (1, b"odd") => node(8, Attributes { mode: 0o100_644, mtime: odd_time, device: odd_device, ..directory(0, 0) }),
+            (1, b"odd") => {
+                let mut odd = directory(0, 0);
+                (odd.mode, odd.mtime, odd.device) = (0o100_644, odd_time, odd_device);
+                node(8, odd)
+            }
             _ => return Ok(None),
         };
         self.handed_out.fetch_add(1, Ordering::Relaxed);

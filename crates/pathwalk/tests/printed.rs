@@ -11,9 +11,9 @@ fn modes_are_printed_in_octal() {
     assert!(printed.ends_with("btime: None, flags: StatxFlags(0x0), flags_mask: StatxFlags(0x0), acl: Absent }"), "{printed}");
     let how = OpenHow { flags: OpenFlags::READ, mode: 0o4755, ..OpenHow::default() };
     assert_eq!(format!("{how:?}"), "OpenHow { flags: OpenFlags(READ), mode: 0o4755, resolve: Resolve(0x0) }");
-    let new = NewNode { kind: NewKind::Fifo, mode: 0o7, uid: 1, gid: 2 };
+    let new = NewNode::new(NewKind::Fifo, 0o7, 1, 2);
     assert_eq!(format!("{new:?}"), "NewNode { kind: Fifo, mode: 0o007, uid: 1, gid: 2 }");
-    let set = SetAttributes { mode: Some(0o1777), ..SetAttributes::default() };
+    let set = SetAttributes::default().with_mode(0o1777);
     let rest = "uid: None, gid: None, size: None, atime: None, mtime: None";
     assert_eq!(format!("{set:?}"), format!("SetAttributes {{ mode: Some(0o1777), {rest} }}"));
 }

@@ -74,8 +74,9 @@ impl FileSystem for Odd {
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         let time = time((node.0 >> 8) as i64, 9);
-        let all = Attributes::new(FileType::Regular, 0o666);
-        Ok(Attributes { atime: time, mtime: time, ctime: time, btime: Some(time), ..all })
+        let mut all = Attributes::new(FileType::Regular, 0o666);
+        (all.atime, all.mtime, all.ctime, all.btime) = (time, time, time, Some(time));
+        Ok(all)
     }
 
     fn open(&self, _: NodeKey, _: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {

@@ -149,7 +149,7 @@ fn a_mount_on_which_a_change_is_under_way_does_not_become_read_only() {
     let (go_on, told) = channel();
     let context = root_of(Stopping { fs, stop: Arc::new(Stop { done, go_on: Mutex::new(told) }) });
     let set = |set, clear| {
-        let to = MountAttributes { set, clear, ..MountAttributes::default() };
+        let to = MountAttributes::default().with_set(set).with_clear(clear);
         context.mount_setattr("/", &to, Recursion::Alone)
     };
     let (read_only, nothing) = (MountFlags::READ_ONLY, MountFlags::empty());

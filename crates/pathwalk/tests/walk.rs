@@ -116,7 +116,7 @@ fn long_names_and_paths() {
     let root = context.lookup("/").unwrap();
     for name in &names {
         assert_eq!(access(&context, name, Access::empty()), Err(Errno::ENOENT));
-        let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+        let new = NewNode::new(NewKind::Regular, 0o644, 0, 0);
         create(&root, Name::new(name.as_bytes()).unwrap(), &new).unwrap();
         assert_eq!(access(&context, name, Access::READ), Ok(()));
     }
@@ -202,10 +202,10 @@ fn changes_are_seen_at_once() {
     let before = context.vfs().stats().fs_lookups;
     assert_eq!(access(&context, "/bin/sh", Access::EXECUTE), Err(Errno::ENOENT));
     assert_eq!(context.vfs().stats().fs_lookups, before, "the absence was cached");
-    let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+    let new = NewNode::new(NewKind::Regular, 0o644, 0, 0);
     let file = create(&bin, dash, &new).unwrap();
     assert_eq!(access(&context, "/bin/sh", Access::EXECUTE), Err(Errno::EACCES));
-    set_attributes(&file, &SetAttributes { mode: Some(0o711), ..SetAttributes::default() }).unwrap();
+    set_attributes(&file, &SetAttributes::default().with_mode(0o711)).unwrap();
     assert_eq!(access(&context, "/bin/sh", Access::EXECUTE), Ok(()));
     assert_eq!(access(&context, "/bin/sh", Access::READ), Err(Errno::EACCES));
     assert_eq!(context.stat("/bin/sh").unwrap().mode, 0o711);
@@ -223,7 +223,7 @@ fn a_removed_directory_has_no_names_but_dots() {
     let context = context();
     let root = context.lookup("/").unwrap();
     let name = Name::new(b"gone").unwrap();
-    let gone = create(&root, name, &NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 }).unwrap();
+    let gone = create(&root, name, &NewNode::new(NewKind::Directory, 0o755, 0, 0)).unwrap();
     let at = |path: &str| context.faccessat(&gone, path, Access::empty(), AtFlags::empty());
     assert_eq!(at("x"), Err(Errno::ENOENT));
     unlink(&root, name).unwrap();

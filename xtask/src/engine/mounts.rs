@@ -64,7 +64,7 @@ impl Stage {
                 let (at, path) = self.place(from);
                 let tree = context.open_tree_at(at, path, empty(path, AtFlags::EMPTY_PATH), *how)?;
                 if let Some(map) = ids.0 {
-                    let change = MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() };
+                    let change = MountAttributes::default().with_id_map(id_maps::map(map));
                     context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, &change, *how)?;
                 }
                 self.move_tree(&context, tree.handle(), to)?;
@@ -77,7 +77,8 @@ impl Stage {
             Op::Unmount { path, flags } => unmount(&context, path, *flags)?,
             Op::Remount { path, flags } => context.remount(&path.0, *flags)?,
             Op::SetMount { at, set, clear, spread, how } => {
-                let change = MountAttributes { set: *set, clear: *clear, propagation: spread.0, ..MountAttributes::default() };
+                let mut change = MountAttributes::default().with_set(*set).with_clear(*clear);
+                change.propagation = spread.0;
                 let (at, path) = self.place(at);
                 context.mount_setattr_at(at, path, empty(path, AtFlags::EMPTY_PATH), &change, *how)?;
             }

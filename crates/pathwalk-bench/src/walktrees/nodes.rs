@@ -57,7 +57,7 @@ pub(crate) fn empty<P: FirstProbe>(room: u64) -> Result<InodeCache<P>, SetUpErro
 pub(crate) fn get<P: FirstProbe>(cache: &InodeCache<P>, key: NodeKey, number: impl FnOnce() -> u64) -> Result<u64, Errno> {
     let inode = match cache.iget_locked(key)? {
         Iget::Cached(inode) => inode,
-        Iget::New(new) => new.unlock(&Attributes { ino: number(), ..Attributes::new(FileType::Regular, 0o644) }),
+        Iget::New(new) => new.unlock(&Attributes::new(FileType::Regular, 0o644).with_ino(number())),
     };
     Ok(inode.attributes().ino)
 }

@@ -81,7 +81,7 @@ impl<C: Keyed> Work for Nodes<C> {
     fn walk(&self, thread: u32, done: &Done) -> Result<u64, Failure> {
         fold_files(self.shape, done, |directory, file| {
             let ino = self.shape.inode_number(Place::File(thread, directory, file));
-            let fill = || Arc::new(Attributes { ino, ..Attributes::new(FileType::Regular, 0o644) });
+            let fill = || Arc::new(Attributes::new(FileType::Regular, 0o644).with_ino(ino));
             Ok(self.cache.get((DEVICE, ino), fill).ino)
         })
     }

@@ -124,7 +124,7 @@ fn node(key: NodeKey) -> Node {
     let (level, number) = ((key.0 >> 64) as u32, key.0 as u64);
     let (file_type, mode) = if level > LEVELS { (FileType::Regular, 0o644) } else { (FileType::Directory, 0o755) };
     let ino = number << 3 | u64::from(level);
-    Node::new(key, Attributes { ino, ..Attributes::new(file_type, mode) })
+    Node::new(key, Attributes::new(file_type, mode).with_ino(ino))
 }
 
 /// A file system whose nodes all belong to root. Directories have mode 0755, files 0644.

@@ -217,7 +217,7 @@ mod tests {
     use crate::explain::mounts::Mount;
 
     fn node(kind: FileType, mode: u16) -> Node {
-        let attributes = Attributes { uid: 10, gid: 20, ..Attributes::new(kind, mode) };
+        let attributes = Attributes::new(kind, mode).with_owner(10, 20);
         Node { path: None, attributes, acl: List::Absent, mount: None }
     }
 

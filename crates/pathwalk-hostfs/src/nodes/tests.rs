@@ -91,7 +91,7 @@ fn guards_go_with_their_node() {
 }
 
 fn file(name: &str, number: u128) -> (Name<'_>, Node) {
-    let attributes = Attributes { nlink: 1, ..Attributes::new(FileType::Regular, 0o644) };
+    let attributes = Attributes::new(FileType::Regular, 0o644).with_nlink(1);
     (Name::new(name.as_bytes()).unwrap(), Node::new(key(number), attributes))
 }
 

@@ -8,9 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
-use pathwalk::{
-    Attributes, Entry, Errno, FileType, MountFlags, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written,
-};
+use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written};
 
 use super::Store;
 use super::inode::SIZE_MAX;
@@ -168,17 +166,16 @@ impl Store {
         let (blocks, blocks_free) = self.space.pages.limit_and_free();
         let (files, files_free) = self.space.nodes.limit_and_free();
         let name_max = NAME_MAX as u64;
-        StatFs {
-            kind: TMPFS_MAGIC,
-            block_size: PAGE,
-            blocks,
-            blocks_free,
-            blocks_available: blocks_free,
-            files,
-            files_free,
-            name_max,
-            flags: MountFlags::empty(),
-        }
+        let mut stat = StatFs::default();
+        stat.kind = TMPFS_MAGIC;
+        stat.block_size = PAGE;
+        stat.blocks = blocks;
+        stat.blocks_free = blocks_free;
+        stat.blocks_available = blocks_free;
+        stat.files = files;
+        stat.files_free = files_free;
+        stat.name_max = name_max;
+        stat
     }
 }
 

@@ -132,7 +132,7 @@ impl Store {
         static NEXT_DEVICE: AtomicU32 = AtomicU32::new(1);
         let device = Device { major: 0, minor: NEXT_DEVICE.fetch_add(1, Relaxed) & 0xf_ffff };
         let (table, ledger) = (Table::new(), Ledger::default());
-        let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
+        let new = NewNode::new(NewKind::Directory, 0o755, 0, 0);
         let root = table.insert(&new, ROOT, FirstName::Given, options.clock.now(), &ledger).expect("an empty table has a slot");
         root.slot.life.begin_root();
         let root = root.key().into();
@@ -263,7 +263,7 @@ impl Store {
         let link_body = if with_body { inode.link_body().ok().filter(|body| !body.is_empty()) } else { None };
         let attributes = Attributes::new(FileType::Regular, 0);
         let (key, rule, freshness) = (inode.key().into(), self.options.rule, self.options.names);
-        let mut node = Node { key, attributes, rule, freshness, link_body };
+        let mut node = Node::new(key, attributes).with_rule(rule).with_freshness(freshness).with_link_body(link_body);
         // Writes the attributes in place, which saves a copy.
         self.tell(inode, &mut node.attributes);
         node

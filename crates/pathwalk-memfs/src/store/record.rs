@@ -290,12 +290,12 @@ mod tests {
     #[test]
     fn nobody_sees_half_of_a_change() {
         let record = Record::default();
-        record.begin(&NewNode { kind: NewKind::Regular, mode: 0, uid: 0, gid: 0 }, Clock::System.now());
+        record.begin(&NewNode::new(NewKind::Regular, 0, 0, 0), Clock::System.now());
         let rounds = if cfg!(miri) { 50 } else { 100_000 };
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for i in 0..rounds {
-                    let set = SetAttributes { uid: Some(i), gid: Some(i), size: Some(i.into()), ..SetAttributes::default() };
+                    let set = SetAttributes::default().with_uid(i).with_gid(i).with_size(i.into());
                     record.change(|| record.set(&set, Clock::System.now()));
                 }
             });

@@ -187,7 +187,7 @@ mod tests {
     use crate::clock::Clock;
 
     fn insert<'a>(table: &'a Table, ledger: &Ledger) -> Inode<'a> {
-        let new = NewNode { kind: NewKind::Fifo, mode: 0, uid: 0, gid: 0 };
+        let new = NewNode::new(NewKind::Fifo, 0, 0, 0);
         table.insert(&new, Ino::NONE, FirstName::Given, Clock::System.now(), ledger).unwrap()
     }
 
@@ -231,7 +231,7 @@ mod tests {
             for thread in 0..4 {
                 let (table, ledger) = (&table, &ledger);
                 scope.spawn(move || {
-                    let new = NewNode { kind: NewKind::Fifo, mode: 0, uid: thread, gid: 0 };
+                    let new = NewNode::new(NewKind::Fifo, 0, thread, 0);
                     let mut found = Attributes::new(FileType::Fifo, 0);
                     for round in 0..rounds {
                         let mine = [(); 3]

@@ -30,7 +30,7 @@ impl FileSystem for PartlyCached {
     }
 
     fn lookup(&self, _: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        let file = Attributes { size: TEXT.len() as u64, ..Attributes::new(FileType::Regular, 0o644) };
+        let file = Attributes::new(FileType::Regular, 0o644).with_size(TEXT.len() as u64);
         Ok((name.bytes() == b"f").then(|| Node::new(NodeKey(2), file)))
     }
 

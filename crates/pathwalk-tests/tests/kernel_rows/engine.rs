@@ -209,10 +209,10 @@ impl Engine {
             }
             (Op::Remount(flags, _), [at]) => context.remount_at(at.at(), at.entered(), *flags),
             (Op::Umount(flags, _), [at]) => context.umount_at(at.at(), at.entered(), *flags),
-            (Op::Set(how, flags, _), [at]) => set(context, at, MountAttributes { set: *flags, ..Default::default() }, *how),
-            (Op::Clear(how, flags, _), [at]) => set(context, at, MountAttributes { clear: *flags, ..Default::default() }, *how),
+            (Op::Set(how, flags, _), [at]) => set(context, at, MountAttributes::default().with_set(*flags), *how),
+            (Op::Clear(how, flags, _), [at]) => set(context, at, MountAttributes::default().with_clear(*flags), *how),
             (Op::Propagate(kind, _), [at]) => {
-                let to = MountAttributes { propagation: Some(*kind), ..Default::default() };
+                let to = MountAttributes::default().with_propagation(*kind);
                 context.mount_setattr_at(at.at(), at.entered(), AtFlags::empty(), &to, Recursion::Alone)
             }
             (Op::Pivot(..), [new, old]) => {

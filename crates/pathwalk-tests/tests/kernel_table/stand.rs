@@ -159,7 +159,7 @@ impl Removal {
         // The mode is not set at creation, where the umask would affect it.
         rustix::fs::chmod(Self::PATH, Mode::from_raw_mode(0o755)).expect("chmod");
         let root = vfs.context(Credentials::root()).lookup("/").expect("a root");
-        let handle = internals::create(&root, Self::name(), &NewNode { kind, mode: 0o755, uid: 0, gid: 0 }).expect("create");
+        let handle = internals::create(&root, Self::name(), &NewNode::new(kind, 0o755, 0, 0)).expect("create");
         Removal { directory, fd: open(Self::PATH).expect("it was just made"), root, handle }
     }
 

@@ -226,9 +226,9 @@ pub(crate) fn lay_into_vfs(vfs: &Vfs, tree: &[Entry], users: Users) -> Result<()
             }
         };
         let owner = it.owner(users);
-        let node = internals::create(&dir, Name::new(name)?, &NewNode { kind, mode: it.mode, uid: owner, gid: owner })?;
+        let node = internals::create(&dir, Name::new(name)?, &NewNode::new(kind, it.mode, owner, owner))?;
         if let Kind::File(size) = it.kind {
-            internals::set_attributes(&node, &SetAttributes { size: Some(size), ..SetAttributes::default() })?;
+            internals::set_attributes(&node, &SetAttributes::default().with_size(size))?;
         }
     }
     Ok(())

@@ -182,8 +182,9 @@ impl FileSystem for Computed {
         Ok(match entry.kind() {
             Kind::File | Kind::LongFile => Some(Node::new(entry.key(), entry.attributes(FileType::Regular))),
             Kind::Link => {
-                let node = Node::symlink(entry.key(), entry.body().bytes());
-                Some(Node { attributes: entry.attributes(FileType::Symlink), ..node })
+                let mut node = Node::symlink(entry.key(), entry.body().bytes());
+                node.attributes = entry.attributes(FileType::Symlink);
+                Some(node)
             }
             Kind::Absent | Kind::LongAbsent => None,
         })

@@ -54,7 +54,7 @@ fn an_idle_mount_takes_at_most_512_bytes() {
         check("of another namespace", before, count);
 
         let peers = context(count);
-        let shared = MountAttributes { propagation: Some(Propagation::Shared), ..MountAttributes::default() };
+        let shared = MountAttributes::default().with_propagation(Propagation::Shared);
         peers.mount_setattr("/", &shared, Recursion::Alone).expect("the root can be shared");
         let before = resident();
         bind_all(&peers, count);

@@ -189,12 +189,12 @@ impl Engine {
             Kind::Slave => Propagation::Slave,
             Kind::Unbindable => Propagation::Unbindable,
         };
-        self.set(at, &MountAttributes { propagation: Some(kind), ..MountAttributes::default() }, is_recursive)
+        self.set(at, &MountAttributes::default().with_propagation(kind), is_recursive)
     }
 
     fn set_attributes(&self, at: &Spot, (set, clear): (u32, u32), is_recursive: bool) -> Result<(), Failure> {
         let flags = MountFlags::from_bits_truncate;
-        self.set(at, &MountAttributes { set: flags(set), clear: flags(clear), ..MountAttributes::default() }, is_recursive)
+        self.set(at, &MountAttributes::default().with_set(flags(set)).with_clear(flags(clear)), is_recursive)
     }
 
     fn remount(&self, at: &Spot, flags: u32, of_mount: bool) -> Result<(), Failure> {
@@ -206,12 +206,12 @@ impl Engine {
         // The newer call, which does the same, accepts detached trees as well.
         self.skip_if(matches!(at, Spot::Held(_)))?;
         let all = MountFlags::READ_ONLY | MountFlags::NOEXEC | MountFlags::NOSYMFOLLOW | MountFlags::NOSUID;
-        self.set(at, &MountAttributes { set: flags, clear: all, ..MountAttributes::default() }, false)
+        self.set(at, &MountAttributes::default().with_set(flags).with_clear(all), false)
     }
 
     fn map_ids(&self, at: &Spot, map: usize, is_recursive: bool) -> Result<(), Failure> {
         self.skip_if(id_maps::namespaces().is_err())?;
-        self.set(at, &MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() }, is_recursive)
+        self.set(at, &MountAttributes::default().with_id_map(id_maps::map(map)), is_recursive)
     }
 
     fn mapped(&self, from: &Spot, to: &Spot, map: usize, is_recursive: bool) -> Result<(), Failure> {
@@ -221,7 +221,7 @@ impl Engine {
         let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
         let tree = self.context.open_tree_at(at, path, flags, recursion(is_recursive))?;
         let (from, attributes) =
-            (At::Handle(tree.handle()), MountAttributes { id_map: Some(id_maps::map(map)), ..Default::default() });
+            (At::Handle(tree.handle()), MountAttributes::default().with_id_map(id_maps::map(map)));
         self.context.mount_setattr_at(from, "", AtFlags::EMPTY_PATH, &attributes, recursion(is_recursive))?;
         let how = MoveFlags::FROM_EMPTY_PATH | empty(new, MoveFlags::TO_EMPTY_PATH);
         Ok(self.context.move_mount_at(from, "", to, new, how)?)

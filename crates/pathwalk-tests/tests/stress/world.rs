@@ -143,8 +143,8 @@ impl World {
                 });
             }
             self.guarded.advance(|n| {
-                let mode = Some(if n % 2 == 1 { 0o700 } else { 0o755 });
-                internals::set_attributes(&guard, &SetAttributes { mode, ..SetAttributes::default() }).expect("chmod")
+                let mode = if n % 2 == 1 { 0o700 } else { 0o755 };
+                internals::set_attributes(&guard, &SetAttributes::default().with_mode(mode)).expect("chmod")
             });
         }
     }
@@ -199,7 +199,7 @@ impl World {
 }
 
 fn node(kind: NewKind<'_>, gid: u32) -> NewNode<'_> {
-    NewNode { kind, mode: 0o755, uid: 0, gid }
+    NewNode::new(kind, 0o755, 0, gid)
 }
 
 fn lay_out(fs: &MemFs) -> Result<(), pathwalk_memfs::Error> {

@@ -187,6 +187,7 @@ pub enum Propagation {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct MountAttributes {
     /// The flags to set.
     pub set: MountFlags,
@@ -197,4 +198,34 @@ pub struct MountAttributes {
     /// `MOUNT_ATTR_IDMAP`: the map of ids by which the mount shows owners, if that changes. It can
     /// be set once, and before the mount is moved anywhere.
     pub id_map: Option<IdMap>,
+}
+
+impl MountAttributes {
+    /// Returns the changes with other flags to set.
+    #[must_use]
+    pub fn with_set(mut self, flags: MountFlags) -> MountAttributes {
+        self.set = flags;
+        self
+    }
+
+    /// Returns the changes with other flags to clear before.
+    #[must_use]
+    pub fn with_clear(mut self, flags: MountFlags) -> MountAttributes {
+        self.clear = flags;
+        self
+    }
+
+    /// Returns the changes with a new propagation.
+    #[must_use]
+    pub fn with_propagation(mut self, propagation: Propagation) -> MountAttributes {
+        self.propagation = Some(propagation);
+        self
+    }
+
+    /// Returns the changes with a map of ids.
+    #[must_use]
+    pub fn with_id_map(mut self, map: IdMap) -> MountAttributes {
+        self.id_map = Some(map);
+        self
+    }
 }

@@ -49,7 +49,7 @@ impl FileType {
 /// ```
 /// use pathwalk::{Attributes, FileType};
 ///
-/// let file = Attributes { size: 7, ..Attributes::new(FileType::Regular, 0o640) };
+/// let file = Attributes::new(FileType::Regular, 0o640).with_size(7);
 /// assert!(file.is_file() && !file.is_dir() && !file.is_symlink());
 /// assert_eq!((file.len(), file.modified()), (7, std::time::UNIX_EPOCH));
 /// ```

@@ -259,8 +259,7 @@ impl Context {
     /// let root = Vfs::builder().build(fs)?.context(Credentials::root());
     /// // What root owns in /home, user 1000 owns in /guest.
     /// let ids = [IdExtent { inside: 0, outside: 1000, length: 1 }];
-    /// let id_map = Some(IdMap::new(&ids, &ids)?);
-    /// let attributes = MountAttributes { id_map, ..Default::default() };
+    /// let attributes = MountAttributes::default().with_id_map(IdMap::new(&ids, &ids)?);
     /// let tree = root.open_tree("/home", Recursion::Alone)?;
     /// let top = tree.handle();
     /// root.mount_setattr_at(top, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone)?;

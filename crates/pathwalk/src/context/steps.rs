@@ -38,6 +38,7 @@ pub struct Steps {
 ///
 /// [`Steps`] has an example.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Step {
     /// The number of nested bodies of links in which the step is taken: 0 is the path itself.
     pub depth: usize,

@@ -228,6 +228,7 @@ pub trait OpenFile: Send + Sync {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct StatFs {
     /// `f_type`: the kind of file system.
     pub kind: u64,

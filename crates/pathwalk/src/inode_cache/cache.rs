@@ -94,9 +94,7 @@ impl<T: InodeOwner + ?Sized> InodeOwner for std::sync::Arc<T> {
 ///     Iget::Cached(inode) => inode,
 ///     // Ask the source of the attributes. Other threads that need key 7 wait. If `new` is dropped
 ///     // instead of unlocked, they look again.
-///     Iget::New(new) => {
-///         new.unlock(&Attributes { ino: 7, ..Attributes::new(FileType::Regular, 0o644) })
-///     }
+///     Iget::New(new) => new.unlock(&Attributes::new(FileType::Regular, 0o644).with_ino(7)),
 /// };
 /// assert_eq!(inode.attributes().ino, 7);
 /// drop(inode);

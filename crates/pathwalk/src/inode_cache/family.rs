@@ -53,6 +53,7 @@ pub enum InodeLookup<'a, P: FirstProbe = LockFree> {
 ///
 /// [`InodeCache::insert_inode_locked`] has an example.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct NotInserted<'a, P: FirstProbe = LockFree> {
     /// The reason.
     pub errno: Errno,

@@ -61,6 +61,7 @@ impl NewKind<'_> {
 /// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NewNode<'a> {
     /// The kind of the node.
     pub kind: NewKind<'a>,
@@ -70,6 +71,13 @@ pub struct NewNode<'a> {
     pub uid: u32,
     /// The group.
     pub gid: u32,
+}
+
+impl<'a> NewNode<'a> {
+    /// Creates the description of a node.
+    pub const fn new(kind: NewKind<'a>, mode: u16, uid: u32, gid: u32) -> NewNode<'a> {
+        NewNode { kind, mode, uid, gid }
+    }
 }
 
 bitflags! {
@@ -111,6 +119,7 @@ bitflags! {
 /// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct SetAttributes {
     /// The permission bits, 0..=0o7777.
     pub mode: Option<u16>,
@@ -124,6 +133,50 @@ pub struct SetAttributes {
     pub atime: Option<Timestamp>,
     /// The time of the last change of the contents.
     pub mtime: Option<Timestamp>,
+}
+
+impl SetAttributes {
+    /// Returns the changes with other permission bits.
+    #[must_use]
+    pub const fn with_mode(mut self, mode: u16) -> SetAttributes {
+        self.mode = Some(mode);
+        self
+    }
+
+    /// Returns the changes with another owner.
+    #[must_use]
+    pub const fn with_uid(mut self, uid: u32) -> SetAttributes {
+        self.uid = Some(uid);
+        self
+    }
+
+    /// Returns the changes with another group.
+    #[must_use]
+    pub const fn with_gid(mut self, gid: u32) -> SetAttributes {
+        self.gid = Some(gid);
+        self
+    }
+
+    /// Returns the changes with another size.
+    #[must_use]
+    pub const fn with_size(mut self, size: u64) -> SetAttributes {
+        self.size = Some(size);
+        self
+    }
+
+    /// Returns the changes with another time of the last access.
+    #[must_use]
+    pub const fn with_atime(mut self, time: Timestamp) -> SetAttributes {
+        self.atime = Some(time);
+        self
+    }
+
+    /// Returns the changes with another time of the last change of the contents.
+    #[must_use]
+    pub const fn with_mtime(mut self, time: Timestamp) -> SetAttributes {
+        self.mtime = Some(time);
+        self
+    }
 }
 
 impl std::fmt::Debug for NewNode<'_> {

@@ -22,6 +22,7 @@ pub struct NodeKey(pub u128);
 ///
 /// [`Node`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum PermissionRule {
     /// Mode bits and ACL, as in `path_resolution(7)`. A directory that all users may search costs
     /// one compare.
@@ -41,6 +42,7 @@ pub enum PermissionRule {
 ///
 /// [`Node`] has an example.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
 pub enum Freshness {
     /// The answer stays true.
     #[default]
@@ -62,6 +64,7 @@ pub enum Freshness {
 /// assert_eq!(revalidated(None, Some(NodeKey(7))), Ok(Validity::Invalid));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Validity {
     /// The entry is still true.
     Valid,
@@ -85,6 +88,7 @@ pub enum Validity {
 /// assert_eq!((link.attributes.kind, link.attributes.size), (FileType::Symlink, 9));
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Node {
     /// The identity of the node.
     pub key: NodeKey,
@@ -104,6 +108,7 @@ pub struct Node {
 
 impl Node {
     /// Creates a node under the generic permission rule, with a stable name and no link body.
+    #[inline]
     pub fn new(key: NodeKey, attributes: Attributes) -> Node {
         Node { key, attributes, rule: PermissionRule::Generic, freshness: Freshness::Stable, link_body: None }
     }
@@ -118,6 +123,7 @@ impl Node {
 
     /// Returns the node with another permission rule.
     #[must_use]
+    #[inline]
     pub fn with_rule(mut self, rule: PermissionRule) -> Node {
         self.rule = rule;
         self
@@ -125,8 +131,17 @@ impl Node {
 
     /// Returns the node with another freshness.
     #[must_use]
+    #[inline]
     pub fn with_freshness(mut self, freshness: Freshness) -> Node {
         self.freshness = freshness;
+        self
+    }
+
+    /// Returns the node with another body of a link, or without one.
+    #[must_use]
+    #[inline]
+    pub fn with_link_body(mut self, body: Option<Box<[u8]>>) -> Node {
+        self.link_body = body;
         self
     }
 

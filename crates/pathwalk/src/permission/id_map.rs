@@ -48,7 +48,7 @@ pub const OVERFLOW_ID: u32 = 65534;
 /// fs.chown("/unmapped", 1000, 0)?;
 /// let tree = context.new_tree(fs, MountFlags::empty())?;
 /// context.mkdir("/mnt", 0o755)?;
-/// let attributes = MountAttributes { id_map: Some(map), ..MountAttributes::default() };
+/// let attributes = MountAttributes::default().with_id_map(map);
 /// let empty = pathwalk::AtFlags::EMPTY_PATH;
 /// context.mount_setattr_at(tree.handle(), "", empty, &attributes, Recursion::Alone)?;
 /// context.move_mount_at(tree.handle(), "", pathwalk::At::Cwd, "/mnt", pathwalk::MoveFlags::FROM_EMPTY_PATH)?;

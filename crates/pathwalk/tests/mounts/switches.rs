@@ -8,7 +8,7 @@ use super::{root, tree};
 fn switches_are_the_mounts_own() {
     let context = root(&["/a/", "/a/f", "/x/"]);
     context.bind("/a", "/x", Recursion::Alone).unwrap();
-    let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    let read_only = MountAttributes::default().with_set(MountFlags::READ_ONLY);
     context.mount_setattr("/x", &read_only, Recursion::Alone).unwrap();
     assert_eq!(context.statfs("/x/f").map(|told| told.flags), Ok(MountFlags::READ_ONLY));
     assert_eq!(context.statfs("/a/f").map(|told| told.flags), Ok(MountFlags::empty()));
@@ -26,13 +26,13 @@ fn files_that_are_written_to_keep_a_mount_writable() {
     let context = root(&["/d/", "/d/f"]);
     context.bind("/d", "/d", Recursion::Alone).unwrap();
     let file = context.open("/d/f", OpenFlags::WRITE).unwrap();
-    let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    let read_only = MountAttributes::default().with_set(MountFlags::READ_ONLY);
     let set = || context.mount_setattr("/d", &read_only, Recursion::Alone);
     assert_eq!(set(), Err(Errno::EBUSY));
     drop(file);
     assert_eq!(set(), Ok(()));
     assert_eq!(context.open("/d/f", OpenFlags::WRITE).err(), Some(Errno::EROFS));
-    let again = MountAttributes { clear: MountFlags::READ_ONLY, ..Default::default() };
+    let again = MountAttributes::default().with_clear(MountFlags::READ_ONLY);
     context.mount_setattr("/d", &again, Recursion::Alone).unwrap();
     assert!(context.open("/d/f", OpenFlags::WRITE).is_ok());
 }
@@ -45,7 +45,7 @@ fn devices_are_closed_where_the_mount_says_so() {
     context.bind("/d", "/d", Recursion::Alone).unwrap();
     let open = || context.open("/d/null", OpenFlags::READ).err();
     assert_eq!(open(), Some(Errno::ENXIO));
-    let no_devices = MountAttributes { set: MountFlags::NODEV, ..Default::default() };
+    let no_devices = MountAttributes::default().with_set(MountFlags::NODEV);
     context.mount_setattr("/d", &no_devices, Recursion::Alone).unwrap();
     assert_eq!(open(), Some(Errno::EACCES));
 }
@@ -56,7 +56,7 @@ fn switches_are_set_of_one_mount_or_of_all_below() {
     context.mount(tree(&["/b/"]), "/a", MountFlags::empty()).unwrap();
     context.mount(tree(&[]), "/a/b", MountFlags::empty()).unwrap();
     let set = |switch, how| {
-        let to = MountAttributes { set: switch, ..Default::default() };
+        let to = MountAttributes::default().with_set(switch);
         context.mount_setattr("/a", &to, how).unwrap();
     };
     let told = || ["/", "/a", "/a/b"].map(|path| context.statfs(path).unwrap().flags);
@@ -74,7 +74,7 @@ fn a_remount_that_is_refused_changes_nothing() {
     context.mount(tree(&["/f", "/g", "/gone"]), "/a", MountFlags::NODEV).unwrap();
     context.bind("/a", "/b", Recursion::Alone).unwrap();
     context.bind("/a", "/c", Recursion::Alone).unwrap();
-    let read_only = MountAttributes { set: MountFlags::READ_ONLY, ..Default::default() };
+    let read_only = MountAttributes::default().with_set(MountFlags::READ_ONLY);
     context.mount_setattr("/c", &read_only, Recursion::Alone).unwrap();
     let remount = |path| context.remount(path, MountFlags::READ_ONLY | MountFlags::NOEXEC);
     let open = |path| context.open(path, OpenFlags::WRITE);

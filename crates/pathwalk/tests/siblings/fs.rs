@@ -198,7 +198,7 @@ impl State {
             Body::Link(to) => Some(to.clone().into()),
             Body::Directory(_) | Body::File => None,
         };
-        Some(Node { link_body, ..Node::new(NodeKey(key), self.attributes(key)) })
+        Some(Node::new(NodeKey(key), self.attributes(key)).with_link_body(link_body))
     }
 
     fn attributes(&self, key: u128) -> Attributes {
@@ -213,7 +213,7 @@ impl State {
             Body::File | Body::Link(_) => 0,
         };
         let nlink = self.nodes.values().map(names).sum();
-        Attributes { ino: key as u64, nlink, ..Attributes::new(kind, *mode) }
+        Attributes::new(kind, *mode).with_ino(key as u64).with_nlink(nlink)
     }
 }
 

@@ -197,7 +197,7 @@ fn a_node_of_another_type_is_left_out() {
 
 /// Changes the mode of a node by another name of it, and evicts all entries.
 fn chmod_and_evict(who: &Context, path: &str) {
-    let set = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
+    let set = SetAttributes::default().with_mode(0o600);
     internals::set_attributes(&who.lookup(path).unwrap(), &set).unwrap();
     while internals::evict(who.vfs(), 1) > 0 {}
 }

@@ -80,7 +80,7 @@ impl FileSystem for Stingy {
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         let kind = if node.0 == 1 { FileType::Directory } else { FileType::Regular };
-        Ok(Attributes { size: self.data().len() as u64, ..Attributes::new(kind, 0o755) })
+        Ok(Attributes::new(kind, 0o755).with_size(self.data().len() as u64))
     }
 
     fn open(&self, _: NodeKey, _: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {

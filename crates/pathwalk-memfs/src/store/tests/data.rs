@@ -205,7 +205,7 @@ fn times_move_as_on_tmpfs() {
     let (file, old) = (open(&fs, "f"), Timestamp { seconds: 1, nanoseconds: 0 });
     // Returns whether atime, mtime and ctime change.
     let moves = |act: &dyn Fn()| {
-        let set = SetAttributes { atime: Some(old), mtime: Some(old), ..SetAttributes::default() };
+        let set = SetAttributes::default().with_atime(old).with_mtime(old);
         let before = fs.set_attributes(key(&fs, "f"), &set).unwrap();
         next_tick(&fs, "f");
         let ticked = fs.stat("f").unwrap();

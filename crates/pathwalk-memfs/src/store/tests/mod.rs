@@ -28,7 +28,7 @@ fn errno(result: Result<(), Error>) -> Errno {
 }
 
 fn new(kind: NewKind<'_>) -> NewNode<'_> {
-    NewNode { kind, mode: 0o644, uid: 1, gid: 2 }
+    NewNode::new(kind, 0o644, 1, 2)
 }
 
 /// Returns the link counts of some paths.

@@ -97,19 +97,19 @@ fn attributes_are_set_all_or_none() {
     fs.symlink("x", "l").unwrap();
     let before = fs.stat("f").unwrap();
     let time = Timestamp { seconds: -5, nanoseconds: 7 };
-    let set = SetAttributes { mode: Some(0o104_755), size: Some(9), atime: Some(time), ..SetAttributes::default() };
+    let set = SetAttributes::default().with_mode(0o104_755).with_size(9).with_atime(time);
     let after = fs.set_attributes(key(&fs, "f"), &set).unwrap();
     assert_eq!((after.mode, after.size, after.atime, after.uid, after.blocks), (0o4755, 9, time, 0, 0));
     assert!(after.mtime >= before.mtime && after.ctime >= before.ctime && after.btime == before.btime);
     assert_eq!(fs.stat("f").unwrap(), after);
 
     let refused = |path: &str, set: SetAttributes| fs.set_attributes(key(&fs, path), &set).unwrap_err();
-    let size = |size| SetAttributes { size: Some(size), uid: Some(3), ..SetAttributes::default() };
+    let size = |size| SetAttributes::default().with_size(size).with_uid(3);
     assert_eq!(refused("/", size(0)), Errno::EISDIR);
     assert_eq!(refused("l", size(0)), Errno::EINVAL);
     assert_eq!(refused("f", size(1 << 63)), Errno::EFBIG);
     let late = Timestamp { seconds: 0, nanoseconds: 1_000_000_000 };
-    assert_eq!(refused("f", SetAttributes { mtime: Some(late), ..size(1) }), Errno::EINVAL);
+    assert_eq!(refused("f", size(1).with_mtime(late)), Errno::EINVAL);
     assert_eq!(errno(fs.chmod("l", 0o700)), Errno::EOPNOTSUPP);
     assert_eq!(fs.stat("f").unwrap(), after);
     fs.chown("l", 1, 2).unwrap();
@@ -124,7 +124,7 @@ fn changes_leave_their_time() {
     fs.mkdir("d", 0o755).unwrap();
     fs.file("d/f", 0o644).unwrap();
     let back = || {
-        let set = SetAttributes { mtime: Some(old), ..SetAttributes::default() };
+        let set = SetAttributes::default().with_mtime(old);
         fs.set_attributes(key(&fs, "d"), &set).unwrap();
         fs.set_attributes(key(&fs, "/"), &set).unwrap();
     };

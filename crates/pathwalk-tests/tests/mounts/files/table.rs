@@ -122,7 +122,7 @@ fn filled_engine(rows: &[Row]) -> Context {
     let root = Vfs::builder().build(fs).expect("a Vfs").context(Credentials::root());
     for map in 0..id_maps::MAPS.len() {
         let tree = root.open_tree("/t", Recursion::Alone).expect("a tree");
-        let attributes = MountAttributes { id_map: Some(id_maps::map(map)), ..MountAttributes::default() };
+        let attributes = MountAttributes::default().with_id_map(id_maps::map(map));
         let at = At::Handle(tree.handle());
         root.mount_setattr_at(at, "", AtFlags::EMPTY_PATH, &attributes, Recursion::Alone).expect("a map");
         root.move_mount_at(at, "", At::Cwd, view(map), MoveFlags::FROM_EMPTY_PATH).expect("a place");
