@@ -4,13 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use pathwalk::Timestamp;
-use rustix::time::{ClockId, clock_gettime};
 
 /// The source of a file system's times.
 #[derive(Clone, Default)]
 pub(crate) enum Clock {
-    /// The system's last tick, which the kernel's file systems use, too: a few milliseconds old,
-    /// and cheap to read.
+    /// The system's clock. On Linux it is that of the last tick, which the kernel's file systems
+    /// use, too: a few milliseconds old, and cheap to read.
     #[default]
     System,
     /// A clock that the constructor of the file system gives.
@@ -22,13 +21,24 @@ impl Clock {
     #[inline]
     pub(crate) fn now(&self) -> Timestamp {
         match self {
-            Clock::System => {
-                let time = clock_gettime(ClockId::RealtimeCoarse);
-                Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
-            }
+            Clock::System => system(),
             Clock::Given(read) => read(),
         }
     }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[inline]
+fn system() -> Timestamp {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let time = clock_gettime(ClockId::RealtimeCoarse);
+    Timestamp { seconds: time.tv_sec, nanoseconds: time.tv_nsec as u32 }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn system() -> Timestamp {
+    std::time::SystemTime::now().into()
 }
 
 impl fmt::Debug for Clock {

@@ -11,8 +11,8 @@ use std::num::NonZeroU16;
 
 /// An error number with Linux's value and name.
 ///
-/// Converts into [`std::io::Error`] with the same raw value, and into its [kind](Self::kind); and
-/// from both. Source: `errno(3)`.
+/// Converts into [`std::io::Error`], on Linux with the same raw value, and into its
+/// [kind](Self::kind); and from both. The values are Linux's on every system. Source: `errno(3)`.
 ///
 /// ```
 /// use std::io::ErrorKind;

@@ -24,16 +24,6 @@ mod imp {
         guard
     }
 
-    /// Sleeps while `word` is `value`. Spurious wake-ups are possible.
-    pub(crate) fn wait_on(word: &AtomicU32, value: u32) {
-        atomic_wait::wait(word, value);
-    }
-
-    /// Wakes all threads that sleep on `word`.
-    pub(crate) fn wake_all(word: &AtomicU32) {
-        atomic_wait::wake_all(word);
-    }
-
     /// Allocates zeroed atomics that cost no memory until they are touched. Returns `None` where
     /// there is no room.
     ///
@@ -103,29 +93,8 @@ mod imp {
         condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    #[cfg(miri)]
-    static SLEEPERS: std::sync::LazyLock<(Mutex<()>, Condvar)> = std::sync::LazyLock::new(Default::default);
-
-    #[cfg(not(miri))]
-    model::lazy_static! {
-        /// The queue of threads that sleep on words. One queue suffices for all words, because
-        /// spurious wake-ups are allowed.
-        static ref SLEEPERS: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
-    }
-
-    /// Compares and falls asleep in one step, as a futex does, so that a lost wake-up shows as a
-    /// deadlock.
-    pub(crate) fn wait_on(word: &AtomicU32, value: u32) {
-        let held = SLEEPERS.0.lock();
-        if word.load(Ordering::Relaxed) == value {
-            drop(wait(&SLEEPERS.1, held));
-        }
-    }
-
-    pub(crate) fn wake_all(_word: &AtomicU32) {
-        let _held = SLEEPERS.0.lock();
-        SLEEPERS.1.notify_all();
-    }
+    #[cfg(any(loom, shuttle))]
+    pub(crate) use model::lazy_static;
 
     #[cfg(miri)]
     pub(crate) fn zeroed<T: FromZeros>(n: usize) -> Option<Box<[T]>> {
@@ -155,3 +124,24 @@ mod imp {
 }
 
 pub(crate) use imp::*;
+
+// The systems for which `atomic-wait` knows the call: the list of this crate's Cargo.toml.
+#[cfg_attr(
+    any(
+        loom,
+        shuttle,
+        miri,
+        not(any(
+            target_os = "android",
+            target_os = "freebsd",
+            target_os = "ios",
+            target_os = "linux",
+            target_os = "macos",
+            target_os = "watchos",
+            windows
+        ))
+    ),
+    path = "sync/sleep_queue.rs"
+)]
+mod sleep;
+pub(crate) use sleep::{wait_on, wake_all};

@@ -220,8 +220,7 @@ impl Engine {
         let (to, new) = self.at(to)?;
         let flags = if path.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::empty() };
         let tree = self.context.open_tree_at(at, path, flags, recursion(is_recursive))?;
-        let (from, attributes) =
-            (At::Handle(tree.handle()), MountAttributes::default().with_id_map(id_maps::map(map)));
+        let (from, attributes) = (At::Handle(tree.handle()), MountAttributes::default().with_id_map(id_maps::map(map)));
         self.context.mount_setattr_at(from, "", AtFlags::EMPTY_PATH, &attributes, recursion(is_recursive))?;
         let how = MoveFlags::FROM_EMPTY_PATH | empty(new, MoveFlags::TO_EMPTY_PATH);
         Ok(self.context.move_mount_at(from, "", to, new, how)?)

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::file::File;
 use crate::handle::Handle;
+use crate::text::os_str::bytes_of;
 
 /// The place where a relative path starts. An absolute path ignores it.
 ///
@@ -44,6 +44,13 @@ impl<'a> From<&'a File> for At<'a> {
 
 /// A type that can be taken as a path: bytes, text, [`Path`] or [`CStr`]. Borrowed as it is;
 /// nothing is copied.
+///
+/// A path is Linux's on every system: components are separated by `/` alone, and `\`, `:` and a
+/// drive's letter are bytes of a name. So on Windows, [`Path::join`], which puts a `\` between,
+/// makes no path of two components. The bytes of a [`Path`] or an [`OsStr`] are those that Unix and
+/// WASI have for it. On Windows they are its text as UTF-8; what is not Unicode there (half of a
+/// surrogate pair) has bytes that are no UTF-8, by which different names differ
+/// ([`OsStr::as_encoded_bytes`]).
 ///
 /// A [`Handle`] is not a path, but a place that was found before. [`Handle::attributes`] returns
 /// what `stat` would:
@@ -94,10 +101,10 @@ as_path! {
     Vec<u8> => |this| this;
     str => |this| this.as_bytes();
     String => |this| this.as_bytes();
-    OsStr => |this| this.as_bytes();
-    OsString => |this| this.as_bytes();
-    Path => |this| this.as_os_str().as_bytes();
-    PathBuf => |this| this.as_os_str().as_bytes();
+    OsStr => |this| bytes_of(this);
+    OsString => |this| bytes_of(this);
+    Path => |this| bytes_of(this.as_os_str());
+    PathBuf => |this| bytes_of(this.as_os_str());
     CStr => |this| this.to_bytes();
     CString => |this| this.to_bytes();
 }

@@ -1,8 +1,9 @@
 //! Error numbers and the standard library's errors and their kinds.
 //!
-//! What is always true: a number becomes an [`io::Error`] with the same number and back; a kind
-//! that the standard library has for some number becomes such a number, whose kind it is again. The
-//! standard library's own table is asked, so there is no second one here.
+//! What is always true: a number becomes an [`io::Error`] and back; a kind that some number has
+//! becomes such a number, whose kind it is again. Where the system's numbers are Linux's, the
+//! standard library's own table is asked. Elsewhere that table is for other numbers, and
+//! [`Errno::stable_kind`] is asked; a test on Linux holds it against the standard library's.
 
 use std::io::{self, ErrorKind};
 
@@ -20,9 +21,79 @@ impl Errno {
     /// assert_eq!(Errno::ENOENT.kind(), ErrorKind::NotFound);
     /// assert_eq!((Errno::EPERM.kind(), Errno::EACCES.kind()), (ErrorKind::PermissionDenied, ErrorKind::PermissionDenied));
     /// ```
+    ///
+    /// It is the same on every system, but for `ELOOP` and `EINPROGRESS`, whose kinds the standard
+    /// library has not made stable: where the system's numbers are not Linux's, they have the kind
+    /// of all numbers that have none.
     pub fn kind(self) -> ErrorKind {
-        io::Error::from(self).kind()
+        if NUMBERS_OF_LINUX { self.of_system().kind() } else { self.stable_kind().unwrap_or_else(no_kind) }
     }
+
+    fn of_system(self) -> io::Error {
+        io::Error::from_raw_os_error(self.raw())
+    }
+
+    /// Returns the kind that the standard library has for this number on Linux, if it is stable.
+    fn stable_kind(self) -> Option<ErrorKind> {
+        Some(match self {
+            Errno::EPERM | Errno::EACCES => ErrorKind::PermissionDenied,
+            Errno::ENOENT => ErrorKind::NotFound,
+            Errno::EINTR => ErrorKind::Interrupted,
+            Errno::E2BIG => ErrorKind::ArgumentListTooLong,
+            Errno::EAGAIN => ErrorKind::WouldBlock,
+            Errno::ENOMEM => ErrorKind::OutOfMemory,
+            Errno::EBUSY => ErrorKind::ResourceBusy,
+            Errno::EEXIST => ErrorKind::AlreadyExists,
+            Errno::EXDEV => ErrorKind::CrossesDevices,
+            Errno::ENOTDIR => ErrorKind::NotADirectory,
+            Errno::EISDIR => ErrorKind::IsADirectory,
+            Errno::EINVAL => ErrorKind::InvalidInput,
+            Errno::ETXTBSY => ErrorKind::ExecutableFileBusy,
+            Errno::EFBIG => ErrorKind::FileTooLarge,
+            Errno::ENOSPC => ErrorKind::StorageFull,
+            Errno::ESPIPE => ErrorKind::NotSeekable,
+            Errno::EROFS => ErrorKind::ReadOnlyFilesystem,
+            Errno::EMLINK => ErrorKind::TooManyLinks,
+            Errno::EPIPE => ErrorKind::BrokenPipe,
+            Errno::EDEADLK => ErrorKind::Deadlock,
+            Errno::ENAMETOOLONG => ErrorKind::InvalidFilename,
+            Errno::ENOTEMPTY => ErrorKind::DirectoryNotEmpty,
+            Errno::ENOSYS | Errno::EOPNOTSUPP => ErrorKind::Unsupported,
+            Errno::EADDRINUSE => ErrorKind::AddrInUse,
+            Errno::EADDRNOTAVAIL => ErrorKind::AddrNotAvailable,
+            Errno::ENETDOWN => ErrorKind::NetworkDown,
+            Errno::ENETUNREACH => ErrorKind::NetworkUnreachable,
+            Errno::ECONNABORTED => ErrorKind::ConnectionAborted,
+            Errno::ECONNRESET => ErrorKind::ConnectionReset,
+            Errno::ENOTCONN => ErrorKind::NotConnected,
+            Errno::ETIMEDOUT => ErrorKind::TimedOut,
+            Errno::ECONNREFUSED => ErrorKind::ConnectionRefused,
+            Errno::EHOSTUNREACH => ErrorKind::HostUnreachable,
+            Errno::ESTALE => ErrorKind::StaleNetworkFileHandle,
+            Errno::EDQUOT => ErrorKind::QuotaExceeded,
+            _ => return None,
+        })
+    }
+}
+
+/// Whether the numbers of the system's errors are those of an [`Errno`]. Linux has others on MIPS
+/// and SPARC.
+const NUMBERS_OF_LINUX: bool = cfg!(all(
+    any(target_os = "linux", target_os = "android"),
+    not(any(
+        target_arch = "mips",
+        target_arch = "mips32r6",
+        target_arch = "mips64",
+        target_arch = "mips64r6",
+        target_arch = "sparc",
+        target_arch = "sparc64"
+    ))
+));
+
+/// Returns the kind of numbers for which the standard library has none. It cannot be named; the
+/// last number of Linux's range has it, because no system has an error with that number.
+fn no_kind() -> ErrorKind {
+    Errno::from_raw(4095).of_system().kind()
 }
 
 /// As [`Errno::kind`].
@@ -51,28 +122,32 @@ impl From<ErrorKind> for Errno {
         match kind {
             ErrorKind::PermissionDenied => Errno::EACCES,
             ErrorKind::Unsupported => Errno::EOPNOTSUPP,
-            // The kind of numbers for which the standard library has none. It cannot be named; the
-            // last number of Linux's range has it, because no error has that number.
-            unknown if unknown == Errno::from_raw(4095).kind() => Errno::EIO,
+            unknown if unknown == no_kind() => Errno::EIO,
             kind => Errno::NAMED.iter().copied().find(|errno| errno.kind() == kind).unwrap_or(Errno::EIO),
         }
     }
 }
 
+/// With the [kind](Errno::kind) of the number. On Linux it is an error of the system, with the number
+/// as its [`raw_os_error`](io::Error::raw_os_error). Elsewhere the system's numbers are others: the
+/// error has no such number, but the [`Errno`] inside, which is what
+/// [`io::Error::downcast`](io::Error::downcast) returns. Back it is the same number on every system.
 impl From<Errno> for io::Error {
     fn from(errno: Errno) -> Self {
-        io::Error::from_raw_os_error(errno.raw())
+        if NUMBERS_OF_LINUX { errno.of_system() } else { io::Error::new(errno.kind(), errno) }
     }
 }
 
-/// Returns the number in an error of the system, or in one that was made of an [`Errno`] or an
-/// [`Error`](crate::Error), as by [`io::Error::other`]; of another error, the number of its kind.
+/// Returns the number in an error of the system on Linux, or in an error that was made of an
+/// [`Errno`] or an [`Error`](crate::Error), as by [`io::Error::other`]; of another error, the number
+/// of its kind. An error of another system has other numbers, so it has the number of its kind.
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
 ///
 /// use pathwalk::Errno;
 ///
+/// # #[cfg(target_os = "linux")]
 /// assert_eq!(Errno::from(&Error::from_raw_os_error(122)), Errno::EDQUOT);
 /// assert_eq!(Errno::from(&Error::other(Errno::EDQUOT)), Errno::EDQUOT);
 /// assert_eq!(Errno::from(&Error::new(ErrorKind::NotFound, "no such user")), Errno::ENOENT);
@@ -84,7 +159,7 @@ impl From<&io::Error> for Errno {
             named.or_else(|| inner.downcast_ref::<Errno>().copied())
         };
         let inside = || error.get_ref().and_then(of);
-        let of_system = error.raw_os_error().map(Errno::from_raw);
+        let of_system = error.raw_os_error().filter(|_| NUMBERS_OF_LINUX).map(Errno::from_raw);
         of_system.or_else(inside).unwrap_or_else(|| Errno::from(error.kind()))
     }
 }
@@ -156,13 +231,30 @@ mod tests {
         }
     }
 
+    /// Checks the table that other systems have. A later standard library may have kinds that
+    /// [`KINDS`] has not; the table has none for their numbers.
+    #[test]
+    fn the_table_is_that_of_std_on_linux() {
+        let stable = |kind: &ErrorKind| KINDS.iter().any(|(known, _)| known == kind);
+        for errno in (1..4096).map(Errno::from_raw).filter(|_| NUMBERS_OF_LINUX) {
+            assert_eq!(errno.stable_kind(), Some(errno.of_system().kind()).filter(stable), "{errno:?}");
+        }
+    }
+
+    /// An error of a system whose numbers are others is known by its kind.
+    #[test]
+    fn an_error_of_this_system_has_the_number_of_its_kind() {
+        let error = std::fs::metadata("/no/such/file").unwrap_err();
+        assert_eq!((error.kind(), Errno::from(error)), (ErrorKind::NotFound, Errno::ENOENT));
+    }
+
     /// Of kinds without a stable name, too.
     #[test]
     fn the_kind_of_every_number_comes_back() {
         for errno in (1..4096).map(Errno::from_raw) {
             assert_eq!(Errno::from(errno.kind()).kind(), errno.kind(), "{errno:?}");
         }
-        assert_eq!(Errno::from(Errno::ELOOP.kind()), Errno::ELOOP);
+        assert_eq!(Errno::from(Errno::ELOOP.kind()), if NUMBERS_OF_LINUX { Errno::ELOOP } else { Errno::EIO });
         assert_eq!(Errno::from(Errno::ENOTTY.kind()), Errno::EIO, "a kind of all that have none");
     }
 
@@ -170,8 +262,10 @@ mod tests {
     fn every_number_survives_an_error_of_std() {
         for raw in 1..4096 {
             let errno = Errno::from_raw(raw);
-            assert_eq!((errno.raw(), io::Error::from(errno).raw_os_error()), (raw, Some(raw)));
-            assert_eq!(Errno::from(io::Error::from(errno)), errno);
+            let error = io::Error::from(errno);
+            assert_eq!((errno.raw(), error.kind()), (raw, errno.kind()));
+            assert_eq!(error.raw_os_error(), NUMBERS_OF_LINUX.then_some(raw));
+            assert_eq!(Errno::from(error), errno);
             assert_eq!(Errno::from(io::Error::other(errno)), errno);
         }
     }

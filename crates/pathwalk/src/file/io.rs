@@ -45,9 +45,8 @@ impl File {
     /// Writes all of the data at an offset in bytes, in as many writes as it takes; if opened with
     /// `APPEND`, at the end. The position stays. Errors as [`write_all`](Self::write_all), and
     /// `EINVAL` past 2⁶³−1.
-    #[cfg(unix)]
     pub fn write_all_at(&self, data: &[u8], offset: u64) -> Result<(), Errno> {
-        Ok(FileExt::write_all_at(self, data, offset)?)
+        Ok(Write::write_all(&mut Behind { file: self, offset }, data)?)
     }
 
     /// Reads from its position into one buffer after the other, and moves the position behind what
@@ -126,6 +125,24 @@ impl File {
             }
         }
         Ok(done)
+    }
+}
+
+/// A file whose writes begin at an offset and go on behind each other; its position stays.
+struct Behind<'a> {
+    file: &'a File,
+    offset: u64,
+}
+
+impl Write for Behind<'_> {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let length = self.file.write_at(data, self.offset)?;
+        self.offset += length as u64;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -1,8 +1,6 @@
 //! A directory is made with all that are missing above it.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::iter::successors;
 
 use super::{NEW_DIRECTORY, failed, without_slashes};
 use crate::abi::AtFlags;
@@ -32,37 +30,36 @@ impl Context {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn create_dir_all(&self, path: impl AsPath) -> Result<(), Error> {
-        let path = Path::new(OsStr::from_bytes(path.path_bytes()));
-        if path.as_os_str().is_empty() {
+        let path = path.path_bytes();
+        if path.is_empty() {
             return Ok(());
         }
         let mut missing = Vec::new();
-        let mut ancestors = path.ancestors();
+        let mut ancestors = successors(Some(path), |path| parent(path));
         let mut dir = loop {
             let Some(ancestor) = ancestors.next() else { return Ok(()) };
-            let there = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
-            match self.directory_at(there).map_err(failed("create_dir_all", ancestor.path_bytes()))? {
+            let there = if ancestor.is_empty() { b"." } else { ancestor };
+            match self.directory_at(there).map_err(failed("create_dir_all", ancestor))? {
                 Some(handle) => break handle,
                 None => missing.push(ancestor),
             }
         };
         for path in missing.into_iter().rev() {
-            dir = self.create_below(&dir, last_name(path)).map_err(failed("create_dir_all", path.path_bytes()))?;
+            dir = self.create_below(&dir, last_name(path)).map_err(failed("create_dir_all", path))?;
         }
         Ok(())
     }
 
     /// Returns the directory that a path leads to, or none where nothing is. Of something else,
     /// what `mkdir` would say.
-    fn directory_at(&self, path: &Path) -> Result<Option<Handle>, Errno> {
+    fn directory_at(&self, path: &[u8]) -> Result<Option<Handle>, Errno> {
         match self.lookup(path) {
             Ok(handle) if handle.kind() == FileType::Directory => Ok(Some(handle)),
             Ok(_) => Err(Errno::EEXIST),
             Err(Errno::ENOENT) => Ok(None),
             // A link that leads nowhere has the name all the same.
             Err(errno) => {
-                let name = without_slashes(path.as_os_str().as_bytes());
-                let taken = self.lookup_at(At::Cwd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+                let taken = self.lookup_at(At::Cwd, without_slashes(path), AtFlags::SYMLINK_NOFOLLOW).is_ok();
                 Err(if taken { Errno::EEXIST } else { errno })
             }
         }
@@ -70,7 +67,7 @@ impl Context {
 
     /// Makes a directory in one that is held, unless it is there, and returns it. A link is not
     /// followed.
-    fn create_below(&self, dir: &Handle, name: &OsStr) -> Result<Handle, Errno> {
+    fn create_below(&self, dir: &Handle, name: &[u8]) -> Result<Handle, Errno> {
         let made = self.mkdirat(dir, name, NEW_DIRECTORY);
         if let Err(errno) = made
             && errno != Errno::EEXIST
@@ -82,7 +79,69 @@ impl Context {
     }
 }
 
-/// Returns the last component of a path; `..` where it is that.
-fn last_name(path: &Path) -> &OsStr {
-    path.file_name().unwrap_or(OsStr::new(".."))
+/// Returns a path without its last component; none for one without components. Slashes and `.` are
+/// no components, but for a `.` at the beginning. Source: [`Path::parent`](std::path::Path::parent)
+/// on Unix.
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    let (way, _) = split(path)?;
+    match components(way) {
+        b"" if way.starts_with(b"/") => Some(b"/"),
+        way => Some(way),
+    }
+}
+
+/// Returns the last component of a path; `..` where it is no name.
+fn last_name(path: &[u8]) -> &[u8] {
+    match split(path) {
+        None | Some((_, b".")) => b"..",
+        Some((_, name)) => name,
+    }
+}
+
+/// Splits a path in front of its last component; none for one without components.
+fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let path = components(path);
+    let begin = path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    (!path.is_empty()).then(|| path.split_at(begin))
+}
+
+/// Returns a path up to its last component.
+fn components(path: &[u8]) -> &[u8] {
+    let mut path = without_slashes(path);
+    while let Some(before) = path.strip_suffix(b"/.") {
+        path = without_slashes(before);
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All paths of up to eight of these bytes, beside the standard library's answer.
+    #[cfg(unix)]
+    #[test]
+    fn parents_and_names_are_those_of_std() {
+        use std::path::Path;
+
+        use crate::text::os_str::{bytes_of, of_bytes};
+
+        let most = if cfg!(miri) { 4 } else { 8 };
+        let mut paths = vec![Vec::new()];
+        for begin in 0.. {
+            let Some(path) = paths.get(begin).cloned() else { break };
+            let std = Path::new(of_bytes(&path));
+            assert_eq!(parent(&path), std.parent().map(|path| bytes_of(path.as_os_str())), "{std:?}");
+            assert_eq!(last_name(&path), std.file_name().map_or(&b".."[..], bytes_of), "{std:?}");
+            if path.len() < most {
+                paths.extend(b"a./".map(|byte| [&path[..], &[byte]].concat()));
+            }
+        }
+        assert_eq!(paths.len(), (3usize.pow(most as u32 + 1) - 1) / 2);
+    }
+
+    #[test]
+    fn a_backslash_is_a_byte_of_a_name() {
+        assert_eq!((parent(br"C:\a/b\c"), last_name(br"C:\a/b\c")), (Some(&br"C:\a"[..]), &br"b\c"[..]));
+    }
 }

@@ -1,8 +1,6 @@
 //! What the standard library calls operations that a [`Context`] has already, with errors that name
 //! the path.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use super::{NEW_DIRECTORY, failed};
@@ -14,6 +12,7 @@ use crate::error::Error;
 use crate::limits::LINK_MAX;
 use crate::node::RenameFlags;
 use crate::permission::Access;
+use crate::text::os_str;
 
 /// # As in `std::fs`
 ///
@@ -77,12 +76,15 @@ impl Context {
     ///
     /// `ENOENT` if it was removed, or is not below that root; else errors as
     /// [`lookup`](Self::lookup). Another moment, another answer: for messages, not for decisions.
-    /// Source: [`std::fs::canonicalize`], `realpath(3)`.
+    /// `EILSEQ` on Windows, where a [`PathBuf`] is text, for a path that is not UTF-8;
+    /// [`Handle::path`](crate::Handle::path) returns bytes. Source: [`std::fs::canonicalize`],
+    /// `realpath(3)`.
     ///
     /// [`metadata`](Self::metadata) has an example.
     pub fn canonicalize(&self, path: impl AsPath) -> Result<PathBuf, Error> {
         let path = path.path_bytes();
-        self.path_below_root(path).map(|path| OsString::from_vec(path).into()).map_err(failed("canonicalize", path))
+        let found = self.path_below_root(path).and_then(os_str::from_bytes);
+        found.map(PathBuf::from).map_err(failed("canonicalize", path))
     }
 
     fn path_below_root(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
@@ -177,8 +179,9 @@ impl Context {
         renamed.map_err(|errno| Error::of_two("rename", from.path_bytes(), to.path_bytes(), errno))
     }
 
-    /// Returns the body of a link. Errors as [`readlink`](Self::readlink). Cost: one allocation of
-    /// 4095 bytes. Source: [`std::fs::read_link`].
+    /// Returns the body of a link. Errors as [`readlink`](Self::readlink), which returns bytes;
+    /// `EILSEQ` on Windows, where a [`PathBuf`] is text, for a body that is not UTF-8. Cost: one
+    /// allocation of 4095 bytes. Source: [`std::fs::read_link`].
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};
@@ -191,7 +194,7 @@ impl Context {
         let mut body = vec![0; LINK_MAX];
         let length = self.readlink(&path, &mut body).map_err(failed("read_link", path.path_bytes()))?;
         body.truncate(length);
-        Ok(OsString::from_vec(body).into())
+        os_str::from_bytes(body).map(PathBuf::from).map_err(failed("read_link", path.path_bytes()))
     }
 
     /// Sets permission bits with suid, sgid and sticky, of what a path leads to: 0..=0o7777, others

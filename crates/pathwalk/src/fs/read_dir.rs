@@ -12,11 +12,11 @@
 //!
 //! It does not tell of the entries as of one instant: no listing does.
 
+#[cfg(any(unix, target_os = "wasi"))]
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -30,6 +30,7 @@ use crate::errno::Errno;
 use crate::error::Error;
 use crate::file::File;
 use crate::handle::Handle;
+use crate::text::os_str;
 
 /// The entries of a directory, without `.` and `..`. Made by [`Context::read_dir`], or from a
 /// [`File`].
@@ -208,9 +209,11 @@ impl DirEntry {
         &self.name
     }
 
-    /// Returns its name as the standard library has names.
+    /// Returns its name as the standard library has names. It is on Unix and WASI only, where that
+    /// is bytes.
+    #[cfg(any(unix, target_os = "wasi"))]
     pub fn file_name_os(&self) -> &OsStr {
-        OsStr::from_bytes(&self.name)
+        os_str::of_bytes(&self.name)
     }
 
     /// Returns its inode number as the directory lists it. On a mount point it is that of the
@@ -226,9 +229,11 @@ impl DirEntry {
 
     /// Returns the path of the directory as it was given, and behind it the names by which the
     /// entry was found. For messages, and for what takes a path: it may lead elsewhere by now, and
-    /// in a deep tree it is longer than a path may be.
+    /// in a deep tree it is longer than a path may be. On Windows, where a [`PathBuf`] is text,
+    /// bytes that are not UTF-8 are replaced by U+FFFD: such a path leads elsewhere or nowhere, and
+    /// [`dir`](Self::dir) with [`file_name`](Self::file_name) to the entry.
     pub fn path(&self) -> PathBuf {
-        std::ffi::OsString::from_vec(self.dir.join(&self.name)).into()
+        os_str::from_bytes_lossy(self.dir.join(&self.name)).into()
     }
 
     /// Returns the directory that it is in: where an operation on the entry starts, with

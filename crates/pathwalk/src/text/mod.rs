@@ -2,10 +2,12 @@
 //!
 //! - [`swar`]: searches of eight bytes at a time;
 //! - [`hash`]: the hash of names;
-//! - [`Name`]: one validated component.
+//! - [`Name`]: one validated component;
+//! - [`os_str`]: bytes as the standard library's text of the system.
 
 pub(crate) mod hash;
 mod name;
+pub(crate) mod os_str;
 pub(crate) mod swar;
 
 pub use name::Name;
