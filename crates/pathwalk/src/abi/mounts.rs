@@ -158,7 +158,7 @@ bitflags! {
 /// ```
 /// use pathwalk::{Credentials, MountAttributes, Propagation, Recursion, Vfs};
 /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
-/// let shared = MountAttributes { propagation: Some(Propagation::Shared), ..MountAttributes::default() };
+/// let shared = MountAttributes::default().with_propagation(Propagation::Shared);
 /// context.mount_setattr("/", &shared, Recursion::Alone)?;
 /// assert!(context.mountinfo()[0].shared.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -181,9 +181,12 @@ pub enum Propagation {
 /// use pathwalk::{Credentials, Errno, MountAttributes, MountFlags, Recursion, Vfs};
 /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
 /// let set = MountFlags::READ_ONLY | MountFlags::NOEXEC;
-/// context.mount_setattr("/", &MountAttributes { set, ..MountAttributes::default() }, Recursion::Recursive)?;
+/// context.mount_setattr("/", &MountAttributes::default().with_set(set), Recursion::Recursive)?;
 /// assert_eq!(context.mkdir("/new", 0o755), Err(Errno::EROFS));
 /// assert_eq!(context.mountinfo()[0].flags, set);
+/// let clear = MountAttributes::default().with_clear(MountFlags::READ_ONLY);
+/// context.mount_setattr("/", &clear, Recursion::Recursive)?;
+/// context.mkdir("/new", 0o755)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -215,14 +218,14 @@ impl MountAttributes {
         self
     }
 
-    /// Returns the changes with a new propagation.
+    /// Returns the changes with a new propagation. [`Propagation`] has an example.
     #[must_use]
     pub fn with_propagation(mut self, propagation: Propagation) -> MountAttributes {
         self.propagation = Some(propagation);
         self
     }
 
-    /// Returns the changes with a map of ids.
+    /// Returns the changes with a map of ids. [`IdMap`] has an example.
     #[must_use]
     pub fn with_id_map(mut self, map: IdMap) -> MountAttributes {
         self.id_map = Some(map);

@@ -71,7 +71,7 @@ use crate::text::Name;
 /// impl Hello {
 ///     fn node(key: NodeKey) -> Node {
 ///         let kind = if key == NodeKey(1) { FileType::Directory } else { FileType::Regular };
-///         Node::new(key, Attributes { ino: key.0 as u64, ..Attributes::new(kind, 0o755) })
+///         Node::new(key, Attributes::new(kind, 0o755).with_ino(key.0 as u64))
 ///     }
 /// }
 ///

@@ -142,7 +142,7 @@ pub const FIRST_COOKIE: u64 = 3;
 /// #         Ok((name.bytes() == b"log").then(|| node(NodeKey(2))))
 /// #     }
 /// #     fn attributes(&self, key: NodeKey) -> Result<Attributes, Errno> {
-/// #         Ok(Attributes { size: 6, ..node(key).attributes })
+/// #         Ok(node(key).attributes.with_size(6))
 /// #     }
 /// #     fn set_attributes(&self, key: NodeKey, _: &pathwalk::SetAttributes) -> Result<Attributes, Errno> {
 /// #         self.attributes(key)

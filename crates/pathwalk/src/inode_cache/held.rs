@@ -45,7 +45,7 @@ impl<P: FirstProbe> std::fmt::Debug for Pin<'_, P> {
 /// let slot = new.slot();
 /// let inode = new.unlock(&Attributes::new(FileType::Regular, 0o644));
 /// assert_eq!((inode.key(), inode.slot()), (NodeKey(7), slot));
-/// inode.set_attributes(&Attributes { size: 5, ..inode.attributes() });
+/// inode.set_attributes(&inode.attributes().with_size(5));
 /// assert_eq!(cache.ilookup(NodeKey(7)).unwrap().attributes().size, 5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -56,8 +56,8 @@ impl NewKind<'_> {
 ///
 /// /// The end of `FileSystem::create`, with the key that the store gave.
 /// fn made(key: NodeKey, new: &NewNode<'_>) -> Result<Node, Errno> {
-///     let attributes = Attributes { uid: new.uid, gid: new.gid, ..Attributes::new(new.kind.file_type(), new.mode) };
-///     Ok(Node::new(key, attributes))
+///     let attributes = Attributes::new(new.kind.file_type(), new.mode);
+///     Ok(Node::new(key, attributes.with_owner(new.uid, new.gid)))
 /// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ bitflags! {
 /// Attributes to be set; `None` leaves one as it is. Every call also moves `ctime`.
 ///
 /// ```
-/// use pathwalk::{Attributes, SetAttributes};
+/// use pathwalk::{Attributes, FileType, SetAttributes, Timestamp};
 ///
 /// /// The core of `FileSystem::set_attributes`.
 /// fn set(attributes: &mut Attributes, set: &SetAttributes) {
@@ -117,6 +117,13 @@ bitflags! {
 ///     attributes.atime = set.atime.unwrap_or(attributes.atime);
 ///     attributes.mtime = set.mtime.unwrap_or(attributes.mtime);
 /// }
+///
+/// let now = Timestamp::default();
+/// let owner = SetAttributes::default().with_uid(5).with_gid(7);
+/// let all = owner.with_mode(0o600).with_size(12).with_atime(now).with_mtime(now);
+/// let mut attributes = Attributes::new(FileType::Regular, 0o644);
+/// set(&mut attributes, &all);
+/// assert_eq!(attributes, Attributes::new(FileType::Regular, 0o600).with_owner(5, 7).with_size(12));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]

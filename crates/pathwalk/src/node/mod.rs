@@ -86,6 +86,7 @@ pub enum Validity {
 /// assert_eq!(file.rule, PermissionRule::Own);
 /// let link = Node::symlink(NodeKey(3), *b"../target");
 /// assert_eq!((link.attributes.kind, link.attributes.size), (FileType::Symlink, 9));
+/// assert_eq!(link.with_link_body(None).link_body, None, "the file system is asked for it");
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]

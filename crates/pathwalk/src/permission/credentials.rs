@@ -188,7 +188,7 @@ impl Class {
 /// assert_eq!((who.uid(), who.gid()), (1000, 100));
 /// assert!(who.owns(1000) && who.in_group(27) && who.has(caps));
 /// assert!(who.sees_owners(0, 27) && who.has_for(caps, 0, 27), "no map hides an owner");
-/// let node = Attributes { gid: 27, ..Attributes::new(FileType::Regular, 0o640) };
+/// let node = Attributes::new(FileType::Regular, 0o640).with_owner(0, 27);
 /// assert_eq!(who.class_of(&node), Class::Group);
 /// assert_eq!(who.class_of(&node).grants(node.mode), Access::READ);
 /// assert!(who.overrides(&node, Access::WRITE));
