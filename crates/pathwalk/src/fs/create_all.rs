@@ -11,6 +11,7 @@ use crate::context::{AsPath, At, Context};
 use crate::errno::Errno;
 use crate::error::Error;
 use crate::handle::Handle;
+use crate::limits::PATH_MAX;
 
 impl Context {
     /// Makes a directory and those above it that are missing, each with mode 0777 before the umask;
@@ -19,9 +20,10 @@ impl Context {
     /// Links that are there are followed, as by any path. A name that is missing when the call
     /// looks for it is made in the directory that is held, and is not followed if it is a link a
     /// moment later: then it is `EEXIST`. So nothing is made outside by a link that comes in the
-    /// place of what this call made. Several threads may make the same directories at once.
+    /// place of what this call made. The standard library follows such a link, even one that is met
+    /// behind a `..`. Several threads may make the same directories at once.
     ///
-    /// `EEXIST` for what is there and no directory; else errors as [`mkdir`](Self::mkdir). What was
+    /// `EEXIST` for what is there and no directory, `ENOENT` for a `.` behind a missing name; else errors as [`mkdir`](Self::mkdir). What was
     /// made before an error stays; [`Error::path`] says where it was.
     ///
     /// ```
@@ -33,7 +35,8 @@ impl Context {
     /// ```
     pub fn create_dir_all(&self, path: impl AsPath) -> Result<(), Error> {
         let path = Path::new(OsStr::from_bytes(path.path_bytes()));
-        if path.as_os_str().is_empty() {
+        // An empty path, and the root by any spelling.
+        if path.parent().is_none() {
             return Ok(());
         }
         let mut missing = Vec::new();
@@ -47,7 +50,7 @@ impl Context {
             }
         };
         for path in missing.into_iter().rev() {
-            dir = self.create_below(&dir, last_name(path)).map_err(failed("create_dir_all", path.path_bytes()))?;
+            dir = self.create_below(&dir, behind_parent(path)).map_err(failed("create_dir_all", path.path_bytes()))?;
         }
         Ok(())
     }
@@ -59,6 +62,8 @@ impl Context {
             Ok(handle) if handle.kind() == FileType::Directory => Ok(Some(handle)),
             Ok(_) => Err(Errno::EEXIST),
             Err(Errno::ENOENT) => Ok(None),
+            // Without its slashes it may be short enough.
+            Err(errno) if path.as_os_str().len() > PATH_MAX => Err(errno),
             // A link that leads nowhere has the name all the same.
             Err(errno) => {
                 let name = without_slashes(path.as_os_str().as_bytes());
@@ -70,19 +75,21 @@ impl Context {
 
     /// Makes a directory in one that is held, unless it is there, and returns it. A link is not
     /// followed.
-    fn create_below(&self, dir: &Handle, name: &OsStr) -> Result<Handle, Errno> {
+    fn create_below(&self, dir: &Handle, name: &[u8]) -> Result<Handle, Errno> {
         let made = self.mkdirat(dir, name, NEW_DIRECTORY);
         if let Err(errno) = made
             && errno != Errno::EEXIST
         {
             return Err(errno);
         }
-        let there = self.lookup_at(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let there = self.lookup_at(dir, without_slashes(name), AtFlags::SYMLINK_NOFOLLOW)?;
         if there.kind() == FileType::Directory { Ok(there) } else { Err(Errno::EEXIST) }
     }
 }
 
-/// Returns the last component of a path; `..` where it is that.
-fn last_name(path: &Path) -> &OsStr {
-    path.file_name().unwrap_or(OsStr::new(".."))
+/// Returns the last component of a path, with the slashes and dots about it.
+fn behind_parent(path: &Path) -> &[u8] {
+    let parent = path.parent().map_or(0, |parent| parent.as_os_str().len());
+    let rest = &path.as_os_str().as_bytes()[parent..];
+    &rest[rest.iter().take_while(|byte| **byte == b'/').count()..]
 }
