@@ -132,7 +132,9 @@ impl Census {
 impl Past {
     fn follow(&mut self, Step { actor, op }: &Step, answer: &Answer) {
         match (op, answer) {
-            (Op::Open { slot, .. } | Op::OpenUnder { slot, .. }, Answer::Node(_)) => _ = self.openers.insert(slot.0, *actor),
+            (Op::Open { slot, .. } | Op::OpenUnder { slot, .. } | Op::OpenWith { slot, .. }, Answer::Node(_)) => {
+                _ = self.openers.insert(slot.0, *actor)
+            }
             (Op::Mount { .. }, _) => self.openers.clear(),
             _ => {}
         }

@@ -4,6 +4,7 @@
 
 use pathwalk::{Errno, OpenFlags};
 
+use crate::helpers;
 use crate::op::Op;
 use crate::outcome::Answer;
 use crate::words::{Body, Kind, Mode, Place, Slot, Text};
@@ -52,6 +53,7 @@ impl Op {
         match (self, answer) {
             (Op::TryOpen { flags, .. }, Answer::Failed(Errno::EAGAIN)) if !flags.intersects(never_waits) => Answer::Again,
             (Op::TryReadAt { .. }, Answer::Failed(Errno::EAGAIN)) => Answer::Again,
+            (Op::RemoveDirAll { .. }, answer) => helpers::refused(answer),
             (_, answer) => answer,
         }
     }

@@ -5,6 +5,7 @@ mod administer;
 mod convert;
 mod data;
 mod forget;
+mod helpers;
 mod late;
 mod mounts;
 mod tree;
@@ -248,6 +249,7 @@ impl Stage {
                 return self.open(actor, *slot, at, &OpenHow { flags: *flags, mode: mode.0, resolve: *rules });
             }
             op if op.changes_mounts() => return self.change_mounts(actor, op),
+            op if op.is_helper() => return self.help(actor, op),
             Op::Close { slot } => {
                 let closed = self.slots.set(*slot, None).expect("it was looked for");
                 return self.processes[actor.index()].face.close(closed.file).map(done);

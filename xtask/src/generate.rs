@@ -8,6 +8,7 @@
 //! deep tree; one in five has little room.
 
 mod draw;
+mod helpers;
 mod mounts;
 mod names;
 mod paths;
@@ -203,7 +204,7 @@ impl Draw {
         if matches!(op, Op::SetAcl { .. } | Op::SetFlags { .. }) {
             return Step { actor: cast::ROOT, op };
         }
-        if let Op::Open { slot, .. } = op {
+        if let Op::Open { slot, .. } | Op::OpenWith { slot, .. } = op {
             self.openers[usize::from(slot.0)] = self.last;
         }
         if let Some(slot) = op.written()

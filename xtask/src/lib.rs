@@ -14,9 +14,10 @@
 //! `words`, `op`, `composite`, `program` and `cast` are the language of programs. `outcome` has the
 //! results of a program, and `listing` those of a directory that is listed in parts. `kernel`,
 //! `engine` and `model` carry programs out; the engine is called through a `face`. `generate` draws
-//! programs. `times` and `watch` define which part of the result is looked at, and how. `compare`
-//! and `shrink` find what differs. `census` counts what was drawn and which rules it met. `threads`
-//! searches for an order that explains what concurrent threads observed.
+//! programs. `helpers` defines the operations that are functions of `std::fs`. `times` and `watch`
+//! define which part of the result is looked at, and how. `compare` and `shrink` find what differs.
+//! `census` counts what was drawn and which rules it met. `threads` searches for an order that
+//! explains what concurrent threads observed.
 
 mod cast;
 mod census;
@@ -27,6 +28,7 @@ mod engine;
 mod examples;
 pub mod face;
 mod generate;
+mod helpers;
 pub mod id_maps;
 mod kernel;
 mod listing;

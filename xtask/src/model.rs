@@ -8,6 +8,7 @@
 mod administer;
 mod convert;
 pub(crate) mod crowd;
+mod helpers;
 
 use anyhow::{Result, anyhow};
 use pathwalk::permission::NO_ID;
@@ -155,6 +156,7 @@ impl World {
             // The model has no mounts and no `RESOLVE_*` rules.
             Op::Mount { .. } | Op::OpenUnder { .. } => Ok(Answer::NotCarriedOut),
             op if op.changes_mounts() => Ok(Answer::NotCarriedOut),
+            op if op.is_helper() => self.help(op),
             Op::Umask { mask } => Ok(Answer::Number(model.umask(process, mask.0.into()).into())),
             Op::Mkdir { at: to, mode } => model.mkdir(process, at(to), &to.path.0, mode.0.into()).map(done),
             Op::Mknod { at: to, kind, mode } => {
@@ -214,10 +216,15 @@ impl World {
     }
 
     fn open(&mut self, slot: Slot, at: &Place, flags: OpenFlags, mode: u16) -> Answered<Answer> {
-        let Self { model, process, now, openers, .. } = self;
         let start = at.at.map_or(AT_FDCWD, number);
         let how = OpenHow { flags: open_flags(flags), mode: mode.into(), ..OpenHow::default() };
-        let new = model.open2(process, start, &at.path.0, how)?;
+        let new = self.model.open2(&mut self.process, start, &at.path.0, how)?;
+        self.fill(slot, new)
+    }
+
+    /// Moves a new descriptor to a slot of the current actor; returns its attributes.
+    fn fill(&mut self, slot: Slot, new: i32) -> Answered<Answer> {
+        let Self { model, process, now, openers, .. } = self;
         model.dup2(process, new, number(slot))?;
         if new != number(slot) {
             model.close(process, new)?;

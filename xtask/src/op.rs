@@ -7,7 +7,7 @@ use pathwalk::{
 };
 
 use crate::cast::{self, Actor};
-use crate::words::{Body, Ids, Kind, List, Mode, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
+use crate::words::{Body, Ids, Kind, List, Mode, Options, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
@@ -52,7 +52,7 @@ macro_rules! operations {
                     $(Op::$name { $($field),* } => [$($field as &dyn Part),*].into_iter().filter_map(Part::slot).collect(),)*
                 };
                 // The descriptor that an open fills need not be open.
-                all[usize::from(matches!(self, Op::Open { .. } | Op::OpenUnder { .. }))..].to_vec()
+                all[usize::from(matches!(self, Op::Open { .. } | Op::OpenUnder { .. } | Op::OpenWith { .. }))..].to_vec()
             }
         }
     };
@@ -138,12 +138,32 @@ operations! {
     /// A remount. The path starts at the working directory: `mount(2)` takes no other.
     Remount "remount" { path: Text, flags: MountFlags }
     SetMount "setmount" { at: Place, set: MountFlags, clear: MountFlags, spread: Spread, how: Recursion }
+    /// `std::fs::write`, of this byte, so many times. This and the following operations are
+    /// functions of `std::fs` on one side, and their namesakes in a context on the other: see
+    /// [`helpers`](crate::helpers).
+    WriteFile "std_write" { path: Text, byte: u8, size: u64 }
+    Copy "std_copy" { from: Text, to: Text }
+    CreateDir "std_create_dir" { path: Text }
+    CreateDirAll "std_create_dir_all" { path: Text }
+    RemoveFile "std_remove_file" { path: Text }
+    RemoveDir "std_remove_dir" { path: Text }
+    RemoveDirAll "std_remove_dir_all" { path: Text }
+    RenameFile "std_rename" { from: Text, to: Text }
+    HardLink "std_hard_link" { from: Text, to: Text }
+    SetPermissions "std_set_permissions" { path: Text, mode: Mode }
+    /// An open into a slot by `std::fs::OpenOptions`.
+    OpenWith "std_open" { slot: Slot, path: Text, options: Options, mode: Mode }
 }
 
 impl Op {
     /// Returns whether the operation changes the tree of mounts.
     pub(crate) fn changes_mounts(&self) -> bool {
         self.adds_mounts() || matches!(self, Op::Unmount { .. } | Op::Remount { .. } | Op::SetMount { .. })
+    }
+
+    /// Returns whether the operation stands for a function of `std::fs`.
+    pub(crate) fn is_helper(&self) -> bool {
+        self.verb().starts_with("std_")
     }
 
     /// Returns whether there may be more mounts after the operation.
@@ -172,6 +192,8 @@ impl Op {
                 !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
             }
             Op::SetAcl { .. } | Op::SetFlags { .. } => actor == cast::ROOT,
+            // What is left after a refusal is removed as root.
+            Op::RemoveDirAll { .. } => actor.may_look_as_root(),
             _ => true,
         };
         allowed && self.slots().into_iter().all(|slot| opener(slot).is_some())

@@ -5,6 +5,7 @@
 
 mod acl;
 mod mounts;
+mod options;
 mod text;
 
 use std::fmt::Write;
@@ -15,6 +16,7 @@ use pathwalk::{Device, SetTime, Timestamp};
 
 pub(crate) use acl::List;
 pub(crate) use mounts::{Ids, Spread};
+pub(crate) use options::Options;
 use text::{quote, unquote};
 
 /// A type with a text form of one word.

@@ -210,3 +210,26 @@ fn what_cannot_be_removed_is_told_with_its_path() {
     assert_eq!(errno("/t"), Ok(()));
     assert_eq!(file.getdents(1), Err(Errno::ENOENT));
 }
+
+/// The standard library passes the whole path to the kernel.
+#[test]
+fn a_path_is_judged_as_a_whole() {
+    let context = root_of(Arc::new(MemFs::new()));
+    let made = |path: &str| context.create_dir_all(path).map_err(|error| error.errno());
+    assert_eq!((made("/t/x/."), context.exists("/t").unwrap()), (Err(Errno::ENOENT), true), "a dot is no name");
+    assert_eq!((made("/t/./x//"), made("/t/x/."), made("/t/y/../z")), (Ok(()), Ok(()), Ok(())));
+    context.set_permissions("/", 0).unwrap();
+    let user = context.clone().with_credentials(Credentials::user(7, 7, &[]));
+    let made_by_root = made;
+    let made = |path: &str| user.create_dir_all(path).map_err(|error| error.errno());
+    assert_eq!((made("/./."), made("/t"), made("")), (Ok(()), Err(Errno::EACCES), Ok(())), "the root is never asked about");
+    let long = format!("{}t/x", "/".repeat(4095 - 3));
+    assert_eq!((made_by_root(&long), made_by_root(&format!("{long}/"))), (Ok(()), Err(Errno::ENAMETOOLONG)));
+    let errno = |path: &str| context.remove_dir_all(path).map_err(|error| error.errno());
+    let long = format!("/{long}");
+    assert_eq!((errno(&long), errno(&format!("{long}/"))), (Err(Errno::ENAMETOOLONG), Err(Errno::ENAMETOOLONG)));
+    context.symlink(".", "/t/0").unwrap();
+    (1..41).for_each(|link| context.symlink(format!("{}", link - 1), format!("/t/{link}")).unwrap());
+    assert_eq!((errno("/t/39/1/"), context.exists("/t/x").unwrap()), (Err(Errno::ELOOP), true), "42 links");
+    assert_eq!((errno("/t/39/x"), context.exists("/t/x").unwrap()), (Ok(()), false), "40 links");
+}

@@ -41,14 +41,15 @@ impl Draw {
     }
 
     pub(super) fn op(&mut self) -> Op {
-        match self.rng.u8(..112) {
+        match self.rng.u8(..128) {
             0..14 => self.open(),
             14..54 => self.change_of_names(),
             54..69 => self.change_of_attributes(),
             69..84 => self.question(),
             84..89 => self.process(),
             89..100 => self.data(),
-            _ => self.seldom(),
+            100..112 => self.seldom(),
+            _ => self.helper(),
         }
     }
 
@@ -98,7 +99,7 @@ impl Draw {
     }
 
     /// Draws the number of bytes that are read or written at once: seldom many.
-    fn length(&mut self) -> u64 {
+    pub(super) fn length(&mut self) -> u64 {
         let length = self.among(&[0, 1, 5, 100, 4096, 9000]);
         match (self.one_in(12), self.files) {
             (false, _) => length,
@@ -253,7 +254,7 @@ impl Draw {
     fn data(&mut self) -> Op {
         let slot = self.file_slot();
         let size = self.length();
-        let byte = self.rng.u8(b'a'..=b'z');
+        let byte = self.byte();
         let offset = self.size();
         match self.rng.u8(..12) {
             0 | 1 => Op::Read { slot, size },
@@ -265,6 +266,10 @@ impl Draw {
             9 | 10 => Op::List { slot: self.place_slot() },
             _ => Op::Sync { slot },
         }
+    }
+
+    pub(super) fn byte(&mut self) -> u8 {
+        self.rng.u8(b'a'..=b'z')
     }
 
     fn seek(&mut self, slot: Slot) -> Op {

@@ -37,6 +37,7 @@ impl Stage<'_> {
                 return Ok(Answer::Node(node));
             }
             op if op.changes_mounts() => return self.change_mounts(actor, op),
+            op if op.is_helper() => return self.help(actor, op),
             Op::Chroot { path } => {
                 rustix::process::chroot(&path.0)?;
                 self.elsewhere[actor.index()] = true;
@@ -173,7 +174,7 @@ pub(super) fn looking_as_root<T>(actor: Actor, look: impl FnOnce() -> T) -> T {
     seen
 }
 
-fn done((): ()) -> Answer {
+pub(super) fn done((): ()) -> Answer {
     Answer::Done
 }
 
@@ -216,8 +217,13 @@ pub(super) fn open(
             opened => break opened?,
         }
     };
+    no_pipe(fd, flags)
+}
+
+/// Returns the descriptor with its attributes, unless it is a pipe, which cannot be opened in the
+/// engine.
+pub(super) fn no_pipe(fd: OwnedFd, flags: OpenFlags) -> io::Result<(OwnedFd, Node)> {
     let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
-    // In the engine a pipe cannot be opened.
     if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) { Err(io::Errno::NXIO) } else { Ok((fd, node)) }
 }
 

@@ -8,6 +8,7 @@
 //! - [`place`]: the namespace and the tmpfs;
 //! - [`switches`]: the settings `fs.protected_*`;
 //! - [`calls`] and [`administer`]: one operation as a system call;
+//! - [`helpers`]: one operation as a function of `std::fs`;
 //! - [`tree`]: reads the whole tree, and removes it;
 //! - [`clock`]: determines the step in which a time was written;
 //! - [`watch`]: the whole tree and all open files after a step;
@@ -16,6 +17,7 @@
 mod administer;
 mod calls;
 mod clock;
+mod helpers;
 mod mounts;
 mod place;
 mod switches;

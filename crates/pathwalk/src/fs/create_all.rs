@@ -9,6 +9,7 @@ use crate::context::{AsPath, At, Context};
 use crate::errno::Errno;
 use crate::error::Error;
 use crate::handle::Handle;
+use crate::limits::PATH_MAX;
 
 impl Context {
     /// Makes a directory and those above it that are missing, each with mode 0777 before the umask;
@@ -17,10 +18,12 @@ impl Context {
     /// Links that are there are followed, as by any path. A name that is missing when the call
     /// looks for it is made in the directory that is held, and is not followed if it is a link a
     /// moment later: then it is `EEXIST`. So nothing is made outside by a link that comes in the
-    /// place of what this call made. Several threads may make the same directories at once.
+    /// place of what this call made. The standard library follows such a link, even one that is met
+    /// behind a `..`. Several threads may make the same directories at once.
     ///
-    /// `EEXIST` for what is there and no directory; else errors as [`mkdir`](Self::mkdir). What was
-    /// made before an error stays; [`Error::path`] says where it was.
+    /// `EEXIST` for what is there and no directory, `ENOENT` for a `.` behind a missing name; else
+    /// errors as [`mkdir`](Self::mkdir). What was made before an error stays; [`Error::path`] says
+    /// where it was.
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};
@@ -31,7 +34,8 @@ impl Context {
     /// ```
     pub fn create_dir_all(&self, path: impl AsPath) -> Result<(), Error> {
         let path = path.path_bytes();
-        if path.is_empty() {
+        // An empty path, and the root by any spelling.
+        if parent(path).is_none() {
             return Ok(());
         }
         let mut missing = Vec::new();
@@ -45,7 +49,7 @@ impl Context {
             }
         };
         for path in missing.into_iter().rev() {
-            dir = self.create_below(&dir, last_name(path)).map_err(failed("create_dir_all", path))?;
+            dir = self.create_below(&dir, behind_parent(path)).map_err(failed("create_dir_all", path))?;
         }
         Ok(())
     }
@@ -57,6 +61,8 @@ impl Context {
             Ok(handle) if handle.kind() == FileType::Directory => Ok(Some(handle)),
             Ok(_) => Err(Errno::EEXIST),
             Err(Errno::ENOENT) => Ok(None),
+            // Without its slashes it may be short enough.
+            Err(errno) if path.len() > PATH_MAX => Err(errno),
             // A link that leads nowhere has the name all the same.
             Err(errno) => {
                 let taken = self.lookup_at(At::Cwd, without_slashes(path), AtFlags::SYMLINK_NOFOLLOW).is_ok();
@@ -74,7 +80,7 @@ impl Context {
         {
             return Err(errno);
         }
-        let there = self.lookup_at(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let there = self.lookup_at(dir, without_slashes(name), AtFlags::SYMLINK_NOFOLLOW)?;
         if there.kind() == FileType::Directory { Ok(there) } else { Err(Errno::EEXIST) }
     }
 }
@@ -90,12 +96,10 @@ fn parent(path: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Returns the last component of a path; `..` where it is no name.
-fn last_name(path: &[u8]) -> &[u8] {
-    match split(path) {
-        None | Some((_, b".")) => b"..",
-        Some((_, name)) => name,
-    }
+/// Returns the last component of a path, with the slashes and dots behind it.
+fn behind_parent(path: &[u8]) -> &[u8] {
+    let rest = &path[parent(path).map_or(0, <[u8]>::len)..];
+    &rest[rest.iter().take_while(|byte| **byte == b'/').count()..]
 }
 
 /// Splits a path in front of its last component; none for one without components.
@@ -132,7 +136,10 @@ mod tests {
             let Some(path) = paths.get(begin).cloned() else { break };
             let std = Path::new(of_bytes(&path));
             assert_eq!(parent(&path), std.parent().map(|path| bytes_of(path.as_os_str())), "{std:?}");
-            assert_eq!(last_name(&path), std.file_name().map_or(&b".."[..], bytes_of), "{std:?}");
+            if let Some(name) = std.file_name() {
+                assert_eq!(components(behind_parent(&path)), bytes_of(name), "{std:?}");
+                assert!(path.ends_with(behind_parent(&path)), "{std:?}");
+            }
             if path.len() < most {
                 paths.extend(b"a./".map(|byte| [&path[..], &[byte]].concat()));
             }
@@ -142,6 +149,6 @@ mod tests {
 
     #[test]
     fn a_backslash_is_a_byte_of_a_name() {
-        assert_eq!((parent(br"C:\a/b\c"), last_name(br"C:\a/b\c")), (Some(&br"C:\a"[..]), &br"b\c"[..]));
+        assert_eq!((parent(br"C:\a/b\c"), behind_parent(br"C:\a/b\c")), (Some(&br"C:\a"[..]), &br"b\c"[..]));
     }
 }

@@ -15,7 +15,7 @@
 use super::levels::Levels;
 use super::read_dir::{DirEntry, ReadDir};
 use super::{failed, without_slashes};
-use crate::abi::{AtFlags, OpenFlags, UnlinkFlags};
+use crate::abi::{OpenFlags, UnlinkFlags};
 use crate::attr::FileType;
 use crate::context::{AsPath, At, Context};
 use crate::errno::Errno;
@@ -30,7 +30,10 @@ impl Context {
     /// Links in it are removed and not followed, and so is one that another thread puts in a
     /// directory's place meanwhile: nothing outside is touched. Links on the way to it are
     /// followed, as ever; a context under [`NO_SYMLINKS`](crate::Resolve::NO_SYMLINKS) follows
-    /// none. What vanishes meanwhile is no error; what is added meanwhile may be one: `ENOTEMPTY`.
+    /// none. The directory itself is removed by its name in the one above, which is held. The
+    /// standard library looks the path up again, and then takes a path that led through what it
+    /// removed for success. What vanishes meanwhile is no error; what is added meanwhile may be
+    /// one: `ENOTEMPTY`.
     ///
     /// `ENOENT` if there is nothing, `ENOTDIR` if it is no directory, `EINVAL` for `.` and `EBUSY`
     /// for a mount point, once they are empty; else errors as [`open`](Self::open),
@@ -51,10 +54,12 @@ impl Context {
     /// ```
     pub fn remove_dir_all(&self, path: impl AsPath) -> Result<(), Error> {
         let path = path.path_bytes();
+        // The whole path, since its length and all its links count.
+        let kind = self.lstat(path).map_err(failed(OPERATION, path))?.kind;
         let (way, last) = split(path);
         let holder = if way.is_empty() { None } else { Some(self.lookup(way).map_err(failed(OPERATION, path))?) };
         let at = holder.as_ref().map_or(At::Cwd, At::Handle);
-        let open = || match self.fstatat(at, last, AtFlags::SYMLINK_NOFOLLOW)?.kind {
+        let open = || match kind {
             FileType::Symlink => self.unlinkat(at, last, UnlinkFlags::empty()).map(|()| None),
             _ => ReadDir::open(self, at, last, OpenFlags::NOFOLLOW, path).map(Some),
         };
