@@ -12,7 +12,7 @@
 //!
 //! It does not tell of the entries as of one instant: no listing does.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
@@ -55,7 +55,7 @@ use crate::handle::Handle;
 /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
 /// for entry in context.read_dir("/tmp")? {
 ///     let entry = entry?;
-///     context.unlinkat(entry.dir(), entry.file_name(), pathwalk::UnlinkFlags::empty())?;
+///     context.unlinkat(entry.dir(), entry.name(), pathwalk::UnlinkFlags::empty())?;
 /// }
 /// assert_eq!(context.read_dir("/tmp")?.count(), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -187,13 +187,14 @@ pub struct DirEntry {
 
 impl DirEntry {
     /// Returns its name.
-    pub fn file_name(&self) -> &[u8] {
+    pub fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// Returns its name as the standard library has names.
-    pub fn file_name_os(&self) -> &OsStr {
-        OsStr::from_bytes(&self.name)
+    /// Returns its name as the standard library has it. Cost: one allocation. Source:
+    /// [`std::fs::DirEntry::file_name`].
+    pub fn file_name(&self) -> OsString {
+        OsStr::from_bytes(&self.name).to_os_string()
     }
 
     /// Returns its inode number as the directory lists it. On a mount point it is that of the
@@ -203,19 +204,36 @@ impl DirEntry {
     }
 
     /// Returns its type as the directory lists it; of a link, not what that leads to.
-    pub fn file_type(&self) -> FileType {
+    pub fn kind(&self) -> FileType {
         self.kind
+    }
+
+    /// Returns [`kind`](Self::kind) as the standard library has it. It is never an error. Source:
+    /// [`std::fs::DirEntry::file_type`].
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.mkdir("/etc", 0o755)?;
+    /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let entry = context.read_dir("/")?.next().unwrap()?;
+    /// assert!(entry.file_type()?.is_dir() && entry.kind().is_dir());
+    /// assert!(entry.file_name() == "etc" && entry.name() == b"etc");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn file_type(&self) -> Result<FileType, Error> {
+        Ok(self.kind)
     }
 
     /// Returns the path of the directory as it was given, and behind it the names by which the
     /// entry was found. For messages, and for what takes a path: it may lead elsewhere by now, and
     /// in a deep tree it is longer than a path may be.
     pub fn path(&self) -> PathBuf {
-        std::ffi::OsString::from_vec(self.dir.join(&self.name)).into()
+        OsString::from_vec(self.dir.join(&self.name)).into()
     }
 
     /// Returns the directory that it is in: where an operation on the entry starts, with
-    /// [`file_name`](Self::file_name) as its path.
+    /// [`name`](Self::name) as its path.
     pub fn dir(&self) -> &Handle {
         &self.dir.handle
     }
@@ -274,7 +292,7 @@ impl Context {
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let entries = context.read_dir("/usr")?.collect::<Result<Vec<_>, _>>()?;
     /// assert_eq!(entries[0].path(), std::path::Path::new("/usr/bin"));
-    /// assert_eq!(entries[0].file_type(), FileType::Directory);
+    /// assert_eq!(entries[0].kind(), FileType::Directory);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_dir(&self, path: impl AsPath) -> Result<ReadDir, Error> {
