@@ -83,7 +83,7 @@
 //! # What it costs
 //!
 //! ```sh
-//! cargo run --release -p pathwalk-ring --example stat_beside_tokio
+//! cargo run --release -p pathwalk-bench --example stat_beside_tokio
 //! ```
 //!
 //! `/usr/bin/env` of the host, all cached, ns, medians of 21 rounds that take turns (2 cores of an

@@ -1,5 +1,6 @@
-//! A complete file system that is computed: nothing is stored, every answer is derived from the
-//! key.
+//! A file system that is computed: nothing is stored, every answer is derived from the key. It has
+//! the three methods without a default, so its files have attributes and cannot be read: the
+//! example `zip_fs` of `pathwalk-examples` has readable ones.
 //!
 //! The root has a directory for each number from 0 to 999. The directory `7` has the file `square`,
 //! whose size is 49, and the link `next`, which leads to `../8`.

@@ -330,6 +330,11 @@ impl File {
         if self.handle.kind() == FileType::Directory { Err(Errno::EISDIR) } else { Ok(file) }
     }
 
+    /// Returns the credentials of its opener. `EBADF` for a place only.
+    pub(crate) fn opener_credentials(&self) -> Result<&Credentials, Errno> {
+        self.opened().map(|_| &self.credentials)
+    }
+
     fn readable(&self) -> Result<&dyn OpenFile, Errno> {
         if self.flags.contains(OpenFlags::READ) { self.opened() } else { Err(Errno::EBADF) }
     }

@@ -109,7 +109,7 @@ pub use context::{AsPath, At, Cached, Context, MissingName, Step, Steps, What};
 pub use errno::Errno;
 pub use error::Error;
 pub use file::{File, FileBy, Listed};
-pub use fs::{DirEntry, OpenOptions, ReadDir, Walk};
+pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, Walk};
 pub use fs_api::{Directory, Entry, FIRST_COOKIE, FileSystem, OpenFile, OpenFor, Siblings, StatFs, SyncWhat, WriteAt, Written};
 pub use handle::Handle;
 pub use inode_cache::cache::{InodeCache, InodeOwner};

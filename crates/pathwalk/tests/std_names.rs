@@ -3,8 +3,9 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
-use pathwalk::{At, Context, Credentials, Errno, Error, OpenFlags, RenameFlags, Resolve, Vfs};
+use pathwalk::{At, Context, Credentials, Errno, Error, File, OpenFlags, RenameFlags, Resolve, Vfs};
 use pathwalk_memfs::{MemFs, Options};
 
 fn root_of(fs: MemFs) -> Context {
@@ -110,7 +111,7 @@ fn the_longest_path_is_made() {
     context.create_dir_all("").unwrap();
     context.create_dir_all("/").unwrap();
     context.create_dir_all("x/../y/./z/").unwrap();
-    let names = |path: &str| context.read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().to_vec()).collect::<Vec<_>>();
+    let names = |path: &str| context.read_dir(path).unwrap().map(|entry| entry.unwrap().name().to_vec()).collect::<Vec<_>>();
     assert_eq!((names("/"), names("/y")), (vec![b"x".to_vec(), b"y".to_vec()], vec![b"z".to_vec()]));
 }
 
@@ -126,4 +127,26 @@ fn the_caches_alone_can_be_asked() {
     let file = context.open("/file", OpenFlags::READ).unwrap();
     assert_eq!(file.getdents(1), Err(Errno::ENOTDIR));
     assert_eq!(file.getdents(0), Err(Errno::EINVAL));
+}
+
+#[test]
+fn an_open_file_has_the_rights_of_its_opener() {
+    let context = root_of(MemFs::new());
+    context.write("/file", "").unwrap();
+    let user = context.clone().with_credentials(Credentials::user(1000, 1000, &[]));
+    let [own, foreign] = [&context, &user].map(|context| File::open(context, "/file").unwrap());
+    assert_eq!(foreign.set_permissions(0o777), Err(Errno::EPERM));
+    assert_eq!(foreign.set_modified(UNIX_EPOCH), Err(Errno::EPERM));
+    context.rename("/file", "/other").unwrap();
+    context.write("/file", "").unwrap();
+    own.set_permissions(0o600).unwrap();
+    own.set_modified(UNIX_EPOCH).unwrap();
+    let changed = |path: &str| context.metadata(path).map(|of| (of.mode, of.modified().unwrap() == UNIX_EPOCH)).unwrap();
+    assert_eq!([changed("/other"), changed("/file")], [(0o600, true), (0o644, false)], "whatever has its name");
+    context.remove_file("/other").unwrap();
+    own.set_permissions(0o640).unwrap();
+    assert_eq!(own.metadata().map(|of| (of.mode, of.nlink)), Ok((0o640, 0)));
+    let place = context.open("/file", OpenFlags::PATH).unwrap();
+    assert_eq!(place.set_permissions(0o600), Err(Errno::EBADF));
+    assert_eq!(place.set_modified(UNIX_EPOCH), Err(Errno::EBADF));
 }

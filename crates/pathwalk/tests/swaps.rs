@@ -245,7 +245,7 @@ fn behind_each_call_of_a_walk() {
             context.write("/out/outside", "").unwrap();
         };
         let walk = |context: &Context| {
-            let found = context.walk("/in/t").unwrap().map(|entry| entry.map(|entry| entry.file_name().to_vec()));
+            let found = context.walk("/in/t").unwrap().map(|entry| entry.map(|entry| entry.name().to_vec()));
             found.for_each(|name| assert_ne!(name, Ok(b"outside".into()), "{dir}"));
         };
         behind_each_call(dir, prepare, walk);

@@ -45,10 +45,10 @@ fn ten_thousand_levels() {
         let mut last = None;
         while let Some(entry) = walk.next() {
             let entry = entry.unwrap();
-            match entry.file_name() {
+            match entry.name() {
                 b"d" => {
                     down += 1;
-                    assert_eq!((walk.depth(), entry.file_type()), (down, FileType::Directory));
+                    assert_eq!((walk.depth(), entry.kind()), (down, FileType::Directory));
                     last = Some(entry);
                 }
                 b"a" => assert_eq!(walk.depth(), down + 1),

@@ -172,7 +172,7 @@ impl Op {
             Op::ReadDir(path) => context.read_dir(at(path)).and_then(|entries| {
                 let line = |entry: pathwalk::DirEntry| {
                     let of = entry.metadata(context)?;
-                    assert_eq!((of.kind, of.ino), (entry.file_type(), entry.ino()));
+                    assert_eq!((of.kind, of.ino), (entry.kind(), entry.ino()));
                     Ok(format!("{} {}", entry.path().display(), ours(&of)))
                 };
                 Ok(lines(entries.map(|entry| entry.and_then(line)).collect::<Result<_, _>>()?))

@@ -20,7 +20,7 @@ pub(super) fn walked(context: &Context, path: &str) -> Result<Vec<String>, Error
         assert!(seen.iter().any(|dir| Some(dir.as_path()) == path.parent()), "{path:?} came before its directory");
         assert!(!seen.contains(&path), "{path:?} came twice");
         assert_eq!(walk.depth(), path.components().count() - seen[0].components().count());
-        if entry.file_type() == FileType::Directory {
+        if entry.kind() == FileType::Directory {
             seen.push(path);
         }
         lines.push(format!("{} {}", entry.path().display(), ours(&entry.metadata(context)?)));

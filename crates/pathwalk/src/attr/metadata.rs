@@ -1,9 +1,10 @@
 //! What the standard library's metadata and file types have, by the same names.
 //!
-//! What it does not do: it adds nothing to what the fields tell.
+//! What it does not do: it adds nothing to what the fields tell. A result is one where the standard
+//! library has one, so that a call reads the same.
 
 #[cfg(unix)]
-use std::time::SystemTime;
+use std::{io, time::SystemTime};
 
 use super::{Attributes, FileType};
 
@@ -51,7 +52,8 @@ impl FileType {
 ///
 /// let file = Attributes::new(FileType::Regular, 0o640).with_size(7);
 /// assert!(file.is_file() && !file.is_dir() && !file.is_symlink());
-/// assert_eq!((file.len(), file.modified()), (7, std::time::UNIX_EPOCH));
+/// assert_eq!((file.len(), file.modified()?), (7, std::time::UNIX_EPOCH));
+/// # Ok::<(), std::io::Error>(())
 /// ```
 impl Attributes {
     /// Returns the type, as [`kind`](Self::kind).
@@ -81,23 +83,23 @@ impl Attributes {
         self.size
     }
 
-    /// Returns when the contents last changed, as [`mtime`](Self::mtime).
+    /// Returns when the contents last changed, as [`mtime`](Self::mtime). It is never an error.
     #[cfg(unix)]
-    pub fn modified(&self) -> SystemTime {
-        self.mtime.into()
+    pub fn modified(&self) -> io::Result<SystemTime> {
+        Ok(self.mtime.into())
     }
 
-    /// Returns when it was last read, as [`atime`](Self::atime).
+    /// Returns when it was last read, as [`atime`](Self::atime). It is never an error.
     #[cfg(unix)]
-    pub fn accessed(&self) -> SystemTime {
-        self.atime.into()
+    pub fn accessed(&self) -> io::Result<SystemTime> {
+        Ok(self.atime.into())
     }
 
-    /// Returns when it was made, as [`btime`](Self::btime); `None` where the file system does not
-    /// keep that.
+    /// Returns when it was made, as [`btime`](Self::btime).
+    /// [`Unsupported`](io::ErrorKind::Unsupported) where the file system does not keep that.
     #[cfg(unix)]
-    pub fn created(&self) -> Option<SystemTime> {
-        self.btime.map(SystemTime::from)
+    pub fn created(&self) -> io::Result<SystemTime> {
+        self.btime.map(SystemTime::from).ok_or_else(|| io::ErrorKind::Unsupported.into())
     }
 
     /// Returns the permissions, with the type as [`st_mode`](Self::st_mode) has it, as those of

@@ -15,8 +15,10 @@
 mod ahead;
 mod create_all;
 mod levels;
+mod mode;
 mod names;
 mod open;
+mod open_file;
 mod place;
 mod read_dir;
 mod remove_all;
@@ -26,6 +28,7 @@ mod whole;
 use crate::errno::Errno;
 use crate::error::Error;
 
+pub use mode::AsMode;
 pub use open::OpenOptions;
 pub use read_dir::{DirEntry, ReadDir};
 pub use walk::Walk;

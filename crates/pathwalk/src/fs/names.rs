@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::mode::AsMode;
 use super::{NEW_DIRECTORY, failed};
 use crate::abi::{AtFlags, Resolve};
 use crate::attr::Attributes;
@@ -198,18 +199,22 @@ impl Context {
     }
 
     /// Sets permission bits with suid, sgid and sticky, of what a path leads to: 0..=0o7777, others
-    /// are ignored. Errors as [`chmod`](Self::chmod). Source: [`std::fs::set_permissions`].
+    /// are ignored. They are given as a number or as the standard library's
+    /// [`Permissions`](std::fs::Permissions). Errors as [`chmod`](Self::chmod). Source:
+    /// [`std::fs::set_permissions`].
     ///
     /// ```
     /// use pathwalk::{Credentials, Vfs};
     /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
     /// context.write("/a", "hello")?;
     /// context.set_permissions("/a", 0o600)?;
-    /// assert_eq!(context.metadata("/a")?.mode, 0o600);
+    /// context.write("/b", "")?;
+    /// context.set_permissions("/b", context.metadata("/a")?.permissions())?;
+    /// assert_eq!(context.metadata("/b")?.mode, 0o600);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn set_permissions(&self, path: impl AsPath, mode: u16) -> Result<(), Error> {
-        self.chmod(&path, mode).map_err(failed("set_permissions", path.path_bytes()))
+    pub fn set_permissions(&self, path: impl AsPath, permissions: impl AsMode) -> Result<(), Error> {
+        self.chmod(&path, permissions.mode_bits()).map_err(failed("set_permissions", path.path_bytes()))
     }
 }
 

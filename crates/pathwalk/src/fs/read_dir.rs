@@ -12,8 +12,7 @@
 //!
 //! It does not tell of the entries as of one instant: no listing does.
 
-#[cfg(any(unix, target_os = "wasi"))]
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fmt;
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
@@ -56,7 +55,7 @@ use crate::text::os_str;
 /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
 /// for entry in context.read_dir("/tmp")? {
 ///     let entry = entry?;
-///     context.unlinkat(entry.dir(), entry.file_name(), pathwalk::UnlinkFlags::empty())?;
+///     context.unlinkat(entry.dir(), entry.name(), pathwalk::UnlinkFlags::empty())?;
 /// }
 /// assert_eq!(context.read_dir("/tmp")?.count(), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -205,15 +204,14 @@ pub struct DirEntry {
 
 impl DirEntry {
     /// Returns its name.
-    pub fn file_name(&self) -> &[u8] {
+    pub fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// Returns its name as the standard library has names. It is on Unix and WASI only, where that
-    /// is bytes.
-    #[cfg(any(unix, target_os = "wasi"))]
-    pub fn file_name_os(&self) -> &OsStr {
-        os_str::of_bytes(&self.name)
+    /// Returns its name as the standard library has it. On Windows, bytes that are not UTF-8 are
+    /// replaced by U+FFFD. Cost: one allocation. Source: [`std::fs::DirEntry::file_name`].
+    pub fn file_name(&self) -> OsString {
+        os_str::from_bytes_lossy(self.name.to_vec())
     }
 
     /// Returns its inode number as the directory lists it. On a mount point it is that of the
@@ -223,21 +221,38 @@ impl DirEntry {
     }
 
     /// Returns its type as the directory lists it; of a link, not what that leads to.
-    pub fn file_type(&self) -> FileType {
+    pub fn kind(&self) -> FileType {
         self.kind
+    }
+
+    /// Returns [`kind`](Self::kind) as the standard library has it. It is never an error. Source:
+    /// [`std::fs::DirEntry::file_type`].
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Vfs};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// # fs.mkdir("/etc", 0o755)?;
+    /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
+    /// let entry = context.read_dir("/")?.next().unwrap()?;
+    /// assert!(entry.file_type()?.is_dir() && entry.kind().is_dir());
+    /// assert!(entry.file_name() == "etc" && entry.name() == b"etc");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn file_type(&self) -> Result<FileType, Error> {
+        Ok(self.kind)
     }
 
     /// Returns the path of the directory as it was given, and behind it the names by which the
     /// entry was found. For messages, and for what takes a path: it may lead elsewhere by now, and
     /// in a deep tree it is longer than a path may be. On Windows, where a [`PathBuf`] is text,
     /// bytes that are not UTF-8 are replaced by U+FFFD: such a path leads elsewhere or nowhere, and
-    /// [`dir`](Self::dir) with [`file_name`](Self::file_name) to the entry.
+    /// [`dir`](Self::dir) with [`name`](Self::name) to the entry.
     pub fn path(&self) -> PathBuf {
         os_str::from_bytes_lossy(self.dir.join(&self.name)).into()
     }
 
     /// Returns the directory that it is in: where an operation on the entry starts, with
-    /// [`file_name`](Self::file_name) as its path.
+    /// [`name`](Self::name) as its path.
     pub fn dir(&self) -> &Handle {
         &self.dir.handle
     }
@@ -296,7 +311,7 @@ impl Context {
     /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
     /// let entries = context.read_dir("/usr")?.collect::<Result<Vec<_>, _>>()?;
     /// assert_eq!(entries[0].path(), std::path::Path::new("/usr/bin"));
-    /// assert_eq!(entries[0].file_type(), FileType::Directory);
+    /// assert_eq!(entries[0].kind(), FileType::Directory);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_dir(&self, path: impl AsPath) -> Result<ReadDir, Error> {

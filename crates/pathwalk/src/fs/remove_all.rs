@@ -95,8 +95,8 @@ impl Context {
     ///
     /// It may be of another type than it was when it was listed.
     fn remove_entry(&self, entry: &DirEntry) -> Result<Option<ReadDir>, Errno> {
-        let unlink = || gone(self.unlinkat(entry.at(), entry.file_name(), UnlinkFlags::empty())).map(|()| None);
-        if entry.file_type() != FileType::Directory {
+        let unlink = || gone(self.unlinkat(entry.at(), entry.name(), UnlinkFlags::empty())).map(|()| None);
+        if entry.kind() != FileType::Directory {
             match unlink() {
                 Err(Errno::EISDIR) => {}
                 removed => return removed,

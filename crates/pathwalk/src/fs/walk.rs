@@ -57,7 +57,7 @@ impl Context {
     /// let mut found = Vec::new();
     /// while let Some(entry) = walk.next() {
     ///     let entry = entry?;
-    ///     if entry.file_name() == b"doc" {
+    ///     if entry.name() == b"doc" {
     ///         walk.skip_directory();
     ///     }
     ///     found.push(entry.path().into_os_string().into_string().unwrap());
@@ -128,7 +128,7 @@ impl Iterator for Walk {
             match next {
                 None => drop(self.levels.pop()),
                 Some(Ok(entry)) => {
-                    self.ahead = (entry.file_type() == FileType::Directory).then(|| entry.clone());
+                    self.ahead = (entry.kind() == FileType::Directory).then(|| entry.clone());
                     return Some(Ok(entry));
                 }
                 // The directory has no more entries, so it goes next time.

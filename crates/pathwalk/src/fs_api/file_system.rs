@@ -10,9 +10,71 @@ use crate::text::Name;
 
 /// A file system: it answers about nodes, and the engine caches the answers.
 ///
-/// Three methods make a read-only one: [`root`](Self::root), [`lookup`](Self::lookup) and
-/// [`attributes`](Self::attributes). Everything else has a default. `examples/squares.rs` is a
-/// complete one.
+/// # Which methods to implement
+///
+/// Everything has a default, except for the three of the first row.
+///
+/// | what is to be done | methods |
+/// |---|---|
+/// | find names, return attributes, check rights, follow links | [`root`](Self::root), [`lookup`](Self::lookup), [`attributes`](Self::attributes) |
+/// | read files | [`open`](Self::open), which returns an [`OpenFile`] with [`read_at`](OpenFile::read_at) |
+/// | list directories | `open`, with [`read_dir`](OpenFile::read_dir) |
+/// | refuse all changes before a method is called | [`superblock_flags`](Self::superblock_flags) |
+/// | make, remove and rename | [`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename) |
+/// | write files | `open`, with [`write_at`](OpenFile::write_at), and [`set_attributes`](Self::set_attributes) |
+///
+/// Without `open`, a file is there and cannot be read (`EOPNOTSUPP`).
+///
+/// ```
+/// use pathwalk::{
+///     Attributes, Credentials, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey, OpenFile, OpenFor, Vfs,
+/// };
+///
+/// /// A root with one file, `motd`.
+/// struct Motd(&'static [u8]);
+///
+/// impl FileSystem for Motd {
+///     fn root(&self) -> Result<Node, Errno> {
+///         Ok(Node::new(NodeKey(0), self.attributes(NodeKey(0))?))
+///     }
+///
+///     fn lookup(&self, _: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+///         let motd = || Ok(Node::new(NodeKey(1), self.attributes(NodeKey(1))?));
+///         (name.bytes() == b"motd").then(motd).transpose()
+///     }
+///
+///     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+///         Ok(match node.0 {
+///             0 => Attributes { ino: 1, ..Attributes::new(FileType::Directory, 0o555) },
+///             _ => Attributes { ino: 2, size: self.0.len() as u64, ..Attributes::new(FileType::Regular, 0o444) },
+///         })
+///     }
+///
+///     // What makes the file readable.
+///     fn open(&self, _: NodeKey, _: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+///         Ok(Box::new(Contents(self.0)))
+///     }
+/// }
+///
+/// struct Contents(&'static [u8]);
+///
+/// impl OpenFile for Contents {
+///     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
+///         let rest = self.0.get(offset as usize..).unwrap_or_default();
+///         let length = rest.len().min(buffer.len());
+///         buffer[..length].copy_from_slice(&rest[..length]);
+///         Ok(length)
+///     }
+/// }
+///
+/// let context = Vfs::builder().build(Motd(b"hello"))?.context(Credentials::user(1000, 1000, &[]));
+/// assert_eq!(context.read_to_string("/motd")?, "hello");
+/// assert_eq!(context.read("/absent").unwrap_err().errno(), Errno::ENOENT);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Of the repository's examples, `zip_fs` serves an archive with listings, and `squares` computes a
+/// tree with links, whose files cannot be read.
 ///
 /// # What the engine does for you
 ///

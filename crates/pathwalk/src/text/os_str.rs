@@ -9,8 +9,6 @@
 
 use std::ffi::{OsStr, OsString};
 
-#[cfg(any(unix, target_os = "wasi"))]
-pub(crate) use imp::of_bytes;
 pub(crate) use imp::{bytes_of, from_bytes, from_bytes_lossy};
 
 #[cfg(any(unix, target_os = "wasi"))]
@@ -27,12 +25,6 @@ mod imp {
     #[inline(always)]
     pub(crate) fn bytes_of(text: &OsStr) -> &[u8] {
         text.as_bytes()
-    }
-
-    /// Returns these bytes as text.
-    #[inline(always)]
-    pub(crate) fn of_bytes(bytes: &[u8]) -> &OsStr {
-        OsStr::from_bytes(bytes)
     }
 
     /// Returns text with these bytes. It never fails here.

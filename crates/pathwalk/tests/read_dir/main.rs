@@ -77,7 +77,7 @@ fn filled(context: &Context, files: usize) {
 }
 
 fn names(entries: ReadDir) -> Vec<Vec<u8>> {
-    entries.map(|entry| entry.unwrap().file_name().to_vec()).collect()
+    entries.map(|entry| entry.unwrap().name().to_vec()).collect()
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn each_is_removed_as_it_comes() {
             filled(&context, 1_000);
             for entry in context.read_dir("/d").unwrap() {
                 let entry = entry.unwrap();
-                context.unlinkat(entry.dir(), entry.file_name(), UnlinkFlags::empty()).unwrap();
+                context.unlinkat(entry.dir(), entry.name(), UnlinkFlags::empty()).unwrap();
             }
             context.remove_dir("/d").unwrap();
         }
@@ -113,10 +113,10 @@ fn an_entry_is_asked_for_where_it_is_and_not_where_it_was() {
     let entries: Vec<DirEntry> = context.read_dir("/d/").unwrap().collect::<Result<_, _>>().unwrap();
     context.renameat(At::Cwd, "/d", At::Cwd, "/moved", RenameFlags::empty()).unwrap();
     context.create_dir("/d").unwrap();
-    let of = |entry: &DirEntry| (entry.file_name().to_vec(), entry.file_type(), entry.metadata(&context).map(|of| of.kind));
+    let of = |entry: &DirEntry| (entry.name().to_vec(), entry.kind(), entry.metadata(&context).map(|of| of.kind));
     assert_eq!(of(&entries[0]), (b"sub".into(), FileType::Directory, Ok(FileType::Directory)));
     assert_eq!(of(&entries[1]), (b"link".into(), FileType::Symlink, Ok(FileType::Symlink)));
-    assert_eq!((entries[0].path().as_path(), entries[0].file_name_os().to_str()), (Path::new("/d/sub"), Some("sub")));
+    assert_eq!((entries[0].path().as_path(), entries[0].file_name()), (Path::new("/d/sub"), "sub".into()));
     assert_eq!(entries[0].ino(), context.lstat("/moved/sub").unwrap().ino);
     assert_eq!(entries[0].dir().path().unwrap(), b"/moved");
     context.remove_dir("/moved/sub").unwrap();
@@ -179,7 +179,7 @@ fn what_comes_before_an_error_comes_and_nothing_behind_it() {
     filled(&context, 30);
     lock.fails_behind.store(10, SeqCst);
     let entries = context.read_dir("/d").unwrap();
-    let listed: Vec<_> = entries.map(|entry| entry.map(|entry| entry.file_name().to_vec())).collect();
+    let listed: Vec<_> = entries.map(|entry| entry.map(|entry| entry.name().to_vec())).collect();
     assert!(listed.iter().all(|name| name.is_ok()), "each call gives some: {listed:?}");
     assert_eq!(listed.len(), 30);
     let dir = context.open("/d", OpenFlags::READ).unwrap();
@@ -187,7 +187,7 @@ fn what_comes_before_an_error_comes_and_nothing_behind_it() {
     assert_eq!(parts, [12, 10, 10, 0]);
     lock.fails_behind.store(1, SeqCst);
     let mut entries = context.read_dir("/d").unwrap();
-    let name = entries.next().unwrap().unwrap().file_name().to_vec();
+    let name = entries.next().unwrap().unwrap().name().to_vec();
     assert_eq!(name, long(0).into_bytes());
     context.unlink(format!("/d/{}", long(1))).unwrap();
     let rest: BTreeSet<_> = names(entries).into_iter().collect();

@@ -146,7 +146,7 @@ impl Program {
                 return self.end(&reader);
             };
             let entry = entry.unwrap();
-            *reader.given.entry(entry.file_name().to_vec()).or_default() += 1;
+            *reader.given.entry(entry.name().to_vec()).or_default() += 1;
             self.last = Some(entry);
         }
     }

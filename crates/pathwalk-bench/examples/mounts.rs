@@ -1,7 +1,7 @@
 //! The cost of many mounts: crossing one of them, making them, copying their namespace, unmounting
 //! them, and their memory.
 //!
-//! `cargo run --release -p pathwalk-memfs --example mounts`
+//! `cargo run --release -p pathwalk-bench --example mounts`
 //!
 //! Prints a line for each number of mounts in one namespace. Crossing: the median of rounds in
 //! turns, of a cached `access` of a path that crosses one mount, less that of the same path without

@@ -2,7 +2,7 @@
 //! `tokio::fs::metadata` and `std::fs::metadata` on the same file, in alternating rounds.
 //!
 //! ```sh
-//! cargo run --release -p pathwalk-ring --example stat_beside_tokio [FILE]
+//! cargo run --release -p pathwalk-bench --example stat_beside_tokio [FILE]
 //! ```
 
 use std::hint::black_box;

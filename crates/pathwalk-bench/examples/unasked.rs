@@ -6,7 +6,7 @@
 //!
 //! ```sh
 //! zcat traces/g++.strace.gz | grep -o '"/[^"]*"' | tr -d '"' |
-//!     cargo run --release -p pathwalk-hostfs --example unasked
+//!     cargo run --release -p pathwalk-bench --example unasked
 //! ```
 
 use std::io::{self, BufRead};

@@ -5,7 +5,7 @@
 //! home, whose files are stored as root's and are shown as its user's. The contexts are confined to
 //! the tree: nothing leads out.
 //!
-//! Run it with `cargo run -p pathwalk-hostfs --example sandbox -- /usr/share`. Without an argument
+//! Run it with `cargo run -p pathwalk-examples --example namespace /usr/share`. Without an argument
 //! it shows the current directory.
 
 use std::error::Error;
@@ -102,6 +102,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let seen = root.stat("/home/alice/note")?.uid;
     let stored = root.fstatat(&stored_home, "note", AtFlags::empty())?.uid;
+    assert_eq!((seen, stored), (ALICE, 0));
     println!("\n/home/alice/note belongs to user {seen}, and is stored as user {stored}'s");
     Ok(())
 }

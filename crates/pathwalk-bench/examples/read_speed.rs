@@ -1,6 +1,6 @@
 //! Measures how long reading a recording takes, beside counting its lines.
 //!
-//! `cargo run --release -p pathwalk-recording --example read_speed [FILE [ROUNDS]]`
+//! `cargo run --release -p pathwalk-bench --example read_speed [FILE [ROUNDS]]`
 //!
 //! Without a file, a recording of a million lines is made: a build as `strace -f -y` shows it.
 //! Rounds of `wc -l` and of reading alternate, so that both meet the same state of the machine. The

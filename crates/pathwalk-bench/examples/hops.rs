@@ -3,7 +3,7 @@
 //! Measured in nanoseconds, and in context switches of all threads for each of them.
 //!
 //! ```sh
-//! cargo build --release -p pathwalk-ring --example hops
+//! cargo build --release -p pathwalk-bench --example hops
 //! taskset -c 0 target/release/examples/hops [DEPTH [FILE]]
 //! ```
 

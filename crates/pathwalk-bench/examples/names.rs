@@ -4,7 +4,7 @@
 //! closing it. Medians of rounds in turns. The engine's budget holds all names twice: a rename
 //! leaves the old name as a negative dentry.
 //!
-//! `cargo run --release -p pathwalk-memfs --example names [DIRECTORY]`
+//! `cargo run --release -p pathwalk-bench --example names [DIRECTORY]`
 //!
 //! The first column of figures is the whole operation through the engine, the second the kernel's.
 
