@@ -3,7 +3,7 @@
 //! What it does not do: it takes no mode as text.
 
 /// The permission bits of a file: a number, or [`Permissions`](std::fs::Permissions), whose type is
-/// ignored.
+/// ignored. [`Context::set_permissions`](crate::Context::set_permissions) has an example.
 pub trait AsMode {
     /// Returns the bits, with suid, sgid and sticky: 0..=0o7777.
     fn mode_bits(&self) -> u16;

@@ -55,6 +55,16 @@ impl File {
 
     /// Sets the times of access and of change. Errors as [`Context::utimes`]. Source:
     /// `futimens(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, File, SetTime, Vfs};
+    /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let file = File::create(&context, "/motd")?;
+    /// file.set_times(SetTime::Keep, SetTime::To(Default::default()))?;
+    /// assert_eq!(file.metadata()?.mtime, Default::default());
+    /// file.sync_data()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set_times(&self, atime: SetTime, mtime: SetTime) -> Result<(), Errno> {
         self.opener()?.utimensat(self, "", atime, mtime, AtFlags::EMPTY_PATH)
     }
@@ -65,8 +75,8 @@ impl File {
         self.sync(SyncWhat::All)
     }
 
-    /// Puts data on stable storage, as [`sync`](Self::sync). Source:
-    /// [`std::fs::File::sync_data`].
+    /// Puts data on stable storage, as [`sync`](Self::sync). [`set_times`](Self::set_times) has an
+    /// example. Source: [`std::fs::File::sync_data`].
     pub fn sync_data(&self) -> Result<(), Errno> {
         self.sync(SyncWhat::Data)
     }

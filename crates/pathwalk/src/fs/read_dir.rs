@@ -203,7 +203,7 @@ pub struct DirEntry {
 }
 
 impl DirEntry {
-    /// Returns its name.
+    /// Returns its name, in bytes. [`file_type`](Self::file_type) has an example.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
@@ -221,6 +221,7 @@ impl DirEntry {
     }
 
     /// Returns its type as the directory lists it; of a link, not what that leads to.
+    /// [`file_type`](Self::file_type) has an example.
     pub fn kind(&self) -> FileType {
         self.kind
     }
