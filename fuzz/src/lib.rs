@@ -5,7 +5,7 @@
 //!
 //! - `question` is the target `path`; `tree` is the tree of its questions, `world` the sides that
 //!   are asked.
-//! - `program` is the target `operations`; `draw` makes its parts from bytes.
+//! - `program` is the target `operations`.
 //!
 //! # What it does not do
 //!
@@ -14,7 +14,6 @@
 
 #![forbid(unsafe_code)]
 
-mod draw;
 pub mod program;
 pub mod question;
 mod tree;

@@ -14,13 +14,13 @@ mod tally;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-use fastrand::Rng;
 use pathwalk::{
     Access, At, AtFlags, Attributes, Context, Errno, File, FileType, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx,
     StatxMask, SyncWhat, UnlinkFlags,
 };
 use pathwalk_ring::Pool;
 
+use crate::generate::Dice;
 use crate::program::Settings;
 pub use tally::Tally;
 pub(crate) use tally::told;
@@ -71,7 +71,7 @@ impl Kind {
         asked.unwrap_or(Kind::Engine)
     }
 
-    pub(crate) fn drawn(rng: &mut Rng) -> Kind {
+    pub(crate) fn drawn(rng: &mut Dice) -> Kind {
         Kind::ALL[rng.usize(..FACES)]
     }
 

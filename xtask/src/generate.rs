@@ -1,12 +1,14 @@
 //! The generator of random programs. It uses few names, so that operations affect each other, and
 //! all unusual forms of paths.
 //!
-//! A program follows from the seed alone. The generator does not track which names exist, but it
-//! has habits, so that many operations succeed: `a` and `b` are often directories, the other names
-//! files; the lower descriptors are often places, the upper ones open files. Now and then it adds a
-//! sequence: some steps that belong together. One program in four has long names, many names or a
-//! deep tree; one in five has little room.
+//! A program follows from the seed alone, or from the bytes of a fuzzer (see [`dice`]). The
+//! generator does not track which names exist, but it has habits, so that many operations succeed:
+//! `a` and `b` are often directories, the other names files; the lower descriptors are often
+//! places, the upper ones open files. Now and then it adds a sequence: some steps that belong
+//! together. One program in four has long names, many names or a deep tree; one in five has little
+//! room.
 
+mod dice;
 mod draw;
 mod helpers;
 mod mounts;
@@ -16,7 +18,6 @@ pub(crate) mod rounds;
 mod scenes;
 mod sequences;
 
-use fastrand::Rng;
 use pathwalk::{AtFlags, MountFlags, OpenFlags};
 
 use crate::cast::{self, Actor};
@@ -24,6 +25,7 @@ use crate::face::Kind;
 use crate::op::Op;
 use crate::program::{Program, Settings, Step};
 use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
+pub(crate) use dice::Dice;
 use names::Names;
 use paths::Wish;
 
@@ -42,27 +44,9 @@ const DRAWN: u8 = 6;
 /// The number of steps that make nodes for the later steps.
 const PROLOGUE: usize = 30;
 
-/// Draws a program of this many steps.
+/// Draws a program of this many steps from a seed.
 pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
-    let mut rng = Rng::with_seed(seed);
-    let names = Names::drawn(&mut rng);
-    let mut settings = settings(&mut rng, &names) | Kind::drawn(&mut rng).settings();
-    if files == Files::Short {
-        // An open file without a name pins its former directory on the other sides, but not in the
-        // model.
-        settings -= Settings::FEW_NODES;
-    }
-    let mut draw = Draw {
-        rng,
-        names,
-        files,
-        actors: Vec::new(),
-        last: cast::ROOT,
-        openers: [cast::ROOT; SLOTS],
-        mounted: None,
-        has_id_maps: false,
-    };
-    draw.cast();
+    let (mut draw, settings) = Draw::begun(Dice::with_seed(seed), files);
     let prologue = steps.min(PROLOGUE);
     let mut program = Program { settings, steps: draw.layout() };
     program.steps.extend((0..prologue).map(|_| draw.prologue()));
@@ -72,29 +56,27 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         program.steps.extend(chain());
         program.steps.truncate(steps);
     }
-    // The model has no mounts. With limits, the descriptors of ended processes would still count
-    // for a moment.
-    let remounts = files == Files::Any && settings.limits() == [None; 2] && draw.one_in(3);
-    // `FORGETFUL` also unmounts what it invalidates.
-    let mounts =
-        files == Files::Any && settings.limits() == [None; 2] && !settings.contains(Settings::FORGETFUL) && draw.one_in(2);
-    draw.has_id_maps = mounts && draw.one_in(3);
+    draw.draw_mounts(settings);
     while program.steps.len() < steps {
-        match draw.rng.u8(..100) {
-            0 | 1 if remounts => program.steps.push(draw.mount()),
-            2 | 3 => program.steps.extend(draw.scene()),
-            4..7 => program.steps.extend(draw.sequence()),
-            7..18 if mounts => program.steps.push(draw.mounting()),
-            18 | 19 if mounts => program.steps.extend(draw.crossed()),
-            20..23 if files == Files::Any => program.steps.push(draw.open_under()),
-            _ => program.steps.push(draw.step()),
-        }
+        program.steps.extend(draw.some());
     }
     if draw.has_id_maps {
         // ACLs and attribute bits are set behind the engine, without mapping ids.
         program.steps.retain(|step| !matches!(step.op, Op::SetAcl { .. } | Op::SetFlags { .. }));
     }
     program.steps.truncate(steps);
+    program
+}
+
+/// Draws a program of at most this many steps from bytes, for the model. It ends when the bytes
+/// are used up, and has at least one step.
+pub(crate) fn program_of_bytes(bytes: &[u8], most: usize) -> Program {
+    let (mut draw, settings) = Draw::begun(Dice::Bytes(bytes.iter().copied().collect()), Files::Short);
+    let mut program = Program { settings, steps: draw.layout() };
+    while program.steps.is_empty() || program.steps.len() < most && !draw.rng.is_used_up() {
+        program.steps.extend(draw.some());
+    }
+    program.steps.truncate(most);
     program
 }
 
@@ -109,7 +91,7 @@ fn chain() -> impl Iterator<Item = Step> {
 
 /// Draws the settings. Most programs look at nodes as root; the engine's file system presents
 /// itself in all ways.
-fn settings(rng: &mut Rng, names: &Names) -> Settings {
+fn settings(rng: &mut Dice, names: &Names) -> Settings {
     let chances = [
         (Settings::PROTECT_SYMLINKS, 50),
         (Settings::PROTECT_HARDLINKS, 50),
@@ -137,7 +119,7 @@ fn settings(rng: &mut Rng, names: &Names) -> Settings {
 }
 
 struct Draw {
-    rng: Rng,
+    rng: Dice,
     names: Names,
     files: Files,
     /// The actors of this program.
@@ -147,11 +129,64 @@ struct Draw {
     openers: [Actor; SLOTS],
     /// The last place at which a mount was tried.
     mounted: Option<Place>,
+    /// A flag that is set if the flags of the mount change.
+    remounts: bool,
+    /// A flag that is set if the tree of mounts changes.
+    mounts: bool,
     /// A flag that is set if mounts may get id maps.
     has_id_maps: bool,
 }
 
 impl Draw {
+    /// Draws the names, the settings and the cast of a program, without mounts.
+    fn begun(mut rng: Dice, files: Files) -> (Draw, Settings) {
+        let names = Names::drawn(&mut rng);
+        let mut settings = settings(&mut rng, &names) | Kind::drawn(&mut rng).settings();
+        if files == Files::Short {
+            // An open file without a name pins its former directory on the other sides, but not in
+            // the model.
+            settings -= Settings::FEW_NODES;
+        }
+        let mut draw = Draw {
+            rng,
+            names,
+            files,
+            actors: Vec::new(),
+            last: cast::ROOT,
+            openers: [cast::ROOT; SLOTS],
+            mounted: None,
+            remounts: false,
+            mounts: false,
+            has_id_maps: false,
+        };
+        draw.cast();
+        (draw, settings)
+    }
+
+    /// Draws which mounts a program has.
+    fn draw_mounts(&mut self, settings: Settings) {
+        // The model has no mounts. With limits, the descriptors of ended processes would still
+        // count for a moment.
+        let may_mount = self.files == Files::Any && settings.limits() == [None; 2];
+        self.remounts = may_mount && self.one_in(3);
+        // `FORGETFUL` also unmounts what it invalidates.
+        self.mounts = may_mount && !settings.contains(Settings::FORGETFUL) && self.one_in(2);
+        self.has_id_maps = self.mounts && self.one_in(3);
+    }
+
+    /// Draws one step, or some that belong together.
+    fn some(&mut self) -> Vec<Step> {
+        match self.rng.u8(..100) {
+            0 | 1 if self.remounts => vec![self.mount()],
+            2 | 3 => self.scene(),
+            4..7 => self.sequence(),
+            7..18 if self.mounts => vec![self.mounting()],
+            18 | 19 if self.mounts => self.crossed(),
+            20..23 if self.files == Files::Any => vec![self.open_under()],
+            _ => vec![self.step()],
+        }
+    }
+
     fn cast(&mut self) {
         let all: Vec<Actor> = cast::all_actors().collect();
         self.actors = vec![cast::ROOT];

@@ -46,7 +46,7 @@ impl Op {
 /// Returns the answer of `remove_dir_all` as it is compared: all refusals are one.
 pub(crate) fn refused(answer: Answer) -> Answer {
     match answer {
-        Answer::Failed(Errno::EPERM | Errno::EBUSY | Errno::EROFS) => Answer::Failed(Errno::EACCES),
+        Answer::Failed(Errno::EPERM | Errno::EBUSY | Errno::EROFS | Errno::EOVERFLOW) => Answer::Failed(Errno::EACCES),
         answer => answer,
     }
 }
@@ -57,6 +57,7 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let way = directory_of(path);
     match path.strip_prefix(way) {
         Some(last) if !last.is_empty() && way != b"." => (way, last),
+        _ if way == b"/" => (way, path),
         _ => (b".", path),
     }
 }
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn a_path_is_split_in_front_of_its_last_component() {
         let cases =
-            [("", ".", ""), ("/", ".", "/"), ("a", ".", "a"), ("a//", ".", "a//"), ("/a", "/", "a"), ("b//a/", "b//", "a/")];
+            [("", ".", ""), ("/", "/", "/"), ("a", ".", "a"), ("a//", ".", "a//"), ("/a", "/", "a"), ("b//a/", "b//", "a/")];
         for (path, way, last) in cases.into_iter().chain([("./a", "./", "a"), (".", ".", "."), ("..", ".", "..")]) {
             assert_eq!(split(path.as_bytes()), (way.as_bytes(), last.as_bytes()), "{path}");
         }

@@ -142,6 +142,12 @@ pub fn difference_from_model(program: &str) -> anyhow::Result<Option<String>> {
     Ok(compare::first_mismatch(&program, ["model", "engine"], &left, &right).map(|mismatch| mismatch.text))
 }
 
+/// Draws a program of at most `steps` steps from bytes. It is text, as
+/// [`difference_from_model`] takes it. For fuzzers.
+pub fn program_of_bytes(bytes: &[u8], steps: usize) -> String {
+    generate::program_of_bytes(bytes, steps).to_string()
+}
+
 /// Draws programs of `ops` operations in all from `seed`, and carries each out by the model and by
 /// the engine. Returns the first program that differs, with the difference. For tests.
 pub fn random_difference_from_model(seed: u64, ops: usize) -> anyhow::Result<Option<String>> {

@@ -27,6 +27,9 @@ const ENDS: [i64; 8] = [i64::MIN, i64::MIN + 1, -(1 << 49) - 1, -(1 << 49), (1 <
 
 const SIZES: [u64; 10] = [0, 1, 5, 100, 4095, 4096, 4097, 10_000, 70_000, 1 << 33];
 
+/// The positions of reads far beyond the end, where the model stores nothing.
+const FAR: [u64; 4] = [1 << 17, 1 << 33, i64::MAX as u64 - 1, i64::MAX as u64];
+
 impl Draw {
     pub(super) fn mode(&mut self) -> Mode {
         Mode(self.among(&MODES))
@@ -208,7 +211,7 @@ impl Draw {
         match self.rng.u8(..20) {
             0..4 => SetTime::Now,
             4..7 => SetTime::Keep,
-            7 => SetTime::To(Timestamp { seconds, nanoseconds: 1_000_000_000 }),
+            7 => SetTime::To(Timestamp { seconds, nanoseconds: self.among(&[1_000_000_000, u32::MAX]) }),
             _ => SetTime::To(Timestamp { seconds, nanoseconds }),
         }
     }
@@ -258,6 +261,7 @@ impl Draw {
         let offset = self.size();
         match self.rng.u8(..12) {
             0 | 1 => Op::Read { slot, size },
+            2 if self.one_in(4) => Op::ReadAt { slot, size, offset: self.among(&FAR) },
             2 => Op::ReadAt { slot, size, offset },
             3 | 4 => Op::Write { slot, byte, size },
             5 => Op::WriteAt { slot, byte, size, offset },

@@ -3,8 +3,7 @@
 //! Most steps use five names, so that they affect each other. All long names of a program have the
 //! same prefix and differ at the end only.
 
-use fastrand::Rng;
-
+use super::dice::Dice;
 use super::paths::Wish;
 use crate::composite::{dug, filled};
 use crate::op::Op;
@@ -39,7 +38,7 @@ impl Names {
     }
 
     /// Draws the names of a program.
-    pub(super) fn drawn(rng: &mut Rng) -> Names {
+    pub(super) fn drawn(rng: &mut Dice) -> Names {
         let mut names = Names::short();
         match rng.u8(..100) {
             0..74 => {}
@@ -72,7 +71,7 @@ impl Names {
     }
 
     /// Draws one of the few names: `a` and `b` are for directories.
-    pub(super) fn few(&self, rng: &mut Rng, wish: Wish) -> &[u8] {
+    pub(super) fn few(&self, rng: &mut Dice, wish: Wish) -> &[u8] {
         let from = if rng.u8(..6) == 0 { Wish::Any } else { wish };
         &self.few[match from {
             Wish::Directory => rng.usize(..2),
@@ -82,7 +81,7 @@ impl Names {
     }
 
     /// Draws one of the many names or of the few.
-    pub(super) fn one(&self, rng: &mut Rng, wish: Wish) -> Vec<u8> {
+    pub(super) fn one(&self, rng: &mut Dice, wish: Wish) -> Vec<u8> {
         match self.many {
             Some(many) if wish != Wish::Directory && rng.u8(..3) == 0 => filled(rng.u64(..many.count + 3), many.length),
             _ => self.few(rng, wish).to_vec(),
@@ -90,7 +89,7 @@ impl Names {
     }
 
     /// Draws the path of a deep directory, with a slash at its end; or an empty path.
-    pub(super) fn way_down(&self, rng: &mut Rng) -> Vec<u8> {
+    pub(super) fn way_down(&self, rng: &mut Dice) -> Vec<u8> {
         match self.deep {
             Some(deep) if rng.u8(..4) == 0 => {
                 let depth = if rng.bool() { deep.count } else { rng.u64(..deep.count + 1) };
@@ -103,12 +102,12 @@ impl Names {
 }
 
 /// Draws the length of a name, in bytes.
-fn length(rng: &mut Rng) -> usize {
+fn length(rng: &mut Dice) -> usize {
     LENGTHS[rng.usize(..LENGTHS.len())]
 }
 
 /// Draws a long name for one of the few; in one of three cases the short one.
-fn long(rng: &mut Rng, index: usize) -> Vec<u8> {
+fn long(rng: &mut Dice, index: usize) -> Vec<u8> {
     let before = if rng.u8(..3) == 0 { 0 } else { length(rng) - 1 };
     let mut name = vec![b'n'; before];
     name.push(b'a' + index as u8);

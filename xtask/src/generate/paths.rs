@@ -1,7 +1,6 @@
 //! The drawing of paths.
 
-use fastrand::Rng;
-
+use super::dice::Dice;
 use super::names::Names;
 
 /// The length of the longest name, in bytes.
@@ -16,7 +15,7 @@ pub(super) enum Wish {
 }
 
 /// Draws a path of any kind.
-pub(super) fn path(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
+pub(super) fn path(rng: &mut Dice, names: &Names, wish: Wish) -> Vec<u8> {
     match rng.u8(..100) {
         0 => Vec::new(),
         1 => b"/".repeat(rng.usize(1..4)),
@@ -26,7 +25,7 @@ pub(super) fn path(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
 }
 
 /// Draws a path from the root of at most two names, without dots and links.
-pub(super) fn plain(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
+pub(super) fn plain(rng: &mut Dice, names: &Names, wish: Wish) -> Vec<u8> {
     let mut path = vec![b'/'];
     for _ in 0..rng.usize(0..2) {
         path.extend_from_slice(names.few(rng, Wish::Directory));
@@ -37,7 +36,7 @@ pub(super) fn plain(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
 }
 
 /// Draws the body of a link: often a name beside it, so that links lead to links and in circles.
-pub(super) fn body(rng: &mut Rng, names: &Names) -> Vec<u8> {
+pub(super) fn body(rng: &mut Dice, names: &Names) -> Vec<u8> {
     match rng.u8(..20) {
         0..8 => names.one(rng, Wish::Any),
         8..11 => [names.few(rng, Wish::Any), b"/", names.few(rng, Wish::Any)].concat(),
@@ -51,7 +50,7 @@ pub(super) fn body(rng: &mut Rng, names: &Names) -> Vec<u8> {
     }
 }
 
-fn some(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
+fn some(rng: &mut Dice, names: &Names, wish: Wish) -> Vec<u8> {
     let mut path = names.way_down(rng);
     if path.is_empty() && rng.u8(..4) == 0 {
         slashes(rng, &mut path);
@@ -70,12 +69,12 @@ fn some(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
     path
 }
 
-fn slashes(rng: &mut Rng, path: &mut Vec<u8>) {
+fn slashes(rng: &mut Dice, path: &mut Vec<u8>) {
     let count = if rng.u8(..12) == 0 { rng.usize(2..4) } else { 1 };
     path.resize(path.len() + count, b'/');
 }
 
-fn component(rng: &mut Rng, names: &Names, is_last: bool, wish: Wish, path: &mut Vec<u8>) {
+fn component(rng: &mut Dice, names: &Names, is_last: bool, wish: Wish, path: &mut Vec<u8>) {
     let dots = if is_last { 6 } else { 14 };
     match rng.u8(..100) {
         chance if chance < dots / 2 => path.push(b'.'),
@@ -90,7 +89,7 @@ fn component(rng: &mut Rng, names: &Names, is_last: bool, wish: Wish, path: &mut
 }
 
 /// Draws a path that is about as long as a path may be: a prefix of `./` before another path.
-fn of_length(rng: &mut Rng, names: &Names, wish: Wish) -> Vec<u8> {
+fn of_length(rng: &mut Dice, names: &Names, wish: Wish) -> Vec<u8> {
     let end = some(rng, names, wish);
     let length = 4093 + rng.usize(..6);
     let mut path = b"./".repeat(length.saturating_sub(end.len()) / 2);

@@ -11,9 +11,9 @@
 //! Rings and futures are not drawn. They may read at an offset in several pieces, as a tmpfs does,
 //! and a later piece may see a file that has grown in between.
 
-use fastrand::Rng;
 use pathwalk::{Access, AtFlags, LinkFlags, OpenFlags, RenameFlags};
 
+use super::dice::Dice;
 use crate::cast::{self, Actor};
 use crate::face::Kind as Face;
 use crate::op::Op;
@@ -61,7 +61,7 @@ enum About {
 
 /// Draws a round of this many threads.
 pub(crate) fn round(seed: u64, threads: usize) -> Round {
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = Dice::with_seed(seed);
     let settings = settings(&mut rng);
     let about = [About::Names, About::Names, About::Moves, About::Listings, About::Data][rng.usize(..5)];
     let many_users = rng.u8(..3) == 0;
@@ -76,7 +76,7 @@ pub(crate) fn round(seed: u64, threads: usize) -> Round {
     Round { settings, setup, threads }
 }
 
-fn settings(rng: &mut Rng) -> Settings {
+fn settings(rng: &mut Dice) -> Settings {
     let some = [(Settings::LEAST_BUDGET, 15), (Settings::LATE, 40)];
     let some: Settings = some.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
     let face = if rng.u8(..4) == 0 { Face::Cached } else { Face::Engine };
@@ -90,7 +90,7 @@ fn settings(rng: &mut Rng) -> Settings {
 }
 
 struct Draw {
-    rng: Rng,
+    rng: Dice,
     about: About,
     /// The descriptors of the thread that is being drawn: a place and a file.
     own: [Slot; 2],
