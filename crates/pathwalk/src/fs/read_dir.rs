@@ -186,10 +186,10 @@ impl fmt::Debug for ReadDir {
 /// for entry in context.read_dir("/etc")? {
 ///     let entry = entry?;
 ///     assert_eq!(entry.path(), std::path::Path::new("/etc/motd"));
-///     assert_eq!((entry.file_name(), entry.file_name_os()), (&b"motd"[..], "motd".as_ref()));
-///     assert_eq!(entry.file_type(), FileType::Regular);
+///     assert_eq!((entry.name(), entry.file_name()), (&b"motd"[..], "motd".into()));
+///     assert_eq!(entry.kind(), FileType::Regular);
 ///     // Where its directory is now, whatever its path is.
-///     let attributes = context.fstatat(entry.dir(), entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+///     let attributes = context.fstatat(entry.dir(), entry.name(), AtFlags::SYMLINK_NOFOLLOW)?;
 ///     assert_eq!((attributes.ino, attributes.size), (entry.ino(), 5));
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -45,8 +45,8 @@ use crate::text::Name;
 ///
 ///     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
 ///         Ok(match node.0 {
-///             0 => Attributes { ino: 1, ..Attributes::new(FileType::Directory, 0o555) },
-///             _ => Attributes { ino: 2, size: self.0.len() as u64, ..Attributes::new(FileType::Regular, 0o444) },
+///             0 => Attributes::new(FileType::Directory, 0o555).with_ino(1),
+///             _ => Attributes::new(FileType::Regular, 0o444).with_ino(2).with_size(self.0.len() as u64),
 ///         })
 ///     }
 ///

@@ -151,7 +151,7 @@ pub const FIRST_COOKIE: u64 = 3;
 ///
 /// let context = Vfs::builder().build(Log)?.context(Credentials::root());
 /// assert_eq!(context.read_to_string("/log")?, "hello\n");
-/// let names: Vec<_> = context.read_dir("/")?.map(|entry| entry.map(|entry| entry.file_name().to_vec())).collect::<Result<_, _>>()?;
+/// let names: Vec<_> = context.read_dir("/")?.map(|entry| entry.map(|entry| entry.name().to_vec())).collect::<Result<_, _>>()?;
 /// assert_eq!(names, [b"log"]);
 /// let file = pathwalk::OpenOptions::new().append(true).open(&context, "/log")?;
 /// assert_eq!(file.write(b"more")?, 4);
