@@ -4,12 +4,15 @@
 //! moment (mount id, direct-I/O alignment, subvolume) are not.
 
 mod convert;
+mod flags;
 mod metadata;
 mod octal;
+mod statx;
 
-use bitflags::bitflags;
-
+pub use flags::StatxFlags;
 pub(crate) use octal::Octal;
+pub(crate) use statx::Seen;
+pub use statx::{Statx, StatxMask};
 
 /// The type of a node. Source: `inode(7)`.
 ///
@@ -145,64 +148,6 @@ impl Device {
 
     const MAJOR_MAX: u32 = 0xfff;
     const MINOR_MAX: u32 = 0xf_ffff;
-}
-
-bitflags! {
-    /// `stx_attributes`. Source: `statx(2)`.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, Errno, StatxFlags, Vfs};
-    /// use pathwalk_memfs::MemFs;
-    /// let fs = MemFs::new();
-    /// fs.file("/fixed", 0o644)?;
-    /// fs.set_flags("/fixed", StatxFlags::IMMUTABLE)?;
-    /// let context = Vfs::builder().build(fs)?.context(Credentials::root());
-    /// assert_eq!(context.unlink("/fixed"), Err(Errno::EPERM));
-    /// // The bits of `stx_attributes`, and back.
-    /// assert_eq!(StatxFlags::IMMUTABLE.to_kernel(), 0x10);
-    /// assert_eq!(StatxFlags::from_kernel(0x10), StatxFlags::IMMUTABLE);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub struct StatxFlags: u16 {
-        /// `STATX_ATTR_COMPRESSED`
-        const COMPRESSED = 1;
-        /// `STATX_ATTR_IMMUTABLE`: no user may write, whatever the mode (`EPERM`)
-        const IMMUTABLE = 2;
-        /// `STATX_ATTR_APPEND`
-        const APPEND = 4;
-        /// `STATX_ATTR_NODUMP`
-        const NODUMP = 8;
-        /// `STATX_ATTR_ENCRYPTED`
-        const ENCRYPTED = 16;
-        /// `STATX_ATTR_AUTOMOUNT`
-        const AUTOMOUNT = 32;
-        /// `STATX_ATTR_MOUNT_ROOT`
-        const MOUNT_ROOT = 64;
-        /// `STATX_ATTR_VERITY`
-        const VERITY = 128;
-        /// `STATX_ATTR_DAX`
-        const DAX = 256;
-        /// `STATX_ATTR_WRITE_ATOMIC`
-        const WRITE_ATOMIC = 512;
-    }
-}
-
-/// The kernel's bit for each [`StatxFlags`] bit, in order.
-const STATX_BITS: [u64; 10] = [0x4, 0x10, 0x20, 0x40, 0x800, 0x1000, 0x2000, 0x10_0000, 0x20_0000, 0x40_0000];
-
-impl StatxFlags {
-    /// Converts `stx_attributes` of the kernel. Bits without a name here are dropped.
-    pub fn from_kernel(bits: u64) -> StatxFlags {
-        let set = STATX_BITS.iter().enumerate().filter(|(_, bit)| bits & **bit != 0);
-        StatxFlags::from_bits_truncate(set.fold(0, |acc, (i, _)| acc | 1 << i))
-    }
-
-    /// Returns the bits as `stx_attributes` of the kernel.
-    pub fn to_kernel(self) -> u64 {
-        let set = STATX_BITS.iter().enumerate().filter(|(i, _)| self.bits() & (1 << i) != 0);
-        set.fold(0, |acc, (_, bit)| acc | bit)
-    }
 }
 
 /// The state of knowledge about a node's access control list.
@@ -356,104 +301,9 @@ impl Attributes {
     }
 }
 
-bitflags! {
-    /// A set of attributes that are requested or present. Source: `stx_mask` in `statx(2)`.
-    ///
-    /// ```
-    /// use pathwalk::{Credentials, StatxMask, Vfs};
-    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
-    /// let statx = context.statx("/", StatxMask::TYPE | StatxMask::MODE)?;
-    /// assert!(statx.mask.contains(StatxMask::TYPE | StatxMask::MODE));
-    /// assert_eq!(statx.attributes.mode, 0o755);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub struct StatxMask: u32 {
-        /// The type.
-        const TYPE = 1;
-        /// The permission bits.
-        const MODE = 2;
-        /// The number of links.
-        const NLINK = 4;
-        /// The owner.
-        const UID = 8;
-        /// The group.
-        const GID = 0x10;
-        /// The time of the last access.
-        const ATIME = 0x20;
-        /// The time of the last change of the contents.
-        const MTIME = 0x40;
-        /// The time of the last change of the attributes.
-        const CTIME = 0x80;
-        /// The inode number.
-        const INO = 0x100;
-        /// The size.
-        const SIZE = 0x200;
-        /// The number of blocks.
-        const BLOCKS = 0x400;
-        /// All attributes that `stat` returns.
-        const BASIC_STATS = 0x7ff;
-        /// The time of creation.
-        const BTIME = 0x800;
-        /// `STATX_MNT_ID_UNIQUE`: the mount's number.
-        const MNT_ID = 0x4000;
-    }
-}
-
-impl StatxMask {
-    /// The attributes that the cache always has.
-    pub(crate) const KEPT: StatxMask =
-        StatxMask::TYPE.union(StatxMask::MODE).union(StatxMask::UID).union(StatxMask::GID).union(StatxMask::MNT_ID);
-}
-
-/// Attributes, and which of them are valid. Source: `struct statx` in `statx(2)`.
-///
-/// [`StatxMask`] has an example.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct Statx {
-    /// The attributes that are up to date: at least the requested ones, except the time of creation
-    /// where the file system keeps none.
-    pub mask: StatxMask,
-    /// The attributes. The flags include [`MOUNT_ROOT`](StatxFlags::MOUNT_ROOT) for the root of a
-    /// mount.
-    pub attributes: Attributes,
-    /// The number of the mount through which the node was seen, as in
-    /// [`mountinfo`](crate::Context::mountinfo). No other mount ever has it.
-    pub mount_id: u64,
-}
-
-impl Statx {
-    pub(crate) fn new(mut attributes: Attributes, wanted: StatxMask, seen: Seen) -> Statx {
-        attributes.flags.set(StatxFlags::MOUNT_ROOT, seen.is_root);
-        attributes.flags_mask |= StatxFlags::MOUNT_ROOT;
-        let known = if StatxMask::KEPT.contains(wanted) { StatxMask::KEPT } else { StatxMask::all() };
-        let unborn = if attributes.btime.is_some() { StatxMask::empty() } else { StatxMask::BTIME };
-        Statx { mask: known - unborn, attributes, mount_id: seen.mount }
-    }
-}
-
-/// The mount through which a node was seen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Seen {
-    /// The number of the mount.
-    pub(crate) mount: u64,
-    /// Whether the node is the mount's root.
-    pub(crate) is_root: bool,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn statx_bits_go_there_and_back() {
-        for flag in StatxFlags::all().iter() {
-            assert_eq!(StatxFlags::from_kernel(flag.to_kernel()), flag);
-        }
-        assert_eq!(StatxFlags::IMMUTABLE.to_kernel(), 0x10);
-        assert_eq!(StatxFlags::WRITE_ATOMIC.to_kernel(), 0x40_0000);
-    }
 
     #[test]
     fn types_are_those_of_st_mode() {
