@@ -21,7 +21,7 @@ use tower::ServiceExt;
 
 async fn file(files: extract::State<AsyncContext>, path: extract::Path<String>) -> Result<Vec<u8>, StatusCode> {
     let read = async {
-        let file = files.open(&*path, OpenFlags::READ.into()).await?;
+        let file = files.open(&*path, OpenFlags::READ).await?;
         files.read(&file, vec![0; file.metadata()?.size as usize], Offset::At(0)).await
     };
     read.await.map_err(|errno| if errno == Errno::ENOENT { StatusCode::NOT_FOUND } else { StatusCode::FORBIDDEN })

@@ -40,7 +40,7 @@ use crate::{Listed, Op, Place, Pool, Value};
 /// let vfs = AsyncContext::new(context, Pool::default());
 /// vfs.mkdir("/dir", 0o755).await?;
 /// let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
-/// let file = vfs.open("/dir/file", flags.into()).await?;
+/// let file = vfs.open("/dir/file", flags).await?;
 /// vfs.write(&file, b"data".to_vec(), Offset::Current).await?;
 /// vfs.sync(&file, SyncWhat::All).await?;
 /// assert_eq!(vfs.read(&file, vec![0; 9], Offset::At(1)).await?, b"ata");
@@ -57,7 +57,7 @@ use crate::{Listed, Op, Place, Pool, Value};
 /// assert_eq!(vfs.stat("/link").await?.size, 4);
 /// assert!(vfs.statx("/link", AtFlags::empty(), StatxMask::SIZE).await?.mask.contains(StatxMask::SIZE));
 /// assert_eq!(vfs.lookup("/link", AtFlags::empty()).await?.path()?, b"/dir/file");
-/// let dir = vfs.open("/dir", OpenFlags::READ.into()).await?;
+/// let dir = vfs.open("/dir", OpenFlags::READ).await?;
 /// assert_eq!(vfs.read_dir(&dir, 10).await?.len(), 3, "`.`, `..` and the file");
 /// assert!(matches!(vfs.perform(Op::stat("/link")).await?, Value::Statx(_)));
 ///
@@ -115,8 +115,8 @@ impl AsyncContext {
     }
 
     /// Opens a file as [`Context::open`] does.
-    pub async fn open(&self, place: impl Into<Place<'_>>, how: OpenHow) -> Result<Arc<File>, Errno> {
-        value!(self.perform(Op::Openat2 { place: place.into(), how }).await, File)
+    pub async fn open(&self, place: impl Into<Place<'_>>, how: impl Into<OpenHow>) -> Result<Arc<File>, Errno> {
+        value!(self.perform(Op::Openat2 { place: place.into(), how: how.into() }).await, File)
     }
 
     /// Returns attributes as [`Context::statx`] does.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::{Access, AtFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, StatxMask, SyncWhat, UnlinkFlags};
+use pathwalk::{Access, AtFlags, File, LinkFlags, OpenHow, RenameFlags, Resolve, StatxMask, SyncWhat, UnlinkFlags};
 
 use crate::Place;
 
@@ -206,9 +206,9 @@ pub enum Op<'p> {
 }
 
 impl<'p> Op<'p> {
-    /// Creates an `Openat2` without mode and resolve flags.
-    pub fn open(place: impl Into<Place<'p>>, flags: OpenFlags) -> Op<'p> {
-        Op::Openat2 { place: place.into(), how: flags.into() }
+    /// Creates an `Openat2` with flags, or with an [`OpenHow`].
+    pub fn open(place: impl Into<Place<'p>>, how: impl Into<OpenHow>) -> Op<'p> {
+        Op::Openat2 { place: place.into(), how: how.into() }
     }
 
     /// Creates a `Statx` of all that `stat(2)` returns.

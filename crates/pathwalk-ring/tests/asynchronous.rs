@@ -49,7 +49,7 @@ async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
         vfs.access("/link", Access::READ, AtFlags::empty()).await?;
         assert_eq!(vfs.access("/none", Access::READ, AtFlags::empty()).await, Err(Errno::ENOENT));
         assert_eq!(vfs.lookup("/link", AtFlags::empty()).await?.path()?, b"/d/a");
-        assert_eq!(vfs.open("/none", OpenFlags::READ.into()).await.err(), Some(Errno::ENOENT));
+        assert_eq!(vfs.open("/none", OpenFlags::READ).await.err(), Some(Errno::ENOENT));
     }
     vfs.mkdir("/new", 0o700).await?;
     vfs.symlink("new", "/way").await?;
@@ -57,13 +57,13 @@ async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
     let file = vfs.open("/way/f", make).await?;
     assert_eq!(vfs.write(&file, b"hello".to_vec(), Offset::Current).await?, 5);
     vfs.sync(&file, SyncWhat::All).await?;
-    let no_file = vfs.open("/way/f", OpenFlags::PATH.into()).await?;
+    let no_file = vfs.open("/way/f", OpenFlags::PATH).await?;
     assert_eq!(vfs.sync(&no_file, SyncWhat::All).await, Err(Errno::EBADF));
     assert_eq!(vfs.read(&file, vec![0; 9], Offset::At(1)).await?, b"ello");
     vfs.close(file).await?;
     vfs.link("/new/f", "/g", LinkFlags::empty()).await?;
     vfs.rename("/g", "/new/g", RenameFlags::empty()).await?;
-    let dir = vfs.open("/new", OpenFlags::READ.into()).await?;
+    let dir = vfs.open("/new", OpenFlags::READ).await?;
     assert_eq!(vfs.read_dir(&dir, 10).await?.len(), 4);
     assert_eq!(vfs.rmdir("/new").await, Err(Errno::ENOTEMPTY));
     vfs.unlink("/way").await?;
@@ -150,6 +150,6 @@ fn futures_can_be_sent() {
     const fn sent<T: Send>(_: &T) {}
     let vfs = AsyncContext::new(world().1, Pool::default());
     sent(&vfs.stat("/"));
-    sent(&vfs.open("/", OpenFlags::READ.into()));
+    sent(&vfs.open("/", OpenFlags::READ));
     sent(&vfs.rename("/a", "/b", RenameFlags::empty()));
 }

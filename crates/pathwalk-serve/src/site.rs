@@ -81,12 +81,12 @@ impl Site {
     async fn file(&self, names: &[Vec<u8>]) -> Result<Arc<File>, Errno> {
         let path = [b"/", names.join(&b'/').as_slice()].concat();
         for _ in 1..TRIES {
-            match self.vfs.open(&path, OpenFlags::READ.into()).await {
+            match self.vfs.open(&path, OpenFlags::READ).await {
                 Err(Errno::EAGAIN) => {}
                 answer => return answer,
             }
         }
-        self.vfs.open(&path, OpenFlags::READ.into()).await
+        self.vfs.open(&path, OpenFlags::READ).await
     }
 
     /// Returns a file and its length, or `None` for a directory.

@@ -112,7 +112,7 @@ impl Peers {
         add("pathwalk's async stat", timed(&runtime, warm, depth, stat))?;
         let metadata = async |file: &Names| fs::metadata(&file.outside).await.map(drop);
         add("tokio::fs::metadata", timed(&runtime, warm, depth, metadata))?;
-        let open = async |file: &Names| vfs.open(&file.inside, to_read.into()).await.map(drop).map_err(of_pathwalk);
+        let open = async |file: &Names| vfs.open(&file.inside, to_read).await.map(drop).map_err(of_pathwalk);
         add("pathwalk's async open", timed(&runtime, warm, depth, open))?;
         let open = async |file: &Names| fs::File::open(&file.outside).await.map(drop);
         add("tokio::fs::File::open", timed(&runtime, warm, depth, open))

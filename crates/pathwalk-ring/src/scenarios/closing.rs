@@ -106,7 +106,7 @@ fn a_future_that_opens_is_dropped_while_it_is_answered() {
         world.closing_is_wild();
         let other = beside(&world);
         let mut task = TaskContext::from_waker(Waker::noop());
-        let mut opens = Box::pin(face.open("/a", OpenFlags::READ.into()));
+        let mut opens = Box::pin(face.open("/a", OpenFlags::READ));
         // A future that is answered at once is given back as well.
         let files = match opens.as_mut().poll(&mut task) {
             Poll::Ready(opened) => vec![file, opened.expect("it is there")],
