@@ -12,7 +12,9 @@ use std::time::SystemTime;
 
 use super::mode::AsMode;
 use crate::abi::{AtFlags, SetTime};
-use crate::attr::{Attributes, Timestamp};
+use crate::attr::Attributes;
+#[cfg(unix)]
+use crate::attr::Timestamp;
 use crate::context::Context;
 use crate::errno::Errno;
 use crate::file::File;
