@@ -49,7 +49,7 @@ impl Context {
             }
         };
         for path in missing.into_iter().rev() {
-            dir = self.create_below(&dir, behind_parent(path)).map_err(failed("create_dir_all", path))?;
+            dir = self.create_below(&dir, from_last(path)).map_err(failed("create_dir_all", path))?;
         }
         Ok(())
     }
@@ -96,10 +96,9 @@ fn parent(path: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Returns the last component of a path, with the slashes and dots behind it.
-fn behind_parent(path: &[u8]) -> &[u8] {
-    let rest = &path[parent(path).map_or(0, <[u8]>::len)..];
-    &rest[rest.iter().take_while(|byte| **byte == b'/').count()..]
+/// Returns a path from its last component on, with the slashes and dots behind that.
+fn from_last(path: &[u8]) -> &[u8] {
+    split(path).map_or(path, |(way, _)| &path[way.len()..])
 }
 
 /// Splits a path in front of its last component; none for one without components.
@@ -138,8 +137,8 @@ mod tests {
             let std = Path::new(&text);
             assert_eq!(parent(&path), std.parent().map(|path| bytes_of(path.as_os_str())), "{std:?}");
             if let Some(name) = std.file_name() {
-                assert_eq!(components(behind_parent(&path)), bytes_of(name), "{std:?}");
-                assert!(path.ends_with(behind_parent(&path)), "{std:?}");
+                assert_eq!(components(from_last(&path)), bytes_of(name), "{std:?}");
+                assert!(path.ends_with(from_last(&path)), "{std:?}");
             }
             if path.len() < most {
                 paths.extend(b"a./".map(|byte| [&path[..], &[byte]].concat()));
@@ -150,6 +149,6 @@ mod tests {
 
     #[test]
     fn a_backslash_is_a_byte_of_a_name() {
-        assert_eq!((parent(br"C:\a/b\c"), behind_parent(br"C:\a/b\c")), (Some(&br"C:\a"[..]), &br"b\c"[..]));
+        assert_eq!((parent(br"C:\a/b\c"), from_last(br"C:\a/b\c")), (Some(&br"C:\a"[..]), &br"b\c"[..]));
     }
 }
