@@ -243,6 +243,7 @@ mod tests {
 
     /// An error of a system whose numbers are others is known by its kind.
     #[test]
+    #[cfg_attr(miri, ignore = "there is no file system there")]
     fn an_error_of_this_system_has_the_number_of_its_kind() {
         let error = std::fs::metadata("/no/such/file").unwrap_err();
         assert_eq!((error.kind(), Errno::from(error)), (ErrorKind::NotFound, Errno::ENOENT));
