@@ -34,6 +34,23 @@ fn with_small_stack(test: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(STACK).spawn(test).unwrap().join().unwrap();
 }
 
+/// A link in the middle of a path is not the last of it, so it is not protected.
+#[test]
+fn a_link_on_the_way_is_not_protected() {
+    let fs = MemFs::new();
+    fs.chmod("/", 0o1777).unwrap();
+    fs.symlink(".", "/link").unwrap();
+    fs.chown("/link", 5, 5).unwrap();
+    let vfs = Vfs::builder().budget(1 << 20).protect_symlinks().build(fs).unwrap();
+    let context = vfs.context(Credentials::user(9, 9, &[]));
+    assert_eq!(context.stat("/link").unwrap_err(), Errno::EACCES);
+    context.create_dir_all("/link/new/deep").unwrap();
+    context.create_dir_all("link/new/deeper").unwrap();
+    assert!(context.exists("/new/deep").unwrap() && context.exists("/new/deeper").unwrap());
+    context.remove_dir_all("/link/new").unwrap();
+    assert_eq!(context.stat("/new"), Err(Errno::ENOENT));
+}
+
 #[test]
 fn ten_thousand_levels() {
     with_small_stack(|| {

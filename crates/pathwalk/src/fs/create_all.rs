@@ -2,7 +2,7 @@
 
 use std::iter::successors;
 
-use super::{NEW_DIRECTORY, failed, without_slashes};
+use super::{NEW_DIRECTORY, failed, way, without_slashes};
 use crate::abi::AtFlags;
 use crate::attr::FileType;
 use crate::context::{AsPath, At, Context};
@@ -38,14 +38,17 @@ impl Context {
         if parent(path).is_none() {
             return Ok(());
         }
-        let mut missing = Vec::new();
-        let mut ancestors = successors(Some(path), |path| parent(path));
+        if self.directory_at(path).map_err(failed("create_dir_all", path))?.is_some() {
+            return Ok(());
+        }
+        let mut missing = vec![path];
+        let mut ancestors = successors(parent(path), |path| parent(path));
         let mut dir = loop {
             let Some(ancestor) = ancestors.next() else { return Ok(()) };
-            let there = if ancestor.is_empty() { b"." } else { ancestor };
-            match self.directory_at(there).map_err(failed("create_dir_all", ancestor))? {
-                Some(handle) => break handle,
-                None => missing.push(ancestor),
+            match way(self, ancestor) {
+                Ok(handle) => break handle,
+                Err(Errno::ENOENT) => missing.push(ancestor),
+                Err(errno) => return Err(failed("create_dir_all", ancestor)(errno)),
             }
         };
         for path in missing.into_iter().rev() {

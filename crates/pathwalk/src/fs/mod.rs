@@ -25,8 +25,10 @@ mod remove_all;
 mod walk;
 mod whole;
 
+use crate::context::Context;
 use crate::errno::Errno;
 use crate::error::Error;
+use crate::handle::Handle;
 
 pub use mode::AsMode;
 pub use open::OpenOptions;
@@ -39,6 +41,15 @@ const NEW_DIRECTORY: u16 = 0o777;
 /// Returns what makes an error of an errno: for `map_err`.
 fn failed(operation: &'static str, path: &[u8]) -> impl FnOnce(Errno) -> Error {
     move |errno| Error::new(operation, path, errno)
+}
+
+/// Returns the directory that the beginning of a path leads to. A link at its end is on the way to
+/// what follows, and not the last of the path: `protected_symlinks` does not apply to it.
+fn way(context: &Context, path: &[u8]) -> Result<Handle, Errno> {
+    match path {
+        b"" => context.lookup("."),
+        path => context.lookup([without_slashes(path), b"/."].concat()),
+    }
 }
 
 /// Returns a path without the slashes behind its last component; as that, a link is not followed.

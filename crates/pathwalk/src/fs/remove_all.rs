@@ -57,7 +57,7 @@ impl Context {
         // The whole path, since its length and all its links count.
         let kind = self.lstat(path).map_err(failed(OPERATION, path))?.kind;
         let (way, last) = split(path);
-        let holder = if way.is_empty() { None } else { Some(self.lookup(way).map_err(failed(OPERATION, path))?) };
+        let holder = if way.is_empty() { None } else { Some(super::way(self, way).map_err(failed(OPERATION, path))?) };
         let at = holder.as_ref().map_or(At::Cwd, At::Handle);
         let open = || match kind {
             FileType::Symlink => self.unlinkat(at, last, UnlinkFlags::empty()).map(|()| None),
