@@ -2,8 +2,8 @@
 //! as iterators.
 //!
 //! A layer on top: all of it consists of public operations of a context, so it can do nothing that
-//! those cannot, and has their cost. Only the iterator over a directory knows how a
-//! [`File`](crate::File) lists.
+//! those cannot, and has their cost. Two things are known beside: the iterator over a directory
+//! knows how a [`File`](crate::File) lists, and what changes a file's attributes knows its opener.
 //!
 //! # What always holds
 //!
