@@ -32,7 +32,7 @@ const NONE: Capabilities = Capabilities::empty();
 /// The user ids that own files.
 pub(crate) const UIDS: [u32; 4] = [0, 1000, 1001, 1002];
 
-const CAST: [Role; 15] = [
+const CAST: [Role; 17] = [
     role("root", ids(0, 0), &[], Capabilities::all()),
     role("bare", ids(0, 0), &[], NONE),
     role("user", ids(1000, 1000), &[], NONE),
@@ -44,6 +44,8 @@ const CAST: [Role; 15] = [
     role("giver", ids(1000, 1002), &[1001], Capabilities::CHOWN),
     role("fsetid", ids(1000, 1000), &[1002], Capabilities::FSETID),
     role("maker", ids(1002, 1000), &[], Capabilities::MKNOD),
+    role("labeller", ids(1001, 1000), &[], Capabilities::SETFCAP),
+    role("sealer", ids(0, 0), &[], Capabilities::SYS_ADMIN),
     role("weak", ids(0, 0), &[1000], Capabilities::DAC_READ_SEARCH.union(Capabilities::FOWNER)),
     Role { name: "suid", real: ids(1002, 1002), ..role("", ids(1000, 1002), &[], NONE) },
     Role { name: "suidroot", real: ids(1002, 1002), ..role("", ids(0, 0), &[], Capabilities::all()) },
@@ -168,6 +170,7 @@ fn kernel_set(caps: Capabilities) -> CapabilitySet {
         (Capabilities::FSETID, CapabilitySet::FSETID),
         (Capabilities::MKNOD, CapabilitySet::MKNOD),
         (Capabilities::SYS_ADMIN, CapabilitySet::SYS_ADMIN),
+        (Capabilities::SETFCAP, CapabilitySet::SETFCAP),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
     held.fold(CapabilitySet::SYS_CHROOT | CapabilitySet::LINUX_IMMUTABLE, CapabilitySet::union)
@@ -182,6 +185,8 @@ fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {
         (Capabilities::CHOWN, Theirs::CHOWN),
         (Capabilities::FSETID, Theirs::FSETID),
         (Capabilities::MKNOD, Theirs::MKNOD),
+        (Capabilities::SYS_ADMIN, Theirs::SYS_ADMIN),
+        (Capabilities::SETFCAP, Theirs::SETFCAP),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
     held.fold(Theirs::SYS_CHROOT, Theirs::union)

@@ -246,6 +246,12 @@ pub(crate) fn tree_difference(left: &Transcript, right: &Transcript, learnt: Ide
         if l.content != r.content {
             fields.push_str("+content");
         }
+        if l.lists != r.lists {
+            return Difference::new(format!("{fields}+lists"), &what, format!("{:?}", l.lists), format!("{:?}", r.lists));
+        }
+        if l.xattrs != r.xattrs {
+            return Difference::new(fields + "+xattrs", &what, format!("{:?}", l.xattrs), format!("{:?}", r.xattrs));
+        }
         if !fields.is_empty() {
             return Difference::new(fields, &what, format!("{:?}", l.node), format!("{:?}", r.node));
         }

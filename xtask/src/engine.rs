@@ -8,8 +8,10 @@ mod forget;
 mod helpers;
 mod late;
 mod mounts;
+mod space;
 mod tree;
 mod watch;
+mod xattr;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -242,11 +244,11 @@ impl Stage {
     fn answer(&mut self, actor: Actor, op: &Op) -> Result<Answer, Errno> {
         match op {
             Op::Open { slot, at, flags, mode } => {
-                let how = OpenHow { flags: *flags, mode: mode.0, ..OpenHow::default() };
+                let how = OpenHow { flags: convert::at_once(*flags), mode: mode.0, ..OpenHow::default() };
                 return self.open(actor, *slot, at, &how);
             }
             Op::OpenUnder { slot, at, flags, mode, rules } => {
-                return self.open(actor, *slot, at, &OpenHow { flags: *flags, mode: mode.0, resolve: *rules });
+                return self.open(actor, *slot, at, &OpenHow { flags: convert::at_once(*flags), mode: mode.0, resolve: *rules });
             }
             op if op.changes_mounts() => return self.change_mounts(actor, op),
             op if op.is_helper() => return self.help(actor, op),
@@ -274,10 +276,14 @@ impl Stage {
             }
             Op::ListParts { slot, size, name, to } => return self.list_parts(actor, *slot, *size, [name, to]),
             Op::SetAcl { at: of, list, flags } => return self.set_acl(actor, of, list, *flags).map(done),
+            Op::GetAcl { at: of, kind, flags } => return self.acl(actor, of, *kind, *flags),
             Op::SetFlags { at: of, set, flags } => return self.set_flags(actor, of, *set, *flags).map(done),
             _ => {}
         }
         let process = &mut self.processes[actor.index()];
+        if op.is_on_xattrs() {
+            return xattr::carry_out(process, &self.slots, op);
+        }
         let context = &mut *process.face;
         let at = |place: &Place| self.slots.at(place.at);
         match op {
@@ -318,11 +324,12 @@ impl Stage {
             }
             Op::Access { at: of, want, flags } => context.faccessat(at(of), &of.path.0, *want, *flags).map(done),
             Op::TryOpen { at: of, flags, mode } => {
-                let how = OpenHow { flags: *flags, mode: mode.0, resolve: Resolve::CACHED };
+                let how = OpenHow { flags: convert::at_once(*flags), mode: mode.0, resolve: Resolve::CACHED };
                 let file = context.open(at(of), &of.path.0, &how)?;
                 Ok(Answer::Node(node(&file.handle().attributes()?)))
             }
             Op::Statfs { path } => context.statfs(&path.0).map(|found| outcome::told_of_file_system(found.name_max, found.flags)),
+            op if op.is_of_space() => space::space(process, &self.slots, actor, op),
             _ => data(process, &self.slots, actor, op),
         }
     }

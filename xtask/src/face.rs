@@ -14,9 +14,10 @@ mod tally;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
+use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, File, FileType, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx,
-    StatxMask, SyncWhat, UnlinkFlags,
+    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, FileType, Handle, LinkFlags, OpenHow, RenameFlags,
+    Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::Pool;
 
@@ -142,6 +143,16 @@ pub trait Face: Send {
         self.context().readlinkat(at, path, buffer)
     }
 
+    /// Returns an access control list.
+    fn acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, flags: AtFlags) -> Result<Option<Acl>, Errno> {
+        self.context().acl_at(at, path, kind, flags)
+    }
+
+    /// Sets an access control list, or removes it.
+    fn set_acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, acl: Option<Acl>, flags: AtFlags) -> Result<(), Errno> {
+        self.context().set_acl_at(at, path, kind, acl.as_ref(), flags)
+    }
+
     /// Creates a directory.
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
         self.context().mkdirat(at, path, mode)
@@ -172,6 +183,26 @@ pub trait Face: Send {
         self.context().renameat(from, old, to, new, flags)
     }
 
+    /// Returns an extended attribute.
+    fn getxattrat(&mut self, at: At<'_>, path: &[u8], name: &[u8], flags: AtFlags) -> Result<Vec<u8>, Errno> {
+        self.context().getxattrat(at, path, name, flags)
+    }
+
+    /// Sets an extended attribute: its name, and its value.
+    fn setxattrat(&mut self, at: At<'_>, path: &[u8], new: (&[u8], &[u8]), how: XattrFlags, flags: AtFlags) -> Result<(), Errno> {
+        self.context().setxattrat(at, path, new.0, new.1, how, flags)
+    }
+
+    /// Returns the names of the extended attributes.
+    fn listxattrat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<XattrList, Errno> {
+        self.context().listxattrat(at, path, flags)
+    }
+
+    /// Removes an extended attribute.
+    fn removexattrat(&mut self, at: At<'_>, path: &[u8], name: &[u8], flags: AtFlags) -> Result<(), Errno> {
+        self.context().removexattrat(at, path, name, flags)
+    }
+
     /// Reads at the file's position.
     fn read(&mut self, file: &Arc<File>, buffer: &mut [u8]) -> Result<usize, Errno> {
         file.read(buffer)
@@ -190,6 +221,11 @@ pub trait Face: Send {
     /// Writes at an offset.
     fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
         file.write_at(data, offset)
+    }
+
+    /// Changes the space of a file.
+    fn fallocate(&mut self, file: &Arc<File>, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        file.fallocate(mode, offset, length)
     }
 
     /// Writes a file to stable storage.

@@ -17,6 +17,8 @@ mod paths;
 pub(crate) mod rounds;
 mod scenes;
 mod sequences;
+mod space;
+mod xattrs;
 
 use pathwalk::{AtFlags, MountFlags, OpenFlags};
 
@@ -61,8 +63,8 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         program.steps.extend(draw.some());
     }
     if draw.has_id_maps {
-        // ACLs and attribute bits are set behind the engine, without mapping ids.
-        program.steps.retain(|step| !matches!(step.op, Op::SetAcl { .. } | Op::SetFlags { .. }));
+        // Attribute bits are set behind the engine, without mapping ids.
+        program.steps.retain(|step| !matches!(step.op, Op::SetFlags { .. }));
     }
     program.steps.truncate(steps);
     program
@@ -236,7 +238,7 @@ impl Draw {
             self.last = self.actors[self.rng.usize(..self.actors.len())];
         }
         let op = self.op();
-        if matches!(op, Op::SetAcl { .. } | Op::SetFlags { .. }) {
+        if matches!(op, Op::SetFlags { .. }) {
             return Step { actor: cast::ROOT, op };
         }
         if let Op::Open { slot, .. } | Op::OpenWith { slot, .. } = op {

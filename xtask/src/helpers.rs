@@ -10,6 +10,7 @@
 //! - `create_dir_all` of a path in which `..` follows a name that is missing (see [`turn`]). A link
 //!   behind it may lead to what the call itself makes. The standard library follows such a link;
 //!   the engine, which follows only links that were there before, refuses it.
+//! - `write` and `copy` of a named pipe, which wait for its other end: no side carries them out.
 //! - The errno with which `remove_dir_all` is refused below its directory, and what is left then.
 //!   Both depend on the order of a listing, which each file system chooses. Each side removes what
 //!   is left as root and goes on.

@@ -2,6 +2,7 @@
 //!
 //! - `differential`: carries out random programs of operations through the kernel and through the
 //!   engine; a difference is shrunk to a few lines;
+//! - `fsx`: carries out random operations on the data of two files, beside a buffer and the kernel;
 //! - `table`: writes down the kernel's answers to a table of operations;
 //! - `mutants`: makes small changes to the engine, each of which a test has to catch;
 //! - `rooms`: checks that the engine's imports point one way;
@@ -27,6 +28,7 @@ mod differential;
 mod engine;
 mod examples;
 pub mod face;
+mod fsx;
 mod generate;
 mod helpers;
 pub mod id_maps;
@@ -76,6 +78,12 @@ enum Task {
     /// program for `--replay`. Exit codes: 0 all is well, 1 something differs, 2 it could not be
     /// done.
     Differential(differential::Args),
+    /// Does random operations on the data of two files of a `MemFs`, checks them against a plain
+    /// buffer, and does the same on files of the kernel's ext4.
+    ///
+    /// A mismatch is shrunk and printed with its seed. Exit codes: 0 nothing differs, 1 something
+    /// does, 2 it could not be done.
+    Fsx(fsx::Args),
     /// Asks the kernel for the answers to a table of operations, and writes them down.
     Table(table::Args),
     /// Draws small changes to the engine and the ring; a test has to fail for each.
@@ -116,6 +124,7 @@ enum Task {
 pub fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::Differential(args) => differential::run(&args),
+        Task::Fsx(args) => fsx::run(&args),
         Task::Table(args) => table::run(&args),
         Task::Mutants(args) => mutants::run(&args),
         Task::Rooms(args) => rooms::run(&args),

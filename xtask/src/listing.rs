@@ -4,6 +4,9 @@
 //! Two file systems list in different orders. So the comparison covers what holds for any order: a
 //! name that no change touched comes exactly once, any other at most once. After a seek to a
 //! cookie, the same names follow as before, in the same order.
+//!
+//! A tmpfs does not keep that promise: if the name at the current position is removed, it repeats
+//! names or leaves some out. So its own listing is trusted only once the changes are over.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +26,8 @@ pub(crate) struct Entry {
 /// An open directory of an interpreter.
 pub(crate) trait Directory {
     type Error;
-    /// The repeats that this interpreter's file system may produce.
-    const REPEATS: Repeats;
+    /// What a listing beside changes has to be.
+    const BESIDE_CHANGES: BesideChanges;
 
     /// Returns the next entries from the current position; none at the end.
     fn part(&mut self) -> Result<Vec<Entry>, Self::Error>;
@@ -34,14 +37,13 @@ pub(crate) trait Directory {
     fn change(&mut self, which: usize);
 }
 
-/// The possibility that a name is repeated after a change.
+/// The treatment of a listing during which names were changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeats {
-    Never,
-    /// A tmpfs lists the newest names first. If the name at the current position is removed, the
-    /// listing goes on at the next newer name, and all names from there on come again. The same
-    /// holds after a seek to a cookie of such a name.
-    Sometimes,
+pub(crate) enum BesideChanges {
+    /// It is checked.
+    Checked,
+    /// It is read and not believed: the directory is listed again for the answer.
+    Repeated,
 }
 
 /// The number of changes.
@@ -61,19 +63,19 @@ pub(crate) fn in_parts<D: Directory>(mut dir: D, touched: [&[u8]; 2]) -> Result<
         dir.change(change);
     }
     rest(&mut dir, &mut all)?;
-    let (mut names, mut repeats) = (BTreeMap::new(), false);
+    if D::BESIDE_CHANGES == BesideChanges::Repeated {
+        all.clear();
+        dir.seek(0)?;
+        rest(&mut dir, &mut all)?;
+    }
+    let mut names = BTreeMap::new();
     for Entry { name, kind, ino, .. } in &all {
         if names.insert(name.clone(), (*kind, *ino)).is_some() {
-            repeats = true;
-            if D::REPEATS == Repeats::Sometimes {
-                continue;
-            }
             return Ok(Answer::Bytes([b"twice: ", &name[..]].concat()));
         }
     }
     let middle = all.len() / 2;
-    let is_sure = D::REPEATS == Repeats::Never || all.get(middle).is_some_and(|next| !touched.contains(&&next.name[..]));
-    if middle > 0 && !repeats && is_sure {
+    if middle > 0 {
         dir.seek(all[middle - 1].cookie)?;
         let mut again = Vec::new();
         rest(&mut dir, &mut again)?;

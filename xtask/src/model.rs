@@ -9,6 +9,8 @@ mod administer;
 mod convert;
 pub(crate) mod crowd;
 mod helpers;
+mod space;
+mod xattr;
 
 use anyhow::{Result, anyhow};
 use pathwalk::permission::NO_ID;
@@ -25,7 +27,10 @@ use crate::outcome::{self, Answer, Interpreter, Node, Outcome, Transcript, direc
 use crate::program::{Program, Settings, Step};
 use crate::watch::{Open, Watched};
 use crate::words::{Owner, Place, SLOTS, Slot, Whence};
-use convert::{acl, at_flags, file_type, ino, kind_and_device, leaf, link_flags, new_time, node, node_flags, open_flags};
+use convert::{
+    acl, acl_kind, at_flags, file_type, ino, kind_and_device, leaf, link_flags, list_value, new_time, node, node_flags,
+    open_flags,
+};
 
 /// The interpreter that uses the model.
 pub(crate) struct ModelInterpreter;
@@ -157,6 +162,7 @@ impl World {
             Op::Mount { .. } | Op::OpenUnder { .. } => Ok(Answer::NotCarriedOut),
             op if op.changes_mounts() => Ok(Answer::NotCarriedOut),
             op if op.is_helper() => self.help(op),
+            op if op.is_on_xattrs() => self.xattr(op),
             Op::Umask { mask } => Ok(Answer::Number(model.umask(process, mask.0.into()).into())),
             Op::Mkdir { at: to, mode } => model.mkdir(process, at(to), &to.path.0, mode.0.into()).map(done),
             Op::Mknod { at: to, kind, mode } => {
@@ -204,13 +210,19 @@ impl World {
                 model.access(process, at(of), &of.path.0, want, at_flags(*flags)).map(done)
             }
             Op::SetAcl { at: of, list, flags } => {
-                model.set_acl(process, at(of), &of.path.0, &acl(&list.0), at_flags(*flags)).map(done)
+                let list = (acl_kind(list.kind), &acl(&list.entries)[..]);
+                model.set_acl(process, at(of), &of.path.0, list, at_flags(*flags)).map(done)
+            }
+            Op::GetAcl { at: of, kind, flags } => {
+                let list = model.acl(process, at(of), &of.path.0, acl_kind(*kind), at_flags(*flags))?;
+                Ok(Answer::Bytes(list_value(&list)))
             }
             Op::SetFlags { at: of, set, flags } => {
                 model.set_flags(process, at(of), &of.path.0, node_flags(*set), at_flags(*flags)).map(done)
             }
             Op::TryOpen { at: of, flags, mode } => self.try_open(of, *flags, mode.0),
             Op::Statfs { path } => model.statfs(process, &path.0).map(|found| Answer::Number(found.longest_name)),
+            op if op.is_of_space() => self.space(op),
             _ => self.data(op),
         }
     }

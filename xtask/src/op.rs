@@ -1,13 +1,14 @@
 //! The operations of programs, one line each: all that can be done on either side.
 
 use anyhow::{Result, bail};
+use pathwalk::permission::AclKind;
 use pathwalk::{
-    Access, AtFlags, Capabilities, LinkFlags, MountFlags, MoveFlags, OpenFlags, Recursion, RenameFlags, Resolve, SetTime,
-    StatxFlags, StatxMask, UmountFlags,
+    Access, AtFlags, Capabilities, FallocateFlags, LinkFlags, MountFlags, MoveFlags, OpenFlags, Recursion, RenameFlags, Resolve,
+    RwFlags, SetTime, StatxFlags, StatxMask, UmountFlags, XattrFlags,
 };
 
 use crate::cast::{self, Actor};
-use crate::words::{Body, Ids, Kind, List, Mode, Options, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
+use crate::words::{Body, Ids, Kind, List, Mode, Offset, Options, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
@@ -105,11 +106,26 @@ operations! {
     WriteAt "pwrite" { slot: Slot, byte: u8, size: u64, offset: u64 }
     Seek "seek" { slot: Slot, whence: Whence, by: i64 }
     SetLen "ftruncate" { slot: Slot, size: u64 }
+    /// A change of a file's space.
+    Fallocate "fallocate" { slot: Slot, mode: FallocateFlags, offset: u64, length: u64 }
+    SeekData "seekdata" { slot: Slot, offset: u64 }
+    SeekHole "seekhole" { slot: Slot, offset: u64 }
+    CopyRange "copyrange" { from: Slot, start: Offset, to: Slot, at: Offset, length: u64 }
+    ReadWith "preadv2" { slot: Slot, size: u64, offset: Offset, flags: RwFlags }
+    /// A write of this byte, so many times, with flags.
+    WriteWith "pwritev2" { slot: Slot, byte: u8, size: u64, offset: Offset, flags: RwFlags }
+    SyncFs "syncfs" { slot: Slot }
     /// A listing of the whole directory, from its beginning.
     List "list" { slot: Slot }
     Sync "fsync" { slot: Slot }
-    /// A change of the ACL, for root only. A list without entries removes the ACL.
+    /// A question for an extended attribute, with a buffer of this size; 0 asks for its length.
+    GetXattr "getxattr" { at: Place, name: Body, size: u64, flags: AtFlags }
+    SetXattr "setxattr" { at: Place, name: Body, value: Body, how: XattrFlags, flags: AtFlags }
+    ListXattr "listxattr" { at: Place, flags: AtFlags }
+    RemoveXattr "removexattr" { at: Place, name: Body, flags: AtFlags }
+    /// A change of an ACL. A list without entries removes the ACL.
     SetAcl "setacl" { at: Place, list: List, flags: AtFlags }
+    GetAcl "getacl" { at: Place, kind: AclKind, flags: AtFlags }
     /// A change of attribute bits, for root only. Bits that are not named are cleared.
     SetFlags "chattr" { at: Place, set: StatxFlags, flags: AtFlags }
     /// An open with `RESOLVE_CACHED`, which is closed again.
@@ -171,10 +187,22 @@ impl Op {
         matches!(self, Op::Attach { .. } | Op::Bind { .. } | Op::MoveMount { .. })
     }
 
+    /// Returns whether the operation is one on extended attributes.
+    pub(crate) fn is_on_xattrs(&self) -> bool {
+        self.verb().ends_with("xattr")
+    }
+
+    /// Returns whether the operation is on the space of an open file, or has flags of its own.
+    pub(crate) fn is_of_space(&self) -> bool {
+        let is_on_one = matches!(self, Op::Fallocate { .. } | Op::SeekData { .. } | Op::SeekHole { .. } | Op::SyncFs { .. });
+        is_on_one || matches!(self, Op::CopyRange { .. } | Op::ReadWith { .. } | Op::WriteWith { .. })
+    }
+
     /// Returns the descriptor that the operation writes through.
     pub(crate) fn written(&self) -> Option<Slot> {
         match self {
             Op::Write { slot, .. } | Op::WriteAt { slot, .. } | Op::SetLen { slot, .. } => Some(*slot),
+            Op::Fallocate { slot, .. } | Op::WriteWith { slot, .. } | Op::CopyRange { to: slot, .. } => Some(*slot),
             _ => None,
         }
     }
@@ -191,7 +219,7 @@ impl Op {
             Op::Link { from: Place { at: Some(slot), .. }, flags, .. } if flags.contains(LinkFlags::EMPTY_PATH) => {
                 !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
             }
-            Op::SetAcl { .. } | Op::SetFlags { .. } => actor == cast::ROOT,
+            Op::SetFlags { .. } => actor == cast::ROOT,
             // What is left after a refusal is removed as root.
             Op::RemoveDirAll { .. } => actor.may_look_as_root(),
             _ => true,

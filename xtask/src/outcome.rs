@@ -140,12 +140,18 @@ impl Outcome {
     }
 }
 
+/// The extended attributes of a node, by name.
+pub(crate) type Xattrs = BTreeMap<Vec<u8>, Vec<u8>>;
+
 /// A node of the tree at the end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Leaf {
     pub(crate) node: Node,
     /// The body of a link, or the data of a file; both ends of a long one.
     pub(crate) content: Vec<u8>,
+    /// The values of the access list and of the default list; empty if there is none.
+    pub(crate) lists: [Vec<u8>; 2],
+    pub(crate) xattrs: Xattrs,
 }
 
 /// The results of a whole program.

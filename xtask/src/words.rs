@@ -4,6 +4,7 @@
 //! repetitions folded: `"{n*255}"`.
 
 mod acl;
+mod data;
 mod mounts;
 mod options;
 mod text;
@@ -15,6 +16,7 @@ use bitflags::Flags;
 use pathwalk::{Device, SetTime, Timestamp};
 
 pub(crate) use acl::List;
+pub(crate) use data::Offset;
 pub(crate) use mounts::{Ids, Spread};
 pub(crate) use options::Options;
 use text::{quote, unquote};
@@ -239,7 +241,8 @@ macro_rules! flags {
 }
 
 flags!(pathwalk::AtFlags, pathwalk::LinkFlags, pathwalk::OpenFlags, pathwalk::RenameFlags, pathwalk::Access, pathwalk::StatxMask);
-flags!(pathwalk::StatxFlags);
+flags!(pathwalk::StatxFlags, pathwalk::XattrFlags);
+flags!(pathwalk::FallocateFlags, pathwalk::RwFlags);
 flags!(pathwalk::MountFlags, pathwalk::MoveFlags, pathwalk::UmountFlags, pathwalk::Resolve);
 
 impl Word for SetTime {

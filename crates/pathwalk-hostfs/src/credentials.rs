@@ -44,6 +44,7 @@ fn known(set: CapabilitySet) -> Capabilities {
         (CapabilitySet::FSETID, Capabilities::FSETID),
         (CapabilitySet::MKNOD, Capabilities::MKNOD),
         (CapabilitySet::SYS_ADMIN, Capabilities::SYS_ADMIN),
+        (CapabilitySet::SETFCAP, Capabilities::SETFCAP),
     ];
     pairs.iter().filter(|(theirs, _)| set.contains(*theirs)).map(|(_, ours)| *ours).collect()
 }

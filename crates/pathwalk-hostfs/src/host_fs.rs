@@ -12,16 +12,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use pathwalk::permission::Subject;
+use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey, OpenFile, OpenFor,
-    Siblings, StatFs, SuperblockFlags,
+    Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
 };
 use rustix::fs::fstatfs;
 use rustix::io;
 
 use crate::OpenError;
-use crate::acl::{self, Source};
+use crate::acl;
 use crate::attributes::from_statx;
 use crate::beneath::{Reached, Root, errno};
 use crate::guard::Guard;
@@ -29,6 +29,7 @@ use crate::key;
 use crate::mounts::Mounts;
 use crate::nodes::Nodes;
 use crate::open_file::{Descriptors, Open, Wait};
+use crate::xattr::Source;
 
 /// A directory of the host, for trees that do not change meanwhile. The crate's documentation lists
 /// its guarantees.
@@ -155,9 +156,9 @@ impl HostFs {
         Ok(Box::new(if self.descriptors == Descriptors::AtOpen { file.at_once(wait)? } else { file }))
     }
 
-    /// Reaches a node by its name in its directory. That way its ACL is readable without any
-    /// permission on the node itself.
-    fn reach_by_name(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
+    /// Reaches a node by its name in its directory. That way its attributes are readable without
+    /// any permission on the node itself.
+    pub(crate) fn reach_by_name(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
         let (dir, name) = self.nodes.read().place(key).ok_or(Errno::ESTALE)?;
         verified(key, self.root.reach_in(&dir, name.bytes()))
     }
@@ -241,6 +242,22 @@ impl FileSystem for HostFs {
         Ok(if self.guard(node, Guard::has_acl)?.has_acl() { AclState::Present } else { AclState::Absent })
     }
 
+    /// Returns true: both lists of a node can be read. Setting one is `EROFS`.
+    fn keeps_acls(&self) -> bool {
+        true
+    }
+
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        let (node, attributes) = self.reach_by_name(node)?;
+        let value = self.source.read_list(&node, attributes.kind, kind)?;
+        Ok(value.map(|value| acl::parse(&value)).transpose()?.map(|(list, _)| list))
+    }
+
+    /// Fails with `EROFS`.
+    fn set_acl(&self, _: NodeKey, _: AclKind, _: Option<&Acl>, _: Option<u16>) -> Result<Attributes, Errno> {
+        Err(Errno::EROFS)
+    }
+
     /// Returns true. Nothing on the host is changed, and each check uses the credentials that the
     /// engine passes. So a map changes only the ids under which the host's owners are shown.
     fn allows_id_maps(&self) -> bool {
@@ -265,6 +282,12 @@ impl FileSystem for HostFs {
         self.open_node(node, what_for, Wait::Never)
     }
 
+    /// Refuses them all: the other end of a pipe may be in another process, and the open of a
+    /// device may do something on the host.
+    fn special_files(&self) -> SpecialFiles {
+        SpecialFiles::Refused
+    }
+
     fn statfs(&self) -> Result<StatFs, Errno> {
         let of_root = fstatfs(self.root.as_fd()).map_err(errno)?;
         let mut stat = StatFs::default();
@@ -278,6 +301,14 @@ impl FileSystem for HostFs {
         stat.name_max = of_root.f_namelen as u64;
         stat.flags = self.mounts.of(self.key).flags;
         Ok(stat)
+    }
+
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        self.xattr(node, name)
+    }
+
+    fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        self.each_xattr(node, each)
     }
 
     fn memory(&self) -> u64 {

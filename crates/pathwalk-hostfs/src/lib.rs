@@ -83,9 +83,10 @@
 //!
 //! # What it needs
 //!
-//! Linux 5.8 (`openat2(2)`, mount ids from `statx(2)`). Before Linux 6.13, reading ACLs needs
-//! `/proc`. Without `/proc`, ACLs are read by opening the node. Then a directory that this process
-//! may search but not read is refused, and so is every node that is neither file nor directory.
+//! Linux 5.8 (`openat2(2)`, mount ids from `statx(2)`). Before Linux 6.13, reading ACLs and
+//! extended attributes needs `/proc`. Without `/proc`, they are read by opening the node. Then a
+//! directory that this process may search but not read is refused, and so is every node that is
+//! neither file nor directory.
 
 #![deny(unsafe_code)]
 
@@ -107,6 +108,7 @@ mod open_file;
 mod siblings;
 mod slab;
 mod small_name;
+mod xattr;
 
 pub use credentials::credentials;
 pub use error::OpenError;

@@ -120,6 +120,13 @@ impl Open {
         }
     }
 
+    /// Asks the host where data or a hole is. This moves the descriptor's own position, which
+    /// matters to no read of a file.
+    fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
+        let fd = self.fd(Wait::ForHost)?;
+        fs::seek(fd, to).map_err(host)
+    }
+
     /// Passes an entry of the host to `each`, in the engine's form. The kernel's cookies are
     /// shifted, so that they follow those of `.` and `..`.
     fn each(
@@ -193,6 +200,16 @@ impl OpenFile for Open {
             }
         }
         Ok(())
+    }
+
+    /// Returns where the host has the next data.
+    fn seek_data(&self, offset: u64, _size: u64) -> Result<u64, Errno> {
+        self.seek(SeekFrom::Data(offset))
+    }
+
+    /// Returns where the host has the next hole.
+    fn seek_hole(&self, offset: u64, _size: u64) -> Result<u64, Errno> {
+        self.seek(SeekFrom::Hole(offset))
     }
 
     /// Returns whether every name that can be looked up is listed, as on most disk file systems.

@@ -11,13 +11,14 @@ use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// Capabilities by their numbers. Source: `linux/capability.h`.
-const NUMBERS: [(u32, Capabilities); 7] = [
+const NUMBERS: [(u32, Capabilities); 8] = [
     (0, Capabilities::CHOWN),
     (1, Capabilities::DAC_OVERRIDE),
     (2, Capabilities::DAC_READ_SEARCH),
     (3, Capabilities::FOWNER),
     (4, Capabilities::FSETID),
     (21, Capabilities::SYS_ADMIN),
+    (31, Capabilities::SETFCAP),
     (27, Capabilities::MKNOD),
 ];
 

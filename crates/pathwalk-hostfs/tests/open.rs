@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::SeekFrom;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-use pathwalk::{Context, Credentials, Errno, File, FileType, OpenFlags, OpenHow, Resolve, Vfs};
+use pathwalk::{Context, Credentials, Errno, FallocateFlags, File, FileType, OpenFlags, OpenHow, Resolve, Vfs};
 use pathwalk_hostfs::{Descriptors, HostFs};
 
 const READ: OpenHow = OpenHow { flags: OpenFlags::READ, mode: 0, resolve: Resolve::empty() };
@@ -52,6 +52,23 @@ fn a_file_is_read_as_the_kernel_reads_it() {
         assert_eq!(context.open("/d/f", to_write).unwrap_err(), Errno::EROFS);
         assert_eq!(open(&context, "/d/none").unwrap_err(), Errno::ENOENT);
     }
+}
+
+#[test]
+fn holes_are_where_the_host_has_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let sparse = fs::File::create(dir.path().join("f")).unwrap();
+    sparse.write_all_at(b"far", 1 << 20).unwrap();
+    let context = context(dir.path(), Descriptors::AtFirstUse);
+    let file = open(&context, "/f").unwrap();
+    let host = |to| rustix::fs::seek(&sparse, to).map_err(|error| Errno::from_raw(error.raw_os_error()));
+    for offset in [0, 5, 1 << 20, (1 << 20) + 2, (1 << 20) + 3, 1 << 40] {
+        assert_eq!(file.seek_data(offset), host(rustix::fs::SeekFrom::Data(offset)), "{offset}");
+        assert_eq!(file.seek_hole(offset), host(rustix::fs::SeekFrom::Hole(offset)), "{offset}");
+    }
+    assert_eq!(file.fallocate(FallocateFlags::empty(), 0, 1), Err(Errno::EBADF));
+    let direct = OpenHow { flags: OpenFlags::READ | OpenFlags::DIRECT, ..READ };
+    assert_eq!(context.open("/f", direct).unwrap_err(), Errno::EINVAL);
 }
 
 #[test]

@@ -70,6 +70,10 @@ calls! {
     permission,
     /// `acl`
     acl,
+    /// `get_acl`
+    get_acl,
+    /// `set_acl`
+    set_acl,
     /// `revalidate`
     revalidate,
     /// `forget` of a node that the engine held
@@ -100,6 +104,20 @@ calls! {
     read_dir,
     /// `sync` of an open file or directory
     sync,
+    /// `get_xattr`
+    get_xattr,
+    /// `set_xattr`
+    set_xattr,
+    /// `list_xattrs`
+    list_xattrs,
+    /// `remove_xattr`
+    remove_xattr,
+    /// `fallocate` of an open file
+    fallocate,
+    /// `copy_range` of an open file
+    copy_range,
+    /// `clone_range` of an open file
+    clone_range,
 }
 
 #[derive(Default)]

@@ -1,9 +1,9 @@
 //! The engine's interface: each method counts its call and calls the store.
 
-use pathwalk::permission::Subject;
+use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity,
+    OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
 };
 
 use crate::MemFs;
@@ -39,6 +39,21 @@ impl FileSystem for MemFs {
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
         self.0.calls.acl.count();
         self.0.acl(node)
+    }
+
+    /// Returns true: default lists are inherited, also by nodes that are made through paths.
+    fn keeps_acls(&self) -> bool {
+        true
+    }
+
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        self.0.calls.get_acl.count();
+        self.0.get_acl(node, kind)
+    }
+
+    fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        self.0.calls.set_acl.count();
+        self.0.set_acl(node, kind, acl, |before| mode.unwrap_or(before))
     }
 
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
@@ -115,4 +130,32 @@ impl FileSystem for MemFs {
         self.0.calls.set_attributes.count();
         self.0.set_attributes(node, set)
     }
+
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        self.0.calls.get_xattr.count();
+        supported(name)?;
+        self.0.get_xattr(node, name)
+    }
+
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+        self.0.calls.set_xattr.count();
+        supported(name)?;
+        self.0.set_xattr(node, name, value, flags)
+    }
+
+    fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        self.0.calls.list_xattrs.count();
+        self.0.list_xattrs(node, each)
+    }
+
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        self.0.calls.remove_xattr.count();
+        supported(name)?;
+        self.0.remove_xattr(node, name)
+    }
+}
+
+/// Checks that a name is in a namespace that a tmpfs keeps: `EOPNOTSUPP` for `system.`.
+fn supported(name: XattrName<'_>) -> Result<(), Errno> {
+    if name.namespace() == XattrNamespace::System { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
 }

@@ -26,11 +26,10 @@
 //! Reads never change access times, as if mounted with `noatime`. The other times are those of the
 //! system's last clock tick, as on the kernel's file systems, or of a clock that [`Options::clock`]
 //! gives. On systems that are not Linux they are those of its clock. The file system stores three
-//! of the attribute bits and enforces none: the engine does. Access control lists are not
-//! inherited. No data outlives the process, so `sync` does nothing. The memory of removed nodes
-//! goes back to the allocator, which may keep it from the system. The slot of the node itself (128
-//! bytes) is kept for the next node. [`memory`](pathwalk::FileSystem::memory) counts the memory in
-//! use, slots included.
+//! of the attribute bits and enforces none: the engine does. No data outlives the process, so
+//! `sync` does nothing. The memory of removed nodes goes back to the allocator, which may keep it
+//! from the system. The slot of the node itself (128 bytes) is kept for the next node.
+//! [`memory`](pathwalk::FileSystem::memory) counts the memory in use, slots included.
 
 #![forbid(unsafe_code)]
 
@@ -50,7 +49,7 @@ pub use error::Error;
 pub use options::{LinkBodies, LinkSizes, Options};
 pub use store::Usage;
 
-use pathwalk::permission::AclEntry;
+use pathwalk::permission::{Acl, AclEntry, AclKind};
 use pathwalk::{Errno, NodeKey, StatxFlags};
 use store::Store;
 
@@ -129,7 +128,9 @@ impl MemFs {
     /// Sets the access control list of a node by its key, as [`set_acl`](Self::set_acl) does. The
     /// caller holds a [`Handle`](pathwalk::Handle) on the node.
     pub fn set_acl_of(&self, node: NodeKey, entries: &[AclEntry]) -> Result<(), Errno> {
-        self.0.set_acl(node, entries)
+        let list = (!entries.is_empty()).then(|| Acl::new(entries.to_vec()));
+        let mode = |before| list.as_ref().map_or(before, |list| before & !0o777 | list.mode());
+        self.0.set_acl(node, AclKind::Access, list.as_ref(), mode).map(drop)
     }
 
     /// Sets the attribute bits of a node by its key, as [`set_flags`](Self::set_flags) does. The

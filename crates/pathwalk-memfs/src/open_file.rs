@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use pathwalk::{Entry, Errno, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
+use pathwalk::{Entry, Errno, FallocateFlags, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
 
 use crate::store::Store;
 
@@ -48,6 +48,41 @@ impl OpenFile for Open {
     fn check_write(&self, length: usize, at: WriteAt) -> Result<(), Errno> {
         self.opened_for(OpenFor::WRITE)?;
         self.store.check_write(self.node, length, at)
+    }
+
+    /// Returns true for regular files, as on a tmpfs: there are no caches to bypass.
+    fn allows_direct(&self) -> bool {
+        self.store.is_regular(self.node)
+    }
+
+    fn fallocate(&self, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        self.store.calls.fallocate.count();
+        self.opened_for(OpenFor::WRITE)?;
+        self.store.fallocate(self.node, mode, offset, length)
+    }
+
+    fn seek_data(&self, offset: u64, _size: u64) -> Result<u64, Errno> {
+        self.store.seek_data(self.node, offset)
+    }
+
+    fn seek_hole(&self, offset: u64, _size: u64) -> Result<u64, Errno> {
+        self.store.seek_hole(self.node, offset)
+    }
+
+    fn copy_range(&self, offset: u64, to: NodeKey, at: u64, length: usize) -> Result<usize, Errno> {
+        self.store.calls.copy_range.count();
+        self.opened_for(OpenFor::READ)?;
+        self.store.copy_range(self.node, offset, to, at, length as u64).map(|copied| copied as usize)
+    }
+
+    fn can_clone(&self) -> bool {
+        true
+    }
+
+    fn clone_range(&self, offset: u64, to: NodeKey, at: u64, length: u64) -> Result<(), Errno> {
+        self.store.calls.clone_range.count();
+        self.opened_for(OpenFor::READ)?;
+        self.store.clone_range(self.node, offset, to, at, length)
     }
 
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {

@@ -161,7 +161,8 @@ impl Options {
     }
 
     /// Sets the number of nodes, the root included; one more is `ENOSPC`. Each further name of a
-    /// node counts as one more, as on a tmpfs. An unlinked node counts as long as it is held.
+    /// node counts as one more, as on a tmpfs. An unlinked node counts as long as it is held. An
+    /// extended attribute counts as its bytes and 40 more, where a node counts as 1024.
     #[must_use]
     pub fn max_nodes(mut self, max: u64) -> Options {
         self.max_nodes = Some(max);

@@ -5,6 +5,8 @@
 //! with the mode exactly as given. Operations here do not count among the engine's
 //! [`Calls`](crate::Calls).
 
+mod xattr;
+
 use pathwalk::permission::AclEntry;
 use pathwalk::{
     AsPath, Attributes, Errno, Name, NewKind, NewNode, NodeKey, RenameFlags, SetAttributes, StatxFlags, WriteAt, Written,
@@ -151,7 +153,7 @@ impl MemFs {
     pub fn set_acl(&self, path: impl AsPath, entries: &[AclEntry]) -> Result<(), Error> {
         const ACTION: &str = "set ACL of";
         let node = self.node(ACTION, path.path_bytes())?;
-        self.0.set_acl(node.key(), entries).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+        self.set_acl_of(node.key(), entries).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
     /// Sets the attribute bits of a file or directory, and clears the others: `EOPNOTSUPP` for bits

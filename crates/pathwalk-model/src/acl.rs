@@ -2,20 +2,19 @@
 //!
 //! A list is kept consistent with the mode: the owner's and the other entry are the mode's highest
 //! and lowest bits, and the mask, or else the owning group's entry, is the middle ones. A list of
-//! only those three entries grants the same as the mode, so it is dropped.
+//! only those three entries grants the same as the mode, so it is dropped. A directory's default
+//! list grants nothing: new nodes get it.
 //!
-//! Source: `posix_acl_permission`, `posix_acl_equiv_mode`, `__posix_acl_chmod_masq`, `vfs_set_acl`,
-//! `ioctl_setflags` of Linux.
-//!
-//! What it does not do: default lists, and so no inheritance.
+//! Source: `posix_acl_permission`, `posix_acl_valid`, `posix_acl_equiv_mode`, `posix_acl_create`,
+//! `__posix_acl_chmod_masq`, `vfs_set_acl`, `vfs_get_acl`, `ioctl_setflags` of Linux.
 
-use crate::Model;
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, AtFlags, NodeFlags};
-use crate::node::Node;
+use crate::node::{Id, Node};
 use crate::permission::{in_group_or_capable, owner_or_capable};
-use crate::process::{Credentials, Process};
+use crate::process::{Credentials, NO_ID, Process};
 use crate::walk::{Empty, Follow};
+use crate::{AT_FDCWD, Call, Model};
 
 /// The users that an entry applies to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -43,32 +42,37 @@ pub struct AclEntry {
     pub grants: Access,
 }
 
+/// The two lists of a node.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum AclKind {
+    /// `system.posix_acl_access`
+    Access,
+    /// `system.posix_acl_default`
+    Default,
+}
+
 impl Model {
-    /// Sets the list as `setxattrat` of `system.posix_acl_access` does, or removes it as
-    /// `removexattrat` does if there are no entries. Entries come in the order of [`AclTag`], with
-    /// a mask if any user or group is named. Flags: `SYMLINK_NOFOLLOW`.
-    pub fn set_acl(&self, process: &mut Process, at: i32, path: &[u8], entries: &[AclEntry], flags: AtFlags) -> Result<()> {
+    /// Sets a list as `setxattrat` does, or removes it as `removexattrat` does if there are no
+    /// entries. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    pub fn set_acl(
+        &self,
+        process: &mut Process,
+        at: i32,
+        path: &[u8],
+        (kind, entries): (AclKind, &[AclEntry]),
+        flags: AtFlags,
+    ) -> Result<()> {
         let mut call = self.call(process);
-        if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
-            return Err(Errno::EINVAL);
-        }
-        let id = call.lookup(at, path, Follow::unless(!flags.is_empty()), Empty::Refused)?;
-        let node = call.state.node(id);
-        node.may_be_set()?;
-        if node.link_body().is_some() {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        if !owner_or_capable(node, call.who()) {
-            return Err(Errno::EPERM);
-        }
-        let mode = mode_of(entries, node.mode);
-        let mode = if in_group_or_capable(node.gid, call.who()) { mode } else { mode & !crate::permission::SGID };
-        let adds = entries.iter().any(|entry| !matches!(entry.tag, AclTag::Owner | AclTag::Group | AclTag::Other));
-        call.state.touch_changed(id);
-        let node = call.state.node_mut(id);
-        node.mode = mode;
-        node.acl = if adds { entries.to_vec() } else { Vec::new() };
-        Ok(())
+        let id = call.lookup_of_list(at, path, flags)?;
+        call.change_list(id, kind, entries)
+    }
+
+    /// Returns a list as `getxattrat` does; without entries if there is none, which is `ENODATA`
+    /// there. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    pub fn acl(&self, process: &mut Process, at: i32, path: &[u8], kind: AclKind, flags: AtFlags) -> Result<Vec<AclEntry>> {
+        let call = self.call(process);
+        let id = call.lookup_of_list(at, path, flags)?;
+        call.state.node(id).list(kind).map(<[AclEntry]>::to_vec)
     }
 
     /// Sets attribute bits as `FS_IOC_SETFLAGS` does on a file or directory, with
@@ -89,7 +93,75 @@ impl Model {
     }
 }
 
+impl Call<'_> {
+    /// Sets a list, or removes it if there are no entries.
+    pub(crate) fn change_list(&mut self, id: Id, kind: AclKind, entries: &[AclEntry]) -> Result<()> {
+        let node = self.state.node(id);
+        node.may_be_set()?;
+        if node.link_body().is_some() {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if kind == AclKind::Default && !node.is_directory() {
+            return if entries.is_empty() { Ok(()) } else { Err(Errno::EACCES) };
+        }
+        if !owner_or_capable(node, self.who()) {
+            return Err(Errno::EPERM);
+        }
+        if !entries.is_empty() && !is_valid(entries) {
+            return Err(Errno::EINVAL);
+        }
+        let mode = mode_of(entries, node.mode);
+        let mode = if in_group_or_capable(node.gid, self.who()) { mode } else { mode & !crate::permission::SGID };
+        self.state.touch_changed(id);
+        let node = self.state.node_mut(id);
+        match kind {
+            AclKind::Default => node.default_acl = entries.to_vec(),
+            AclKind::Access => {
+                node.mode = mode;
+                node.acl = if adds_to_mode(entries) { entries.to_vec() } else { Vec::new() };
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks up the node whose list is read or set. With an empty path, a descriptor has to be more
+    /// than a place (`EBADF`).
+    fn lookup_of_list(&self, at: i32, path: &[u8], flags: AtFlags) -> Result<Id> {
+        if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
+            return Err(Errno::EINVAL);
+        }
+        let empty = if flags.contains(AtFlags::EMPTY_PATH) { Empty::Start } else { Empty::Refused };
+        if path.is_empty() && empty == Empty::Start && at != AT_FDCWD {
+            return self.file(at).map(|(_, file)| file.node);
+        }
+        self.lookup(at, path, Follow::unless(flags.contains(AtFlags::SYMLINK_NOFOLLOW)), empty)
+    }
+}
+
 impl Node {
+    /// Returns the entries of a list; `EOPNOTSUPP` for a link.
+    pub(crate) fn list(&self, kind: AclKind) -> Result<&[AclEntry]> {
+        match kind {
+            _ if self.link_body().is_some() => Err(Errno::EOPNOTSUPP),
+            AclKind::Access => Ok(&self.acl),
+            AclKind::Default => Ok(&self.default_acl),
+        }
+    }
+
+    /// Gives a new node with this mode the default list of its directory.
+    pub(crate) fn inherit(&mut self, default: &[AclEntry], mode: u32) {
+        let class = group_class(default);
+        let mut entries = default.to_vec();
+        for entry in &mut entries {
+            if let Some(shift) = shift(entry.tag, class) {
+                entry.grants &= Access::from_bits_truncate(mode >> shift & 7);
+            }
+        }
+        self.mode = mode_of(&entries, mode);
+        self.acl = if adds_to_mode(&entries) { entries } else { Vec::new() };
+        self.default_acl = if self.is_directory() { default.to_vec() } else { Vec::new() };
+    }
+
     pub(crate) fn is_immutable(&self) -> bool {
         self.flags.contains(NodeFlags::IMMUTABLE)
     }
@@ -137,6 +209,45 @@ impl Node {
     fn grants_of(&self, tag: AclTag) -> Option<Access> {
         self.acl.iter().find(|entry| entry.tag == tag).map(|entry| entry.grants)
     }
+}
+
+/// Returns whether a list says more than a mode can.
+fn adds_to_mode(entries: &[AclEntry]) -> bool {
+    entries.iter().any(|entry| !matches!(entry.tag, AclTag::Owner | AclTag::Group | AclTag::Other))
+}
+
+/// Returns whether the entries are in order and complete, by the kernel's states.
+fn is_valid(entries: &[AclEntry]) -> bool {
+    #[derive(PartialEq)]
+    enum State {
+        Begin,
+        Users,
+        Groups,
+        Masked,
+        End,
+    }
+    let (mut state, mut needs_mask) = (State::Begin, false);
+    for AclEntry { tag, grants } in entries {
+        state = match (tag, state) {
+            _ if !Access::all().contains(*grants) => return false,
+            (AclTag::User(NO_ID) | AclTag::NamedGroup(NO_ID), _) => return false,
+            (AclTag::Owner, State::Begin) => State::Users,
+            (AclTag::User(_), State::Users) => {
+                needs_mask = true;
+                State::Users
+            }
+            (AclTag::Group, State::Users) => State::Groups,
+            (AclTag::NamedGroup(_), State::Groups) => {
+                needs_mask = true;
+                State::Groups
+            }
+            (AclTag::Mask, State::Groups) => State::Masked,
+            (AclTag::Other, State::Masked) => State::End,
+            (AclTag::Other, State::Groups) if !needs_mask => State::End,
+            _ => return false,
+        };
+    }
+    state == State::End
 }
 
 /// Returns the mode that corresponds to a list.

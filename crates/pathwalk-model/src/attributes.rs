@@ -147,6 +147,7 @@ impl Call<'_> {
         let (uid, gid) = (uid.unwrap_or(node.uid), gid.unwrap_or(node.gid));
         // The resulting mode is checked against the new group.
         let mode = if mode == node.mode { mode } else { settable(mode, gid, who) };
+        self.drop_capability(id);
         self.state.touch_changed(id);
         let node = self.state.node_mut(id);
         (node.uid, node.gid) = (uid, gid);
@@ -178,9 +179,10 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Clears the suid and sgid bits of a file after a write: it no longer runs with the rights of
-    /// its owner or group.
-    pub(crate) fn clear_suid_and_sgid(&mut self, id: Id) {
+    /// Clears the suid and sgid bits of a file after a write, and removes its capability: it no
+    /// longer runs with the rights of its owner or group, or with its own.
+    pub(crate) fn clear_privileges(&mut self, id: Id) {
+        self.drop_capability(id);
         let node = self.state.node(id);
         let who = self.who();
         let cleared = node.mode & !SUID & !sgid_to_drop(node, who);

@@ -96,8 +96,8 @@ impl Call<'_> {
         Ok(id)
     }
 
-    /// Makes a node by the rules of its directory: with the group of a sgid directory, without the
-    /// umask's bits, and owned by the caller.
+    /// Makes a node by the rules of its directory: with the group of a sgid directory, with its
+    /// default list or else without the umask's bits, and owned by the caller.
     pub(crate) fn make_nameless(&mut self, directory: Id, body: Body, mode: u32) -> Result<Id> {
         self.room_for(&body)?;
         let parent = self.state.node(directory);
@@ -107,17 +107,23 @@ impl Call<'_> {
         let mut mode = mode;
         match body {
             Body::Link { .. } => {}
-            Body::Directory { .. } if sgid => mode = mode & !self.process.umask | SGID,
+            Body::Directory { .. } if sgid => mode |= SGID,
             _ => {
                 let runs_as_group = mode & (SGID | GROUP_EXECUTE) == SGID | GROUP_EXECUTE;
                 if sgid && runs_as_group && !in_group_or_capable(parent_gid, self.who()) {
                     mode &= !SGID;
                 }
-                mode &= !self.process.umask;
             }
         }
+        let default = parent.default_acl.clone();
+        let is_link = matches!(body, Body::Link { .. });
         let uid = self.who().fsuid;
-        let node = Node { flags, ..Node::new(body, mode, (uid, gid), self.state.now()) };
+        let mut node = Node { flags, ..Node::new(body, mode, (uid, gid), self.state.now()) };
+        if !is_link && default.is_empty() {
+            node.mode &= !self.process.umask;
+        } else if !is_link {
+            node.inherit(&default, mode);
+        }
         let id = self.process.next_id();
         debug_assert_ne!(id, ROOT);
         self.state.add(id, node);

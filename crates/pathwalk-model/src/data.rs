@@ -30,6 +30,9 @@ impl Model {
     pub fn read(&self, process: &mut Process, descriptor: i32, count: usize) -> Result<Vec<u8>> {
         let mut call = self.call(process);
         let (id, file) = call.file(descriptor)?;
+        if call.state.is_pipe(file.node) {
+            return call.state.read_pipe(&file, count);
+        }
         let data = call.read_at(&file, file.offset, count)?;
         call.state.open_file_mut(id)?.offset += data.len() as u64;
         Ok(data)
@@ -39,7 +42,7 @@ impl Model {
     pub fn pread(&self, process: &mut Process, descriptor: i32, count: usize, offset: i64) -> Result<Vec<u8>> {
         let call = self.call(process);
         let offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
-        let (_, file) = call.file(descriptor)?;
+        let (_, file) = call.file_with_offsets(descriptor)?;
         call.read_at(&file, offset, count)
     }
 
@@ -48,6 +51,9 @@ impl Model {
     pub fn write(&self, process: &mut Process, descriptor: i32, data: &[u8]) -> Result<usize> {
         let mut call = self.call(process);
         let (id, file) = call.file(descriptor)?;
+        if call.state.is_pipe(file.node) {
+            return call.state.write_pipe(&file, data);
+        }
         let (end, written) = call.write_at(&file, file.offset, data)?;
         call.state.open_file_mut(id)?.offset = end;
         Ok(written)
@@ -57,14 +63,14 @@ impl Model {
     pub fn pwrite(&self, process: &mut Process, descriptor: i32, data: &[u8], offset: i64) -> Result<usize> {
         let mut call = self.call(process);
         let offset = u64::try_from(offset).map_err(|_| Errno::EINVAL)?;
-        let (_, file) = call.file(descriptor)?;
+        let (_, file) = call.file_with_offsets(descriptor)?;
         call.write_at(&file, offset, data).map(|(_, written)| written)
     }
 
     /// Sets the file's position and returns it, as `lseek` does.
     pub fn seek(&self, process: &mut Process, descriptor: i32, offset: i64, whence: Whence) -> Result<u64> {
         let mut call = self.call(process);
-        let (id, file) = call.file(descriptor)?;
+        let (id, file) = call.file_with_offsets(descriptor)?;
         let node = call.state.node(file.node);
         let base = match whence {
             Whence::Set => 0,
@@ -108,9 +114,16 @@ impl Model {
         call.set_size(id, length)
     }
 
-    /// Checks the descriptor, as `fsync` does; there is nothing to write.
+    /// Checks the descriptor, as `fsync` does; there is nothing to write. `EINVAL` for a pipe.
     pub fn fsync(&self, process: &mut Process, descriptor: i32) -> Result<()> {
-        self.call(process).file(descriptor).map(|_| ())
+        let call = self.call(process);
+        let (_, file) = call.file(descriptor)?;
+        if call.state.is_pipe(file.node) { Err(Errno::EINVAL) } else { Ok(()) }
+    }
+
+    /// Puts a file system on stable storage, as `syncfs` does. `EBADF` for a mere place.
+    pub fn syncfs(&self, process: &mut Process, descriptor: i32) -> Result<()> {
+        self.call(process).file(descriptor).map(drop)
     }
 }
 
@@ -122,7 +135,13 @@ impl Call<'_> {
         if file.flags.contains(OpenFlags::PATH) { Err(Errno::EBADF) } else { Ok((id, file.clone())) }
     }
 
-    fn read_at(&self, file: &OpenFile, offset: u64, count: usize) -> Result<Vec<u8>> {
+    /// Returns the open file of a descriptor; `ESPIPE` for a pipe.
+    pub(crate) fn file_with_offsets(&self, descriptor: i32) -> Result<(Id, OpenFile)> {
+        let (id, file) = self.file(descriptor)?;
+        if self.state.is_pipe(file.node) { Err(Errno::ESPIPE) } else { Ok((id, file)) }
+    }
+
+    pub(crate) fn read_at(&self, file: &OpenFile, offset: u64, count: usize) -> Result<Vec<u8>> {
         if !file.flags.readable() {
             return Err(Errno::EBADF);
         }
@@ -138,7 +157,7 @@ impl Call<'_> {
     }
 
     /// Returns the end of the write, and the number of bytes written.
-    fn write_at(&mut self, file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<(u64, usize)> {
+    pub(crate) fn write_at(&mut self, file: &OpenFile, offset: u64, bytes: &[u8]) -> Result<(u64, usize)> {
         if !file.flags.writable() {
             return Err(Errno::EBADF);
         }
@@ -155,7 +174,7 @@ impl Call<'_> {
         }
         let bytes = &bytes[..bytes.len().min(usize::try_from(limit - start).unwrap_or(usize::MAX))];
         let end = self.room_up_to(self.state.node(file.node), start, start + bytes.len() as u64);
-        self.clear_suid_and_sgid(file.node);
+        self.clear_privileges(file.node);
         self.state.touch_modified(file.node);
         if end == start {
             // The times have been updated.
@@ -163,8 +182,10 @@ impl Call<'_> {
         }
         let length = (end - start) as usize;
         let node = self.state.node_mut(file.node);
-        if let Body::File { data, pages, .. } = &mut node.body {
-            pages.extend(start / PAGE..end.div_ceil(PAGE));
+        if let Body::File { data, pages, unwritten, .. } = &mut node.body {
+            let written = start / PAGE..end.div_ceil(PAGE);
+            unwritten.retain(|page| !written.contains(page));
+            pages.extend(written);
             data.resize(data.len().max(end as usize), 0);
             data[start as usize..end as usize].copy_from_slice(&bytes[..length]);
         }
@@ -183,14 +204,17 @@ impl Call<'_> {
         if length > size && length > self.options.largest_file {
             return Err(Errno::EFBIG);
         }
-        self.clear_suid_and_sgid(id);
-        if length == size {
-            return Ok(());
+        self.clear_privileges(id);
+        if length != size {
+            self.state.touch_modified(id);
         }
-        self.state.touch_modified(id);
         let node = self.state.node_mut(id);
-        if let Body::File { data, pages, .. } = &mut node.body {
-            pages.split_off(&length.div_ceil(PAGE));
+        if let Body::File { data, pages, unwritten, .. } = &mut node.body {
+            // Pages that are reserved behind the end stay where the file grows.
+            if length <= size {
+                pages.split_off(&length.div_ceil(PAGE));
+                unwritten.split_off(&length.div_ceil(PAGE));
+            }
             data.resize(length as usize, 0);
         }
         Ok(())
@@ -198,7 +222,7 @@ impl Call<'_> {
 }
 
 /// Checks that no offset is beyond `i64::MAX`.
-fn range(offset: u64, count: usize) -> Result<()> {
+pub(crate) fn range(offset: u64, count: usize) -> Result<()> {
     let end = offset.checked_add(count as u64);
     if end.is_some_and(|end| end <= i64::MAX as u64) { Ok(()) } else { Err(Errno::EINVAL) }
 }

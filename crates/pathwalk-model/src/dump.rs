@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::Model;
+use crate::acl::AclEntry;
 use crate::flags::NodeFlags;
 use crate::node::{Body, Id, ROOT, Stamp, State};
+use crate::xattr::shown;
 
 /// One name of the tree.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DumpEntry {
     /// The path from the root: `/`, `/a`, `/a/b`.
     pub path: Vec<u8>,
@@ -33,6 +35,12 @@ pub struct DumpEntry {
     pub identity: usize,
     /// The attribute bits.
     pub flags: NodeFlags,
+    /// The access list; empty if there is none.
+    pub acl: Vec<AclEntry>,
+    /// The default list; empty if there is none.
+    pub default_acl: Vec<AclEntry>,
+    /// The extended attributes, by name. The value of one that cannot be read is empty.
+    pub xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The time of access.
     pub accessed: Stamp,
     /// The time of the last change of data.
@@ -96,6 +104,9 @@ impl Dump<'_> {
             contents,
             identity,
             flags: node.flags,
+            acl: node.acl.clone(),
+            default_acl: node.default_acl.clone(),
+            xattrs: node.xattrs.iter().map(|(name, value)| (name.clone(), shown(name, value).unwrap_or_default())).collect(),
             accessed: node.accessed,
             modified: node.modified,
             changed: node.changed,

@@ -23,10 +23,12 @@ bitflags! {
         const TRUNC = libc::O_TRUNC as u64;
         /// The mode in which every write goes to the end.
         const APPEND = libc::O_APPEND as u64;
-        /// No effect here.
+        /// No effect here: nothing waits.
         const NONBLOCK = libc::O_NONBLOCK as u64;
         /// The condition that the file is a directory.
         const DIRECTORY = libc::O_DIRECTORY as u64;
+        /// Access that bypasses caches: only regular files allow it.
+        const DIRECT = libc::O_DIRECT as u64;
         /// The rule that a link at the end is not followed.
         const NOFOLLOW = libc::O_NOFOLLOW as u64;
         /// The flag `O_NOATIME`: only the owner may set it; no other effect here.
@@ -48,8 +50,8 @@ impl OpenFlags {
     pub(crate) const BESIDE_PATH: OpenFlags =
         OpenFlags::PATH.union(OpenFlags::DIRECTORY).union(OpenFlags::NOFOLLOW).union(OpenFlags::CLOEXEC);
     /// The bits that the kernel has and this crate gives no name: `O_NOCTTY`, `O_SYNC`, `O_DSYNC`,
-    /// `FASYNC`, `O_DIRECT`, `O_LARGEFILE`.
-    const NAMELESS: u64 = (libc::O_NOCTTY | libc::O_SYNC | libc::O_DSYNC | libc::O_ASYNC | libc::O_DIRECT) as u64 | 0o100_000;
+    /// `FASYNC`, `O_LARGEFILE`.
+    const NAMELESS: u64 = (libc::O_NOCTTY | libc::O_SYNC | libc::O_DSYNC | libc::O_ASYNC) as u64 | 0o100_000;
 
     /// Returns whether `openat2` accepts all bits.
     pub(crate) fn known(self) -> bool {
@@ -112,6 +114,57 @@ bitflags! {
         const EXCHANGE = libc::RENAME_EXCHANGE;
     }
 
+    /// The `XATTR_*` flags.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct XattrFlags: i32 {
+        /// The condition that the attribute does not exist.
+        const CREATE = libc::XATTR_CREATE;
+        /// The condition that the attribute exists.
+        const REPLACE = libc::XATTR_REPLACE;
+    }
+
+    /// The modes of `fallocate`. Empty: allocation.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct FallocateFlags: u32 {
+        /// The rule that the size stays.
+        const KEEP_SIZE = 0x01;
+        /// The range becomes a hole.
+        const PUNCH_HOLE = 0x02;
+        /// The range is taken out.
+        const COLLAPSE_RANGE = 0x08;
+        /// The range is zeroed.
+        const ZERO_RANGE = 0x10;
+        /// A hole is put in.
+        const INSERT_RANGE = 0x20;
+        /// The range is shared with no other file.
+        const UNSHARE_RANGE = 0x40;
+        /// Zeroes are written.
+        const WRITE_ZEROES = 0x80;
+    }
+
+    /// The `RWF_*` flags.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub struct RwFlags: u32 {
+        /// No effect here.
+        const HIPRI = 0x01;
+        /// No effect here.
+        const DSYNC = 0x02;
+        /// No effect here.
+        const SYNC = 0x04;
+        /// The refusal to wait, which a tmpfs does not support.
+        const NOWAIT = 0x08;
+        /// The write goes to the end.
+        const APPEND = 0x10;
+        /// The write does not go to the end.
+        const NOAPPEND = 0x20;
+        /// A write as a whole, which a tmpfs does not support.
+        const ATOMIC = 0x40;
+        /// Data that is not kept in caches, which a tmpfs does not support.
+        const DONTCACHE = 0x80;
+        /// No effect here.
+        const NOSIGNAL = 0x100;
+    }
+
     /// The wanted access to a node. Empty: existence only (`F_OK`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub struct Access: u32 {
@@ -149,7 +202,11 @@ bitflags! {
         const FSETID = 1 << 4;
         /// The right to change the root.
         const SYS_CHROOT = 1 << 18;
+        /// The right to attributes named `trusted.` and `security.`.
+        const SYS_ADMIN = 1 << 21;
         /// The right to make device nodes.
         const MKNOD = 1 << 27;
+        /// The right to set file capabilities.
+        const SETFCAP = 1 << 31;
     }
 }

@@ -24,14 +24,15 @@
 //!
 //! `node` is the state, `process` the caller, `walk` the resolution of paths, `permission` the
 //! checks of rights. Each group of calls has a file: `create`, `remove`, `rename`, `link`, `open`,
-//! `data`, `attributes`, `acl`, `question`, `place`. `limits` counts limited resources. `dump`
-//! lists the tree.
+//! `data`, `pipe`, `attributes`, `acl`, `acl_value`, `xattr`, `question`, `place`. `limits` counts limited
+//! resources. `dump` lists the tree.
 //!
 //! # What it does not do
 //!
-//! - No mounts, default access control lists, id maps or security hooks; of `openat2`'s resolve
+//! - No mounts, id maps or security hooks; of `openat2`'s resolve
 //!   flags only `CACHED`, for which everything is cached.
-//! - Opening a device, pipe or socket is `ENXIO`.
+//! - Opening a device or socket is `ENXIO`. A named pipe never waits: its opens, reads and writes
+//!   are as with `O_NONBLOCK`, whatever the flags.
 //! - No running clock: a [`Stamp`] has the time that `utimensat` set, or that of
 //!   [`Model::set_clock`]. Reads change no time, as if mounted with `noatime`.
 //! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no
@@ -41,6 +42,7 @@
 #![forbid(unsafe_code)]
 
 mod acl;
+mod acl_value;
 mod attributes;
 mod create;
 mod data;
@@ -52,27 +54,31 @@ mod link;
 mod node;
 mod open;
 mod permission;
+mod pipe;
 mod place;
 mod process;
 mod question;
 mod remove;
 mod rename;
+mod space;
 mod walk;
+mod xattr;
 
 use std::hash::{Hash, Hasher};
 
 use parking_lot::{Mutex, MutexGuard};
 
-pub use acl::{AclEntry, AclTag};
+pub use acl::{AclEntry, AclKind, AclTag};
 pub use attributes::NewTime;
 pub use data::Whence;
 pub use dump::DumpEntry;
 pub use errno::{Errno, Result};
-pub use flags::{Access, AtFlags, Capabilities, NodeFlags, OpenFlags, RenameFlags, Resolve};
+pub use flags::{Access, AtFlags, Capabilities, FallocateFlags, NodeFlags, OpenFlags, RenameFlags, Resolve, RwFlags, XattrFlags};
 pub use node::{Id, Stamp};
 pub use open::OpenHow;
 pub use process::{Credentials, Process};
 pub use question::{DirectoryEntry, StatFs, Status};
+pub use space::Sparse;
 
 use node::{ROOT, State};
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::acl::AclEntry;
 use crate::errno::{Errno, Result};
 use crate::flags::{NodeFlags, OpenFlags};
+use crate::pipe::Pipes;
 use crate::process::CredentialsId;
 
 /// The permanent identity of a node or an open file: the process that made it, and a number counted
@@ -56,10 +57,12 @@ pub(crate) enum Body {
         parent: Id,
         removed: bool,
     },
-    /// A file. `pages` are the numbers of the pages that were written: the others are holes.
+    /// A file. `pages` are the numbers of the pages that are allocated: the others are holes.
+    /// `unwritten` are those that were reserved and not written yet.
     File {
         data: Vec<u8>,
         pages: BTreeSet<u64>,
+        unwritten: BTreeSet<u64>,
         links: u32,
         tmpfile: Tmpfile,
     },
@@ -110,8 +113,12 @@ impl Special {
 pub(crate) struct Node {
     pub(crate) body: Body,
     pub(crate) mode: u32,
-    /// The access control list; empty if there is none.
+    /// The access list; empty if there is none.
     pub(crate) acl: Vec<AclEntry>,
+    /// The default list of a directory; empty if there is none.
+    pub(crate) default_acl: Vec<AclEntry>,
+    /// The extended attributes, by name.
+    pub(crate) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(crate) flags: NodeFlags,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
@@ -125,15 +132,17 @@ pub(crate) struct Node {
 impl Body {
     /// Returns the body of a file without data.
     pub(crate) fn empty_file(links: u32, tmpfile: Tmpfile) -> Body {
-        Body::File { data: Vec::new(), pages: BTreeSet::new(), links, tmpfile }
+        Body::File { data: Vec::new(), pages: BTreeSet::new(), unwritten: BTreeSet::new(), links, tmpfile }
     }
 }
 
 impl Node {
-    /// Creates a node without names, list or attribute bits. All its times are `now`.
+    /// Creates a node without names, list, attribute bits or extended attributes. All its times are
+    /// `now`.
     pub(crate) fn new(body: Body, mode: u32, (uid, gid): (u32, u32), now: Stamp) -> Node {
-        let (acl, flags) = (Vec::new(), NodeFlags::empty());
-        Node { body, mode, acl, flags, uid, gid, accessed: now, modified: now, changed: now, born: now, pins: 0 }
+        let (acl, default_acl, xattrs, flags) = (Vec::new(), Vec::new(), BTreeMap::new(), NodeFlags::empty());
+        let (accessed, modified, changed, born) = (now, now, now, now);
+        Node { body, mode, acl, default_acl, xattrs, flags, uid, gid, accessed, modified, changed, born, pins: 0 }
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -215,6 +224,7 @@ pub(crate) struct State {
     /// Nodes are shared with copies of the state until they change, which makes copies cheap.
     nodes: BTreeMap<Id, Arc<Node>>,
     open: BTreeMap<Id, OpenFile>,
+    pub(crate) pipes: Pipes,
     pub(crate) processes: u32,
     /// The clock, which gives the times of changes.
     pub(crate) clock: u32,
@@ -225,7 +235,13 @@ impl State {
         let body = Body::Directory { entries: BTreeMap::new(), parent: ROOT, removed: false };
         let root = Node::new(body, root_mode & 0o7777, (0, 0), Stamp::Clock(0));
         let root = Node { pins: 1, ..root };
-        State { nodes: BTreeMap::from([(ROOT, Arc::new(root))]), open: BTreeMap::new(), processes: 0, clock: 0 }
+        State {
+            nodes: BTreeMap::from([(ROOT, Arc::new(root))]),
+            open: BTreeMap::new(),
+            pipes: Pipes::new(),
+            processes: 0,
+            clock: 0,
+        }
     }
 
     /// Returns the clock's time.
@@ -377,6 +393,10 @@ impl State {
         self.open.insert(id, file);
     }
 
+    pub(crate) fn open_files(&self) -> impl Iterator<Item = &OpenFile> {
+        self.open.values()
+    }
+
     /// Returns the open file of an id; `EBADF` if a copy of the process has closed it.
     pub(crate) fn open_file(&self, id: Id) -> Result<&OpenFile> {
         self.open.get(&id).ok_or(Errno::EBADF)
@@ -393,6 +413,7 @@ impl State {
         let node = file.node;
         if file.descriptors == 0 {
             self.open.remove(&id);
+            self.closed(node);
             self.unpin(node);
         }
         Ok(())

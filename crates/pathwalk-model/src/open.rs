@@ -176,6 +176,9 @@ impl Call<'_> {
         };
         if came == Came::Found {
             self.may_open(node, &found, how.flags)?;
+            if how.flags.contains(OpenFlags::DIRECT) && !self.state.node(node).is_file() {
+                return Err(Errno::EINVAL);
+            }
             if how.flags.contains(OpenFlags::TRUNC) && self.state.node(node).is_file() {
                 self.truncate_open(node, 0)?;
             }
@@ -242,13 +245,14 @@ impl Call<'_> {
         }
         permission(node, self.who(), wanted)?;
         let overwrites = flags.access().contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND);
-        if node.is_append_only() && (overwrites || flags.contains(OpenFlags::TRUNC)) {
+        let truncates = flags.contains(OpenFlags::TRUNC) && !matches!(node.body, Body::Special { .. });
+        if node.is_append_only() && (overwrites || truncates) {
             return Err(Errno::EPERM);
         }
         if flags.contains(OpenFlags::NOATIME) && !owner_or_capable(node, self.who()) {
             return Err(Errno::EPERM);
         }
-        if let Body::Special { .. } = node.body { Err(Errno::ENXIO) } else { Ok(()) }
+        if let Body::Special { .. } = node.body { self.state.may_open_special(id, flags) } else { Ok(()) }
     }
 
     /// Checks, for a caller with `CREAT`, that an existing node in a directory like `/tmp` belongs

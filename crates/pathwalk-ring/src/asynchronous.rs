@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, MissingName, OpenHow, RenameFlags, Resolve, Statx,
-    StatxMask, SyncWhat, UnlinkFlags,
+    Access, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, LinkFlags, MissingName, OpenHow, RenameFlags,
+    Resolve, Statx, StatxMask, SyncFileRange, SyncWhat, UnlinkFlags,
 };
 
 use crate::closing::Closing;
@@ -33,7 +34,8 @@ use crate::{Listed, Op, Place, Pool, Value};
 /// panics; the error of starting a thread, if there is none.
 ///
 /// ```
-/// use pathwalk::{Access, AtFlags, Credentials, LinkFlags, OpenFlags, RenameFlags, StatxMask, SyncWhat, Vfs};
+/// use pathwalk::{Access, AtFlags, Credentials, FallocateFlags, LinkFlags, OpenFlags, RenameFlags, StatxMask};
+/// use pathwalk::{SyncFileRange, SyncWhat, Vfs};
 /// use pathwalk_ring::{AsyncContext, Offset, Op, Pool, Value};
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
@@ -42,6 +44,8 @@ use crate::{Listed, Op, Place, Pool, Value};
 /// let flags = OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE;
 /// let file = vfs.open("/dir/file", flags).await?;
 /// vfs.write(&file, b"data".to_vec(), Offset::Current).await?;
+/// vfs.fallocate(&file, FallocateFlags::KEEP_SIZE, 0, 4096).await?;
+/// vfs.sync_file_range(&file, 0, 4, SyncFileRange::WRITE).await?;
 /// vfs.sync(&file, SyncWhat::All).await?;
 /// assert_eq!(vfs.read(&file, vec![0; 9], Offset::At(1)).await?, b"ata");
 /// vfs.close(file).await?;
@@ -163,6 +167,40 @@ impl AsyncContext {
         value!(self.perform(Op::Lookup { place: place.into(), flags, resolve }).await, Handle)
     }
 
+    /// Returns an access control list as [`Context::acl_at`] does.
+    ///
+    /// ```
+    /// use pathwalk::permission::{Acl, AclKind};
+    /// use pathwalk::{AtFlags, Credentials, Vfs};
+    /// use pathwalk_ring::{AsyncContext, Pool};
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let vfs = AsyncContext::new(context, Pool::default());
+    /// vfs.mkdir("/dir", 0o755).await?;
+    /// let list = Acl::from_mode(0o770);
+    /// vfs.set_acl("/dir", AclKind::Default, Some(list.clone()), AtFlags::empty()).await?;
+    /// assert_eq!(vfs.acl("/dir", AclKind::Default, AtFlags::empty()).await?, Some(list));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn acl(&self, place: impl Into<Place<'_>>, kind: AclKind, flags: AtFlags) -> Result<Option<Acl>, Errno> {
+        value!(self.perform(Op::GetAcl { place: place.into(), kind, flags }).await, Acl)
+    }
+
+    /// Sets or removes an access control list as [`Context::set_acl_at`] does.
+    ///
+    /// [`acl`](Self::acl) has an example.
+    pub async fn set_acl(
+        &self,
+        place: impl Into<Place<'_>>,
+        kind: AclKind,
+        acl: Option<Acl>,
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        self.perform(Op::SetAcl { place: place.into(), kind, acl, flags }).await.map(drop)
+    }
+
     /// Makes a directory as [`Context::mkdir`] does.
     pub async fn mkdir(&self, place: impl Into<Place<'_>>, mode: u16) -> Result<(), Errno> {
         self.perform(Op::Mkdirat { place: place.into(), mode }).await.map(drop)
@@ -218,6 +256,16 @@ impl AsyncContext {
     /// Puts a file on stable storage as [`File::sync`] does.
     pub async fn sync(&self, file: &Arc<File>, what: SyncWhat) -> Result<(), Errno> {
         self.perform(Op::Fsync { file: file.clone(), what }).await.map(drop)
+    }
+
+    /// Allocates, zeroes, takes out or puts in a range as [`File::fallocate`] does.
+    pub async fn fallocate(&self, file: &Arc<File>, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        self.perform(Op::Fallocate { file: file.clone(), mode, offset, length }).await.map(drop)
+    }
+
+    /// Puts a range of a file on stable storage as [`File::sync_file_range`] does.
+    pub async fn sync_file_range(&self, file: &Arc<File>, offset: u64, length: u64, flags: SyncFileRange) -> Result<(), Errno> {
+        self.perform(Op::SyncFileRange { file: file.clone(), offset, length, flags }).await.map(drop)
     }
 
     /// Gives a file up on a worker, where closing it may block.

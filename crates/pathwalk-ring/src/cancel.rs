@@ -13,7 +13,9 @@ impl Ring {
     /// `io_uring_register_sync_cancel(3)`.
     ///
     /// `ENOENT` if there is none: it has completed, or never existed. `EALREADY` if it, or the
-    /// chain that it is in, runs or has just ended: it completes by itself.
+    /// chain that it is in, runs or has just ended: it completes by itself. If it is not linked,
+    /// and waits for a lock or in a named pipe, it completes with `ECANCELED`; a write completes
+    /// with what it has written, if that is not nothing.
     pub fn cancel(&mut self, user_data: u64) -> Result<(), Errno> {
         let timeout = self.timeouts.iter().find(|(_, of)| **of == user_data).map(|(key, _)| *key);
         if let Some(key) = timeout {

@@ -47,6 +47,9 @@ impl Closing {
             | Op::Read { file, .. }
             | Op::Write { file, .. }
             | Op::Fsync { file, .. }
+            | Op::Lock { file, .. }
+            | Op::Fallocate { file, .. }
+            | Op::SyncFileRange { file, .. }
             | Op::Close { file } => self.file(file),
             Op::Renameat { from, to, .. } | Op::Linkat { from, to, .. } => {
                 [from, to].into_iter().filter_map(crate::Place::into_start).for_each(|start| self.handle(start, vfs));
@@ -56,7 +59,13 @@ impl Closing {
             | Op::Access { place, .. }
             | Op::Readlink { place, .. }
             | Op::Lookup { place, .. }
+            | Op::GetAcl { place, .. }
+            | Op::SetAcl { place, .. }
             | Op::Mkdirat { place, .. }
+            | Op::Getxattrat { place, .. }
+            | Op::Setxattrat { place, .. }
+            | Op::Listxattrat { place, .. }
+            | Op::Removexattrat { place, .. }
             | Op::Unlinkat { place, .. } => place.into_start().into_iter().for_each(|start| self.handle(start, vfs)),
             Op::Symlinkat { body, place } => {
                 [body, place].into_iter().filter_map(crate::Place::into_start).for_each(|start| self.handle(start, vfs));

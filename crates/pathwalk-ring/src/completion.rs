@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use pathwalk::{Errno, File, Handle, Listed, Statx};
+use pathwalk::permission::Acl;
+use pathwalk::{Errno, File, Handle, Listed, Statx, XattrList};
 
 /// The result of an operation that succeeded.
 ///
@@ -20,25 +21,32 @@ pub enum Value {
     Handle(Handle),
     /// The whole body of [`Readlink`](crate::Op::Readlink).
     Link(Vec<u8>),
+    /// The list of [`GetAcl`](crate::Op::GetAcl), if the node has one.
+    Acl(Option<Acl>),
     /// The entries of [`Getdents`](crate::Op::Getdents).
     Listed(Vec<Listed>),
     /// The buffer that was given to [`Read`](crate::Op::Read), truncated to the bytes read.
     Read(Vec<u8>),
     /// The number of bytes of [`Write`](crate::Op::Write).
     Written(usize),
+    /// The value of [`Getxattrat`](crate::Op::Getxattrat).
+    Xattr(Vec<u8>),
+    /// The names of [`Listxattrat`](crate::Op::Listxattrat).
+    XattrList(XattrList),
 }
 
 impl Value {
-    /// Returns the number that io_uring would return: bytes read, written or of a link, entries
-    /// listed, else 0.
+    /// Returns the number that io_uring would return: bytes read, written, of a link or of an
+    /// extended attribute or their list, entries listed, else 0.
     ///
     /// [`Completion`] has an example.
     pub fn number(&self) -> usize {
         match self {
-            Value::Link(bytes) | Value::Read(bytes) => bytes.len(),
+            Value::Link(bytes) | Value::Read(bytes) | Value::Xattr(bytes) => bytes.len(),
+            Value::XattrList(names) => names.as_bytes().len(),
             Value::Listed(entries) => entries.len(),
             Value::Written(bytes) => *bytes,
-            Value::Done | Value::File(_) | Value::Statx(_) | Value::Handle(_) => 0,
+            Value::Done | Value::File(_) | Value::Statx(_) | Value::Handle(_) | Value::Acl(_) => 0,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use pathwalk::limits::{LINK_MAX, RW_MAX};
-use pathwalk::{Cached, Context, Errno, File, MissingName, Resolve};
+use pathwalk::{Cached, Context, Errno, File, LockWait, MissingName, Resolve};
 
 use crate::foreign::caught;
 use crate::{Offset, Op, Place, Value};
@@ -29,7 +29,9 @@ impl Op<'_> {
         let cached = context.cached();
         match self.ask(&cached) {
             None => Tried::Punted(None),
-            Some(Err(Errno::EAGAIN)) if !self.is_cached_only(&context) => Tried::Punted(cached.missing()),
+            Some(Err(Errno::EAGAIN)) if !self.is_cached_only(&context) && !self.is_lock_at_once() => {
+                Tried::Punted(cached.missing())
+            }
             Some(answer) => Tried::Answered(answer),
         }
     }
@@ -41,7 +43,8 @@ impl Op<'_> {
         if more.is_empty() {
             return Ok(Cow::Borrowed(context));
         }
-        context.clone().with_resolve(context.resolve() | more).map(Cow::Owned)
+        let same_owner = context.clone().with_lock_owner(context.lock_owner());
+        same_owner.with_resolve(context.resolve() | more).map(Cow::Owned)
     }
 
     /// Returns the caches' result; `None` for an operation that caches cannot answer.
@@ -61,10 +64,18 @@ impl Op<'_> {
             Op::Read { file, buffer, offset: Offset::At(offset) } => {
                 caught(|| read(file, buffer, *offset)).unwrap_or(Err(Errno::EIO)).map(Value::Read)
             }
+            Op::Lock { file, lock, kind, .. } => {
+                caught(|| crate::lock::set(file, *lock, *kind, LockWait::No)).unwrap_or(Err(Errno::EIO))
+            }
             // A single one of these is handled by the ring itself. These are linked.
             Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
             _ => return None,
         })
+    }
+
+    /// Returns whether it is a request for a lock that is not to wait.
+    fn is_lock_at_once(&self) -> bool {
+        matches!(self, Op::Lock { wait: LockWait::No, .. })
     }
 
     /// Returns the path that is looked up in the caches, if the operation is a lookup of one.

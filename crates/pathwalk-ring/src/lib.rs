@@ -108,6 +108,7 @@
 //! # What it does not do
 //!
 //! - Interrupt a call of the file system that was begun: cancelling it is `EALREADY`.
+//!   A wait in a named pipe is ended by that, and by the drop of its ring or future.
 //! - `IOSQE_IO_DRAIN`, registered files and buffers, polling.
 
 mod asynchronous;
@@ -121,6 +122,7 @@ mod foreign;
 mod future;
 mod inline;
 mod linked;
+mod lock;
 mod op;
 mod pool;
 mod punt;
@@ -134,11 +136,14 @@ mod state;
 mod submit;
 mod sync;
 mod timeout;
+mod waiting;
 mod worker;
+mod xattr;
 
 pub use asynchronous::AsyncContext;
 pub use completion::{Completion, Value};
 pub use entry::{Entry, EntryFlags, Place};
+pub use lock::Lock;
 pub use op::{Offset, Op};
 pub use pathwalk::Listed;
 pub use pool::{Pool, PoolBuilder, PoolStats};

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::{Access, AtFlags, File, LinkFlags, OpenHow, RenameFlags, Resolve, StatxMask, SyncWhat, UnlinkFlags};
+use pathwalk::permission::{Acl, AclKind};
+use pathwalk::{
+    Access, AtFlags, FallocateFlags, File, LinkFlags, LockKind, LockWait, OpenHow, RenameFlags, Resolve, StatxMask,
+    SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
+};
 
-use crate::Place;
+use crate::{Lock, Place};
 
 /// The position at which data is read or written. Source: `off` of `IORING_OP_READ`, where −1 is
 /// the current position.
@@ -24,10 +28,15 @@ pub enum Offset {
 /// [`Context`](pathwalk::Context) or [`File`].
 ///
 /// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Read` at an
-/// offset, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With [`Resolve::CACHED`] the
-/// first five complete with `EAGAIN` where the caches do not have the answer. Source of names and
-/// meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`, `Readlink`, `Lookup` and
-/// `Getdents` are not among those.
+/// offset, `Lock`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
+/// [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
+/// answer. Source of names and meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`,
+/// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Listxattrat` and `Removexattrat` are not
+/// among those.
+///
+/// An open, a read and a write of a named pipe, and `Lock`, may wait for long. A thread that waits
+/// there is not counted among the pool's workers. Cancelling the entry, or dropping its ring or
+/// future, ends the wait: see [`Ring::cancel`](crate::Ring::cancel).
 ///
 /// ```
 /// use pathwalk::{Access, Credentials, Errno, OpenFlags, Vfs};
@@ -139,6 +148,64 @@ pub enum Op<'p> {
         /// The path of the new link.
         place: Place<'p>,
     },
+    /// A read of an extended attribute: [`Value::Xattr`](crate::Value).
+    Getxattrat {
+        /// The path.
+        place: Place<'p>,
+        /// The name of the attribute.
+        name: Vec<u8>,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
+    /// A change of an extended attribute.
+    Setxattrat {
+        /// The path.
+        place: Place<'p>,
+        /// The name of the attribute.
+        name: Vec<u8>,
+        /// The value.
+        value: Vec<u8>,
+        /// The conditions.
+        how: XattrFlags,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
+    /// A list of the names of all extended attributes: [`Value::XattrList`](crate::Value).
+    Listxattrat {
+        /// The path.
+        place: Place<'p>,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
+    /// The removal of an extended attribute.
+    Removexattrat {
+        /// The path.
+        place: Place<'p>,
+        /// The name of the attribute.
+        name: Vec<u8>,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
+    /// A read of an access control list: [`Value::Acl`](crate::Value).
+    GetAcl {
+        /// The path.
+        place: Place<'p>,
+        /// The list.
+        kind: AclKind,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
+    /// A change of an access control list.
+    SetAcl {
+        /// The path.
+        place: Place<'p>,
+        /// The list.
+        kind: AclKind,
+        /// The new list; `None` removes it.
+        acl: Option<Acl>,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
     /// A read of the next entries of a directory: [`Value::Listed`](crate::Value), empty at its
     /// end.
     Getdents {
@@ -176,6 +243,41 @@ pub enum Op<'p> {
         file: Arc<File>,
         /// The parts of it.
         what: SyncWhat,
+    },
+    /// A request for a lock on a file, or the release of one. It is tried in `submit`. One that has
+    /// to wait takes a thread, which is not counted among the pool's workers, until it has the lock
+    /// or is cancelled.
+    Lock {
+        /// The file.
+        file: Arc<File>,
+        /// The lock.
+        lock: Lock,
+        /// The kind of lock, or its release.
+        kind: LockKind,
+        /// Whether it waits.
+        wait: LockWait,
+    },
+    /// A change of the space of a file, as [`File::fallocate`].
+    Fallocate {
+        /// The file.
+        file: Arc<File>,
+        /// The kind of change.
+        mode: FallocateFlags,
+        /// The begin of the range, in bytes.
+        offset: u64,
+        /// The length of the range, in bytes.
+        length: u64,
+    },
+    /// A request to put a range of a file on stable storage, as [`File::sync_file_range`].
+    SyncFileRange {
+        /// The file.
+        file: Arc<File>,
+        /// The begin of the range, in bytes.
+        offset: u64,
+        /// The length of the range in bytes, 0 for all behind its begin.
+        length: u64,
+        /// The steps.
+        flags: SyncFileRange,
     },
     /// The release of a file where closing it may block. The file is closed when this is the last
     /// reference.
@@ -246,10 +348,21 @@ impl<'p> Op<'p> {
             Op::Renameat { from, to, flags } => Op::Renameat { from: from.into_owned(), to: to.into_owned(), flags },
             Op::Linkat { from, to, flags } => Op::Linkat { from: from.into_owned(), to: to.into_owned(), flags },
             Op::Symlinkat { body, place } => Op::Symlinkat { body: body.into_owned(), place: place.into_owned() },
+            Op::Getxattrat { place, name, flags } => Op::Getxattrat { place: place.into_owned(), name, flags },
+            Op::Setxattrat { place, name, value, how, flags } => {
+                Op::Setxattrat { place: place.into_owned(), name, value, how, flags }
+            }
+            Op::Listxattrat { place, flags } => Op::Listxattrat { place: place.into_owned(), flags },
+            Op::Removexattrat { place, name, flags } => Op::Removexattrat { place: place.into_owned(), name, flags },
+            Op::GetAcl { place, kind, flags } => Op::GetAcl { place: place.into_owned(), kind, flags },
+            Op::SetAcl { place, kind, acl, flags } => Op::SetAcl { place: place.into_owned(), kind, acl, flags },
             Op::Getdents { file, at_most } => Op::Getdents { file, at_most },
             Op::Read { file, buffer, offset } => Op::Read { file, buffer, offset },
             Op::Write { file, data, offset } => Op::Write { file, data, offset },
             Op::Fsync { file, what } => Op::Fsync { file, what },
+            Op::Lock { file, lock, kind, wait } => Op::Lock { file, lock, kind, wait },
+            Op::Fallocate { file, mode, offset, length } => Op::Fallocate { file, mode, offset, length },
+            Op::SyncFileRange { file, offset, length, flags } => Op::SyncFileRange { file, offset, length, flags },
             Op::Close { file } => Op::Close { file },
             Op::Timeout { after } => Op::Timeout { after },
             Op::LinkTimeout { after } => Op::LinkTimeout { after },

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::{Errno, Vfs};
+use pathwalk::{Cancellation, Errno, Vfs};
 
 use crate::closing::Closing;
 use crate::punt::{Punted, Taken, Which};
@@ -55,7 +55,7 @@ pub struct PoolBuilder {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct PoolStats {
-    /// The number of threads.
+    /// The number of threads, without those that are `waiting`.
     pub workers: usize,
     /// The number of threads that have nothing to do.
     pub idle: usize,
@@ -63,6 +63,9 @@ pub struct PoolStats {
     pub queued: usize,
     /// The number of pieces of work that wait for another one's answer about the same name.
     pub parked: usize,
+    /// The number of threads that wait for a lock, or in a named pipe for the other end, for data
+    /// or for room. Other threads are started in their place, so they are not bounded.
+    pub waiting: usize,
 }
 
 pub(crate) struct Shared {
@@ -130,14 +133,18 @@ impl Pool {
                 self.give_up([taken], vfs);
                 Found::Cut
             }
-            Search::Running => Found::Running,
+            Search::Running(waits) => {
+                waits.iter().for_each(Cancellation::cancel);
+                Found::Running
+            }
             Search::Nowhere => Found::Nowhere,
         }
     }
 
-    /// Drops all work of one owner that is not begun.
+    /// Drops all work of one owner that is not begun, and ends the waits of what is.
     pub(crate) fn withdraw(&self, owner: u64, vfs: &Vfs) {
-        let taken = self.shared().lock().withdraw(owner);
+        let (taken, waits) = self.shared().lock().withdraw(owner);
+        waits.iter().for_each(Cancellation::cancel);
         self.give_up(taken, vfs);
     }
 
@@ -150,7 +157,8 @@ impl Pool {
 
 impl PoolBuilder {
     /// Sets the maximum number of threads, at least 1. If more calls than that wait for a file
-    /// system at once, some wait for others.
+    /// system at once, some wait for others. A thread that waits for a lock or in a named pipe does
+    /// not count.
     ///
     /// [`Pool`] has an example.
     #[must_use]
@@ -213,7 +221,11 @@ impl Shared {
         self.then(then);
     }
 
-    fn then(self: &Arc<Self>, then: Then) {
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+
+    pub(crate) fn then(self: &Arc<Self>, then: Then) {
         match then {
             Then::Nothing => {}
             Then::Wake => _ = self.some.notify_one(),

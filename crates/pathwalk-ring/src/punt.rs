@@ -84,7 +84,7 @@ pub(crate) struct Tag {
     /// The ring or future to which it belongs.
     pub(crate) owner: u64,
     /// The `user_data` of its entries.
-    ids: Ids,
+    pub(crate) ids: Ids,
 }
 
 #[derive(Clone, Debug)]

@@ -66,11 +66,24 @@ impl Op<'_> {
             Op::Renameat { from, to, flags } => context.renameat(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
             Op::Linkat { from, to, flags } => context.linkat(from.at(), from.path(), to.at(), to.path(), *flags).map(done),
             Op::Symlinkat { body, place } => context.symlinkat(body.path(), place.at(), place.path()).map(done),
+            Op::Getxattrat { place, name, flags } => context.getxattrat(place.at(), place.path(), name, *flags).map(Value::Xattr),
+            Op::Setxattrat { place, name, value, how, flags } => {
+                context.setxattrat(place.at(), place.path(), name, value, *how, *flags).map(done)
+            }
+            Op::Listxattrat { place, flags } => context.listxattrat(place.at(), place.path(), *flags).map(Value::XattrList),
+            Op::Removexattrat { place, name, flags } => context.removexattrat(place.at(), place.path(), name, *flags).map(done),
+            Op::GetAcl { place, kind, flags } => context.acl_at(place.at(), place.path(), *kind, *flags).map(Value::Acl),
+            Op::SetAcl { place, kind, acl, flags } => {
+                context.set_acl_at(place.at(), place.path(), *kind, acl.as_ref(), *flags).map(done)
+            }
             Op::Getdents { file, at_most } => file.getdents(*at_most).map(Value::Listed),
             Op::Read { file, buffer, offset } => read(file, std::mem::take(buffer), *offset).map(Value::Read),
             Op::Write { file, data, offset: Offset::Current } => file.write(data).map(Value::Written),
             Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(data, *offset).map(Value::Written),
             Op::Fsync { file, what } => file.sync(*what).map(done),
+            Op::Lock { file, lock, kind, wait } => crate::lock::set(file, *lock, *kind, *wait),
+            Op::Fallocate { file, mode, offset, length } => file.fallocate(*mode, *offset, *length).map(done),
+            Op::SyncFileRange { file, offset, length, flags } => file.sync_file_range(*offset, *length, *flags).map(done),
             // The file is closed when this is dropped.
             Op::Close { .. } => Ok(Value::Done),
             // A single one of these is handled by the ring itself. These are linked.

@@ -12,19 +12,24 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use pathwalk::MissingName;
+use pathwalk::{Cancellation, MissingName};
 
 use crate::PoolStats;
 use crate::punt::{Cut, Punted, Tag, Taken, Which, Work};
+use crate::waiting::Running;
 
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) queue: VecDeque<Punted>,
     /// The work that waits for the same name, by the name that is being looked up.
     asked: HashMap<MissingName, Vec<Box<dyn Work>>>,
-    /// The tags of the work that workers have taken.
-    running: Vec<Tag>,
+    /// The work that workers have taken.
+    running: Vec<Running>,
+    /// The number of threads, without those that wait. It exceeds the bound for the
+    /// moment after such a wait.
     pub(crate) workers: usize,
+    /// The number of threads that wait for a lock or in a named pipe.
+    waiting: usize,
     pub(crate) idle: usize,
     pub(crate) closed: bool,
 }
@@ -33,7 +38,8 @@ pub(crate) struct State {
 #[must_use = "what was cut is given up behind the lock"]
 pub(crate) enum Search {
     Cut(Taken),
-    Running,
+    /// It runs. Its waits are to be cancelled behind the lock, if it may have some.
+    Running(Option<Cancellation>),
     Nowhere,
 }
 
@@ -59,12 +65,30 @@ impl State {
         if self.idle >= self.queue.len() {
             return Then::Wake;
         }
-        if self.workers == max {
+        self.one_more(max)
+    }
+
+    /// Counts a thread that the caller starts, if there may be one more.
+    fn one_more(&mut self, max: usize) -> Then {
+        if self.workers >= max {
             return Then::Nothing;
         }
         self.workers += 1;
         self.idle += 1;
         Then::Start
+    }
+
+    /// Uncounts a worker that begins to wait. Other work may need a thread in its place.
+    pub(crate) fn wait_begins(&mut self, max: usize) -> Then {
+        self.workers -= 1;
+        self.waiting += 1;
+        if self.idle >= self.queue.len() { Then::Nothing } else { self.one_more(max) }
+    }
+
+    /// Counts a worker that has waited.
+    pub(crate) fn wait_ends(&mut self) {
+        self.workers += 1;
+        self.waiting -= 1;
     }
 
     /// Returns whether there is no work, and no worker is about to look for some.
@@ -79,17 +103,19 @@ impl State {
         self.queue.is_empty() && self.asked.is_empty() && self.running.is_empty()
     }
 
-    /// Returns the next work for a worker, which is then no longer idle.
-    pub(crate) fn take(&mut self) -> Option<Punted> {
+    /// Returns the next work for a worker, which is then no longer idle. Its waits are those of the
+    /// cancellation.
+    pub(crate) fn take(&mut self, waits: impl FnOnce() -> Cancellation) -> Option<(Punted, Cancellation)> {
         let punted = self.queue.pop_front()?;
         self.idle -= 1;
-        self.running.push(punted.work.tag().clone());
-        Some(punted)
+        let waits = waits();
+        self.running.push(Running::begun(punted.work.tag().clone(), waits.clone()));
+        Some((punted, waits))
     }
 
     /// Ends work that was taken, or is put back.
     pub(crate) fn end(&mut self, tag: &Tag) {
-        if let Some(at) = self.running.iter().position(|running| running.is(tag)) {
+        if let Some(at) = self.running.iter().position(|running| running.tag.is(tag)) {
             self.running.swap_remove(at);
         }
     }
@@ -98,7 +124,7 @@ impl State {
     /// thread.
     pub(crate) fn release(&mut self, name: MissingName) -> Vec<Box<dyn Work>> {
         let parked = self.asked.remove(&name).unwrap_or_default();
-        self.running.extend(parked.iter().map(|work| work.tag().clone()));
+        self.running.extend(parked.iter().map(|work| Running::tried(work.tag().clone())));
         parked
     }
 
@@ -116,16 +142,19 @@ impl State {
 
     pub(crate) fn stats(&self) -> PoolStats {
         let parked = self.asked.values().map(Vec::len).sum();
-        PoolStats { workers: self.workers, idle: self.idle, queued: self.queue.len(), parked }
+        PoolStats { workers: self.workers, idle: self.idle, queued: self.queue.len(), parked, waiting: self.waiting }
     }
 
-    /// Takes out all work of one owner that is not begun.
-    pub(crate) fn withdraw(&mut self, owner: u64) -> Vec<Taken> {
-        std::iter::from_fn(|| match self.cancel(owner, Which::All) {
+    /// Takes out all work of one owner that is not begun. Returns also what ends the waits of the
+    /// rest.
+    pub(crate) fn withdraw(&mut self, owner: u64) -> (Vec<Taken>, Vec<Cancellation>) {
+        let taken = std::iter::from_fn(|| match self.cancel(owner, Which::All) {
             Search::Cut(taken) => Some(taken),
-            Search::Running | Search::Nowhere => None,
-        })
-        .collect()
+            Search::Running(_) | Search::Nowhere => None,
+        });
+        let taken = taken.collect();
+        let running = self.running.iter().filter(|running| running.tag.owner == owner);
+        (taken, running.filter_map(|running| running.waits_of(Which::All).cloned()).collect())
     }
 
     pub(crate) fn cancel(&mut self, owner: u64, which: Which) -> Search {
@@ -152,8 +181,8 @@ impl State {
                 }
             }
         }
-        let is_running = self.running.iter().any(|tag| tag.owner == owner && tag.has(which));
-        if is_running { Search::Running } else { Search::Nowhere }
+        let running = self.running.iter().find(|running| running.tag.owner == owner && running.tag.has(which));
+        running.map_or(Search::Nowhere, |running| Search::Running(running.waits_of(which).cloned()))
     }
 
     /// Takes work out of the queue at this position. If other work waits for the name that it would

@@ -4,27 +4,34 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use pathwalk::Cancellation;
+
 use crate::foreign::{Panicked, caught};
 use crate::pool::Shared;
 use crate::punt::{Punted, Work};
 use crate::state::State;
 use crate::sync::{Awake, MutexGuard, wait};
+use crate::waiting::cancellation;
 
 /// Runs a worker. It was counted as idle when it was started.
 pub(crate) fn work(pool: &Arc<Shared>) {
     let mut state = pool.lock();
-    while let Some(punted) = next(pool, state) {
-        state = perform(pool, punted);
+    while let Some((punted, waits)) = next(pool, state) {
+        state = perform(pool, punted, &waits);
         state.idle += 1;
     }
 }
 
 /// Returns the next work; `None` if the worker is to end.
-fn next(pool: &Shared, mut state: MutexGuard<'_, State>) -> Option<Punted> {
+fn next(pool: &Arc<Shared>, mut state: MutexGuard<'_, State>) -> Option<(Punted, Cancellation)> {
     let mut until = None;
     loop {
-        if let Some(punted) = state.take() {
-            return Some(punted);
+        // There is one too many after a wait.
+        if state.workers > pool.max() {
+            break;
+        }
+        if let Some(taken) = state.take(|| cancellation(pool)) {
+            return Some(taken);
         }
         if state.closed {
             break;
@@ -42,11 +49,11 @@ fn next(pool: &Shared, mut state: MutexGuard<'_, State>) -> Option<Punted> {
 }
 
 /// Does all parts of the work. Returns with the pool locked, for the next.
-fn perform(pool: &Arc<Shared>, Punted { work, mut missing }: Punted) -> MutexGuard<'_, State> {
+fn perform<'a>(pool: &'a Arc<Shared>, Punted { work, mut missing }: Punted, waits: &Cancellation) -> MutexGuard<'a, State> {
     let tag = work.tag().clone();
     let mut left = Some(work);
     while let Some(work) = left {
-        left = caught(|| work.run()).unwrap_or(None);
+        left = caught(|| waits.during(|| work.run())).unwrap_or(None);
         let mut state = pool.lock();
         if left.is_none() {
             state.end(&tag);

@@ -31,10 +31,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::sleep;
 use std::time::Duration;
 
-use pathwalk::permission::Subject;
+use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity,
+    RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity, XattrFlags, XattrName,
 };
 
 use open_file::FailingFile;
@@ -336,8 +336,42 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.now()
     }
 
+    fn keeps_acls(&self) -> bool {
+        self.inner.keeps_acls()
+    }
+
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        self.faults.meet()?;
+        self.inner.get_acl(node, kind)
+    }
+
+    fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        self.faults.meet()?;
+        self.inner.set_acl(node, kind, acl, mode)
+    }
+
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         self.faults.meet()?;
         self.inner.set_attributes(node, set)
+    }
+
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        self.faults.meet()?;
+        self.inner.get_xattr(node, name)
+    }
+
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.set_xattr(node, name, value, flags)
+    }
+
+    fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.list_xattrs(node, each)
+    }
+
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.remove_xattr(node, name)
     }
 }

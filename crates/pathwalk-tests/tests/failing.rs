@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pathwalk::{
-    Context, Credentials, Errno, FileSystem, Handle, Name, NewKind, NewNode, NodeKey, OpenFor, RenameFlags, SyncWhat, Vfs,
-    WriteAt, internals,
+    Context, Credentials, Errno, FallocateFlags, FileSystem, Handle, Name, NewKind, NewNode, NodeKey, OpenFor, RenameFlags,
+    SyncWhat, Vfs, WriteAt, internals,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Counts, Failing, Fault, PerMille, Plan, PlannedPanic};
@@ -169,11 +169,16 @@ fn open_files_fail_too() -> Result<(), Box<dyn Error>> {
     let (file, dir) = (fs.open(key, OpenFor::READ | OpenFor::WRITE)?, fs.open(fs.inner().key("d")?, OpenFor::READ)?);
     assert_eq!(fs.stop().calls, 3);
     type Call<'a> = &'a dyn Fn() -> Result<(), Errno>;
-    let calls: [Call<'_>; 4] = [
+    let calls: [Call<'_>; 9] = [
         &|| file.read_at(&mut [0], 0).map(drop),
         &|| file.write_at(b"x", WriteAt::End).map(drop),
         &|| file.sync(SyncWhat::All),
         &|| dir.read_dir(0, &mut |_| ControlFlow::Continue(())),
+        &|| file.fallocate(FallocateFlags::KEEP_SIZE, 0, 1),
+        &|| file.seek_data(0, 1).map(drop),
+        &|| file.seek_hole(0, 1).map(drop),
+        &|| file.clone_range(0, key, 0, 0),
+        &|| file.copy_range(0, key, 1, 1).map(drop),
     ];
     for (i, call) in calls.iter().enumerate() {
         fs.start(Plan::nth(0, Fault::Error(Errno::ENOMEM)));

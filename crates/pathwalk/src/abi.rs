@@ -1,12 +1,16 @@
 //! The flags of operations, each set a type of its own.
 
+mod data;
 mod mounts;
+mod xattr;
 
 use bitflags::bitflags;
 
 use crate::attr::{Octal, Timestamp};
 
+pub use data::{FallocateFlags, RwFlags, SyncFileRange};
 pub use mounts::{MountAttributes, MountFlags, MoveFlags, Propagation, Recursion, SuperblockFlags, UmountFlags};
+pub use xattr::XattrFlags;
 
 bitflags! {
     /// The treatment of an operation's path. Source: the `AT_*` flags of `fstatat(2)`,
@@ -118,6 +122,15 @@ bitflags! {
         /// `O_TMPFILE`: the path is a directory, in whose file system a file without a name is
         /// made. Only with `WRITE`.
         const TMPFILE = 512;
+        /// `O_DIRECT`: data is to bypass caches. `EINVAL` if the file system does not open the node
+        /// in this way ([`OpenFile::allows_direct`](crate::OpenFile::allows_direct)); the engine
+        /// requires no alignment of its own.
+        const DIRECT = 1024;
+        /// `O_NONBLOCK`: the open of a named pipe, its reads and its writes do not wait. A reader
+        /// needs no writer; a writer without a reader is `ENXIO`; a read without data and a write
+        /// without room are `EAGAIN`. Nothing else changes, but what a
+        /// [`Driver`](crate::Driver) makes of it.
+        const NONBLOCK = 2048;
     }
 }
 

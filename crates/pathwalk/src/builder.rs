@@ -13,9 +13,13 @@ use crate::cache::icache::pool::Inodes;
 use crate::cache::icache::versions::Versions;
 use crate::cache::reclaim::uses::Uses;
 use crate::fs_api::FileSystem;
+use crate::locks::table::LockTable;
 use crate::memo::{Learning, Memo};
 use crate::memory::side::Side;
-use crate::mount::{HardlinkProtection, MountRecords, SymlinkProtection, World};
+use crate::mount::{HardlinkProtection, MountRecords, Policy, SymlinkProtection, World};
+use crate::security::SecurityHook;
+use crate::special::Specials;
+use crate::special::driver::{Driver, Drivers};
 use crate::superblock::superblocks::Superblocks;
 use crate::superblock::trees::NoRoot;
 use crate::superblock::{AskedFor, Dropped, Trees};
@@ -51,6 +55,19 @@ pub struct VfsBuilder {
     seed: Option<Seed>,
     whole_paths: Option<u64>,
     learning: Learning,
+    locks: u64,
+    security: Option<Hook>,
+    drivers: Drivers,
+}
+
+/// The security hook. It is shared by clones of the builder.
+#[derive(Clone)]
+struct Hook(std::sync::Arc<dyn SecurityHook>);
+
+impl std::fmt::Debug for Hook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hook").finish_non_exhaustive()
+    }
 }
 
 /// The start value of the hash of names. It is secret: it is never printed.
@@ -85,7 +102,10 @@ impl Vfs {
             asking: Asking::ForSiblings,
             seed: None,
             whole_paths: None,
+            security: None,
             learning: if cfg!(any(loom, shuttle)) { Learning::AtOnce } else { Learning::Paced },
+            locks: u64::MAX,
+            drivers: Drivers::default(),
         }
     }
 }
@@ -107,6 +127,26 @@ impl VfsBuilder {
         self
     }
 
+    /// Sets the maximum number of locks on files at once, of all owners; above it, a request that
+    /// would add one is `ENOLCK`. A lock takes some 60 bytes, which are not part of the budget.
+    /// Locks that a file system keeps itself do not count. Default: no limit.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, LockKind, LockWait, OpenFlags, Vfs};
+    /// let vfs = Vfs::builder().locks(1).build(pathwalk_memfs::MemFs::new())?;
+    /// let context = vfs.context(Credentials::root());
+    /// let flags = OpenFlags::READ | OpenFlags::CREATE;
+    /// let (one, other) = (context.open("/file", flags)?, context.open("/file", flags)?);
+    /// one.flock(LockKind::Shared, LockWait::No)?;
+    /// assert_eq!(other.flock(LockKind::Shared, LockWait::No), Err(Errno::ENOLCK));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn locks(mut self, most: u64) -> Self {
+        self.locks = most;
+        self
+    }
+
     /// Turns `protected_symlinks` on: in a sticky directory that all users may write to, a link in
     /// the last component is followed only by its owner, or if the directory's owner owns it; else
     /// `EACCES`. Source: `proc(5)`.
@@ -122,6 +162,15 @@ impl VfsBuilder {
     #[must_use]
     pub fn protect_hardlinks(mut self) -> Self {
         self.hardlinks = HardlinkProtection::On;
+        self
+    }
+
+    /// Sets the security hook, which may refuse what permissions allow. Default: none.
+    ///
+    /// [`SecurityHook`] has an example.
+    #[must_use]
+    pub fn security(mut self, hook: impl SecurityHook + 'static) -> Self {
+        self.security = Some(Hook(std::sync::Arc::new(hook)));
         self
     }
 
@@ -148,6 +197,15 @@ impl VfsBuilder {
     #[must_use]
     pub fn whole_paths(mut self, bytes: u64) -> Self {
         self.whole_paths = Some(bytes);
+        self
+    }
+
+    /// Sets what opens devices. Without one, the open of a device is `ENXIO`.
+    ///
+    /// [`Driver`] has an example.
+    #[must_use]
+    pub fn driver(mut self, driver: impl Driver + 'static) -> Self {
+        self.drivers = Drivers::of(driver);
         self
     }
 
@@ -198,8 +256,10 @@ impl VfsBuilder {
         let trees = Trees { caches, superblocks, dropped: Dropped::default(), asked_for };
         let mounts = MountRecords::new(split.dentries.min(MountRecords::MOST), seed).ok_or(BuildError::OutOfMemory)?;
         let memo = Memo::new(whole_paths, seed, self.learning).ok_or(BuildError::OutOfMemory)?;
-        let (symlinks, hardlinks, budget) = (self.symlinks, self.hardlinks, self.budget);
-        let mut world = World::new(trees, mounts, symlinks, hardlinks, memo, budget);
+        let security = self.security.map(|hook| hook.0);
+        let policy = Policy { symlinks: self.symlinks, hardlinks: self.hardlinks, security };
+        let mut world =
+            World::new(trees, mounts, policy, memo, LockTable::new(self.locks), Specials::new(self.drivers), self.budget);
         world.mount_root(std::sync::Arc::new(fs), self.mount).map_err(|why| match why {
             NoRoot::Failed(errno) => BuildError::Root(errno),
             NoRoot::NotADirectory => BuildError::RootNotADirectory,

@@ -4,6 +4,7 @@
 //! directory pinned, so that a walk starts without taking a reference count. Operations borrow it
 //! shared, so threads may use one together; changing directory takes `&mut`.
 
+mod acl;
 mod cached;
 mod change;
 mod many;
@@ -12,26 +13,32 @@ mod path;
 mod read;
 mod scope;
 mod set;
+mod sockets;
 mod steps;
+mod xattr;
 
 use crate::handle::Handle;
+use crate::locks::request::LockOwner;
 use crate::memo::classes::ClassNumber;
 use crate::mount::PinnedPlace;
 use crate::mounts::Namespace;
 use crate::permission::Credentials;
+use crate::security::Label;
 use crate::vfs::Vfs;
 use crate::walk::asker::{Asker, Begin, Rules};
 use crate::{Errno, ops};
 
 pub use cached::{Cached, MissingName};
 pub use path::{AsPath, At};
+pub use sockets::Bound;
 pub use steps::{Step, Steps, What};
 
 /// The umask of a new context, as login shells set it.
 const UMASK: u16 = 0o022;
 
 /// The caller of operations, with its root, working directory and credentials. Made by
-/// [`Vfs::context`]; cheap to clone (two pins and a count).
+/// [`Vfs::context`]; cheap to clone (two pins and a count). A clone is like the child of `fork(2)`:
+/// the same places and rights, but another [owner](Self::lock_owner) of locks.
 ///
 /// # Two forms, two errors
 ///
@@ -78,7 +85,6 @@ const UMASK: u16 = 0o022;
 /// When all of the path is cached: no lock, no system call, no allocation, no store (but one mark
 /// the first time an entry is hit since it was last considered for eviction). Otherwise the
 /// operation blocks while the file system answers.
-#[derive(Clone)]
 pub struct Context {
     /// The state for walks. Its two places are those of the handles below, which pin them.
     asker: Asker,
@@ -86,6 +92,16 @@ pub struct Context {
     cwd: Handle,
     /// The owner of its namespace; `None` for the first, which lives as long as the `Vfs`.
     namespace: Option<Namespace>,
+    /// The owner of the record locks that it sets. Linux: `files_struct`.
+    lock_owner: LockOwner,
+}
+
+impl Clone for Context {
+    fn clone(&self) -> Context {
+        let Context { asker, root, cwd, namespace, lock_owner: _ } = self;
+        let (asker, root, cwd, namespace) = (asker.clone(), root.clone(), cwd.clone(), namespace.clone());
+        Context { asker, root, cwd, namespace, lock_owner: LockOwner::of_new_context() }
+    }
 }
 
 impl Vfs {
@@ -98,8 +114,9 @@ impl Vfs {
         let namespace = world.namespace;
         let (umask, rules, real_class, effective_class) =
             (UMASK, Rules::default(), ClassNumber::default(), ClassNumber::default());
-        let asker = Asker { world, root: at, cwd: at, namespace, credentials, umask, rules, real_class, effective_class };
-        Context { asker, cwd: root.clone(), root, namespace: None }
+        let (cwd, label) = (at, None);
+        let asker = Asker { world, root: at, cwd, namespace, credentials, umask, rules, real_class, effective_class, label };
+        Context { asker, cwd: root.clone(), root, namespace: None, lock_owner: LockOwner::of_new_context() }
     }
 }
 
@@ -133,6 +150,21 @@ impl Context {
         &self.asker.credentials
     }
 
+    /// Returns the label by which the security hook knows it.
+    ///
+    /// [`SecurityHook`](crate::security::SecurityHook) has an example.
+    pub fn label(&self) -> Option<&Label> {
+        self.asker.label.as_ref()
+    }
+
+    /// Sets the label by which the security hook knows it. Files that are open keep what was
+    /// granted.
+    ///
+    /// [`SecurityHook`](crate::security::SecurityHook) has an example.
+    pub fn set_label(&mut self, label: Option<Label>) {
+        self.asker.label = label;
+    }
+
     /// Returns the directory at which absolute paths start and `..` ends.
     ///
     /// [`chdir`](Self::chdir) has an example.
@@ -164,6 +196,32 @@ impl Context {
     #[must_use]
     pub fn with_credentials(mut self, credentials: Credentials) -> Context {
         self.asker.set_credentials(credentials);
+        self
+    }
+
+    /// Returns the owner of the record locks on files that it opens. Locks of two owners conflict.
+    ///
+    /// [`LockOwner`] has an example.
+    pub fn lock_owner(&self) -> LockOwner {
+        self.lock_owner
+    }
+
+    /// Returns this context with another owner of locks: for clones that are threads of one
+    /// process.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, LockKind, LockRange, LockWait, OpenFlags, Vfs};
+    /// let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let thread = context.clone().with_lock_owner(context.lock_owner());
+    /// let flags = OpenFlags::WRITE | OpenFlags::CREATE;
+    /// let (one, other) = (context.open("/file", flags)?, thread.open("/file", flags)?);
+    /// one.setlk(LockKind::Exclusive, LockRange::WHOLE, LockWait::No)?;
+    /// other.setlk(LockKind::Exclusive, LockRange::WHOLE, LockWait::No)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_lock_owner(mut self, owner: LockOwner) -> Context {
+        self.lock_owner = owner;
         self
     }
 

@@ -1,8 +1,14 @@
 //! An open file: data, listings, and a position.
 
 mod by;
+mod copy;
+mod flagged;
 mod getdents;
 mod io;
+mod locks;
+mod space;
+mod special;
+mod xattr;
 
 use std::io::SeekFrom;
 use std::ops::ControlFlow;
@@ -12,18 +18,21 @@ use crate::abi::OpenFlags;
 use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::dcache::complete::{Listed as ListedNames, Listing};
-use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, SyncWhat, WriteAt};
+use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, Seeking, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
+use crate::locks::request::LockOwner;
 use crate::mount::MountWriter;
 use crate::ops::open::Opened;
 use crate::permission::{Credentials, Subject};
+use crate::security::Rights;
 use crate::superblock::write::Times;
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex};
 use crate::vfs::Vfs;
 
 pub use by::FileBy;
 pub use getdents::Listed;
+pub use locks::FileLocks;
 
 /// An open file or directory, like a file descriptor. Made by
 /// [`Context::open`](crate::Context::open).
@@ -34,6 +43,15 @@ pub use getdents::Listed;
 /// the user that is passed to [`by`](Self::by). One call reads or writes at most
 /// [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has changed nothing, except after
 /// `ENOSPC`: as on Linux, it may then have changed the times and cleared the bits.
+///
+/// # Named pipes
+///
+/// A file on a named pipe is a stream, as `pipe(7)` has it. [`read`](Self::read) waits while the
+/// pipe is empty and has a writer, and returns 0 when it has none. [`write`](Self::write) waits
+/// until all is written; it is `EPIPE` where there is no reader, and there is no signal. Nothing
+/// waits under [`NONBLOCK`](OpenFlags::NONBLOCK); a [`Cancellation`](crate::Cancellation) ends what
+/// waits. What has an offset is `ESPIPE`, and [`set_len`](Self::set_len) and [`sync`](Self::sync)
+/// are `EINVAL`. Data that was not read is dropped when the pipe is open nowhere any more.
 ///
 /// ```
 /// use std::io::{IoSliceMut, SeekFrom};
@@ -70,7 +88,14 @@ pub struct File {
     /// Whether its mount counts it as a writer.
     writes: bool,
     flags: OpenFlags,
+    /// The rights that the security hook granted at the open.
+    rights: Rights,
     credentials: Credentials,
+    /// The owner of locks of the context that opened it. Linux: `current->files`.
+    lock_owner: LockOwner,
+    /// Its number as an owner of locks, which it gets with the first; 0 before that. `Relaxed`: all
+    /// threads that use it see one number.
+    lock_number: AtomicU64,
     /// The position: for a file, the offset in bytes; for a directory, the cookie behind which the
     /// listing goes on.
     position: Mutex<Position>,
@@ -102,11 +127,12 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 
 impl File {
     /// Creates a file from what was opened in this `Vfs`.
-    pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials) -> File {
-        let Opened { file, node, writer } = opened;
+    pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials, lock_owner: LockOwner) -> File {
+        let Opened { file, node, writer, rights } = opened;
         let writes = writer.map(MountWriter::into_id).is_some();
         let handle = Handle::of_file(vfs, node);
-        File { handle, file, writes, flags, credentials, position: Mutex::default() }
+        let (lock_number, position) = (AtomicU64::new(0), Mutex::default());
+        File { handle, file, writes, flags, rights, credentials, lock_owner, lock_number, position }
     }
 
     /// Returns the place that the file is on: a starting point for operations with an empty path,
@@ -133,6 +159,9 @@ impl File {
     /// a directory. Source: `read(2)`.
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
+        if self.seeking(file) != Seeking::Offsets {
+            return Self::read_stream(file, buffer);
+        }
         let mut position = self.position.lock();
         let length =
             counted(self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at), buffer.len())?;
@@ -140,12 +169,13 @@ impl File {
         Ok(length)
     }
 
-    /// Reads from an offset in bytes. Errors as [`read`](Self::read); `EINVAL` past 2⁶³−1. Source:
-    /// `pread(2)`.
+    /// Reads from an offset in bytes. Errors as [`read`](Self::read); `EINVAL` past 2⁶³−1, `ESPIPE`
+    /// for a stream. Source: `pread(2)`.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
+        self.has_offsets()?;
         counted(self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset), buffer.len())
     }
 
@@ -157,6 +187,7 @@ impl File {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
+        self.has_offsets()?;
         counted(self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset), buffer.len())
     }
 
@@ -168,6 +199,10 @@ impl File {
     }
 
     fn write_as(&self, data: &[u8], who: &Subject<'_>) -> Result<usize, Errno> {
+        let file = self.writable()?;
+        if self.seeking(file) != Seeking::Offsets {
+            return self.write_stream(file, data);
+        }
         let mut position = self.position.lock();
         let (bytes, end) = self.put(data, position.at, who)?;
         if bytes > 0 {
@@ -177,7 +212,7 @@ impl File {
     }
 
     /// Writes at an offset in bytes, but at the end if opened with `APPEND`, as Linux does. Errors
-    /// as [`write`](Self::write); `EINVAL` past 2⁶³−1. Source: `pwrite(2)`.
+    /// as [`write`](Self::write); `EINVAL` past 2⁶³−1, `ESPIPE` for a stream. Source: `pwrite(2)`.
     pub fn write_at(&self, data: &[u8], offset: u64) -> Result<usize, Errno> {
         self.write_at_as(data, offset, &self.credentials.effective())
     }
@@ -186,10 +221,17 @@ impl File {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
+        self.has_offsets()?;
         self.put(data, offset, who).map(|(bytes, _)| bytes)
     }
 
     fn put(&self, data: &[u8], offset: u64, who: &Subject<'_>) -> Result<(usize, u64), Errno> {
+        let at = if self.appends() { WriteAt::End } else { WriteAt::Offset(offset) };
+        self.put_at(data, offset, at, who)
+    }
+
+    /// Writes where `at` says; `offset` is where the caller asked to write.
+    fn put_at(&self, data: &[u8], offset: u64, at: WriteAt, who: &Subject<'_>) -> Result<(usize, u64), Errno> {
         let file = self.writable()?;
         within_range(offset, data.len())?;
         if data.is_empty() {
@@ -197,7 +239,6 @@ impl File {
         }
         let data = &data[..data.len().min(RW_MAX)];
         let trees = &self.handle.world().trees;
-        let at = if self.flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(offset) };
         let check = || trees.caches.with_room(|| file.check_write(data.len(), at));
         trees.drop_privileges(self.handle.dentry(), &self.coming(who), check)?;
         let _under_way = trees.caches.under_way(self.handle.inode());
@@ -221,6 +262,9 @@ impl File {
         }
         let trees = &self.handle.world().trees;
         trees.not_append_only(self.handle.dentry())?;
+        if !self.rights.contains(Rights::TRUNCATE) {
+            return Err(Errno::EACCES);
+        }
         trees.resize(self.handle.dentry(), &self.coming(who), size, Times::Always)
     }
 
@@ -231,9 +275,12 @@ impl File {
 
     /// Moves the position, and returns the new one. The position of a directory is a cookie of
     /// [`getdents`](Self::getdents), and only [`SeekFrom::Start`] makes sense. `EINVAL` before the
-    /// beginning or past 2⁶³−1. Source: `lseek(2)`.
+    /// beginning or past 2⁶³−1; `ESPIPE` for a stream. Source: `lseek(2)`.
     pub fn seek(&self, to: SeekFrom) -> Result<u64, Errno> {
-        self.opened()?;
+        self.has_offsets()?;
+        if self.seeking(self.opened()?) == Seeking::Nowhere {
+            return Ok(0);
+        }
         let mut position = self.position.lock();
         let is_directory = self.handle.kind() == FileType::Directory;
         let target = match to {
@@ -364,6 +411,7 @@ fn within_range(offset: u64, length: usize) -> Result<(), Errno> {
 
 impl Drop for File {
     fn drop(&mut self) {
+        self.release_locks();
         if self.writes {
             self.handle.world().mounts.end_writing(self.handle.place().mount());
         }

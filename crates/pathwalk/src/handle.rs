@@ -10,6 +10,7 @@ use crate::memory::slot::{DentryId, InodeId};
 use crate::mount::{MountPin, PinnedPlace, Place, World};
 use crate::node::NodeKey;
 use crate::ops::stat::statfs_at;
+use crate::security::NodeId;
 use crate::sync::Ordering;
 use crate::vfs::Vfs;
 
@@ -109,6 +110,13 @@ impl Handle {
     /// about a node that has several names, or none.
     pub fn key(&self) -> NodeKey {
         key_of(self.record())
+    }
+
+    /// Returns the identity of the node among all file systems of the `Vfs`.
+    ///
+    /// [`Landlock`](crate::landlock::Landlock) uses it for its rules.
+    pub(crate) fn node_id(&self) -> NodeId {
+        NodeId::new(self.world().caches().superblock_of(self.inode()), self.key())
     }
 
     /// Returns the path from the root of the `Vfs`, as `/proc/self/fd` would show it; `ENOENT` once

@@ -109,7 +109,7 @@ pub fn unlink(dir: &Handle, name: Name<'_>) -> Result<(), Errno> {
 pub fn rename(from: (&Handle, Name<'_>), to: (&Handle, Name<'_>), how: RenameFlags) -> Result<(), Errno> {
     same(from.0, to.0)?;
     let (old, new) = ((from.0.dentry(), from.1.bytes()), (to.0.dentry(), to.1.bytes()));
-    from.0.world().trees.rename(old, new, how, |_, _| Ok(()), |_, _| Ok(())).map(drop)
+    from.0.world().trees.rename(old, new, how, |_, _| Ok(()), |_, _| Ok(()), |_, _| Ok(())).map(drop)
 }
 
 /// Sets attributes without permission checks.

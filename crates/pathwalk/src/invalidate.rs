@@ -57,13 +57,15 @@ impl Vfs {
         Ok(())
     }
 
-    /// Asks the file system for the attributes of a node again, because they changed by themselves;
-    /// not for a link's body. Its errors are returned; `EBADF` for a handle of another `Vfs`,
-    /// `ESTALE` if the node has another type by now.
+    /// Asks the file system for the attributes of a node again, because they changed by themselves,
+    /// or because the node got a file capability; not for a link's body. Its errors are returned;
+    /// `EBADF` for a handle of another `Vfs`, `ESTALE` if the node has another type by now.
     pub fn refresh(&self, node: &Handle) -> Result<Attributes, Errno> {
         self.own(node)?;
         let world = self.world();
-        world.trees.refresh(world.caches().dentries.inode(node.dentry()))
+        let inode = world.caches().dentries.inode(node.dentry());
+        world.caches().may_get_capability(inode);
+        world.trees.refresh(inode)
     }
 
     /// Returns whether a handle is on a place of this `Vfs`.

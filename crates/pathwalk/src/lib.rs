@@ -45,16 +45,20 @@
 //! - [`FileSystem`] is the trait that a file system implements, with all that it has to do.
 //! - [`Context::cached`] answers from the caches or not at all, for callers that must not wait; the
 //!   crate `pathwalk-ring` is built on it.
+//! - Named pipes work between the threads of a process; [`Cancellation`] ends their waits.
+//!   A [`Driver`] opens devices, and [`Context::bind_socket`] puts a value behind a socket.
 //! - [`Vfs::builder`] takes the budget and the switches of the mount; [`Stats`] reports the use of
 //!   the budget.
 //!
 //! # What it does not do yet
 //!
-//! User namespaces, devices, pipes and sockets (`ENXIO`), and access times.
+//! User namespaces, and access times.
 
 // The rooms, from the lowest up. Each imports only from those above it in this list. `cargo xtask
 // rooms` checks that.
 mod attr;
+#[allow(clippy::missing_const_for_thread_local, reason = "the macros of loom and shuttle have no such form")]
+mod cancellation;
 mod config;
 mod errno;
 mod error;
@@ -74,7 +78,12 @@ mod cache;
 
 mod inode_cache;
 
+mod locks;
+
 mod fs_api;
+
+pub mod security;
+mod special;
 
 mod superblock;
 
@@ -90,6 +99,7 @@ mod file;
 mod fs;
 mod handle;
 mod invalidate;
+pub mod landlock;
 mod mounts;
 mod vfs;
 
@@ -98,26 +108,36 @@ mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod scenarios;
 
+pub use abi::XattrFlags;
 pub use abi::{
     AtFlags, LinkFlags, MountAttributes, MountFlags, MoveFlags, OpenFlags, OpenHow, Propagation, Recursion, Resolve, SetTime,
     SuperblockFlags, UmountFlags, UnlinkFlags,
 };
+pub use abi::{FallocateFlags, RwFlags, SyncFileRange};
 pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
 pub use cache::icache::probe::{InodeMatch, InodeState, InodeView};
-pub use context::{AsPath, At, Cached, Context, MissingName, Step, Steps, What};
+pub use cancellation::{Cancellation, WaitObserver};
+pub use context::{AsPath, At, Bound, Cached, Context, MissingName, Step, Steps, What};
 pub use errno::Errno;
 pub use error::Error;
-pub use file::{File, FileBy, Listed};
-pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, Walk};
+pub use file::{File, FileBy, FileLocks, Listed};
+pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, TryLockError, Walk};
+pub use fs_api::Locks;
 pub use fs_api::{Directory, Entry, FIRST_COOKIE, FileSystem, OpenFile, OpenFor, Siblings, StatFs, SyncWhat, WriteAt, Written};
+pub use fs_api::{Seeking, SpecialFiles};
+pub use fs_api::{XattrList, XattrName, XattrNamespace, copy_xattr};
 pub use handle::Handle;
 pub use inode_cache::cache::{InodeCache, InodeOwner};
 pub use inode_cache::family::{Iget, InodeLookup, NotInserted};
 pub use inode_cache::held::{InodeRef, NewInode, PendingInode, UnhashedInode};
+pub use locks::request::{LockKind, LockOwner, LockRange, LockWait, RecordLock};
+pub use locks::table::LockCounts;
 pub use mounts::{DetachedTree, MountInfo, Namespace};
+pub use node::Inherited;
 pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, RenameFlags, SetAttributes, Validity};
 pub use permission::{Access, Capabilities, Credentials, IdExtent, IdMap, IdMapError};
+pub use special::driver::Driver;
 pub use stats::{FileSystemStats, HandOver, Pool, Stats, WholePaths};
 pub use text::Name;
 pub use vfs::Vfs;

@@ -44,3 +44,44 @@ pub const LINK_MAX: usize = 4095;
 /// assert_eq!(RW_MAX, (2 << 30) - 4096);
 /// ```
 pub const RW_MAX: usize = 0x7fff_f000;
+
+/// The number of bytes that one write puts into a named pipe as a whole, so that no other write
+/// comes between them. A longer write may be mixed with others. Source: `PIPE_BUF` in `pipe(7)`.
+///
+/// ```
+/// use pathwalk::limits::PIPE_BUF;
+/// assert_eq!(PIPE_BUF, 4096);
+/// ```
+pub const PIPE_BUF: usize = 4096;
+
+/// The maximum length of an extended attribute's name in bytes, with its namespace. A longer name,
+/// and an empty one, is `ERANGE`, before the path is read. Source: `XATTR_NAME_MAX` in `xattr(7)`.
+///
+/// ```
+/// use pathwalk::limits::{XATTR_LIST_MAX, XATTR_NAME_MAX, XATTR_SIZE_MAX};
+/// use pathwalk::{Credentials, Errno, Vfs, XattrFlags};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let set = |name: &str, value: &[u8]| context.setxattr("/", name, value, XattrFlags::empty());
+/// assert_eq!(set(&format!("user.{}", "n".repeat(XATTR_NAME_MAX - 4)), b""), Err(Errno::ERANGE));
+/// assert_eq!(set("user.name", &vec![0; XATTR_SIZE_MAX + 1]), Err(Errno::E2BIG));
+///
+/// // Each name takes one byte more in a list, for its end.
+/// for number in 0..=XATTR_LIST_MAX / (XATTR_NAME_MAX + 1) {
+///     set(&format!("user.{number:0width$}", width = XATTR_NAME_MAX - 5), b"")?;
+/// }
+/// assert_eq!(context.listxattr("/").unwrap_err(), Errno::E2BIG);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub const XATTR_NAME_MAX: usize = 255;
+
+/// The maximum length of an extended attribute's value in bytes. To set a longer one is `E2BIG`,
+/// before the path is read. Source: `XATTR_SIZE_MAX` in `xattr(7)`.
+///
+/// [`XATTR_NAME_MAX`] has an example.
+pub const XATTR_SIZE_MAX: usize = 65_536;
+
+/// The maximum length of the list of a node's extended attributes in bytes, where each name ends
+/// with a NUL. A longer list is `E2BIG`. Source: `XATTR_LIST_MAX` in `listxattr(2)`.
+///
+/// [`XATTR_NAME_MAX`] has an example.
+pub const XATTR_LIST_MAX: usize = 65_536;

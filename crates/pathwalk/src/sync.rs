@@ -11,6 +11,7 @@ mod imp {
     pub(crate) use std::sync::Arc;
     pub(crate) use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
     pub(crate) use std::thread::yield_now;
+    pub(crate) use std::thread_local;
 
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     use zerocopy::FromZeros;
@@ -67,6 +68,7 @@ mod imp {
     pub(crate) use model::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
     pub(crate) use model::sync::{Arc, Condvar, MutexGuard};
     pub(crate) use model::thread::yield_now;
+    pub(crate) use model::thread_local;
 
     /// A mutex whose `lock` returns the guard, as `parking_lot`'s does.
     #[derive(Default)]
@@ -124,6 +126,14 @@ mod imp {
 }
 
 pub(crate) use imp::*;
+
+/// Returns a number above 0 that is returned only once. Also in models it is an atomic of std,
+/// because it synchronizes nothing.
+pub(crate) fn unique() -> u64 {
+    use std::sync::atomic::AtomicU64;
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
 
 // The systems for which `atomic-wait` knows the call: the list of this crate's Cargo.toml.
 #[cfg_attr(

@@ -1,6 +1,7 @@
 //! The `Vfs`: the owner of the caches and the file system. Its operations are in `context.rs`.
 
 use crate::cache::budget::{DENTRY_BYTES, INODE_BYTES, LEAST, MOST, Split, whole_paths_beside};
+use crate::locks::table::LockCounts;
 use crate::mount::World;
 use crate::stats::{FileSystemStats, Pool, Stats};
 use crate::sync::Arc;
@@ -105,6 +106,21 @@ impl Vfs {
     /// cost of its [`memory`](crate::FileSystem::memory).
     pub fn file_systems(&self) -> Vec<FileSystemStats> {
         self.0.trees.superblocks.all().map(|superblock| superblock.stats()).collect()
+    }
+
+    /// Returns the counts of locks on files that it keeps, and of requests that wait. Cost: a lock,
+    /// and a look at each request that waits.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, LockKind, LockWait, OpenFlags, Vfs};
+    /// let vfs = Vfs::builder().build(pathwalk_memfs::MemFs::new())?;
+    /// let file = vfs.context(Credentials::root()).open("/file", OpenFlags::READ | OpenFlags::CREATE)?;
+    /// file.flock(LockKind::Exclusive, LockWait::Yes)?;
+    /// assert_eq!((vfs.locks().held, vfs.locks().waiting), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn locks(&self) -> LockCounts {
+        self.0.locks.counts()
     }
 
     #[inline(always)]

@@ -58,6 +58,10 @@ impl<F: FileSystem> FileSystem for Stopping<F> {
         Ok(Box::new(Open { file: self.fs.open(node, what_for)?, stop: self.stop.clone() }))
     }
 
+    fn keeps_acls(&self) -> bool {
+        self.fs.keeps_acls()
+    }
+
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let answer = self.fs.set_attributes(node, set);
         self.stop.here();

@@ -62,6 +62,7 @@ fn at_flags(met: &Met<'_>) -> AtFlags {
     match met.op() {
         Op::Stat { flags, .. } | Op::Statx { flags, .. } | Op::Access { flags, .. } | Op::Chmod { flags, .. } => *flags,
         Op::Chown { flags, .. } | Op::Times { flags, .. } => *flags,
+        Op::SetAcl { flags, .. } | Op::GetAcl { flags, .. } => *flags,
         _ => AtFlags::empty(),
     }
 }

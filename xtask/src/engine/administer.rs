@@ -1,28 +1,40 @@
-//! The attributes that are set on the file system behind the engine, which is refreshed afterwards;
-//! and listings in parts.
+//! The attribute bits that are set on the file system behind the engine, which is refreshed
+//! afterwards; access control lists; and listings in parts.
 
 use std::io::SeekFrom;
 
-use pathwalk::{AtFlags, Errno, FileType, Handle, MountFlags, StatxFlags};
+use pathwalk::permission::AclKind;
+use pathwalk::{AtFlags, Errno, FileType, Handle, MountFlags, OpenFlags, StatxFlags};
 
 use super::Stage;
+use super::tree::value;
 use crate::cast::Actor;
 use crate::composite::changes;
-use crate::listing::{self, Directory, Entry, Repeats};
+use crate::listing::{self, BesideChanges, Directory, Entry};
 use crate::op::Op;
 use crate::outcome::{Answer, number};
 use crate::words::{Body, List, Place, Slot};
 
 impl Stage {
-    pub(super) fn set_acl(&self, actor: Actor, of: &Place, list: &List, flags: AtFlags) -> Result<(), Errno> {
-        let node = self.administered(actor, of, flags)?;
-        may_set(&node)?;
-        let found = node.attributes()?;
-        if found.flags.intersects(StatxFlags::IMMUTABLE | StatxFlags::APPEND) {
-            return Err(Errno::EPERM);
-        }
-        self.file_systems[&found.device].set_acl_of(node.key(), &list.0)?;
-        self.vfs.refresh(&node).map(drop)
+    pub(super) fn set_acl(&mut self, actor: Actor, of: &Place, list: &List, flags: AtFlags) -> Result<(), Errno> {
+        self.more_than_a_place(of, flags)?;
+        let (at, face) = (self.slots.at(of.at), &mut self.processes[actor.index()].face);
+        face.set_acl(at, &of.path.0, list.kind, list.acl(), flags)
+    }
+
+    pub(super) fn acl(&mut self, actor: Actor, of: &Place, kind: AclKind, flags: AtFlags) -> Result<Answer, Errno> {
+        self.more_than_a_place(of, flags)?;
+        let (at, face) = (self.slots.at(of.at), &mut self.processes[actor.index()].face);
+        face.acl(at, &of.path.0, kind, flags).map(|list| Answer::Bytes(value(list)))
+    }
+
+    /// Fails with `EBADF` for the descriptor of a mere place with an empty path, as `setxattrat(2)`
+    /// does. A handle has no such mark.
+    fn more_than_a_place(&self, of: &Place, flags: AtFlags) -> Result<(), Errno> {
+        let known = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH;
+        let is_start = of.path.0.is_empty() && flags.contains(AtFlags::EMPTY_PATH) && known.contains(flags);
+        let is_place = |slot| self.slots.file(slot).flags().contains(OpenFlags::PATH);
+        if is_start && of.at.is_some_and(is_place) { Err(Errno::EBADF) } else { Ok(()) }
     }
 
     pub(super) fn set_flags(&self, actor: Actor, of: &Place, set: StatxFlags, flags: AtFlags) -> Result<(), Errno> {
@@ -67,7 +79,7 @@ struct Listed<'a> {
 
 impl Directory for Listed<'_> {
     type Error = Errno;
-    const REPEATS: Repeats = Repeats::Never;
+    const BESIDE_CHANGES: BesideChanges = BesideChanges::Checked;
 
     fn part(&mut self) -> Result<Vec<Entry>, Errno> {
         let dir = self.stage.slots.file(self.slot);

@@ -1,6 +1,6 @@
 //! The conversions from and to the engine's types.
 
-use pathwalk::{Attributes, NewKind, StatxFlags};
+use pathwalk::{Attributes, NewKind, OpenFlags, StatxFlags};
 
 use crate::outcome::{Node, number};
 use crate::times::Time;
@@ -38,4 +38,9 @@ pub(super) fn node(of: &Attributes) -> Node {
         flags: of.flags - StatxFlags::MOUNT_ROOT,
         flags_mask: of.flags_mask - StatxFlags::MOUNT_ROOT,
     }
+}
+
+/// Returns the flags with which a pipe is opened without waiting for the other end.
+pub(super) fn at_once(flags: OpenFlags) -> OpenFlags {
+    if flags.contains(OpenFlags::PATH) { flags } else { flags | OpenFlags::NONBLOCK }
 }

@@ -81,11 +81,11 @@ pub(super) fn data(process: &mut Process, slots: &Descriptors, actor: Actor, op:
     }
 }
 
-fn number(number: usize) -> Answer {
+pub(super) fn number(number: usize) -> Answer {
     Answer::Number(number as u64)
 }
 
-fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Answer, Errno> {
+pub(super) fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Answer, Errno> {
     let mut buffer = vec![0; size as usize];
     let length = read(&mut buffer)?;
     buffer.truncate(length);

@@ -18,6 +18,8 @@ impl Stage {
         let context = self.processes[actor.index()].face.context();
         let answered = |result: Result<(), Error>| result.map(done).map_err(|error| error.errno());
         match op {
+            Op::WriteFile { path, .. } if is_pipe(context, path) => Ok(Answer::NotCarriedOut),
+            Op::Copy { from, to } if is_pipe(context, from) || is_pipe(context, to) => Ok(Answer::NotCarriedOut),
             Op::WriteFile { path, byte, size } => answered(context.write(&path.0, vec![*byte; *size as usize])),
             Op::Copy { from, to } => {
                 let is_long = |size| size > MOST_COPIED;
@@ -44,7 +46,9 @@ impl Stage {
 
     fn open_with(&mut self, actor: Actor, slot: Slot, path: &Text, options: Options, mode: Mode) -> Result<Answer, Errno> {
         let flags = [(Options::DIRECTORY, OpenFlags::DIRECTORY), (Options::NOFOLLOW, OpenFlags::NOFOLLOW)];
-        let custom = flags.into_iter().filter(|(option, _)| options.contains(*option)).map(|(_, flag)| flag).collect();
+        let custom = flags.into_iter().filter(|(option, _)| options.contains(*option)).map(|(_, flag)| flag);
+        // A pipe is opened without waiting for the other end.
+        let custom = custom.fold(OpenFlags::NONBLOCK, OpenFlags::union);
         let has = |option| options.contains(option);
         let file = OpenOptions::new()
             .read(has(Options::READ))
@@ -78,6 +82,11 @@ impl Stage {
         }
         removed
     }
+}
+
+/// Returns whether a path leads to a pipe, whose open would wait for the other end.
+fn is_pipe(context: &Context, path: &Text) -> bool {
+    context.stat(&path.0).is_ok_and(|found| found.kind == FileType::Fifo)
 }
 
 /// Removes all below a directory that can be removed.

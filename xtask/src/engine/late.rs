@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use pathwalk::permission::Subject;
+use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Validity, WriteAt, Written,
+    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, Name, NewNode, Node, NodeKey,
+    OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written,
+    XattrFlags, XattrName,
 };
 
 pub(super) struct Late<F>(F);
@@ -67,6 +68,18 @@ impl<F: FileSystem> FileSystem for Late<F> {
         late(|| self.0.acl(node))
     }
 
+    fn keeps_acls(&self) -> bool {
+        self.0.keeps_acls()
+    }
+
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        late(|| self.0.get_acl(node, kind))
+    }
+
+    fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        late(|| self.0.set_acl(node, kind, acl, mode))
+    }
+
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
         late(|| self.0.revalidate(dir, name, node))
     }
@@ -81,6 +94,10 @@ impl<F: FileSystem> FileSystem for Late<F> {
 
     fn superblock_flags(&self) -> SuperblockFlags {
         self.0.superblock_flags()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.now()
     }
 
     fn memory(&self) -> u64 {
@@ -122,6 +139,22 @@ impl<F: FileSystem> FileSystem for Late<F> {
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         late(|| self.0.set_attributes(node, set))
     }
+
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        late(|| self.0.get_xattr(node, name))
+    }
+
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+        late(|| self.0.set_xattr(node, name, value, flags))
+    }
+
+    fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        late(|| self.0.list_xattrs(node, each))
+    }
+
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        late(|| self.0.remove_xattr(node, name))
+    }
 }
 
 struct LateFile(Box<dyn OpenFile>);
@@ -137,6 +170,34 @@ impl OpenFile for LateFile {
 
     fn write_at(&self, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         late(|| self.0.write_at(data, at))
+    }
+
+    fn allows_direct(&self) -> bool {
+        self.0.allows_direct()
+    }
+
+    fn fallocate(&self, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        late(|| self.0.fallocate(mode, offset, length))
+    }
+
+    fn seek_data(&self, offset: u64, size: u64) -> Result<u64, Errno> {
+        late(|| self.0.seek_data(offset, size))
+    }
+
+    fn seek_hole(&self, offset: u64, size: u64) -> Result<u64, Errno> {
+        late(|| self.0.seek_hole(offset, size))
+    }
+
+    fn copy_range(&self, offset: u64, to: NodeKey, at: u64, length: usize) -> Result<usize, Errno> {
+        late(|| self.0.copy_range(offset, to, at, length))
+    }
+
+    fn can_clone(&self) -> bool {
+        self.0.can_clone()
+    }
+
+    fn clone_range(&self, offset: u64, to: NodeKey, at: u64, length: u64) -> Result<(), Errno> {
+        late(|| self.0.clone_range(offset, to, at, length))
     }
 
     fn lists_all_names(&self) -> bool {

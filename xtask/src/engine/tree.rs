@@ -2,19 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{At, AtFlags, Context, Errno, File, FileType, OpenFlags};
 
 use super::convert::node;
 use super::data::listing;
+use super::xattr;
 
 use crate::face;
-use crate::outcome::{Answer, Contents, END, Leaf};
+use crate::outcome::{Answer, Contents, END, Leaf, Xattrs};
 
 /// Returns the whole tree, by paths from the root of this context.
 pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec<u8>, Leaf>, Errno> {
     let mut tree = BTreeMap::new();
     let root = context.open("/", OpenFlags::READ)?;
-    let top = Leaf { node: node(&root.handle().attributes()?), content: Vec::new() };
+    let (xattrs, lists_of_root) = (xattr::all(context, At::Cwd, b"/")?, lists(context, &root, b".")?);
+    let top = Leaf { node: node(&root.handle().attributes()?), content: Vec::new(), lists: lists_of_root, xattrs };
     tree.insert(b"/".to_vec(), top);
     let mut waiting = vec![(Vec::new(), root)];
     while let Some((path, dir)) = waiting.pop() {
@@ -52,10 +55,29 @@ pub(super) fn look(context: &Context, contents: Contents) -> Result<BTreeMap<Vec
                 FileType::Regular => ends(&context.openat(at, name, OpenFlags::READ)?, found.size)?,
                 _ => Vec::new(),
             };
-            tree.insert(path, Leaf { node: node(&found), content });
+            let lists = lists(context, &dir, name)?;
+            let xattrs = match contents {
+                Contents::Ends => xattr::all(context, at, name)?,
+                Contents::LeftOut => Xattrs::new(),
+            };
+            tree.insert(path, Leaf { node: node(&found), content, lists, xattrs });
         }
     }
     Ok(tree)
+}
+
+/// Returns the values of both lists of a node. A link is not followed, and has none.
+fn lists(context: &Context, dir: &File, name: &[u8]) -> Result<[Vec<u8>; 2], Errno> {
+    let list = |kind| match context.acl_at(dir.handle(), name, kind, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::EOPNOTSUPP) => Ok(Vec::new()),
+        list => list.map(value),
+    };
+    Ok([list(AclKind::Access)?, list(AclKind::Default)?])
+}
+
+/// Returns the value of a list, which is empty if there is none.
+pub(super) fn value(list: Option<Acl>) -> Vec<u8> {
+    list.map(|list| list.to_xattr()).unwrap_or_default()
 }
 
 /// Returns the beginning and the end of a file.

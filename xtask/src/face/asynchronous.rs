@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
+use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat,
+    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, LinkFlags, OpenHow, RenameFlags, Statx,
+    StatxMask, SyncWhat, XattrFlags, XattrList,
 };
 use pathwalk_ring::{AsyncContext, Offset, Place};
 
@@ -102,6 +104,14 @@ impl Face for ByFuture {
         Ok(copied(&body[..body.len().min(buffer.len())], buffer))
     }
 
+    fn acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, flags: AtFlags) -> Result<Option<Acl>, Errno> {
+        wait(self.face().acl(Place::new(at, path), kind, flags))
+    }
+
+    fn set_acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, acl: Option<Acl>, flags: AtFlags) -> Result<(), Errno> {
+        wait(self.face().set_acl(Place::new(at, path), kind, acl, flags))
+    }
+
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
         wait(self.face().mkdir(Place::new(at, path), mode))
     }
@@ -126,6 +136,22 @@ impl Face for ByFuture {
         wait(self.face().rename(Place::new(from, old), Place::new(to, new), flags))
     }
 
+    fn getxattrat(&mut self, at: At<'_>, path: &[u8], name: &[u8], flags: AtFlags) -> Result<Vec<u8>, Errno> {
+        wait(self.face().getxattr(Place::new(at, path), name, flags))
+    }
+
+    fn setxattrat(&mut self, at: At<'_>, path: &[u8], new: (&[u8], &[u8]), how: XattrFlags, flags: AtFlags) -> Result<(), Errno> {
+        wait(self.face().setxattr(Place::new(at, path), new.0, new.1, how, flags))
+    }
+
+    fn listxattrat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<XattrList, Errno> {
+        wait(self.face().listxattr(Place::new(at, path), flags))
+    }
+
+    fn removexattrat(&mut self, at: At<'_>, path: &[u8], name: &[u8], flags: AtFlags) -> Result<(), Errno> {
+        wait(self.face().removexattr(Place::new(at, path), name, flags))
+    }
+
     fn read(&mut self, file: &Arc<File>, buffer: &mut [u8]) -> Result<usize, Errno> {
         let data = wait(self.face().read(file, vec![0; buffer.len()], Offset::Current))?;
         Ok(copied(&data, buffer))
@@ -142,6 +168,10 @@ impl Face for ByFuture {
 
     fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
         wait(self.face().write(file, data.to_vec(), Offset::At(offset)))
+    }
+
+    fn fallocate(&mut self, file: &Arc<File>, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        wait(self.face().fallocate(file, mode, offset, length))
     }
 
     fn sync(&mut self, file: &Arc<File>, what: SyncWhat) -> Result<(), Errno> {

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, File, Handle, LinkFlags, OpenHow, RenameFlags, Resolve, Statx, StatxMask,
-    SyncWhat, UnlinkFlags,
+    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, LinkFlags, OpenHow, RenameFlags, Resolve,
+    Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Ring, Value};
 
@@ -177,6 +178,14 @@ impl Face for ByRing {
         Ok(length)
     }
 
+    fn acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, flags: AtFlags) -> Result<Option<Acl>, Errno> {
+        value!(self.perform(Op::GetAcl { place: Place::new(at, path), kind, flags }), Acl)
+    }
+
+    fn set_acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, acl: Option<Acl>, flags: AtFlags) -> Result<(), Errno> {
+        self.done(Op::SetAcl { place: Place::new(at, path), kind, acl, flags })
+    }
+
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {
         self.done(Op::Mkdirat { place: Place::new(at, path), mode })
     }
@@ -201,6 +210,23 @@ impl Face for ByRing {
         self.done(Op::Renameat { from: Place::new(from, old), to: Place::new(to, new), flags })
     }
 
+    fn getxattrat(&mut self, at: At<'_>, path: &[u8], name: &[u8], flags: AtFlags) -> Result<Vec<u8>, Errno> {
+        value!(self.perform(Op::Getxattrat { place: Place::new(at, path), name: name.into(), flags }), Xattr)
+    }
+
+    fn setxattrat(&mut self, at: At<'_>, path: &[u8], new: (&[u8], &[u8]), how: XattrFlags, flags: AtFlags) -> Result<(), Errno> {
+        let (name, value) = (new.0.into(), new.1.into());
+        self.done(Op::Setxattrat { place: Place::new(at, path), name, value, how, flags })
+    }
+
+    fn listxattrat(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<XattrList, Errno> {
+        value!(self.perform(Op::Listxattrat { place: Place::new(at, path), flags }), XattrList)
+    }
+
+    fn removexattrat(&mut self, at: At<'_>, path: &[u8], name: &[u8], flags: AtFlags) -> Result<(), Errno> {
+        self.done(Op::Removexattrat { place: Place::new(at, path), name: name.into(), flags })
+    }
+
     fn read(&mut self, file: &Arc<File>, buffer: &mut [u8]) -> Result<usize, Errno> {
         let op = Op::Read { file: file.clone(), buffer: vec![0; buffer.len()], offset: Offset::Current };
         value!(self.perform(op), Read).map(|data| copied(&data, buffer))
@@ -217,6 +243,10 @@ impl Face for ByRing {
 
     fn write_at(&mut self, file: &Arc<File>, data: &[u8], offset: u64) -> Result<usize, Errno> {
         value!(self.perform(Op::Write { file: file.clone(), data: data.to_vec(), offset: Offset::At(offset) }), Written)
+    }
+
+    fn fallocate(&mut self, file: &Arc<File>, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        self.done(Op::Fallocate { file: file.clone(), mode, offset, length })
     }
 
     fn sync(&mut self, file: &Arc<File>, what: SyncWhat) -> Result<(), Errno> {

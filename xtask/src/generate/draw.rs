@@ -1,6 +1,6 @@
 //! The drawing of one operation.
 
-use pathwalk::permission::{AclEntry, AclTag};
+use pathwalk::permission::{AclEntry, AclKind, AclTag};
 use pathwalk::{Access, AtFlags, Device, LinkFlags, OpenFlags, SetTime, StatxFlags, StatxMask, Timestamp};
 
 use pathwalk::permission::NO_ID;
@@ -44,14 +44,15 @@ impl Draw {
     }
 
     pub(super) fn op(&mut self) -> Op {
-        match self.rng.u8(..128) {
+        match self.rng.u8(..140) {
             0..14 => self.open(),
             14..54 => self.change_of_names(),
             54..69 => self.change_of_attributes(),
             69..84 => self.question(),
             84..89 => self.process(),
-            89..100 => self.data(),
-            100..112 => self.seldom(),
+            89..102 => self.data(),
+            102..112 => self.seldom(),
+            112..124 => self.xattr(),
             _ => self.helper(),
         }
     }
@@ -60,8 +61,8 @@ impl Draw {
     fn seldom(&mut self) -> Op {
         let (set, flags) = (self.bits(), if self.one_in(4) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() });
         match self.rng.u8(..12) {
-            0..3 => Op::SetAcl { at: self.place(Wish::Any), list: self.list(), flags },
-            3..6 => Op::SetFlags { at: self.place(Wish::Any), set, flags },
+            0..4 => self.of_lists(),
+            4..6 => Op::SetFlags { at: self.place(Wish::Any), set, flags },
             6..9 => match self.open() {
                 Op::Open { at, flags, mode, .. } if self.one_in(6) => Op::TryOpen { at, flags, mode },
                 Op::Open { at, flags, .. } => {
@@ -87,10 +88,29 @@ impl Draw {
         self.among(&[none, none, none, immutable, append, immutable | append, StatxFlags::NODUMP])
     }
 
-    /// Draws an ACL in the kernel's order; in one case of four an empty one.
+    /// Draws a change of a list, or a read of one.
+    fn of_lists(&mut self) -> Op {
+        let flags: AtFlags = self.flags(4);
+        let flags = if self.one_in(20) { flags } else { flags - AtFlags::EACCESS };
+        let kind = self.list_kind();
+        let wish = if kind == AclKind::Default { Wish::Directory } else { Wish::Any };
+        let at = if flags.contains(AtFlags::EMPTY_PATH) { self.place_or_start(true) } else { self.place(wish) };
+        if self.one_in(3) { Op::GetAcl { at, kind, flags } } else { Op::SetAcl { at, list: self.list_of(kind), flags } }
+    }
+
+    pub(super) fn list_kind(&mut self) -> AclKind {
+        self.among(&[AclKind::Access, AclKind::Default])
+    }
+
+    /// Draws an ACL: in one case of four an empty one, and seldom one that no node may have.
     pub(super) fn list(&mut self) -> List {
+        let kind = self.list_kind();
+        self.list_of(kind)
+    }
+
+    fn list_of(&mut self, kind: AclKind) -> List {
         if self.one_in(4) {
-            return List(Vec::new());
+            return List { kind, entries: Vec::new() };
         }
         let users: Vec<AclTag> = UIDS.into_iter().filter(|_| self.one_in(3)).map(AclTag::User).collect();
         let groups: Vec<AclTag> = [7, 1000, 1001, 1002].into_iter().filter(|_| self.one_in(4)).map(AclTag::NamedGroup).collect();
@@ -98,7 +118,17 @@ impl Draw {
         let mask = (needs_mask || self.one_in(4)).then_some(AclTag::Mask);
         let tags =
             [AclTag::Owner].into_iter().chain(users).chain([AclTag::Group]).chain(groups).chain(mask).chain([AclTag::Other]);
-        List(tags.map(|tag| AclEntry { tag, grants: if self.one_in(3) { Access::all() } else { self.access() } }).collect())
+        let mut entries: Vec<AclEntry> =
+            tags.map(|tag| AclEntry { tag, grants: if self.one_in(3) { Access::all() } else { self.access() } }).collect();
+        if self.one_in(8) {
+            let [one, other] = [(); 2].map(|()| self.rng.usize(..entries.len()));
+            match self.rng.u8(..3) {
+                0 => entries.swap(one, other),
+                1 => _ = entries.remove(one),
+                _ => entries.insert(one, entries[other]),
+            }
+        }
+        List { kind, entries }
     }
 
     /// Draws the number of bytes that are read or written at once: seldom many.
@@ -137,6 +167,7 @@ impl Draw {
         flags |= extra & (OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW);
         if !path_only {
             flags |= extra & OpenFlags::APPEND;
+            flags |= if self.one_in(4) { extra & OpenFlags::DIRECT } else { OpenFlags::empty() };
         }
         let makes = flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE);
         let mode = if makes || self.one_in(30) { self.mode() } else { Mode(0) };
@@ -194,7 +225,7 @@ impl Draw {
         }
     }
 
-    fn size(&mut self) -> u64 {
+    pub(super) fn size(&mut self) -> u64 {
         let size = if self.one_in(20) {
             self.among(&[1 << 62, i64::MAX as u64 - 1, i64::MAX as u64, i64::MAX as u64 + 1, u64::MAX])
         } else {
@@ -259,7 +290,8 @@ impl Draw {
         let size = self.length();
         let byte = self.byte();
         let offset = self.size();
-        match self.rng.u8(..12) {
+        match self.rng.u8(..18) {
+            12.. => self.space(slot),
             0 | 1 => Op::Read { slot, size },
             2 if self.one_in(4) => Op::ReadAt { slot, size, offset: self.among(&FAR) },
             2 => Op::ReadAt { slot, size, offset },

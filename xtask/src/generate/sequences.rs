@@ -1,5 +1,6 @@
 //! Short sequences of steps that belong together, for rules that take several steps.
 
+use pathwalk::permission::AclKind;
 use pathwalk::{Access, AtFlags, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, Timestamp};
 
 use super::Draw;
@@ -17,7 +18,8 @@ impl Draw {
     pub(super) fn sequence(&mut self) -> Vec<Step> {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
         let path = paths::plain(&mut self.rng, &self.names, Wish::Any);
-        match self.rng.u8(..5) {
+        match self.rng.u8(..6) {
+            5 => self.sparse(absolute(&path), OWN, |op| by(actor, op)),
             0 => self.removed_place(actor),
             1 => self.listed(path),
             2 => self.kept(actor, &path),
@@ -82,7 +84,7 @@ impl Draw {
         for _ in 0..6 {
             let actor = self.among(&all);
             let below = Place { at: None, path: Text([&path[..], b"/", self.names.few(&mut self.rng, Wish::Any)].concat()) };
-            let op = match self.rng.u8(..10) {
+            let op = match self.rng.u8(..16) {
                 0..3 => Op::Access { at: at.clone(), want: self.access(), flags: AtFlags::EACCESS },
                 3 => Op::Access { at: at.clone(), want: self.access(), flags: AtFlags::empty() },
                 4 => Op::Open { slot: OWN, at: at.clone(), flags: OpenFlags::READ, mode: Mode(0) },
@@ -90,6 +92,12 @@ impl Draw {
                 6 => Op::Chmod { at: at.clone(), mode: self.mode(), flags: AtFlags::empty() },
                 7 => Op::Chown { at: at.clone(), uid: self.owner(), gid: self.owner(), flags: AtFlags::empty() },
                 8 => Op::Mknod { at: below, kind: self.kind(), mode: self.mode() },
+                9 => Op::Mkdir { at: below, mode: self.mode() },
+                10 => Op::Open { slot: OWN, at: below, flags: OpenFlags::WRITE | OpenFlags::CREATE, mode: self.mode() },
+                11 => Op::Open { slot: OWN, at: at.clone(), flags: OpenFlags::WRITE | OpenFlags::TMPFILE, mode: self.mode() },
+                12 => Op::SetAcl { at: at.clone(), list: self.list(), flags: AtFlags::empty() },
+                13 => Op::GetAcl { at: at.clone(), kind: AclKind::Access, flags: AtFlags::empty() },
+                14 => Op::GetAcl { at: below, kind: AclKind::Default, flags: AtFlags::empty() },
                 _ => Op::Stat { at: below, flags: AtFlags::empty() },
             };
             steps.push(by(actor, op));

@@ -1,73 +1,20 @@
 //! System calls of an administrator, those that do not wait, and listings in parts.
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use pathwalk::permission::{AclEntry, AclTag};
 use pathwalk::{AtFlags, FileType, OpenFlags, StatxFlags};
 use rustix::fs::{self, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::{self, ReadWriteFlags};
 
 use super::Stage;
-use super::calls::{answered, c_path, device_of, look, open};
+use super::calls::{device_of, look, open};
 use super::tree::file_type;
 use crate::cast::Actor;
 use crate::composite::changes;
-use crate::listing::{self, Directory, Entry, Repeats};
+use crate::listing::{self, BesideChanges, Directory, Entry};
 use crate::op::Op;
 use crate::outcome::{Answer, Node, number};
 use crate::words::{Body, Slot};
-
-const ACCESS_LIST: &std::ffi::CStr = c"system.posix_acl_access";
-
-/// The kernel's `struct xattr_args`.
-#[repr(C)]
-struct XattrArgs {
-    value: u64,
-    size: u32,
-    flags: u32,
-}
-
-const SYS_SETXATTRAT: libc::c_long = 463;
-const SYS_REMOVEXATTRAT: libc::c_long = 466;
-
-/// Sets an access control list, or removes it. No library has these calls yet.
-pub(super) fn set_acl(at: BorrowedFd<'_>, path: &[u8], list: &[AclEntry], flags: AtFlags) -> io::Result<()> {
-    let (path, flags) = (c_path(path)?, flags.bits() as libc::c_int);
-    if list.is_empty() {
-        let name = ACCESS_LIST.as_ptr();
-        // SAFETY: path and name end with a NUL and outlive the call, which writes to none of our
-        // memory.
-        return answered(unsafe { libc::syscall(SYS_REMOVEXATTRAT, at.as_raw_fd(), path.as_ptr(), flags, name) });
-    }
-    let value = xattr(list);
-    let args = XattrArgs { value: value.as_ptr().expose_provenance() as u64, size: value.len() as u32, flags: 0 };
-    // SAFETY: path and name end with a NUL; they, the value and the arguments outlive the call,
-    // which writes to none of our memory.
-    answered(unsafe {
-        let name = ACCESS_LIST.as_ptr();
-        libc::syscall(SYS_SETXATTRAT, at.as_raw_fd(), path.as_ptr(), flags, name, &raw const args, size_of::<XattrArgs>())
-    })
-}
-
-/// Returns the value of the extended attribute for an ACL.
-fn xattr(list: &[AclEntry]) -> Vec<u8> {
-    const VERSION: u32 = 2;
-    let mut value = VERSION.to_le_bytes().to_vec();
-    for AclEntry { tag, grants } in list {
-        let (tag, id): (u16, u32) = match *tag {
-            AclTag::Owner => (0x01, u32::MAX),
-            AclTag::User(uid) => (0x02, uid),
-            AclTag::Group => (0x04, u32::MAX),
-            AclTag::NamedGroup(gid) => (0x08, gid),
-            AclTag::Mask => (0x10, u32::MAX),
-            AclTag::Other => (0x20, u32::MAX),
-        };
-        value.extend(tag.to_le_bytes());
-        value.extend(u16::from(grants.bits()).to_le_bytes());
-        value.extend(id.to_le_bytes());
-    }
-    value
-}
 
 /// Sets attribute bits. On a tmpfs only files and directories have them, and they are set through a
 /// descriptor.
@@ -91,10 +38,13 @@ pub(super) fn set_open_flags(file: &OwnedFd, set: StatxFlags) -> io::Result<()> 
     fs::ioctl_setflags(file, all.fold(fs::IFlags::empty(), fs::IFlags::union))
 }
 
-/// Clears the attribute bits and the ACL of a directory.
+/// Clears the attribute bits, the ACLs and the extended attributes of a directory.
 pub(super) fn reset(dir: &OwnedFd) -> io::Result<()> {
     set_open_flags(dir, StatxFlags::empty())?;
-    fs::fremovexattr(dir, ACCESS_LIST)
+    let mut list = vec![0_u8; 1 << 16];
+    let length = fs::flistxattr(dir, &mut list[..])?;
+    let mut names = list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.try_for_each(|name| fs::fremovexattr(dir, name))
 }
 
 /// Opens from the cache alone, and closes again.
@@ -137,7 +87,7 @@ struct Listed<'a, 'k> {
 
 impl Directory for Listed<'_, '_> {
     type Error = io::Errno;
-    const REPEATS: Repeats = Repeats::Sometimes;
+    const BESIDE_CHANGES: BesideChanges = BesideChanges::Repeated;
 
     fn part(&mut self) -> io::Result<Vec<Entry>> {
         let mut listing = RawDir::new(self.stage.fd(self.slot), self.buffer.spare_capacity_mut());

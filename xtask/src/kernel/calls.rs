@@ -8,7 +8,7 @@ use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFla
 use rustix::fs::{self, Gid, Mode, OFlags, RawMode, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io;
 
-use super::{Descriptor, Stage, administer, mounts};
+use super::{Descriptor, Stage, acl, administer, mounts, xattr};
 use crate::cast::{Actor, sets_to_look};
 use crate::composite::all_parts;
 use crate::op::Op;
@@ -104,12 +104,20 @@ impl Stage<'_> {
                 let old = rustix::process::umask(Mode::from_raw_mode(mask.0.into()));
                 Ok(Answer::Number(old.as_raw_mode().into()))
             }
-            Op::SetAcl { at: of, list, flags } => administer::set_acl(at(of), &of.path.0, &list.0, *flags).map(done),
+            Op::GetXattr { at: of, name, size, flags } => xattr::get(at(of), &of.path.0, &name.0, *size, *flags),
+            Op::SetXattr { at: of, name, value, how, flags } => {
+                xattr::set(at(of), &of.path.0, (&name.0, &value.0), *how, *flags).map(done)
+            }
+            Op::ListXattr { at: of, flags } => xattr::list(at(of), &of.path.0, *flags).map(Answer::Bytes),
+            Op::RemoveXattr { at: of, name, flags } => xattr::remove(at(of), &of.path.0, &name.0, *flags).map(done),
+            Op::SetAcl { at: of, list, flags } => acl::set(at(of), &of.path.0, list.kind, list.acl().as_ref(), *flags).map(done),
+            Op::GetAcl { at: of, kind, flags } => acl::get(at(of), &of.path.0, *kind, *flags).map(Answer::Bytes),
             Op::SetFlags { at: of, set, flags } => administer::set_flags(at(of), &of.path.0, *set, *flags).map(done),
             Op::TryOpen { at: of, flags, mode } => administer::try_open(at(of), &of.path.0, *flags, mode.0).map(Answer::Node),
             Op::Statfs { path } => {
                 fs::statvfs(&path.0).map(|found| told_of_file_system(found.f_namemax, mounts::switches(found.f_flag)))
             }
+            op if op.is_of_space() => self.space(op),
             _ => self.data(op),
         }
     }
@@ -178,11 +186,11 @@ pub(super) fn done((): ()) -> Answer {
     Answer::Done
 }
 
-fn number(number: usize) -> Answer {
+pub(super) fn number(number: usize) -> Answer {
     Answer::Number(number as u64)
 }
 
-fn read(size: u64, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<Answer> {
+pub(super) fn read(size: u64, read: impl FnOnce(&mut [u8]) -> io::Result<usize>) -> io::Result<Answer> {
     let mut buffer = vec![0; size as usize];
     let length = read(&mut buffer)?;
     buffer.truncate(length);
@@ -213,18 +221,17 @@ pub(super) fn open(
     let fd = loop {
         match fs::openat2(at, path, open_flags(flags), mode, rules) {
             // A mount or a rename anywhere on the machine makes `..` uncertain.
+            // A pipe refuses this after it was opened, and in the engine a pipe cannot be opened.
+            Err(io::Errno::INVAL) if flags.contains(OpenFlags::DIRECT) => {
+                let opened = open(at, path, flags - OpenFlags::DIRECT, mode.as_raw_mode() as u16, rules);
+                return Err(if matches!(opened, Err(io::Errno::NXIO)) { io::Errno::NXIO } else { io::Errno::INVAL });
+            }
             Err(io::Errno::AGAIN) if !rules.contains(ResolveFlags::CACHED) && tries < TRIES => tries += 1,
             opened => break opened?,
         }
     };
-    no_pipe(fd, flags)
-}
-
-/// Returns the descriptor with its attributes, unless it is a pipe, which cannot be opened in the
-/// engine.
-pub(super) fn no_pipe(fd: OwnedFd, flags: OpenFlags) -> io::Result<(OwnedFd, Node)> {
     let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
-    if node.kind == FileType::Fifo && !flags.contains(OpenFlags::PATH) { Err(io::Errno::NXIO) } else { Ok((fd, node)) }
+    Ok((fd, node))
 }
 
 /// The number of retries of an open that other processes make uncertain.
@@ -267,6 +274,7 @@ pub fn open_flags(flags: OpenFlags) -> OFlags {
         (OpenFlags::NOFOLLOW, OFlags::NOFOLLOW),
         (OpenFlags::PATH, OFlags::PATH),
         (OpenFlags::TMPFILE, OFlags::TMPFILE),
+        (OpenFlags::DIRECT, OFlags::DIRECT),
     ];
     let rights = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
         (true, true) => OFlags::RDWR,

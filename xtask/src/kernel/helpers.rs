@@ -8,15 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use pathwalk::{AtFlags, FileType, OpenFlags};
-use rustix::fs::{self, Mode as RawMode, OFlags, ResolveFlags};
+use pathwalk::{AtFlags, FileType};
+use rustix::fs::{self, Mode as RawMode, OFlags};
 use rustix::io;
 
-use super::calls::{self, done, look, looking_as_root};
+use super::calls::{done, look, looking_as_root};
 use super::tree::entries;
 use super::{Descriptor, Stage};
 use crate::cast::Actor;
-use crate::helpers::{self, MOST_COPIED, NEW_FILE};
+use crate::helpers::{self, MOST_COPIED};
 use crate::op::Op;
 use crate::outcome::Answer;
 use crate::words::{Mode, Options, Slot, Text};
@@ -36,7 +36,9 @@ fn path_of(path: &Text) -> &Path {
 impl Stage<'_> {
     pub(super) fn help(&mut self, actor: Actor, op: &Op) -> io::Result<Answer> {
         match op {
-            Op::WriteFile { path, byte, size } => write(path, &vec![*byte; *size as usize]).map(done),
+            Op::WriteFile { path, .. } if is_pipe(path) => Ok(Answer::NotCarriedOut),
+            Op::WriteFile { path, byte, size } => answered(std_fs::write(path_of(path), vec![*byte; *size as usize])).map(done),
+            Op::Copy { from, to } if is_pipe(from) || is_pipe(to) => Ok(Answer::NotCarriedOut),
             Op::Copy { from, to } => copy(from, to),
             Op::CreateDir { path } => answered(std_fs::create_dir(path_of(path))).map(done),
             Op::CreateDirAll { path } => match helpers::turn(&path.0) {
@@ -72,7 +74,8 @@ impl Stage<'_> {
             .custom_flags(custom.bits() as i32)
             .mode(mode.0.into())
             .open(path_of(path));
-        let (fd, node) = calls::no_pipe(OwnedFd::from(answered(opened)?), OpenFlags::empty())?;
+        let fd = OwnedFd::from(answered(opened)?);
+        let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
         self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
         Ok(Answer::Node(node))
     }
@@ -83,24 +86,10 @@ fn is_pipe(path: &Text) -> bool {
     look(fs::CWD, &path.0, AtFlags::empty()).is_ok_and(|node| node.kind == FileType::Fifo)
 }
 
-/// Opens a path as `write` and `copy` open their destination, without waiting.
-fn replace(path: &Text) -> io::Result<()> {
-    let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
-    calls::open(fs::CWD, &path.0, flags, NEW_FILE, ResolveFlags::empty()).map(drop)
-}
-
-fn write(path: &Text, data: &[u8]) -> io::Result<()> {
-    if is_pipe(path) { replace(path) } else { answered(std_fs::write(path_of(path), data)) }
-}
-
 fn copy(from: &Text, to: &Text) -> io::Result<Answer> {
     let source = look(fs::CWD, &from.0, AtFlags::empty());
     if source.is_ok_and(|node| node.kind == FileType::Regular && node.size > MOST_COPIED) {
         return Ok(Answer::NotCarriedOut);
-    }
-    if is_pipe(from) || is_pipe(to) {
-        let (_, node) = calls::open(fs::CWD, &from.0, OpenFlags::READ, 0, ResolveFlags::empty())?;
-        return if node.kind == FileType::Regular { replace(to).map(done) } else { Err(io::Errno::INVAL) };
     }
     answered(std_fs::copy(path_of(from), path_of(to))).map(Answer::Number)
 }

@@ -7,22 +7,25 @@
 //!
 //! - [`place`]: the namespace and the tmpfs;
 //! - [`switches`]: the settings `fs.protected_*`;
-//! - [`calls`] and [`administer`]: one operation as a system call;
+//! - [`calls`], [`administer`] and [`xattr`]: one operation as a system call;
 //! - [`helpers`]: one operation as a function of `std::fs`;
 //! - [`tree`]: reads the whole tree, and removes it;
 //! - [`clock`]: determines the step in which a time was written;
 //! - [`watch`]: the whole tree and all open files after a step;
 //! - [`mounts`]: the mounts of a program.
 
+mod acl;
 mod administer;
 mod calls;
 mod clock;
 mod helpers;
 mod mounts;
 mod place;
+mod space;
 mod switches;
 mod tree;
 mod watch;
+mod xattr;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

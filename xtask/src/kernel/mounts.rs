@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use pathwalk::{MountFlags, MoveFlags, Recursion, UmountFlags};
 use rustix::fs::{self, CWD, Mode, OFlags, StatVfsMountFlags};
@@ -98,15 +99,15 @@ impl Stage<'_> {
                 how |= MoveMountFlags::from_bits_retain(if flags.contains(MoveFlags::BENEATH) { BENEATH } else { 0 });
                 mount::move_mount(self.at(from.at), &from.path.0, self.at(to.at), &to.path.0, how)?;
             }
-            Op::Unmount { path, flags } => unmount(path, *flags)?,
+            Op::Unmount { path, flags } => patiently(|| unmount(path, *flags))?,
             Op::Remount { path, flags } => {
                 // With `NOATIME`, since reads must not change times.
                 let bits = bits(*flags).fold(mount::MountFlags::NOATIME, mount::MountFlags::union);
-                mount::mount_remount(&path.0, bits, "")?;
+                patiently(|| mount::mount_remount(&path.0, bits, ""))?;
             }
             Op::SetMount { at, set, clear, spread, how } => {
                 let to = MountAttr { set: *set, clear: *clear, propagation: spread.0, users: None };
-                mount_setattr(self.at(at.at), &at.path.0, &to, *how).map_err(|error| errno_of(&error))?;
+                patiently(|| mount_setattr(self.at(at.at), &at.path.0, &to, *how).map_err(|error| errno_of(&error)))?;
             }
             other => unreachable!("{} changes no mounts", other.verb()),
         }
@@ -140,6 +141,22 @@ const BENEATH: u32 = 0x200;
 fn eyes_of<'a>(stage: &'a Stage<'_>, actor: Actor) -> Eyes<'a> {
     Eyes { proc: &stage.kernel.proc, is_elsewhere: stage.elsewhere[actor.index()] }
 }
+
+/// Repeats a call for as long as it fails with `EBUSY`, up to some ten milliseconds. The kernel
+/// puts files and mounts away after the call that ends them has returned.
+fn patiently(call: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    for _ in 0..TRIES {
+        match call() {
+            Err(io::Errno::BUSY) => std::thread::sleep(PAUSE),
+            answer => return answer,
+        }
+    }
+    call()
+}
+
+/// How often a busy call is repeated, and the pause before.
+const TRIES: usize = 5;
+const PAUSE: Duration = Duration::from_millis(2);
 
 fn errno_of(error: &std::io::Error) -> io::Errno {
     io::Errno::from_io_error(error).unwrap_or(io::Errno::IO)

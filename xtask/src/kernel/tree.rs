@@ -8,9 +8,11 @@ use pathwalk::{AtFlags, FileType, StatxFlags};
 use rustix::fs::{self, Gid, Mode, OFlags, RawDir, Uid};
 use rustix::io;
 
+use super::acl;
 use super::administer::{reset, set_open_flags};
 use super::calls::look as attributes;
-use crate::outcome::{Contents, END, Leaf};
+use super::xattr;
+use crate::outcome::{Contents, END, Leaf, Xattrs};
 
 /// One entry of a listing.
 pub(super) struct Entry {
@@ -61,9 +63,11 @@ fn open(at: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
 /// Returns the whole tree, by paths from its root.
 pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Vec<u8>, Leaf>> {
     let mut tree = BTreeMap::new();
-    let top = Leaf { node: attributes(root, b"", AtFlags::EMPTY_PATH)?, content: Vec::new() };
-    tree.insert(b"/".to_vec(), top);
-    let mut waiting = vec![(Vec::new(), open(root, b".")?)];
+    let top = open(root, b".")?;
+    let node = attributes(root, b"", AtFlags::EMPTY_PATH)?;
+    let (lists_of_root, xattrs) = (lists(&top, b".")?, xattr::all(root.as_fd(), b".")?);
+    tree.insert(b"/".to_vec(), Leaf { node, content: Vec::new(), lists: lists_of_root, xattrs });
+    let mut waiting = vec![(Vec::new(), top)];
     while let Some((path, dir)) = waiting.pop() {
         let names = match names(&dir) {
             // The directory was removed; a mount still shows it.
@@ -92,10 +96,19 @@ pub(super) fn look(root: &OwnedFd, contents: Contents) -> io::Result<BTreeMap<Ve
                 FileType::Regular => ends(&open(&dir, &name)?, node.size)?,
                 _ => Vec::new(),
             };
-            tree.insert(path, Leaf { node, content });
+            let xattrs = match contents {
+                Contents::Ends => xattr::all(dir.as_fd(), &name)?,
+                Contents::LeftOut => Xattrs::new(),
+            };
+            tree.insert(path, Leaf { node, content, lists: lists(&dir, &name)?, xattrs });
         }
     }
     Ok(tree)
+}
+
+/// Returns both lists of a node. A link is not followed.
+fn lists(dir: &OwnedFd, name: &[u8]) -> io::Result<[Vec<u8>; 2]> {
+    acl::both(dir.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Returns the beginning and the end of a file.

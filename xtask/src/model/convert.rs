@@ -1,10 +1,10 @@
 //! The conversions from the language of programs to the model's types, and back.
 
-use pathwalk::permission::{AclEntry, AclTag};
+use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
 use pathwalk::{AtFlags, Device, FileType, LinkFlags, OpenFlags, SetTime, StatxFlags};
 use pathwalk_model::{
-    Access, AclEntry as ModelEntry, AclTag as ModelTag, AtFlags as ModelAtFlags, DumpEntry, Id, NewTime, NodeFlags,
-    OpenFlags as ModelOpenFlags, Stamp, Status,
+    Access, AclEntry as ModelEntry, AclKind as ModelKind, AclTag as ModelTag, AtFlags as ModelAtFlags, DumpEntry, Id, NewTime,
+    NodeFlags, OpenFlags as ModelOpenFlags, Stamp, Status,
 };
 
 use crate::outcome::{END, Leaf, Node};
@@ -34,6 +34,29 @@ fn statx_flags(flags: NodeFlags) -> StatxFlags {
     BITS.iter().filter(|(_, theirs)| flags.contains(*theirs)).map(|(ours, _)| *ours).collect()
 }
 
+pub(super) fn acl_kind(kind: AclKind) -> ModelKind {
+    match kind {
+        AclKind::Access => ModelKind::Access,
+        AclKind::Default => ModelKind::Default,
+    }
+}
+
+/// Returns the value of a list; an empty one for a list without entries.
+pub(super) fn list_value(list: &[ModelEntry]) -> Vec<u8> {
+    let entry = |entry: &ModelEntry| {
+        let tag = match entry.tag {
+            ModelTag::Owner => AclTag::Owner,
+            ModelTag::User(uid) => AclTag::User(uid),
+            ModelTag::Group => AclTag::Group,
+            ModelTag::NamedGroup(gid) => AclTag::NamedGroup(gid),
+            ModelTag::Mask => AclTag::Mask,
+            ModelTag::Other => AclTag::Other,
+        };
+        AclEntry { tag, grants: pathwalk::Access::from_bits_retain(entry.grants.bits() as u8) }
+    };
+    if list.is_empty() { Vec::new() } else { Acl::new(list.iter().map(entry).collect()).to_xattr() }
+}
+
 pub(super) fn acl(list: &[AclEntry]) -> Vec<ModelEntry> {
     let entry = |entry: &AclEntry| {
         let tag = match entry.tag {
@@ -59,6 +82,7 @@ pub(super) fn open_flags(flags: OpenFlags) -> ModelOpenFlags {
         (OpenFlags::NOFOLLOW, ModelOpenFlags::NOFOLLOW),
         (OpenFlags::PATH, ModelOpenFlags::PATH),
         (OpenFlags::TMPFILE, ModelOpenFlags::TMPFILE),
+        (OpenFlags::DIRECT, ModelOpenFlags::DIRECT),
     ];
     let rights = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
         (true, true) => ModelOpenFlags::RDWR,
@@ -66,7 +90,9 @@ pub(super) fn open_flags(flags: OpenFlags) -> ModelOpenFlags {
         _ => ModelOpenFlags::empty(),
     };
     let set = pairs.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs);
-    set.fold(rights, ModelOpenFlags::union)
+    // A pipe is opened without waiting for the other end.
+    let waiting = if flags.contains(OpenFlags::PATH) { ModelOpenFlags::empty() } else { ModelOpenFlags::NONBLOCK };
+    set.fold(rights | waiting, ModelOpenFlags::union)
 }
 
 pub(super) fn new_time(time: SetTime) -> NewTime {
@@ -152,11 +178,12 @@ pub(super) fn leaf(entry: DumpEntry) -> (Vec<u8>, Leaf) {
         flags: statx_flags(entry.flags),
         flags_mask: StatxFlags::all(),
     };
+    let lists = [list_value(&entry.acl), list_value(&entry.default_acl)];
     let mut content = entry.contents;
     if kind == FileType::Regular && content.len() as u64 > END {
         let tail = content[content.len() - END as usize..].to_vec();
         content.truncate(END as usize);
         content.extend(tail);
     }
-    (entry.path, Leaf { node, content })
+    (entry.path, Leaf { node, content, lists, xattrs: entry.xattrs })
 }

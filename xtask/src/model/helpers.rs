@@ -31,6 +31,8 @@ impl World {
             return self.answer(&call);
         }
         match op {
+            Op::WriteFile { path, .. } if self.is_pipe(path) => Ok(Answer::NotCarriedOut),
+            Op::Copy { from, to } if self.is_pipe(from) || self.is_pipe(to) => Ok(Answer::NotCarriedOut),
             Op::WriteFile { path, byte, size } => {
                 let file = self.model.open(&mut self.process, AT_FDCWD, &path.0, REPLACE, NEW_FILE.into())?;
                 let written = self.write_all(file, &vec![*byte; *size as usize]);
@@ -50,6 +52,11 @@ impl World {
 
     fn stat(&mut self, path: &[u8]) -> Answered<crate::outcome::Node> {
         self.model.stat(&mut self.process, AT_FDCWD, path, AtFlags::empty()).map(|found| node(&found))
+    }
+
+    /// Returns whether a path leads to a pipe, whose open would wait for the other end.
+    fn is_pipe(&mut self, path: &Text) -> bool {
+        self.stat(&path.0).is_ok_and(|found| found.kind == FileType::Fifo)
     }
 
     fn write_all(&mut self, file: i32, mut data: &[u8]) -> Answered<()> {
@@ -202,5 +209,5 @@ fn open_flags(options: Options) -> Option<OpenFlags> {
     };
     let custom = [(Options::DIRECTORY, OpenFlags::DIRECTORY), (Options::NOFOLLOW, OpenFlags::NOFOLLOW)];
     let custom = custom.into_iter().filter(|(option, _)| options.contains(*option)).map(|(_, flag)| flag);
-    is_valid.then(|| custom.fold(rights | made, OpenFlags::union))
+    is_valid.then(|| custom.fold(rights | made | OpenFlags::NONBLOCK, OpenFlags::union))
 }

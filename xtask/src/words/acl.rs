@@ -1,23 +1,51 @@
-//! Access control lists: `owner:rw-,user1000:r--,group:r--,mask:rw-,other:---`, or `-` for none.
+//! Access control lists: `owner:rw-,user1000:r--,group:r--,mask:rw-,other:---`, or `-` for none. A
+//! default list begins with `d:`.
 
 use std::fmt::Write;
 
 use anyhow::{Result, anyhow, bail};
 use pathwalk::Access;
-use pathwalk::permission::{AclEntry, AclTag};
+use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
 
 use super::Word;
 
-/// The ACL that a node is to get. Entries are in the kernel's order.
+/// The ACL that a node is to get. Entries are in any order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct List(pub(crate) Vec<AclEntry>);
+pub(crate) struct List {
+    pub(crate) kind: AclKind,
+    pub(crate) entries: Vec<AclEntry>,
+}
+
+impl List {
+    /// Returns the list to be set; `None` if it is to be removed.
+    pub(crate) fn acl(&self) -> Option<Acl> {
+        (!self.entries.is_empty()).then(|| Acl::new(self.entries.clone()))
+    }
+}
+
+const DEFAULT: &str = "d:";
+
+impl Word for AclKind {
+    fn write(&self, out: &mut String) {
+        out.push_str(if *self == AclKind::Access { "access" } else { "default" });
+    }
+
+    fn read(word: &str) -> Result<AclKind> {
+        match word {
+            "access" => Ok(AclKind::Access),
+            "default" => Ok(AclKind::Default),
+            _ => bail!("access or default"),
+        }
+    }
+}
 
 const BITS: [(Access, char); 3] = [(Access::READ, 'r'), (Access::WRITE, 'w'), (Access::EXECUTE, 'x')];
 
 impl Word for List {
     fn write(&self, out: &mut String) {
-        out.push_str(if self.0.is_empty() { "-" } else { "" });
-        for (index, AclEntry { tag, grants }) in self.0.iter().enumerate() {
+        out.push_str(if self.kind == AclKind::Default { DEFAULT } else { "" });
+        out.push_str(if self.entries.is_empty() { "-" } else { "" });
+        for (index, AclEntry { tag, grants }) in self.entries.iter().enumerate() {
             out.push_str(if index > 0 { "," } else { "" });
             let _ = match tag {
                 AclTag::Owner => write!(out, "owner:"),
@@ -32,7 +60,9 @@ impl Word for List {
     }
 
     fn read(word: &str) -> Result<List> {
-        word.split(',').filter(|entry| *entry != "-").map(entry).collect::<Result<_>>().map(List)
+        let (kind, word) = word.strip_prefix(DEFAULT).map_or((AclKind::Access, word), |rest| (AclKind::Default, rest));
+        let entries = word.split(',').filter(|entry| *entry != "-").map(entry).collect::<Result<_>>()?;
+        Ok(List { kind, entries })
     }
 }
 

@@ -1,8 +1,8 @@
 //! The operations that add and remove names: create, link, unlink.
 
 use pathwalk::limits::LINK_MAX;
-use pathwalk::permission::NO_ID;
-use pathwalk::{Errno, Name, NewKind, NewNode, NodeKey, Timestamp};
+use pathwalk::permission::{AclKind, NO_ID};
+use pathwalk::{Errno, Inherited, Name, NewKind, NewNode, NodeKey, Timestamp};
 
 use super::inode::Inode;
 use super::life::FirstName;
@@ -23,7 +23,8 @@ impl Store {
             dir.room_for_link(self.options.max_links)?;
         }
         let now = self.now();
-        let inode = self.insert(new, dir.dir.ino, FirstName::Given, now)?;
+        let inherited = dir.guarded.inherited_by(new);
+        let inode = self.insert(new, inherited, dir.dir.ino, FirstName::Given, now)?;
         inode.slot.record.inherit(&dir.dir.slot.record);
         dir.add(&name, inode, &self.ledger);
         dir.changed(directories, now);
@@ -38,17 +39,30 @@ impl Store {
         }
         check_new(new)?;
         let dir = self.inode(dir)?;
-        let inode = self.insert(new, Ino::NONE, FirstName::ToCome, self.now())?;
+        let inherited =
+            if dir.slot.record.has_list(AclKind::Default) { dir.lock_shared().inherited_by(new) } else { new.inherit(None) };
+        let inode = self.insert(new, inherited, Ino::NONE, FirstName::ToCome, self.now())?;
         inode.slot.record.inherit(&dir.slot.record);
         Ok(Held { store: self, inode })
     }
 
     /// Creates a node that is held once: `ENOSPC`.
-    fn insert(&self, new: &NewNode<'_>, parent: Ino, first_name: FirstName, now: Timestamp) -> Result<Inode<'_>, Errno> {
+    fn insert(
+        &self,
+        new: &NewNode<'_>,
+        inherited: Inherited,
+        parent: Ino,
+        first_name: FirstName,
+        now: Timestamp,
+    ) -> Result<Inode<'_>, Errno> {
+        let mut new = *new;
+        new.mode = inherited.mode;
         let pages = first_pages(&new.kind);
         self.space.take_node(pages)?;
-        let made = self.table.insert(new, parent, first_name, now, &self.ledger);
-        made.inspect_err(|_| self.space.give_node(pages))
+        let made = self.table.insert(&new, parent, first_name, now, &self.ledger);
+        let inode = made.inspect_err(|_| self.space.give_node(pages))?;
+        self.give_lists(inode, inherited);
+        Ok(inode)
     }
 
     /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its

@@ -40,6 +40,10 @@ impl Store {
         let _ = self.inode(node).and_then(|inode| self.release(inode));
     }
 
+    pub(crate) fn is_regular(&self, node: NodeKey) -> bool {
+        self.inode(node).is_ok_and(|inode| inode.kind() == FileType::Regular)
+    }
+
     /// Fills the buffer from `offset` on, up to the end of the file. Does not change `atime`.
     pub(crate) fn read(&self, node: NodeKey, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let inode = self.inode(node)?;
@@ -104,18 +108,19 @@ impl Store {
         if length == 0 { Ok(()) } else { reach(offset).map(drop) }
     }
 
-    /// Sets all of these attributes or none. A smaller size frees the pages behind it, a greater
-    /// one makes a hole.
+    /// Sets all of these attributes or none. A smaller or equal size frees the pages behind it, a
+    /// greater one makes a hole.
     pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
         inode.check(set)?;
         let mut locked = inode.lock();
         let pages = match set.size {
-            Some(size) if size < inode.slot.record.size() => self.cut_off(&mut locked, size)?,
+            // Room may be reserved behind the end.
+            Some(size) if size <= inode.slot.record.size() => self.cut_off(&mut locked, size)?,
             _ => inode.slot.record.extent(),
         };
-        if let (Some(mode), Some(list)) = (set.mode, &mut locked.guarded.acl) {
-            list.follow(mode);
+        if let Some(mode) = set.mode {
+            self.follow_mode(&mut locked.guarded, mode);
         }
         locked.change(|record| {
             record.set(set, self.now());
@@ -140,12 +145,8 @@ impl Store {
 
     /// Frees a file's pages at and behind `size`; returns the number of pages left.
     fn cut_off(&self, file: &mut Locked<'_>, size: u64) -> Result<u64, Errno> {
-        let pages = file.pages_mut(&self.ledger)?;
-        let before = pages.count();
-        pages.truncate(size);
-        let left = pages.count();
-        self.space.pages.give(before - left);
-        self.ledger.credit((before - left) * PAGE_BYTES);
+        self.free(file, |pages| pages.truncate(size))?;
+        let left = file.guarded.content.pages().count();
         file.tidy(&self.ledger);
         Ok(left)
     }

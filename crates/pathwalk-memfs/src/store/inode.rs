@@ -3,7 +3,7 @@
 //! Nodes lie in slots that are reused and never move: see [`table`](super::table). An [`Inode`] is
 //! a slot together with its number, valid as long as the node lives.
 //!
-//! A node has one lock, around its content and list ([`Guarded`]). Changes of its attributes need
+//! A node has one lock, around its content and lists ([`Guarded`]). Changes of its attributes need
 //! the lock held exclusively. The [`Record`] is read without the lock, and the counts of [`Life`]
 //! are atomic.
 //!
@@ -12,10 +12,10 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
-use pathwalk::permission::NO_ID;
+use pathwalk::permission::{AclKind, NO_ID};
 use pathwalk::{Errno, FileType, NewKind, SetAttributes, Timestamp, WriteAt};
 
-use super::acl::List;
+use super::acl::Lists;
 use super::ledger::Ledger;
 use super::life::{FirstName, Left, Life};
 use super::locked::{Content, Guarded, Locked, LockedNames};
@@ -193,13 +193,14 @@ impl Slot {
         }
     }
 
-    /// Drops the content and the list of a node that is being freed.
+    /// Drops the content and the lists of a node that is being freed.
     pub(super) fn empty(&self, ledger: &Ledger) {
-        if self.record.filled.load(Relaxed) || self.record.is_listed() {
+        if self.record.filled.load(Relaxed) || self.record.has_lists() {
             self.record.filled.store(false, Relaxed);
-            self.record.set_listed(false);
+            self.record.mark_list(AclKind::Access, false);
+            self.record.mark_list(AclKind::Default, false);
             let gone = std::mem::take(&mut *self.guarded.write());
-            ledger.credit(gone.content.bytes() + List::bytes(&gone.acl));
+            ledger.credit(gone.content.bytes() + Lists::bytes(&gone.lists));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The data that a node's lock protects: its content, which is a directory's names, a file's pages
-//! or a link's body; and its access control list.
+//! or a link's body; and its access control lists.
 //!
 //! Names and pages change through the two kinds of guard here, and so do the attributes, so that
 //! nothing changes without the lock. Content is allocated when there is some, and its memory is
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use parking_lot::RwLockWriteGuard;
 use pathwalk::{Errno, Timestamp};
 
-use super::acl::List;
+use super::acl::Lists;
 use super::inode::Inode;
 use super::ledger::{Ledger, allocation};
 use super::life::Left;
@@ -23,7 +23,8 @@ use super::record::Record;
 #[derive(Default)]
 pub(crate) struct Guarded {
     pub(super) content: Content,
-    pub(super) acl: Option<Box<List>>,
+    /// The lists; `None` if the node has neither.
+    pub(super) lists: Option<Box<Lists>>,
 }
 
 /// A node's content. It is boxed, so that it takes little room in the slots of nodes without

@@ -34,7 +34,9 @@
 
 mod acl;
 mod change;
+mod copy;
 mod data;
+mod fallocate;
 mod inode;
 mod ledger;
 mod life;
@@ -47,6 +49,7 @@ mod space;
 mod table;
 #[cfg(test)]
 mod tests;
+mod xattr;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -63,6 +66,7 @@ use names::Hashed;
 use pages::{PAGE, PAGE_BYTES};
 use space::Space;
 use table::{Ino, Table};
+use xattr::Xattrs;
 
 /// The number of the root, which is its own parent.
 const ROOT: Ino = Ino(1);
@@ -96,6 +100,7 @@ pub(crate) struct Store {
     tree: Mutex<()>,
     ledger: Ledger,
     space: Space,
+    xattrs: Xattrs,
     device: Device,
     hasher: DefaultHashBuilder,
 }
@@ -147,6 +152,7 @@ impl Store {
             tree: Mutex::new(()),
             ledger,
             space,
+            xattrs: Xattrs::default(),
             device,
             hasher: DefaultHashBuilder::default(),
         }
@@ -253,6 +259,7 @@ impl Store {
             self.ledger.credit(pages * PAGE_BYTES);
         }
         self.space.give_node(pages);
+        self.drop_xattrs(inode);
         self.table.remove(inode, &self.ledger);
     }
 

@@ -14,6 +14,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
+use pathwalk::permission::AclKind;
 use pathwalk::{AclState, Attributes, Device, FileType, NewKind, NewNode, SetAttributes, StatxFlags, Timestamp};
 
 use super::pages::PAGE;
@@ -30,10 +31,19 @@ const SHORT_BODY: usize = 127;
 /// The attribute bits that are stored: those of tmpfs.
 pub(crate) const KEPT_FLAGS: StatxFlags = StatxFlags::IMMUTABLE.union(StatxFlags::APPEND).union(StatxFlags::NODUMP);
 
-/// The mark of a node with an access control list. No stored attribute bit has this value.
+/// The mark of a node with an access list. No stored attribute bit has its value, nor that of the
+/// next two.
 const LISTED: u8 = 1;
 
-const _: () = assert!(KEPT_FLAGS.bits() <= u8::MAX as u16 && KEPT_FLAGS.bits() & LISTED as u16 == 0);
+/// The mark of a directory with a default list.
+const DEFAULTED: u8 = 16;
+
+/// The mark of a node with extended attributes.
+const HAS_XATTRS: u8 = 32;
+
+const MARKS: u8 = LISTED | DEFAULTED | HAS_XATTRS;
+
+const _: () = assert!(KEPT_FLAGS.bits() <= u8::MAX as u16 && KEPT_FLAGS.bits() & MARKS as u16 == 0);
 
 /// The attributes of a node, in the order of their use: see [`Slot`](super::inode::Slot).
 #[derive(Default)]
@@ -43,8 +53,8 @@ pub(crate) struct Record {
     count: AtomicU32,
     /// The `st_mode`. The type is constant as long as the node is in the slot.
     mode: AtomicU16,
-    /// The attribute bits, and [`LISTED`] if the node has an access control list. Stored with the
-    /// node's lock held.
+    /// The attribute bits, and the marks [`LISTED`], [`DEFAULTED`] and [`HAS_XATTRS`]. Stored with
+    /// the node's lock held.
     marks: AtomicU8,
     /// A flag that is set if there is content. A node that never had any is created and freed
     /// without its lock. Set by the thread that stores the content, and cleared by the one that
@@ -108,18 +118,37 @@ impl Record {
         self.mode.store(self.mode.load(Relaxed) & !0o7777 | mode & 0o7777, Relaxed);
     }
 
-    /// Returns whether the node has an access control list.
-    pub(crate) fn is_listed(&self) -> bool {
-        self.marks.load(Relaxed) & LISTED != 0
+    /// Returns whether the node has this list.
+    pub(crate) fn has_list(&self, kind: AclKind) -> bool {
+        self.marks.load(Relaxed) & mark_of(kind) != 0
     }
 
-    pub(super) fn set_listed(&self, listed: bool) {
-        self.marks.store(self.flags().bits() as u8 | if listed { LISTED } else { 0 }, Relaxed);
+    /// Returns whether the node has a list.
+    pub(super) fn has_lists(&self) -> bool {
+        self.marks.load(Relaxed) & (LISTED | DEFAULTED) != 0
+    }
+
+    /// Records whether the node has this list.
+    pub(super) fn mark_list(&self, kind: AclKind, has: bool) {
+        self.set_mark(mark_of(kind), has);
+    }
+
+    /// Returns whether the node has extended attributes.
+    pub(crate) fn has_xattrs(&self) -> bool {
+        self.marks.load(Relaxed) & HAS_XATTRS != 0
+    }
+
+    pub(super) fn set_xattrs(&self, some: bool) {
+        self.set_mark(HAS_XATTRS, some);
+    }
+
+    fn set_mark(&self, mark: u8, set: bool) {
+        self.marks.store(self.marks.load(Relaxed) & !mark | if set { mark } else { 0 }, Relaxed);
     }
 
     /// Returns the attribute bits.
     pub(crate) fn flags(&self) -> StatxFlags {
-        StatxFlags::from_bits_truncate((self.marks.load(Relaxed) & !LISTED).into())
+        KEPT_FLAGS & StatxFlags::from_bits_truncate(self.marks.load(Relaxed).into())
     }
 
     /// Takes over the attribute bits that new nodes inherit from their directory, before the node
@@ -130,8 +159,8 @@ impl Record {
 
     /// Sets those of the bits that are stored, and clears the others.
     pub(super) fn set_flags(&self, flags: StatxFlags) {
-        let listed = self.marks.load(Relaxed) & LISTED;
-        self.marks.store((flags & KEPT_FLAGS).bits() as u8 | listed, Relaxed);
+        let marks = self.marks.load(Relaxed) & MARKS;
+        self.marks.store((flags & KEPT_FLAGS).bits() as u8 | marks, Relaxed);
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -168,8 +197,8 @@ impl Record {
         });
     }
 
-    /// Sets attributes, which were checked. Setting a size updates `mtime`, even if the size is the
-    /// same.
+    /// Sets attributes, which were checked. A size updates `mtime` where it changes; the same size
+    /// alone updates no time, as on a tmpfs.
     pub(super) fn set(&self, set: &SetAttributes, now: Timestamp) {
         if let Some(mode) = set.mode {
             self.set_mode(mode);
@@ -180,16 +209,20 @@ impl Record {
         if let Some(gid) = set.gid {
             self.gid.store(gid, Relaxed);
         }
+        let size = self.size();
+        let has_no_effect = *set == SetAttributes::default().with_size(size);
         if let Some(size) = set.size {
             self.size.store(size, Relaxed);
         }
         if let Some(atime) = set.atime {
             self.set_atime(atime);
         }
-        if let Some(mtime) = set.mtime.or(set.size.map(|_| now)) {
+        if let Some(mtime) = set.mtime.or(set.size.filter(|new| *new != size).map(|_| now)) {
             self.set_mtime(mtime);
         }
-        self.touch_ctime(now);
+        if !has_no_effect {
+            self.touch_ctime(now);
+        }
     }
 
     fn set_atime(&self, time: Timestamp) {
@@ -246,7 +279,7 @@ impl Record {
         into.btime = Some(unpacked(self.btime.load(Relaxed)));
         into.flags = self.flags();
         into.flags_mask = KEPT_FLAGS;
-        into.acl = if self.is_listed() { AclState::Present } else { AclState::Absent };
+        into.acl = if self.has_list(AclKind::Access) { AclState::Present } else { AclState::Absent };
     }
 }
 
@@ -254,6 +287,13 @@ impl Record {
 /// a page.
 pub(crate) fn first_pages(kind: &NewKind<'_>) -> u64 {
     matches!(kind, NewKind::Symlink(body) if body.len() > SHORT_BODY) as u64
+}
+
+fn mark_of(kind: AclKind) -> u8 {
+    match kind {
+        AclKind::Access => LISTED,
+        AclKind::Default => DEFAULTED,
+    }
 }
 
 fn directory_size(names: usize) -> u64 {

@@ -1,11 +1,17 @@
 //! The limited resources: pages of data and nodes.
 //!
+//! Extended attributes take room of the nodes' limit, byte by byte, as on a tmpfs: a node is 1024
+//! of these bytes.
+//!
 //! Room is taken before anything is created, and given back when a node or a page is freed. So an
 //! operation that finds no room has changed nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use pathwalk::Errno;
+
+/// The bytes of a node in the nodes' limit: `BOGO_INODE_SIZE` of Linux.
+const NODE: u64 = 1024;
 
 /// The used amounts, and the limits.
 pub(crate) struct Space {
@@ -16,14 +22,17 @@ pub(crate) struct Space {
 
 /// One limited resource.
 pub(crate) struct Quota {
-    /// The limit; `None` if only memory limits the resource.
+    /// The limit in parts; `None` if only memory limits the resource.
     limit: Option<u64>,
+    /// The used amount, in parts.
     used: AtomicU64,
+    /// The number of parts of one: of which a part can be taken, too.
+    parts: u64,
 }
 
 impl Space {
     pub(crate) fn new(pages: Option<u64>, nodes: Option<u64>) -> Space {
-        Space { pages: Quota::new(pages), nodes: Quota::new(nodes) }
+        Space { pages: Quota::new(pages, 1), nodes: Quota::new(nodes, NODE) }
     }
 
     /// Takes room for one node and its first pages, or none of it: `ENOSPC`.
@@ -42,15 +51,31 @@ impl Space {
             self.pages.give(pages);
         }
     }
+
+    /// Takes this many bytes of the nodes' limit, if there is one: `ENOSPC`.
+    pub(crate) fn take_bytes(&self, bytes: u64) -> Result<(), Errno> {
+        if self.nodes.limit.is_some() { self.nodes.take_parts(bytes) } else { Ok(()) }
+    }
+
+    /// Gives bytes of the nodes' limit back, if there is one.
+    pub(crate) fn give_bytes(&self, bytes: u64) {
+        if self.nodes.limit.is_some() {
+            self.nodes.used.fetch_sub(bytes, Relaxed);
+        }
+    }
 }
 
 impl Quota {
-    fn new(limit: Option<u64>) -> Quota {
-        Quota { limit, used: AtomicU64::new(0) }
+    fn new(limit: Option<u64>, parts: u64) -> Quota {
+        Quota { limit: limit.map(|limit| limit.saturating_mul(parts)), used: AtomicU64::new(0), parts }
     }
 
     /// Takes this many or none: `ENOSPC`.
     pub(crate) fn take(&self, count: u64) -> Result<(), Errno> {
+        self.take_parts(count.saturating_mul(self.parts))
+    }
+
+    fn take_parts(&self, count: u64) -> Result<(), Errno> {
         let Some(limit) = self.limit else {
             self.used.fetch_add(count, Relaxed);
             return Ok(());
@@ -71,20 +96,26 @@ impl Quota {
 
     /// Takes one for the root, whatever the limit is.
     pub(crate) fn take_root(&self) {
-        self.used.fetch_add(1, Relaxed);
+        self.used.fetch_add(self.parts, Relaxed);
     }
 
     pub(crate) fn give(&self, count: u64) {
-        self.used.fetch_sub(count, Relaxed);
+        self.used.fetch_sub(count * self.parts, Relaxed);
     }
 
     pub(crate) fn used(&self) -> u64 {
-        self.used.load(Relaxed)
+        self.used.load(Relaxed) / self.parts
+    }
+
+    /// Returns the limit, if there is one.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.limit
     }
 
     /// Returns the limit and the free amount; both 0 without a limit.
     pub(crate) fn limit_and_free(&self) -> (u64, u64) {
-        self.limit.map_or((0, 0), |limit| (limit, limit.saturating_sub(self.used())))
+        let free = |limit: u64| limit.saturating_sub(self.used.load(Relaxed));
+        self.limit.map_or((0, 0), |limit| (limit / self.parts, free(limit) / self.parts))
     }
 }
 

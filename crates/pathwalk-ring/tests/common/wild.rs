@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::{Arc, RwLock};
 
-use pathwalk::permission::Subject;
+use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written,
+    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, Name, NewNode, Node, NodeKey,
+    OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 use pathwalk_memfs::MemFs;
 
@@ -132,6 +132,18 @@ impl FileSystem for Wild {
         self.hooks.around("acl", || self.inner.acl(node))
     }
 
+    fn keeps_acls(&self) -> bool {
+        self.hooks.around_sure("keeps_acls", || self.inner.keeps_acls())
+    }
+
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        self.hooks.around("get_acl", || self.inner.get_acl(node, kind))
+    }
+
+    fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        self.hooks.around("set_acl", || self.inner.set_acl(node, kind, acl, mode))
+    }
+
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
         self.hooks.around("revalidate", || self.inner.revalidate(dir, name, node))
     }
@@ -183,6 +195,22 @@ impl FileSystem for Wild {
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         self.hooks.around("set_attributes", || self.inner.set_attributes(node, set))
     }
+
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        self.hooks.around("get_xattr", || self.inner.get_xattr(node, name))
+    }
+
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+        self.hooks.around("set_xattr", || self.inner.set_xattr(node, name, value, flags))
+    }
+
+    fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        self.hooks.around("list_xattrs", || self.inner.list_xattrs(node, each))
+    }
+
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        self.hooks.around("remove_xattr", || self.inner.remove_xattr(node, name))
+    }
 }
 
 struct WildFile {
@@ -211,6 +239,10 @@ impl OpenFile for WildFile {
 
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         self.hooks.around("read_dir", || self.inner.read_dir(from, each))
+    }
+
+    fn fallocate(&self, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        self.hooks.around("fallocate", || self.inner.fallocate(mode, offset, length))
     }
 
     fn lists_all_names(&self) -> bool {

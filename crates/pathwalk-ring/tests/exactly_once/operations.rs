@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use pathwalk::{Access, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SyncWhat, UnlinkFlags};
-use pathwalk_ring::{Offset, Op};
+use pathwalk::{
+    Access, AtFlags, FallocateFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SyncFileRange, SyncWhat,
+    UnlinkFlags, XattrFlags,
+};
+use pathwalk_ring::{Offset, Op, Place};
 
 const PATHS: [&str; 12] = ["/a", "/b", "/c", "/d", "/d/a", "/d/b", "/d/c", "/d/d", "/l/a", "/l/b", "/none", "/d/none"];
 
@@ -46,7 +49,19 @@ fn of_file(random: &mut Rng, files: &mut Files) -> Op<'static> {
         3..5 => Op::Write { file, data: vec![1; random.usize(..9)], offset: offset(random) },
         5..7 => Op::Getdents { file, at_most: random.usize(..5) },
         7..9 => Op::Fsync { file, what: if random.bool() { SyncWhat::All } else { SyncWhat::Data } },
+        9 => Op::Fallocate { file, mode: FallocateFlags::KEEP_SIZE, offset: 0, length: random.u64(..9) },
+        10 => Op::SyncFileRange { file, offset: 0, length: 0, flags: SyncFileRange::all() },
         _ => Op::Close { file },
+    }
+}
+
+fn xattr(random: &mut Rng, place: Place<'static>) -> Op<'static> {
+    let (name, flags) = (b"user.a".to_vec(), AtFlags::empty());
+    match random.u32(..4) {
+        0 => Op::Getxattrat { place, name, flags },
+        1 => Op::Setxattrat { place, name, value: vec![0; random.usize(..9)], how: XattrFlags::empty(), flags },
+        2 => Op::Listxattrat { place, flags },
+        _ => Op::Removexattrat { place, name, flags },
     }
 }
 
@@ -67,6 +82,7 @@ pub(crate) fn operation(random: &mut Rng, files: &mut Files) -> Op<'static> {
         66..69 => Op::Renameat { from: place, to: path(random).into(), flags: RenameFlags::EXCHANGE },
         69..72 => Op::Linkat { from: place, to: path(random).into(), flags: LinkFlags::empty() },
         72..74 => Op::Symlinkat { body: "/d".into(), place },
+        74..78 => xattr(random, place),
         _ => of_file(random, files),
     }
 }

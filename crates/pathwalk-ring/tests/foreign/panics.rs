@@ -96,8 +96,10 @@ fn closing_is_part_of_the_entry() {
         let world = World::new(1);
         let mut ring = world.ring();
         let op = op(&world);
-        let is_of_file =
-            matches!(op, Op::Getdents { .. } | Op::Read { .. } | Op::Write { .. } | Op::Fsync { .. } | Op::Close { .. });
+        let is_of_file = matches!(
+            op,
+            Op::Getdents { .. } | Op::Read { .. } | Op::Write { .. } | Op::Fsync { .. } | Op::Fallocate { .. } | Op::Close { .. }
+        );
         let holds = is_of_file || name == "lookup in another";
         world.hooks.set(|call, _| if call == CLOSE { throw() } else { Ok(()) });
         push(&mut ring, [Entry::new(0, op).with(EntryFlags::ASYNC)]);

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use pathwalk::{Access, At, Context, Credentials, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat, UnlinkFlags, Vfs};
+use pathwalk::{
+    Access, At, Context, Credentials, FallocateFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat, UnlinkFlags,
+    Vfs,
+};
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{Completion, Entry, EntryFlags, Offset, Op, Place, Pool, Ring};
 
@@ -72,7 +75,7 @@ impl World {
 pub(crate) type MakeOp = fn(&World) -> Op<'static>;
 
 /// One operation of each kind. Those of a file are the last to hold it.
-pub(crate) const OPS: [(&str, MakeOp); 26] = [
+pub(crate) const OPS: [(&str, MakeOp); 31] = [
     ("nop", |_| Op::Nop),
     ("open", |_| Op::open("/d/a", OpenFlags::READ)),
     ("open a cached one", |world| {
@@ -93,11 +96,22 @@ pub(crate) const OPS: [(&str, MakeOp); 26] = [
     ("exchange", |_| Op::Renameat { from: "/d/a".into(), to: "/b".into(), flags: RenameFlags::EXCHANGE }),
     ("link", |_| Op::Linkat { from: "/a".into(), to: "/d/link".into(), flags: LinkFlags::empty() }),
     ("symlink", |_| Op::Symlinkat { body: "d".into(), place: "/d/l".into() }),
+    ("getxattr", |_| Op::Getxattrat { place: "/d/a".into(), name: b"user.a".into(), flags: Default::default() }),
+    ("setxattr", |_| Op::Setxattrat {
+        place: "/d/a".into(),
+        name: b"user.a".into(),
+        value: b"1".into(),
+        how: Default::default(),
+        flags: Default::default(),
+    }),
+    ("listxattr", |_| Op::Listxattrat { place: "/d/a".into(), flags: Default::default() }),
+    ("removexattr", |_| Op::Removexattrat { place: "/d/a".into(), name: b"user.a".into(), flags: Default::default() }),
     ("list", |world| Op::Getdents { file: world.dir(), at_most: 10 }),
     ("read", |world| Op::Read { file: world.file(), buffer: vec![0; 8], offset: Offset::Current }),
     ("read at", |world| Op::Read { file: world.file(), buffer: vec![0; 8], offset: Offset::At(0) }),
     ("write", |world| Op::Write { file: world.file(), data: b"x".into(), offset: Offset::Current }),
     ("write at", |world| Op::Write { file: world.file(), data: b"x".into(), offset: Offset::At(3) }),
+    ("fallocate", |world| Op::Fallocate { file: world.file(), mode: FallocateFlags::KEEP_SIZE, offset: 0, length: 8 }),
     ("sync", |world| Op::Fsync { file: world.file(), what: SyncWhat::All }),
     ("close", |world| Op::Close { file: world.file() }),
     ("close without a name", |world| {

@@ -7,6 +7,8 @@ mod ending;
 mod leases;
 mod limits;
 mod links;
+mod locks;
+mod pipes;
 mod reads;
 mod rules;
 mod workers;

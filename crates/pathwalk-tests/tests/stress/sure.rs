@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
 use pathwalk::{Access, At, Context, Credentials, Errno, MountFlags, RenameFlags, UmountFlags, Vfs, VfsBuilder};
 use pathwalk_memfs::MemFs;
 
@@ -57,7 +58,16 @@ fn chmod(context: &Context, path: &str, mode: u16) {
     context.chmod(path, mode).expect("chmod");
 }
 
-const SUBJECTS: [Subject; 7] = [
+/// Sets a list of mode 0770, in which user 1000 has these rights.
+fn set_list(context: &Context, path: &str, user: Access) {
+    let entry = |tag, grants| AclEntry { tag, grants };
+    let (all, user) = (Access::all(), entry(AclTag::User(1000), user));
+    let [owner, group, mask] = [AclTag::Owner, AclTag::Group, AclTag::Mask].map(|tag| entry(tag, all));
+    let list = Acl::new(vec![owner, user, group, mask, entry(AclTag::Other, Access::empty())]);
+    context.set_acl(path, AclKind::Access, Some(&list)).expect("set_acl");
+}
+
+const SUBJECTS: [Subject; 9] = [
     Subject {
         path: "/swapped/one/f",
         ask: mode,
@@ -75,6 +85,26 @@ const SUBJECTS: [Subject; 7] = [
         ask: readable,
         answers: [Ok(0), REFUSED],
         change: |context, is_odd| chmod(context, "/rights/f", if is_odd { 0o600 } else { 0o644 }),
+    },
+    Subject {
+        path: "/listed/or/not/f",
+        ask: mode,
+        answers: [Ok(0o644), REFUSED],
+        change: |context, is_odd| {
+            if is_odd {
+                set_list(context, "/listed/or", Access::READ);
+            } else {
+                context.set_acl("/listed/or", AclKind::Access, Some(&Acl::from_mode(0o755))).expect("set_acl");
+            }
+        },
+    },
+    Subject {
+        path: "/listed/so/f",
+        ask: mode,
+        answers: [REFUSED, Ok(0o644)],
+        change: |context, is_odd| {
+            set_list(context, "/listed/so", if is_odd { Access::EXECUTE } else { Access::READ | Access::WRITE })
+        },
     },
     Subject {
         path: "/names/come/and/go",
@@ -131,6 +161,10 @@ fn tree() -> Result<MemFs, pathwalk_memfs::Error> {
         "/guarded/by/a",
         "/guarded/by/a/directory",
         "/rights",
+        "/listed",
+        "/listed/or",
+        "/listed/or/not",
+        "/listed/so",
         "/names",
         "/names/come",
         "/names/come/and",
@@ -144,9 +178,12 @@ fn tree() -> Result<MemFs, pathwalk_memfs::Error> {
     for path in directories {
         fs.mkdir(path, 0o755)?;
     }
-    for path in ["/swapped/one/f", "/guarded/by/a/directory/f", "/rights/f", "/up/f", "/mounts/on/f"] {
+    for path in
+        ["/swapped/one/f", "/guarded/by/a/directory/f", "/rights/f", "/listed/or/not/f", "/listed/so/f", "/up/f", "/mounts/on/f"]
+    {
         fs.file(path, 0o644)?;
     }
+    fs.chmod("/listed/so", 0o700)?;
     fs.file("/swapped/other/f", 0o664)?;
     fs.file("/names/kept", 0o666)?;
     fs.mkdir("/links/a", 0o755)?;

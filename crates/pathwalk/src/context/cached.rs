@@ -118,7 +118,7 @@ impl Cached<'_> {
         let (at, how) = (self.context.begin(at), how.into());
         let env = Env::scoped(&self.context.asker, Whose::Effective, at, how.resolve);
         let opened = self.answer(env, path.path_bytes(), |env, path| open::cached(env, at, path, &how))?;
-        Ok(File::new(self.context.vfs(), opened, how.flags, self.context.credentials().clone()))
+        Ok(File::new(self.context.vfs(), opened, how.flags, self.context.credentials().clone(), self.context.lock_owner))
     }
 
     /// Returns attributes as [`Context::statx`] does.

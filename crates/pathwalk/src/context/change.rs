@@ -51,9 +51,14 @@ impl Context {
     ///
     /// `EINVAL` for flags that contradict each other; `EEXIST` with `CREATE` and `EXCLUSIVE` if the
     /// name exists; `EISDIR` to write to a directory, or to create one or a name followed by a
-    /// slash; `ENOTDIR`; `ELOOP` for a link with `NOFOLLOW`; `EACCES`; `ENXIO` for a device, pipe
-    /// or socket; `EAGAIN` for [`CACHED`](crate::Resolve::CACHED). Cost: a lookup, and an
-    /// allocation.
+    /// slash; `ENOTDIR`; `ELOOP` for a link with `NOFOLLOW`; `EACCES`; `ENXIO` for a socket, a
+    /// device without a [`Driver`](crate::Driver), and, with
+    /// [`NONBLOCK`](crate::OpenFlags::NONBLOCK), to write to a named pipe that no one reads;
+    /// `EAGAIN` for [`CACHED`](crate::Resolve::CACHED). Cost: a lookup, and an allocation.
+    ///
+    /// The open of a named pipe waits for its other end, as `fifo(7)` says: a reader for a writer,
+    /// a writer for a reader, one that is both for neither. A
+    /// [`Cancellation`](crate::Cancellation) ends the wait (`ECANCELED`).
     ///
     /// ```
     /// use pathwalk::{Credentials, Errno, OpenFlags, Vfs};
@@ -75,7 +80,7 @@ impl Context {
             return self.cached().openat(at, path, how);
         }
         let opened = ops::open::open(&self.asker, self.begin(at), path.path_bytes(), &how)?;
-        Ok(File::new(self.vfs(), opened, how.flags, self.credentials().clone()))
+        Ok(File::new(self.vfs(), opened, how.flags, self.credentials().clone(), self.lock_owner))
     }
 
     /// Makes a directory. Of `mode`, it uses permission bits and the sticky bit. `EEXIST`,

@@ -51,6 +51,31 @@ impl Context {
         }
     }
 
+    /// Checks whether the caller may execute a file. `EACCES` for a node that is no regular file,
+    /// without the right to execute, on a `NOEXEC` mount, or where the security hook refuses it.
+    /// Source: `AT_EXECVE_CHECK` in `execveat(2)`.
+    ///
+    /// ```
+    /// use pathwalk::{AtFlags, Credentials, Errno, Vfs};
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.write("/tool", "")?;
+    /// assert_eq!(context.may_execute("/tool"), Err(Errno::EACCES));
+    /// context.chmod("/tool", 0o755)?;
+    /// assert_eq!(context.may_execute("/tool"), Ok(()));
+    /// let tool = context.lookup("/tool")?;
+    /// assert_eq!(context.may_execute_at(&tool, "", AtFlags::EMPTY_PATH), Ok(()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn may_execute(&self, path: impl AsPath) -> Result<(), Errno> {
+        self.may_execute_at(At::Cwd, path, AtFlags::empty())
+    }
+
+    /// Does the same as [`may_execute`](Self::may_execute) from a starting point and with flags.
+    /// `ELOOP` for a link with `SYMLINK_NOFOLLOW`.
+    pub fn may_execute_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<(), Errno> {
+        ops::execute::may_execute(&self.asker, self.begin(at), path.path_bytes(), flags)
+    }
+
     /// Does the same as [`access`](Self::access) from a starting point and with flags. Source:
     /// `faccessat2(2)`.
     pub fn faccessat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, want: Access, flags: AtFlags) -> Result<(), Errno> {
@@ -158,5 +183,12 @@ impl Context {
     /// Does the same as [`statfs`](Self::statfs) from a starting point.
     pub fn statfs_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath) -> Result<StatFs, Errno> {
         ops::stat::statfs(&self.asker, self.begin(at), path.path_bytes())
+    }
+
+    /// Puts all that was written to the file system that `path` is on on stable storage, as
+    /// [`File::syncfs`](crate::File::syncfs) does, which has an example. Linux takes a descriptor,
+    /// which may be of any node that can be opened. Source: `syncfs(2)`.
+    pub fn syncfs(&self, path: impl AsPath) -> Result<(), Errno> {
+        ops::sync::syncfs(&self.asker, self.begin(At::Cwd), path.path_bytes())
     }
 }

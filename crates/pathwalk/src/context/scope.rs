@@ -73,7 +73,7 @@ impl Context {
     /// ```
     pub fn confined(&self, directory: &Handle) -> Result<Context, Errno> {
         let at = self.lookup_at(directory, ".", AtFlags::empty())?;
-        let mut context = Context { root: at.clone(), cwd: at, asker: self.asker.clone(), namespace: self.namespace.clone() };
+        let mut context = Context { root: at.clone(), cwd: at, ..self.clone() };
         (context.asker.root, context.asker.cwd) = (context.root.place(), context.cwd.place());
         context.asker.rules = context.asker.rules.confined();
         Ok(context)
@@ -100,6 +100,12 @@ impl Context {
 
     /// Returns `EAGAIN` for an operation that changes something, where only the caches may be used.
     pub(super) fn may_change(&self) -> Result<(), Errno> {
+        self.may_ask_file_system()
+    }
+
+    /// Returns `EAGAIN` for an operation that the caches cannot answer, where only they may be
+    /// used.
+    pub(super) fn may_ask_file_system(&self) -> Result<(), Errno> {
         if self.asks_caches_only() { Err(Errno::EAGAIN) } else { Ok(()) }
     }
 }

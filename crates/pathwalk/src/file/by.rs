@@ -1,4 +1,4 @@
-//! Writes with the rights of another user than the opener.
+//! Changes with the rights of another user than the opener.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,8 @@ use crate::permission::Credentials;
 /// file was opened.
 ///
 /// ```
-/// use pathwalk::{Credentials, OpenFlags, Vfs};
+/// use std::io::IoSlice;
+/// use pathwalk::{Credentials, FallocateFlags, OpenFlags, RwFlags, Vfs};
 /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
 /// let file = context.open("/file", OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE)?;
 /// context.chmod("/file", 0o4755)?;
@@ -24,6 +25,12 @@ use crate::permission::Credentials;
 /// assert_eq!(context.stat("/file")?.mode, 0o755, "the suid bit went");
 /// file.by(&user).write_at(b"B", 0)?;
 /// file.by(&user).set_len(1)?;
+/// file.by(&user).fallocate(FallocateFlags::KEEP_SIZE, 0, 4096)?;
+/// file.by(&user).pwritev2(&[IoSlice::new(b"y")], None, RwFlags::APPEND)?;
+///
+/// let copy = context.open("/copy", OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE)?;
+/// assert_eq!(file.by(&user).copy_file_range(Some(0), &copy, Some(0), 9)?, 2);
+/// copy.by(&user).clone_range(&file, 0, 0, 0)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

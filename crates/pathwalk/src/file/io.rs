@@ -15,6 +15,7 @@ use std::os::unix::fs::FileExt;
 
 use super::File;
 use crate::Errno;
+use crate::fs_api::{OpenFile, Seeking};
 use crate::limits::RW_MAX;
 
 impl File {
@@ -54,7 +55,11 @@ impl File {
     /// reads. Returns how many bytes there were, over all buffers; an error counts only if it is
     /// that of the first read. Errors as [`read`](Self::read). Source: `readv(2)`.
     pub fn read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> Result<usize, Errno> {
-        self.readable()?;
+        let file = self.readable()?;
+        if self.seeking(file) != Seeking::Offsets {
+            let wanted = together(buffers.iter().map(|buffer| buffer.len()));
+            return Self::fill_stream(file, buffers, wanted, |buffer| file.read_at(buffer, 0));
+        }
         let mut position = self.position.lock();
         let length = self.fill(buffers, position.at)?;
         position.at += length as u64;
@@ -67,6 +72,7 @@ impl File {
         if offset > super::OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
+        self.has_offsets()?;
         self.fill(buffers, offset)
     }
 
@@ -96,9 +102,10 @@ impl File {
         self.write_at(&joined(buffers)?, offset)
     }
 
-    /// Returns its position: of a file in bytes, of a directory a cookie. `EBADF` for a place only.
+    /// Returns its position: of a file in bytes, of a directory a cookie. `EBADF` for a place only,
+    /// `ESPIPE` for a stream.
     pub fn stream_position(&self) -> Result<u64, Errno> {
-        self.opened()?;
+        self.has_offsets()?;
         Ok(self.position.lock().at)
     }
 
@@ -109,6 +116,16 @@ impl File {
 
     /// Fills the buffers from an offset on until a read is short or fails.
     fn fill(&self, buffers: &mut [IoSliceMut<'_>], offset: u64) -> Result<usize, Errno> {
+        self.fill_by(buffers, offset, |file, buffer, at| file.read_at(buffer, at))
+    }
+
+    /// Fills the buffers as [`fill`](Self::fill) does, with `read` for each of them.
+    pub(super) fn fill_by(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        offset: u64,
+        read: impl Fn(&dyn OpenFile, &mut [u8], u64) -> Result<usize, Errno>,
+    ) -> Result<usize, Errno> {
         let wanted = together(buffers.iter().map(|buffer| buffer.len()));
         let file = self.data(self.readable()?, offset, wanted)?;
         let mut done = 0;
@@ -117,7 +134,7 @@ impl File {
             if most == 0 {
                 continue;
             }
-            match super::counted(file.read_at(&mut buffer[..most], offset + done as u64), most) {
+            match super::counted(read(file, &mut buffer[..most], offset + done as u64), most) {
                 Ok(length) if length == most => done += length,
                 Ok(length) => return Ok(done + length),
                 Err(errno) if done == 0 => return Err(errno),
@@ -148,12 +165,12 @@ impl Write for Behind<'_> {
 
 /// Returns how many bytes buffers of these lengths have, at most as many as one call reads or
 /// writes.
-fn together(lengths: impl Iterator<Item = usize>) -> usize {
+pub(super) fn together(lengths: impl Iterator<Item = usize>) -> usize {
     lengths.fold(0, |sum: usize, length| sum.saturating_add(length)).min(RW_MAX)
 }
 
 /// Returns what the buffers have, one behind the other, at most as many bytes as one call writes.
-fn joined<'a>(buffers: &'a [IoSlice<'_>]) -> Result<Cow<'a, [u8]>, Errno> {
+pub(super) fn joined<'a>(buffers: &'a [IoSlice<'_>]) -> Result<Cow<'a, [u8]>, Errno> {
     let length = together(buffers.iter().map(|buffer| buffer.len()));
     match buffers.iter().find(|buffer| !buffer.is_empty()) {
         None => return Ok(Cow::Borrowed(&[])),

@@ -15,6 +15,7 @@
 mod ahead;
 mod create_all;
 mod levels;
+mod locks;
 mod mode;
 mod names;
 mod open;
@@ -30,6 +31,7 @@ use crate::errno::Errno;
 use crate::error::Error;
 use crate::handle::Handle;
 
+pub use locks::TryLockError;
 pub use mode::AsMode;
 pub use open::OpenOptions;
 pub use read_dir::{DirEntry, ReadDir};

@@ -1,11 +1,11 @@
 //! The trait that a file system implements.
 
-use super::{Directory, OpenFile, OpenFor, Siblings, StatFs};
+use super::{Directory, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
 use crate::Errno;
-use crate::abi::SuperblockFlags;
+use crate::abi::{SuperblockFlags, XattrFlags};
 use crate::attr::{AclState, Attributes, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
-use crate::permission::{Access, Subject};
+use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::text::Name;
 
 /// A file system: it answers about nodes, and the engine caches the answers.
@@ -22,6 +22,9 @@ use crate::text::Name;
 /// | refuse all changes before a method is called | [`superblock_flags`](Self::superblock_flags) |
 /// | make, remove and rename | [`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename) |
 /// | write files | `open`, with [`write_at`](OpenFile::write_at), and [`set_attributes`](Self::set_attributes) |
+/// | keep extended attributes | [`get_xattr`](Self::get_xattr), [`list_xattrs`](Self::list_xattrs), [`set_xattr`](Self::set_xattr), [`remove_xattr`](Self::remove_xattr) |
+/// | keep locks on files that others see too | [`locks`](Self::locks) |
+/// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
 /// Without `open`, a file is there and cannot be read (`EOPNOTSUPP`).
 ///
@@ -90,7 +93,7 @@ use crate::text::Name;
 ///   directory ([`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink),
 ///   [`rename`](Self::rename)) never runs concurrently with another call about that directory's
 ///   names. Calls about a node (`attributes`, `read_link`, `permission`, `acl`, `set_attributes`,
-///   `forget`) may run concurrently with any other call.
+///   `forget`, and those of extended attributes) may run concurrently with any other call.
 /// - A name may be looked up again although the answer was kept: to read a link's body that found
 ///   no room, when a directory turns up under another name, or because something was stale.
 /// - **Re-entrancy.** The engine holds the directory's lock while it calls: a method must not call
@@ -200,11 +203,41 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EACCES)
     }
 
-    /// Returns whether a node whose ACL was [`Unknown`](AclState::Unknown) has one. The answer is
-    /// kept; `Unknown` counts as `Absent`.
+    /// Returns whether a node whose ACL was [`Unknown`](AclState::Unknown) has an access list. The
+    /// answer is kept until the node leaves the cache or [`Vfs::refresh`](crate::Vfs::refresh) is
+    /// called for it, even if later attributes say `Unknown` again. `Unknown` counts as `Absent`.
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
         let _ = node;
         Ok(AclState::Absent)
+    }
+
+    /// Returns whether nodes have access control lists that can be read and set. Called once, at
+    /// the first mount. Default: false, and reading or setting a list is `EOPNOTSUPP`. Source:
+    /// `SB_POSIXACL` of Linux.
+    ///
+    /// If true, the file system also applies the umask to new nodes, since a default ACL replaces
+    /// it: [`NewNode::inherit`] returns what a new node gets. `set_attributes` with a mode sets the
+    /// entries of the access ACL that stand for it ([`Acl::with_mode`]).
+    fn keeps_acls(&self) -> bool {
+        false
+    }
+
+    /// Returns a list of a node as it is now, or `None` if the node has none. Not called for links.
+    /// `EOPNOTSUPP` if the node can have none.
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        let _ = (node, kind);
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Sets a list of a node, or removes it. Returns all attributes as they are then.
+    ///
+    /// The engine has checked the right to do so, and that the list is valid. Only directories get
+    /// a default ACL. An access ACL comes with the permission bits that the node gets at the same
+    /// time, 0..=0o7777; one that grants what those bits grant comes as `None`. The call also moves
+    /// `ctime`. Source: `i_op->set_acl` and `posix_acl_update_mode` of Linux.
+    fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        let _ = (node, kind, acl, mode);
+        Err(Errno::EOPNOTSUPP)
     }
 
     /// Returns whether `name` in `dir` still leads to `node` (`None`: is still absent). Called
@@ -274,7 +307,8 @@ pub trait FileSystem: Send + Sync {
         Err(Errno::EOPNOTSUPP)
     }
 
-    /// Opens a regular file or a directory. Never called to create or truncate.
+    /// Opens a regular file or a directory; a special file only where
+    /// [`special_files`](Self::special_files) says so. Never called to create or truncate.
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         let _ = (node, what_for);
         Err(Errno::EOPNOTSUPP)
@@ -287,6 +321,11 @@ pub trait FileSystem: Send + Sync {
     fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
         let _ = (node, what_for);
         Err(Errno::EAGAIN)
+    }
+
+    /// Returns what opens named pipes and devices. Called at each such open. Default: the engine.
+    fn special_files(&self) -> SpecialFiles {
+        SpecialFiles::OfEngine
     }
 
     /// Returns size and limits.
@@ -320,91 +359,51 @@ pub trait FileSystem: Send + Sync {
         Timestamp::now()
     }
 
+    /// Returns the locks that this file system keeps itself, because others than this `Vfs` set
+    /// some, too. Default: none, and the `Vfs` keeps them.
+    ///
+    /// [`Locks`] has an example.
+    fn locks(&self) -> Option<&dyn Locks> {
+        None
+    }
+
     /// Sets attributes. Returns all attributes as they are then.
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let _ = (node, set);
         Err(Errno::EROFS)
     }
-}
 
-/// Implements the trait for pointers to file systems.
-macro_rules! by_pointer {
-    ($($pointer:ty)*) => {
-        $(impl<T: FileSystem + ?Sized> FileSystem for $pointer {
-            fn root(&self) -> Result<Node, Errno> {
-                (**self).root()
-            }
-            fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
-                (**self).lookup(dir, name)
-            }
-            fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
-                (**self).lookup_siblings(dir, siblings)
-            }
-            fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-                (**self).attributes(node)
-            }
-            fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
-                (**self).read_link(node)
-            }
-            fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
-                (**self).permission(node, who, want)
-            }
-            fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
-                (**self).acl(node)
-            }
-            fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
-                (**self).revalidate(dir, name, node)
-            }
-            fn absence(&self) -> Freshness {
-                (**self).absence()
-            }
-            fn forget(&self, node: NodeKey) {
-                (**self).forget(node);
-            }
-            fn sync(&self) -> Result<(), Errno> {
-                (**self).sync()
-            }
-            fn allows_id_maps(&self) -> bool {
-                (**self).allows_id_maps()
-            }
-            fn superblock_flags(&self) -> SuperblockFlags {
-                (**self).superblock_flags()
-            }
-            fn memory(&self) -> u64 {
-                (**self).memory()
-            }
-            fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
-                (**self).create(dir, name, new)
-            }
-            fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
-                (**self).create_unnamed(dir, new)
-            }
-            fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
-                (**self).open(node, what_for)
-            }
-            fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
-                (**self).try_open(node, what_for)
-            }
-            fn statfs(&self) -> Result<StatFs, Errno> {
-                (**self).statfs()
-            }
-            fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
-                (**self).link(node, dir, name)
-            }
-            fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
-                (**self).unlink(dir, name, node)
-            }
-            fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
-                (**self).rename(from, to, flags)
-            }
-            fn now(&self) -> Timestamp {
-                (**self).now()
-            }
-            fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
-                (**self).set_attributes(node, set)
-            }
-        })*
-    };
-}
+    /// Returns the value of an extended attribute; `None` where the node does not have it. Of most
+    /// files, only `security.capability` is asked for, before a write, and that it is absent is
+    /// kept. Default: `EOPNOTSUPP`, as for a namespace that is not supported. Source: `xattr(7)`.
+    ///
+    /// The engine checks rights and limits, and never asks for access control lists here.
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        let _ = (node, name);
+        Err(Errno::EOPNOTSUPP)
+    }
 
-by_pointer! { std::sync::Arc<T> Box<T> }
+    /// Sets an extended attribute, of 0 to 65,536 bytes, and moves `ctime`. `EEXIST` under
+    /// [`XattrFlags::CREATE`] if the node has it, `ENODATA` under [`XattrFlags::REPLACE`] if not,
+    /// `ENOSPC`. Changes of one node's attributes come one after the other. Default: `EOPNOTSUPP`.
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+        let _ = (node, name, value, flags);
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Passes the name of each extended attribute to `each`, whatever the caller: the engine leaves
+    /// out what the caller must not see, and the names of access control lists, which it asks
+    /// [`get_acl`](Self::get_acl) for. Inside `each`, the engine calls nothing. Default: passes
+    /// none.
+    fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        let _ = (node, each);
+        Ok(())
+    }
+
+    /// Removes an extended attribute, and moves `ctime`: `ENODATA` if the node does not have it.
+    /// Default: `EOPNOTSUPP`.
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        let _ = (node, name);
+        Err(Errno::EOPNOTSUPP)
+    }
+}

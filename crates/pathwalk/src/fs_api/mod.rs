@@ -6,16 +6,23 @@
 //!   changes.
 //! - [`Node`](crate::Node) is such an answer: a 128-bit key, attributes and promises.
 //! - [`OpenFile`] is a node that was opened: data and listings.
+//! - [`Locks`] are for a file system whose locks others see too.
 //! - [`Name`](crate::Name) is one validated component; [`Directory`] is the directory in which it
 //!   is looked up.
+//! - [`XattrName`] is the validated name of an extended attribute.
 
+mod by_pointer;
 mod directory;
 mod file_system;
+mod locks;
 mod open_file;
 mod siblings;
+mod xattr;
 
 pub use directory::Directory;
 pub use file_system::FileSystem;
-pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, StatFs, SyncWhat, WriteAt, Written};
+pub use locks::Locks;
+pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, Seeking, SpecialFiles, StatFs, SyncWhat, WriteAt, Written};
 pub use siblings::Siblings;
 pub(crate) use siblings::TakesSiblings;
+pub use xattr::{XattrList, XattrName, XattrNamespace, copy_xattr};

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use bitflags::bitflags;
 
 use crate::Errno;
-use crate::abi::MountFlags;
+use crate::abi::{FallocateFlags, MountFlags};
 use crate::attr::FileType;
 use crate::node::NodeKey;
 
@@ -23,6 +23,8 @@ bitflags! {
         const READ = 1;
         /// Writing.
         const WRITE = 2;
+        /// Reads and writes do not wait: `O_NONBLOCK`. For special files only.
+        const NONBLOCK = 4;
     }
 }
 
@@ -159,6 +161,12 @@ pub const FIRST_COOKIE: u64 = 3;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait OpenFile: Send + Sync {
+    /// Returns what offsets mean. Asked of special files only, at each read, write and seek; others
+    /// have offsets.
+    fn seeking(&self) -> Seeking {
+        Seeking::Offsets
+    }
+
     /// Fills `buffer` with the bytes from `offset` on. Returns the number of bytes read: 0 at or
     /// behind the end.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
@@ -191,6 +199,61 @@ pub trait OpenFile: Send + Sync {
         Ok(())
     }
 
+    /// Returns whether the node may be opened with [`OpenFlags::DIRECT`](crate::OpenFlags::DIRECT).
+    /// Default: false, and such an open is `EINVAL`. Source: `FMODE_CAN_ODIRECT` of Linux.
+    fn allows_direct(&self) -> bool {
+        false
+    }
+
+    /// Allocates, zeroes, takes out or puts in a range of a regular file, and updates its times.
+    /// The engine has checked the flags, and that the range ends within 2⁶³−1. `EOPNOTSUPP` for
+    /// flags that the file system does not have; `ENOSPC` if there is no room for all of it;
+    /// `EINVAL` for a range that cannot be taken out or put in. On an error nothing has changed.
+    /// Default: `EOPNOTSUPP`. Source: `fallocate(2)`.
+    fn fallocate(&self, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
+        let _ = (mode, offset, length);
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Returns the least offset from `offset` on at which there is data: `ENXIO` if there is none
+    /// up to the end. `size` is the file's size as the engine has it. Default: all up to the end is
+    /// data. Source: `SEEK_DATA` in `lseek(2)`.
+    fn seek_data(&self, offset: u64, size: u64) -> Result<u64, Errno> {
+        if offset < size { Ok(offset) } else { Err(Errno::ENXIO) }
+    }
+
+    /// Returns the least offset from `offset` on at which there is a hole: `ENXIO` at and behind
+    /// the end, where a hole begins. `size` is the file's size as the engine has it. Default: the
+    /// end. Source: `SEEK_HOLE` in `lseek(2)`.
+    fn seek_hole(&self, offset: u64, size: u64) -> Result<u64, Errno> {
+        if offset < size { Ok(size) } else { Err(Errno::ENXIO) }
+    }
+
+    /// Copies `length` bytes from `offset` of this file to `at` of the regular file `to`, and
+    /// updates the times of `to`. Both are of this file system; ranges in one file do not overlap.
+    /// Returns the number of bytes copied: fewer where this file ends or space runs out, and then
+    /// at least one; `ENOSPC` if there is no room for a single byte. `EOPNOTSUPP` has the engine
+    /// copy through a buffer, as the default does. Source: `copy_file_range(2)`.
+    fn copy_range(&self, offset: u64, to: NodeKey, at: u64, length: usize) -> Result<usize, Errno> {
+        let _ = (offset, to, at, length);
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Returns whether [`clone_range`](Self::clone_range) shares data. Default: false.
+    fn can_clone(&self) -> bool {
+        false
+    }
+
+    /// Makes a range of the regular file `to` share the data of a range of this file, until either
+    /// is written. The engine has checked what `generic_remap_file_range_prep` of Linux checks:
+    /// both ranges begin at a multiple of the block size, and end at one or at the end of this
+    /// file. `ENOSPC` leaves everything as it was. Source: `FICLONERANGE` in
+    /// `ioctl_ficlonerange(2)`.
+    fn clone_range(&self, offset: u64, to: NodeKey, at: u64, length: u64) -> Result<(), Errno> {
+        let _ = (offset, to, at, length);
+        Err(Errno::EOPNOTSUPP)
+    }
+
     /// Passes the entries behind the cookie `from` to `each`, in the order of their cookies, until
     /// there are no more or `each` breaks.
     ///
@@ -214,6 +277,40 @@ pub trait OpenFile: Send + Sync {
         let _ = what;
         Ok(())
     }
+}
+
+/// The meaning of offsets in a special file. Source: `FMODE_LSEEK`, `FMODE_PREAD` and `null_lseek`
+/// of Linux.
+///
+/// [`Driver`](crate::Driver) has an example.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seeking {
+    /// Each byte has an offset, and the position moves, as in a file.
+    Offsets,
+    /// Reads and writes take any offset for the same, and the position stays 0, as of `/dev/null`.
+    Nowhere,
+    /// There are no offsets: seeks, reads and writes at one are `ESPIPE`, as of a pipe.
+    Stream,
+}
+
+/// What opens the special files of a file system: named pipes and devices.
+///
+/// [`FileSystem::special_files`](crate::FileSystem::special_files) is where one says it.
+///
+/// [`Driver`](crate::Driver) has an example of those that the engine opens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum SpecialFiles {
+    /// Pipes are the engine's, within this `Vfs`. Devices are opened by its [`Driver`].
+    ///
+    /// [`Driver`]: crate::Driver
+    #[default]
+    OfEngine,
+    /// [`FileSystem::open`](crate::FileSystem::open) is called for them, which may block.
+    OfFileSystem,
+    /// None can be opened (`ENXIO`): for a tree that others share, where a pipe has its other end
+    /// elsewhere.
+    Refused,
 }
 
 /// The size and limits of a file system. Source: `statfs(2)`.

@@ -35,4 +35,4 @@ pub(crate) use records::{Cover, MountRecords, Standing};
 pub(crate) use switches::Switches;
 pub(crate) use tree::{Attributes, Caller, NamespaceId, Setting, TreeInfo};
 pub(crate) use view::MountsView;
-pub(crate) use world::{HardlinkProtection, SymlinkProtection, World};
+pub(crate) use world::{HardlinkProtection, Policy, SymlinkProtection, World};

@@ -7,9 +7,14 @@
 use super::place::Place;
 use super::records::MountRecords;
 use super::tree::{NamespaceId, Tree};
+use std::sync::Arc;
+
 use crate::cache::Caches;
+use crate::locks::table::LockTable;
 use crate::memo::Memo;
 use crate::memory::alone::Alone;
+use crate::security::SecurityHook;
+use crate::special::Specials;
 use crate::superblock::Trees;
 use crate::sync::Mutex;
 
@@ -24,14 +29,26 @@ pub(crate) struct World {
     pub(crate) root: Place,
     /// The namespace that contexts start in, which lives as long as this.
     pub(crate) namespace: NamespaceId,
+    /// What is refused although permissions allow it.
+    pub(crate) policy: Policy,
+    /// The memo of whole paths.
+    pub(crate) memo: Memo,
+    /// The locks on files.
+    pub(crate) locks: LockTable,
+    /// Pipes, endpoints of sockets, and drivers.
+    pub(crate) special: Specials,
+    /// The budget in bytes, as the caller gave it.
+    pub(crate) budget: u64,
+}
+
+/// What is refused although permissions allow it. Fixed when the `Vfs` is built.
+pub(crate) struct Policy {
     /// The switch of protected links. Linux: `sysctl_protected_symlinks`.
     pub(crate) symlinks: SymlinkProtection,
     /// The switch of protected hard links. Linux: `sysctl_protected_hardlinks`.
     pub(crate) hardlinks: HardlinkProtection,
-    /// The memo of whole paths.
-    pub(crate) memo: Memo,
-    /// The budget in bytes, as the caller gave it.
-    pub(crate) budget: u64,
+    /// The security hook.
+    pub(crate) security: Option<Arc<dyn SecurityHook>>,
 }
 
 /// The `protected_symlinks` switch.
@@ -53,14 +70,15 @@ impl World {
     pub(crate) fn new(
         trees: Trees,
         mounts: MountRecords,
-        symlinks: SymlinkProtection,
-        hardlinks: HardlinkProtection,
+        policy: Policy,
         memo: Memo,
+        locks: LockTable,
+        special: Specials,
         budget: u64,
     ) -> World {
         let tree = Alone(Mutex::new(Tree::new(Tree::LIMIT)));
         let (root, namespace) = (Place::NONE, NamespaceId::NONE);
-        World { trees, mounts, tree, root, namespace, symlinks, hardlinks, memo, budget }
+        World { trees, mounts, tree, root, namespace, policy, memo, locks, special, budget }
     }
 
     #[inline(always)]
@@ -69,11 +87,11 @@ impl World {
     }
 
     pub(crate) fn protects_symlinks(&self) -> bool {
-        self.symlinks == SymlinkProtection::On
+        self.policy.symlinks == SymlinkProtection::On
     }
 
     pub(crate) fn protects_hardlinks(&self) -> bool {
-        self.hardlinks == HardlinkProtection::On
+        self.policy.hardlinks == HardlinkProtection::On
     }
 }
 

@@ -48,8 +48,13 @@ impl NewKind<'_> {
     }
 }
 
-/// A node to be made. Mode, owner and group are final: the umask and the rules of set-gid
-/// directories were applied.
+/// A node to be made. Owner and group are final, and the rules of set-gid directories were applied
+/// to the mode.
+///
+/// So was the umask, unless the file system has
+/// [`FileSystem::keeps_acls`](crate::FileSystem::keeps_acls): in a directory with a default ACL, the
+/// umask does not count. Such a file system makes the node with what
+/// [`inherit`](NewNode::inherit) returns.
 ///
 /// ```
 /// use pathwalk::{Attributes, Errno, NewNode, Node, NodeKey};
@@ -67,6 +72,9 @@ pub struct NewNode<'a> {
     pub kind: NewKind<'a>,
     /// The permission bits, 0..=0o7777.
     pub mode: u16,
+    /// The permission bits that the node does not get unless its directory has a default ACL:
+    /// 0..=0o777. They are 0 where the umask was applied, and for links.
+    pub umask: u16,
     /// The owner.
     pub uid: u32,
     /// The group.
@@ -74,9 +82,18 @@ pub struct NewNode<'a> {
 }
 
 impl<'a> NewNode<'a> {
-    /// Creates the description of a node.
+    /// Creates the description of a node, to whose mode the umask was applied.
     pub const fn new(kind: NewKind<'a>, mode: u16, uid: u32, gid: u32) -> NewNode<'a> {
-        NewNode { kind, mode, uid, gid }
+        NewNode { kind, mode, umask: 0, uid, gid }
+    }
+
+    /// Returns the description with a umask that is still to be applied.
+    ///
+    /// [`inherit`](Self::inherit) has an example.
+    #[must_use]
+    pub const fn with_umask(mut self, umask: u16) -> NewNode<'a> {
+        self.umask = umask;
+        self
     }
 }
 
@@ -134,7 +151,8 @@ pub struct SetAttributes {
     pub uid: Option<u32>,
     /// The group.
     pub gid: Option<u32>,
-    /// The size in bytes.
+    /// The size in bytes. Another size than before updates `mtime` and `ctime`; the same size alone
+    /// updates no time, and frees what is allocated behind the end.
     pub size: Option<u64>,
     /// The time of the last access.
     pub atime: Option<Timestamp>,
@@ -188,9 +206,10 @@ impl SetAttributes {
 
 impl std::fmt::Debug for NewNode<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let NewNode { kind, mode, uid, gid } = self;
+        let NewNode { kind, mode, umask, uid, gid } = self;
         let mut shown = f.debug_struct("NewNode");
-        shown.field("kind", kind).field("mode", &Octal(*mode)).field("uid", uid).field("gid", gid).finish()
+        shown.field("kind", kind).field("mode", &Octal(*mode)).field("umask", &Octal(*umask));
+        shown.field("uid", uid).field("gid", gid).finish()
     }
 }
 

@@ -3,10 +3,12 @@
 //! These are values only: this module calls no cache and no file system.
 
 mod change;
+mod inherit;
 
 use crate::attr::{AclState, Attributes, FileType};
 
 pub use change::{NewKind, NewNode, RenameFlags, SetAttributes};
+pub use inherit::Inherited;
 
 /// The identity of a node within a file system, for as long as the file system runs. It has 128
 /// bits, so that (mount, device, inode number) or (inode number, generation) fit without folding.

@@ -8,6 +8,7 @@ use super::lookup;
 use super::make::may_take_name;
 use super::may_change::{may_create, writing};
 use super::parent::{Last, Parent, parent};
+use super::security;
 use crate::Errno;
 use crate::abi::{AtFlags, LinkFlags};
 use crate::attr::FileType;
@@ -38,6 +39,7 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
             return Err(Errno::EOVERFLOW);
         }
         protected(&env, node.id(), &of_node, &who)?;
+        security::may_link(&env, &node, dir.place())?;
         may_create(&env, &who, dir.id())?;
         if of_node.is_append_only() || of_node.is_immutable() || of_node.kind() == FileType::Directory {
             return Err(Errno::EPERM);

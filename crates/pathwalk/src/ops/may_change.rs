@@ -14,7 +14,6 @@ use crate::mount::MountWriter;
 use crate::node::{NewKind, NewNode};
 use crate::permission::{Access, Capabilities, GROUP_EXECUTE, NO_ID, SGID, Subject, in_group_or_capable};
 use crate::walk::Env;
-use crate::walk::asker::Asker;
 
 const STICKY: u16 = 0o1000;
 
@@ -93,19 +92,29 @@ fn is_sticky(dir: &Snapshot, victim: &Snapshot, who: &Subject<'_>) -> bool {
     dir.mode() & STICKY != 0 && !owns && !who.has_for(Capabilities::FOWNER, victim.uid(), victim.gid())
 }
 
-/// Describes a node to be made in a directory with this snapshot: applies the umask and the rules
-/// of set-gid directories. Its owners are as the file system stores them.
-pub(crate) fn new_node<'n>(asker: &Asker, who: &Subject<'_>, dir: &Snapshot, kind: NewKind<'n>, mode: u16) -> NewNode<'n> {
+/// Describes a node to be made in a directory with this snapshot: applies the rules of set-gid
+/// directories, and the umask unless the file system does. Its owners are as the file system stores
+/// them.
+pub(crate) fn new_node<'n>(
+    env: &Env<'_>,
+    who: &Subject<'_>,
+    (at, dir): (DentryId, &Snapshot),
+    kind: NewKind<'n>,
+    mode: u16,
+) -> NewNode<'n> {
     let inherits = dir.mode() & SGID != 0;
     let gid = if inherits { dir.gid() } else { who.gid() };
     let mode = match kind {
         NewKind::Symlink(_) => 0o777,
-        NewKind::Directory => mode & 0o1777 & !asker.umask | if inherits { SGID } else { 0 },
+        NewKind::Directory => mode & 0o1777 | if inherits { SGID } else { 0 },
         _ => {
             let runs_as_group = mode & (SGID | GROUP_EXECUTE) == SGID | GROUP_EXECUTE;
             let stripped = runs_as_group && inherits && !in_group_or_capable(who, dir.owners(), gid);
-            mode & 0o7777 & !asker.umask & !if stripped { SGID } else { 0 }
+            mode & 0o7777 & !if stripped { SGID } else { 0 }
         }
     };
-    NewNode { kind, mode, uid: who.uid(), gid }
+    let umask = if matches!(kind, NewKind::Symlink(_)) { 0 } else { env.asker.umask };
+    let new = NewNode::new(kind, mode, who.uid(), gid);
+    // A default ACL of the directory replaces the umask.
+    if env.trees().superblock_at(at).keeps_acls { new.with_umask(umask) } else { NewNode { mode: mode & !umask, ..new } }
 }

@@ -2,20 +2,27 @@
 //! a locked walk.
 
 pub(crate) mod access;
+pub(crate) mod acl;
 pub(crate) mod cached;
+pub(crate) mod connect;
+pub(crate) mod execute;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod make;
 mod may_change;
 pub(crate) mod mounts;
 pub(crate) mod open;
+mod open_special;
 mod parent;
 pub(crate) mod readlink;
 pub(crate) mod remove;
 pub(crate) mod rename;
+pub(crate) mod security;
 pub(crate) mod set;
 pub(crate) mod stat;
 pub(crate) mod steps;
+pub(crate) mod sync;
+pub(crate) mod xattr;
 
 use crate::Errno;
 use crate::abi::AtFlags;

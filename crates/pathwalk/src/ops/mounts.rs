@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::lookup;
+use super::{lookup, security};
 use crate::Errno;
 use crate::abi::{AtFlags, MountAttributes, MountFlags, MoveFlags, Recursion, SuperblockFlags, UmountFlags};
 use crate::cache::Pinned;
@@ -22,6 +22,12 @@ fn may_mount(asker: &Asker) -> Result<(), Errno> {
     if asker.credentials.effective().has(Capabilities::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
 }
 
+/// Returns `EPERM` for callers that may not mount, and asks the security hook.
+fn may_change_mounts(asker: &Asker) -> Result<(), Errno> {
+    may_mount(asker)?;
+    security::may_mount(asker)
+}
+
 fn caller(asker: &Asker) -> Caller {
     Caller { namespace: asker.namespace, root: asker.root }
 }
@@ -32,7 +38,7 @@ fn find<'a>(asker: &'a Asker, (at, path): (Begin, &'a [u8]), how: AtFlags) -> Re
 
 pub(crate) fn mount(asker: &Asker, at: Begin, path: &[u8], fs: Arc<dyn FileSystem>, flags: MountFlags) -> Result<(), Errno> {
     let at = find(asker, (at, path), AtFlags::empty())?;
-    may_mount(asker)?;
+    may_change_mounts(asker)?;
     let world = &*asker.world;
     world.with_superblock(fs, flags.of_superblock(), |superblock, root| {
         let attributes = Attributes::new(flags);
@@ -67,14 +73,14 @@ pub(crate) fn open_tree<'a>(
 
 pub(crate) fn bind(asker: &Asker, from: (Begin, &[u8]), to: (Begin, &[u8]), how: Recursion) -> Result<(), Errno> {
     let to = find(asker, to, AtFlags::empty())?;
-    may_mount(asker)?;
+    may_change_mounts(asker)?;
     let from = find(asker, from, AtFlags::empty())?;
     let is_recursive = how == Recursion::Recursive;
     asker.world.change(|change| change.bind(&caller(asker), from.place(), to.place(), is_recursive).map(drop))
 }
 
 pub(crate) fn move_mount(asker: &Asker, from: (Begin, &[u8]), to: (Begin, &[u8]), how: MoveFlags) -> Result<(), Errno> {
-    may_mount(asker)?;
+    may_change_mounts(asker)?;
     if !MoveFlags::all().contains(how) {
         return Err(Errno::EINVAL);
     }
@@ -104,7 +110,7 @@ pub(crate) fn umount(asker: &Asker, at: Begin, path: &[u8], flags: UmountFlags) 
     // Linux: `LOOKUP_MOUNTPOINT`.
     let env = Env::looking_only(asker, Whose::Effective, at);
     let found = world.topmost(lookup::pinned_at(&env, at, path, how)?);
-    may_mount(asker)?;
+    may_change_mounts(asker)?;
     let (place, number) = (found.place(), world.mounts.number(found.mount.id()));
     // The pin would keep the mount busy. Without it, the slot may hold another mount by then.
     drop(found);
@@ -118,7 +124,7 @@ pub(crate) fn umount(asker: &Asker, at: Begin, path: &[u8], flags: UmountFlags) 
 
 pub(crate) fn remount(asker: &Asker, at: Begin, path: &[u8], flags: MountFlags) -> Result<(), Errno> {
     let found = find(asker, (at, path), AtFlags::empty())?;
-    may_mount(asker)?;
+    may_change_mounts(asker)?;
     asker.world.change(|change| change.remount(&caller(asker), found.place(), flags))
 }
 
@@ -146,7 +152,7 @@ pub(crate) fn set_attributes(
 
 /// Makes another mount the root. Returns the new root.
 pub(crate) fn pivot_root<'a>(asker: &'a Asker, new_root: &'a [u8], put_old: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
-    may_mount(asker)?;
+    may_change_mounts(asker)?;
     let env = Env::of(asker, Whose::Effective, Begin::Cwd);
     let directory = |path| lookup::directory(&env, Begin::Cwd, path);
     let (new_root, put_old) = (directory(new_root)?, directory(put_old)?);

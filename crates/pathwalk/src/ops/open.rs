@@ -7,13 +7,15 @@
 //!
 //! Source: `build_open_flags`, `open_last_lookups`, `do_open` and `may_open` of Linux.
 //!
-//! What it does not do: devices, pipes and sockets, which need a kernel behind them (`ENXIO`,
-//! unless by `PATH`).
+//! What it does not do: the open of what is no file and no directory, for which see
+//! [`open_special`](super::open_special).
 
 use super::lookup;
 use super::make::may_take_name;
 use super::may_change::{may_create, new_node, writing};
+use super::open_special::open_special;
 use super::parent::{Last, Parent, parent};
+use super::security;
 use crate::Errno;
 use crate::abi::MountFlags;
 use crate::abi::{AtFlags, OpenFlags, OpenHow, Resolve};
@@ -27,6 +29,7 @@ use crate::memory::slot::{InodeId, MountId};
 use crate::mount::{MountPin, MountWriter, PinnedPlace, Place};
 use crate::node::NewKind;
 use crate::permission::Access;
+use crate::security::Rights;
 use crate::superblock::change::Made;
 use crate::superblock::write::Times;
 use crate::walk::asker::{Asker, Begin};
@@ -41,6 +44,8 @@ pub(crate) struct Opened<'a> {
     pub(crate) node: PinnedPlace<'a>,
     /// A guard that counts as a writer of the mount for as long as the file is open.
     pub(crate) writer: Option<MountWriter<'a>>,
+    /// What the security hook grants for as long as the file is open.
+    pub(crate) rights: Rights,
 }
 
 /// The origin of the node. If this open made it, its mode does not restrict what this open may do.
@@ -52,7 +57,7 @@ enum Came {
 
 /// The source of data that is not cached.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asks {
+pub(super) enum Asks {
     FileSystem,
     CachesOnly,
 }
@@ -130,7 +135,7 @@ fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Resul
     let _writing = writing(env, dir.mount.id())?;
     let who = env.who_in(dir.mount.id());
     let of_dir = may_create(env, &who, dir.id())?;
-    let new = new_node(env.asker, &who, &of_dir, NewKind::Regular, how.mode);
+    let new = new_node(env, &who, (dir.id(), &of_dir), NewKind::Regular, how.mode);
     let node = env.trees().make_unnamed(dir.id(), &new)?;
     if how.flags.contains(OpenFlags::EXCLUSIVE) {
         // The file must never get a name.
@@ -200,9 +205,10 @@ fn create_in<'a>(
     let writing = writing(env, dir.mount());
     let made = env.trees().make(dir.dentry(), name, || {
         may_take_name(&writing, ending, FileType::Regular)?;
+        security::may(env, dir, Rights::MAKE_REG)?;
         let who = env.who_in(dir.mount());
         let of_dir = may_create(env, &who, dir.dentry())?;
-        Ok(new_node(env.asker, &who, &of_dir, NewKind::Regular, how.mode))
+        Ok(new_node(env, &who, (dir.dentry(), &of_dir), NewKind::Regular, how.mode))
     })?;
     let place = |node| PinnedPlace { node, mount: MountPin::again(env.world, dir.mount()) };
     let mut there = match made {
@@ -248,7 +254,7 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
     }
     let inode = env.caches().dentries.inode(node.id());
     if flags.contains(OpenFlags::PATH) {
-        return Ok(Opened { file: None, node, writer: None });
+        return Ok(Opened { file: None, node, writer: None, rights: Rights::empty() });
     }
     let kind = match came {
         Came::Made => FileType::Regular,
@@ -257,19 +263,37 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
     let counts = |flag| (flags.contains(flag) && kind == FileType::Regular).then(|| writing(env, node.mount.id())).transpose();
     let writer = counts(OpenFlags::WRITE)?;
     let _truncating = counts(OpenFlags::TRUNCATE)?;
+    let needed = needed(flags, kind);
+    let rights = security::granted(env, node.place(), needed | Rights::TRUNCATE)?;
+    if !rights.contains(needed) {
+        return Err(Errno::EACCES);
+    }
     let mut what_for = OpenFor::empty();
     what_for.set(OpenFor::READ, flags.contains(OpenFlags::READ));
     what_for.set(OpenFor::WRITE, flags.contains(OpenFlags::WRITE));
+    if !matches!(kind, FileType::Regular | FileType::Directory) {
+        let file = open_special(env, (inode, kind), (flags, what_for), asks)?;
+        if flags.contains(OpenFlags::DIRECT) && !file.allows_direct() {
+            return Err(Errno::EINVAL);
+        }
+        return Ok(Opened { file: Some(file), node, writer, rights });
+    }
     let key = key_of(env.caches().inodes.record(inode));
     let superblock = env.trees().superblock(inode);
     let file = match asks {
         Asks::FileSystem => superblock.fs.open(key, what_for)?,
         Asks::CachesOnly => superblock.fs.try_open(key, what_for)?,
     };
+    if flags.contains(OpenFlags::DIRECT) && !file.allows_direct() {
+        return Err(Errno::EINVAL);
+    }
     if flags.contains(OpenFlags::TRUNCATE) && came == Came::Found && kind == FileType::Regular {
+        if !rights.contains(Rights::TRUNCATE) {
+            return Err(Errno::EACCES);
+        }
         env.trees().resize(node.id(), &env.who_in(node.mount.id()), 0, Times::Always)?;
     }
-    Ok(Opened { file: Some(file), node, writer })
+    Ok(Opened { file: Some(file), node, writer, rights })
 }
 
 fn wanted(flags: OpenFlags) -> Access {
@@ -277,6 +301,15 @@ fn wanted(flags: OpenFlags) -> Access {
     want.set(Access::READ, flags.contains(OpenFlags::READ));
     want.set(Access::WRITE, flags.intersects(OpenFlags::WRITE | OpenFlags::TRUNCATE));
     want
+}
+
+/// Returns the rights that the security hook has to grant.
+fn needed(flags: OpenFlags, kind: FileType) -> Rights {
+    let reads = if kind == FileType::Directory { Rights::READ_DIR } else { Rights::READ_FILE };
+    let mut needed = Rights::empty();
+    needed.set(reads, flags.contains(OpenFlags::READ));
+    needed.set(Rights::WRITE_FILE, flags.contains(OpenFlags::WRITE));
+    needed
 }
 
 /// Checks whether a node that was found may be opened with these flags. Returns its type.
@@ -307,13 +340,14 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
         Asks::FileSystem => env.trees().may(inode, &who, want)?,
         Asks::CachesOnly => of.may_cached(&who, want)?,
     }
-    let overwrites = want.contains(Access::WRITE) && !flags.contains(OpenFlags::APPEND) || flags.contains(OpenFlags::TRUNCATE);
+    // Nothing but a file is truncated.
+    let truncates = flags.contains(OpenFlags::TRUNCATE) && kind == FileType::Regular;
+    let overwrites = flags.contains(OpenFlags::WRITE) && !flags.contains(OpenFlags::APPEND) || truncates;
     if of.is_append_only() && overwrites {
         return Err(Errno::EPERM);
     }
     match kind {
         FileType::Regular if of_mount.is_read_only() && want.contains(Access::WRITE) => Err(Errno::EROFS),
-        FileType::Regular | FileType::Directory => Ok(kind),
-        _ => Err(Errno::ENXIO),
+        _ => Ok(kind),
     }
 }

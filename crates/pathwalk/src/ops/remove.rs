@@ -3,9 +3,11 @@
 
 use super::may_change::{Victim, may_delete, writing};
 use super::parent::{Last, Parent, parent};
+use super::security;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
+use crate::security::Rights;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::verdict::Ending;
 use crate::walk::{Env, Whose};
@@ -20,6 +22,7 @@ pub(crate) fn unlink(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno>
             let is_directory = env.caches().dentries.word(victim.id()) & flags::DIRECTORY != 0;
             return Err(if is_directory { Errno::EISDIR } else { Errno::ENOTDIR });
         }
+        security::may(&env, dir.place(), Rights::REMOVE_FILE)?;
         may_delete(&env, &env.who_in(dir.mount()), dir.id(), victim, Victim::Other)?;
         not_covered(&env, victim)
     })?;
@@ -38,6 +41,7 @@ pub(crate) fn rmdir(asker: &Asker, at: Begin, path: &[u8]) -> Result<(), Errno> 
     };
     let _writing = writing(&env, dir.mount())?;
     let removed = env.trees().unlink(dir.id(), name, |victim| {
+        security::may(&env, dir.place(), Rights::REMOVE_DIR)?;
         may_delete(&env, &env.who_in(dir.mount()), dir.id(), victim, Victim::Directory)?;
         not_covered(&env, victim)
     })?;

@@ -3,11 +3,13 @@
 use super::may_change::{Victim, may_create, may_delete, may_write, writing};
 use super::parent::{Last, parent};
 use super::remove::{not_covered, uncover};
+use super::security;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::node::RenameFlags;
 use crate::permission::Access;
+use crate::security::MoveKind;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::verdict::Ending;
 use crate::walk::{Env, Whose};
@@ -41,6 +43,11 @@ pub(crate) fn rename(
         let of_file = !is_directory(source) && (from.ending == Ending::Slash || slash_behind_target && !exchange);
         if wrong || of_file { Err(Errno::ENOTDIR) } else { Ok(()) }
     };
+    let kind = if exchange { MoveKind::Exchange } else { MoveKind::Rename };
+    let permitted = |source: &Pinned<'_>, target: &Pinned<'_>| {
+        let target = (env.caches().dentries.word(target.id()) & flags::NEGATIVE == 0).then_some(target.id());
+        security::may_rename(&env, (from.dir.place(), to.dir.place()), (source.id(), target), kind)
+    };
     let check = |source: &Pinned<'_>, target: &Pinned<'_>| {
         let of = |entry| if is_directory(entry) { Victim::Directory } else { Victim::Other };
         let who = env.who_in(from.dir.mount());
@@ -61,7 +68,7 @@ pub(crate) fn rename(
         not_covered(&env, source)?;
         not_covered(&env, target)
     };
-    let replaced = env.trees().rename((from.dir.id(), old), (to.dir.id(), new), how, trailing, check)?;
+    let replaced = env.trees().rename((from.dir.id(), old), (to.dir.id(), new), how, trailing, permitted, check)?;
     uncover(&env, replaced);
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 use super::lookup;
 use super::may_change::{may_write, writing};
+use super::security;
 use crate::Errno;
 use crate::abi::{AtFlags, SetTime};
 use crate::attr::{FileType, Timestamp};
@@ -14,6 +15,7 @@ use crate::cache::icache::snapshot::Snapshot;
 use crate::mount::PinnedPlace;
 use crate::node::SetAttributes;
 use crate::permission::{Access, Capabilities, NO_ID, SGID, Subject, in_group_or_capable, without_privileges};
+use crate::security::Rights;
 use crate::superblock::write::Times;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::{Env, Whose};
@@ -21,7 +23,7 @@ use crate::walk::{Env, Whose};
 pub(crate) fn chmod(asker: &Asker, at: Begin, path: &[u8], mode: u16, how: AtFlags) -> Result<(), Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = lookup::pinned_at(&env, at, path, how)?;
-    change(&env, &node, |of, who| {
+    change(&env, &node, Capability::Stays, |of, who| {
         unchangeable(of)?;
         if of.kind() == FileType::Symlink {
             return Err(Errno::EOPNOTSUPP);
@@ -43,7 +45,7 @@ pub(crate) fn chown(
 ) -> Result<(), Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = lookup::pinned_at(&env, at, path, how)?;
-    change(&env, &node, |of, who| {
+    change(&env, &node, Capability::GoesFromFiles, |of, who| {
         if [uid, gid].contains(&Some(NO_ID)) {
             return Err(Errno::EINVAL);
         }
@@ -90,6 +92,7 @@ pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Resu
     if of.is_append_only() {
         return Err(Errno::EPERM);
     }
+    security::may(&env, node.place(), Rights::TRUNCATE)?;
     env.trees().resize(node.id(), &who, size, Times::OfChange)
 }
 
@@ -111,7 +114,7 @@ pub(crate) fn set_times(
         return Err(Errno::EINVAL);
     }
     let touch = (atime, mtime) == (SetTime::Now, SetTime::Now);
-    change(&env, &node, |of, who| {
+    change(&env, &node, Capability::Stays, |of, who| {
         if touch {
             if of.is_immutable() {
                 return Err(Errno::EPERM);
@@ -130,21 +133,34 @@ pub(crate) fn set_times(
     })
 }
 
+/// The effect of a change on a node's capability (`security.capability`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Capability {
+    Stays,
+    /// The capability of any node but a directory is removed.
+    GoesFromFiles,
+}
+
 /// Sets the attributes that `what` returns for a node, unless its mount is read-only.
 fn change(
     env: &Env<'_>,
     node: &PinnedPlace<'_>,
+    capability: Capability,
     what: impl FnOnce(&Snapshot, &Subject<'_>) -> Result<SetAttributes, Errno>,
 ) -> Result<(), Errno> {
     let _writing = writing(env, node.mount.id())?;
     let id = env.caches().dentries.inode(node.id());
-    let _changing = env.trees().changing(node.id());
-    let set = what(&env.trees().known_snapshot(id)?, &env.who_in(node.mount.id()))?;
+    let changing = env.trees().changing(node.id());
+    let (of, who) = (env.trees().known_snapshot(id)?, env.who_in(node.mount.id()));
+    let set = what(&of, &who)?;
+    if capability == Capability::GoesFromFiles && of.kind() != FileType::Directory {
+        env.trees().drop_capability(id, &who, &changing)?;
+    }
     env.trees().set_attributes(id, &set).map(drop)
 }
 
 /// Returns `EPERM` for a node whose mode, owner and times cannot be set: immutable, or append-only.
-fn unchangeable(of: &Snapshot) -> Result<(), Errno> {
+pub(super) fn unchangeable(of: &Snapshot) -> Result<(), Errno> {
     if of.is_immutable() || of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
 }
 
@@ -167,6 +183,6 @@ fn stored_owners(
 }
 
 /// Returns `EPERM` for a subject that neither owns the node nor may act as its owner.
-fn owner(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
+pub(super) fn owner(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
     if who.owns_or_may(of.uid()) { Ok(()) } else { Err(Errno::EPERM) }
 }

@@ -1,11 +1,56 @@
 //! Access control lists: the entries, and the check by them.
 //!
 //! For file systems that keep ACLs: parse `system.posix_acl_access` and call [`Acl::permits`].
-//! Source: `acl(5)`.
+//! `mode` has the relation between a list and permission bits, and `xattr` the value of the
+//! extended attribute.
+//!
+//! What it does not do: a list may be any sequence of entries. [`Acl::is_valid`] returns whether a
+//! node may have it. Source: `acl(5)`.
 
-use super::{Access, Subject};
+mod mode;
+mod xattr;
+
+use super::{Access, NO_ID, Subject};
 use crate::Errno;
 use crate::attr::Attributes;
+
+/// The two lists that a node may have.
+///
+/// ```
+/// use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
+/// use pathwalk::{Access, Credentials, Vfs};
+/// # let mut context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// context.umask(0o077);
+/// context.mkdir("/shared", 0o755)?;
+/// context.set_acl("/shared", AclKind::Default, Some(&Acl::from_mode(0o770)))?;
+/// context.write("/shared/file", "")?;
+/// assert_eq!(context.stat("/shared/file")?.mode, 0o660, "the umask does not count there");
+/// assert_eq!(context.acl("/shared/file", AclKind::Access)?, None, "the mode says it all");
+/// assert_eq!(AclKind::Default.xattr_name(), "system.posix_acl_default");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AclKind {
+    /// The list by which rights to the node are checked.
+    Access,
+    /// The list from which new nodes in a directory get theirs. It is not checked.
+    Default,
+}
+
+impl AclKind {
+    /// Returns the name of the extended attribute.
+    pub const fn xattr_name(self) -> &'static str {
+        match self {
+            AclKind::Access => "system.posix_acl_access",
+            AclKind::Default => "system.posix_acl_default",
+        }
+    }
+
+    /// Returns the list that an extended attribute of this name is.
+    pub(crate) fn of_xattr(name: &[u8]) -> Option<AclKind> {
+        [AclKind::Access, AclKind::Default].into_iter().find(|kind| name == kind.xattr_name().as_bytes())
+    }
+}
 
 /// The user or users that an entry is about.
 ///
@@ -63,9 +108,6 @@ pub struct AclEntry {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acl(Vec<AclEntry>);
 
-const VERSION: u32 = 2;
-const ENTRY_BYTES: usize = 8;
-
 impl Acl {
     /// Creates a list from entries.
     pub fn new(entries: Vec<AclEntry>) -> Acl {
@@ -75,21 +117,6 @@ impl Acl {
     /// Returns the entries.
     pub fn entries(&self) -> &[AclEntry] {
         &self.0
-    }
-
-    /// Parses the value of the extended attribute `system.posix_acl_access`.
-    ///
-    /// `EINVAL` for another length or tag, `EOPNOTSUPP` for another version.
-    pub fn from_xattr(value: &[u8]) -> Result<Acl, Errno> {
-        let (version, entries) = value.split_first_chunk::<4>().ok_or(Errno::EINVAL)?;
-        if u32::from_le_bytes(*version) != VERSION {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        let (entries, rest) = entries.as_chunks::<ENTRY_BYTES>();
-        if !rest.is_empty() {
-            return Err(Errno::EINVAL);
-        }
-        entries.iter().map(parse).collect::<Result<_, _>>().map(Acl)
     }
 
     /// Does the whole check of a node that has this list. The owner's bits are final. Then the list
@@ -144,25 +171,59 @@ impl Acl {
         self.find(|tag| tag == AclTag::Mask).map_or(Access::all(), |entry| entry.grants)
     }
 
+    /// Returns whether a node may have this list. The entries come in the order of [`AclTag`]'s
+    /// variants, with exactly one for the owner, the owning group and other users, at most one
+    /// mask, and a mask if any user or group is named. Named ones come in any order, and twice too:
+    /// the first entry of a user decides. Source: `posix_acl_valid` of Linux.
+    ///
+    /// ```
+    /// use pathwalk::permission::{Acl, AclEntry, AclTag};
+    /// use pathwalk::Access;
+    /// assert!(Acl::from_mode(0o640).is_valid());
+    /// let mut entries = Acl::from_mode(0o640).entries().to_vec();
+    /// entries.insert(1, AclEntry { tag: AclTag::User(1000), grants: Access::READ });
+    /// assert!(!Acl::new(entries.clone()).is_valid(), "it has no mask");
+    /// entries.insert(3, AclEntry { tag: AclTag::Mask, grants: Access::READ });
+    /// assert!(Acl::new(entries).is_valid());
+    /// ```
+    pub fn is_valid(&self) -> bool {
+        let names = |entry: &AclEntry| matches!(entry.tag, AclTag::User(NO_ID) | AclTag::NamedGroup(NO_ID));
+        self.is_well_formed() && !self.0.iter().any(names)
+    }
+
+    /// Returns whether the order of the entries, their number and their rights are those of a valid
+    /// list. An id may be [`NO_ID`].
+    fn is_well_formed(&self) -> bool {
+        let mut rest = self.0.iter().map(|entry| entry.tag).peekable();
+        let owner = rest.next() == Some(AclTag::Owner);
+        let mut names_some = rest.next_if(|tag| matches!(tag, AclTag::User(_))).is_some();
+        while rest.next_if(|tag| matches!(tag, AclTag::User(_))).is_some() {}
+        let group = rest.next() == Some(AclTag::Group);
+        while rest.next_if(|tag| matches!(tag, AclTag::NamedGroup(_))).is_some() {
+            names_some = true;
+        }
+        let has_mask = rest.next_if_eq(&AclTag::Mask).is_some();
+        let other = rest.next() == Some(AclTag::Other) && rest.next().is_none();
+        let rights = self.0.iter().all(|entry| Access::all().contains(entry.grants));
+        owner && group && other && rights && (has_mask || !names_some)
+    }
+
+    /// Returns the list with the ids that these return; [`NO_ID`] for none.
+    pub(crate) fn with_ids(&self, uid: impl Fn(u32) -> Option<u32>, gid: impl Fn(u32) -> Option<u32>) -> Acl {
+        let entry = |entry: &AclEntry| {
+            let tag = match entry.tag {
+                AclTag::User(id) => AclTag::User(uid(id).unwrap_or(NO_ID)),
+                AclTag::NamedGroup(id) => AclTag::NamedGroup(gid(id).unwrap_or(NO_ID)),
+                other => other,
+            };
+            AclEntry { tag, ..*entry }
+        };
+        Acl(self.0.iter().map(entry).collect())
+    }
+
     fn find(&self, is: impl Fn(AclTag) -> bool) -> Option<AclEntry> {
         self.0.iter().find(|entry| is(entry.tag)).copied()
     }
-}
-
-fn parse(bytes: &[u8; ENTRY_BYTES]) -> Result<AclEntry, Errno> {
-    let [t0, t1, p0, p1, id @ ..] = *bytes;
-    let id = u32::from_le_bytes(id);
-    let tag = match u16::from_le_bytes([t0, t1]) {
-        0x01 => AclTag::Owner,
-        0x02 => AclTag::User(id),
-        0x04 => AclTag::Group,
-        0x08 => AclTag::NamedGroup(id),
-        0x10 => AclTag::Mask,
-        0x20 => AclTag::Other,
-        _ => return Err(Errno::EINVAL),
-    };
-    let grants = u8::try_from(u16::from_le_bytes([p0, p1])).ok().and_then(Access::from_bits).ok_or(Errno::EINVAL)?;
-    Ok(AclEntry { tag, grants })
 }
 
 #[cfg(test)]
@@ -224,18 +285,5 @@ mod tests {
         assert!(check(&named, 0o070, Access::EXECUTE));
         assert!(!check(&named, 0o700, Access::EXECUTE), "no group bit: the list is not asked");
         assert!(check(&named.with_capabilities(Capabilities::DAC_OVERRIDE), 0o700, Access::EXECUTE));
-    }
-
-    #[test]
-    fn the_extended_attribute_is_parsed() {
-        let mut value = vec![2, 0, 0, 0];
-        value.extend([2, 0, 5, 0, 11, 0, 0, 0]);
-        value.extend([0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
-        let acl = Acl::from_xattr(&value).unwrap();
-        assert_eq!(acl.0[0], AclEntry { tag: AclTag::User(11), grants: Access::READ | Access::EXECUTE });
-        assert_eq!(acl.0[1], AclEntry { tag: AclTag::Other, grants: Access::empty() });
-        assert_eq!(Acl::from_xattr(&value[..9]), Err(Errno::EINVAL));
-        assert_eq!(Acl::from_xattr(&[1, 0, 0, 0]), Err(Errno::EOPNOTSUPP));
-        assert_eq!(Acl::from_xattr(&[]), Err(Errno::EINVAL));
     }
 }

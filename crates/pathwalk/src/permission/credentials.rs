@@ -25,8 +25,11 @@ bitflags! {
         const FSETID = 16;
         /// `CAP_MKNOD`: make device nodes.
         const MKNOD = 32;
-        /// `CAP_SYS_ADMIN`: mount and unmount.
+        /// `CAP_SYS_ADMIN`: mount and unmount; extended attributes named `trusted.` and
+        /// `security.`.
         const SYS_ADMIN = 64;
+        /// `CAP_SETFCAP`: set and remove file capabilities (`security.capability`).
+        const SETFCAP = 128;
     }
 }
 
@@ -223,9 +226,19 @@ impl<'a> Subject<'a> {
         self.map.map_or(Some(gid), |map| map.stored_gid(gid))
     }
 
+    /// Returns the user that is shown for a stored one; `None` if it is unmapped.
+    pub(crate) fn seen_uid(&self, uid: u32) -> Option<u32> {
+        self.map.map_or(Some(uid), |map| map.seen_uid(uid))
+    }
+
+    /// Returns whether the subject comes through a mount with a map.
+    pub(crate) fn is_mapped(&self) -> bool {
+        self.map.is_some()
+    }
+
     /// Returns whether a stored owner is mapped. Linux: `vfsuid_valid`.
     pub(crate) fn sees_uid(&self, uid: u32) -> bool {
-        uid != NO_ID && self.map.is_none_or(|map| map.seen_uid(uid).is_some())
+        uid != NO_ID && self.seen_uid(uid).is_some()
     }
 
     /// Returns whether a stored group is mapped. Linux: `vfsgid_valid`.

@@ -4,8 +4,9 @@
 //! - `credentials`: the caller's user, groups and capabilities;
 //! - `id_map`: the ids by which a mount shows owners;
 //! - `mode_bits`: owner, group, other, capabilities;
-//! - `acl`: the entries of an access control list;
-//! - `privileges`: suid and sgid bits, and the cases in which they are cleared.
+//! - `acl`: the entries of an access control list, and their relation to permission bits;
+//! - `privileges`: suid and sgid bits, and the cases in which they are cleared;
+//! - `file_capability`: the form of `security.capability`.
 //!
 //! The order of all checks is in `ops/access.rs`.
 //!
@@ -13,11 +14,12 @@
 
 mod acl;
 mod credentials;
+pub(crate) mod file_capability;
 mod id_map;
 mod mode_bits;
 mod privileges;
 
-pub use acl::{Acl, AclEntry, AclTag};
+pub use acl::{Acl, AclEntry, AclKind, AclTag};
 pub use credentials::{Capabilities, Class, Credentials, Ids, Subject};
 pub use id_map::{IdExtent, IdMap, IdMapError, NO_ID, OVERFLOW_ID};
 pub(crate) use mode_bits::everyone_may;

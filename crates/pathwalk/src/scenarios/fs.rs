@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::attr::{AclState, Attributes, FileType};
 use crate::node::{Freshness, Node, NodeKey};
+use crate::permission::Acl;
 use crate::sync::Mutex;
 
 pub(super) const ROOT: u128 = 1;
@@ -27,12 +28,17 @@ pub(super) struct Entry {
     body: Option<Box<[u8]>>,
     pub(super) uid: u32,
     pub(super) freshness: Freshness,
+    /// What attributes say of the list.
     pub(super) acl: AclState,
+    list: Option<Acl>,
+    /// The value of `security.capability`.
+    pub(super) capability: Option<Box<[u8]>>,
 }
 
 impl Entry {
     fn new(kind: FileType, mode: u16, body: Option<Box<[u8]>>) -> Entry {
-        Entry { kind, mode, names: BTreeMap::new(), body, uid: 0, freshness: Freshness::Stable, acl: AclState::Absent }
+        let (names, freshness, acl) = (BTreeMap::new(), Freshness::Stable, AclState::Absent);
+        Entry { kind, mode, names, body, uid: 0, freshness, acl, list: None, capability: None }
     }
 }
 

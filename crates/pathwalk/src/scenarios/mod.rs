@@ -18,6 +18,7 @@
 //! What shuttle does not do: it is sequentially consistent. Orderings are tried by loom, on the
 //! primitives, and by Miri.
 
+mod acl;
 mod attributes;
 mod complete;
 mod create_unlink;
@@ -31,6 +32,7 @@ mod inodes;
 mod invalidate;
 #[cfg(not(shuttle))]
 mod kept;
+mod locks;
 mod memo;
 mod mounts;
 mod moves;
@@ -40,6 +42,7 @@ mod one_switch;
 #[cfg(not(shuttle))]
 mod one_thread;
 mod operations;
+mod pipes;
 mod rename;
 mod scope;
 mod siblings;
@@ -48,6 +51,7 @@ mod splice;
 mod sticky;
 mod trees;
 mod world;
+mod xattr;
 
 #[cfg(shuttle)]
 use shuttle::thread;

@@ -96,7 +96,7 @@ impl World {
     }
 
     pub(super) fn create(&self, dir: &Handle, name: &str) -> Result<Handle, Errno> {
-        internals::create(dir, part(name), &NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 })
+        internals::create(dir, part(name), &NewNode::new(NewKind::Regular, 0o644, 0, 0))
     }
 
     pub(super) fn unlink(&self, dir: &Handle, name: &str) -> Result<(), Errno> {

@@ -5,7 +5,7 @@ use crate::Errno;
 use crate::attr::Attributes;
 use crate::cache::icache::inode::{self, WORD, attributes_of, flags, of_type};
 use crate::cache::icache::snapshot::words;
-use crate::cache::icache::store::IfMoved;
+use crate::cache::icache::store::{IfMoved, IfUnknown, UnderWay};
 use crate::memory::slot::InodeId;
 use crate::node::SetAttributes;
 use crate::sync::{Ordering, yield_now};
@@ -14,35 +14,56 @@ impl Trees {
     /// Asks the file system for the attributes of an inode on which the caller has a pin, and
     /// stores them. `ESTALE` if they are those of a node of another type.
     pub(crate) fn refresh(&self, id: InodeId) -> Result<Attributes, Errno> {
+        self.refresh_with(id, |_| IfUnknown::Store)
+    }
+
+    /// Does the same. `acl` returns what becomes of the ACL's state if the file system cannot say
+    /// it, for the version at which it was asked.
+    fn refresh_with(&self, id: InodeId, acl: impl Fn(u64) -> IfUnknown) -> Result<Attributes, Errno> {
         let record = self.caches.inodes.record(id);
         let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
         let superblock = self.superblock(id);
         loop {
             let version = self.caches.versions.of(id);
             let attributes = of_type(kind, superblock.fs.attributes(inode::key_of(record))?)?;
-            if self.caches.store(id, &attributes, version, IfMoved::Refuse) {
-                return Ok(attributes);
+            if let Some(acl) = self.caches.store(id, &attributes, version, (IfMoved::Refuse, acl(version))) {
+                return Ok(Attributes { acl, ..attributes });
             }
         }
     }
 
     /// Sets attributes through the file system.
     pub(crate) fn set_attributes(&self, id: InodeId, set: &SetAttributes) -> Result<Attributes, Errno> {
-        let record = self.caches.inodes.record(id);
-        let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
         // Readers of the data see a new size. Other attributes are seen only through this code.
         let under_way = set.size.is_some().then(|| self.caches.under_way(id));
         let before = self.caches.versions.of(id);
-        let attributes = of_type(kind, self.superblock(id).fs.set_attributes(inode::key_of(record), set)?)?;
+        let attributes = self.superblock(id).fs.set_attributes(inode::key_of(self.caches.inodes.record(id)), set)?;
+        self.changed(id, attributes, before, (under_way, IfUnknown::Keep))
+    }
+
+    /// Stores the attributes of an inode of which the file system just changed some, and returned
+    /// these. `before` is the version before the change.
+    pub(super) fn changed(
+        &self,
+        id: InodeId,
+        attributes: Attributes,
+        before: u64,
+        (under_way, acl): (Option<UnderWay<'_>>, IfUnknown),
+    ) -> Result<Attributes, Errno> {
+        let kind = inode::kind_of(self.caches.inodes.record(id)[WORD].load(Ordering::Relaxed));
+        let attributes = of_type(kind, attributes)?;
         self.caches.versions.set_one();
         match under_way {
             Some(under_way) => drop(under_way),
             None => self.caches.versions.moved(id),
         }
+        let after = before.wrapping_add(1);
+        // What the change says of the ACL holds if no other change was stored since.
+        let of_acl = |version| if acl == IfUnknown::Keep || version == after { acl } else { IfUnknown::Store };
         // The change is done. If the refresh fails, the attributes that the change returned are the
         // best available.
-        Ok(self.refresh(id).unwrap_or_else(|_| {
-            self.caches.store(id, &attributes, before.wrapping_add(1), IfMoved::MarkStale);
+        Ok(self.refresh_with(id, of_acl).unwrap_or_else(|_| {
+            self.caches.store(id, &attributes, after, (IfMoved::MarkStale, of_acl(self.caches.versions.of(id))));
             attributes
         }))
     }
@@ -52,6 +73,7 @@ impl Trees {
         loop {
             match words(&self.caches, id) {
                 Some(words) if words[WORD] & flags::STALE == 0 => return Ok(attributes_of(&words)),
+                Some(words) if words[WORD] & flags::UNKNOWN == 0 => return self.refresh_with(id, |_| IfUnknown::Keep),
                 Some(_) => return self.refresh(id),
                 None => yield_now(),
             }

@@ -140,6 +140,7 @@ impl Trees {
         to: (DentryId, &[u8]),
         how: RenameFlags,
         trailing: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
+        permitted: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
         check: impl FnOnce(&Pinned<'_>, &Pinned<'_>) -> Result<(), Errno>,
     ) -> Result<Option<Pinned<'_>>, Errno> {
         if how.contains(RenameFlags::EXCHANGE | RenameFlags::NOREPLACE) {
@@ -163,6 +164,7 @@ impl Trees {
                 return Err(if how.contains(RenameFlags::EXCHANGE) { Errno::EINVAL } else { Errno::ENOTEMPTY });
             }
         }
+        permitted(&source, &target)?;
         if present && self.caches.dentries.inode(source.id()) == self.caches.dentries.inode(target.id()) {
             return Ok(None);
         }

@@ -62,10 +62,13 @@ impl Trees {
             if asked.is_none_or(|asked| self.caches.versions.no_sets_since(asked)) {
                 let changed = asked.is_some_and(|asked| !self.caches.versions.no_changes_since(asked));
                 let stale = if changed { flags::STALE | flags::MARKED } else { 0 };
+                // A node that was just made has no capability. (Of a root, which is a directory,
+                // none is ever removed.)
+                let noted = if asked.is_none() { flags::NO_CAPABILITY } else { 0 };
                 let inode = reserved.into_id();
                 let fill = |record: &Record| {
                     self.caches.set_superblock(inode, superblock.id);
-                    filled(record, node, &attributes, body, id) | stale
+                    filled(record, node, &attributes, body, id) | stale | noted
                 };
                 superblock.came();
                 self.caches.inodes.insert(inode, node.key, hash, &held, fill);

@@ -5,8 +5,8 @@
 //! - [`miss`]: the lookup of a name that is not cached, or has to be revalidated; [`siblings`]: the
 //!   lookup of its siblings, [`many`] of which are entered at once;
 //! - [`iget`]: the assignment of an inode to a node that was handed out;
-//! - [`attributes`], [`may`], [`link_body`]: a node's attributes, the rights to it, and the body of
-//!   a link;
+//! - [`attributes`], [`may`], [`acl`], [`link_body`]: a node's attributes, the rights to it, its
+//!   access control lists, and the body of a link; [`xattr`]: its extended attributes;
 //! - [`entry`], [`change`]: names are made, moved and removed; [`mod@write`]: the effects of
 //!   writing on attributes;
 //! - [`dropped`]: entries that are no longer valid, with something mounted on them;
@@ -17,6 +17,7 @@
 //! no lock of an inode or of children. Its answer is kept only if nothing changed meanwhile that
 //! the answer may not reflect.
 
+mod acl;
 mod asked_for;
 pub(crate) mod attributes;
 pub(crate) mod change;
@@ -35,6 +36,7 @@ pub(crate) mod superblock;
 pub(crate) mod superblocks;
 pub(crate) mod trees;
 pub(crate) mod write;
+mod xattr;
 
 pub(crate) use asked_for::AskedFor;
 pub(crate) use dropped::Dropped;

@@ -17,6 +17,8 @@ pub(crate) struct Superblock {
     pub(crate) fs: Arc<dyn FileSystem>,
     /// Whether its mounts may be id-mapped. Linux: `FS_ALLOW_IDMAP`.
     pub(crate) allows_id_maps: bool,
+    /// Whether its nodes have ACLs, and it applies the umask itself. Linux: `SB_POSIXACL`.
+    pub(crate) keeps_acls: bool,
     /// The root's dentry, pinned until the shutdown; 0 before it is made. Written once, before
     /// another thread can know of it; `Relaxed`. Linux: `s_root`.
     root: AtomicU32,
@@ -50,10 +52,11 @@ struct Share {
 impl Superblock {
     pub(super) fn new(id: SuperblockId, fs: Arc<dyn FileSystem>) -> Superblock {
         let (root, mounts) = (AtomicU32::new(0), AtomicU32::new(0));
-        let allows_id_maps = fs.allows_id_maps();
+        let (allows_id_maps, keeps_acls) = (fs.allows_id_maps(), fs.keeps_acls());
         let said = fs.superblock_flags();
         let (flags, listed) = (AtomicU32::new(said.bits()), Mutex::default());
-        Superblock { id, fs, allows_id_maps, root, said, flags, listed, mounts, shares: apart(SHARES, Share::default) }
+        let shares = apart(SHARES, Share::default);
+        Superblock { id, fs, allows_id_maps, keeps_acls, root, said, flags, listed, mounts, shares }
     }
 
     /// Returns its flags. The tree of mounts is locked, or it is not mounted yet.

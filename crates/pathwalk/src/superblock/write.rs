@@ -1,13 +1,14 @@
-//! The effects of writing on a file's attributes: its size, and the suid and sgid bits that are
-//! cleared.
+//! The effects of writing on a file's attributes: its size, the suid and sgid bits that are
+//! cleared, and the file capability that is removed.
 //!
 //! The check of a node and its change belong together, so each operation does both under the lock
 //! for changes of the node's attributes.
 
 use super::Trees;
 use crate::Errno;
-use crate::attr::FileType;
+use crate::attr::{Attributes, FileType};
 use crate::cache::icache::pool::ChangingHeld;
+use crate::cache::icache::snapshot::Snapshot;
 use crate::memory::slot::DentryId;
 use crate::node::SetAttributes;
 use crate::permission::{Capabilities, Subject, without_privileges};
@@ -35,26 +36,32 @@ impl Trees {
         if of.is_append_only() { Err(Errno::EPERM) } else { Ok(()) }
     }
 
-    /// Sets the size of a file on which the caller has a pin, and clears suid and sgid where `who`
-    /// may not keep them. `EOVERFLOW` if owner or group are unmapped.
+    /// Sets the size of a file on which the caller has a pin, removes its capability, and clears
+    /// suid and sgid where `who` may not keep them. `EOVERFLOW` if owner or group are unmapped.
     pub(crate) fn resize(&self, node: DentryId, who: &Subject<'_>, size: u64, times: Times) -> Result<(), Errno> {
         let id = self.caches.dentries.inode(node);
-        let _changing = self.changing(node);
-        if !self.known_snapshot(id)?.is_seen_by(who) {
+        let changing = self.changing(node);
+        let of = self.known_snapshot(id)?;
+        if !of.is_seen_by(who) {
             return Err(Errno::EOVERFLOW);
         }
-        let mode = self.mode_after_write(node, who)?;
-        let changes = times == Times::Always || self.stat(id)?.size != size;
-        let set = SetAttributes { mode, size: changes.then_some(size), ..SetAttributes::default() };
+        self.drop_capability(id, who, &changing)?;
+        let mode = mode_after_write(&of, who)?;
+        let mtime = (times == Times::Always).then(|| self.superblock(id).fs.now());
+        let changes = times == Times::Always || {
+            let now = self.stat(id)?;
+            now.size != size || has_room_behind(&now)
+        };
+        let set = SetAttributes { mode, size: changes.then_some(size), mtime, ..SetAttributes::default() };
         if set == SetAttributes::default() {
             return Ok(());
         }
         self.caches.with_room(|| self.set_attributes(id, &set)).map(drop)
     }
 
-    /// Clears suid and sgid of a file that `who` is about to write to, where they may not be kept.
-    /// `check` is called first. It returns the error with which the write would fail without any
-    /// effect.
+    /// Clears suid and sgid of a file that `who` is about to write to, where they may not be kept,
+    /// and removes its capability, which nothing keeps. `check` is called first. It returns the
+    /// error with which the write would fail without any effect.
     ///
     /// The bits are cleared before the data is written, so that new data never runs with the
     /// owner's rights. They are not restored if the write fails after all, because some of it may
@@ -65,31 +72,50 @@ impl Trees {
         who: &Subject<'_>,
         check: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        if self.mode_after_write(node, who)?.is_none() {
+        let id = self.caches.dentries.inode(node);
+        let of = self.known_snapshot(id)?;
+        let may_have_capability = of.kind() == FileType::Regular && !of.has_no_capability();
+        if !may_have_capability && mode_after_write(&of, who)?.is_none() {
             return Ok(());
         }
         check()?;
-        let _changing = self.changing(node);
-        match self.mode_after_write(node, who)? {
+        let changing = self.changing(node);
+        self.drop_capability(id, who, &changing)?;
+        match mode_after_write(&self.known_snapshot(id)?, who)? {
             None => Ok(()),
             mode => {
                 let set = SetAttributes { mode, ..SetAttributes::default() };
-                self.set_attributes(self.caches.dentries.inode(node), &set).map(drop)
+                self.set_attributes(id, &set).map(drop)
             }
         }
     }
 
-    /// Returns the mode that a file has after a write, if that differs from its mode now.
-    /// `EOVERFLOW` if it differs, and owner or group are unmapped.
-    fn mode_after_write(&self, node: DentryId, who: &Subject<'_>) -> Result<Option<u16>, Errno> {
-        let of = self.known_snapshot(self.caches.dentries.inode(node))?;
-        if of.kind() != FileType::Regular || who.has(Capabilities::FSETID) {
-            return Ok(None);
-        }
-        let mode = without_privileges(who, of.mode(), of.owners());
-        if mode != of.mode() && !of.is_seen_by(who) {
-            return Err(Errno::EOVERFLOW);
-        }
-        Ok((mode != of.mode()).then_some(mode))
+    /// Sets the time of the last change of data, as after a write to a pipe. The caller has a pin
+    /// on the node, and keeps its mount writable. Linux: `file_update_time`.
+    pub(crate) fn touch(&self, node: DentryId) -> Result<(), Errno> {
+        let id = self.caches.dentries.inode(node);
+        let _changing = self.changing(node);
+        let set = SetAttributes { mtime: Some(self.superblock(id).fs.now()), ..SetAttributes::default() };
+        self.set_attributes(id, &set).map(drop)
     }
+}
+
+/// Returns the mode that a file has after a write, if that differs from its mode now. `EOVERFLOW`
+/// if it differs, and owner or group are unmapped.
+fn mode_after_write(of: &Snapshot, who: &Subject<'_>) -> Result<Option<u16>, Errno> {
+    if of.kind() != FileType::Regular || who.has(Capabilities::FSETID) {
+        return Ok(None);
+    }
+    let mode = without_privileges(who, of.mode(), of.owners());
+    if mode != of.mode() && !of.is_seen_by(who) {
+        return Err(Errno::EOVERFLOW);
+    }
+    Ok((mode != of.mode()).then_some(mode))
+}
+
+/// Returns whether blocks may be allocated behind the end of a file, which truncation frees even if
+/// it does not change the size.
+fn has_room_behind(of: &Attributes) -> bool {
+    const BLOCK: u64 = 512;
+    of.blocks.saturating_mul(BLOCK) > of.size.next_multiple_of(u64::from(of.block_size.max(1)))
 }

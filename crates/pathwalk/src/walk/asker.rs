@@ -4,6 +4,7 @@ use crate::abi::Resolve;
 use crate::memo::classes::ClassNumber;
 use crate::mount::{NamespaceId, Place, World};
 use crate::permission::Credentials;
+use crate::security::Label;
 use crate::sync::Arc;
 
 /// The state of the caller that a walk depends on; Linux: `fs_struct` and `cred`.
@@ -25,6 +26,8 @@ pub(crate) struct Asker {
     /// The classes of both sides of its credentials, for the memo of whole paths.
     pub(crate) real_class: ClassNumber,
     pub(crate) effective_class: ClassNumber,
+    /// The label that the security hook gave it.
+    pub(crate) label: Option<Label>,
 }
 
 impl Asker {

@@ -4,9 +4,10 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
     Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags,
-    SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written,
+    SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 /// What is done around each call of a file system and of its open files.
@@ -78,8 +79,36 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
         self.with.around(|| self.fs.rename(from, to, flags))
     }
 
+    fn keeps_acls(&self) -> bool {
+        self.fs.keeps_acls()
+    }
+
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        self.with.around(|| self.fs.get_acl(node, kind))
+    }
+
+    fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        self.with.around(|| self.fs.set_acl(node, kind, acl, mode))
+    }
+
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         self.with.around(|| self.fs.set_attributes(node, set))
+    }
+
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        self.with.around(|| self.fs.get_xattr(node, name))
+    }
+
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+        self.with.around(|| self.fs.set_xattr(node, name, value, flags))
+    }
+
+    fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+        self.with.around(|| self.fs.list_xattrs(node, each))
+    }
+
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        self.with.around(|| self.fs.remove_xattr(node, name))
     }
 }
 

@@ -1,12 +1,13 @@
 //! The rules of permission: section 9.
 
+use pathwalk::permission::AclKind;
 use pathwalk::{AtFlags, Capabilities, Errno, FileType, LinkFlags, MountFlags};
 
 use super::{Rule, at_flags, drawn, elsewhere};
 use crate::cast::ROOT;
 use crate::census::met::Met;
 use crate::op::Op;
-use crate::outcome::Node;
+use crate::outcome::{Answer, Node};
 use crate::program::Settings;
 use crate::words::{Ids, Place};
 
@@ -35,6 +36,10 @@ fn loses_bits(met: &Met<'_>) -> bool {
     let Some(slot) = met.op().written() else { return false };
     let bits = |node: &Node| node.mode & 0o6000;
     met.succeeds() && met.open_before(slot).zip(met.open_after(slot)).is_some_and(|(old, new)| bits(old) != 0 && bits(new) == 0)
+}
+
+fn sets_list(met: &Met<'_>, kind: AclKind) -> bool {
+    matches!(met.op(), Op::SetAcl { list, .. } if list.kind == kind && !list.entries.is_empty())
 }
 
 pub(super) const RULES: &[Rule] = &[
@@ -74,6 +79,15 @@ pub(super) const RULES: &[Rule] = &[
     }),
     drawn("9", "the file system's own hook", |m| m.settings.contains(Settings::OWN_RULE) && m.fails(Errno::EACCES)),
     drawn("9", "a list is not asked for yet", |m| m.settings.contains(Settings::ACL_UNKNOWN) && m.fails(Errno::EACCES)),
+    drawn("9", "a list is set", |m| sets_list(m, AclKind::Access) && m.succeeds()),
+    drawn("9", "a default list is set", |m| sets_list(m, AclKind::Default) && m.succeeds()),
+    drawn("9", "a list of another owner's node: EPERM", |m| sets_list(m, AclKind::Access) && m.fails(Errno::EPERM)),
+    drawn("9", "a list that no node may have: EINVAL", |m| {
+        matches!(m.op(), Op::SetAcl { list, .. } if list.acl().is_some_and(|acl| !acl.is_valid())) && m.fails(Errno::EINVAL)
+    }),
+    drawn("9", "a default list of no directory: EACCES", |m| sets_list(m, AclKind::Default) && m.fails(Errno::EACCES)),
+    drawn("9", "a list of a link: EOPNOTSUPP", |m| m.is(&["setacl", "getacl"]) && m.fails(Errno::EOPNOTSUPP)),
+    drawn("9", "a list is read", |m| m.is(&["getacl"]) && matches!(&m.outcome.answer, Answer::Bytes(value) if !value.is_empty())),
     elsewhere("9", "a list of entries", "pathwalk-tests/tests/kernel_table/, acl_of_own_rule.rs"),
     drawn("9", "a sticky directory is EPERM", |m| {
         m.is(&["unlink", "rmdir", "rename"]) && m.fails(Errno::EPERM) && m.directory().is_some_and(|dir| dir.mode & 0o1000 != 0)

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::Duration;
 
-use pathwalk::{Attributes, Errno, FileSystem, OpenFile, OpenFor, SetAttributes, SyncWhat, Timestamp, WriteAt, Written};
+use pathwalk::{
+    Attributes, Errno, FallocateFlags, FileSystem, OpenFile, OpenFor, SetAttributes, SyncWhat, Timestamp, WriteAt, Written,
+};
 use proptest::prelude::*;
 
 use super::{errno, key, open};
@@ -219,9 +221,11 @@ fn times_move_as_on_tmpfs() {
     assert_eq!(moves(&|| assert!(file.write_at(b"", WriteAt::Offset(0)).is_ok())), [false; 3]);
     assert_eq!(moves(&|| assert!(file.write_at(b"x", WriteAt::Offset(MAX)).is_err())), [false; 3]);
     assert_eq!(moves(&|| assert!(file.read_at(&mut [0; 2], 0).is_ok())), [false; 3]);
-    for size in [3, 2, 9000] {
-        assert_eq!(moves(&|| fs.truncate("f", size).unwrap()), [false, true, true], "to {size}");
+    for (size, moved) in [(3, false), (2, true), (9000, true)] {
+        assert_eq!(moves(&|| fs.truncate("f", size).unwrap()), [false, moved, moved], "to {size}");
     }
+    assert_eq!(moves(&|| assert!(file.fallocate(FallocateFlags::KEEP_SIZE, 0, 1).is_ok())), [false, true, true]);
+    assert_eq!(moves(&|| assert!(file.fallocate(FallocateFlags::WRITE_ZEROES, 0, 1).is_err())), [false; 3]);
     assert_eq!(moves(&|| fs.chmod("f", 0o600).unwrap()), [false, false, true]);
     assert_eq!(moves(&|| fs.link("f", "g").unwrap()), [false, false, true]);
     assert_eq!(moves(&|| fs.unlink("g").unwrap()), [false, false, true]);

@@ -10,6 +10,7 @@ mod presentation;
 mod threads;
 mod threads_data;
 mod unnamed;
+mod xattr;
 
 use pathwalk::{Errno, FileSystem, Name, NewKind, NewNode, NodeKey, OpenFile, OpenFor};
 

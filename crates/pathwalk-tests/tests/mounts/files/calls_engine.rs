@@ -15,16 +15,16 @@ pub(crate) fn call(context: &Context, call: &Call) -> Result<Option<Owner>, Errn
         Call::Stat(path) => return stat(context, path).map(Some),
         Call::Access(path, want) => access(context, path, Access::from_bits_truncate(*want)),
         Call::Create { path, mode, exclusive } => {
-            let mut flags = OpenFlags::CREATE | OpenFlags::WRITE;
+            let mut flags = OpenFlags::CREATE | OpenFlags::WRITE | OpenFlags::NONBLOCK;
             flags.set(OpenFlags::EXCLUSIVE, *exclusive);
             context.open(path, OpenHow { flags, mode: *mode, ..OpenHow::default() }).map(drop)
         }
         Call::Write { path, truncate } => {
-            let mut flags = OpenFlags::WRITE;
+            let mut flags = OpenFlags::WRITE | OpenFlags::NONBLOCK;
             flags.set(OpenFlags::TRUNCATE, *truncate);
             context.open(path, flags)?.write(b"x").map(drop)
         }
-        Call::Read(path) => context.open(path, OpenFlags::READ).map(drop),
+        Call::Read(path) => context.open(path, OpenFlags::READ | OpenFlags::NONBLOCK).map(drop),
         Call::Mkdir(path, mode) => context.mkdir(path, *mode),
         Call::Pipe(path, mode) => context.mknod(path, NewKind::Fifo, *mode),
         Call::Symlink(path) => context.symlink("f", path),

@@ -17,7 +17,7 @@ macro_rules! call {
     };
 }
 
-const PAIRS: [(Capabilities, CapabilitySet); 7] = [
+const PAIRS: [(Capabilities, CapabilitySet); 8] = [
     (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),
     (Capabilities::DAC_READ_SEARCH, CapabilitySet::DAC_READ_SEARCH),
     (Capabilities::FOWNER, CapabilitySet::FOWNER),
@@ -25,6 +25,7 @@ const PAIRS: [(Capabilities, CapabilitySet); 7] = [
     (Capabilities::FSETID, CapabilitySet::FSETID),
     (Capabilities::MKNOD, CapabilitySet::MKNOD),
     (Capabilities::SYS_ADMIN, CapabilitySet::SYS_ADMIN),
+    (Capabilities::SETFCAP, CapabilitySet::SETFCAP),
 ];
 
 /// The calling thread as a user, until dropped.
@@ -76,7 +77,7 @@ pub(crate) fn call(call: &Call) -> Result<Option<Owner>, Failure> {
             let file = open(path, libc::O_WRONLY | if *truncate { libc::O_TRUNC } else { 0 }, 0)?;
             rustix::io::write(&file, b"x").map(|_| 0).map_err(|errno| Failure::Errno(errno.raw_os_error()))
         }
-        Call::Read(path) => read(path),
+        Call::Read(path) => open(path, libc::O_RDONLY, 0).map(|_| 0),
         Call::Mkdir(path, mode) => call!(mkdir(text(path).as_ptr(), (*mode).into())),
         Call::Pipe(path, mode) => call!(mknod(text(path).as_ptr(), libc::S_IFIFO | libc::mode_t::from(*mode), 0)),
         Call::Symlink(path) => call!(symlink(c"f".as_ptr(), text(path).as_ptr())),
@@ -101,13 +102,6 @@ pub(crate) fn call(call: &Call) -> Result<Option<Owner>, Failure> {
         }
     };
     done.map(|_| None)
-}
-
-/// Opens a file for reading. A pipe, which the engine does not open, is `ENXIO`.
-fn read(path: &str) -> Result<i64, Failure> {
-    let file = open(path, libc::O_RDONLY, 0)?;
-    let [_, _, mode] = stat_at(file.as_raw_fd(), "", libc::AT_EMPTY_PATH)?;
-    if mode & libc::S_IFMT == libc::S_IFIFO { Err(Failure::Errno(libc::ENXIO)) } else { Ok(0) }
 }
 
 fn set_times(path: &str, times: *const libc::timespec) -> Result<i64, Failure> {

@@ -81,6 +81,10 @@ pub(crate) mod flags {
     /// The attributes were out of date at least once since the node came into the cache.
     pub(crate) const MARKED: u64 = 1 << 10;
 
+    /// The file system said that there is no capability (`security.capability`) that a write to the
+    /// node would remove. See `file_capability.rs`.
+    pub(crate) const NO_CAPABILITY: u64 = 1 << 15;
+
     // Flags of an `InodeCache`. The engine's inodes are filled before they are hashed, and are
     // unhashed as they die.
 
@@ -96,7 +100,7 @@ pub(crate) mod flags {
     pub(crate) const UNHASHED: u64 = 1 << 14;
 
     /// The flags that no new attributes change.
-    pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | BODY | BODY_LEFT_OUT | MARKED;
+    pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | BODY | BODY_LEFT_OUT | MARKED | NO_CAPABILITY;
 }
 
 // Fields of words, as they were sampled.
@@ -294,11 +298,11 @@ mod tests {
     #[test]
     fn each_flag_has_a_bit_of_its_own() {
         use flags::*;
-        let one_bit = [OWN_RULE, GENERIC_SEARCH, STALE, BODY, BODY_LEFT_OUT, UNKNOWN, BIRTH, MARKED];
+        let one_bit = [OWN_RULE, GENERIC_SEARCH, STALE, BODY, BODY_LEFT_OUT, UNKNOWN, BIRTH, MARKED, NO_CAPABILITY];
         let of_a_cache = [NEW, CREATING, FREEING, UNHASHED];
         let all = [1, ACL].into_iter().chain(one_bit).chain(of_a_cache);
-        assert_eq!(all.clone().map(u64::count_ones).sum::<u32>(), 15, "two of the list's state, one of each other");
-        assert_eq!(all.fold(0, |all, flag| all | flag), (1 << 15) - 1, "below the mode");
+        assert_eq!(all.clone().map(u64::count_ones).sum::<u32>(), 16, "two of the list's state, one of each other");
+        assert_eq!(all.fold(0, |all, flag| all | flag), (1 << 16) - 1, "below the mode");
         assert_eq!((ACL >> ACL_SHIFT, MODE_SHIFT), (3, 16));
     }
 

@@ -7,7 +7,7 @@
 //! - [`hold`]: pins on inodes, and the release of an inode without pins;
 //! - [`snapshot`]: an inode's words as of one instant, and what they say about permission;
 //! - [`versions`]: whether an answer is older than a change; [`store`]: answers that are kept, or
-//!   marked as old;
+//!   marked as old; [`file_capability`]: that a write has none to remove;
 //! - [`body`]: the bodies of links.
 //!
 //! Invariants: at most one live inode has a given key. The engine's inodes live as long as a dentry
@@ -15,6 +15,7 @@
 //! its key, which also protects the table's entries of that stripe.
 
 pub(crate) mod body;
+mod file_capability;
 pub(crate) mod first;
 pub(crate) mod hold;
 pub(crate) mod inode;

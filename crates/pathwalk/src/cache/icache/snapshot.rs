@@ -72,6 +72,11 @@ impl Snapshot {
         inode::is_append_only(self.mixed)
     }
 
+    /// Returns whether there is no capability that a write would remove.
+    pub(crate) fn has_no_capability(&self) -> bool {
+        self.word & flags::NO_CAPABILITY != 0
+    }
+
     pub(crate) fn kind(&self) -> FileType {
         inode::kind_of(self.word)
     }

@@ -58,6 +58,18 @@ pub(crate) enum IfMoved {
     MarkStale,
 }
 
+/// The state of the ACL that is stored with attributes in which it is
+/// [`Unknown`](AclState::Unknown).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfUnknown {
+    /// `Unknown`: the ACL may be another one than before.
+    Store,
+    /// The state that is cached: only other attributes were out of date, or were set.
+    Keep,
+    /// This state: the ACL was just set.
+    Set(AclState),
+}
+
 impl Caches {
     /// Begins a change of the data or size of a file that the caller has a pin on.
     pub(crate) fn under_way(&self, id: InodeId) -> UnderWay<'_> {
@@ -92,7 +104,9 @@ impl Caches {
         let held = self.lock_inode(id);
         let before = Rights::of(record);
         let writing = seqcount::write_alone(&record[WORD]);
-        let flags = writing.flags();
+        // A node of which nothing is known may have got a capability.
+        let doubtful = if mark & flags::UNKNOWN != 0 { flags::NO_CAPABILITY } else { 0 };
+        let flags = writing.flags() & !doubtful;
         writing.end(flags | mark);
         self.update_alias(record, before, &held);
     }
@@ -113,8 +127,15 @@ impl Caches {
         self.update_alias(record, before, &held);
     }
 
-    /// Stores attributes that were asked for at this version. Returns whether it stored them.
-    pub(crate) fn store(&self, id: InodeId, attributes: &Attributes, version: u64, if_moved: IfMoved) -> bool {
+    /// Stores attributes that were asked for at this version. Returns the state of the ACL that it
+    /// stored with them, or `None` if it stored nothing.
+    pub(crate) fn store(
+        &self,
+        id: InodeId,
+        attributes: &Attributes,
+        version: u64,
+        (if_moved, if_unknown): (IfMoved, IfUnknown),
+    ) -> Option<AclState> {
         let record = self.inodes.record(id);
         let held = self.lock_inode(id);
         let before = Rights::of(record);
@@ -125,7 +146,7 @@ impl Caches {
         if moved && if_moved == IfMoved::Refuse {
             let flags = writing.flags();
             writing.end(flags);
-            return false;
+            return None;
         }
         self.versions.moved(id);
         let kept = writing.flags() & flags::FOR_LIFE;
@@ -133,9 +154,14 @@ impl Caches {
         set_fields(record, attributes, body_length);
         let changes = self.versions.under_way(id).load(Ordering::SeqCst) > 0;
         let stale = if moved || changes { flags::STALE } else { 0 };
-        writing.end(kept | inode::word_of(attributes, PermissionRule::Generic) | stale);
+        let acl = match if_unknown {
+            IfUnknown::Keep if attributes.acl == AclState::Unknown => inode::acl_of(writing.flags()),
+            IfUnknown::Set(acl) if attributes.acl == AclState::Unknown => acl,
+            _ => attributes.acl,
+        };
+        writing.end(kept | inode::word_of(&Attributes { acl, ..*attributes }, PermissionRule::Generic) | stale);
         self.update_alias(record, before, &held);
-        true
+        Some(acl)
     }
 
     /// Copies the permission bits of the inode, whose lock is held, to its only dentry. The

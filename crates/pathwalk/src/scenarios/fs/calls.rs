@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::{Entry, Fault, ROOT, Tells, TestFs, Tree};
-use crate::attr::{Attributes, FileType};
+use crate::attr::{AclState, Attributes, FileType};
 use crate::node::{NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
+use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::sync::{Mutex, yield_now};
 use crate::text::Name;
-use crate::{Directory, Entry as Listed, Errno, FileSystem, OpenFile, OpenFor, Siblings};
+use crate::{Directory, Entry as Listed, Errno, FileSystem, OpenFile, OpenFor, Siblings, XattrFlags, XattrName};
 
 /// An open file without contents, or an open directory.
 struct Open {
@@ -109,6 +110,47 @@ impl FileSystem for TestFs {
         Ok(attributes)
     }
 
+    /// Checks by the list. A node that only says that it has one refuses.
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        let checked = self.with(|tree| {
+            tree.check_held(node.0);
+            let list = tree.nodes[&node.0].list.as_ref();
+            list.map_or(Err(Errno::EACCES), |list| list.check(who, &tree.attributes(node.0), want))
+        });
+        yield_now();
+        checked
+    }
+
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        let has_list = self.with(|tree| tree.nodes[&node.0].list.is_some());
+        yield_now();
+        Ok(if has_list { AclState::Present } else { AclState::Absent })
+    }
+
+    fn keeps_acls(&self) -> bool {
+        true
+    }
+
+    fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+        Ok(self.with(|tree| tree.nodes[&node.0].list.clone()).filter(|_| kind == AclKind::Access))
+    }
+
+    fn set_acl(&self, node: NodeKey, _: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        let attributes = self.with(|tree| {
+            tree.check_held(node.0);
+            let entry = tree.nodes.get_mut(&node.0).expect("a node");
+            entry.list = acl.cloned();
+            entry.mode = mode.unwrap_or(entry.mode);
+            if entry.acl != AclState::Unknown {
+                entry.acl = if acl.is_some() { AclState::Present } else { AclState::Absent };
+            }
+            tree.attributes(node.0)
+        });
+        // The change is done, and its answer is late.
+        yield_now();
+        Ok(attributes)
+    }
+
     fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
         let (dir, node) = (dir.key().0, node.map(|node| node.0));
         let is_so = self.with(|tree| {
@@ -138,7 +180,7 @@ impl FileSystem for TestFs {
             if tree.names(dir).contains_key(name.bytes()) {
                 return Err(Errno::EEXIST);
             }
-            let key = tree.add(dir, name.bytes(), Entry::new(kind, new.mode, None));
+            let key = tree.add(dir, name.bytes(), Entry::new(kind, new.inherit(None).mode, None));
             Ok(tree.hand_out(key))
         })
     }
@@ -184,6 +226,31 @@ impl FileSystem for TestFs {
             entry.mode = set.mode.unwrap_or(entry.mode);
             entry.uid = set.uid.unwrap_or(entry.uid);
             Ok(tree.attributes(node.0))
+        })
+    }
+
+    fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+        assert_eq!(name, XattrName::CAPABILITY);
+        let value = self.with(|tree| {
+            tree.check_held(node.0);
+            tree.nodes[&node.0].capability.clone()
+        });
+        // An answer may be late.
+        yield_now();
+        Ok(value)
+    }
+
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], _: XattrFlags) -> Result<(), Errno> {
+        assert_eq!(name, XattrName::CAPABILITY);
+        self.alter(node.0, |entry| entry.capability = Some(value.into()));
+        Ok(())
+    }
+
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        assert_eq!(name, XattrName::CAPABILITY);
+        self.with(|tree| {
+            let entry = tree.nodes.get_mut(&node.0).expect("it is held");
+            entry.capability.take().map(drop).ok_or(Errno::ENODATA)
         })
     }
 }

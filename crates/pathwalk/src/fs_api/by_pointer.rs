@@ -1,0 +1,122 @@
+//! File systems by pointer: an [`Arc`] and a [`Box`] of a file system are file systems.
+//!
+//! What always holds: each method of the trait is passed on, those with a default too.
+
+use std::sync::Arc;
+
+use super::{Directory, FileSystem, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
+use crate::Errno;
+use crate::abi::{SuperblockFlags, XattrFlags};
+use crate::attr::{AclState, Attributes, Timestamp};
+use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
+use crate::permission::{Access, Acl, AclKind, Subject};
+use crate::text::Name;
+
+/// Implements the trait for pointers to file systems.
+macro_rules! by_pointer {
+    ($($pointer:ty)*) => {
+        $(impl<T: FileSystem + ?Sized> FileSystem for $pointer {
+            fn root(&self) -> Result<Node, Errno> {
+                (**self).root()
+            }
+            fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+                (**self).lookup(dir, name)
+            }
+            fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
+                (**self).lookup_siblings(dir, siblings)
+            }
+            fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
+                (**self).attributes(node)
+            }
+            fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
+                (**self).read_link(node)
+            }
+            fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+                (**self).permission(node, who, want)
+            }
+            fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+                (**self).acl(node)
+            }
+            fn keeps_acls(&self) -> bool {
+                (**self).keeps_acls()
+            }
+            fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
+                (**self).get_acl(node, kind)
+            }
+            fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+                (**self).set_acl(node, kind, acl, mode)
+            }
+            fn revalidate(&self, dir: &Directory<'_>, name: Name<'_>, node: Option<NodeKey>) -> Result<Validity, Errno> {
+                (**self).revalidate(dir, name, node)
+            }
+            fn absence(&self) -> Freshness {
+                (**self).absence()
+            }
+            fn forget(&self, node: NodeKey) {
+                (**self).forget(node);
+            }
+            fn sync(&self) -> Result<(), Errno> {
+                (**self).sync()
+            }
+            fn allows_id_maps(&self) -> bool {
+                (**self).allows_id_maps()
+            }
+            fn superblock_flags(&self) -> SuperblockFlags {
+                (**self).superblock_flags()
+            }
+            fn memory(&self) -> u64 {
+                (**self).memory()
+            }
+            fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+                (**self).create(dir, name, new)
+            }
+            fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+                (**self).create_unnamed(dir, new)
+            }
+            fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+                (**self).open(node, what_for)
+            }
+            fn try_open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
+                (**self).try_open(node, what_for)
+            }
+            fn special_files(&self) -> SpecialFiles {
+                (**self).special_files()
+            }
+            fn statfs(&self) -> Result<StatFs, Errno> {
+                (**self).statfs()
+            }
+            fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+                (**self).link(node, dir, name)
+            }
+            fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+                (**self).unlink(dir, name, node)
+            }
+            fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+                (**self).rename(from, to, flags)
+            }
+            fn now(&self) -> Timestamp {
+                (**self).now()
+            }
+            fn locks(&self) -> Option<&dyn Locks> {
+                (**self).locks()
+            }
+            fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+                (**self).set_attributes(node, set)
+            }
+            fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
+                (**self).get_xattr(node, name)
+            }
+            fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+                (**self).set_xattr(node, name, value, flags)
+            }
+            fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
+                (**self).list_xattrs(node, each)
+            }
+            fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+                (**self).remove_xattr(node, name)
+            }
+        })*
+    };
+}
+
+by_pointer! { Arc<T> Box<T> }

@@ -1,0 +1,195 @@
+//! The trait of a security hook, and what it is told of a caller.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::{Object, Rights};
+use crate::Errno;
+use crate::permission::Credentials;
+
+/// A value that a hook attaches to a context: the domain of the caller, for example. Clones of a
+/// context share it.
+///
+/// [`SecurityHook`] has an example.
+#[derive(Clone)]
+pub struct Label(Arc<dyn Any + Send + Sync>);
+
+impl Label {
+    /// Creates a label.
+    ///
+    /// [`SecurityHook`] has an example.
+    pub fn new(value: impl Any + Send + Sync) -> Label {
+        Label(Arc::new(value))
+    }
+
+    /// Returns the value, if it has this type.
+    ///
+    /// [`SecurityHook`] has an example.
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl std::fmt::Debug for Label {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Label").finish_non_exhaustive()
+    }
+}
+
+/// The caller of an operation, as a hook is told of it.
+///
+/// [`SecurityHook`] has an example.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Caller<'a> {
+    /// The credentials.
+    pub credentials: &'a Credentials,
+    /// The label of the context, if it was given one.
+    pub label: Option<&'a Label>,
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn new(credentials: &'a Credentials, label: Option<&'a Label>) -> Caller<'a> {
+        Caller { credentials, label }
+    }
+}
+
+/// A rename or a link: the nodes, and the directories before and after it.
+///
+/// [`SecurityHook`] has an example.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Move<'a> {
+    /// The directory that the node is in.
+    pub from: Object<'a>,
+    /// The directory that it gets into; its mount is that of `from`.
+    pub to: Object<'a>,
+    /// The node.
+    pub node: Object<'a>,
+    /// The node that has the new name now, if there is one.
+    pub target: Option<Object<'a>>,
+    /// Whether the node leaves its old name, and what becomes of the target.
+    pub how: MoveKind,
+}
+
+/// The kind of a [`Move`].
+///
+/// [`SecurityHook`] has an example.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MoveKind {
+    /// The node gets one more name.
+    Link,
+    /// The node leaves its name; the target, if there is one, is replaced.
+    Rename,
+    /// The node and the target swap their names.
+    Exchange,
+}
+
+/// A policy that may refuse what permissions allow. A `Vfs` gets it by
+/// [`VfsBuilder::security`](crate::VfsBuilder::security) and keeps it.
+///
+/// It is asked when a node is opened, made, removed, renamed, linked or cut off, and when the tree
+/// of mounts is changed. Lookups, `access`, `stat` and `readlink` do not ask it, and neither do
+/// reads and writes of what is open.
+///
+/// # Threads and locks
+///
+/// Any method may be called from any thread, and from several at once. The engine may hold the lock
+/// of a directory meanwhile: a hook must not call back into the `Vfs`, and should not block.
+///
+/// # Ready-made
+///
+/// [`Landlock`](crate::landlock::Landlock) is a hook with the rules of Linux's module of that name.
+///
+/// ```
+/// use pathwalk::security::{Caller, Label, Object, Rights, SecurityHook};
+/// use pathwalk::{Credentials, Errno, OpenFlags, Vfs};
+///
+/// /// Lets only user 0, and contexts that are labelled `Writer`, write.
+/// struct ReadersAndWriters;
+/// struct Writer;
+///
+/// impl SecurityHook for ReadersAndWriters {
+///     fn granted(&self, who: &Caller<'_>, object: &Object<'_>, rights: Rights) -> Rights {
+///         let is_writer = who.label.is_some_and(|label| label.get::<Writer>().is_some());
+///         assert!(object.and_above().next() == Some(object.node()));
+///         let _ = (object.kind(), object.node().key());
+///         if who.credentials.effective().uid() == 0 || is_writer { rights } else { rights & (Rights::READ_FILE | Rights::READ_DIR) }
+///     }
+/// }
+///
+/// let vfs = Vfs::builder().security(ReadersAndWriters).build(pathwalk_memfs::MemFs::new())?;
+/// vfs.context(Credentials::root()).create_dir("/shared")?;
+/// vfs.context(Credentials::root()).chmod("/shared", 0o777)?;
+/// let mut user = vfs.context(Credentials::user(1000, 1000, &[]));
+/// assert_eq!(user.mkdir("/shared/a", 0o755), Err(Errno::EACCES));
+/// user.set_label(Some(Label::new(Writer)));
+/// assert_eq!(user.mkdir("/shared/a", 0o755), Ok(()));
+/// assert!(user.label().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait SecurityHook: Any + Send + Sync {
+    /// Returns those of `rights` that a caller has to a node. For rights to make and remove, the
+    /// node is the directory. A right that is not granted is `EACCES` to the caller. The right to
+    /// truncate is asked for at each open, and kept with the file: without it, `O_TRUNC` and
+    /// [`File::set_len`](crate::File::set_len) are `EACCES`.
+    fn granted(&self, who: &Caller<'_>, object: &Object<'_>, rights: Rights) -> Rights;
+
+    /// Checks a rename or a link. Default: asks [`granted`](Self::granted) for the rights to remove
+    /// and to make in the two directories, and for [`Rights::REFER`] in both if they differ
+    /// (`EXDEV`).
+    fn may_move(&self, who: &Caller<'_>, the: &Move<'_>) -> Result<(), Errno> {
+        let (leaves, arrives) = the.rights();
+        let has = |object: &Object<'_>, rights| self.granted(who, object, rights).contains(rights);
+        if !has(&the.from, leaves) || !has(&the.to, arrives) {
+            return Err(Errno::EACCES);
+        }
+        let is_same = the.from.node() == the.to.node();
+        let refers = || has(&the.from, Rights::REFER) && has(&the.to, Rights::REFER);
+        if is_same || refers() { Ok(()) } else { Err(Errno::EXDEV) }
+    }
+
+    /// Checks whether a caller with `CAP_SYS_ADMIN` may change the tree of mounts. Default: yes.
+    fn may_mount(&self, who: &Caller<'_>) -> Result<(), Errno> {
+        let _ = who;
+        Ok(())
+    }
+}
+
+impl Move<'_> {
+    /// Returns the rights that it takes in the directory that the node leaves, and in the one that
+    /// it gets into, apart from [`Rights::REFER`].
+    ///
+    /// ```
+    /// use pathwalk::security::{Caller, Move, Object, Rights, SecurityHook};
+    /// use pathwalk::{Credentials, Errno, Vfs};
+    ///
+    /// /// Lets nothing be removed, so nothing is renamed.
+    /// struct Archive;
+    ///
+    /// impl SecurityHook for Archive {
+    ///     fn granted(&self, _: &Caller<'_>, _: &Object<'_>, rights: Rights) -> Rights {
+    ///         rights & !(Rights::REMOVE_DIR | Rights::REMOVE_FILE)
+    ///     }
+    ///     fn may_move(&self, _: &Caller<'_>, the: &Move<'_>) -> Result<(), Errno> {
+    ///         let (leaves, _arrives) = the.rights();
+    ///         if leaves.is_empty() { Ok(()) } else { Err(Errno::EPERM) }
+    ///     }
+    /// }
+    ///
+    /// let context = Vfs::builder().security(Archive).build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// context.write("/a", "")?;
+    /// context.hard_link("/a", "/b")?;
+    /// assert_eq!(context.rename("/a", "/c").unwrap_err().errno(), Errno::EPERM);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rights(&self) -> (Rights, Rights) {
+        let target = self.target.map(|target| target.kind());
+        let made = Rights::to_make(self.node.kind());
+        let back = target.filter(|_| self.how == MoveKind::Exchange).map_or(Rights::empty(), Rights::to_make);
+        if self.how == MoveKind::Link {
+            return (Rights::empty(), made);
+        }
+        (back | Rights::to_remove(self.node.kind()), made | target.map_or(Rights::empty(), Rights::to_remove))
+    }
+}

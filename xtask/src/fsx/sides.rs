@@ -1,0 +1,221 @@
+//! The files of pathwalk, on a `MemFs`, and those of the kernel.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use pathwalk::{Credentials, Errno, FallocateFlags, OpenFlags, Vfs};
+use pathwalk_memfs::MemFs;
+
+use super::op::{Op, PAGE, bytes};
+use super::oracle::{Answer, Expected, Oracle};
+
+/// The kind of a side.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Pathwalk,
+    Kernel,
+}
+
+/// Two files on which operations are carried out.
+pub(super) trait Side {
+    fn kind(&self) -> Kind;
+
+    fn name(&self) -> &'static str {
+        if self.kind() == Kind::Pathwalk { "pathwalk" } else { "the kernel" }
+    }
+
+    /// Carries out an operation that the oracle has carried out, with the answer `expected`.
+    fn carry_out(&mut self, op: &Op, oracle: &Oracle, expected: &Answer) -> Result<Answer>;
+
+    /// Returns how the files differ from the oracle's.
+    fn differs(&self, oracle: &Oracle) -> Result<Option<String>>;
+}
+
+/// Two files of pathwalk.
+pub(super) struct OurFiles([pathwalk::File; 2]);
+
+impl OurFiles {
+    pub(super) fn new() -> Result<OurFiles> {
+        let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+        let open = |path| context.open(path, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE);
+        Ok(OurFiles([open("/a")?, open("/b")?]))
+    }
+
+    fn answer(&self, op: &Op) -> Result<Answer, Errno> {
+        let files = &self.0;
+        let number = |count: usize| Answer::Number(count as u64);
+        let done = |()| Answer::Done;
+        match *op {
+            Op::Read { file, offset, length } => {
+                let mut buffer = vec![0xee; length as usize];
+                let read = files[file].read_at(&mut buffer, offset)?;
+                buffer.truncate(read);
+                Ok(Answer::Bytes(buffer))
+            }
+            Op::Write { file, offset, length, byte } => files[file].write_at(&bytes(byte, length), offset).map(number),
+            Op::Truncate { file, size } => files[file].set_len(size).map(done),
+            Op::Fallocate { file, mode, offset, length } => files[file].fallocate(mode, offset, length).map(done),
+            Op::SeekData { file, offset } => files[file].seek_data(offset).map(Answer::Number),
+            Op::SeekHole { file, offset } => files[file].seek_hole(offset).map(Answer::Number),
+            Op::Copy { from, start, to, at, length } => {
+                files[from].copy_file_range(Some(start), &files[to], Some(at), length as usize).map(number)
+            }
+            Op::Clone { from, start, to, at, length } => files[to].clone_range(&files[from], start, length, at).map(done),
+        }
+    }
+}
+
+impl Side for OurFiles {
+    fn kind(&self) -> Kind {
+        Kind::Pathwalk
+    }
+
+    fn carry_out(&mut self, op: &Op, _: &Oracle, _: &Answer) -> Result<Answer> {
+        Ok(self.answer(op).unwrap_or_else(Answer::Failed))
+    }
+
+    fn differs(&self, oracle: &Oracle) -> Result<Option<String>> {
+        for (number, (file, expected)) in self.0.iter().zip(&oracle.0).enumerate() {
+            let found = file.handle().attributes()?;
+            let mut data = vec![0; found.size as usize];
+            ensure!(file.read_at(&mut data, 0)? == data.len(), "a read is short");
+            if let Some(text) = contents_differ(&data, expected) {
+                return Ok(Some(format!("file {number}: {text}")));
+            }
+            if found.blocks != expected.count() * (PAGE / 512) {
+                let (blocks, pages) = (found.blocks, expected.count());
+                return Ok(Some(format!("file {number}: {blocks} blocks are allocated, and {pages} pages are expected")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Two files of the kernel.
+pub(super) struct KernelFiles([File; 2]);
+
+impl KernelFiles {
+    /// Creates two empty files in a directory.
+    pub(super) fn new(directory: &Path) -> Result<KernelFiles> {
+        let open = |name| {
+            let path = directory.join(name);
+            _ = fs::remove_file(&path);
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&path)
+                .with_context(|| format!("make {}", path.display()))
+        };
+        Ok(KernelFiles([open("fsx-a")?, open("fsx-b")?]))
+    }
+
+    fn answer(&self, op: &Op, oracle: &Oracle) -> std::io::Result<Answer> {
+        let files = &self.0;
+        let done = |()| Answer::Done;
+        Ok(match *op {
+            Op::Read { file, offset, length } => {
+                let mut buffer = vec![0; length as usize];
+                let read = files[file].read_at(&mut buffer, offset)?;
+                buffer.truncate(read);
+                Answer::Bytes(buffer)
+            }
+            Op::Write { file, offset, length, byte } => {
+                Answer::Number(files[file].write_at(&bytes(byte, length), offset)? as u64)
+            }
+            Op::Truncate { file, size } => files[file].set_len(size).map(done)?,
+            Op::Fallocate { file, mode, offset, length } => {
+                let (unshare, keep) = (FallocateFlags::UNSHARE_RANGE, FallocateFlags::KEEP_SIZE);
+                // Allocation has the same effect on what can be read.
+                let mode = if mode - keep == unshare { mode - unshare } else { mode };
+                let mode = rustix::fs::FallocateFlags::from_bits_retain(mode.bits());
+                rustix::fs::fallocate(&files[file], mode, offset, length).map(done)?
+            }
+            Op::SeekData { file, offset } => Answer::Number(rustix::fs::seek(&files[file], rustix::fs::SeekFrom::Data(offset))?),
+            Op::SeekHole { file, offset } => Answer::Number(rustix::fs::seek(&files[file], rustix::fs::SeekFrom::Hole(offset))?),
+            Op::Copy { from, mut start, to, mut at, length } => {
+                let (start, at) = (Some(&mut start), Some(&mut at));
+                Answer::Number(rustix::fs::copy_file_range(&files[from], start, &files[to], at, length as usize)? as u64)
+            }
+            Op::Clone { to, .. } => {
+                // The file is written as it has to be, since ext4 shares no data.
+                let data = &oracle.0[to].data;
+                files[to].write_all_at(data, 0)?;
+                files[to].set_len(data.len() as u64).map(done)?
+            }
+        })
+    }
+}
+
+impl Side for KernelFiles {
+    fn kind(&self) -> Kind {
+        Kind::Kernel
+    }
+
+    fn carry_out(&mut self, op: &Op, oracle: &Oracle, expected: &Answer) -> Result<Answer> {
+        if let (Op::Clone { .. }, Answer::Failed(_)) = (op, expected) {
+            return Ok(expected.clone());
+        }
+        Ok(self.answer(op, oracle).unwrap_or_else(|error| Answer::Failed(Errno::from_raw(error.raw_os_error().unwrap_or(0)))))
+    }
+
+    fn differs(&self, oracle: &Oracle) -> Result<Option<String>> {
+        for (number, (file, expected)) in self.0.iter().zip(&oracle.0).enumerate() {
+            let mut data = vec![0; file.metadata()?.len() as usize];
+            file.read_exact_at(&mut data, 0)?;
+            if let Some(text) = contents_differ(&data, expected) {
+                return Ok(Some(format!("file {number}: {text}")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn contents_differ(found: &[u8], expected: &Expected) -> Option<String> {
+    if found.len() != expected.data.len() {
+        return Some(format!("{} bytes long, and {} are expected", found.len(), expected.data.len()));
+    }
+    let at = found.iter().zip(&expected.data).position(|(found, expected)| found != expected)?;
+    Some(format!("byte {at} is {}, and {} is expected", found[at], expected.data[at]))
+}
+
+/// An ext4 file system in an image that is mounted. It is unmounted and removed on drop.
+pub(super) struct Image {
+    /// The directory of the image and of the place where it is mounted.
+    files: PathBuf,
+    directory: PathBuf,
+}
+
+impl Image {
+    pub(super) fn mounted() -> Result<Image> {
+        let files = std::env::temp_dir().join(format!("pathwalk-fsx-{}", std::process::id()));
+        let (path, directory) = (files.join("image"), files.join("mount"));
+        fs::create_dir_all(&directory).context("make a directory for the image")?;
+        // What was made is removed, also if the rest fails.
+        let image = Image { files, directory };
+        File::create(&path)?.set_len(64 << 20)?;
+        let run = |command: &mut Command| -> Result<()> {
+            let output = command.output().with_context(|| format!("run {command:?}"))?;
+            ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+            Ok(())
+        };
+        run(Command::new("mkfs.ext4").args(["-q", "-b", "4096"]).arg(&path))?;
+        run(Command::new("mount").args(["-o", "loop"]).args([&path, &image.directory])).context("mount the image, as root")?;
+        Ok(image)
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        // Files that are still open keep the file system, and not the mount.
+        _ = rustix::mount::unmount(&self.directory, rustix::mount::UnmountFlags::DETACH);
+        _ = fs::remove_dir(&self.directory).and_then(|()| fs::remove_dir_all(&self.files));
+    }
+}
