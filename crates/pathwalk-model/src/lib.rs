@@ -24,8 +24,8 @@
 //!
 //! `node` is the state, `process` the caller, `walk` the resolution of paths, `permission` the
 //! checks of rights. Each group of calls has a file: `create`, `remove`, `rename`, `link`, `open`,
-//! `data`, `pipe`, `attributes`, `acl`, `acl_value`, `xattr`, `question`, `place`. `limits` counts limited
-//! resources. `dump` lists the tree.
+//! `data`, `pipe`, `attributes`, `acl`, `acl_value`, `xattr`, `question`, `place`. `limits` counts
+//! limited resources. `dump` lists the tree.
 //!
 //! # What it does not do
 //!

@@ -234,6 +234,9 @@ impl Call<'_> {
         if nodes.iter().any(|node| node.is_directory()) {
             return Err(Errno::EISDIR);
         }
+        if !nodes.iter().all(|node| node.is_file()) {
+            return Err(Errno::EINVAL);
+        }
         if !source.flags.readable() || !target.flags.writable() || target.flags.contains(OpenFlags::APPEND) {
             return Err(Errno::EBADF);
         }
