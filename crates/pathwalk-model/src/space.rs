@@ -13,6 +13,9 @@ use crate::{Call, Model};
 /// The greatest offset, in bytes.
 const OFFSET_MAX: u64 = i64::MAX as u64;
 
+/// The most pages that one call reserves where there is no limit of pages: 16 GiB.
+const RESERVED_AT_ONCE: u64 = 1 << 22;
+
 /// What `lseek` searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sparse {
@@ -194,7 +197,7 @@ impl Call<'_> {
     /// zeroes by a second call, even one that fails further on.
     fn reserve(&mut self, id: Id, begin: u64, end: u64) -> Result<()> {
         let numbers = begin / PAGE..end.div_ceil(PAGE);
-        if self.options.most_pages.is_some_and(|most| numbers.end - numbers.start > most) {
+        if numbers.end - numbers.start > self.options.most_pages.unwrap_or(RESERVED_AT_ONCE) {
             return Err(Errno::ENOSPC);
         }
         let mut left = self.pages_left();
