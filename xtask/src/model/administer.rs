@@ -1,7 +1,7 @@
 //! Opens from the cache alone, and listings in parts, which the model lists as a whole.
 
 use pathwalk::OpenFlags;
-use pathwalk_model::{AT_FDCWD, Errno, OpenHow, Resolve};
+use pathwalk_model::{AT_FDCWD, OpenHow, Resolve};
 
 use super::convert::{node, open_flags};
 use super::{Answered, World, number};
@@ -21,9 +21,7 @@ impl World {
     }
 
     pub(super) fn list_parts(&mut self, slot: Slot, names: [&Body; 2]) -> Answered<Answer> {
-        // `list` goes to the beginning first, which a pipe has not.
-        let begun = self.list(slot).map_err(|errno| if errno == Errno::ESPIPE { Errno::ENOTDIR } else { errno })?;
-        let Answer::Listing(_) = begun else { return Ok(Answer::Done) };
+        let Answer::Listing(_) = self.list(slot)? else { return Ok(Answer::Done) };
         for change in changes(slot, names[0], names[1]) {
             // The change may be refused. The tree shows its result.
             let _ = self.answer(&change);
