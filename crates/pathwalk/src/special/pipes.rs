@@ -42,7 +42,7 @@ impl Pipes {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 impl Pipes {
     /// Returns the number of pipes that are open.
     pub(crate) fn count(&self) -> usize {

@@ -71,7 +71,7 @@ impl Trees {
 
     /// Does the same as [`lock_name`](Self::lock_name), with actions of other threads before each
     /// attempt, and releases the locks.
-    #[cfg(all(test, not(shuttle)))]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(crate) fn lock_name_beside(&self, dir: DentryId, name: &[u8], others: impl Fn()) -> Result<(), Errno> {
         self.settled(|| {
             others();

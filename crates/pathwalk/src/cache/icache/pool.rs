@@ -55,7 +55,7 @@ impl<'a> InodeHeld<'a> {
 /// The lock for changes of some nodes' attributes and number of names, held until dropped. Linux:
 /// `i_rwsem` of a node that is not a directory.
 pub(crate) struct ChangingHeld<'a> {
-    #[cfg_attr(not(test), expect(dead_code, reason = "it is there to be dropped"))]
+    #[cfg_attr(any(not(test), loom, shuttle), expect(dead_code, reason = "it is there to be dropped"))]
     guard: MutexGuard<'a, ()>,
 }
 
