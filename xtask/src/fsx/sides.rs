@@ -98,8 +98,13 @@ impl Side for OurFiles {
 pub(super) struct KernelFiles([File; 2]);
 
 impl KernelFiles {
-    /// Creates two empty files in a directory.
+    /// Creates two empty files in a directory. Waits until the space of former ones is free, if half
+    /// of all is taken: ext4 gives it back when it commits its journal.
     pub(super) fn new(directory: &Path) -> Result<KernelFiles> {
+        let space = rustix::fs::statvfs(directory)?;
+        if space.f_bfree < space.f_blocks / 2 {
+            rustix::fs::syncfs(File::open(directory)?)?;
+        }
         let open = |name| {
             let path = directory.join(name);
             _ = fs::remove_file(&path);
@@ -182,6 +187,9 @@ fn contents_differ(found: &[u8], expected: &Expected) -> Option<String> {
     Some(format!("byte {at} is {}, and {} is expected", found[at], expected.data[at]))
 }
 
+/// The size of the image, in bytes. It takes only what is used on the disk.
+const IMAGE: u64 = 1 << 30;
+
 /// An ext4 file system in an image that is mounted. It is unmounted and removed on drop.
 pub(super) struct Image {
     /// The directory of the image and of the place where it is mounted.
@@ -196,7 +204,7 @@ impl Image {
         fs::create_dir_all(&directory).context("make a directory for the image")?;
         // What was made is removed, also if the rest fails.
         let image = Image { files, directory };
-        File::create(&path)?.set_len(64 << 20)?;
+        File::create(&path)?.set_len(IMAGE)?;
         let run = |command: &mut Command| -> Result<()> {
             let output = command.output().with_context(|| format!("run {command:?}"))?;
             ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());

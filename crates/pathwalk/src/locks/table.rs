@@ -27,7 +27,7 @@ use crate::memory::slot::InodeId;
 use crate::sync::{Arc, AtomicU32, Mutex, Ordering};
 
 /// The number of counters of nodes with locks. A node has that of its slot's lowest bits.
-const MARKS: usize = 256;
+pub(crate) const MARKS: usize = 256;
 
 /// The locks of a `Vfs`.
 pub(crate) struct LockTable {

@@ -6,7 +6,7 @@ use super::{explore, interrupt};
 use crate::Errno;
 use crate::cancellation::Cancellation;
 use crate::locks::request::{Family, FileNumber, LockKind, LockOwner, LockWait, Span, Want};
-use crate::locks::table::LockTable;
+use crate::locks::table::{LockTable, MARKS};
 use crate::memory::slot::InodeId;
 use crate::sync::Arc;
 
@@ -130,6 +130,30 @@ fn a_cancellation_wakes() {
     });
 }
 
+/// Checks a cancellation that comes while a request that was woken is tried again: another owner
+/// has the lock by then, and keeps it.
+#[test]
+fn a_request_that_was_woken_is_cancelled() {
+    interrupt(|_| {
+        let [one, other, third] = Owner::all(Family::Record);
+        let cancel = Cancellation::new();
+        one.lock(1).unwrap();
+        let waiting = spawn({
+            let (other, cancel) = (other.clone(), cancel.clone());
+            move || cancel.during(|| other.lock(1))
+        });
+        one.unlock(1);
+        let taken = third.set(1, LockKind::Exclusive, LockWait::No);
+        cancel.cancel();
+        let result = waiting.join().unwrap();
+        let expected = if taken.is_ok() { Err(Errno::ECANCELED) } else { Ok(()) };
+        assert_eq!(result, expected, "the third: {taken:?}");
+        other.close(1);
+        third.close(1);
+        one.end();
+    });
+}
+
 /// Checks two owners that each wait for the other's lock: one of them is refused, and then the
 /// other goes on.
 #[test]
@@ -159,15 +183,17 @@ fn one_of_two_that_wait_for_each_other_is_refused() {
 }
 
 /// Checks the counts of nodes with locks, by which a close finds whether it has to do something.
+/// One of the nodes shares its count with the other.
 #[test]
 fn a_close_finds_the_locks_of_its_own_thread() {
     explore(|_| {
         let owners: [Owner; 3] = Owner::all(Family::Flock);
         let threads = owners.clone().map(|owner| {
             spawn(move || {
-                owner.set(1, LockKind::Shared, LockWait::No).unwrap();
-                assert!(owner.table.may_have(InodeId(1)));
-                owner.close(1);
+                let node = if owner.number == 1 { 1 } else { 1 + MARKS as u32 };
+                owner.set(node, LockKind::Shared, LockWait::No).unwrap();
+                assert!(owner.table.may_have(InodeId(node)));
+                owner.close(node);
             })
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());
