@@ -98,8 +98,8 @@ impl Side for OurFiles {
 pub(super) struct KernelFiles([File; 2]);
 
 impl KernelFiles {
-    /// Creates two empty files in a directory. Waits until the space of former ones is free, if half
-    /// of all is taken: ext4 gives it back when it commits its journal.
+    /// Creates two empty files in a directory. Waits until the space of former ones is free, if
+    /// half of all is taken: ext4 gives it back when it commits its journal.
     pub(super) fn new(directory: &Path) -> Result<KernelFiles> {
         let space = rustix::fs::statvfs(directory)?;
         if space.f_bfree < space.f_blocks / 2 {

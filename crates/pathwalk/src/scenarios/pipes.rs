@@ -3,7 +3,7 @@
 
 use super::fs::ROOT;
 use super::world::{Hash, World};
-use super::{explore, thread};
+use super::{explore, interrupt, thread};
 use crate::attr::FileType;
 use crate::{Cancellation, Errno, File, OpenFlags};
 
@@ -137,6 +137,31 @@ fn a_wait_is_cancelled() {
         assert!(matches!(opener.join().unwrap(), Ok(()) | Err(Errno::ECANCELED)));
         partner.join().unwrap();
         assert_eq!(open(&world, WRITE | NONBLOCK).unwrap_err(), Errno::ENXIO, "the opener has left");
+        world.end();
+    });
+}
+
+/// A cancellation alone, of an opener and of a reader: nothing else wakes them.
+#[test]
+fn a_cancellation_wakes() {
+    interrupt(|hash| {
+        let world = with_pipe(hash);
+        let both = open(&world, READ | WRITE).unwrap();
+        let reads = Cancellation::new();
+        let reader = world.spawn({
+            let reads = reads.clone();
+            move |world| reads.during(|| open(world, READ).unwrap().read(&mut [0]))
+        });
+        reads.cancel();
+        assert_eq!(reader.join().unwrap(), Err(Errno::ECANCELED));
+        drop(both);
+        let opens = Cancellation::new();
+        let opener = world.spawn({
+            let opens = opens.clone();
+            move |world| opens.during(|| open(world, WRITE).map(drop))
+        });
+        opens.cancel();
+        assert_eq!(opener.join().unwrap(), Err(Errno::ECANCELED));
         world.end();
     });
 }
