@@ -166,6 +166,25 @@ fn a_cancellation_wakes() {
     });
 }
 
+/// An opener that was cancelled does not count as a reader, beside files that keep the pipe.
+#[test]
+fn a_cancelled_opener_is_gone() {
+    explore(|hash| {
+        let world = with_pipe(hash);
+        let reader = open(&world, READ | NONBLOCK).unwrap();
+        let cancellation = Cancellation::new();
+        let under = cancellation.clone();
+        let opener = world.spawn(move |world| under.during(|| open(world, READ).map(drop)));
+        cancellation.cancel();
+        assert_eq!(opener.join().unwrap(), Err(Errno::ECANCELED));
+        let writer = open(&world, WRITE).unwrap();
+        drop(reader);
+        assert_eq!(writer.write(&[1]), Err(Errno::EPIPE));
+        drop(writer);
+        world.end();
+    });
+}
+
 /// Opens and closes of one pipe at once: it is there as long as one of them has it, and no longer.
 #[test]
 fn a_pipe_ends_with_its_last_file() {
