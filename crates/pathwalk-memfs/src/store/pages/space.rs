@@ -8,7 +8,7 @@ use pathwalk::Errno;
 use super::{PAGE, Page, Pages, touched};
 
 impl Pages {
-    /// Reserves each page that the range touches, or none of those that are missing: `ENOSPC`. A
+    /// Reserves each page that the range touches, or none of those that are missing: the error of `room`. A
     /// page that was reserved before counts as written from now on, even then: a tmpfs fills it
     /// with zeroes. `room` is called once for each missing page, and `undo` with the number of
     /// those that are given back.
