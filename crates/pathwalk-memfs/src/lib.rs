@@ -17,8 +17,8 @@
 //! - `store/`: the nodes and the operations on them, by key. `table` numbers the nodes. `inode` is
 //!   one node; it consists of `life` (its names and holds), `record` (its attributes for `stat`)
 //!   and `locked` (the data that its lock protects): `names` are those of one directory, `pages`
-//!   those of one file. `space` has the limits, `quota` those of each owner, and `rename` is the one operation that
-//!   needs a file of its own;
+//!   those of one file. `space` has the limits, `quota` those of each owner, and `rename` is the
+//!   one operation that needs a file of its own;
 //! - `file_system.rs` with `open_file.rs`, and `paths.rs`: thin layers for the two sides.
 //!
 //! # What it does not do

@@ -15,8 +15,8 @@ use super::pages::{Copied, PAGE, PAGE_BYTES};
 
 impl Store {
     /// Copies as many bytes as there are, and as there is room for: holes become pages of zeroes,
-    /// as on a tmpfs. `ENOSPC` or `EDQUOT` if there is no room for the first byte; updates the times
-    /// even then.
+    /// as on a tmpfs. `ENOSPC` or `EDQUOT` if there is no room for the first byte; updates the
+    /// times even then.
     pub(crate) fn copy_range(&self, from: NodeKey, offset: u64, to: NodeKey, at: u64, length: u64) -> Result<u64, Errno> {
         let (source, size) = self.copied(from, offset, length)?;
         let range = offset..size.min(offset.saturating_add(length));
@@ -48,7 +48,8 @@ impl Store {
     }
 
     /// Shares a range, whose holes and reserved pages become holes: `ENOSPC` or `EDQUOT` if the
-    /// target would have more pages than there is room for. A shared page counts once for each file.
+    /// target would have more pages than there is room for. A shared page counts once for each
+    /// file.
     pub(crate) fn clone_range(&self, from: NodeKey, offset: u64, to: NodeKey, at: u64, length: u64) -> Result<(), Errno> {
         let (source, _) = self.copied(from, offset, length)?;
         let inode = self.inode(to)?;

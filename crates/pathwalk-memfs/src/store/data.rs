@@ -68,8 +68,8 @@ impl Store {
     }
 
     /// Writes as far as there is room: `ENOSPC` or `EDQUOT` if there is none for the first byte,
-    /// `EFBIG` at and behind the greatest size. Updates `mtime` and `ctime` if there was data to write, even
-    /// without room for it, as a tmpfs does.
+    /// `EFBIG` at and behind the greatest size. Updates `mtime` and `ctime` if there was data to
+    /// write, even without room for it, as a tmpfs does.
     pub(crate) fn write(&self, node: NodeKey, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;
@@ -111,8 +111,8 @@ impl Store {
         if length == 0 { Ok(()) } else { reach(offset).map(drop) }
     }
 
-    /// Sets all of these attributes or none: `EDQUOT` if a new owner has no room for the node. A smaller or equal size frees the pages behind it, a
-    /// greater one makes a hole.
+    /// Sets all of these attributes or none: `EDQUOT` if a new owner has no room for the node. A
+    /// smaller or equal size frees the pages behind it, a greater one makes a hole.
     pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
         inode.check(set)?;

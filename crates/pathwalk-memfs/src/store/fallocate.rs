@@ -18,8 +18,8 @@ const RESERVED_AT_ONCE: u64 = 1 << 22;
 
 impl Store {
     /// Changes the space of a range: see [`FallocateFlags`]. `EOPNOTSUPP` for `WRITE_ZEROES`,
-    /// `ENOSPC` or `EDQUOT` if there is no room for all of it; `EINVAL` for a range to be taken out or put in
-    /// that is not of whole pages, or not within the file.
+    /// `ENOSPC` or `EDQUOT` if there is no room for all of it; `EINVAL` for a range to be taken out
+    /// or put in that is not of whole pages, or not within the file.
     pub(crate) fn fallocate(&self, node: NodeKey, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;

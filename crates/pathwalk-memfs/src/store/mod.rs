@@ -41,6 +41,7 @@ mod inode;
 mod ledger;
 mod life;
 mod locked;
+mod meter;
 mod names;
 mod pages;
 mod project;

@@ -18,6 +18,7 @@ use pathwalk::{Errno, SetAttributes, StatFs, Timestamp};
 use super::Store;
 use super::inode::Inode;
 use super::ledger::Ledger;
+use super::meter::Meter;
 use super::pages::PAGE;
 use crate::clock::Clock;
 use crate::options::Options;
@@ -48,16 +49,6 @@ struct Accounts([Mutex<HashMap<u32, Account>>; STRIPES]);
 struct Account {
     bytes: Meter,
     nodes: Meter,
-}
-
-/// One resource of an account.
-#[derive(Clone, Copy, PartialEq, Default)]
-struct Meter {
-    used: u64,
-    hard: Option<u64>,
-    soft: Option<u64>,
-    /// The second from which the soft limit is a hard one, if it is exceeded.
-    until: Option<i64>,
 }
 
 /// The ids that pay for a node, in the order of [`KINDS`].
@@ -324,38 +315,5 @@ impl Account {
             bytes_until: self.bytes.until.map(time),
             nodes_until: self.nodes.until.map(time),
         }
-    }
-}
-
-impl Meter {
-    /// Takes an amount or nothing: `EDQUOT`. The clock is read only beyond the soft limit.
-    fn take(&mut self, count: u64, clock: &Clock, grace: i64) -> Result<(), Errno> {
-        let total = self.used.saturating_add(count);
-        if self.hard.is_some_and(|hard| total > hard) {
-            return Err(Errno::EDQUOT);
-        }
-        if self.soft.is_some_and(|soft| total > soft) {
-            let now = clock.now().seconds;
-            if self.until.is_some_and(|until| now >= until) {
-                return Err(Errno::EDQUOT);
-            }
-            self.until.get_or_insert(now.saturating_add(grace));
-        }
-        self.used = total;
-        Ok(())
-    }
-
-    fn give(&mut self, count: u64) {
-        debug_assert!(count <= self.used, "more was given back than was taken");
-        self.used = self.used.saturating_sub(count);
-        if self.soft.is_none_or(|soft| self.used <= soft) {
-            self.until = None;
-        }
-    }
-
-    fn limit(&mut self, hard: Option<u64>, soft: Option<u64>, now: Timestamp, grace: i64) {
-        let exceeded = soft.is_some_and(|soft| self.used > soft);
-        let until = exceeded.then(|| now.seconds.saturating_add(grace));
-        *self = Meter { used: self.used, hard, soft, until };
     }
 }
