@@ -50,6 +50,7 @@ fn hint(errno: Errno) -> &'static str {
         Errno::EINVAL => "; see the method's documentation for what it takes, and mind that .. is no name here",
         Errno::ENAMETOOLONG => "; a name has at most 255 bytes, a link body 4095",
         Errno::ENOSPC => "; remove something, or construct with greater Options::max_bytes and max_nodes",
+        Errno::EDQUOT => "; remove something of the same owner, or give it more by MemFs::set_quota",
         Errno::EFBIG => "; a file ends at i64::MAX at the latest",
         _ => "",
     }

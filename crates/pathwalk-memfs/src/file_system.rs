@@ -107,6 +107,11 @@ impl FileSystem for MemFs {
         Ok(self.0.statfs())
     }
 
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        self.0.calls.statfs.count();
+        self.0.statfs_of(node)
+    }
+
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         self.0.calls.link.count();
         Ok(self.0.link(node, dir.key(), name)?.into_node())

@@ -17,8 +17,8 @@
 //! - `store/`: the nodes and the operations on them, by key. `table` numbers the nodes. `inode` is
 //!   one node; it consists of `life` (its names and holds), `record` (its attributes for `stat`)
 //!   and `locked` (the data that its lock protects): `names` are those of one directory, `pages`
-//!   those of one file. `space` has the limits, and `rename` is the one operation that needs a file
-//!   of its own;
+//!   those of one file. `space` has the limits, `quota` those of each owner, and `rename` is the
+//!   one operation that needs a file of its own;
 //! - `file_system.rs` with `open_file.rs`, and `paths.rs`: thin layers for the two sides.
 //!
 //! # What it does not do
@@ -40,6 +40,7 @@ mod file_system;
 mod open_file;
 mod options;
 mod paths;
+mod quota;
 mod store;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use std::sync::Arc;
 pub use calls::Calls;
 pub use error::Error;
 pub use options::{LinkBodies, LinkSizes, Options};
+pub use quota::{Project, ProjectScope, QuotaKind, QuotaLimits, QuotaUsage};
 pub use store::Usage;
 
 use pathwalk::permission::{Acl, AclEntry, AclKind};

@@ -2,10 +2,12 @@
 //! and what it withholds.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pathwalk::{AclState, Freshness, PermissionRule, Timestamp};
 
 use crate::clock::Clock;
+use crate::quota::{GRACE, QuotaKind};
 
 /// The source of the engine's bodies of links.
 ///
@@ -75,6 +77,9 @@ pub struct Options {
     pub(crate) max_links: u32,
     pub(crate) max_bytes: Option<u64>,
     pub(crate) max_nodes: Option<u64>,
+    /// The kinds of quotas, each in its own place.
+    pub(crate) quotas: [Option<QuotaKind>; 3],
+    pub(crate) quota_grace: Duration,
     pub(crate) clock: Clock,
 }
 
@@ -92,6 +97,8 @@ impl Default for Options {
             max_links: u32::MAX,
             max_bytes: None,
             max_nodes: None,
+            quotas: [None; 3],
+            quota_grace: GRACE,
             clock: Clock::System,
         }
     }
@@ -166,6 +173,27 @@ impl Options {
     #[must_use]
     pub fn max_nodes(mut self, max: u64) -> Options {
         self.max_nodes = Some(max);
+        self
+    }
+
+    /// Lets the file system count what each owner of this kind stores, so that
+    /// [`MemFs::set_quota`](crate::MemFs::set_quota) can limit it. Default: none is counted, which
+    /// costs nothing.
+    ///
+    /// [`MemFs::set_quota`](crate::MemFs::set_quota) has an example.
+    #[must_use]
+    pub fn quota(mut self, kind: QuotaKind) -> Options {
+        self.quotas[kind as usize] = Some(kind);
+        self
+    }
+
+    /// Sets the time for which a soft limit of a quota may be exceeded, in whole seconds. Default:
+    /// 7 days.
+    ///
+    /// [`QuotaUsage`](crate::QuotaUsage) has an example.
+    #[must_use]
+    pub fn quota_grace(mut self, grace: Duration) -> Options {
+        self.quota_grace = grace;
         self
     }
 

@@ -13,7 +13,7 @@ use pathwalk::{
 };
 
 use crate::store::Held;
-use crate::{Error, MemFs};
+use crate::{Error, MemFs, Project};
 
 /// The methods that build, change and read a tree by paths. A running `Vfs` gets no notice of any
 /// change.
@@ -131,14 +131,18 @@ impl MemFs {
         self.set("change size of", path, SetAttributes::default().with_size(size))
     }
 
-    /// Writes into a regular file, from an offset in bytes. Fails with `ENOSPC` if there is room
-    /// for a part only; that part is written.
+    /// Writes into a regular file, from an offset in bytes. Fails with `ENOSPC` or `EDQUOT` if
+    /// there is room for a part only; that part is written.
     pub fn write(&self, path: impl AsPath, offset: u64, data: &[u8]) -> Result<(), Error> {
         const ACTION: &str = "write to";
         let node = self.node(ACTION, path.path_bytes())?;
-        let all = |written: Written| if written.bytes < data.len() { Err(Errno::ENOSPC) } else { Ok(()) };
-        let written = self.0.write(node.key(), data, WriteAt::Offset(offset)).and_then(all);
-        written.map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+        let written = self.0.write(node.key(), data, WriteAt::Offset(offset));
+        // A second write has the reason why the first one ended.
+        let rest = |Written { bytes, end }| match &data[bytes..] {
+            [] => Ok(()),
+            rest => self.0.write(node.key(), rest, WriteAt::Offset(end)).and(Err(Errno::ENOSPC)),
+        };
+        written.and_then(rest).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
     /// Returns the whole data of a regular file.
@@ -163,6 +167,24 @@ impl MemFs {
         const ACTION: &str = "set attribute bits of";
         let node = self.node(ACTION, path.path_bytes())?;
         self.0.set_flags(node.key(), flags).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+    }
+
+    /// Sets the project of a node, as [`set_project_of`](Self::set_project_of) does.
+    ///
+    /// [`Project`] has an example.
+    pub fn set_project(&self, path: impl AsPath, project: Project) -> Result<(), Error> {
+        const ACTION: &str = "set project of";
+        let node = self.node(ACTION, path.path_bytes())?;
+        self.0.set_project(node.key(), project).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
+    }
+
+    /// Returns the project of a node.
+    ///
+    /// [`Project`] has an example.
+    pub fn project(&self, path: impl AsPath) -> Result<Project, Error> {
+        const ACTION: &str = "read project of";
+        let node = self.node(ACTION, path.path_bytes())?;
+        self.0.project(node.key()).map_err(|errno| Error::new(ACTION, path.path_bytes(), errno))
     }
 
     /// Returns the attributes of a node; of a link, its own.

@@ -317,6 +317,11 @@ impl<F: FileSystem> FileSystem for Failing<F> {
         self.inner.statfs()
     }
 
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        self.faults.meet()?;
+        self.inner.statfs_of(node)
+    }
+
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         self.faults.meet()?;
         self.inner.link(node, dir, name)

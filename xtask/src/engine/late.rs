@@ -124,6 +124,10 @@ impl<F: FileSystem> FileSystem for Late<F> {
         late(|| self.0.statfs())
     }
 
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        late(|| self.0.statfs_of(node))
+    }
+
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         late(|| self.0.link(node, dir, name))
     }

@@ -63,6 +63,10 @@ impl<F: FileSystem> FileSystem for Delayed<F> {
         self.fs.statfs()
     }
 
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        self.fs.statfs_of(node)
+    }
+
     fn memory(&self) -> u64 {
         self.fs.memory()
     }

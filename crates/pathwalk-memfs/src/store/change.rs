@@ -6,13 +6,15 @@ use pathwalk::{Errno, Inherited, Name, NewKind, NewNode, NodeKey, Timestamp};
 
 use super::inode::Inode;
 use super::life::FirstName;
+use super::quota::Payers;
 use super::record::first_pages;
 use super::table::Ino;
 use super::{Held, Store};
+use crate::quota::Project;
 
 impl Store {
     /// Creates a node. `EEXIST`, `ENOTDIR`; `ENOENT` if the directory was removed; `EMLINK` if it
-    /// has as many directories as it may have; `ENOSPC`.
+    /// has as many directories as it may have; `ENOSPC`, `EDQUOT`.
     pub(crate) fn create(&self, dir: NodeKey, name: Name<'_>, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         check_new(new)?;
         let mut dir = self.inode(dir)?.lock_names()?;
@@ -24,15 +26,16 @@ impl Store {
         }
         let now = self.now();
         let inherited = dir.guarded.inherited_by(new);
-        let inode = self.insert(new, inherited, dir.dir.ino, FirstName::Given, now)?;
+        let project = self.inherited_project(dir.dir, directories > 0);
+        let inode = self.insert(new, inherited, project, (dir.dir.ino, FirstName::Given), now)?;
         inode.slot.record.inherit(&dir.dir.slot.record);
         dir.add(&name, inode, &self.ledger);
         dir.changed(directories, now);
         Ok(Held { store: self, inode })
     }
 
-    /// Creates a regular file without a name; `link` may give it one. `ENOSPC`; `EINVAL` for any
-    /// other kind.
+    /// Creates a regular file without a name; `link` may give it one. `ENOSPC`, `EDQUOT`;
+    /// `EINVAL` for any other kind.
     pub(crate) fn create_unnamed(&self, dir: NodeKey, new: &NewNode<'_>) -> Result<Held<'_>, Errno> {
         if new.kind != NewKind::Regular {
             return Err(Errno::EINVAL);
@@ -41,32 +44,35 @@ impl Store {
         let dir = self.inode(dir)?;
         let inherited =
             if dir.slot.record.has_list(AclKind::Default) { dir.lock_shared().inherited_by(new) } else { new.inherit(None) };
-        let inode = self.insert(new, inherited, Ino::NONE, FirstName::ToCome, self.now())?;
+        let project = self.inherited_project(dir, false);
+        let inode = self.insert(new, inherited, project, (Ino::NONE, FirstName::ToCome), self.now())?;
         inode.slot.record.inherit(&dir.slot.record);
         Ok(Held { store: self, inode })
     }
 
-    /// Creates a node that is held once: `ENOSPC`.
+    /// Creates a node that is held once: `ENOSPC`, `EDQUOT`.
     fn insert(
         &self,
         new: &NewNode<'_>,
         inherited: Inherited,
-        parent: Ino,
-        first_name: FirstName,
+        project: Project,
+        (parent, first_name): (Ino, FirstName),
         now: Timestamp,
     ) -> Result<Inode<'_>, Errno> {
         let mut new = *new;
         new.mode = inherited.mode;
         let pages = first_pages(&new.kind);
-        self.space.take_node(pages)?;
+        let payers = Payers([new.uid, new.gid, project.id]);
+        self.take_node(payers, pages)?;
         let made = self.table.insert(&new, parent, first_name, now, &self.ledger);
-        let inode = made.inspect_err(|_| self.space.give_node(pages))?;
+        let inode = made.inspect_err(|_| self.give_node(payers, pages))?;
         self.give_lists(inode, inherited);
+        self.put_project(inode, project);
         Ok(inode)
     }
 
     /// Gives a node one more name: `EPERM` for a directory, `ENOENT` for a node that has lost its
-    /// last one, `EMLINK`, `ENOSPC`.
+    /// last one, `EMLINK`, `ENOSPC`, `EXDEV` for a node of another project.
     pub(crate) fn link(&self, node: NodeKey, dir: NodeKey, name: Name<'_>) -> Result<Held<'_>, Errno> {
         let inode = self.inode(node)?;
         let mut dir = self.inode(dir)?.lock_names()?;
@@ -75,6 +81,7 @@ impl Store {
         if inode.is_directory() {
             return Err(Errno::EPERM);
         }
+        self.same_project(dir.dir, inode)?;
         let first_name = inode.first_name();
         if first_name == FirstName::Given {
             self.space.nodes.take_if_limited()?;

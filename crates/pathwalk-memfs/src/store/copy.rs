@@ -15,7 +15,8 @@ use super::pages::{Copied, PAGE, PAGE_BYTES};
 
 impl Store {
     /// Copies as many bytes as there are, and as there is room for: holes become pages of zeroes,
-    /// as on a tmpfs. `ENOSPC` if there is no room for the first byte; updates the times even then.
+    /// as on a tmpfs. `ENOSPC` or `EDQUOT` if there is no room for the first byte; updates the
+    /// times even then.
     pub(crate) fn copy_range(&self, from: NodeKey, offset: u64, to: NodeKey, at: u64, length: u64) -> Result<u64, Errno> {
         let (source, size) = self.copied(from, offset, length)?;
         let range = offset..size.min(offset.saturating_add(length));
@@ -30,7 +31,9 @@ impl Store {
         let mut file = inode.lock();
         let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
-        let copied = pages.write_copied(&source, range, at, || self.space.pages.take(1));
+        let mut refusal = Errno::ENOSPC;
+        let room = || self.take_pages(inode, 1).inspect_err(|errno| refusal = *errno);
+        let copied = pages.write_copied(&source, range, at, room);
         let after = pages.count();
         self.ledger.charge((after - before) * PAGE_BYTES);
         file.tidy(&self.ledger);
@@ -41,11 +44,12 @@ impl Store {
             record.extent.store(after, Relaxed);
             record.touch(self.now());
         });
-        if copied == 0 { Err(Errno::ENOSPC) } else { Ok(copied) }
+        if copied == 0 { Err(refusal) } else { Ok(copied) }
     }
 
-    /// Shares a range, whose holes and reserved pages become holes: `ENOSPC` if the target would
-    /// have more pages than there is room for. A shared page counts once for each file.
+    /// Shares a range, whose holes and reserved pages become holes: `ENOSPC` or `EDQUOT` if the
+    /// target would have more pages than there is room for. A shared page counts once for each
+    /// file.
     pub(crate) fn clone_range(&self, from: NodeKey, offset: u64, to: NodeKey, at: u64, length: u64) -> Result<(), Errno> {
         let (source, _) = self.copied(from, offset, length)?;
         let inode = self.inode(to)?;
@@ -53,9 +57,10 @@ impl Store {
         let pages = file.pages_mut(&self.ledger)?;
         let target = at / PAGE..(at + length).div_ceil(PAGE);
         let (gone, new) = (pages.count_in(target.clone()), source.count());
-        let shared = self.space.pages.take(new.saturating_sub(gone));
+        let more = new.saturating_sub(gone);
+        let shared = if more > 0 { self.take_pages(inode, more) } else { Ok(()) };
         if shared.is_ok() {
-            self.space.pages.give(gone.saturating_sub(new));
+            self.give_pages(inode, gone.saturating_sub(new));
             self.ledger.resize(gone * PAGE_BYTES, new * PAGE_BYTES);
             pages.share(source, offset / PAGE, target);
         }

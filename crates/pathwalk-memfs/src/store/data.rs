@@ -15,6 +15,7 @@ use super::inode::SIZE_MAX;
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
 use super::record::KEPT_FLAGS;
+use crate::quota::ProjectScope;
 
 /// The `f_type` of tmpfs, which this file system imitates.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -66,9 +67,9 @@ impl Store {
         Ok(all)
     }
 
-    /// Writes as far as there is room: `ENOSPC` if there is none for the first byte, `EFBIG` at and
-    /// behind the greatest size. Updates `mtime` and `ctime` if there was data to write, even
-    /// without room for it, as a tmpfs does.
+    /// Writes as far as there is room: `ENOSPC` or `EDQUOT` if there is none for the first byte,
+    /// `EFBIG` at and behind the greatest size. Updates `mtime` and `ctime` if there was data to
+    /// write, even without room for it, as a tmpfs does.
     pub(crate) fn write(&self, node: NodeKey, data: &[u8], at: WriteAt) -> Result<Written, Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;
@@ -81,12 +82,14 @@ impl Store {
         let data = &data[..data.len().min(reach.try_into().unwrap_or(usize::MAX))];
         let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
-        let bytes = pages.write(data, offset, || self.space.pages.take(1));
+        let mut refusal = Errno::ENOSPC;
+        let room = || self.take_pages(inode, 1).inspect_err(|errno| refusal = *errno);
+        let bytes = pages.write(data, offset, room);
         let after = pages.count();
         if bytes == 0 {
             file.tidy(&self.ledger);
             file.change(|record| record.touch(self.now()));
-            return Err(Errno::ENOSPC);
+            return Err(refusal);
         }
         self.ledger.charge((after - before) * PAGE_BYTES);
         let end = offset + bytes as u64;
@@ -108,12 +111,13 @@ impl Store {
         if length == 0 { Ok(()) } else { reach(offset).map(drop) }
     }
 
-    /// Sets all of these attributes or none. A smaller or equal size frees the pages behind it, a
-    /// greater one makes a hole.
+    /// Sets all of these attributes or none: `EDQUOT` if a new owner has no room for the node. A
+    /// smaller or equal size frees the pages behind it, a greater one makes a hole.
     pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
         inode.check(set)?;
         let mut locked = inode.lock();
+        self.transfer_owner(inode, set)?;
         let pages = match set.size {
             // Room may be reserved behind the end.
             Some(size) if size <= inode.slot.record.size() => self.cut_off(&mut locked, size)?,
@@ -177,6 +181,15 @@ impl Store {
         stat.files_free = files_free;
         stat.name_max = name_max;
         stat
+    }
+
+    /// Returns the same, bounded by the quota of the project of a directory whose new nodes get it.
+    pub(crate) fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        let (project, mut stat) = (self.project(node)?, self.statfs());
+        if project.scope == ProjectScope::NewNodes {
+            self.bound_by_quota(&mut stat, project.id);
+        }
+        Ok(stat)
     }
 }
 

@@ -18,8 +18,8 @@ const RESERVED_AT_ONCE: u64 = 1 << 22;
 
 impl Store {
     /// Changes the space of a range: see [`FallocateFlags`]. `EOPNOTSUPP` for `WRITE_ZEROES`,
-    /// `ENOSPC` if there is no room for all of it; `EINVAL` for a range to be taken out or put in
-    /// that is not of whole pages, or not within the file.
+    /// `ENOSPC` or `EDQUOT` if there is no room for all of it; `EINVAL` for a range to be taken out
+    /// or put in that is not of whole pages, or not within the file.
     pub(crate) fn fallocate(&self, node: NodeKey, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {
         let inode = self.inode(node)?;
         inode.check_data()?;
@@ -69,26 +69,28 @@ impl Store {
         }
     }
 
-    /// Reserves the pages of a range, or none: `ENOSPC`.
+    /// Reserves the pages of a range, or none: `ENOSPC`, `EDQUOT`.
     fn reserve(&self, file: &mut Locked<'_>, range: Range<u64>) -> Result<(), Errno> {
         let wanted = touched(&range);
         if wanted.end - wanted.start > self.space.pages.limit().unwrap_or(RESERVED_AT_ONCE) {
             return Err(Errno::ENOSPC);
         }
+        let inode = file.inode;
         let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
-        let reserved = pages.reserve(range, || self.space.pages.take(1), |count| self.space.pages.give(count));
+        let reserved = pages.reserve(range, || self.take_pages(inode, 1), |count| self.give_pages(inode, count));
         self.ledger.charge((pages.count() - before) * PAGE_BYTES);
         reserved
     }
 
     /// Changes pages in a way that may free some of them.
     pub(super) fn free(&self, file: &mut Locked<'_>, change: impl FnOnce(&mut super::pages::Pages)) -> Result<(), Errno> {
+        let inode = file.inode;
         let pages = file.pages_mut(&self.ledger)?;
         let before = pages.count();
         change(pages);
         let freed = before - pages.count();
-        self.space.pages.give(freed);
+        self.give_pages(inode, freed);
         self.ledger.credit(freed * PAGE_BYTES);
         Ok(())
     }

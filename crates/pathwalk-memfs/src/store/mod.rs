@@ -41,8 +41,11 @@ mod inode;
 mod ledger;
 mod life;
 mod locked;
+mod meter;
 mod names;
 mod pages;
+mod project;
+mod quota;
 mod record;
 mod rename;
 mod space;
@@ -59,11 +62,14 @@ use pathwalk::{AclState, Attributes, Device, Errno, FileType, Name, NewKind, New
 
 use crate::calls::Counters;
 use crate::options::{LinkBodies, LinkSizes, Options};
+use crate::quota::Project;
 use inode::Inode;
 use ledger::Ledger;
 use life::{FirstName, Left};
 use names::Hashed;
 use pages::{PAGE, PAGE_BYTES};
+use project::Projects;
+use quota::{Amount, Payers, Quotas};
 use space::Space;
 use table::{Ino, Table};
 use xattr::Xattrs;
@@ -100,6 +106,9 @@ pub(crate) struct Store {
     tree: Mutex<()>,
     ledger: Ledger,
     space: Space,
+    /// The accounts of users, groups and projects; `None` if none are kept.
+    quotas: Option<Box<Quotas>>,
+    projects: Projects,
     xattrs: Xattrs,
     device: Device,
     hasher: DefaultHashBuilder,
@@ -143,6 +152,12 @@ impl Store {
         let root = root.key().into();
         let space = Space::new(options.max_bytes.map(|bytes| bytes.div_ceil(PAGE)), options.max_nodes);
         space.nodes.take_root();
+        let quotas = Quotas::new(&options);
+        if let Some(quotas) = &quotas {
+            ledger.charge(ledger::allocation(size_of::<Quotas>()));
+            let at = (&options.clock, &ledger);
+            quotas.take(Payers([0; 3]), Amount::node(0), at).expect("no account has a limit yet");
+        }
         ledger.charge(ledger::allocation(size_of::<Store>() + 2 * size_of::<usize>()));
         Store {
             options,
@@ -152,6 +167,8 @@ impl Store {
             tree: Mutex::new(()),
             ledger,
             space,
+            quotas,
+            projects: Projects::default(),
             xattrs: Xattrs::default(),
             device,
             hasher: DefaultHashBuilder::default(),
@@ -258,7 +275,8 @@ impl Store {
         if inode.slot.record.is(FileType::Regular) {
             self.ledger.credit(pages * PAGE_BYTES);
         }
-        self.space.give_node(pages);
+        self.give_node(self.payers(inode), pages);
+        self.put_project(inode, Project::default());
         self.drop_xattrs(inode);
         self.table.remove(inode, &self.ledger);
     }

@@ -32,7 +32,7 @@ const SHORT_BODY: usize = 127;
 pub(crate) const KEPT_FLAGS: StatxFlags = StatxFlags::IMMUTABLE.union(StatxFlags::APPEND).union(StatxFlags::NODUMP);
 
 /// The mark of a node with an access list. No stored attribute bit has its value, nor that of the
-/// next two.
+/// next three.
 const LISTED: u8 = 1;
 
 /// The mark of a directory with a default list.
@@ -41,7 +41,10 @@ const DEFAULTED: u8 = 16;
 /// The mark of a node with extended attributes.
 const HAS_XATTRS: u8 = 32;
 
-const MARKS: u8 = LISTED | DEFAULTED | HAS_XATTRS;
+/// The mark of a node with a project.
+const HAS_PROJECT: u8 = 64;
+
+const MARKS: u8 = LISTED | DEFAULTED | HAS_XATTRS | HAS_PROJECT;
 
 const _: () = assert!(KEPT_FLAGS.bits() <= u8::MAX as u16 && KEPT_FLAGS.bits() & MARKS as u16 == 0);
 
@@ -53,8 +56,8 @@ pub(crate) struct Record {
     count: AtomicU32,
     /// The `st_mode`. The type is constant as long as the node is in the slot.
     mode: AtomicU16,
-    /// The attribute bits, and the marks [`LISTED`], [`DEFAULTED`] and [`HAS_XATTRS`]. Stored with
-    /// the node's lock held.
+    /// The attribute bits, and the marks [`LISTED`], [`DEFAULTED`], [`HAS_XATTRS`] and
+    /// [`HAS_PROJECT`]. Stored with the node's lock held.
     marks: AtomicU8,
     /// A flag that is set if there is content. A node that never had any is created and freed
     /// without its lock. Set by the thread that stores the content, and cleared by the one that
@@ -140,6 +143,22 @@ impl Record {
 
     pub(super) fn set_xattrs(&self, some: bool) {
         self.set_mark(HAS_XATTRS, some);
+    }
+
+    /// Returns whether the node has a project.
+    #[inline]
+    pub(super) fn has_project(&self) -> bool {
+        self.marks.load(Relaxed) & HAS_PROJECT != 0
+    }
+
+    pub(super) fn set_project(&self, some: bool) {
+        self.set_mark(HAS_PROJECT, some);
+    }
+
+    /// Returns the user and the group that own the node. The caller has the node's lock, or no
+    /// other thread has the node.
+    pub(super) fn owner(&self) -> (u32, u32) {
+        (self.uid.load(Relaxed), self.gid.load(Relaxed))
     }
 
     fn set_mark(&self, mark: u8, set: bool) {

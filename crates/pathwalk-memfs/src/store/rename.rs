@@ -63,7 +63,8 @@ impl<'a> Pair<'a> {
 }
 
 impl Store {
-    /// Moves a name, or exchanges two. Errors as of `renameat2(2)`. Two names of one node are left
+    /// Moves a name, or exchanges two. Errors as of `renameat2(2)`;
+    /// `EXDEV` for a node of another project. Two names of one node are left
     /// as they are.
     ///
     /// Within one directory, names of nodes that are not directories move without the lock of the
@@ -116,6 +117,7 @@ impl Store {
     ) -> Result<(), Errno> {
         let inode = moved.inode;
         self.not_beneath(pair.to().dir, inode, Errno::EINVAL)?;
+        self.same_project(pair.to().dir, inode)?;
         let now = self.now();
         let left = match replaced.map(|replaced| replaced.inode) {
             Some(replaced) => {
@@ -151,6 +153,8 @@ impl Store {
     fn exchange(&self, pair: &mut Pair<'_>, moved: There<'_>, other: There<'_>) -> Result<(), Errno> {
         self.not_beneath(pair.to().dir, moved.inode, Errno::EINVAL)?;
         self.not_beneath(pair.from.dir, other.inode, Errno::EINVAL)?;
+        self.same_project(pair.to().dir, moved.inode)?;
+        self.same_project(pair.from.dir, other.inode)?;
         let arrive = moved.inode.is_directory() as i32 - other.inode.is_directory() as i32;
         if pair.to.is_some() && arrive != 0 {
             let gains = if arrive > 0 { pair.to() } else { &pair.from };

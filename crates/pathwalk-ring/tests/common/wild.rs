@@ -180,6 +180,10 @@ impl FileSystem for Wild {
         self.hooks.around("statfs", || self.inner.statfs())
     }
 
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        self.hooks.around("statfs", || self.inner.statfs_of(node))
+    }
+
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         self.hooks.around("link", || self.inner.link(node, dir, name))
     }

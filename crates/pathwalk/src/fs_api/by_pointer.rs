@@ -85,6 +85,9 @@ macro_rules! by_pointer {
             fn statfs(&self) -> Result<StatFs, Errno> {
                 (**self).statfs()
             }
+            fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+                (**self).statfs_of(node)
+            }
             fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
                 (**self).link(node, dir, name)
             }

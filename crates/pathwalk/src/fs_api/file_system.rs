@@ -333,6 +333,13 @@ pub trait FileSystem: Send + Sync {
         Ok(StatFs::default())
     }
 
+    /// Returns size and limits as they are for a node: less, for example, in a directory with a
+    /// quota. Called by `statfs` of a path or handle. Default: as [`statfs`](Self::statfs).
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        let _ = node;
+        self.statfs()
+    }
+
     /// Gives a node another name. Returns the node again (and it is forgotten once more).
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         let _ = (node, dir, name);

@@ -7,7 +7,7 @@ use crate::Errno;
 use crate::abi::AtFlags;
 use crate::attr::{Attributes, Statx, StatxMask};
 use crate::cache::dcache::dentry::{self, inode_of};
-use crate::cache::icache::inode::{WORD, attributes_of, flags};
+use crate::cache::icache::inode::{WORD, attributes_of, flags, key_of};
 use crate::cache::icache::snapshot::words;
 use crate::config::Shipped;
 use crate::fs_api::StatFs;
@@ -114,7 +114,9 @@ pub(crate) fn statfs(asker: &Asker, at: Begin, path: &[u8]) -> Result<StatFs, Er
 /// Returns the file system's answer for a pinned place, with the flags of its mount. Linux:
 /// `vfs_statfs`.
 pub(crate) fn statfs_at(world: &World, place: Place) -> Result<StatFs, Errno> {
-    let mut found = world.trees.superblock_at(place.dentry()).fs.statfs()?;
+    let inode = world.caches().dentries.inode(place.dentry());
+    let key = key_of(world.caches().inodes.record(inode));
+    let mut found = world.trees.superblock(inode).fs.statfs_of(key)?;
     found.flags |= world.mounts.switches(place.mount()).told();
     Ok(found)
 }

@@ -67,6 +67,10 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
         self.with.around(|| self.fs.statfs())
     }
 
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        self.with.around(|| self.fs.statfs_of(node))
+    }
+
     fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
         self.with.around(|| self.fs.link(node, dir, name))
     }

@@ -8,10 +8,10 @@ use pathwalk::Errno;
 use super::{PAGE, Page, Pages, touched};
 
 impl Pages {
-    /// Reserves each page that the range touches, or none of those that are missing: `ENOSPC`. A
-    /// page that was reserved before counts as written from now on, even then: a tmpfs fills it
-    /// with zeroes. `room` is called once for each missing page, and `undo` with the number of
-    /// those that are given back.
+    /// Reserves each page that the range touches, or none of those that are missing: the error of
+    /// `room`. A page that was reserved before counts as written from now on, even then: a tmpfs
+    /// fills it with zeroes. `room` is called once for each missing page, and `undo` with the
+    /// number of those that are given back.
     pub(crate) fn reserve(
         &mut self,
         range: Range<u64>,

@@ -7,6 +7,8 @@ mod limits;
 mod listing;
 mod moves;
 mod presentation;
+mod quota;
+mod quota_random;
 mod threads;
 mod threads_data;
 mod unnamed;
