@@ -1,5 +1,5 @@
-//! File handles and reopening: rows that Linux 6.18 gave on a tmpfs and on ext4, ways that are found
-//! again, and what no handle leads to.
+//! File handles and reopening: rows that Linux 6.18 gave on a tmpfs and on ext4, ways that are
+//! found again, and what no handle leads to.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
