@@ -112,6 +112,12 @@ calls! {
     list_xattrs,
     /// `remove_xattr`
     remove_xattr,
+    /// `encode_handle`
+    encode_handle,
+    /// `decode_handle`
+    decode_handle,
+    /// `find_name`
+    find_name,
     /// `fallocate` of an open file
     fallocate,
     /// `copy_range` of an open file

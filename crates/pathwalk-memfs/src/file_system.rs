@@ -2,8 +2,8 @@
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
+    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, Name, NewKind, NewNode, Node,
+    NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
 };
 
 use crate::MemFs;
@@ -157,6 +157,21 @@ impl FileSystem for MemFs {
         self.0.calls.remove_xattr.count();
         supported(name)?;
         self.0.remove_xattr(node, name)
+    }
+
+    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+        self.0.calls.encode_handle.count();
+        self.0.encode_handle(node)
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        self.0.calls.decode_handle.count();
+        Ok(self.0.decode_handle(handle)?.into_node())
+    }
+
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        self.0.calls.find_name.count();
+        self.0.find_name(node)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The flags of operations, each set a type of its own.
 
 mod data;
+mod handles;
 mod mounts;
 mod xattr;
 
@@ -9,6 +10,7 @@ use bitflags::bitflags;
 use crate::attr::{Octal, Timestamp};
 
 pub use data::{FallocateFlags, RwFlags, SyncFileRange};
+pub use handles::HandleFlags;
 pub use mounts::{MountAttributes, MountFlags, MoveFlags, Propagation, Recursion, SuperblockFlags, UmountFlags};
 pub use xattr::XattrFlags;
 

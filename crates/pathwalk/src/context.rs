@@ -7,6 +7,7 @@
 mod acl;
 mod cached;
 mod change;
+mod handles;
 mod many;
 mod mounts;
 mod path;

@@ -108,12 +108,12 @@ mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod scenarios;
 
-pub use abi::XattrFlags;
 pub use abi::{
     AtFlags, LinkFlags, MountAttributes, MountFlags, MoveFlags, OpenFlags, OpenHow, Propagation, Recursion, Resolve, SetTime,
     SuperblockFlags, UmountFlags, UnlinkFlags,
 };
 pub use abi::{FallocateFlags, RwFlags, SyncFileRange};
+pub use abi::{HandleFlags, XattrFlags};
 pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
 pub use cache::icache::probe::{InodeMatch, InodeState, InodeView};
@@ -123,8 +123,8 @@ pub use errno::Errno;
 pub use error::Error;
 pub use file::{File, FileBy, FileLocks, Listed};
 pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, TryLockError, Walk};
-pub use fs_api::Locks;
 pub use fs_api::{Directory, Entry, FIRST_COOKIE, FileSystem, OpenFile, OpenFor, Siblings, StatFs, SyncWhat, WriteAt, Written};
+pub use fs_api::{FileHandle, FoundName, Locks};
 pub use fs_api::{Seeking, SpecialFiles};
 pub use fs_api::{XattrList, XattrName, XattrNamespace, copy_xattr};
 pub use handle::Handle;

@@ -43,9 +43,9 @@ pub(crate) struct Inode<'a> {
 pub(crate) struct Slot {
     /// The number of times that the slot was filled and emptied: odd while it has a node.
     pub(super) generation: AtomicU64,
-    /// The directory in which the node got its first name; 0 as long as it has had none. For a
-    /// directory: its parent, which changes only under the store's `tree` lock; the root is its own
-    /// parent. Without a node: the next free slot.
+    /// The directory in which the node got a name last, which may be gone; 0 as long as it has had
+    /// no name. For a directory: its parent, which changes only under the store's `tree` lock; the
+    /// root is its own parent. Without a node: the next free slot.
     pub(super) parent: AtomicU64,
     pub(crate) life: Life,
     pub(crate) record: Record,

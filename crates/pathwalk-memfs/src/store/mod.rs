@@ -37,6 +37,7 @@ mod change;
 mod copy;
 mod data;
 mod fallocate;
+mod handles;
 mod inode;
 mod ledger;
 mod life;

@@ -178,8 +178,6 @@ impl Store {
 
 /// Records that a node has a new name, in `dir`.
 fn arrived(node: Inode<'_>, dir: Inode<'_>, now: Timestamp) {
-    if node.is_directory() {
-        node.set_parent(dir.ino);
-    }
+    node.set_parent(dir.ino);
     node.slot.record.touch_ctime(now);
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{Directory, FileSystem, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
+use super::{Directory, FileHandle, FileSystem, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
 use crate::attr::{AclState, Attributes, Timestamp};
@@ -117,6 +117,15 @@ macro_rules! by_pointer {
             }
             fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
                 (**self).remove_xattr(node, name)
+            }
+            fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+                (**self).encode_handle(node)
+            }
+            fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+                (**self).decode_handle(handle)
+            }
+            fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+                (**self).find_name(node)
             }
         })*
     };

@@ -1,6 +1,6 @@
 //! The trait that a file system implements.
 
-use super::{Directory, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
+use super::{Directory, FileHandle, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
 use crate::attr::{AclState, Attributes, Timestamp};
@@ -23,6 +23,7 @@ use crate::text::Name;
 /// | make, remove and rename | [`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename) |
 /// | write files | `open`, with [`write_at`](OpenFile::write_at), and [`set_attributes`](Self::set_attributes) |
 /// | keep extended attributes | [`get_xattr`](Self::get_xattr), [`list_xattrs`](Self::list_xattrs), [`set_xattr`](Self::set_xattr), [`remove_xattr`](Self::remove_xattr) |
+/// | be served to clients that keep handles | [`encode_handle`](Self::encode_handle), [`decode_handle`](Self::decode_handle), [`find_name`](Self::find_name) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
@@ -412,5 +413,74 @@ pub trait FileSystem: Send + Sync {
     fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
         let _ = (node, name);
         Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Returns the handle of a node: the same for each call as long as the node lives, and of no
+    /// other node ever, so a number that is reused goes with a generation. Kinds are 0 to 65,535,
+    /// and there is at least one byte. Default: `EOPNOTSUPP`. Source: `encode_fh` of Linux.
+    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+        let _ = node;
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Returns the node of a handle, handed out as by a lookup. `ESTALE` if the node is gone, and
+    /// for a handle that this file system did not give: handles come from clients, so nothing in
+    /// one is to be trusted. A node that lost its names and is held lives. Called under no lock.
+    /// Default: `EOPNOTSUPP`. Source: `fh_to_dentry` of Linux.
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        let _ = handle;
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Returns a directory in which a node has a name at the moment, and that name: of a directory
+    /// its parent. `ESTALE` if the node has no name, and for a file if finding one costs too much:
+    /// then the file is open without a path. The engine looks the name up afterwards, so a result
+    /// that is out of date at once does no harm. Called under no lock, and not for the root.
+    /// Default: `ESTALE`. Source: `get_parent` and `get_name` of Linux.
+    ///
+    /// ```
+    /// use pathwalk::{Attributes, Credentials, Directory, Errno, FileHandle, FileSystem, FileType, FoundName, HandleFlags};
+    /// use pathwalk::{Name, Node, NodeKey, Vfs};
+    ///
+    /// /// A root with one directory, `d`.
+    /// struct OneDirectory;
+    ///
+    /// fn node(number: u128) -> Node {
+    ///     Node::new(NodeKey(number), Attributes::new(FileType::Directory, 0o755))
+    /// }
+    ///
+    /// impl FileSystem for OneDirectory {
+    ///     fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+    ///         FileHandle::new(1, &[node.0 as u8])
+    ///     }
+    ///     fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+    ///         match (handle.kind(), handle.bytes()) {
+    ///             (1, [number @ 1..=2]) => Ok(node(u128::from(*number))),
+    ///             _ => Err(Errno::ESTALE),
+    ///         }
+    ///     }
+    ///     fn find_name(&self, _node: NodeKey) -> Result<FoundName, Errno> {
+    ///         Ok(FoundName { dir: node(1), name: b"d"[..].into() })
+    ///     }
+    ///     // `root`, `lookup` and `attributes` as in the example of `FileSystem`.
+    /// #   fn root(&self) -> Result<Node, Errno> {
+    /// #       Ok(node(1))
+    /// #   }
+    /// #   fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
+    /// #       Ok((dir.key() == NodeKey(1) && name.bytes() == b"d").then(|| node(2)))
+    /// #   }
+    /// #   fn attributes(&self, key: NodeKey) -> Result<Attributes, Errno> {
+    /// #       Ok(node(key.0).attributes)
+    /// #   }
+    /// }
+    ///
+    /// let of_d = Vfs::builder().build(OneDirectory)?.context(Credentials::root()).name_to_handle("/d", HandleFlags::empty())?.0;
+    /// let restarted = Vfs::builder().build(OneDirectory)?.context(Credentials::root());
+    /// assert_eq!(restarted.lookup_by_handle(restarted.root(), &of_d)?.path()?, b"/d");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        let _ = node;
+        Err(Errno::ESTALE)
     }
 }

@@ -9,11 +9,13 @@
 //! - [`Locks`] are for a file system whose locks others see too.
 //! - [`Name`](crate::Name) is one validated component; [`Directory`] is the directory in which it
 //!   is looked up.
+//! - [`FileHandle`] names a node without a path.
 //! - [`XattrName`] is the validated name of an extended attribute.
 
 mod by_pointer;
 mod directory;
 mod file_system;
+mod handles;
 mod locks;
 mod open_file;
 mod siblings;
@@ -21,6 +23,7 @@ mod xattr;
 
 pub use directory::Directory;
 pub use file_system::FileSystem;
+pub use handles::{FileHandle, FoundName};
 pub use locks::Locks;
 pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, Seeking, SpecialFiles, StatFs, SyncWhat, WriteAt, Written};
 pub use siblings::Siblings;

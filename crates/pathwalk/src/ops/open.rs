@@ -83,6 +83,23 @@ pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], how: &OpenHo
     opened(&env, node, flags, Came::Found, Asks::FileSystem)
 }
 
+/// Opens a node that was found without a path. `EINVAL` for rules of a path.
+pub(super) fn node<'a>(env: &Env<'a>, node: PinnedPlace<'a>, how: &OpenHow) -> Result<Opened<'a>, Errno> {
+    check(how)?;
+    if !how.resolve.is_empty() {
+        return Err(Errno::EINVAL);
+    }
+    let flags = how.flags;
+    if flags.contains(OpenFlags::TMPFILE) {
+        return opened(env, unnamed_in(env, node, how)?, flags, Came::Made, Asks::FileSystem);
+    }
+    if flags.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE) {
+        return Err(Errno::EEXIST);
+    }
+    let node = if flags.contains(OpenFlags::CREATE) { found(env, node)? } else { node };
+    opened(env, node, flags, Came::Found, Asks::FileSystem)
+}
+
 fn nofollow(flags: OpenFlags) -> AtFlags {
     if flags.contains(OpenFlags::NOFOLLOW) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() }
 }
@@ -128,7 +145,10 @@ fn lookup_fast<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], flags: OpenFlags) -
 
 /// Makes a file without a name in the directory that the path leads to.
 fn unnamed<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<PinnedPlace<'a>, Errno> {
-    let dir = lookup::pinned_at(env, at, path, nofollow(how.flags))?;
+    unnamed_in(env, lookup::pinned_at(env, at, path, nofollow(how.flags))?, how)
+}
+
+fn unnamed_in<'a>(env: &Env<'a>, dir: PinnedPlace<'a>, how: &OpenHow) -> Result<PinnedPlace<'a>, Errno> {
     if env.caches().dentries.word(dir.id()) & flags::DIRECTORY == 0 {
         return Err(Errno::ENOTDIR);
     }

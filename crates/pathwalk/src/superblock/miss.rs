@@ -153,7 +153,7 @@ impl Trees {
     }
 
     /// Returns the one dentry of a directory's inode, pinned, unless it is dying.
-    fn pin_alias(&self, inode: &PinnedInode<'_>) -> Option<Pinned<'_>> {
+    pub(super) fn pin_alias(&self, inode: &PinnedInode<'_>) -> Option<Pinned<'_>> {
         let inode = inode.id();
         let _held = self.caches.lock_inode(inode);
         let alias = inode::aux_of(self.caches.inodes.record(inode)[LINKS_AUX].load(Ordering::Relaxed));

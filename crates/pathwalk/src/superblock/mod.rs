@@ -9,6 +9,7 @@
 //!   access control lists, and the body of a link; [`xattr`]: its extended attributes;
 //! - [`entry`], [`change`]: names are made, moved and removed; [`mod@write`]: the effects of
 //!   writing on attributes;
+//! - [`handles`]: the nodes of file handles, and their ways to the root;
 //! - [`dropped`]: entries that are no longer valid, with something mounted on them;
 //! - [`held`]: the nodes that keep a file system from becoming read-only;
 //! - [`shut_down`]: the shutdown of a file system.
@@ -23,6 +24,7 @@ pub(crate) mod attributes;
 pub(crate) mod change;
 mod dropped;
 mod entry;
+mod handles;
 mod held;
 pub(crate) mod iget;
 mod link_body;
