@@ -112,6 +112,10 @@ calls! {
     list_xattrs,
     /// `remove_xattr`
     remove_xattr,
+    /// `inode_flags`
+    inode_flags,
+    /// `set_inode_flags`
+    set_inode_flags,
     /// `fallocate` of an open file
     fallocate,
     /// `copy_range` of an open file

@@ -2,8 +2,8 @@
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewKind, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, InodeFlags, Name, NewKind, NewNode, Node, NodeKey,
+    OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
 };
 
 use crate::MemFs;
@@ -152,6 +152,16 @@ impl FileSystem for MemFs {
         self.0.calls.remove_xattr.count();
         supported(name)?;
         self.0.remove_xattr(node, name)
+    }
+
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        self.0.calls.inode_flags.count();
+        self.0.inode_flags(node)
+    }
+
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        self.0.calls.set_inode_flags.count();
+        self.0.set_inode_flags(node, to)
     }
 }
 

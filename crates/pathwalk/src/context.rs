@@ -7,6 +7,7 @@
 mod acl;
 mod cached;
 mod change;
+mod inode_flags;
 mod many;
 mod mounts;
 mod path;

@@ -6,6 +6,7 @@ pub(crate) mod acl;
 pub(crate) mod cached;
 pub(crate) mod connect;
 pub(crate) mod execute;
+pub(crate) mod inode_flags;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod make;
