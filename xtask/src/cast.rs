@@ -32,7 +32,7 @@ const NONE: Capabilities = Capabilities::empty();
 /// The user ids that own files.
 pub(crate) const UIDS: [u32; 4] = [0, 1000, 1001, 1002];
 
-const CAST: [Role; 17] = [
+const CAST: [Role; 18] = [
     role("root", ids(0, 0), &[], Capabilities::all()),
     role("bare", ids(0, 0), &[], NONE),
     role("user", ids(1000, 1000), &[], NONE),
@@ -45,6 +45,7 @@ const CAST: [Role; 17] = [
     role("fsetid", ids(1000, 1000), &[1002], Capabilities::FSETID),
     role("maker", ids(1002, 1000), &[], Capabilities::MKNOD),
     role("labeller", ids(1001, 1000), &[], Capabilities::SETFCAP),
+    role("keeper", ids(1000, 1000), &[], Capabilities::LINUX_IMMUTABLE),
     role("sealer", ids(0, 0), &[], Capabilities::SYS_ADMIN),
     role("weak", ids(0, 0), &[1000], Capabilities::DAC_READ_SEARCH.union(Capabilities::FOWNER)),
     Role { name: "suid", real: ids(1002, 1002), ..role("", ids(1000, 1002), &[], NONE) },
@@ -159,8 +160,7 @@ fn all() -> CapabilitySet {
 }
 
 /// Returns the kernel's form of these capabilities. All actors get the capability to change their
-/// root, since the engine requires none for it. All get the one to set attribute bits, too; only
-/// root sets them.
+/// root, since the engine requires none for it.
 fn kernel_set(caps: Capabilities) -> CapabilitySet {
     let pairs = [
         (Capabilities::DAC_OVERRIDE, CapabilitySet::DAC_OVERRIDE),
@@ -171,9 +171,10 @@ fn kernel_set(caps: Capabilities) -> CapabilitySet {
         (Capabilities::MKNOD, CapabilitySet::MKNOD),
         (Capabilities::SYS_ADMIN, CapabilitySet::SYS_ADMIN),
         (Capabilities::SETFCAP, CapabilitySet::SETFCAP),
+        (Capabilities::LINUX_IMMUTABLE, CapabilitySet::LINUX_IMMUTABLE),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
-    held.fold(CapabilitySet::SYS_CHROOT | CapabilitySet::LINUX_IMMUTABLE, CapabilitySet::union)
+    held.fold(CapabilitySet::SYS_CHROOT, CapabilitySet::union)
 }
 
 fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {
@@ -187,6 +188,7 @@ fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {
         (Capabilities::MKNOD, Theirs::MKNOD),
         (Capabilities::SYS_ADMIN, Theirs::SYS_ADMIN),
         (Capabilities::SETFCAP, Theirs::SETFCAP),
+        (Capabilities::LINUX_IMMUTABLE, Theirs::LINUX_IMMUTABLE),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
     held.fold(Theirs::SYS_CHROOT, Theirs::union)

@@ -278,6 +278,7 @@ impl Stage {
             Op::SetAcl { at: of, list, flags } => return self.set_acl(actor, of, list, *flags).map(done),
             Op::GetAcl { at: of, kind, flags } => return self.acl(actor, of, *kind, *flags),
             Op::SetFlags { at: of, set, flags } => return self.set_flags(actor, of, *set, *flags).map(done),
+            Op::GetFlags { at: of, flags } => return self.inode_flags(actor, of, *flags),
             _ => {}
         }
         let process = &mut self.processes[actor.index()];

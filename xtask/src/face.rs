@@ -16,8 +16,8 @@ use std::sync::{Arc, LazyLock};
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, FileType, Handle, LinkFlags, OpenHow, RenameFlags,
-    Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, FileType, Handle, InodeFlags, LinkFlags, OpenHow,
+    RenameFlags, Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::Pool;
 
@@ -151,6 +151,16 @@ pub trait Face: Send {
     /// Sets an access control list, or removes it.
     fn set_acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, acl: Option<Acl>, flags: AtFlags) -> Result<(), Errno> {
         self.context().set_acl_at(at, path, kind, acl.as_ref(), flags)
+    }
+
+    /// Returns the flags that users set.
+    fn inode_flags(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<InodeFlags, Errno> {
+        self.context().inode_flags_at(at, path, flags)
+    }
+
+    /// Sets the flags that users set.
+    fn set_inode_flags(&mut self, at: At<'_>, path: &[u8], to: InodeFlags, flags: AtFlags) -> Result<(), Errno> {
+        self.context().set_inode_flags_at(at, path, to, flags)
     }
 
     /// Creates a directory.

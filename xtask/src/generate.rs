@@ -62,10 +62,6 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
     while program.steps.len() < steps {
         program.steps.extend(draw.some());
     }
-    if draw.has_id_maps {
-        // Attribute bits are set behind the engine, without mapping ids.
-        program.steps.retain(|step| !matches!(step.op, Op::SetFlags { .. }));
-    }
     program.steps.truncate(steps);
     program
 }
@@ -238,7 +234,7 @@ impl Draw {
             self.last = self.actors[self.rng.usize(..self.actors.len())];
         }
         let op = self.op();
-        if matches!(op, Op::SetFlags { .. }) {
+        if matches!(op, Op::SetFlags { .. }) && self.one_in(2) {
             return Step { actor: cast::ROOT, op };
         }
         if let Op::Open { slot, .. } | Op::OpenWith { slot, .. } = op {

@@ -16,8 +16,8 @@ use anyhow::{Result, anyhow};
 use pathwalk::permission::NO_ID;
 use pathwalk::{Errno, OpenFlags};
 use pathwalk_model::{
-    AT_FDCWD, Access, AtFlags as ModelAtFlags, Credentials, Model, OpenFlags as ModelOpenFlags, OpenHow, Options, Process,
-    RenameFlags, Whence as ModelWhence,
+    AT_FDCWD, Access, AtFlags as ModelAtFlags, Credentials, Model, NodeFlags, OpenFlags as ModelOpenFlags, OpenHow, Options,
+    Process, RenameFlags, Whence as ModelWhence,
 };
 
 use crate::cast::{self, ACTORS, Actor};
@@ -28,8 +28,7 @@ use crate::program::{Program, Settings, Step};
 use crate::watch::{Open, Watched};
 use crate::words::{Owner, Place, SLOTS, Slot, Whence};
 use convert::{
-    acl, acl_kind, at_flags, file_type, ino, kind_and_device, leaf, link_flags, list_value, new_time, node, node_flags,
-    open_flags,
+    acl, acl_kind, at_flags, file_type, ino, kind_and_device, leaf, link_flags, list_value, new_time, node, open_flags,
 };
 
 /// The interpreter that uses the model.
@@ -218,7 +217,12 @@ impl World {
                 Ok(Answer::Bytes(list_value(&list)))
             }
             Op::SetFlags { at: of, set, flags } => {
-                model.set_flags(process, at(of), &of.path.0, node_flags(*set), at_flags(*flags)).map(done)
+                let set = NodeFlags::from_bits_retain(set.bits());
+                model.set_flags(process, at(of), &of.path.0, set, at_flags(*flags)).map(done)
+            }
+            Op::GetFlags { at: of, flags } => {
+                let found = model.flags(process, at(of), &of.path.0, at_flags(*flags))?;
+                Ok(Answer::Number(found.bits().into()))
             }
             Op::TryOpen { at: of, flags, mode } => self.try_open(of, *flags, mode.0),
             Op::Statfs { path } => model.statfs(process, &path.0).map(|found| Answer::Number(found.longest_name)),

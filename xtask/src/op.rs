@@ -3,11 +3,11 @@
 use anyhow::{Result, bail};
 use pathwalk::permission::AclKind;
 use pathwalk::{
-    Access, AtFlags, Capabilities, FallocateFlags, LinkFlags, MountFlags, MoveFlags, OpenFlags, Recursion, RenameFlags, Resolve,
-    RwFlags, SetTime, StatxFlags, StatxMask, UmountFlags, XattrFlags,
+    Access, AtFlags, Capabilities, FallocateFlags, InodeFlags, LinkFlags, MountFlags, MoveFlags, OpenFlags, Recursion,
+    RenameFlags, Resolve, RwFlags, SetTime, StatxMask, UmountFlags, XattrFlags,
 };
 
-use crate::cast::{self, Actor};
+use crate::cast::Actor;
 use crate::words::{Body, Ids, Kind, List, Mode, Offset, Options, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
 
 macro_rules! operations {
@@ -126,8 +126,9 @@ operations! {
     /// A change of an ACL. A list without entries removes the ACL.
     SetAcl "setacl" { at: Place, list: List, flags: AtFlags }
     GetAcl "getacl" { at: Place, kind: AclKind, flags: AtFlags }
-    /// A change of attribute bits, for root only. Bits that are not named are cleared.
-    SetFlags "chattr" { at: Place, set: StatxFlags, flags: AtFlags }
+    /// A change of the flags that users set. Flags that are not named are cleared.
+    SetFlags "chattr" { at: Place, set: InodeFlags, flags: AtFlags }
+    GetFlags "lsattr" { at: Place, flags: AtFlags }
     /// An open with `RESOLVE_CACHED`, which is closed again.
     TryOpen "tryopen" { at: Place, flags: OpenFlags, mode: Mode }
     /// A read with `RWF_NOWAIT`.
@@ -219,7 +220,6 @@ impl Op {
             Op::Link { from: Place { at: Some(slot), .. }, flags, .. } if flags.contains(LinkFlags::EMPTY_PATH) => {
                 !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
             }
-            Op::SetFlags { .. } => actor == cast::ROOT,
             // What is left after a refusal is removed as root.
             Op::RemoveDirAll { .. } => actor.may_look_as_root(),
             _ => true,

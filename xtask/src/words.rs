@@ -241,7 +241,7 @@ macro_rules! flags {
 }
 
 flags!(pathwalk::AtFlags, pathwalk::LinkFlags, pathwalk::OpenFlags, pathwalk::RenameFlags, pathwalk::Access, pathwalk::StatxMask);
-flags!(pathwalk::StatxFlags, pathwalk::XattrFlags);
+flags!(pathwalk::InodeFlags, pathwalk::XattrFlags);
 flags!(pathwalk::FallocateFlags, pathwalk::RwFlags);
 flags!(pathwalk::MountFlags, pathwalk::MoveFlags, pathwalk::UmountFlags, pathwalk::Resolve);
 

@@ -45,6 +45,7 @@ fn known(set: CapabilitySet) -> Capabilities {
         (CapabilitySet::MKNOD, Capabilities::MKNOD),
         (CapabilitySet::SYS_ADMIN, Capabilities::SYS_ADMIN),
         (CapabilitySet::SETFCAP, Capabilities::SETFCAP),
+        (CapabilitySet::LINUX_IMMUTABLE, Capabilities::LINUX_IMMUTABLE),
     ];
     pairs.iter().filter(|(theirs, _)| set.contains(*theirs)).map(|(_, ours)| *ours).collect()
 }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, MountFlags, Name, Node, NodeKey, OpenFile, OpenFor,
-    Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, MountFlags, Name, Node, NodeKey, OpenFile,
+    OpenFor, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
 };
 use rustix::fs::fstatfs;
 use rustix::io;
@@ -309,6 +309,14 @@ impl FileSystem for HostFs {
 
     fn list_xattrs(&self, node: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
         self.each_xattr(node, each)
+    }
+
+    /// Opens the node on the host, which requires that this process may read it (`EACCES`).
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        match self.attributes(node)?.kind {
+            FileType::Regular | FileType::Directory => Open::new(&self.root, &self.nodes, node).inode_flags(),
+            _ => Err(Errno::ENOTTY),
+        }
     }
 
     fn memory(&self) -> u64 {

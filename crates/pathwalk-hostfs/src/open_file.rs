@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
-use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, NodeKey, OpenFile, SyncWhat};
+use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, InodeFlags, NodeKey, OpenFile, SyncWhat};
 use rustix::fs::{self, OFlags, RawDir, RawDirEntry, ResolveFlags, SeekFrom};
 use rustix::io::{self, ReadWriteFlags, retry_on_intr};
 
@@ -90,6 +90,12 @@ impl Open {
         // Two threads may open the file at once. One descriptor is kept.
         let fd = self.verified(wait)?;
         Ok(self.fd.get_or_init(|| fd))
+    }
+
+    /// Returns the flags that users set: `ENOTTY` where the host's file system has none.
+    pub(crate) fn inode_flags(&self) -> Result<InodeFlags, Errno> {
+        let flags = rustix::fs::ioctl_getflags(self.fd(Wait::ForHost)?).map_err(errno)?;
+        Ok(InodeFlags::from_bits_retain(flags.bits()))
     }
 
     fn verified(&self, wait: Wait) -> Result<OwnedFd, Errno> {

@@ -11,7 +11,7 @@ use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// Capabilities by their numbers. Source: `linux/capability.h`.
-const NUMBERS: [(u32, Capabilities); 8] = [
+const NUMBERS: [(u32, Capabilities); 9] = [
     (0, Capabilities::CHOWN),
     (1, Capabilities::DAC_OVERRIDE),
     (2, Capabilities::DAC_READ_SEARCH),
@@ -19,6 +19,7 @@ const NUMBERS: [(u32, Capabilities); 8] = [
     (4, Capabilities::FSETID),
     (21, Capabilities::SYS_ADMIN),
     (31, Capabilities::SETFCAP),
+    (9, Capabilities::LINUX_IMMUTABLE),
     (27, Capabilities::MKNOD),
 ];
 

@@ -118,6 +118,10 @@ calls! {
     decode_handle,
     /// `find_name`
     find_name,
+    /// `inode_flags`
+    inode_flags,
+    /// `set_inode_flags`
+    set_inode_flags,
     /// `fallocate` of an open file
     fallocate,
     /// `copy_range` of an open file

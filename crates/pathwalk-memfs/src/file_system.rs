@@ -2,8 +2,9 @@
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, Name, NewKind, NewNode, Node,
-    NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName, XattrNamespace,
+    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name, NewKind,
+    NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName,
+    XattrNamespace,
 };
 
 use crate::MemFs;
@@ -172,6 +173,16 @@ impl FileSystem for MemFs {
     fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
         self.0.calls.find_name.count();
         self.0.find_name(node)
+    }
+
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        self.0.calls.inode_flags.count();
+        self.0.inode_flags(node)
+    }
+
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        self.0.calls.set_inode_flags.count();
+        self.0.set_inode_flags(node, to)
     }
 }
 

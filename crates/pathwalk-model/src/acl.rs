@@ -9,7 +9,7 @@
 //! `__posix_acl_chmod_masq`, `vfs_set_acl`, `vfs_get_acl`, `ioctl_setflags` of Linux.
 
 use crate::errno::{Errno, Result};
-use crate::flags::{Access, AtFlags, NodeFlags};
+use crate::flags::{Access, AtFlags, Capabilities, NodeFlags};
 use crate::node::{Id, Node};
 use crate::permission::{in_group_or_capable, owner_or_capable};
 use crate::process::{Credentials, NO_ID, Process};
@@ -75,21 +75,31 @@ impl Model {
         call.state.node(id).list(kind).map(<[AclEntry]>::to_vec)
     }
 
-    /// Sets attribute bits as `FS_IOC_SETFLAGS` does on a file or directory, with
-    /// `CAP_LINUX_IMMUTABLE`: `EOPNOTSUPP` for any other node. Flags: `SYMLINK_NOFOLLOW`.
+    /// Sets the flags that users set as `file_setattr` does on a file or directory, and clears all
+    /// others: `EOPNOTSUPP` for any other node. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
     pub fn set_flags(&self, process: &mut Process, at: i32, path: &[u8], set: NodeFlags, flags: AtFlags) -> Result<()> {
         let mut call = self.call(process);
-        if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
-            return Err(Errno::EINVAL);
+        let id = call.lookup_of_list(at, path, flags)?;
+        let (node, who) = (call.state.node(id), call.who());
+        node.has_flags()?;
+        if !owner_or_capable(node, who) {
+            return Err(Errno::EPERM);
         }
-        let id = call.lookup(at, path, Follow::unless(!flags.is_empty()), Empty::Refused)?;
-        let node = call.state.node_mut(id);
-        if !node.is_file() && !node.is_directory() {
-            return Err(Errno::EOPNOTSUPP);
+        let protecting = NodeFlags::IMMUTABLE | NodeFlags::APPEND;
+        if (node.flags ^ set).intersects(protecting) && !who.has(Capabilities::LINUX_IMMUTABLE) {
+            return Err(Errno::EPERM);
         }
-        node.flags = set;
+        call.state.node_mut(id).flags = set;
         call.state.touch_changed(id);
         Ok(())
+    }
+
+    /// Returns the flags that users set as `file_getattr` does: `EOPNOTSUPP` for a node that is
+    /// neither file nor directory. Flags: `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+    pub fn flags(&self, process: &mut Process, at: i32, path: &[u8], flags: AtFlags) -> Result<NodeFlags> {
+        let call = self.call(process);
+        let node = call.state.node(call.lookup_of_list(at, path, flags)?);
+        node.has_flags().map(|()| node.flags)
     }
 }
 
@@ -160,6 +170,10 @@ impl Node {
         self.mode = mode_of(&entries, mode);
         self.acl = if adds_to_mode(&entries) { entries } else { Vec::new() };
         self.default_acl = if self.is_directory() { default.to_vec() } else { Vec::new() };
+    }
+
+    fn has_flags(&self) -> Result<()> {
+        if self.is_file() || self.is_directory() { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
     }
 
     pub(crate) fn is_immutable(&self) -> bool {

@@ -102,7 +102,7 @@ impl Call<'_> {
         self.room_for(&body)?;
         let parent = self.state.node(directory);
         let (sgid, parent_gid) = (parent.mode & SGID != 0, parent.gid);
-        let flags = parent.flags & NodeFlags::NODUMP;
+        let flags = parent.flags & (NodeFlags::NODUMP | NodeFlags::NOATIME);
         let gid = if sgid { parent_gid } else { self.who().fsgid };
         let mut mode = mode;
         match body {

@@ -185,6 +185,8 @@ bitflags! {
         const APPEND = 0x20;
         /// No effect here, except that nodes made in such a directory inherit it.
         const NODUMP = 0x40;
+        /// No effect here, except that nodes made in such a directory inherit it.
+        const NOATIME = 0x80;
     }
 
     /// The capabilities, each at the bit of its kernel number.
@@ -200,6 +202,8 @@ bitflags! {
         const FOWNER = 1 << 3;
         /// The right to keep suid and sgid bits.
         const FSETID = 1 << 4;
+        /// The right to change the flags that protect a node.
+        const LINUX_IMMUTABLE = 1 << 9;
         /// The right to change the root.
         const SYS_CHROOT = 1 << 18;
         /// The right to attributes named `trusted.` and `security.`.

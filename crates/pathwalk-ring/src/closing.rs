@@ -64,6 +64,8 @@ impl Closing {
             | Op::Mkdirat { place, .. }
             | Op::Getxattrat { place, .. }
             | Op::Setxattrat { place, .. }
+            | Op::InodeFlagsAt { place, .. }
+            | Op::SetInodeFlagsAt { place, .. }
             | Op::Listxattrat { place, .. }
             | Op::Removexattrat { place, .. }
             | Op::Unlinkat { place, .. } => place.into_start().into_iter().for_each(|start| self.handle(start, vfs)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pathwalk::permission::Acl;
-use pathwalk::{Errno, File, Handle, Listed, Statx, XattrList};
+use pathwalk::{Errno, File, Handle, InodeFlags, Listed, Statx, XattrList};
 
 /// The result of an operation that succeeded.
 ///
@@ -33,6 +33,8 @@ pub enum Value {
     Xattr(Vec<u8>),
     /// The names of [`Listxattrat`](crate::Op::Listxattrat).
     XattrList(XattrList),
+    /// The flags of [`InodeFlagsAt`](crate::Op::InodeFlagsAt).
+    InodeFlags(InodeFlags),
 }
 
 impl Value {
@@ -46,7 +48,7 @@ impl Value {
             Value::XattrList(names) => names.as_bytes().len(),
             Value::Listed(entries) => entries.len(),
             Value::Written(bytes) => *bytes,
-            Value::Done | Value::File(_) | Value::Statx(_) | Value::Handle(_) | Value::Acl(_) => 0,
+            Value::Done | Value::File(_) | Value::Statx(_) | Value::Handle(_) | Value::Acl(_) | Value::InodeFlags(_) => 0,
         }
     }
 }

@@ -121,6 +121,7 @@ mod entry;
 mod foreign;
 mod future;
 mod inline;
+mod inode_flags;
 mod linked;
 mod lock;
 mod op;

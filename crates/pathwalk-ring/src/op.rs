@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, AtFlags, FallocateFlags, File, LinkFlags, LockKind, LockWait, OpenHow, RenameFlags, Resolve, StatxMask,
+    Access, AtFlags, FallocateFlags, File, InodeFlags, LinkFlags, LockKind, LockWait, OpenHow, RenameFlags, Resolve, StatxMask,
     SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
 };
 
@@ -31,8 +31,8 @@ pub enum Offset {
 /// offset, `Lock`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
 /// [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
 /// answer. Source of names and meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`,
-/// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Listxattrat` and `Removexattrat` are not
-/// among those.
+/// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Listxattrat`, `Removexattrat`,
+/// `InodeFlagsAt` and `SetInodeFlagsAt` are not among those.
 ///
 /// An open, a read and a write of a named pipe, and `Lock`, may wait for long. A thread that waits
 /// there is not counted among the pool's workers. Cancelling the entry, or dropping its ring or
@@ -167,6 +167,22 @@ pub enum Op<'p> {
         value: Vec<u8>,
         /// The conditions.
         how: XattrFlags,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
+    /// A read of the flags that users set: [`Value::InodeFlags`](crate::Value).
+    InodeFlagsAt {
+        /// The path.
+        place: Place<'p>,
+        /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
+        flags: AtFlags,
+    },
+    /// A change of the flags that users set.
+    SetInodeFlagsAt {
+        /// The path.
+        place: Place<'p>,
+        /// All flags that the node then has.
+        to: InodeFlags,
         /// `SYMLINK_NOFOLLOW`, `EMPTY_PATH`.
         flags: AtFlags,
     },
@@ -352,6 +368,8 @@ impl<'p> Op<'p> {
             Op::Setxattrat { place, name, value, how, flags } => {
                 Op::Setxattrat { place: place.into_owned(), name, value, how, flags }
             }
+            Op::InodeFlagsAt { place, flags } => Op::InodeFlagsAt { place: place.into_owned(), flags },
+            Op::SetInodeFlagsAt { place, to, flags } => Op::SetInodeFlagsAt { place: place.into_owned(), to, flags },
             Op::Listxattrat { place, flags } => Op::Listxattrat { place: place.into_owned(), flags },
             Op::Removexattrat { place, name, flags } => Op::Removexattrat { place: place.into_owned(), name, flags },
             Op::GetAcl { place, kind, flags } => Op::GetAcl { place: place.into_owned(), kind, flags },

@@ -70,6 +70,10 @@ impl Op<'_> {
             Op::Setxattrat { place, name, value, how, flags } => {
                 context.setxattrat(place.at(), place.path(), name, value, *how, *flags).map(done)
             }
+            Op::InodeFlagsAt { place, flags } => context.inode_flags_at(place.at(), place.path(), *flags).map(Value::InodeFlags),
+            Op::SetInodeFlagsAt { place, to, flags } => {
+                context.set_inode_flags_at(place.at(), place.path(), *to, *flags).map(done)
+            }
             Op::Listxattrat { place, flags } => context.listxattrat(place.at(), place.path(), *flags).map(Value::XattrList),
             Op::Removexattrat { place, name, flags } => context.removexattrat(place.at(), place.path(), name, *flags).map(done),
             Op::GetAcl { place, kind, flags } => context.acl_at(place.at(), place.path(), *kind, *flags).map(Value::Acl),

@@ -33,8 +33,8 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity, XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile,
+    OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity, XattrFlags, XattrName,
 };
 
 use open_file::FailingFile;
@@ -378,5 +378,15 @@ impl<F: FileSystem> FileSystem for Failing<F> {
     fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
         self.faults.meet()?;
         self.inner.remove_xattr(node, name)
+    }
+
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        self.faults.meet()?;
+        self.inner.inode_flags(node)
+    }
+
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        self.faults.meet()?;
+        self.inner.set_inode_flags(node, to)
     }
 }

@@ -9,7 +9,7 @@ mod metadata;
 mod octal;
 mod statx;
 
-pub use flags::StatxFlags;
+pub use flags::{InodeFlags, StatxFlags};
 pub(crate) use octal::Octal;
 pub(crate) use statx::Seen;
 pub use statx::{Statx, StatxMask};

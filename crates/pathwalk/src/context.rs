@@ -8,6 +8,7 @@ mod acl;
 mod cached;
 mod change;
 mod handles;
+mod inode_flags;
 mod many;
 mod mounts;
 mod path;

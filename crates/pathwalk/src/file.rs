@@ -4,6 +4,7 @@ mod by;
 mod copy;
 mod flagged;
 mod getdents;
+mod inode_flags;
 mod io;
 mod locks;
 mod space;

@@ -114,7 +114,7 @@ pub use abi::{
 };
 pub use abi::{FallocateFlags, RwFlags, SyncFileRange};
 pub use abi::{HandleFlags, XattrFlags};
-pub use attr::{AclState, Attributes, Device, FileType, Statx, StatxFlags, StatxMask, Timestamp};
+pub use attr::{AclState, Attributes, Device, FileType, InodeFlags, Statx, StatxFlags, StatxMask, Timestamp};
 pub use builder::{BuildError, VfsBuilder};
 pub use cache::icache::probe::{InodeMatch, InodeState, InodeView};
 pub use cancellation::{Cancellation, WaitObserver};

@@ -1,10 +1,9 @@
-//! The attribute bits that are set on the file system behind the engine, which is refreshed
-//! afterwards; access control lists; and listings in parts.
+//! The flags that users set; access control lists; and listings in parts.
 
 use std::io::SeekFrom;
 
 use pathwalk::permission::AclKind;
-use pathwalk::{AtFlags, Errno, FileType, Handle, MountFlags, OpenFlags, StatxFlags};
+use pathwalk::{AtFlags, Errno, InodeFlags, OpenFlags};
 
 use super::Stage;
 use super::tree::value;
@@ -37,20 +36,16 @@ impl Stage {
         if is_start && of.at.is_some_and(is_place) { Err(Errno::EBADF) } else { Ok(()) }
     }
 
-    pub(super) fn set_flags(&self, actor: Actor, of: &Place, set: StatxFlags, flags: AtFlags) -> Result<(), Errno> {
-        let node = self.administered(actor, of, flags)?;
-        if matches!(node.kind(), FileType::Regular | FileType::Directory) {
-            may_set(&node)?;
-        }
-        self.file_systems[&node.attributes()?.device].set_flags_of(node.key(), set)?;
-        self.vfs.refresh(&node).map(drop)
+    pub(super) fn set_flags(&mut self, actor: Actor, of: &Place, set: InodeFlags, flags: AtFlags) -> Result<(), Errno> {
+        self.more_than_a_place(of, flags)?;
+        let (at, face) = (self.slots.at(of.at), &mut self.processes[actor.index()].face);
+        face.set_inode_flags(at, &of.path.0, set, flags)
     }
 
-    fn administered(&self, actor: Actor, of: &Place, flags: AtFlags) -> Result<Handle, Errno> {
-        if !AtFlags::SYMLINK_NOFOLLOW.contains(flags) {
-            return Err(Errno::EINVAL);
-        }
-        self.processes[actor.index()].face.context().lookup_at(self.slots.at(of.at), &of.path.0, flags)
+    pub(super) fn inode_flags(&mut self, actor: Actor, of: &Place, flags: AtFlags) -> Result<Answer, Errno> {
+        self.more_than_a_place(of, flags)?;
+        let (at, face) = (self.slots.at(of.at), &mut self.processes[actor.index()].face);
+        face.inode_flags(at, &of.path.0, flags).map(|found| Answer::Number(found.bits().into()))
     }
 
     pub(super) fn list_parts(&mut self, actor: Actor, slot: Slot, size: u64, names: [&Body; 2]) -> Result<Answer, Errno> {
@@ -58,11 +53,6 @@ impl Stage {
         let touched = names.map(|name| &name.0[..]);
         listing::in_parts(Listed { stage: self, actor, slot, most: (size / ENTRY).max(1) as usize, changes }, touched)
     }
-}
-
-/// Fails with `EROFS` on a read-only mount; the file system itself has no mounts.
-fn may_set(node: &Handle) -> Result<(), Errno> {
-    if node.statfs()?.flags.contains(MountFlags::READ_ONLY) { Err(Errno::EROFS) } else { Ok(()) }
 }
 
 /// The size of an entry with a short name in the kernel's listing, in bytes.

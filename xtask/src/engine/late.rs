@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, Name, NewNode, Node, NodeKey,
-    OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written,
-    XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, InodeFlags, Name, NewNode,
+    Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity,
+    WriteAt, Written, XattrFlags, XattrName,
 };
 
 pub(super) struct Late<F>(F);
@@ -158,6 +158,14 @@ impl<F: FileSystem> FileSystem for Late<F> {
 
     fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
         late(|| self.0.remove_xattr(node, name))
+    }
+
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        late(|| self.0.inode_flags(node))
+    }
+
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        late(|| self.0.set_inode_flags(node, to))
     }
 }
 

@@ -8,8 +8,8 @@ use std::thread::{self, Thread};
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, LinkFlags, OpenHow, RenameFlags, Statx,
-    StatxMask, SyncWhat, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags, OpenHow, RenameFlags,
+    Statx, StatxMask, SyncWhat, XattrFlags, XattrList,
 };
 use pathwalk_ring::{AsyncContext, Offset, Place};
 
@@ -110,6 +110,14 @@ impl Face for ByFuture {
 
     fn set_acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, acl: Option<Acl>, flags: AtFlags) -> Result<(), Errno> {
         wait(self.face().set_acl(Place::new(at, path), kind, acl, flags))
+    }
+
+    fn inode_flags(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<InodeFlags, Errno> {
+        wait(self.face().inode_flags(Place::new(at, path), flags))
+    }
+
+    fn set_inode_flags(&mut self, at: At<'_>, path: &[u8], to: InodeFlags, flags: AtFlags) -> Result<(), Errno> {
+        wait(self.face().set_inode_flags(Place::new(at, path), to, flags))
     }
 
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {

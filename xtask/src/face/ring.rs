@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, LinkFlags, OpenHow, RenameFlags, Resolve,
-    Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags, OpenHow, RenameFlags,
+    Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Ring, Value};
 
@@ -184,6 +184,14 @@ impl Face for ByRing {
 
     fn set_acl(&mut self, at: At<'_>, path: &[u8], kind: AclKind, acl: Option<Acl>, flags: AtFlags) -> Result<(), Errno> {
         self.done(Op::SetAcl { place: Place::new(at, path), kind, acl, flags })
+    }
+
+    fn inode_flags(&mut self, at: At<'_>, path: &[u8], flags: AtFlags) -> Result<InodeFlags, Errno> {
+        value!(self.perform(Op::InodeFlagsAt { place: Place::new(at, path), flags }), InodeFlags)
+    }
+
+    fn set_inode_flags(&mut self, at: At<'_>, path: &[u8], to: InodeFlags, flags: AtFlags) -> Result<(), Errno> {
+        self.done(Op::SetInodeFlagsAt { place: Place::new(at, path), to, flags })
     }
 
     fn mkdir(&mut self, at: At<'_>, path: &[u8], mode: u16) -> Result<(), Errno> {

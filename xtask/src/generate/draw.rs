@@ -1,7 +1,7 @@
 //! The drawing of one operation.
 
 use pathwalk::permission::{AclEntry, AclKind, AclTag};
-use pathwalk::{Access, AtFlags, Device, LinkFlags, OpenFlags, SetTime, StatxFlags, StatxMask, Timestamp};
+use pathwalk::{Access, AtFlags, Device, InodeFlags, LinkFlags, OpenFlags, SetTime, StatxMask, Timestamp};
 
 use pathwalk::permission::NO_ID;
 
@@ -62,7 +62,11 @@ impl Draw {
         let (set, flags) = (self.bits(), if self.one_in(4) { AtFlags::SYMLINK_NOFOLLOW } else { AtFlags::empty() });
         match self.rng.u8(..12) {
             0..4 => self.of_lists(),
-            4..6 => Op::SetFlags { at: self.place(Wish::Any), set, flags },
+            4..6 => {
+                let flags = if self.one_in(6) { flags | AtFlags::EMPTY_PATH } else { flags };
+                let at = if flags.contains(AtFlags::EMPTY_PATH) { self.place_or_start(true) } else { self.place(Wish::Any) };
+                if self.one_in(3) { Op::GetFlags { at, flags } } else { Op::SetFlags { at, set, flags } }
+            }
             6..9 => match self.open() {
                 Op::Open { at, flags, mode, .. } if self.one_in(6) => Op::TryOpen { at, flags, mode },
                 Op::Open { at, flags, .. } => {
@@ -81,11 +85,11 @@ impl Draw {
         Op::ListParts { slot: self.place_slot(), size: self.among(&[300, 400, 1000, 5000]), name, to }
     }
 
-    /// Draws attribute bits, usually none.
-    pub(super) fn bits(&mut self) -> StatxFlags {
-        let (immutable, append) = (StatxFlags::IMMUTABLE, StatxFlags::APPEND);
-        let none = StatxFlags::empty();
-        self.among(&[none, none, none, immutable, append, immutable | append, StatxFlags::NODUMP])
+    /// Draws flags that users set, usually none.
+    pub(super) fn bits(&mut self) -> InodeFlags {
+        let (immutable, append) = (InodeFlags::IMMUTABLE, InodeFlags::APPEND);
+        let (none, both) = (InodeFlags::empty(), InodeFlags::NODUMP | InodeFlags::NOATIME);
+        self.among(&[none, none, none, immutable, append, immutable | append, InodeFlags::NODUMP, both])
     }
 
     /// Draws a change of a list, or a read of one.

@@ -1,7 +1,7 @@
 //! Short sequences of steps that belong together, for rules that take several steps.
 
 use pathwalk::permission::AclKind;
-use pathwalk::{Access, AtFlags, LinkFlags, OpenFlags, RenameFlags, SetTime, StatxFlags, Timestamp};
+use pathwalk::{Access, AtFlags, InodeFlags, LinkFlags, OpenFlags, RenameFlags, SetTime, Timestamp};
 
 use super::Draw;
 use super::paths::{self, Wish};
@@ -77,7 +77,7 @@ impl Draw {
     fn listed(&mut self, path: Vec<u8>) -> Vec<Step> {
         let at = absolute(&path);
         let mut steps = vec![
-            by(cast::ROOT, Op::SetFlags { at: at.clone(), set: StatxFlags::empty(), flags: AtFlags::empty() }),
+            by(cast::ROOT, Op::SetFlags { at: at.clone(), set: InodeFlags::empty(), flags: AtFlags::empty() }),
             by(cast::ROOT, Op::SetAcl { at: at.clone(), list: self.list(), flags: AtFlags::empty() }),
         ];
         let all: Vec<Actor> = cast::all_actors().collect();
@@ -111,7 +111,7 @@ impl Draw {
         let set = |set| by(cast::ROOT, Op::SetFlags { at: absolute(path), set, flags: AtFlags::empty() });
         let write = self.among(&[OpenFlags::WRITE, OpenFlags::WRITE | OpenFlags::APPEND, OpenFlags::READ | OpenFlags::TRUNCATE]);
         let open = Op::Open { slot: OWN, at: at.clone(), flags: write, mode: Mode(0) };
-        let mut steps = vec![by(actor, open.clone()), set(self.among(&[StatxFlags::IMMUTABLE, StatxFlags::APPEND]))];
+        let mut steps = vec![by(actor, open.clone()), set(self.among(&[InodeFlags::IMMUTABLE, InodeFlags::APPEND]))];
         for _ in 0..6 {
             let at = at.clone();
             let below = || Place { at: None, path: Text([path, b"/c"].concat()) };
@@ -136,7 +136,7 @@ impl Draw {
             steps.push(by(actor, op));
         }
         if !self.one_in(4) {
-            steps.push(set(StatxFlags::empty()));
+            steps.push(set(InodeFlags::empty()));
         }
         steps
     }

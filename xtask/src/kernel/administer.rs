@@ -2,12 +2,12 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use pathwalk::{AtFlags, FileType, OpenFlags, StatxFlags};
-use rustix::fs::{self, Mode, OFlags, RawDir, ResolveFlags};
+use pathwalk::OpenFlags;
+use rustix::fs::{self, RawDir, ResolveFlags};
 use rustix::io::{self, ReadWriteFlags};
 
 use super::Stage;
-use super::calls::{device_of, look, open};
+use super::calls::{device_of, open};
 use super::tree::file_type;
 use crate::cast::Actor;
 use crate::composite::changes;
@@ -16,31 +16,14 @@ use crate::op::Op;
 use crate::outcome::{Answer, Node, number};
 use crate::words::{Body, Slot};
 
-/// Sets attribute bits. On a tmpfs only files and directories have them, and they are set through a
-/// descriptor.
-pub(super) fn set_flags(at: BorrowedFd<'_>, path: &[u8], set: StatxFlags, flags: AtFlags) -> io::Result<()> {
-    let kind = look(at, path, flags)?.kind;
-    if !matches!(kind, FileType::Regular | FileType::Directory) {
-        return Err(io::Errno::OPNOTSUPP);
-    }
-    let file = fs::openat(at, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    set_open_flags(&file, set)
+/// Clears the flags that users set, of an open file.
+pub(super) fn clear_flags(file: &OwnedFd) -> io::Result<()> {
+    fs::ioctl_setflags(file, fs::IFlags::empty())
 }
 
-/// Sets the attribute bits of an open file.
-pub(super) fn set_open_flags(file: &OwnedFd, set: StatxFlags) -> io::Result<()> {
-    let pairs = [
-        (StatxFlags::IMMUTABLE, fs::IFlags::IMMUTABLE),
-        (StatxFlags::APPEND, fs::IFlags::APPEND),
-        (StatxFlags::NODUMP, fs::IFlags::NODUMP),
-    ];
-    let all = pairs.iter().filter(|(ours, _)| set.contains(*ours)).map(|(_, theirs)| *theirs);
-    fs::ioctl_setflags(file, all.fold(fs::IFlags::empty(), fs::IFlags::union))
-}
-
-/// Clears the attribute bits, the ACLs and the extended attributes of a directory.
+/// Clears the flags that users set, the ACLs and the extended attributes of a directory.
 pub(super) fn reset(dir: &OwnedFd) -> io::Result<()> {
-    set_open_flags(dir, StatxFlags::empty())?;
+    clear_flags(dir)?;
     let mut list = vec![0_u8; 1 << 16];
     let length = fs::flistxattr(dir, &mut list[..])?;
     let mut names = list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -8,7 +8,7 @@ use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFla
 use rustix::fs::{self, Gid, Mode, OFlags, RawMode, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io;
 
-use super::{Descriptor, Stage, acl, administer, mounts, xattr};
+use super::{Descriptor, Stage, acl, administer, inode_flags, mounts, xattr};
 use crate::cast::{Actor, sets_to_look};
 use crate::composite::all_parts;
 use crate::op::Op;
@@ -112,7 +112,10 @@ impl Stage<'_> {
             Op::RemoveXattr { at: of, name, flags } => xattr::remove(at(of), &of.path.0, &name.0, *flags).map(done),
             Op::SetAcl { at: of, list, flags } => acl::set(at(of), &of.path.0, list.kind, list.acl().as_ref(), *flags).map(done),
             Op::GetAcl { at: of, kind, flags } => acl::get(at(of), &of.path.0, *kind, *flags).map(Answer::Bytes),
-            Op::SetFlags { at: of, set, flags } => administer::set_flags(at(of), &of.path.0, *set, *flags).map(done),
+            Op::SetFlags { at: of, set, flags } => inode_flags::set(at(of), &of.path.0, *set, *flags).map(done),
+            Op::GetFlags { at: of, flags } => {
+                inode_flags::get(at(of), &of.path.0, *flags).map(|found| Answer::Number(found.bits().into()))
+            }
             Op::TryOpen { at: of, flags, mode } => administer::try_open(at(of), &of.path.0, *flags, mode.0).map(Answer::Node),
             Op::Statfs { path } => {
                 fs::statvfs(&path.0).map(|found| told_of_file_system(found.f_namemax, mounts::switches(found.f_flag)))

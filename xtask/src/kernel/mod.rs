@@ -7,7 +7,7 @@
 //!
 //! - [`place`]: the namespace and the tmpfs;
 //! - [`switches`]: the settings `fs.protected_*`;
-//! - [`calls`], [`administer`] and [`xattr`]: one operation as a system call;
+//! - [`calls`], [`administer`], [`inode_flags`] and [`xattr`]: one operation as a system call;
 //! - [`helpers`]: one operation as a function of `std::fs`;
 //! - [`tree`]: reads the whole tree, and removes it;
 //! - [`clock`]: determines the step in which a time was written;
@@ -19,6 +19,7 @@ mod administer;
 mod calls;
 mod clock;
 mod helpers;
+mod inode_flags;
 mod mounts;
 mod place;
 mod space;

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use pathwalk::{AtFlags, FileType, StatxFlags};
+use pathwalk::{AtFlags, FileType};
 use rustix::fs::{self, Gid, Mode, OFlags, RawDir, Uid};
 use rustix::io;
 
 use super::acl;
-use super::administer::{reset, set_open_flags};
+use super::administer::{clear_flags, reset};
 use super::calls::look as attributes;
 use super::xattr;
 use crate::outcome::{Contents, END, Leaf, Xattrs};
@@ -127,9 +127,9 @@ fn ends(file: &OwnedFd, size: u64) -> io::Result<Vec<u8>> {
 
 /// Clears the attribute bits that prevent the removal of a name and its node.
 fn unlock(dir: &OwnedFd, name: &[u8], kind: FileType) -> io::Result<()> {
-    set_open_flags(dir, StatxFlags::empty())?;
+    clear_flags(dir)?;
     if matches!(kind, FileType::Regular | FileType::Directory) {
-        set_open_flags(&open(dir, name)?, StatxFlags::empty())?;
+        clear_flags(&open(dir, name)?)?;
     }
     Ok(())
 }

@@ -26,10 +26,6 @@ const BITS: [(StatxFlags, NodeFlags); 3] = [
     (StatxFlags::NODUMP, NodeFlags::NODUMP),
 ];
 
-pub(super) fn node_flags(flags: StatxFlags) -> NodeFlags {
-    BITS.iter().filter(|(ours, _)| flags.contains(*ours)).map(|(_, theirs)| *theirs).collect()
-}
-
 fn statx_flags(flags: NodeFlags) -> StatxFlags {
     BITS.iter().filter(|(_, theirs)| flags.contains(*theirs)).map(|(ours, _)| *ours).collect()
 }

@@ -8,13 +8,15 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
-use pathwalk::{Attributes, Entry, Errno, FileType, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written};
+use pathwalk::{
+    Attributes, Entry, Errno, FileType, InodeFlags, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written,
+};
 
 use super::Store;
-use super::inode::SIZE_MAX;
+use super::inode::{Inode, SIZE_MAX};
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
-use super::record::KEPT_FLAGS;
+use super::record::{KEPT_FLAGS, KEPT_INODE_FLAGS};
 use crate::quota::ProjectScope;
 
 /// The `f_type` of tmpfs, which this file system imitates.
@@ -145,6 +147,31 @@ impl Store {
             record.touch_ctime(self.now());
         });
         Ok(())
+    }
+
+    /// Returns the flags of a file or directory that users set: `ENOTTY` for other nodes.
+    pub(crate) fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        Ok(self.with_inode_flags(node)?.slot.record.inode_flags())
+    }
+
+    /// Sets the flags of a file or directory that users set: `ENOTTY` for other nodes, and
+    /// `EOPNOTSUPP` for a flag that is not stored.
+    pub(crate) fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        let inode = self.with_inode_flags(node)?;
+        if !KEPT_INODE_FLAGS.contains(to) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        inode.lock().change(|record| {
+            record.set_inode_flags(to);
+            record.touch_ctime(self.now());
+        });
+        Ok(self.attributes_of(inode))
+    }
+
+    fn with_inode_flags(&self, node: NodeKey) -> Result<Inode<'_>, Errno> {
+        let inode = self.inode(node)?;
+        let has_flags = matches!(inode.kind(), FileType::Regular | FileType::Directory);
+        if has_flags { Ok(inode) } else { Err(Errno::ENOTTY) }
     }
 
     /// Frees a file's pages at and behind `size`; returns the number of pages left.

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
 use pathwalk::permission::AclKind;
-use pathwalk::{AclState, Attributes, Device, FileType, NewKind, NewNode, SetAttributes, StatxFlags, Timestamp};
+use pathwalk::{AclState, Attributes, Device, FileType, InodeFlags, NewKind, NewNode, SetAttributes, StatxFlags, Timestamp};
 
 use super::pages::PAGE;
 
@@ -31,6 +31,10 @@ const SHORT_BODY: usize = 127;
 /// The attribute bits that are stored: those of tmpfs.
 pub(crate) const KEPT_FLAGS: StatxFlags = StatxFlags::IMMUTABLE.union(StatxFlags::APPEND).union(StatxFlags::NODUMP);
 
+/// The flags of users that are stored: those of tmpfs.
+pub(crate) const KEPT_INODE_FLAGS: InodeFlags =
+    InodeFlags::IMMUTABLE.union(InodeFlags::APPEND).union(InodeFlags::NODUMP).union(InodeFlags::NOATIME);
+
 /// The mark of a node with an access list. No stored attribute bit has its value, nor that of the
 /// next three.
 const LISTED: u8 = 1;
@@ -41,12 +45,15 @@ const DEFAULTED: u8 = 16;
 /// The mark of a node with extended attributes.
 const HAS_XATTRS: u8 = 32;
 
+/// The mark of a node with `NOATIME`, which no attribute bit shows.
+const NOATIME: u8 = 64;
+
 /// The mark of a node with a project.
-const HAS_PROJECT: u8 = 64;
+const HAS_PROJECT: u8 = 128;
 
 const MARKS: u8 = LISTED | DEFAULTED | HAS_XATTRS | HAS_PROJECT;
 
-const _: () = assert!(KEPT_FLAGS.bits() <= u8::MAX as u16 && KEPT_FLAGS.bits() & MARKS as u16 == 0);
+const _: () = assert!(KEPT_FLAGS.bits() <= u8::MAX as u16 && KEPT_FLAGS.bits() & (MARKS | NOATIME) as u16 == 0);
 
 /// The attributes of a node, in the order of their use: see [`Slot`](super::inode::Slot).
 #[derive(Default)]
@@ -56,7 +63,7 @@ pub(crate) struct Record {
     count: AtomicU32,
     /// The `st_mode`. The type is constant as long as the node is in the slot.
     mode: AtomicU16,
-    /// The attribute bits, and the marks [`LISTED`], [`DEFAULTED`], [`HAS_XATTRS`] and
+    /// The attribute bits, and the marks [`LISTED`], [`DEFAULTED`], [`HAS_XATTRS`], [`NOATIME`] and
     /// [`HAS_PROJECT`]. Stored with the node's lock held.
     marks: AtomicU8,
     /// A flag that is set if there is content. A node that never had any is created and freed
@@ -173,13 +180,27 @@ impl Record {
     /// Takes over the attribute bits that new nodes inherit from their directory, before the node
     /// is visible.
     pub(super) fn inherit(&self, dir: &Record) {
-        self.set_flags(dir.flags() & StatxFlags::NODUMP);
+        self.set_inode_flags(dir.inode_flags() & (InodeFlags::NODUMP | InodeFlags::NOATIME));
     }
 
-    /// Sets those of the bits that are stored, and clears the others.
+    /// Sets those of the bits that are stored, and clears the others and `NOATIME`.
     pub(super) fn set_flags(&self, flags: StatxFlags) {
         let marks = self.marks.load(Relaxed) & MARKS;
         self.marks.store((flags & KEPT_FLAGS).bits() as u8 | marks, Relaxed);
+    }
+
+    /// Returns the flags that users set.
+    pub(super) fn inode_flags(&self) -> InodeFlags {
+        let mut flags = InodeFlags::from_bits_retain(self.flags().to_kernel() as u32);
+        flags.set(InodeFlags::NOATIME, self.marks.load(Relaxed) & NOATIME != 0);
+        flags
+    }
+
+    /// Sets the flags that users set, which were checked, and clears the others.
+    pub(super) fn set_inode_flags(&self, to: InodeFlags) {
+        // The bits that both have are the same bits on Linux.
+        self.set_flags(StatxFlags::from_kernel(to.bits().into()));
+        self.set_mark(NOATIME, to.contains(InodeFlags::NOATIME));
     }
 
     pub(crate) fn size(&self) -> u64 {

@@ -9,8 +9,9 @@ use std::sync::{Arc, RwLock};
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, Name, NewNode, Node, NodeKey,
-    OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, InodeFlags, Name, NewNode,
+    Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written,
+    XattrFlags, XattrName,
 };
 use pathwalk_memfs::MemFs;
 
@@ -214,6 +215,14 @@ impl FileSystem for Wild {
 
     fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
         self.hooks.around("remove_xattr", || self.inner.remove_xattr(node, name))
+    }
+
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        self.hooks.around("inode_flags", || self.inner.inode_flags(node))
+    }
+
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        self.hooks.around("set_inode_flags", || self.inner.set_inode_flags(node, to))
     }
 }
 

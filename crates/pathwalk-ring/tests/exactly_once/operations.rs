@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use pathwalk::{
-    Access, AtFlags, FallocateFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SyncFileRange, SyncWhat,
-    UnlinkFlags, XattrFlags,
+    Access, AtFlags, FallocateFlags, File, InodeFlags, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SyncFileRange,
+    SyncWhat, UnlinkFlags, XattrFlags,
 };
 use pathwalk_ring::{Offset, Op, Place};
 
@@ -55,12 +55,15 @@ fn of_file(random: &mut Rng, files: &mut Files) -> Op<'static> {
     }
 }
 
+/// Returns an operation on extended attributes or on flags of users.
 fn xattr(random: &mut Rng, place: Place<'static>) -> Op<'static> {
     let (name, flags) = (b"user.a".to_vec(), AtFlags::empty());
-    match random.u32(..4) {
+    match random.u32(..6) {
         0 => Op::Getxattrat { place, name, flags },
         1 => Op::Setxattrat { place, name, value: vec![0; random.usize(..9)], how: XattrFlags::empty(), flags },
         2 => Op::Listxattrat { place, flags },
+        3 => Op::InodeFlagsAt { place, flags },
+        4 => Op::SetInodeFlagsAt { place, to: InodeFlags::NODUMP, flags },
         _ => Op::Removexattrat { place, name, flags },
     }
 }

@@ -75,7 +75,7 @@ impl World {
 pub(crate) type MakeOp = fn(&World) -> Op<'static>;
 
 /// One operation of each kind. Those of a file are the last to hold it.
-pub(crate) const OPS: [(&str, MakeOp); 31] = [
+pub(crate) const OPS: [(&str, MakeOp); 33] = [
     ("nop", |_| Op::Nop),
     ("open", |_| Op::open("/d/a", OpenFlags::READ)),
     ("open a cached one", |world| {
@@ -106,6 +106,8 @@ pub(crate) const OPS: [(&str, MakeOp); 31] = [
     }),
     ("listxattr", |_| Op::Listxattrat { place: "/d/a".into(), flags: Default::default() }),
     ("removexattr", |_| Op::Removexattrat { place: "/d/a".into(), name: b"user.a".into(), flags: Default::default() }),
+    ("lsattr", |_| Op::InodeFlagsAt { place: "/d/a".into(), flags: Default::default() }),
+    ("chattr", |_| Op::SetInodeFlagsAt { place: "/d/a".into(), to: pathwalk::InodeFlags::NODUMP, flags: Default::default() }),
     ("list", |world| Op::Getdents { file: world.dir(), at_most: 10 }),
     ("read", |world| Op::Read { file: world.file(), buffer: vec![0; 8], offset: Offset::Current }),
     ("read at", |world| Op::Read { file: world.file(), buffer: vec![0; 8], offset: Offset::At(0) }),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Directory, FileHandle, FileSystem, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
-use crate::attr::{AclState, Attributes, Timestamp};
+use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::text::Name;
@@ -126,6 +126,12 @@ macro_rules! by_pointer {
             }
             fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
                 (**self).find_name(node)
+            }
+            fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+                (**self).inode_flags(node)
+            }
+            fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+                (**self).set_inode_flags(node, to)
             }
         })*
     };

@@ -3,7 +3,7 @@
 use super::{Directory, FileHandle, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
-use crate::attr::{AclState, Attributes, Timestamp};
+use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
 use crate::node::{Freshness, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::text::Name;
@@ -24,6 +24,7 @@ use crate::text::Name;
 /// | write files | `open`, with [`write_at`](OpenFile::write_at), and [`set_attributes`](Self::set_attributes) |
 /// | keep extended attributes | [`get_xattr`](Self::get_xattr), [`list_xattrs`](Self::list_xattrs), [`set_xattr`](Self::set_xattr), [`remove_xattr`](Self::remove_xattr) |
 /// | be served to clients that keep handles | [`encode_handle`](Self::encode_handle), [`decode_handle`](Self::decode_handle), [`find_name`](Self::find_name) |
+/// | keep the flags of `chattr(1)` | [`inode_flags`](Self::inode_flags), [`set_inode_flags`](Self::set_inode_flags) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
@@ -94,7 +95,8 @@ use crate::text::Name;
 ///   directory ([`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink),
 ///   [`rename`](Self::rename)) never runs concurrently with another call about that directory's
 ///   names. Calls about a node (`attributes`, `read_link`, `permission`, `acl`, `set_attributes`,
-///   `forget`, and those of extended attributes) may run concurrently with any other call.
+///   `forget`, and those of extended attributes and flags) may run concurrently with any other
+///   call.
 /// - A name may be looked up again although the answer was kept: to read a link's body that found
 ///   no room, when a directory turns up under another name, or because something was stale.
 /// - **Re-entrancy.** The engine holds the directory's lock while it calls: a method must not call
@@ -482,5 +484,25 @@ pub trait FileSystem: Send + Sync {
     fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
         let _ = node;
         Err(Errno::ESTALE)
+    }
+
+    /// Returns the flags of a node that users set. The engine asks each time. Default: `ENOTTY`,
+    /// which says that the node has no flags; by a path it becomes `EOPNOTSUPP`. Source:
+    /// `i_op->fileattr_get` of Linux.
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        let _ = node;
+        Err(Errno::ENOTTY)
+    }
+
+    /// Sets these flags of a node, clears all others, and moves `ctime` even if none changes.
+    /// Returns all attributes as they are then: what [`StatxFlags`](crate::StatxFlags) has of the
+    /// flags is among them, and the engine enforces that. `EOPNOTSUPP` for a flag that is not kept.
+    /// Default: `ENOTTY`. Source: `i_op->fileattr_set` of Linux.
+    ///
+    /// The engine has checked the right to do so. It asked [`inode_flags`](Self::inode_flags)
+    /// before, with changes of the node's attributes locked out.
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        let _ = (node, to);
+        Err(Errno::ENOTTY)
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod cached;
 pub(crate) mod connect;
 pub(crate) mod execute;
 pub(crate) mod handles;
+pub(crate) mod inode_flags;
 pub(crate) mod link;
 pub(crate) mod lookup;
 pub(crate) mod make;

@@ -12,7 +12,7 @@ bitflags! {
     ///
     /// [`Credentials`] has an example.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-    pub struct Capabilities: u8 {
+    pub struct Capabilities: u16 {
         /// `CAP_DAC_OVERRIDE`: bypass read, write and execute checks (executing needs one x bit).
         const DAC_OVERRIDE = 1;
         /// `CAP_DAC_READ_SEARCH`: bypass read checks, and search checks on directories.
@@ -30,6 +30,8 @@ bitflags! {
         const SYS_ADMIN = 64;
         /// `CAP_SETFCAP`: set and remove file capabilities (`security.capability`).
         const SETFCAP = 128;
+        /// `CAP_LINUX_IMMUTABLE`: make nodes immutable or append-only, and undo it.
+        const LINUX_IMMUTABLE = 256;
     }
 }
 

@@ -6,7 +6,7 @@ mod calls;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::attr::{AclState, Attributes, FileType};
+use crate::attr::{AclState, Attributes, FileType, InodeFlags, StatxFlags};
 use crate::node::{Freshness, Node, NodeKey};
 use crate::permission::Acl;
 use crate::sync::Mutex;
@@ -33,12 +33,14 @@ pub(super) struct Entry {
     list: Option<Acl>,
     /// The value of `security.capability`.
     pub(super) capability: Option<Box<[u8]>>,
+    inode_flags: InodeFlags,
 }
 
 impl Entry {
     fn new(kind: FileType, mode: u16, body: Option<Box<[u8]>>) -> Entry {
         let (names, freshness, acl) = (BTreeMap::new(), Freshness::Stable, AclState::Absent);
-        Entry { kind, mode, names, body, uid: 0, freshness, acl, list: None, capability: None }
+        let (list, capability, inode_flags) = (None, None, InodeFlags::empty());
+        Entry { kind, mode, names, body, uid: 0, freshness, acl, list, capability, inode_flags }
     }
 }
 
@@ -75,6 +77,7 @@ impl Tree {
         let mut attributes = Attributes::new(entry.kind, entry.mode);
         attributes.ino = key as u64;
         (attributes.uid, attributes.acl) = (entry.uid, entry.acl);
+        attributes.flags = StatxFlags::from_kernel(entry.inode_flags.bits().into());
         attributes.nlink =
             self.nodes.values().flat_map(|dir| dir.names.values()).filter(|leads_to| **leads_to == key).count() as u32;
         attributes

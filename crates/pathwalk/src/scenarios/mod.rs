@@ -28,6 +28,7 @@ mod failures;
 mod fs;
 mod id_maps;
 mod iget;
+mod inode_flags;
 mod inodes;
 mod invalidate;
 #[cfg(not(shuttle))]

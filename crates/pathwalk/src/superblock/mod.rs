@@ -7,6 +7,7 @@
 //! - [`iget`]: the assignment of an inode to a node that was handed out;
 //! - [`attributes`], [`may`], [`acl`], [`link_body`]: a node's attributes, the rights to it, its
 //!   access control lists, and the body of a link; [`xattr`]: its extended attributes;
+//!   [`inode_flags`]: the flags that users set;
 //! - [`entry`], [`change`]: names are made, moved and removed; [`mod@write`]: the effects of
 //!   writing on attributes;
 //! - [`handles`]: the nodes of file handles, and their ways to the root;
@@ -27,6 +28,7 @@ mod entry;
 mod handles;
 mod held;
 pub(crate) mod iget;
+mod inode_flags;
 mod link_body;
 mod many;
 mod may;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Attributes, Directory, Entry, Errno, FileSystem, Freshness, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags,
-    SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
+    Attributes, Directory, Entry, Errno, FileSystem, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor,
+    RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 /// What is done around each call of a file system and of its open files.
@@ -113,6 +113,14 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
 
     fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
         self.with.around(|| self.fs.remove_xattr(node, name))
+    }
+
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        self.with.around(|| self.fs.inode_flags(node))
+    }
+
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        self.with.around(|| self.fs.set_inode_flags(node, to))
     }
 }
 

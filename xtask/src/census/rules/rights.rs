@@ -53,6 +53,17 @@ pub(super) const RULES: &[Rule] = &[
             && m.actor() == ROOT
             && m.named().is_some_and(|node| node.kind == FileType::Regular && node.mode & 0o111 != 0)
     }),
+    drawn("9", "an owner sets flags that do not protect", |m| {
+        m.is(&["chattr"]) && m.succeeds() && !m.actor().has(Capabilities::LINUX_IMMUTABLE)
+    }),
+    drawn("9", "flags that protect, without the capability: EPERM", |m| {
+        m.is(&["chattr"])
+            && m.fails(Errno::EPERM)
+            && !m.actor().has(Capabilities::LINUX_IMMUTABLE)
+            && m.named().is_some_and(|node| node.uid == m.actor().uid())
+    }),
+    drawn("9", "flags of a node that has none: EOPNOTSUPP", |m| m.is(&["chattr", "lsattr"]) && m.fails(Errno::EOPNOTSUPP)),
+    drawn("9", "flags are read", |m| m.is(&["lsattr"]) && matches!(m.outcome.answer, Answer::Number(1..))),
     elsewhere("9", "immutable and append-only is EPERM", "pathwalk-tests/tests/kernel_table/"),
     drawn("9", "the owner's bits are final", |m| {
         asks_as_itself(m)

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::{Entry, Fault, ROOT, Tells, TestFs, Tree};
-use crate::attr::{AclState, Attributes, FileType};
+use crate::attr::{AclState, Attributes, FileType, InodeFlags};
 use crate::node::{NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::sync::{Mutex, yield_now};
@@ -252,5 +252,21 @@ impl FileSystem for TestFs {
             let entry = tree.nodes.get_mut(&node.0).expect("it is held");
             entry.capability.take().map(drop).ok_or(Errno::ENODATA)
         })
+    }
+
+    fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
+        let flags = self.with(|tree| tree.nodes[&node.0].inode_flags);
+        yield_now();
+        Ok(flags)
+    }
+
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        let attributes = self.with(|tree| {
+            tree.check_held(node.0);
+            tree.nodes.get_mut(&node.0).expect("it is held").inode_flags = to;
+            tree.attributes(node.0)
+        });
+        yield_now();
+        Ok(attributes)
     }
 }
