@@ -30,7 +30,7 @@ use crate::composite::all_parts;
 use crate::face::{Company, Face, Kind};
 use crate::op::Op;
 use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcript, directory_of};
-use crate::program::{Act, Program, Settings, Step};
+use crate::program::{Act, MANY_PAGES, Program, Settings, Step};
 use crate::times::tick;
 use crate::words::{Owner, Place, Slot};
 use convert::{new_kind, node};
@@ -119,10 +119,7 @@ fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
     if let Some(nodes) = nodes {
         options = options.max_nodes(nodes);
     }
-    if let Some(pages) = pages {
-        options = options.max_bytes(pages << 12);
-    }
-    options = options.clock(move || tick(clock.load(Relaxed)));
+    options = options.max_bytes(pages.unwrap_or(MANY_PAGES) << 12).clock(move || tick(clock.load(Relaxed)));
     if settings.contains(Settings::OWN_RULE) {
         options = options.permission_rule(PermissionRule::Own);
     }

@@ -112,6 +112,9 @@ fn settings(rng: &mut Dice, names: &Names) -> Settings {
         (Settings::DIRECTORIES_MEMO, 25),
     ];
     let settings: Settings = chances.into_iter().filter(|(_, percent)| rng.u8(..100) < *percent).map(|(flag, _)| flag).collect();
+    // An open file without a name keeps its former directories, which count. Where its name was
+    // dropped from the caches, it keeps those that it had then.
+    let settings = if settings.contains(Settings::FORGETFUL) { settings - Settings::FEW_NODES } else { settings };
     // A path of long names takes more room than a small budget has.
     if names.are_few() { settings } else { settings - Settings::SMALL_BUDGET }
 }

@@ -229,3 +229,10 @@ pub(crate) fn may_seek(kind: FileType, whence: Whence) -> bool {
 pub(crate) fn keeps_size(before: Option<&Node>, size: u64) -> bool {
     before.is_some_and(|node| node.kind == FileType::Regular && node.size == size)
 }
+
+/// Returns whether a file of this size has the last page that there can be. A tmpfs does not find
+/// it: its search goes beyond the greatest offset, so `SEEK_DATA` is `ENXIO` there, and `SEEK_HOLE`
+/// a negative number.
+pub(crate) fn has_last_page(size: u64) -> bool {
+    size > i64::MAX as u64 - 4095
+}

@@ -156,6 +156,9 @@ impl FromStr for Program {
 const FEW_NODES: u64 = 24;
 const FEW_PAGES: u64 = 8;
 
+/// The number of pages of 4,096 bytes in other programs: 1 GiB, so that copies of holes end.
+pub(crate) const MANY_PAGES: u64 = 1 << 18;
+
 impl Settings {
     /// Returns the limits of nodes and of pages.
     pub(crate) fn limits(self) -> [Option<u64>; 2] {

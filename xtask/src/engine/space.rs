@@ -8,7 +8,7 @@ use super::data::{Descriptors, number, read};
 use super::{Process, done};
 use crate::cast::Actor;
 use crate::op::Op;
-use crate::outcome::Answer;
+use crate::outcome::{Answer, has_last_page};
 
 /// Carries out an operation with the rights of this actor.
 pub(super) fn space(process: &mut Process, slots: &Descriptors, actor: Actor, op: &Op) -> Result<Answer, Errno> {
@@ -19,6 +19,9 @@ pub(super) fn space(process: &mut Process, slots: &Descriptors, actor: Actor, op
             let changed =
                 if is_own { face.fallocate(file, mode, offset, length) } else { file.by(own).fallocate(mode, offset, length) };
             changed.map(done)
+        }
+        Op::SeekData { slot, .. } | Op::SeekHole { slot, .. } if has_last_page(slots.file(slot).handle().attributes()?.size) => {
+            Ok(Answer::Done)
         }
         Op::SeekData { slot, offset } => slots.file(slot).seek_data(offset).map(Answer::Number),
         Op::SeekHole { slot, offset } => slots.file(slot).seek_hole(offset).map(Answer::Number),

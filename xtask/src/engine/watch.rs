@@ -15,7 +15,9 @@ impl Stage {
         if !self.settings.contains(Settings::WATCH) || !actor.may_look_as_root() {
             return Ok(None);
         }
-        let tree = tree::look(&self.overview, Contents::LeftOut)?.into_iter().map(|(path, leaf)| (path, leaf.node)).collect();
+        // In a mount with an id map, the ids count beside the capabilities.
+        let eyes = self.overview.clone().with_credentials(self.processes[actor.index()].all_seeing.clone());
+        let tree = tree::look(&eyes, Contents::LeftOut)?.into_iter().map(|(path, leaf)| (path, leaf.node)).collect();
         let may_tell = paths_compare(self.settings) && !self.processes[actor.index()].is_elsewhere;
         let mut watched = Watched { tree, ..Watched::default() };
         for (number, there) in self.slots.0.iter().enumerate() {

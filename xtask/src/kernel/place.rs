@@ -20,6 +20,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
 use super::mounts;
 use super::switches::Saved;
+use crate::program::MANY_PAGES;
 
 /// The environment variable that is set in the child.
 const CHILD: &str = "PATHWALK_DIFFERENTIAL_CHILD";
@@ -123,7 +124,7 @@ pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result
     if nodes.is_some() || pages.is_some() {
         only_the_root_is_left();
     }
-    let (nodes, bytes) = (nodes.unwrap_or(1 << 20), pages.unwrap_or(1 << 18) << 12);
+    let (nodes, bytes) = (nodes.unwrap_or(1 << 20), pages.unwrap_or(MANY_PAGES) << 12);
     mount_remount("/", MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
 }
 

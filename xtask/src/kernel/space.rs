@@ -8,7 +8,7 @@ use rustix::io::{self, ReadWriteFlags};
 use super::Stage;
 use super::calls::{done, number, read};
 use crate::op::Op;
-use crate::outcome::Answer;
+use crate::outcome::{Answer, has_last_page};
 use crate::words::Offset;
 
 impl Stage<'_> {
@@ -17,6 +17,9 @@ impl Stage<'_> {
             Op::Fallocate { slot, mode, offset, length } => {
                 let mode = fs::FallocateFlags::from_bits_retain(mode.bits());
                 fs::fallocate(self.fd(slot), mode, offset, length).map(done)
+            }
+            Op::SeekData { slot, .. } | Op::SeekHole { slot, .. } if has_last_page(fs::fstat(self.fd(slot))?.st_size as u64) => {
+                Ok(Answer::Done)
             }
             Op::SeekData { slot, offset } => fs::seek(self.fd(slot), fs::SeekFrom::Data(offset)).map(Answer::Number),
             Op::SeekHole { slot, offset } => fs::seek(self.fd(slot), fs::SeekFrom::Hole(offset)).map(Answer::Number),
