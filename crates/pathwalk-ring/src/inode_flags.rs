@@ -1,5 +1,5 @@
-//! The flags of nodes that users set, through the async face. The file system is asked each time, so
-//! a worker does it.
+//! The flags of nodes that users set, through the async face. The file system is asked each time,
+//! so a worker does it.
 
 use pathwalk::{AtFlags, Errno, InodeFlags};
 

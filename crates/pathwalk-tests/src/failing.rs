@@ -33,8 +33,9 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile,
-    OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity, XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode,
+    Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, Timestamp, Validity, XattrFlags,
+    XattrName,
 };
 
 use open_file::FailingFile;
@@ -388,5 +389,20 @@ impl<F: FileSystem> FileSystem for Failing<F> {
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         self.faults.meet()?;
         self.inner.set_inode_flags(node, to)
+    }
+
+    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+        self.faults.meet()?;
+        self.inner.encode_handle(node)
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        self.faults.meet()?;
+        self.inner.decode_handle(handle)
+    }
+
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        self.faults.meet()?;
+        self.inner.find_name(node)
     }
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pathwalk::{
-    Context, Credentials, Errno, FallocateFlags, FileSystem, Handle, Name, NewKind, NewNode, NodeKey, OpenFor, RenameFlags,
-    SyncWhat, Vfs, WriteAt, internals,
+    Context, Credentials, Errno, FallocateFlags, FileSystem, Handle, HandleFlags, Name, NewKind, NewNode, NodeKey, OpenFor,
+    RenameFlags, SyncWhat, Vfs, WriteAt, internals,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Counts, Failing, Fault, PerMille, Plan, PlannedPanic};
@@ -104,6 +104,37 @@ fn nothing_is_half_done() -> Result<(), Box<dyn Error>> {
                 if counts.calls <= number {
                     break;
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Finds a directory that is not cached by its handle, with each call failing or panicking in turn.
+/// Afterwards the handle leads there, and nothing stays held.
+#[test]
+fn the_way_to_a_handles_node_fails() -> Result<(), Box<dyn Error>> {
+    for fault in [Fault::Error(Errno::EIO), Fault::Error(Errno::ESTALE), Fault::Panic] {
+        for number in 0.. {
+            let (fs, context) = tree()?;
+            context.create_dir_all("/d/deep/deeper")?;
+            let (handle, _) = context.name_to_handle("/d/deep/deeper", HandleFlags::empty())?;
+            context.vfs().invalidate_subtree(context.root())?;
+            fs.start(Plan::nth(number, fault));
+            let done = catch_unwind(AssertUnwindSafe(|| context.lookup_by_handle(context.root(), &handle)?.path()));
+            let counts = fs.stop();
+            let failed = format!("call {number}, {fault:?}: {done:?}, {counts:?}");
+            if let Ok(Ok(path)) = &done {
+                assert_eq!(path, b"/d/deep/deeper", "{failed}");
+            }
+            if let Err(panic) = done {
+                assert_eq!(panic.downcast_ref(), Some(&PlannedPanic(number)), "{failed}");
+            }
+            assert_eq!(context.lookup_by_handle(context.root(), &handle)?.path()?, b"/d/deep/deeper", "{failed}");
+            drop(context);
+            assert_eq!((fs.inner().usage().held, fs.inner().calls().stray_forget), (0, 0), "{failed}");
+            if counts.calls <= number {
+                break;
             }
         }
     }

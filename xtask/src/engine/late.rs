@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, InodeFlags, Name, NewNode,
-    Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity,
-    WriteAt, Written, XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileHandle, FileSystem, FoundName, Freshness,
+    InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags, SyncWhat,
+    Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 pub(super) struct Late<F>(F);
@@ -166,6 +166,18 @@ impl<F: FileSystem> FileSystem for Late<F> {
 
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         late(|| self.0.set_inode_flags(node, to))
+    }
+
+    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+        late(|| self.0.encode_handle(node))
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        late(|| self.0.decode_handle(handle))
+    }
+
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        late(|| self.0.find_name(node))
     }
 }
 

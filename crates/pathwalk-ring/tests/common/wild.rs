@@ -9,9 +9,9 @@ use std::sync::{Arc, RwLock};
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileSystem, Freshness, InodeFlags, Name, NewNode,
-    Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat, Validity, WriteAt, Written,
-    XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileHandle, FileSystem, FoundName, Freshness,
+    InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat,
+    Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 use pathwalk_memfs::MemFs;
 
@@ -223,6 +223,18 @@ impl FileSystem for Wild {
 
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         self.hooks.around("set_inode_flags", || self.inner.set_inode_flags(node, to))
+    }
+
+    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+        self.hooks.around("encode_handle", || self.inner.encode_handle(node))
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        self.hooks.around("decode_handle", || self.inner.decode_handle(handle))
+    }
+
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        self.hooks.around("find_name", || self.inner.find_name(node))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The flags of nodes that users set: the file system is asked for them each time.
 //!
-//! What the engine enforces of them, immutable and append-only, is in the attributes, too, and those
-//! are cached.
+//! What the engine enforces of them, immutable and append-only, is in the attributes, too, and
+//! those are cached.
 
 use super::Trees;
 use crate::Errno;

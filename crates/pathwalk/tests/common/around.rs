@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Attributes, Directory, Entry, Errno, FileSystem, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor,
-    RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
+    Attributes, Directory, Entry, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey,
+    OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 /// What is done around each call of a file system and of its open files.
@@ -121,6 +121,18 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
 
     fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
         self.with.around(|| self.fs.set_inode_flags(node, to))
+    }
+
+    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+        self.with.around(|| self.fs.encode_handle(node))
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        self.with.around(|| self.fs.decode_handle(handle))
+    }
+
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        self.with.around(|| self.fs.find_name(node))
     }
 }
 
