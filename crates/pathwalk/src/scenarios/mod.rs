@@ -26,6 +26,7 @@ mod crossing;
 mod eviction;
 mod failures;
 mod fs;
+mod handles;
 mod id_maps;
 mod iget;
 mod inode_flags;

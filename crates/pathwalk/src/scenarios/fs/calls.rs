@@ -1,5 +1,6 @@
 //! The engine's calls of the test file system.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -9,7 +10,9 @@ use crate::node::{NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes, V
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::sync::{Mutex, yield_now};
 use crate::text::Name;
-use crate::{Directory, Entry as Listed, Errno, FileSystem, OpenFile, OpenFor, Siblings, XattrFlags, XattrName};
+use crate::{
+    Directory, Entry as Listed, Errno, FileHandle, FileSystem, FoundName, OpenFile, OpenFor, Siblings, XattrFlags, XattrName,
+};
 
 /// An open file without contents, or an open directory.
 struct Open {
@@ -268,5 +271,28 @@ impl FileSystem for TestFs {
         });
         yield_now();
         Ok(attributes)
+    }
+
+    fn encode_handle(&self, node: NodeKey) -> Result<FileHandle, Errno> {
+        FileHandle::new(1, &[node.0 as u8])
+    }
+
+    fn decode_handle(&self, handle: &FileHandle) -> Result<Node, Errno> {
+        let key = u128::from(handle.bytes()[0]);
+        self.with(|tree| {
+            let is_held = tree.held.get(&key).is_some_and(|held| *held > 0);
+            if is_held || tree.attributes(key).nlink > 0 { Ok(tree.hand_out(key)) } else { Err(Errno::ESTALE) }
+        })
+    }
+
+    fn find_name(&self, node: NodeKey) -> Result<FoundName, Errno> {
+        self.with(|tree| {
+            tree.check_held(node.0);
+            let leads_there =
+                |names: &BTreeMap<Vec<u8>, u128>| names.iter().find(|(_, key)| **key == node.0).map(|(name, _)| name.clone());
+            let found = tree.nodes.iter().find_map(|(dir, entry)| Some((*dir, leads_there(&entry.names)?)));
+            let (dir, name) = found.ok_or(Errno::ESTALE)?;
+            Ok(FoundName { dir: tree.hand_out(dir), name: name.into() })
+        })
     }
 }
