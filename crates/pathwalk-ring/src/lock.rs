@@ -7,7 +7,7 @@ use pathwalk::{Errno, File, LockKind, LockOwner, LockRange, LockWait};
 
 use crate::Value;
 
-/// The lock that an entry sets. In [`Op::Lock`].
+/// The lock that an entry sets. In [`Op::Lock`](crate::Op::Lock).
 ///
 /// ```
 /// use pathwalk::{Credentials, Errno, LockKind, LockWait, OpenFlags, Vfs};
