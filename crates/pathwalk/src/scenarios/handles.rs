@@ -2,7 +2,7 @@
 //! evicted, or go. What is found is always the node of the handle, at a place where it was.
 
 use super::fs::{ROOT, TestFs};
-use super::world::{DIRECTORY, FILE, Hash, World};
+use super::world::{DIRECTORY, FILE, Hash, World, part};
 use super::{explore, interrupt};
 use crate::node::{NodeKey, RenameFlags};
 use crate::{At, Context, Credentials, Errno, FileHandle, Handle, HandleFlags};
@@ -69,6 +69,44 @@ fn a_directory_that_moves() {
 #[test]
 fn a_directory_that_moves_and_is_evicted() {
     explore(|hash| moves_beside(hash, 3));
+}
+
+/// A directory that is held, and whose name was dropped from the cache: its dentry keeps its former
+/// path, so the handle leads to another one.
+#[test]
+fn one_whose_name_was_dropped() {
+    explore(|hash| {
+        let world = world(hash);
+        let handle = cold(&world, "/p/a");
+        let (p, held) = (world.handle("/p"), world.handle("/p/a"));
+        world.vfs.invalidate(&p, part("a")).unwrap();
+        let finder = world.spawn({
+            let handle = handle.clone();
+            move |world| assert_eq!(find(world, &handle).unwrap().key(), A)
+        });
+        root(&world).rename("/p/a", "/q/a").unwrap();
+        assert_eq!(find(&world, &handle).unwrap().path().unwrap(), b"/q/a");
+        finder.join().unwrap();
+        drop((p, held));
+        world.end();
+    });
+}
+
+/// A directory that moved without the engine, to a name that is cached as absent: the file system
+/// is asked for the name again.
+#[test]
+fn one_that_moved_behind() {
+    explore(|hash| {
+        let world = world(hash);
+        let handle = cold(&world, "/p/a");
+        assert_eq!(world.exists("/q/b"), Err(Errno::ENOENT));
+        world.fs.take_name(2, "a");
+        world.fs.add_name(3, "b", A.0);
+        let evictor = world.spawn(|world| world.evict(1));
+        assert_eq!(find(&world, &handle).unwrap().path().unwrap(), b"/q/b");
+        evictor.join().unwrap();
+        world.end();
+    });
 }
 
 /// Two directories that are exchanged: a name that was found leads to the other one meanwhile.
