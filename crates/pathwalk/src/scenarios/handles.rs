@@ -143,8 +143,12 @@ fn one_that_is_removed() {
             move |world| find(world, &handle).map(|found| (found.key(), found.path()))
         });
         let admin = root(&world);
+        let (of_dir, held) = (admin.name_to_handle("/p/a", HandleFlags::empty()).unwrap().0, world.handle("/p/a"));
         admin.unlink("/p/a/f").unwrap();
         admin.rmdir("/p/a").unwrap();
+        let removed = find(&world, &of_dir).unwrap();
+        assert_eq!((removed.key(), removed.path()), (A, Err(Errno::ENOENT)));
+        drop((held, removed));
         match finder.join().unwrap() {
             Ok((key, path)) => {
                 assert_eq!(key, F);

@@ -73,3 +73,22 @@ fn a_change_beside_chmod() {
         world.end();
     });
 }
+
+/// The owner is changed without the engine, and reported, while the flags change: what the file
+/// system returned before is not kept.
+#[test]
+fn a_change_beside_a_report() {
+    explore(|hash| {
+        let world = world(hash);
+        let file = world.handle(PATH);
+        let other = world.spawn(|world| root(world).set_inode_flags(PATH, InodeFlags::IMMUTABLE).unwrap());
+        world.fs.alter(3, |file| file.uid = 7);
+        world.vfs.refresh(&file).unwrap();
+        assert_eq!(file.attributes().unwrap().uid, 7);
+        other.join().unwrap();
+        assert_eq!(file.attributes().unwrap().uid, 7);
+        assert_eq!(root(&world).access(PATH, Access::WRITE), REFUSED);
+        drop(file);
+        world.end();
+    });
+}
