@@ -39,8 +39,8 @@ fn find(world: &World, handle: &FileHandle) -> Result<Handle, Errno> {
     context.lookup_by_handle(context.root(), handle)
 }
 
-/// Checks that each of two threads finds a directory that moves, while some entries are evicted, and
-/// that it has one place.
+/// Checks that each of two threads finds a directory that moves, while some entries are evicted,
+/// and that it has one place.
 fn moves_beside(hash: Hash, evicted: usize) {
     let world = world(hash);
     let handle = cold(&world, "/p/a");
