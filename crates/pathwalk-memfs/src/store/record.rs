@@ -36,7 +36,7 @@ pub(crate) const KEPT_INODE_FLAGS: InodeFlags =
     InodeFlags::IMMUTABLE.union(InodeFlags::APPEND).union(InodeFlags::NODUMP).union(InodeFlags::NOATIME);
 
 /// The mark of a node with an access list. No stored attribute bit has its value, nor that of the
-/// next three.
+/// next four.
 const LISTED: u8 = 1;
 
 /// The mark of a directory with a default list.

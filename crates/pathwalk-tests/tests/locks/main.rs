@@ -58,7 +58,7 @@ impl Both {
         result.and(end)
     }
 
-    /// Carries out a call, and compares who goes on.
+    /// Carries out a call, and compares which calls go on.
     fn step(&mut self, waiting: &mut BTreeSet<usize>, process: usize, call: &Call, steps: usize) -> Result<(), Box<Difference>> {
         self.kernel.begin(process, call);
         self.engine.begin(process, call);

@@ -101,12 +101,12 @@ mod tests {
             assert_eq!(set(value).as_ref(), Ok(value));
             assert_eq!(shown(value, &root.effective()).as_ref(), Ok(value));
         }
-        let nobody = Credentials::user(1000, 1000, &[]);
-        assert_eq!(stored(&valid[0], OF, &nobody.effective()), Err(Errno::EPERM));
+        let user = Credentials::user(1000, 1000, &[]);
+        assert_eq!(stored(&valid[0], OF, &user.effective()), Err(Errno::EPERM));
         let wrong = [value(REVISION_2, Some(0)), value(REVISION_3, None), value(REVISION_2 | 2, None), b"x".to_vec(), Vec::new()];
         for value in wrong {
             assert_eq!(set(&value), Err(Errno::EINVAL));
-            assert_eq!(stored(&value, OF, &nobody.effective()), Err(Errno::EINVAL), "before the right to it");
+            assert_eq!(stored(&value, OF, &user.effective()), Err(Errno::EINVAL), "before the right to it");
             assert_eq!(shown(&value, &root.effective()), Err(Errno::EINVAL));
         }
         assert_eq!(set(&value(REVISION_3, Some(NO_ID))), Err(Errno::EINVAL));

@@ -1,5 +1,5 @@
-//! Named pipes: openers, readers and writers beside those who come and go. What is lost shows as a
-//! deadlock, or as data that is missing.
+//! Named pipes: openers, readers and writers beside others that come and go. What is lost shows as
+//! a deadlock, or as data that is missing.
 
 use super::fs::ROOT;
 use super::world::{Hash, World};

@@ -1,4 +1,4 @@
-//! One named pipe: its readers and writers, and who waits for whom. `fifo(7)`, `pipe(7)`.
+//! One named pipe: its readers and writers, and their waits for each other. `fifo(7)`, `pipe(7)`.
 //!
 //! What always holds: a change that ends a wait is made under the lock, and wakes all that wait for
 //! it. An opener that waits for a partner goes by the number of partners that have come, not by
@@ -6,13 +6,13 @@
 //!
 //! Source: `fs/pipe.c` of Linux: `fifo_open`, `wait_for_partner`, `pipe_read`, `anon_pipe_write`.
 
+use std::sync::Arc;
+
 use super::buffer::Buffer;
 use super::words::Patience;
 use crate::Errno;
 use crate::cancellation::{Sleeper, Wake};
 use crate::fs_api::OpenFor;
-use std::sync::Arc;
-
 use crate::sync::{Condvar, Mutex, MutexGuard, wait};
 
 pub(super) struct Pipe {
@@ -129,7 +129,7 @@ impl Pipe {
     }
 
     /// Puts all of the data in, and waits for room. A writer without patience puts in what fits;
-    /// one whose wait is cancelled, or who loses the last reader, has put in what is returned.
+    /// one whose wait is cancelled, or which loses the last reader, has put in what is returned.
     /// `EPIPE` without readers.
     pub(super) fn write(self: &Arc<Pipe>, data: &[u8], patience: Patience) -> Result<usize, Errno> {
         if data.is_empty() {
