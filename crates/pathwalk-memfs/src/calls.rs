@@ -128,6 +128,8 @@ calls! {
     copy_range,
     /// `clone_range` of an open file
     clone_range,
+    /// `accessed`
+    accessed,
 }
 
 #[derive(Default)]

@@ -161,12 +161,13 @@ impl File {
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
         if self.seeking(file) != Seeking::Offsets {
-            return Self::read_stream(file, buffer);
+            return self.read_stream(file, buffer);
         }
         let mut position = self.position.lock();
         let length =
             counted(self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at), buffer.len())?;
         position.at += length as u64;
+        self.accessed();
         Ok(length)
     }
 
@@ -177,7 +178,10 @@ impl File {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        let length = counted(file.read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
@@ -189,7 +193,10 @@ impl File {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        let length = counted(file.try_read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind
@@ -301,14 +308,25 @@ impl File {
     ///
     /// `each` runs under the position's lock and under those of the file system, so it must not use
     /// the `Vfs`. That is why the method is not public.
-    pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+    pub(crate) fn list(&self, each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         let file = self.opened()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
         let mut position = self.position.lock();
+        self.handle.world().trees.settled_and_not_removed(self.handle.dentry())?;
+        let result = self.list_from(file, &mut position, each);
+        self.accessed();
+        result
+    }
+
+    fn list_from(
+        &self,
+        file: &dyn OpenFile,
+        position: &mut Position,
+        mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Errno> {
         let trees = &self.handle.world().trees;
-        trees.settled_and_not_removed(self.handle.dentry())?;
         if position.at == 0 {
             let begin = || trees.caches.begin_listing(self.handle.dentry());
             position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
@@ -324,7 +342,7 @@ impl File {
                 return Ok(());
             }
         }
-        self.list_names(file, &mut position, each)
+        self.list_names(file, position, each)
     }
 
     /// Lists the names after `.` and `..`. For those that are not cached, it records that they
@@ -366,6 +384,14 @@ impl File {
     /// `fdatasync(2)`.
     pub fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
         self.opened()?.sync(what)
+    }
+
+    /// Stores the time of an access to its data, or to its names, if one is due. Linux:
+    /// `file_accessed`.
+    fn accessed(&self) {
+        if !self.flags.contains(OpenFlags::NOATIME) {
+            self.handle.world().accessed(self.handle.place());
+        }
     }
 
     fn opened(&self) -> Result<&dyn OpenFile, Errno> {
