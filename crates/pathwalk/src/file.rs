@@ -45,6 +45,10 @@ pub use locks::FileLocks;
 /// [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has changed nothing, except after
 /// `ENOSPC`: as on Linux, it may then have changed the times and cleared the bits.
 ///
+/// A read or a listing changes the time of the last access where the mount says so
+/// ([`MountFlags`](crate::MountFlags)) and the file system left that to the engine
+/// ([`AccessTimes`](crate::AccessTimes)), unless opened with [`OpenFlags::NOATIME`].
+///
 /// # Named pipes
 ///
 /// A file on a named pipe is a stream, as `pipe(7)` has it. [`read`](Self::read) waits while the
