@@ -189,8 +189,8 @@ impl File {
     }
 
     /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
-    /// at hand, which may be less than there is; `EAGAIN` where that is nothing. Returns 0 at or
-    /// behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
+    /// at hand, which may be less than there is; `EAGAIN` where that is nothing, and where the times
+    /// that decide whether the access is stored are out of date. Returns 0 at or behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
     /// Source: `RWF_NOWAIT` in `preadv2(2)`.
     pub fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
@@ -198,6 +198,7 @@ impl File {
         }
         self.has_offsets()?;
         let file = self.data(self.readable()?, offset, buffer.len())?;
+        self.without_questions()?;
         let length = counted(file.try_read_at(at_once_mut(buffer), offset), buffer.len())?;
         self.accessed();
         Ok(length)
@@ -393,9 +394,22 @@ impl File {
     /// Stores the time of an access to its data, or to its names, if one is due. Linux:
     /// `file_accessed`.
     fn accessed(&self) {
-        if !self.flags.contains(OpenFlags::NOATIME) {
+        if self.may_be_accessed() {
             self.handle.world().accessed(self.handle.place());
         }
+    }
+
+    /// Returns whether a read may be an access of which the time is stored. Of a character device it
+    /// is none.
+    fn may_be_accessed(&self) -> bool {
+        !self.flags.contains(OpenFlags::NOATIME) && self.handle.kind() != FileType::CharDevice
+    }
+
+    /// Returns `EAGAIN` where the file system would have to be asked whether the time of an access
+    /// is due.
+    fn without_questions(&self) -> Result<(), Errno> {
+        let is_known = !self.may_be_accessed() || self.handle.world().knows_of_access(self.handle.place());
+        if is_known { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
     fn opened(&self) -> Result<&dyn OpenFile, Errno> {
