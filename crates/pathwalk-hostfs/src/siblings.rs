@@ -1,5 +1,5 @@
-//! Reads a directory of the host as a whole, or a stretch of it: lists it, and calls `statx` on each
-//! name below the directory's descriptor, one call for a name.
+//! Reads a directory of the host as a whole, or a stretch of it: lists it, and calls `statx` on
+//! each name below the directory's descriptor, one call for a name.
 //!
 //! The descriptor is opened beneath the root and has to be that of the right directory. After the
 //! last call, the directory still has to be at its place; otherwise nothing is handed out. Files on

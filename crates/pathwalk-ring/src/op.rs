@@ -31,8 +31,8 @@ pub enum Offset {
 /// offset, `Lock`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
 /// [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
 /// answer. Source of names and meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`,
-/// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Readdirplus`, `Listxattrat`, `Removexattrat`,
-/// `InodeFlagsAt` and `SetInodeFlagsAt` are not among those.
+/// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Readdirplus`, `Listxattrat`,
+/// `Removexattrat`, `InodeFlagsAt` and `SetInodeFlagsAt` are not among those.
 ///
 /// An open, a read and a write of a named pipe, and `Lock`, may wait for long. A thread that waits
 /// there is not counted among the pool's workers. Cancelling the entry, or dropping its ring or
