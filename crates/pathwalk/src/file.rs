@@ -6,6 +6,7 @@ mod flagged;
 mod getdents;
 mod inode_flags;
 mod io;
+mod listed_nodes;
 mod locks;
 mod space;
 mod special;
@@ -33,6 +34,7 @@ use crate::vfs::Vfs;
 
 pub use by::FileBy;
 pub use getdents::Listed;
+pub use listed_nodes::{EntryHandles, ListedNode};
 pub use locks::FileLocks;
 
 /// An open file or directory, like a file descriptor. Made by
@@ -303,28 +305,40 @@ impl File {
     /// the `Vfs`. That is why the method is not public.
     pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         let file = self.opened()?;
+        let mut position = self.position.lock();
+        self.begin_listing(file, &mut position)?;
+        while let Some(dots) = self.next_of_dots(&mut position)? {
+            if each(dots).is_break() {
+                return Ok(());
+            }
+        }
+        self.list_names(file, &mut position, each)
+    }
+
+    /// Checks that it is a directory that was not removed. At its beginning, begins a listing that
+    /// may make the directory complete.
+    fn begin_listing(&self, file: &dyn OpenFile, position: &mut Position) -> Result<(), Errno> {
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
-        let mut position = self.position.lock();
         let trees = &self.handle.world().trees;
         trees.settled_and_not_removed(self.handle.dentry())?;
         if position.at == 0 {
             let begin = || trees.caches.begin_listing(self.handle.dentry());
             position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
         }
-        for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
-            if position.at >= cookie {
-                continue;
-            }
-            let ino = if cookie == BEHIND_DOT { self.handle.attributes()?.ino } else { self.parent_ino()? };
-            let flow = each(Dirent { name, ino, kind: FileType::Directory, cookie });
-            position.at = cookie;
-            if flow.is_break() {
-                return Ok(());
-            }
-        }
-        self.list_names(file, &mut position, each)
+        Ok(())
+    }
+
+    /// Returns `.` or `..`, and moves the position behind it; `None` behind both.
+    fn next_of_dots(&self, position: &mut Position) -> Result<Option<Dirent<'static>>, Errno> {
+        let (cookie, name, ino) = match position.at {
+            0 => (BEHIND_DOT, &b"."[..], self.handle.attributes()?.ino),
+            BEHIND_DOT => (BEHIND_DOTDOT, &b".."[..], self.parent_ino()?),
+            _ => return Ok(None),
+        };
+        position.at = cookie;
+        Ok(Some(Dirent { name, ino, kind: FileType::Directory, cookie }))
     }
 
     /// Lists the names after `.` and `..`. For those that are not cached, it records that they

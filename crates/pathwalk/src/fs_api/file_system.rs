@@ -19,6 +19,7 @@ use crate::text::Name;
 /// | find names, return attributes, check rights, follow links | [`root`](Self::root), [`lookup`](Self::lookup), [`attributes`](Self::attributes) |
 /// | read files | [`open`](Self::open), which returns an [`OpenFile`] with [`read_at`](OpenFile::read_at) |
 /// | list directories | `open`, with [`read_dir`](OpenFile::read_dir) |
+/// | give attributes with a listing, at less cost than by a lookup each | [`read_dir_with_nodes`](OpenFile::read_dir_with_nodes) |
 /// | refuse all changes before a method is called | [`superblock_flags`](Self::superblock_flags) |
 /// | make, remove and rename | [`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename) |
 /// | write files | `open`, with [`write_at`](OpenFile::write_at), and [`set_attributes`](Self::set_attributes) |

@@ -9,6 +9,7 @@ pub(crate) mod execute;
 pub(crate) mod handles;
 pub(crate) mod inode_flags;
 pub(crate) mod link;
+pub(crate) mod listed;
 pub(crate) mod lookup;
 pub(crate) mod make;
 mod may_change;
