@@ -113,6 +113,11 @@ pub(crate) fn number(minor: u32, ino: u64) -> u64 {
 /// The number of bits that hold the inode's own number.
 const INO_BITS: u32 = 40;
 
+/// The flags of a mount that concern the times of accesses. They follow from the settings of a
+/// program.
+pub(crate) const OF_ACCESSES: MountFlags =
+    MountFlags::NOATIME.union(MountFlags::NODIRATIME).union(MountFlags::RELATIME).union(MountFlags::STRICTATIME);
+
 /// The switches of a mount that are compared. Those that concern times are not.
 pub(crate) const SWITCHES: MountFlags = MountFlags::READ_ONLY
     .union(MountFlags::NOEXEC)

@@ -130,6 +130,8 @@ calls! {
     copy_range,
     /// `clone_range` of an open file
     clone_range,
+    /// `accessed`
+    accessed,
 }
 
 #[derive(Default)]

@@ -163,12 +163,13 @@ impl File {
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
         if self.seeking(file) != Seeking::Offsets {
-            return Self::read_stream(file, buffer);
+            return self.read_stream(file, buffer);
         }
         let mut position = self.position.lock();
         let length =
             counted(self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at), buffer.len())?;
         position.at += length as u64;
+        self.accessed();
         Ok(length)
     }
 
@@ -179,7 +180,10 @@ impl File {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        let length = counted(file.read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
@@ -191,7 +195,10 @@ impl File {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        let length = counted(file.try_read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind
@@ -304,30 +311,34 @@ impl File {
     /// `each` runs under the position's lock and under those of the file system, so it must not use
     /// the `Vfs`. That is why the method is not public.
     pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
-        let file = self.opened()?;
-        let mut position = self.position.lock();
-        self.begin_listing(file, &mut position)?;
-        while let Some(dots) = self.next_of_dots(&mut position)? {
-            if each(dots).is_break() {
-                return Ok(());
+        self.listing(|file, position| {
+            while let Some(dots) = self.next_of_dots(position)? {
+                if each(dots).is_break() {
+                    return Ok(());
+                }
             }
-        }
-        self.list_names(file, &mut position, each)
+            self.list_names(file, position, each)
+        })
     }
 
-    /// Checks that it is a directory that was not removed. At its beginning, begins a listing that
-    /// may make the directory complete.
-    fn begin_listing(&self, file: &dyn OpenFile, position: &mut Position) -> Result<(), Errno> {
+    /// Lists by `list`, which gets the open file and the position, and notes the access. At the
+    /// beginning of a directory, begins a listing that may make the directory complete. `ENOTDIR`
+    /// for no directory, `ENOENT` for one that was removed. Linux: `iterate_dir`.
+    fn listing(&self, list: impl FnOnce(&dyn OpenFile, &mut Position) -> Result<(), Errno>) -> Result<(), Errno> {
+        let file = self.opened()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
+        let mut position = self.position.lock();
         let trees = &self.handle.world().trees;
         trees.settled_and_not_removed(self.handle.dentry())?;
         if position.at == 0 {
             let begin = || trees.caches.begin_listing(self.handle.dentry());
             position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
         }
-        Ok(())
+        let listed = list(file, &mut position);
+        self.accessed();
+        listed
     }
 
     /// Returns `.` or `..`, and moves the position behind it; `None` behind both.
@@ -380,6 +391,14 @@ impl File {
     /// `fdatasync(2)`.
     pub fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
         self.opened()?.sync(what)
+    }
+
+    /// Stores the time of an access to its data, or to its names, if one is due. Linux:
+    /// `file_accessed`.
+    fn accessed(&self) {
+        if !self.flags.contains(OpenFlags::NOATIME) {
+            self.handle.world().accessed(self.handle.place());
+        }
     }
 
     fn opened(&self) -> Result<&dyn OpenFile, Errno> {

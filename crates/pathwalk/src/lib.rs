@@ -123,7 +123,7 @@ pub use errno::Errno;
 pub use error::Error;
 pub use file::{EntryHandles, File, FileBy, FileLocks, Listed, ListedNode};
 pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, TryLockError, Walk};
-pub use fs_api::EntrySink;
+pub use fs_api::{AccessTimes, Accessed, EntrySink};
 pub use fs_api::{Directory, Entry, FIRST_COOKIE, FileSystem, OpenFile, OpenFor, Siblings, StatFs, SyncWhat, WriteAt, Written};
 pub use fs_api::{FileHandle, FoundName, Locks};
 pub use fs_api::{Seeking, SpecialFiles};

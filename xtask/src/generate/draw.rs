@@ -170,7 +170,7 @@ impl Draw {
         let extra: OpenFlags = self.flags(5);
         flags |= extra & (OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW);
         if !path_only {
-            flags |= extra & OpenFlags::APPEND;
+            flags |= extra & (OpenFlags::APPEND | OpenFlags::NOATIME);
             flags |= if self.one_in(4) { extra & OpenFlags::DIRECT } else { OpenFlags::empty() };
         }
         let makes = flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE);

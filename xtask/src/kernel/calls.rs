@@ -288,6 +288,7 @@ pub fn open_flags(flags: OpenFlags) -> OFlags {
         (OpenFlags::PATH, OFlags::PATH),
         (OpenFlags::TMPFILE, OFlags::TMPFILE),
         (OpenFlags::DIRECT, OFlags::DIRECT),
+        (OpenFlags::NOATIME, OFlags::NOATIME),
     ];
     let rights = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
         (true, true) => OFlags::RDWR,

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
 use pathwalk::{
-    Attributes, Entry, EntrySink, Errno, FileType, InodeFlags, Name, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags,
-    WriteAt, Written,
+    Accessed, Attributes, Entry, EntrySink, Errno, FileType, InodeFlags, Name, NodeKey, OpenFor, SetAttributes, StatFs,
+    StatxFlags, Timestamp, WriteAt, Written,
 };
 
 use super::inode::{Inode, SIZE_MAX};
@@ -48,7 +48,8 @@ impl Store {
         self.inode(node).is_ok_and(|inode| inode.kind() == FileType::Regular)
     }
 
-    /// Fills the buffer from `offset` on, up to the end of the file. Does not change `atime`.
+    /// Fills the buffer from `offset` on, up to the end of the file. Does not change `atime`, which
+    /// the engine has changed where the mount says so.
     pub(crate) fn read(&self, node: NodeKey, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let inode = self.inode(node)?;
         let pages = inode.pages()?;
@@ -134,6 +135,13 @@ impl Store {
             record.extent.store(pages, Relaxed);
         });
         Ok(self.attributes_of(inode))
+    }
+
+    /// Sets the time of the last access, and no other time.
+    pub(crate) fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+        let inode = self.inode(node)?;
+        let _locked = inode.lock();
+        Ok(if inode.slot.record.touch_atime(at) { Accessed::Stored } else { Accessed::NotKept })
     }
 
     /// Sets the attribute bits of a file or directory: `EOPNOTSUPP` for bits that are not stored,

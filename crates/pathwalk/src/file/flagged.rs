@@ -58,7 +58,7 @@ impl File {
             self.checked(flags, Direction::Read)?;
             let nowait = flags.contains(RwFlags::NOWAIT);
             let first = |buffer: &mut [u8]| if nowait { file.try_read_at(buffer, 0) } else { file.read_at(buffer, 0) };
-            return File::fill_stream(file, buffers, wanted, first);
+            return self.fill_stream(file, buffers, wanted, first);
         }
         match offset {
             Some(offset) => self.read_flagged(buffers, offset, flags),

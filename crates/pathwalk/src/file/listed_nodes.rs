@@ -51,11 +51,8 @@ impl File {
         if at_most == 0 {
             return Err(Errno::EINVAL);
         }
-        let file = self.opened()?;
-        let mut position = self.position.lock();
-        self.begin_listing(file, &mut position)?;
         let mut piece = Piece { vfs: self.handle.vfs(), handles, at_most, listed: Vec::new() };
-        let filled = self.fill_piece(file, &mut position, dir, &mut piece);
+        let filled = self.listing(|file, position| self.fill_piece(file, position, dir, &mut piece));
         // The position is behind those that came before an error: they do not come again.
         if piece.listed.is_empty() { filled.map(|()| piece.listed) } else { Ok(piece.listed) }
     }

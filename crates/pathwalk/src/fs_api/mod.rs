@@ -12,6 +12,7 @@
 //! - [`FileHandle`] names a node without a path.
 //! - [`XattrName`] is the validated name of an extended attribute.
 
+mod access;
 mod by_pointer;
 mod directory;
 mod file_system;
@@ -22,6 +23,7 @@ mod open_file;
 mod siblings;
 mod xattr;
 
+pub use access::{AccessTimes, Accessed};
 pub use directory::Directory;
 pub use file_system::FileSystem;
 pub use handles::{FileHandle, FoundName};

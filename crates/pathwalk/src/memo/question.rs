@@ -36,13 +36,8 @@ impl Keys {
     /// Creates keys from a seed.
     pub(super) fn new(seed: u64) -> Keys {
         let key = |salt: u64| fold(seed ^ salt, 0x9e37_79b9_7f4a_7c15) | 1;
-        let before_last = [
-            0xbe54_66cf_34e9_0c6c,
-            0xc0ac_29b7_c97c_50dd,
-            0x3f84_d5b5_b547_0917,
-            0x9216_d5d9_8979_fb1b,
-            0xd131_0ba6_98df_b5ac,
-        ];
+        let before_last =
+            [0xbe54_66cf_34e9_0c6c, 0xc0ac_29b7_c97c_50dd, 0x3f84_d5b5_b547_0917, 0x9216_d5d9_8979_fb1b, 0xd131_0ba6_98df_b5ac];
         let text = text::Keys { multiplier: key(0x4528_21e6_38d0_1377), before_last: before_last.map(key) };
         Keys { start: key(0x0826_e5f8_2c54_ae37), text }
     }

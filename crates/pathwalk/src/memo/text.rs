@@ -70,9 +70,7 @@ pub(super) fn hash(text: &[u8], start: u64, keys: &Keys) -> u64 {
     let mix = |key: u64, (low, high): Chunk| fold(key ^ low, keys.multiplier ^ high);
     let start = start ^ text.len() as u64;
     match text.last_chunk() {
-        Some(last) => {
-            before_last(text, mix(start, chunk(last)), |hash, at, chunk| hash ^ mix(keys.before_last[at], chunk))
-        }
+        Some(last) => before_last(text, mix(start, chunk(last)), |hash, at, chunk| hash ^ mix(keys.before_last[at], chunk)),
         None => mix(start, short(text)),
     }
 }

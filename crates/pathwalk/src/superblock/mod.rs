@@ -9,6 +9,7 @@
 //! - [`attributes`], [`may`], [`acl`], [`link_body`]: a node's attributes, the rights to it, its
 //!   access control lists, and the body of a link; [`xattr`]: its extended attributes;
 //!   [`inode_flags`]: the flags that users set;
+//! - [`access`]: the times of accesses;
 //! - [`entry`], [`change`]: names are made, moved and removed; [`mod@write`]: the effects of
 //!   writing on attributes;
 //! - [`handles`]: the nodes of file handles, and their ways to the root;
@@ -20,6 +21,7 @@
 //! no lock of an inode or of children. Its answer is kept only if nothing changed meanwhile that
 //! the answer may not reflect.
 
+mod access;
 mod acl;
 mod asked_for;
 pub(crate) mod attributes;

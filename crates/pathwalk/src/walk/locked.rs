@@ -310,6 +310,7 @@ impl<'a> Walker<'a> {
         if forbids(Resolve::NO_SYMLINKS) || of_mount.contains(MountFlags::NOSYMFOLLOW) {
             return Err(self.refused(Errno::ELOOP, Why::NoLinks, b""));
         }
+        world.accessed(self.cur.place());
         let body = self.env.trees().link_body(self.cur.id()).map_err(|errno| self.refused(errno, Why::Body, b""))?;
         let to_unknown = forbids(Resolve::NO_XDEV) && !self.knows_root;
         if body.first() == Some(&b'/') && (forbids(Resolve::BENEATH) || to_unknown) {
