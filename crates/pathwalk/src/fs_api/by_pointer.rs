@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use super::{Directory, FileHandle, FileSystem, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
+use super::{
+    Directory, FileHandle, FileSystem, FoundName, Leases, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName,
+};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
 use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
@@ -100,6 +102,10 @@ macro_rules! by_pointer {
             fn now(&self) -> Timestamp {
                 (**self).now()
             }
+            fn leases(&self) -> Leases {
+                (**self).leases()
+            }
+
             fn locks(&self) -> Option<&dyn Locks> {
                 (**self).locks()
             }

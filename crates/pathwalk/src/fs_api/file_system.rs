@@ -1,6 +1,6 @@
 //! The trait that a file system implements.
 
-use super::{Directory, FileHandle, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
+use super::{Directory, FileHandle, FoundName, Leases, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
 use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
@@ -26,6 +26,7 @@ use crate::text::Name;
 /// | be served to clients that keep handles | [`encode_handle`](Self::encode_handle), [`decode_handle`](Self::decode_handle), [`find_name`](Self::find_name) |
 /// | keep the flags of `chattr(1)` | [`inode_flags`](Self::inode_flags), [`set_inode_flags`](Self::set_inode_flags) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
+/// | refuse leases, since others open the files | [`leases`](Self::leases) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
 /// Without `open`, a file is there and cannot be read (`EOPNOTSUPP`).
@@ -375,6 +376,13 @@ pub trait FileSystem: Send + Sync {
     /// [`Locks`] has an example.
     fn locks(&self) -> Option<&dyn Locks> {
         None
+    }
+
+    /// Returns whether files can be leased. Called for each lease. Must not block. Default: they
+    /// can, unless the file system keeps [`locks`](Self::locks) itself, since others open its files
+    /// then.
+    fn leases(&self) -> Leases {
+        if self.locks().is_some() { Leases::Refused } else { Leases::OfEngine }
     }
 
     /// Sets attributes. Returns all attributes as they are then.

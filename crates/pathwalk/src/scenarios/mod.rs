@@ -34,6 +34,7 @@ mod inodes;
 mod invalidate;
 #[cfg(not(shuttle))]
 mod kept;
+mod leases;
 mod locks;
 mod memo;
 mod mounts;
