@@ -23,7 +23,7 @@ use crate::cache::dcache::complete::{Listed as ListedNames, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, Seeking, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
-use crate::locks::leases::Counted;
+use crate::locks::breaks::Counted;
 use crate::locks::request::LockOwner;
 use crate::mount::MountWriter;
 use crate::ops::open::Opened;

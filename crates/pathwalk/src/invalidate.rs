@@ -5,7 +5,7 @@ use crate::attr::Attributes;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::handle::Handle;
-use crate::locks::leases::Breaks;
+use crate::locks::breaks::Breaks;
 use crate::locks::request::{LockKind, LockWait};
 use crate::text::Name;
 use crate::vfs::Vfs;

@@ -3,6 +3,8 @@
 //! What always holds: a file that is counted as open is counted no more once it is dropped, and has
 //! no lease then.
 
+use std::sync::Arc;
+
 use super::{File, FileBy};
 use crate::Errno;
 use crate::attr::FileType;
@@ -12,7 +14,7 @@ use crate::locks::leases::LeaseTable;
 use crate::locks::request::{FileNumber, LockKind};
 use crate::ops::leases::opener;
 use crate::permission::{Capabilities, Subject};
-use crate::sync::{Arc, Ordering};
+use crate::sync::Ordering;
 
 /// # Leases
 ///

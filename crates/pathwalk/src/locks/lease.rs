@@ -3,13 +3,13 @@
 //! What always holds: a holder is told of a break under no lock of the engine, once a break, by the
 //! thread that begins it, or by the one that asks to be told.
 
-use std::sync::Arc as StdArc;
+use std::sync::Arc;
 
 use super::leases::LeaseTable;
 use super::request::{FileNumber, Id, LockKind};
 use crate::Errno;
 use crate::memory::slot::InodeId;
-use crate::sync::{Arc, Mutex};
+use crate::sync::Mutex;
 
 /// A lease on a file: as long as it is held, no other open can go on without its holder's leave.
 /// Made by [`File::lease`](crate::File::lease). Source: `F_SETLEASE` of `fcntl(2)`.
@@ -59,7 +59,7 @@ use crate::sync::{Arc, Mutex};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Lease(pub(super) StdArc<Shared>);
+pub struct Lease(pub(super) Arc<Shared>);
 
 /// What the clones of a lease share. Its drop releases the lease.
 pub(super) struct Shared {
@@ -77,7 +77,7 @@ pub(super) struct Shared {
 /// What the holder was told.
 #[derive(Default)]
 struct Told {
-    tell: Option<StdArc<dyn Fn(LockKind) + Send + Sync>>,
+    tell: Option<Arc<dyn Fn(LockKind) + Send + Sync>>,
     /// The number of the last break of which the holder was told.
     last: u64,
 }
@@ -85,7 +85,7 @@ struct Told {
 impl Lease {
     pub(super) fn new(table: &Arc<LeaseTable>, node: InodeId, file: (FileNumber, bool), id: Id) -> Lease {
         let (table, (file, writes), told) = (table.clone(), file, Mutex::default());
-        Lease(StdArc::new(Shared { table, node, file, writes, id, told }))
+        Lease(Arc::new(Shared { table, node, file, writes, id, told }))
     }
 
     /// Returns its kind: [`LockKind::Unlock`] once it has ended. Cost, as of all methods: a lock of
@@ -116,7 +116,7 @@ impl Lease {
         {
             // A callback that was set before is dropped without the lock.
             let mut told = self.0.told.lock();
-            let before = told.tell.replace(StdArc::new(tell));
+            let before = told.tell.replace(Arc::new(tell));
             drop(told);
             drop(before);
         }

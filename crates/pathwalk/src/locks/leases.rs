@@ -1,4 +1,5 @@
-//! All leases of a `Vfs`, by node, and the numbers of files in which each node is open.
+//! All leases of a `Vfs`, by node, and the numbers of files in which each node is open: grants and
+//! ends. [`breaks`](super::breaks) has the opens.
 //!
 //! One lock, `state`, protects the leases. No file system and no holder is called under it, and no
 //! other lock is taken.
@@ -17,6 +18,7 @@
 //! refuses leases, or reports them ([`Vfs::break_leases`](crate::Vfs::break_leases)).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::lease::Lease;
@@ -24,9 +26,8 @@ use super::lease_rules::{Held, Leases, Opens};
 use super::request::{FileNumber, Id, LockKind};
 use super::table::MARKS;
 use crate::Errno;
-use crate::cancellation::{Sleeper, Wake};
 use crate::memory::slot::InodeId;
-use crate::sync::{Arc, AtomicU32, AtomicU64, Condvar, Mutex, Ordering, fence_after_swap, wait_until, zeroed};
+use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, fence_after_swap, zeroed};
 
 /// The time that Linux gives holders of leases, unless it is told otherwise: 45 seconds. Source:
 /// `/proc/sys/fs/lease-break-time`.
@@ -36,91 +37,32 @@ pub const LEASE_BREAK_TIME: Duration = Duration::from_secs(45);
 
 /// The leases of a `Vfs` that grants some.
 pub(crate) struct LeaseTable {
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     /// For each share of all nodes, those whose slots have equal lowest bits.
     shares: Box<[Share]>,
     /// For each node's slot, the files in which it is open: readers in the lower half, writers in
     /// the upper one. `SeqCst`: partner of [`Share::mark`].
     opens: Box<[AtomicU64]>,
     /// How long a holder may take to give way; `None` for as long as it wants.
-    break_time: Option<Duration>,
+    pub(super) break_time: Option<Duration>,
 }
 
 #[derive(Default)]
-struct Share {
+pub(super) struct Share {
     /// The number of nodes with leases. Written under the lock. `SeqCst`: partner of
     /// [`LeaseTable::opens`].
-    mark: AtomicU32,
+    pub(super) mark: AtomicU32,
     /// The threads sleep on this that wait for a change of leases.
-    changed: Condvar,
+    pub(super) changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    nodes: HashMap<InodeId, Leases>,
-    ids: Id,
+pub(super) struct State {
+    pub(super) nodes: HashMap<InodeId, Leases>,
+    pub(super) ids: Id,
     held: u64,
     /// The opens that sleep and were not woken, each with a number of its own.
-    asleep: Vec<(Id, InodeId)>,
-}
-
-/// What a thread waits for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Waits {
-    ToOpen,
-    AsHolder,
-}
-
-/// The behaviour of an opener that is in the way of a lease.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Breaks {
-    /// It begins the break, and waits.
-    Waits,
-    /// It begins the break, and fails. Source: `O_NONBLOCK`.
-    Begins,
-    /// It fails, and the holder is not told.
-    Not,
-}
-
-/// A file that is counted as open. Dropped if the open fails after all.
-pub(crate) struct Counted<'a> {
-    table: &'a Arc<LeaseTable>,
-    node: InodeId,
-    opener: LockKind,
-}
-
-impl<'a> Counted<'a> {
-    /// Counts a file that is about to be opened, or truncated: [`LockKind::Exclusive`] for writing.
-    #[inline]
-    pub(crate) fn new(table: &'a Arc<LeaseTable>, node: InodeId, opener: LockKind) -> Counted<'a> {
-        table.opens(node).fetch_add(one(opener), Ordering::SeqCst);
-        fence_after_swap();
-        Counted { table, node, opener }
-    }
-
-    /// Breaks the leases with which the open conflicts. `EAGAIN` if it may not wait; `ECANCELED`.
-    #[inline]
-    pub(crate) fn break_leases(&self, breaks: Breaks) -> Result<(), Errno> {
-        if self.table.share(self.node).mark.load(Ordering::SeqCst) == 0 {
-            return Ok(());
-        }
-        self.table.break_leases(self.node, self.opener, breaks)
-    }
-
-    /// Leaves the file counted. The caller calls [`LeaseTable::closed`] at last.
-    pub(crate) fn keep(self) {
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        self.table.uncount(self.node, self.opener);
-    }
-}
-
-fn one(opener: LockKind) -> u64 {
-    if opener == LockKind::Exclusive { 1 << 32 } else { 1 }
+    pub(super) asleep: Vec<(Id, InodeId)>,
 }
 
 impl LeaseTable {
@@ -136,11 +78,15 @@ impl LeaseTable {
         &self.opens[node.0 as usize]
     }
 
-    fn share(&self, node: InodeId) -> &Share {
+    pub(super) fn share(&self, node: InodeId) -> &Share {
         &self.shares[node.0 as usize % MARKS]
     }
 
-    fn uncount(&self, node: InodeId, opener: LockKind) {
+    pub(super) fn count(&self, node: InodeId, opener: LockKind) {
+        self.opens(node).fetch_add(one(opener), Ordering::SeqCst);
+    }
+
+    pub(super) fn uncount(&self, node: InodeId, opener: LockKind) {
         self.opens(node).fetch_sub(one(opener), Ordering::SeqCst);
     }
 
@@ -172,7 +118,7 @@ impl LeaseTable {
             // The last value is just being dropped, or there was none.
             held.id = id;
             let lease = Lease::new(self, node, (file, writes), id);
-            held.shared = std::sync::Arc::downgrade(&lease.0);
+            held.shared = Arc::downgrade(&lease.0);
             Ok(lease)
         })
     }
@@ -233,41 +179,6 @@ impl LeaseTable {
         })
     }
 
-    /// Breaks the leases with which an open conflicts, and waits for their holders if it may.
-    /// Linux: `__break_lease`.
-    #[cold]
-    pub(crate) fn break_leases(self: &Arc<Self>, node: InodeId, opener: LockKind, breaks: Breaks) -> Result<(), Errno> {
-        // Dropped, as what it calls, without the lock.
-        let mut tell: Vec<(Lease, u64, LockKind)> = Vec::new();
-        let conflicts = self.with(node, |state| {
-            let Some(leases) = state.nodes.get_mut(&node).filter(|leases| leases.conflict_with(opener)) else { return false };
-            if breaks != Breaks::Not {
-                let until = self.break_time.and_then(|time| Instant::now().checked_add(time));
-                let news = leases.begin_breaks(opener, until).into_iter();
-                tell.extend(news.filter_map(|held| Some((Lease(held.shared.upgrade()?), held.breaks, held.target()))));
-            }
-            true
-        });
-        for (lease, number, to) in tell {
-            lease.tell(number, to);
-        }
-        match breaks {
-            _ if !conflicts => Ok(()),
-            Breaks::Waits => {
-                self.sleep(node, Waits::ToOpen, |leases| leases.is_none_or(|leases| !leases.conflict_with(opener)).then_some(()))
-            }
-            Breaks::Begins | Breaks::Not => Err(Errno::EAGAIN),
-        }
-    }
-
-    /// Waits until the lease of this number has to become another, or has ended.
-    pub(super) fn wait_for_break(self: &Arc<Self>, node: InodeId, file: FileNumber, id: Id) -> Result<LockKind, Errno> {
-        self.sleep(node, Waits::AsHolder, |leases| match leases.and_then(|leases| leases.of_file(file)) {
-            Some(held) if held.id == id => held.broken(),
-            _ => Some(LockKind::Unlock),
-        })
-    }
-
     /// Returns what `look` sees in the lease that a file has.
     pub(crate) fn kind_to_be(&self, node: InodeId, file: FileNumber) -> LockKind {
         self.look(node, file, Held::target).unwrap_or(LockKind::Unlock)
@@ -285,37 +196,9 @@ impl LeaseTable {
         (state.held, state.asleep.len() as u64)
     }
 
-    /// Sleeps until `done` returns something.
-    fn sleep<T>(self: &Arc<Self>, node: InodeId, waits: Waits, done: impl Fn(Option<&Leases>) -> Option<T>) -> Result<T, Errno> {
-        let mut sleeper = Sleeper::default();
-        let mut state = self.state.lock();
-        loop {
-            self.time_out(&mut state, node);
-            let leases = state.nodes.get(&node);
-            if let Some(result) = done(leases) {
-                return Ok(result);
-            }
-            let until = leases.and_then(Leases::due);
-            if !sleeper.has_begun() {
-                // An observer is called without the lock, so this has to look again.
-                drop(state);
-                sleeper.begin(Sleeping { table: self.clone(), node })?;
-                state = self.state.lock();
-                continue;
-            }
-            sleeper.go_on()?;
-            let number = state.ids.next();
-            if waits == Waits::ToOpen {
-                state.asleep.push((number, node));
-            }
-            state = wait_until(&self.share(node).changed, state, until);
-            state.asleep.retain(|(of, _)| *of != number);
-        }
-    }
-
     /// Changes what a node has: takes away what is past its time before, counts the leases, and
     /// wakes those that wait.
-    fn with<T>(&self, node: InodeId, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn with<T>(&self, node: InodeId, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.state.lock();
         self.time_out(&mut state, node);
         let before = state.leases_on(node);
@@ -324,7 +207,7 @@ impl LeaseTable {
         result
     }
 
-    fn time_out(&self, state: &mut State, node: InodeId) {
+    pub(super) fn time_out(&self, state: &mut State, node: InodeId) {
         let before = state.leases_on(node);
         if state.nodes.get_mut(&node).is_some_and(|leases| leases.time_out(Instant::now())) {
             self.settle(state, node, before);
@@ -345,29 +228,19 @@ impl LeaseTable {
         self.wake(state, node);
     }
 
-    fn wake(&self, state: &mut State, node: InodeId) {
+    pub(super) fn wake(&self, state: &mut State, node: InodeId) {
         state.asleep.retain(|(_, of)| of.0 as usize % MARKS != node.0 as usize % MARKS);
         self.share(node).changed.notify_all();
     }
 }
 
+/// Returns what a file adds to the numbers of files that are open.
+fn one(opener: LockKind) -> u64 {
+    if opener == LockKind::Exclusive { 1 << 32 } else { 1 }
+}
+
 impl State {
     fn leases_on(&self, node: InodeId) -> u64 {
         self.nodes.get(&node).map_or(0, |leases| leases.0.len() as u64)
-    }
-}
-
-/// A thread that sleeps at a node.
-struct Sleeping {
-    table: Arc<LeaseTable>,
-    node: InodeId,
-}
-
-impl Wake for Sleeping {
-    /// Wakes all that sleep there, to look whether they are cancelled.
-    fn wake(&self) {
-        // A thread that has looked, and does not sleep yet, holds the lock.
-        let mut state = self.table.state.lock();
-        self.table.wake(&mut state, self.node);
     }
 }

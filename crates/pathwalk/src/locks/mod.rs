@@ -8,7 +8,8 @@
 //! - [`wait`]: the sleep of a request;
 //! - [`table`]: all locks of a `Vfs`, by node;
 //! - [`lease`]: a lease, as its holder has it; [`lease_rules`]: the leases on one node, and the
-//!   opens that break them; [`leases`]: all leases of a `Vfs`, and how often each node is open.
+//!   opens that break them; [`leases`]: all leases of a `Vfs`, and how often each node is open;
+//!   [`breaks`]: opens that are in the way, and waits.
 //!
 //! What always holds: no two locks of one node and one family conflict. A request that waits waits
 //! for a lock with which it conflicts, or for another such request, or is about to be tried again.
@@ -18,6 +19,7 @@
 //! A file system with locks of its own implements [`Locks`](crate::Locks), and the face asks that
 //! one.
 
+pub(crate) mod breaks;
 mod flock;
 pub(crate) mod lease;
 mod lease_rules;

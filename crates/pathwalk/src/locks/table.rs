@@ -40,7 +40,7 @@ pub(crate) struct LockTable {
     /// The greatest number of locks at once.
     most: u64,
     /// The leases, if the `Vfs` grants some.
-    pub(crate) leases: Option<Arc<LeaseTable>>,
+    pub(crate) leases: Option<std::sync::Arc<LeaseTable>>,
 }
 
 #[derive(Default)]
@@ -89,7 +89,7 @@ impl LockTable {
     }
 
     /// Returns it with leases.
-    pub(crate) fn with_leases(self, leases: Option<Arc<LeaseTable>>) -> LockTable {
+    pub(crate) fn with_leases(self, leases: Option<std::sync::Arc<LeaseTable>>) -> LockTable {
         LockTable { leases, ..self }
     }
 

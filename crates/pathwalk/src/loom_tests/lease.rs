@@ -1,7 +1,7 @@
 //! Models of an open beside the grant of a lease: the open finds the lease, or the grant finds the
 //! open.
 //!
-//! This follows `locks/leases.rs`. Each of the two is one word here, and the lease a value under
+//! This follows `locks/breaks.rs` and `locks/leases.rs`. Each of the two is one word here, and the lease a value under
 //! the lock.
 
 use super::race;

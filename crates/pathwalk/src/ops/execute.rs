@@ -8,7 +8,7 @@ use super::security;
 use crate::Errno;
 use crate::abi::{AtFlags, MountFlags, OpenFlags};
 use crate::attr::FileType;
-use crate::locks::leases::Breaks;
+use crate::locks::breaks::Breaks;
 use crate::permission::Access;
 use crate::security::Rights;
 use crate::walk::asker::{Asker, Begin};

@@ -6,7 +6,7 @@
 use super::open::Asks;
 use crate::abi::OpenFlags;
 use crate::attr::FileType;
-use crate::locks::leases::{Breaks, Counted};
+use crate::locks::breaks::{Breaks, Counted};
 use crate::locks::request::LockKind;
 use crate::memory::slot::InodeId;
 use crate::walk::Env;

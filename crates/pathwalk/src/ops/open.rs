@@ -26,7 +26,7 @@ use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::key_of;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::fs_api::{OpenFile, OpenFor};
-use crate::locks::leases::Counted;
+use crate::locks::breaks::Counted;
 use crate::memory::slot::{InodeId, MountId};
 use crate::mount::{MountPin, MountWriter, PinnedPlace, Place};
 use crate::node::NewKind;

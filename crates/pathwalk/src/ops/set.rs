@@ -13,7 +13,7 @@ use crate::Errno;
 use crate::abi::{AtFlags, SetTime};
 use crate::attr::{FileType, Timestamp};
 use crate::cache::icache::snapshot::Snapshot;
-use crate::locks::leases::Breaks;
+use crate::locks::breaks::Breaks;
 use crate::mount::PinnedPlace;
 use crate::node::SetAttributes;
 use crate::permission::{Access, Capabilities, NO_ID, SGID, Subject, in_group_or_capable, without_privileges};
