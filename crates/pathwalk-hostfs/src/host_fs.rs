@@ -14,8 +14,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, MountFlags, Name, Node, NodeKey, OpenFile,
-    OpenFor, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, Leases, MountFlags, Name, Node, NodeKey,
+    OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
 };
 use rustix::fs::fstatfs;
 use rustix::io;
@@ -286,6 +286,11 @@ impl FileSystem for HostFs {
     /// device may do something on the host.
     fn special_files(&self) -> SpecialFiles {
         SpecialFiles::Refused
+    }
+
+    /// Refuses them: the opens of other processes break none.
+    fn leases(&self) -> Leases {
+        Leases::Refused
     }
 
     fn statfs(&self) -> Result<StatFs, Errno> {

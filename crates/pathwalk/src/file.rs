@@ -6,6 +6,7 @@ mod flagged;
 mod getdents;
 mod inode_flags;
 mod io;
+mod leases;
 mod listed_nodes;
 mod locks;
 mod space;
@@ -23,6 +24,7 @@ use crate::cache::dcache::complete::{Listed as ListedNames, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, Seeking, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
+use crate::locks::breaks::Counted;
 use crate::locks::request::LockOwner;
 use crate::mount::MountWriter;
 use crate::ops::open::Opened;
@@ -90,6 +92,8 @@ pub struct File {
     handle: Handle,
     /// Whether its mount counts it as a writer.
     writes: bool,
+    /// Whether its node counts it as open, since leases are granted.
+    is_counted: bool,
     flags: OpenFlags,
     /// The rights that the security hook granted at the open.
     rights: Rights,
@@ -131,11 +135,12 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 impl File {
     /// Creates a file from what was opened in this `Vfs`.
     pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials, lock_owner: LockOwner) -> File {
-        let Opened { file, node, writer, rights } = opened;
+        let Opened { file, node, writer, rights, counted } = opened;
         let writes = writer.map(MountWriter::into_id).is_some();
+        let is_counted = counted.map(Counted::keep).is_some();
         let handle = Handle::of_file(vfs, node);
         let (lock_number, position) = (AtomicU64::new(0), Mutex::default());
-        File { handle, file, writes, flags, rights, credentials, lock_owner, lock_number, position }
+        File { handle, file, writes, is_counted, flags, rights, credentials, lock_owner, lock_number, position }
     }
 
     /// Returns the place that the file is on: a starting point for operations with an empty path,
@@ -446,6 +451,9 @@ fn within_range(offset: u64, length: usize) -> Result<(), Errno> {
 impl Drop for File {
     fn drop(&mut self) {
         self.release_locks();
+        if self.is_counted {
+            self.end_lease();
+        }
         if self.writes {
             self.handle.world().mounts.end_writing(self.handle.place().mount());
         }

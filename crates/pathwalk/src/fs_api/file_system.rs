@@ -1,7 +1,8 @@
 //! The trait that a file system implements.
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FoundName, Leases, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs,
+    XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
@@ -30,6 +31,7 @@ use crate::text::Name;
 /// | keep the flags of `chattr(1)` | [`inode_flags`](Self::inode_flags), [`set_inode_flags`](Self::set_inode_flags) |
 /// | have the times of accesses kept as Linux does | [`access_times`](Self::access_times), [`accessed`](Self::accessed) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
+/// | refuse leases, since others open the files | [`leases`](Self::leases) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
 /// Without `open`, a file is there and cannot be read (`EOPNOTSUPP`).
@@ -426,6 +428,13 @@ pub trait FileSystem: Send + Sync {
     /// [`Locks`] has an example.
     fn locks(&self) -> Option<&dyn Locks> {
         None
+    }
+
+    /// Returns whether files can be leased. Called for each lease. Must not block. Default: they
+    /// can, unless the file system keeps [`locks`](Self::locks) itself, since others open its files
+    /// then.
+    fn leases(&self) -> Leases {
+        if self.locks().is_some() { Leases::Refused } else { Leases::OfEngine }
     }
 
     /// Sets attributes. Returns all attributes as they are then.

@@ -30,7 +30,7 @@ pub use handles::{FileHandle, FoundName};
 pub use listing::EntrySink;
 pub(crate) use listing::TakesEntries;
 pub use locks::Locks;
-pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, Seeking, SpecialFiles, StatFs, SyncWhat, WriteAt, Written};
+pub use open_file::{Entry, FIRST_COOKIE, Leases, OpenFile, OpenFor, Seeking, SpecialFiles, StatFs, SyncWhat, WriteAt, Written};
 pub use siblings::Siblings;
 pub(crate) use siblings::TakesSiblings;
 pub use xattr::{XattrList, XattrName, XattrNamespace, copy_xattr};

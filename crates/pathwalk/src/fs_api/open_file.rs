@@ -311,6 +311,26 @@ pub enum Seeking {
     Stream,
 }
 
+/// Whether files of a file system can be leased.
+///
+/// [`FileSystem::leases`](crate::FileSystem::leases) is where one says it.
+///
+/// ```
+/// use pathwalk::{FileSystem, Leases};
+/// let fs = pathwalk_memfs::MemFs::new();
+/// assert_eq!(fs.leases(), Leases::OfEngine, "files are opened by the Vfs alone");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Leases {
+    /// They can. All opens go through the `Vfs`, or are reported to it
+    /// ([`Vfs::break_leases`](crate::Vfs::break_leases)).
+    #[default]
+    OfEngine,
+    /// They cannot (`EINVAL`): for a tree that others share, whose opens break no lease.
+    Refused,
+}
+
 /// What opens the special files of a file system: named pipes and devices.
 ///
 /// [`FileSystem::special_files`](crate::FileSystem::special_files) is where one says it.

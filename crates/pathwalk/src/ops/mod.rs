@@ -8,6 +8,7 @@ pub(crate) mod connect;
 pub(crate) mod execute;
 pub(crate) mod handles;
 pub(crate) mod inode_flags;
+pub(crate) mod leases;
 pub(crate) mod link;
 pub(crate) mod listed;
 pub(crate) mod lookup;

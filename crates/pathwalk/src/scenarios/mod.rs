@@ -34,6 +34,7 @@ mod inodes;
 mod invalidate;
 #[cfg(not(shuttle))]
 mod kept;
+mod leases;
 mod listed_nodes;
 mod locks;
 mod memo;
