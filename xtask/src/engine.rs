@@ -154,7 +154,7 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
         () if settings.contains(Settings::SMALL_BUDGET) => SMALL_BUDGET,
         () => BUDGET,
     };
-    let mount = mount - OF_ACCESSES | settings.of_accesses();
+    let mount = (mount - OF_ACCESSES) | settings.of_accesses();
     let mut builder = memo(Vfs::builder().budget(budget).mount_flags(mount), settings);
     if settings.contains(Settings::PROTECT_SYMLINKS) {
         builder = builder.protect_symlinks();

@@ -78,9 +78,9 @@ pub(crate) fn program_of_bytes(bytes: &[u8], most: usize) -> Program {
     with_clear_accesses(program)
 }
 
-/// Returns a program without operations that change a node before they access it, where accesses are
-/// stored: the engine's clock stands still during a step, and the kernel's does not. Nor has it
-/// operations that only the kernel may leave undone.
+/// Returns a program that, where accesses are stored, has no operations that change a node before
+/// they access it: the engine's clock stands still during a step, and the kernel's does not. Nor
+/// has it operations that only the kernel may leave undone.
 fn with_clear_accesses(mut program: Program) -> Program {
     if program.settings.intersects(Settings::ACCESSES) {
         for Step { op, .. } in &mut program.steps {
@@ -133,8 +133,8 @@ fn settings(rng: &mut Dice, names: &Names) -> Settings {
     let settings = if settings.contains(Settings::FORGETFUL) { settings - Settings::FEW_NODES } else { settings };
     // Each access that is stored is one of the program: nothing else looks meanwhile.
     let settings = match rng.u8(..100) {
-        0..20 => settings - Settings::OBSERVE - Settings::WATCH | Settings::RELATIME,
-        20..27 => settings - Settings::OBSERVE - Settings::WATCH | Settings::STRICTATIME,
+        0..20 => (settings - Settings::OBSERVE - Settings::WATCH) | Settings::RELATIME,
+        20..27 => (settings - Settings::OBSERVE - Settings::WATCH) | Settings::STRICTATIME,
         _ => settings,
     };
     let settings = if rng.u8(..4) == 0 { settings | Settings::NODIRATIME } else { settings };

@@ -49,6 +49,10 @@ pub use locks::FileLocks;
 /// [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has changed nothing, except after
 /// `ENOSPC`: as on Linux, it may then have changed the times and cleared the bits.
 ///
+/// A read or a listing changes the time of the last access where the mount says so
+/// ([`MountFlags`](crate::MountFlags)) and the file system left that to the engine
+/// ([`AccessTimes`](crate::AccessTimes)), unless opened with [`OpenFlags::NOATIME`].
+///
 /// # Named pipes
 ///
 /// A file on a named pipe is a stream, as `pipe(7)` has it. [`read`](Self::read) waits while the
@@ -192,8 +196,8 @@ impl File {
     }
 
     /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
-    /// at hand, which may be less than there is; `EAGAIN` where that is nothing. Returns 0 at or
-    /// behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
+    /// at hand, which may be less than there is; `EAGAIN` where that is nothing, and where the times
+    /// that decide whether the access is stored are out of date. Returns 0 at or behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
     /// Source: `RWF_NOWAIT` in `preadv2(2)`.
     pub fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
@@ -201,6 +205,7 @@ impl File {
         }
         self.has_offsets()?;
         let file = self.data(self.readable()?, offset, buffer.len())?;
+        self.without_questions()?;
         let length = counted(file.try_read_at(at_once_mut(buffer), offset), buffer.len())?;
         self.accessed();
         Ok(length)
@@ -401,9 +406,22 @@ impl File {
     /// Stores the time of an access to its data, or to its names, if one is due. Linux:
     /// `file_accessed`.
     fn accessed(&self) {
-        if !self.flags.contains(OpenFlags::NOATIME) {
+        if self.may_be_accessed() {
             self.handle.world().accessed(self.handle.place());
         }
+    }
+
+    /// Returns whether a read may be an access of which the time is stored. Of a character device it
+    /// is none.
+    fn may_be_accessed(&self) -> bool {
+        !self.flags.contains(OpenFlags::NOATIME) && self.handle.kind() != FileType::CharDevice
+    }
+
+    /// Returns `EAGAIN` where the file system would have to be asked whether the time of an access
+    /// is due.
+    fn without_questions(&self) -> Result<(), Errno> {
+        let is_known = !self.may_be_accessed() || self.handle.world().knows_of_access(self.handle.place());
+        if is_known { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
     fn opened(&self) -> Result<&dyn OpenFile, Errno> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use pathwalk::{
-    At, AtFlags, Context, Credentials, Errno, HandOver, InodeFlags, MountAttributes, MountFlags, NewKind, OpenFlags, Recursion,
-    RwFlags, SetTime, Timestamp, Vfs, internals,
+    At, AtFlags, Context, Credentials, Errno, File, HandOver, IdExtent, IdMap, InodeFlags, MountAttributes, MountFlags,
+    MoveFlags, NewKind, OpenFlags, Recursion, RwFlags, SetTime, Timestamp, Vfs, internals,
 };
 use pathwalk_memfs::{Calls, MemFs, Options};
 
@@ -112,6 +112,10 @@ fn what_counts_as_an_access_to_a_file() {
     assert!(read(5, 3), "at the end");
     assert!(read(500, 3), "behind it");
     assert!(stores(&|| _ = file.read(&mut [0; 1])), "at the position");
+    context.open("/dir/file", OpenFlags::WRITE).unwrap().write_at(b"h", 0).unwrap();
+    assert_eq!(file.try_read_at(&mut [0; 1], 0), Err(Errno::EAGAIN), "the times are out of date");
+    let nowait = |file: &File| file.preadv2(&mut [IoSliceMut::new(&mut [0; 1])], Some(0), RwFlags::NOWAIT);
+    assert_eq!(nowait(&file), Err(Errno::EAGAIN));
     assert!(stores(&|| _ = file.try_read_at(&mut [0; 1], 0)), "without waiting");
     assert!(stores(&|| _ = file.read_vectored(&mut [IoSliceMut::new(&mut [0; 1])])), "into buffers");
     assert!(stores(&|| _ = file.preadv2(&mut [IoSliceMut::new(&mut [0; 1])], Some(0), RwFlags::empty())));
@@ -430,4 +434,28 @@ fn nodes_and_files_without_times_of_access() {
     let made = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::NOATIME;
     assert!(user(1001).open("/dir/made", made).is_ok());
     assert_eq!(user(1000).open("/dir/made", made).unwrap_err(), Errno::EACCES, "the mode comes first");
+}
+
+/// Checks that accesses through a mount that maps an owner to no id are not stored.
+#[test]
+fn nodes_of_owners_that_the_mount_does_not_map() {
+    for memo in [Memo::Off, Memo::LearnsAtOnce] {
+        let world = world(MountFlags::empty(), memo);
+        let context = &world.context;
+        context.mkdir("/mapped", 0o755).unwrap();
+        let extent = IdExtent { inside: 0, outside: 0, length: 1 };
+        let map = MountAttributes::default().with_id_map(IdMap::new(&[extent], &[extent]).unwrap());
+        let tree = context.open_tree("/", Recursion::Alone).unwrap();
+        context.mount_setattr_at(tree.handle(), "", AtFlags::EMPTY_PATH, &map, Recursion::Alone).unwrap();
+        context.move_mount_at(tree.handle(), "", At::Cwd, "/mapped", MoveFlags::FROM_EMPTY_PATH).unwrap();
+        let follow = || (0..3).for_each(|_| _ = context.stat("/mapped/link/file").unwrap());
+        assert!(world.stores("/link", follow));
+        assert!(world.stores("/dir", || context.read_dir("/mapped/dir").unwrap().count()));
+        for (uid, gid) in [(7, 0), (0, 7)] {
+            let owner = |path| context.fchownat(At::Cwd, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW).unwrap();
+            ["/link", "/dir"].into_iter().for_each(owner);
+            assert!(!world.stores("/link", follow));
+            assert!(!world.stores("/dir", || context.read_dir("/mapped/dir").unwrap().count()));
+        }
+    }
 }

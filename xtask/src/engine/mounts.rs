@@ -28,7 +28,7 @@ pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &MemFs) -> Resu
 }
 
 fn new_tree(context: &Context, settings: Settings, flags: MountFlags, fs: &MemFs) -> Result<DetachedTree, Errno> {
-    let flags = flags - OF_ACCESSES | settings.of_accesses();
+    let flags = (flags - OF_ACCESSES) | settings.of_accesses();
     if settings.contains(Settings::LATE) {
         context.new_tree(Late::new(fs.alias()), flags)
     } else {

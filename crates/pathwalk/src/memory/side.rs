@@ -76,9 +76,10 @@ impl Side {
         Some(chain)
     }
 
-    /// Returns the number that the chain's owner keeps with it; 0 of a new chain, and of none.
+    /// Returns the number that the chain's owner keeps with it; 0 of a new chain, and of none. The
+    /// result is nonsense if the chain is stale.
     pub(crate) fn tag(&self, chain: Chain) -> u32 {
-        (self.lines.at(chain)[0].load(Ordering::Relaxed) >> 32) as u32
+        (line_of(self.lines.all(), chain)[0].load(Ordering::Relaxed) >> 32) as u32
     }
 
     /// Keeps a number with a chain. The caller excludes other writers.
@@ -170,7 +171,7 @@ mod tests {
         assert_eq!(side.tag(chain), 0);
         for tag in [u32::MAX, 1, 0x8000_0000] {
             side.set_tag(chain, tag);
-            assert_eq!(side.tag(chain), tag);
+            assert_eq!((side.tag(chain), side.tag(u32::MAX)), (tag, 0), "a stale chain has a tag, too");
             let reader = ChainReader::new(side.lines(), chain);
             assert!((0..21).all(|at| reader.word(at) == word_at(&text, at * 8)));
         }

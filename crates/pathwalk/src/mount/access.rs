@@ -27,6 +27,15 @@ impl World {
         self.trees.accessed(id, rule, |of| is_mapped(of).then(|| MountWriter::new(self, at.mount())).flatten());
     }
 
+    /// Returns whether the caches can say if an access to a node at a pinned place is to be stored.
+    pub(crate) fn knows_of_access(&self, at: Place) -> bool {
+        let id = self.caches().dentries.inode(at.dentry());
+        let word = self.caches().inodes.record(id)[WORD].load(Ordering::Relaxed);
+        let is_known = word & (flags::STALE | flags::UNKNOWN) == 0;
+        let is_stored = || self.mounts.switches(at.mount()).access_rule(kind_of(word)) != AccessRule::Never;
+        is_known || !self.trees.superblock(id).keeps_access_times || !is_stored()
+    }
+
     /// Returns whether the body of a link, whose word was sampled, may be used although a time of
     /// access may be due: the mount that a reader stands in has none stored.
     pub(crate) fn stores_no_access(&self, at: Standing, word: u64) -> bool {

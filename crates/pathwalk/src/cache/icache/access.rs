@@ -48,7 +48,8 @@ pub(crate) fn of_link(word: u64, owed: Owed) -> u64 {
 }
 
 impl Caches {
-    /// Returns the alias of an inode: see [`inode`]. A link without a cached body has none.
+    /// Returns the alias of an inode: see [`inode`]. A link without a cached body has none. The
+    /// result is a guess unless the inode is locked, or its dentry is found unchanged afterwards.
     pub(crate) fn alias(&self, record: &Record) -> u32 {
         let aux = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
         let word = record[WORD].load(Ordering::Relaxed);
