@@ -9,7 +9,6 @@ use super::inode::{self, LINKS_AUX, MANY, MIXED, OWNER, Record, WORD, flags, set
 use super::pool::InodeHeld;
 use crate::attr::{AclState, Attributes, FileType};
 use crate::cache::Caches;
-use crate::cache::join::permission_flags;
 use crate::memory::seqcount;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::node::PermissionRule;
@@ -174,7 +173,7 @@ impl Caches {
         let alias = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
         let is_link = inode::kind_of(record[WORD].load(Ordering::Relaxed)) == FileType::Symlink;
         if !is_link && alias != 0 && alias != MANY {
-            self.set_permission_flags(DentryId(alias), permission_flags(record), held);
+            self.set_permission_flags(DentryId(alias), self.permission_flags(record), held);
         }
     }
 }
