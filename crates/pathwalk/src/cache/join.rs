@@ -125,9 +125,9 @@ impl Caches {
         }
     }
 
-    /// Returns what all users may do with a node, as flags of its dentry. Returns no flags where the
-    /// answer depends on the ACL or on the file system's own check. A directory about which a security
-    /// hook is to be asked lets no caller search it unasked.
+    /// Returns what all users may do with a node, as flags of its dentry. Returns no flags where
+    /// the answer depends on the ACL or on the file system's own check. A directory about which
+    /// a security hook is to be asked lets no caller search it unasked.
     pub(crate) fn permission_flags(&self, record: &Record) -> u64 {
         let word = record[inode::WORD].load(Ordering::Relaxed);
         if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {

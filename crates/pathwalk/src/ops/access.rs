@@ -1,8 +1,8 @@
 //! `access(2)`, `faccessat2(2)`: the check whether a caller has some rights to a node.
 //!
 //! Order of the checks, as Linux has it: noexec mount (`EACCES`), read-only superblock (`EROFS`),
-//! immutable (`EPERM`), the file system's own check or the generic one (`EACCES`), the security hook
-//! about the search of a directory (`EACCES`), read-only mount (`EROFS`).
+//! immutable (`EPERM`), the file system's own check or the generic one (`EACCES`), the security
+//! hook about the search of a directory (`EACCES`), read-only mount (`EROFS`).
 
 use super::{Target, answer, follow, target};
 use crate::Errno;

@@ -128,6 +128,9 @@ pub enum MoveKind {
 /// vfs.search_rules_changed();
 /// assert_eq!(user.stat("/club/bar"), Err(Errno::EACCES));
 /// assert!(vfs.context(Credentials::root()).stat("/club/bar").is_ok());
+/// IS_CLOSED.store(false, SeqCst);
+/// vfs.search_rule_changed(&user.lookup("/club")?)?;
+/// assert!(user.stat("/club/bar").is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
