@@ -48,7 +48,7 @@ const PATHS: [&str; 13] = [
     "/immutable",
 ];
 
-/// The rights by their names in files.
+/// Returns the rights with these names in files.
 fn rights(names: &str) -> BitFlags<AccessFs> {
     let one = |name: &str| -> BitFlags<AccessFs> {
         match name {
@@ -145,7 +145,7 @@ fn rulesets_refuse_what_the_kernel_s_landlock_refuses() {
     if let Err(why) = probe.and_then(Ruleset::create) {
         return skipped("rulesets of Landlock", &why.to_string());
     }
-    in_a_place("rulesets_refuse_what_the_kernel_s_landlock_refuses", |place| {
+    in_a_place("landlock::rulesets_refuse_what_the_kernel_s_landlock_refuses", |place| {
         if !is_possible(place) {
             return;
         }

@@ -10,9 +10,9 @@
 //! directory's lock held for a change of names, and with no lock held for an open.
 //!
 //! What it does not do: attributes, bodies of links, and listings that are under way ask no hook,
-//! as in Landlock. Lookups ask one that cares about search, and only in directories for which it has
-//! not promised that all callers may search them. So a cached lookup costs the same with any other
-//! hook as without.
+//! as in Landlock. Lookups ask one that cares about search, and only in directories for which it
+//! has not promised that all callers may search them. So a cached lookup costs the same with any
+//! other hook as without.
 
 mod hook;
 mod object;
