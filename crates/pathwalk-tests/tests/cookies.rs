@@ -29,7 +29,7 @@ const NAMES: usize = 16;
 const LISTINGS: usize = 6;
 const SHARED: [usize; 2] = [4, 5];
 
-/// The programs of each side; `PATHWALK_COOKIE_PROGRAMS` sets another number.
+/// Returns the number of programs of each side; `PATHWALK_COOKIE_PROGRAMS` sets another number.
 fn programs() -> u64 {
     std::env::var("PATHWALK_COOKIE_PROGRAMS").map_or(200, |text| text.parse().expect("a number"))
 }

@@ -49,6 +49,7 @@ mod operations;
 mod pipes;
 mod rename;
 mod scope;
+mod search;
 mod siblings;
 mod splice;
 #[cfg(shuttle)]
