@@ -299,6 +299,7 @@ impl World {
             }
             Op::SetLen { slot, size } => model.ftruncate(process, number(slot), size as i64).map(done),
             Op::List { slot } => self.list(slot),
+            Op::ListNodes { slot, .. } => self.list_nodes(slot),
             Op::Sync { slot } => model.fsync(process, number(slot)).map(done),
             ref other => unreachable!("{} is no operation on what is open", other.verb()),
         }

@@ -6,6 +6,8 @@ mod flagged;
 mod getdents;
 mod inode_flags;
 mod io;
+mod leases;
+mod listed_nodes;
 mod locks;
 mod space;
 mod special;
@@ -22,6 +24,7 @@ use crate::cache::dcache::complete::{Listed as ListedNames, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, Seeking, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
+use crate::locks::breaks::Counted;
 use crate::locks::request::LockOwner;
 use crate::mount::MountWriter;
 use crate::ops::open::Opened;
@@ -33,6 +36,7 @@ use crate::vfs::Vfs;
 
 pub use by::FileBy;
 pub use getdents::Listed;
+pub use listed_nodes::{EntryHandles, ListedNode};
 pub use locks::FileLocks;
 
 /// An open file or directory, like a file descriptor. Made by
@@ -92,6 +96,8 @@ pub struct File {
     handle: Handle,
     /// Whether its mount counts it as a writer.
     writes: bool,
+    /// Whether its node counts it as open, since leases are granted.
+    is_counted: bool,
     flags: OpenFlags,
     /// The rights that the security hook granted at the open.
     rights: Rights,
@@ -133,11 +139,12 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 impl File {
     /// Creates a file from what was opened in this `Vfs`.
     pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials, lock_owner: LockOwner) -> File {
-        let Opened { file, node, writer, rights } = opened;
+        let Opened { file, node, writer, rights, counted } = opened;
         let writes = writer.map(MountWriter::into_id).is_some();
+        let is_counted = counted.map(Counted::keep).is_some();
         let handle = Handle::of_file(vfs, node);
         let (lock_number, position) = (AtomicU64::new(0), Mutex::default());
-        File { handle, file, writes, flags, rights, credentials, lock_owner, lock_number, position }
+        File { handle, file, writes, is_counted, flags, rights, credentials, lock_owner, lock_number, position }
     }
 
     /// Returns the place that the file is on: a starting point for operations with an empty path,
@@ -313,41 +320,46 @@ impl File {
     ///
     /// `each` runs under the position's lock and under those of the file system, so it must not use
     /// the `Vfs`. That is why the method is not public.
-    pub(crate) fn list(&self, each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+    pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.listing(|file, position| {
+            while let Some(dots) = self.next_of_dots(position)? {
+                if each(dots).is_break() {
+                    return Ok(());
+                }
+            }
+            self.list_names(file, position, each)
+        })
+    }
+
+    /// Lists by `list`, which gets the open file and the position, and notes the access. At the
+    /// beginning of a directory, begins a listing that may make the directory complete. `ENOTDIR`
+    /// for no directory, `ENOENT` for one that was removed. Linux: `iterate_dir`.
+    fn listing(&self, list: impl FnOnce(&dyn OpenFile, &mut Position) -> Result<(), Errno>) -> Result<(), Errno> {
         let file = self.opened()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
         }
         let mut position = self.position.lock();
-        self.handle.world().trees.settled_and_not_removed(self.handle.dentry())?;
-        let result = self.list_from(file, &mut position, each);
-        self.accessed();
-        result
-    }
-
-    fn list_from(
-        &self,
-        file: &dyn OpenFile,
-        position: &mut Position,
-        mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Errno> {
         let trees = &self.handle.world().trees;
+        trees.settled_and_not_removed(self.handle.dentry())?;
         if position.at == 0 {
             let begin = || trees.caches.begin_listing(self.handle.dentry());
             position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
         }
-        for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
-            if position.at >= cookie {
-                continue;
-            }
-            let ino = if cookie == BEHIND_DOT { self.handle.attributes()?.ino } else { self.parent_ino()? };
-            let flow = each(Dirent { name, ino, kind: FileType::Directory, cookie });
-            position.at = cookie;
-            if flow.is_break() {
-                return Ok(());
-            }
-        }
-        self.list_names(file, position, each)
+        let listed = list(file, &mut position);
+        self.accessed();
+        listed
+    }
+
+    /// Returns `.` or `..`, and moves the position behind it; `None` behind both.
+    fn next_of_dots(&self, position: &mut Position) -> Result<Option<Dirent<'static>>, Errno> {
+        let (cookie, name, ino) = match position.at {
+            0 => (BEHIND_DOT, &b"."[..], self.handle.attributes()?.ino),
+            BEHIND_DOT => (BEHIND_DOTDOT, &b".."[..], self.parent_ino()?),
+            _ => return Ok(None),
+        };
+        position.at = cookie;
+        Ok(Some(Dirent { name, ino, kind: FileType::Directory, cookie }))
     }
 
     /// Lists the names after `.` and `..`. For those that are not cached, it records that they
@@ -457,6 +469,9 @@ fn within_range(offset: u64, length: usize) -> Result<(), Errno> {
 impl Drop for File {
     fn drop(&mut self) {
         self.release_locks();
+        if self.is_counted {
+            self.end_lease();
+        }
         if self.writes {
             self.handle.world().mounts.end_writing(self.handle.place().mount());
         }

@@ -4,20 +4,20 @@
 //! A write holds the file's lock exclusively from end to end, and a read shares it: no reader sees
 //! half of a write. Pages without room are not created: a write ends before the first of them.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
 use pathwalk::{
-    Accessed, Attributes, Entry, Errno, FileType, InodeFlags, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, Timestamp,
-    WriteAt, Written,
+    Accessed, Attributes, Entry, EntrySink, Errno, FileType, InodeFlags, Name, NodeKey, OpenFor, SetAttributes, StatFs,
+    StatxFlags, Timestamp, WriteAt, Written,
 };
 
-use super::Store;
 use super::inode::{Inode, SIZE_MAX};
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
 use super::record::{KEPT_FLAGS, KEPT_INODE_FLAGS};
+use super::{Held, Store};
 use crate::quota::ProjectScope;
 
 /// The `f_type` of tmpfs, which this file system imitates.
@@ -199,6 +199,30 @@ impl Store {
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), Errno> {
         self.inode(node)?.names()?.list(from, each);
+        Ok(())
+    }
+
+    /// Passes the entries of a directory behind a cookie to `sink`, with the nodes that it wants.
+    pub(crate) fn read_dir_with_nodes(&self, node: NodeKey, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        let (mut text, mut held) = (Vec::new(), Vec::new());
+        {
+            // The names lead to their nodes as long as they are locked.
+            let names = self.inode(node)?.names()?;
+            names.list(from, &mut |entry| {
+                let flow = sink.push(entry);
+                let is_wanted = Name::new(entry.name).is_ok_and(|name| sink.wants(name));
+                let hold = || self.held(self.inode(entry.key)?);
+                if let Some(Ok(node)) = is_wanted.then(hold) {
+                    let start = text.len();
+                    text.extend_from_slice(entry.name);
+                    held.push((start..text.len(), node));
+                }
+                flow
+            });
+        }
+        let node = |(range, node): (Range<usize>, Held<'_>)| Ok((Name::new(&text[range])?, node.into_node()));
+        let found: Vec<_> = held.into_iter().map(node).collect::<Result<_, Errno>>()?;
+        sink.give(&found);
         Ok(())
     }
 

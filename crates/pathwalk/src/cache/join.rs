@@ -10,6 +10,7 @@ use super::icache::body::StoredBody;
 use super::icache::hold::{NotGiven, PinnedInode};
 use super::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record, set_fields};
 use super::icache::pool::InodeHeld;
+use super::search::is_promised;
 use crate::Errno;
 use crate::attr::{AclState, Attributes, FileType};
 use crate::cache::Caches;
@@ -50,7 +51,7 @@ impl Caches {
     pub(crate) fn give_new(&self, id: DentryId, inode: InodeId, freshness: Freshness, _held: &InodeHeld<'_>) {
         let record = self.inodes.record(inode);
         let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
-        let permission = permission_flags(record);
+        let permission = self.permission_flags(record);
         self.set_inode(id, inode, flags_of(kind) | permission | revalidate(freshness));
     }
 
@@ -103,7 +104,7 @@ impl Caches {
                 return Some(0);
             }
         }
-        Some(permission_flags(record))
+        Some(self.permission_flags(record))
     }
 
     fn set_alias(&self, record: &Record, alias: u32) {
@@ -126,6 +127,31 @@ impl Caches {
         if self.alias(record) == id.0 {
             self.set_alias(record, 0);
         }
+    }
+
+    /// Returns what all users may do with a node, as flags of its dentry. Returns no flags where
+    /// the answer depends on the ACL or on the file system's own check. A directory about which
+    /// a security hook is to be asked lets no caller search it unasked.
+    pub(crate) fn permission_flags(&self, record: &Record) -> u64 {
+        let word = record[inode::WORD].load(Ordering::Relaxed);
+        if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {
+            return 0;
+        }
+        if inode::kind_of(word) == FileType::Symlink {
+            return 0;
+        }
+        let mut may = everyone_may(inode::mode_of(word));
+        if inode::is_immutable(record[MIXED].load(Ordering::Relaxed)) {
+            may -= Access::WRITE;
+        }
+        if word & inode::flags::OWN_RULE != 0 {
+            let promised = word & inode::flags::GENERIC_SEARCH != 0 && inode::kind_of(word) == FileType::Directory;
+            may &= if promised { Access::EXECUTE } else { Access::empty() };
+        }
+        if self.search.asks() && inode::kind_of(word) == FileType::Directory && !is_promised(word) {
+            may -= Access::EXECUTE;
+        }
+        everyone(may)
     }
 
     /// Stores what all users may do in a dentry that is the alias of the inode whose lock is held.
@@ -163,25 +189,4 @@ pub(crate) fn filled(
 /// Returns the flag that says whether a name has to be revalidated.
 fn revalidate(freshness: Freshness) -> u64 {
     if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 }
-}
-
-/// Returns what all users may do with a node, as flags of its dentry. Returns no flags where the
-/// answer depends on the ACL or on the file system's own check.
-pub(crate) fn permission_flags(record: &Record) -> u64 {
-    let word = record[inode::WORD].load(Ordering::Relaxed);
-    if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {
-        return 0;
-    }
-    if inode::kind_of(word) == FileType::Symlink {
-        return 0;
-    }
-    let mut may = everyone_may(inode::mode_of(word));
-    if inode::is_immutable(record[MIXED].load(Ordering::Relaxed)) {
-        may -= Access::WRITE;
-    }
-    if word & inode::flags::OWN_RULE != 0 {
-        let promised = word & inode::flags::GENERIC_SEARCH != 0 && inode::kind_of(word) == FileType::Directory;
-        may &= if promised { Access::EXECUTE } else { Access::empty() };
-    }
-    everyone(may)
 }

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles,
-    StatFs, XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, Leases, Locks, OpenFile, OpenFor, Siblings,
+    SpecialFiles, StatFs, XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
@@ -109,6 +109,10 @@ macro_rules! by_pointer {
             fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
                 (**self).accessed(node, at)
             }
+            fn leases(&self) -> Leases {
+                (**self).leases()
+            }
+
             fn locks(&self) -> Option<&dyn Locks> {
                 (**self).locks()
             }

@@ -1,7 +1,8 @@
 //! The trait that a file system implements.
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FoundName, Leases, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs,
+    XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
@@ -21,6 +22,7 @@ use crate::text::Name;
 /// | find names, return attributes, check rights, follow links | [`root`](Self::root), [`lookup`](Self::lookup), [`attributes`](Self::attributes) |
 /// | read files | [`open`](Self::open), which returns an [`OpenFile`] with [`read_at`](OpenFile::read_at) |
 /// | list directories | `open`, with [`read_dir`](OpenFile::read_dir) |
+/// | give attributes with a listing, at less cost than by a lookup each | [`read_dir_with_nodes`](OpenFile::read_dir_with_nodes) |
 /// | refuse all changes before a method is called | [`superblock_flags`](Self::superblock_flags) |
 /// | make, remove and rename | [`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename) |
 /// | write files | `open`, with [`write_at`](OpenFile::write_at), and [`set_attributes`](Self::set_attributes) |
@@ -29,6 +31,7 @@ use crate::text::Name;
 /// | keep the flags of `chattr(1)` | [`inode_flags`](Self::inode_flags), [`set_inode_flags`](Self::set_inode_flags) |
 /// | have the times of accesses kept as Linux does | [`access_times`](Self::access_times), [`accessed`](Self::accessed) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
+/// | refuse leases, since others open the files | [`leases`](Self::leases) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
 /// Without `open`, a file is there and cannot be read (`EOPNOTSUPP`).
@@ -426,6 +429,13 @@ pub trait FileSystem: Send + Sync {
     /// [`Locks`] has an example.
     fn locks(&self) -> Option<&dyn Locks> {
         None
+    }
+
+    /// Returns whether files can be leased. Called for each lease. Must not block. Default: they
+    /// can, unless the file system keeps [`locks`](Self::locks) itself, since others open its files
+    /// then.
+    fn leases(&self) -> Leases {
+        if self.locks().is_some() { Leases::Refused } else { Leases::OfEngine }
     }
 
     /// Sets attributes. Returns all attributes as they are then.

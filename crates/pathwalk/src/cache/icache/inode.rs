@@ -76,6 +76,9 @@ pub(crate) mod flags {
     /// The link's body came with its node and found no room: the name is to be looked up again for
     /// it.
     pub(crate) const BODY_LEFT_OUT: u64 = 1 << 8;
+    /// Of a directory: the security hook has promised that all callers may search it. (Directories
+    /// have no bodies.)
+    pub(crate) const SEARCH_PROMISED: u64 = BODY_LEFT_OUT;
     /// The file system could not say what the attributes are now, mode and owner included: a reader
     /// asks it first.
     pub(crate) const UNKNOWN: u64 = 1 << 9;

@@ -10,7 +10,6 @@ use super::inode::{self, MANY, MIXED, OWNER, Record, WORD, flags, set_fields};
 use super::pool::InodeHeld;
 use crate::attr::{AclState, Attributes};
 use crate::cache::Caches;
-use crate::cache::join::permission_flags;
 use crate::memory::seqcount;
 use crate::memory::slot::{DentryId, InodeId};
 use crate::node::PermissionRule;
@@ -183,7 +182,7 @@ impl Caches {
         }
         let alias = self.alias(record);
         if alias != 0 && alias != MANY {
-            self.set_permission_flags(DentryId(alias), permission_flags(record), held);
+            self.set_permission_flags(DentryId(alias), self.permission_flags(record), held);
         }
     }
 }

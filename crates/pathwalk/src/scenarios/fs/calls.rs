@@ -11,8 +11,8 @@ use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::sync::{Mutex, yield_now};
 use crate::text::Name;
 use crate::{
-    AccessTimes, Accessed, Directory, Entry as Listed, Errno, FileHandle, FileSystem, FoundName, OpenFile, OpenFor, Siblings,
-    XattrFlags, XattrName,
+    AccessTimes, Accessed, Directory, Entry as Listed, EntrySink, Errno, FileHandle, FileSystem, FoundName, OpenFile, OpenFor,
+    Siblings, XattrFlags, XattrName,
 };
 
 /// An open file without contents, or an open directory.
@@ -44,6 +44,29 @@ impl OpenFile for Open {
                 return Ok(());
             }
         }
+    }
+
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        let mut names = Vec::new();
+        self.read_dir(from, &mut |entry| {
+            names.push(entry.name.to_vec());
+            sink.push(entry)
+        })?;
+        let mut found = Vec::new();
+        for name in names.iter().map(|name| Name::new(name).expect("a name")) {
+            // One name at a time, and given later.
+            yield_now();
+            if sink.wants(name) {
+                let mut tree = self.tree.lock();
+                let key = tree.names(self.node).get(name.bytes()).copied();
+                found.extend(key.map(|key| (name, tree.hand_out(key))));
+            }
+        }
+        for two in found.chunks(2) {
+            yield_now();
+            sink.give(two);
+        }
+        Ok(())
     }
 }
 
