@@ -51,9 +51,16 @@ pub(crate) struct Args {
     /// The number of mutants, in equal shares from walk, dcache, icache, memory, ops and the ring.
     #[arg(long, default_value_t = 210)]
     sample: usize,
+    /// The first stage to run, for mutants that are known to survive those before it.
+    #[arg(long, value_enum, default_value_t = Stage::Engine)]
+    from: Stage,
     /// The last stage to run: each later one costs more for each mutant that is left.
     #[arg(long, value_enum, default_value_t = Stage::Races)]
     until: Stage,
+    /// A part of the names of the mutants to run; may be given several times. The others of the
+    /// sample are built and count as survivors. So a new test is tried on what survived before it.
+    #[arg(long)]
+    only: Vec<String>,
     /// The least share of settled mutants, in percent, for exit code 0.
     #[arg(long, default_value_t = 95.0)]
     bar: f64,
@@ -116,8 +123,10 @@ fn fates(sample: &[Mutant], equal: &[Equal], args: &Args) -> Result<Vec<Fate>> {
     let mut fates: Vec<Fate> = sample.iter().map(|mutant| if argued(mutant) { Fate::Equal } else { Fate::Survived }).collect();
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let mut built: Option<Bundle<'_>> = None;
-    for stage in Stage::all().filter(|stage| *stage <= args.until) {
-        let left: Vec<usize> = (0..sample.len()).filter(|index| fates[*index] == Fate::Survived).collect();
+    let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|part| name.contains(part));
+    for stage in Stage::all().filter(|stage| (args.from..=args.until).contains(stage)) {
+        let survived = |index: &usize| fates[*index] == Fate::Survived && wanted(&sample[*index].name);
+        let left: Vec<usize> = (0..sample.len()).filter(survived).collect();
         if left.is_empty() {
             break;
         }
@@ -131,7 +140,7 @@ fn fates(sample: &[Mutant], equal: &[Equal], args: &Args) -> Result<Vec<Fate>> {
         suite.together(sample, &held, jobs)?.into_iter().for_each(|index| fates[index] = Fate::Caught(stage));
         for index in alone {
             if !bundle.compiles(index)? {
-                // What compiled for an earlier stage and does not for this one is no part of it.
+                // What compiles for the tests and not for the scenarios is no part of those.
                 fates[index] = if bundle.is_for(Stage::Engine) { Fate::Unviable } else { Fate::Survived };
             } else if suite.alone(&bundle, &sample[index])? {
                 fates[index] = Fate::Caught(stage);

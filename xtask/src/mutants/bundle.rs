@@ -29,6 +29,8 @@ pub(super) struct Bundle<'a> {
     /// The flags of the compiler.
     flags: &'static str,
     sample: &'a [Mutant],
+    /// The files that differ from those of the tree, as they were when the tree was copied.
+    originals: BTreeMap<String, String>,
     /// The mutants that are in the copy, by their index in the sample.
     held: BTreeSet<usize>,
     /// The sources with mutants, by the names of their files.
@@ -61,10 +63,13 @@ impl<'a> Bundle<'a> {
         let out = std::path::absolute(out)?;
         let target = out.join(if flags.is_empty() { "target" } else { "target-shuttle" });
         let held = (0..sample.len()).collect();
-        let mut bundle = Bundle { tree: out.join("tree"), target, flags, sample, held, sources: BTreeMap::new() };
-        let mutated: BTreeSet<PathBuf> = bundle.mutated().map(PathBuf::from).collect();
-        copy_tree(&bundle.tree, &mutated)?;
-        let before = bundle.texts(&mutated);
+        let of_switch = PACKAGES.map(lib);
+        let files = sample.iter().map(|mutant| mutant.file.clone()).chain(of_switch);
+        let read = |file: String| fs::read_to_string(&file).with_context(|| format!("read {file}")).map(|text| (file, text));
+        let originals = files.map(read).collect::<Result<BTreeMap<_, _>>>()?;
+        let mut bundle = Bundle { tree: out.join("tree"), target, flags, sample, originals, held, sources: BTreeMap::new() };
+        copy_tree(&bundle.tree, &bundle.originals)?;
+        let before = bundle.texts();
         loop {
             bundle.write()?;
             let errors = bundle.errors()?;
@@ -83,20 +88,14 @@ impl<'a> Bundle<'a> {
         Ok(bundle)
     }
 
-    /// Returns the names of the files that differ from those of the tree.
-    fn mutated(&self) -> impl Iterator<Item = String> {
-        let of_switch = PACKAGES.map(|package| format!("crates/{package}/src/lib.rs"));
-        self.sample.iter().map(|mutant| mutant.file.clone()).chain(of_switch)
-    }
-
-    /// Returns what these files of the copy have, and the times at which they got it.
-    fn texts(&self, files: &BTreeSet<PathBuf>) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
-        let text = |file: &PathBuf| {
+    /// Returns what the files that differ have in the copy, and the times at which they got it.
+    fn texts(&self) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+        let text = |file: &String| {
             let path = self.tree.join(file);
             let time = path.metadata().and_then(|found| found.modified()).ok()?;
             Some((fs::read(&path).ok()?, time)).map(|found| (path, found))
         };
-        files.iter().filter_map(text).collect()
+        self.originals.keys().filter_map(text).collect()
     }
 
     pub(super) fn is_for(&self, stage: Stage) -> bool {
@@ -119,16 +118,14 @@ impl<'a> Bundle<'a> {
         }
         self.held.clear();
         for (file, mutants) in by_file {
-            let source = fs::read_to_string(file).with_context(|| format!("read {file}"))?;
-            let bundled = Bundled::new(&source, &mutants).with_context(|| format!("put mutants into {file}"))?;
+            let bundled = Bundled::new(&self.originals[file], &mutants).with_context(|| format!("put mutants into {file}"))?;
             self.held.extend(bundled.numbers());
             self.write_source(file, &bundled.text)?;
             self.sources.insert(file, bundled);
         }
         for (package, switch) in PACKAGES.into_iter().zip([SWITCH, "pub(crate) use ::pathwalk::__mutant;\n"]) {
-            let file = format!("crates/{package}/src/lib.rs");
-            let source = fs::read_to_string(&file).with_context(|| format!("read {file}"))?;
-            self.write_source(&file, &(source + switch))?;
+            let file = lib(package);
+            self.write_source(&file, &(self.originals[&file].clone() + switch))?;
         }
         Ok(())
     }
@@ -147,8 +144,7 @@ impl<'a> Bundle<'a> {
 
     /// Writes the file of a mutant with its change, and without switches.
     pub(super) fn put_alone(&self, mutant: &Mutant) -> Result<()> {
-        let source = fs::read_to_string(&mutant.file).with_context(|| format!("read {}", mutant.file))?;
-        self.write_source(&mutant.file, &schema::changed(&source, mutant))
+        self.write_source(&mutant.file, &schema::changed(&self.originals[&mutant.file], mutant))
     }
 
     /// Writes the file of a mutant as it is in the bundle.
@@ -198,6 +194,11 @@ impl<'a> Bundle<'a> {
     }
 }
 
+/// Returns the file of a package that gets the switch.
+fn lib(package: &str) -> String {
+    format!("crates/{package}/src/lib.rs")
+}
+
 fn messages(command: &mut Command) -> Result<(Vec<Message>, bool)> {
     command.arg("--message-format=json").stdout(Stdio::piped());
     let mut child = command.spawn().context("run cargo")?;
@@ -245,21 +246,21 @@ fn place<'a>(span: &DiagnosticSpan, sources: &'a BTreeMap<&str, Bundled>) -> Opt
 
 /// Makes the directory a copy of what git keeps or does not ignore, but for the files `except`.
 /// Writes only what differs, so that cargo builds only that.
-fn copy_tree(to: &Path, except: &BTreeSet<PathBuf>) -> Result<()> {
+fn copy_tree(to: &Path, except: &BTreeMap<String, String>) -> Result<()> {
     let output = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).output();
     let output = output.context("run git ls-files")?;
     ensure!(output.status.success(), "git ls-files failed: {}", String::from_utf8_lossy(&output.stderr));
     let list = String::from_utf8(output.stdout).context("a file whose name is not UTF-8")?;
     // A file that was deleted and is still in the index is left out.
-    let files: BTreeSet<&Path> = list.split_terminator('\0').map(Path::new).filter(|file| file.is_file()).collect();
-    for file in &files {
+    let files = || list.split_terminator('\0').filter(|file| Path::new(file).is_file());
+    for file in files() {
         let copy = to.join(file);
         copy.parent().map_or(Ok(()), fs::create_dir_all)?;
-        if !except.contains(*file) {
-            write_changed(&copy, &fs::read(file).with_context(|| format!("read {}", file.display()))?)?;
+        if !except.contains_key(file) {
+            write_changed(&copy, &fs::read(file).with_context(|| format!("read {file}"))?)?;
         }
     }
-    remove_others(to, to, &files)
+    remove_others(to, to, &files().map(Path::new).collect())
 }
 
 /// Removes the files below a directory of the copy that are not in the tree.
