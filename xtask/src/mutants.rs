@@ -16,10 +16,10 @@
 //!
 //! # How it does that
 //!
-//! `cargo-mutants` lists the mutants. All of the sample are built at once, in a copy of the tree in
-//! which each is a switch that the environment selects; so a mutant costs the tests that it takes to
-//! fail, and no build. Mutants that cannot be switches, as in a `const fn`, are checked and built one
-//! by one in the same copy.
+//! `cargo-mutants` lists the mutants. All of the sample are built at once, in a copy of the tree.
+//! There each is a switch that the environment selects. So a mutant costs the tests up to the first
+//! that fails, and no build. Mutants that cannot be switches, as in a `const fn`, are checked and
+//! built one by one in the same copy.
 
 mod bundle;
 mod equal;

@@ -1,4 +1,5 @@
-//! One build of all mutants of a sample, in a copy of the tree. The environment selects one of them.
+//! One build of all mutants of a sample, in a copy of the tree. The environment selects one of
+//! them.
 //!
 //! # What always holds
 //!
@@ -221,8 +222,8 @@ fn binary(artifact: Artifact) -> Option<Binary> {
     Some(Binary { name, selection, program, directory: directory.into() })
 }
 
-/// Returns the mutants that the errors are about. An error that lies at no mutant is put down to all
-/// mutants of its file: a type that is left open, for example, may be noticed elsewhere.
+/// Returns the mutants that the errors are about. An error that lies at no mutant is put down to
+/// all mutants of its file: a type that is left open, for example, may be noticed elsewhere.
 fn culprits(errors: &[Diagnostic], sources: &BTreeMap<&str, Bundled>) -> Result<BTreeSet<usize>> {
     let mut culprits = BTreeSet::new();
     for error in errors {

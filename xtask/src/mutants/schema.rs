@@ -153,7 +153,8 @@ impl Places<'_> {
         }
     }
 
-    /// Puts an alternative beside `whole` for each mutant of this kind whose change begins at `start`.
+    /// Puts an alternative beside `whole` for each mutant of this kind whose change begins at
+    /// `start`.
     fn alternatives(&mut self, genre: &str, start: usize, whole: &Range<usize>) {
         for (number, mutant, cut) in self.cuts.iter().filter(|(_, mutant, cut)| mutant.genre == genre && cut.start == start) {
             let (left, right) = (&self.source[whole.start..cut.start], &self.source[cut.end..whole.end]);
@@ -163,9 +164,9 @@ impl Places<'_> {
         }
     }
 
-    /// Looks at a chain of operators without parentheses. Another operator may group the whole chain
-    /// anew, so the alternative is one to the chain. A chain with `let` is no expression and has
-    /// none.
+    /// Looks at a chain of operators without parentheses. Another operator may group the whole
+    /// chain anew, so the alternative is one to the chain. A chain with `let` is no expression and
+    /// has none.
     fn chain(&mut self, expr: &ExprBinary, outer: Option<&Range<usize>>, in_let_chain: bool) {
         let in_let_chain = in_let_chain || has_let(expr);
         let own = expr.span().byte_range();

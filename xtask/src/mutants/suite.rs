@@ -3,8 +3,8 @@
 //! # What always holds
 //!
 //! - All programs have passed with no mutant, which also measured their usual time.
-//! - A mutant meets the programs of its own package first, and of those the program that caught most
-//!   in its time so far.
+//! - A mutant meets the programs of its own package first, and of those the program that caught
+//!   most in its time so far.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -18,6 +18,7 @@ use super::sample::{Mutant, PACKAGES};
 use super::stages::Stage;
 use super::trial::{self, End};
 
+/// The programs of one stage.
 pub(super) struct Suite {
     stage: Stage,
     programs: Vec<Program>,

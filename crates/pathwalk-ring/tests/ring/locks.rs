@@ -91,7 +91,8 @@ fn a_request_that_waits_is_found_after_others_have_ended() {
     assert_eq!(results(&mut ring), [(7, ECANCELED)]);
 }
 
-/// Checks that the owner of a ring, which sleeps, sees the end of a time limit that a worker begins.
+/// Checks that the owner of a ring, which sleeps, sees the end of a time limit that a worker
+/// begins.
 #[test]
 fn a_time_limit_begins_while_the_owner_sleeps() {
     let (context, holder, second) = world();
