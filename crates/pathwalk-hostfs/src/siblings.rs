@@ -20,9 +20,10 @@ use rustix::io;
 
 use crate::attributes::from_statx;
 use crate::beneath::{Reached, errno, stat_in};
-use crate::host_fs::{HostFs, verified};
+use crate::host_fs::HostFs;
 use crate::key;
-use crate::open_file::{TO_READ, lists_all_names};
+use crate::listing::lists_all_names;
+use crate::opening::TO_READ;
 
 const TO_LIST: OFlags = TO_READ.union(OFlags::DIRECTORY).union(OFlags::NOATIME);
 
@@ -75,11 +76,11 @@ struct Found<'a> {
 
 impl HostFs {
     pub(crate) fn give_siblings(&self, dir: NodeKey, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
-        let path = self.nodes.read().path_in(dir, b"").ok_or(Errno::ESTALE)?;
-        let fd = self.root.open_below(&path, TO_LIST, ResolveFlags::empty()).map_err(errno)?;
+        let path = self.tree.nodes.read().path_in(dir, b"").ok_or(Errno::ESTALE)?;
+        let fd = self.tree.root.open_below(&path, TO_LIST, ResolveFlags::empty()).map_err(errno)?;
         let opened = Reached::itself(fd);
         let stat = opened.stat().map_err(errno)?;
-        if key::of(&stat)? != dir {
+        if opened.key(&self.tree.keys, &stat)? != dir {
             return Err(Errno::ESTALE);
         }
         if seems_larger(stat.stx_size, siblings.most()) {
@@ -87,8 +88,8 @@ impl HostFs {
         }
         let Some(names) = names_of(&opened, siblings.most()).map_err(errno)? else { return Ok(()) };
         let found = self.look_at(dir, &opened, &names, siblings)?;
-        verified(dir, self.root.reach(&path))?;
-        self.nodes.write().hold_all(dir, &found.files).ok_or(Errno::ESTALE)?;
+        self.tree.verified(dir, self.tree.root.reach(&path))?;
+        self.tree.nodes.write().hold_all(dir, &found.files).ok_or(Errno::ESTALE)?;
         siblings.give(&found.files);
         found.others.iter().for_each(|name| siblings.note(*name));
         if lists_all_names(opened.fd()) {
@@ -117,8 +118,12 @@ impl HostFs {
                 Err(io::Errno::NOENT) => continue,
                 Err(error) => return Err(errno(error)),
             };
-            let (key, attributes) = (key::of(&stat)?, from_statx(&stat)?);
-            if Takes::of(attributes.kind) == Takes::More || key::mount_of(key) != key::mount_of(dir) {
+            let key = match self.tree.keys.of(opened.fd(), cstr, &stat) {
+                Err(Errno::ENOENT) => continue,
+                key => key?,
+            };
+            let attributes = from_statx(&stat)?;
+            if Takes::of(attributes.kind) == Takes::More || key::place_of(key) != key::place_of(dir) {
                 found.others.push(name);
             } else {
                 found.files.push((name, Node::new(key, attributes).with_rule(self.mounts.rule_under(of_mount, attributes.kind))));
