@@ -4,8 +4,8 @@
 //! mount namespace of its own, in which `/proc` is there, too. A thread that carries a program out
 //! enters that namespace. All goes with the process.
 //!
-//! What it does not do: with a directory of the host, programs do without mounts and, on ext4,
-//! without limits of space; and the options by which the file system in memory asks to be asked
+//! What it does not do: with a directory of the host, programs do without mounts, times of accesses
+//! and, on ext4, limits of space; and the options by which the file system in memory asks to be asked
 //! have no effect.
 
 use std::fs;
@@ -48,6 +48,7 @@ impl Kind {
     pub(crate) fn adapted(self, mut program: Program) -> Program {
         if self != Kind::Memfs {
             program.steps.retain(|step| !step.op.changes_mounts());
+            program.settings -= Settings::ACCESSES | Settings::NODIRATIME;
         }
         if self == Kind::HostExt4 {
             program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, MountFlags, Name, NewNode, Node, NodeKey,
-    OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, Leases, MountFlags, Name, NewNode, Node,
+    NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrFlags,
+    XattrName,
 };
 use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
@@ -56,7 +57,6 @@ pub struct HostFs {
     pub(crate) tree: Arc<Tree>,
     pub(crate) key: NodeKey,
     pub(crate) source: Source,
-    pub(crate) mounts: Mounts,
     descriptors: Descriptors,
     special_files: SpecialFiles,
 }
@@ -117,8 +117,8 @@ impl HostFs {
         let reopening = if is_lost { Reopening::Impossible } else { Reopening::Possible };
         let (moves, changes) = (RwLock::default(), RwLock::default());
         let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
-        let tree = Arc::new(Tree { root, keys, nodes, open, mode, moves, changes });
-        Ok(HostFs { tree, key, source, mounts, descriptors: Descriptors::default(), special_files: SpecialFiles::Refused })
+        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes });
+        Ok(HostFs { tree, key, source, descriptors: Descriptors::default(), special_files: SpecialFiles::Refused })
     }
 
     /// Sets when open files get their descriptors of the host. The default is
@@ -168,7 +168,7 @@ impl HostFs {
     /// below as well. Read-only and noexec are not included, because this file system applies them
     /// itself, mount by mount.
     pub fn mount_flags(&self) -> MountFlags {
-        self.mounts.of(self.key).flags & MountFlags::NOSYMFOLLOW
+        self.tree.mounts.of(self.key).flags & MountFlags::NOSYMFOLLOW
     }
 
     /// Looks up `name` in a directory that was handed out.
@@ -201,7 +201,7 @@ impl HostFs {
     pub(crate) fn node(&self, key: NodeKey, reached: &Reached, loaded: &Loaded) -> Result<Node, Errno> {
         let attributes = loaded.attributes;
         let mount = self.tree.keys.mount_of(key).ok_or(Errno::ESTALE)?;
-        let rule = self.mounts.rule((key, mount), attributes.kind, reached.fd()).map_err(errno)?;
+        let rule = self.tree.mounts.rule((key, mount), attributes.kind, reached.fd()).map_err(errno)?;
         let mut node = Node::new(key, attributes).with_rule(rule);
         if attributes.kind == FileType::Symlink {
             // A body that cannot be read now, or is empty, is read again when it is needed. An
@@ -297,7 +297,7 @@ impl FileSystem for HostFs {
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         // The guard is stored with or without a list: on read-only and noexec mounts every check
         // comes here.
-        self.guard(node, |_| true)?.check(who, want, self.mounts.of(node))
+        self.guard(node, |_| true)?.check(who, want, self.tree.mounts.of(node))
     }
 
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
@@ -330,7 +330,7 @@ impl FileSystem for HostFs {
     /// Returns read-only if the root's file system is read-only, its mount is not noexec, and
     /// nothing is mounted below the root.
     fn superblock_flags(&self) -> SuperblockFlags {
-        self.mounts.by_engine()
+        self.tree.mounts.by_engine()
     }
 
     fn forget(&self, node: NodeKey) {
@@ -355,13 +355,18 @@ impl FileSystem for HostFs {
         self.special_files
     }
 
+    /// Refuses them: the opens of other processes break none.
+    fn leases(&self) -> Leases {
+        Leases::Refused
+    }
+
     fn statfs(&self) -> Result<StatFs, Errno> {
-        statfs(self.tree.root.as_fd(), self.mounts.of(self.key).flags)
+        statfs(self.tree.root.as_fd(), self.tree.mounts.of(self.key).flags)
     }
 
     fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
         let (reached, _) = self.tree.reach(node)?;
-        statfs(reached.fd(), self.mounts.of(node).flags)
+        statfs(reached.fd(), self.tree.mounts.of(node).flags)
     }
 
     fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
@@ -437,7 +442,7 @@ impl FileSystem for HostFs {
     }
 
     fn memory(&self) -> u64 {
-        size_of::<HostFs>() as u64 + self.tree.nodes.read().memory() + self.tree.open.memory() + self.mounts.memory()
+        size_of::<HostFs>() as u64 + self.tree.nodes.read().memory() + self.tree.open.memory() + self.tree.mounts.memory()
     }
 }
 
@@ -459,7 +464,7 @@ fn statfs(fd: BorrowedFd<'_>, flags: MountFlags) -> Result<StatFs, Errno> {
 
 impl std::fmt::Debug for HostFs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HostFs").field("root", &self.tree.root).field("mounts", &self.mounts).finish_non_exhaustive()
+        f.debug_struct("HostFs").field("root", &self.tree.root).field("mounts", &self.tree.mounts).finish_non_exhaustive()
     }
 }
 

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use pathwalk::{Entry, Errno, FallocateFlags, InodeFlags, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
+use pathwalk::{Entry, EntrySink, Errno, FallocateFlags, InodeFlags, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
 use rustix::fs::{self, SeekFrom};
 use rustix::io::{self, ReadWriteFlags, retry_on_intr};
 
@@ -50,8 +50,8 @@ pub(crate) enum Wait {
 }
 
 pub(crate) struct Open {
-    tree: Arc<Tree>,
-    node: NodeKey,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) node: NodeKey,
     purpose: For,
     /// The place of the descriptor, which is opened when one is needed: many files are opened and
     /// never read.
@@ -75,7 +75,7 @@ impl Open {
         Ok(self)
     }
 
-    fn fd(&self, wait: Wait) -> Result<InUse<'_>, Errno> {
+    pub(crate) fn fd(&self, wait: Wait) -> Result<InUse<'_>, Errno> {
         self.tree.open.fd(&self.slot, wait, || self.tree.open_node(self.node, self.purpose, wait))
     }
 
@@ -219,6 +219,11 @@ impl OpenFile for Open {
         let fd = self.fd(Wait::ForHost)?;
         let _listing = self.slot.position.lock();
         listing::list((fd.as_fd(), self.node), from, each)
+    }
+
+    /// Lists a stretch, and asks for the attributes of each name below the same descriptor.
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        self.list_with_nodes(from, sink)
     }
 
     /// Returns where the host has the next data.

@@ -25,6 +25,7 @@ use crate::attributes::from_statx;
 use crate::beneath::{PLACE, Reached, Root, errno};
 use crate::descriptors::OpenFiles;
 use crate::key::Keys;
+use crate::mounts::Mounts;
 use crate::nodes::{Nodes, Whereabouts};
 
 /// Whether changes are carried out.
@@ -40,6 +41,7 @@ pub(crate) struct Tree {
     pub(crate) root: Root,
     pub(crate) keys: Keys,
     pub(crate) nodes: RwLock<Nodes>,
+    pub(crate) mounts: Mounts,
     pub(crate) open: OpenFiles,
     pub(crate) mode: Changes,
     /// A lock that is held exclusively while a directory is moved.

@@ -13,7 +13,7 @@ use crate::cast::Actor;
 use crate::id_maps;
 use crate::mounts::{self, Sight};
 use crate::op::Op;
-use crate::outcome::Answer;
+use crate::outcome::{Answer, OF_ACCESSES};
 use crate::program::Settings;
 use crate::words::{Place, Text};
 
@@ -29,6 +29,7 @@ pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &Tree) -> Resul
 }
 
 fn new_tree(context: &Context, settings: Settings, flags: MountFlags, fs: &Tree) -> Result<DetachedTree, Errno> {
+    let flags = (flags - OF_ACCESSES) | settings.of_accesses();
     if settings.contains(Settings::LATE) {
         context.new_tree(Late::new(fs.for_vfs()), flags)
     } else {

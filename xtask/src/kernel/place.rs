@@ -123,6 +123,7 @@ fn only_the_root_is_left(at: &Path) {
 const TRIES: u32 = 10_000;
 
 /// Sets the limits of nodes and of pages of the tmpfs at `at`; large ones where there is no limit.
+/// The mount has no switch afterwards but `NOATIME`.
 pub(crate) fn set_limits(at: &Path, [nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result<()> {
     if nodes.is_some() || pages.is_some() {
         only_the_root_is_left(at);
@@ -131,9 +132,9 @@ pub(crate) fn set_limits(at: &Path, [nodes, pages]: [Option<u64>; 2]) -> rustix:
     mount_remount(at, MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
 }
 
-/// Sets the switches of the mount, but not of the file system on it. Always sets `NOATIME`, since
-/// reads must not change times.
-pub(super) fn set_mount(flags: pathwalk::MountFlags) -> rustix::io::Result<()> {
-    let bits = mounts::bits(flags).fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union);
+/// Sets the switches of the mount, but not of the file system on it. Those that concern the times
+/// of accesses are in `accesses`.
+pub(super) fn set_mount(flags: pathwalk::MountFlags, accesses: pathwalk::MountFlags) -> rustix::io::Result<()> {
+    let bits = mounts::bits(flags).chain(mounts::of_accesses(accesses)).fold(MountFlags::BIND, MountFlags::union);
     mount_remount("/", bits, "")
 }
