@@ -196,9 +196,10 @@ impl File {
     }
 
     /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
-    /// at hand, which may be less than there is; `EAGAIN` where that is nothing, and where the times
-    /// that decide whether the access is stored are out of date. Returns 0 at or behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
-    /// Source: `RWF_NOWAIT` in `preadv2(2)`.
+    /// at hand, which may be less than there is; `EAGAIN` where that is nothing, and where the
+    /// times that decide whether the access is stored are out of date. Returns 0 at or behind the
+    /// end. For event loops, which leave what is `EAGAIN` to a thread that may wait. Source:
+    /// `RWF_NOWAIT` in `preadv2(2)`.
     pub fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
@@ -411,8 +412,8 @@ impl File {
         }
     }
 
-    /// Returns whether a read may be an access of which the time is stored. Of a character device it
-    /// is none.
+    /// Returns whether a read may be an access of which the time is stored. Of a character device
+    /// it is none.
     fn may_be_accessed(&self) -> bool {
         !self.flags.contains(OpenFlags::NOATIME) && self.handle.kind() != FileType::CharDevice
     }

@@ -414,9 +414,9 @@ pub trait FileSystem: Send + Sync {
     /// [`AccessTimes::OfEngine`], after a read or a listing, and before the body of a link is used,
     /// also by a walk; under no lock but that of an open file's position.
     ///
-    /// Must not block, since threads that must not wait call it, too: a file system that has to wait
-    /// for storage keeps the time, and writes it later, as Linux does with `lazytime`. An error is
-    /// dropped: the access has happened. Default: [`Accessed::NotKept`]. Source:
+    /// Must not block, since threads that must not wait call it, too: a file system that has to
+    /// wait for storage keeps the time, and writes it later, as Linux does with `lazytime`. An
+    /// error is dropped: the access has happened. Default: [`Accessed::NotKept`]. Source:
     /// `i_op->update_time` of Linux.
     fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
         let _ = (node, at);

@@ -10,8 +10,9 @@
 //! Source: `vfs_get_acl`, `vfs_set_acl`, `set_posix_acl` and `posix_acl_update_mode` of Linux.
 
 use super::lookup;
+use super::may_change::owner;
 use super::may_change::writing;
-use super::set::{owner, unchangeable};
+use super::set::unchangeable;
 use crate::Errno;
 use crate::abi::AtFlags;
 use crate::attr::FileType;

@@ -16,7 +16,7 @@
 //! Source: `fs/file_attr.c` of Linux.
 
 use super::lookup;
-use super::set::owner;
+use super::may_change::owner;
 use crate::Errno;
 use crate::abi::AtFlags;
 use crate::attr::InodeFlags;

@@ -118,3 +118,8 @@ pub(crate) fn new_node<'n>(
     // A default ACL of the directory replaces the umask.
     if env.trees().superblock_at(at).keeps_acls { new.with_umask(umask) } else { NewNode { mode: mode & !umask, ..new } }
 }
+
+/// Returns `EPERM` for a subject that neither owns the node nor may act as its owner.
+pub(super) fn owner(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
+    if who.owns_or_may(of.uid()) { Ok(()) } else { Err(Errno::EPERM) }
+}

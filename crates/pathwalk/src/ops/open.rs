@@ -13,11 +13,10 @@
 use super::leases;
 use super::lookup;
 use super::make::may_take_name;
-use super::may_change::{may_create, new_node, writing};
+use super::may_change::{may_create, new_node, owner, writing};
 use super::open_special::open_special;
 use super::parent::{Last, Parent, parent};
 use super::security;
-use super::set::owner;
 use crate::Errno;
 use crate::abi::MountFlags;
 use crate::abi::{AtFlags, OpenFlags, OpenHow, Resolve};

@@ -7,7 +7,7 @@
 
 use super::leases;
 use super::lookup;
-use super::may_change::{may_write, writing};
+use super::may_change::{may_write, owner, writing};
 use super::security;
 use crate::Errno;
 use crate::abi::{AtFlags, SetTime};
@@ -186,9 +186,4 @@ fn stored_owners(
     let lost = to.0 == Some(None) || to.1 == Some(None);
     let stays_lost = uid.is_none() && !who.sees_uid(of.uid()) || gid.is_none() && !who.sees_gid(of.gid());
     if lost || stays_lost { Err(Errno::EOVERFLOW) } else { Ok((to.0.flatten(), to.1.flatten())) }
-}
-
-/// Returns `EPERM` for a subject that neither owns the node nor may act as its owner.
-pub(super) fn owner(of: &Snapshot, who: &Subject<'_>) -> Result<(), Errno> {
-    if who.owns_or_may(of.uid()) { Ok(()) } else { Err(Errno::EPERM) }
 }

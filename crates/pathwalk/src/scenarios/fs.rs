@@ -142,6 +142,11 @@ impl TestFs {
         self.with(|tree| tree.nodes[&key].times[0])
     }
 
+    /// Returns the times of the last access to a node and of its last change.
+    pub(super) fn times(&self, key: u128) -> [i64; 2] {
+        self.with(|tree| tree.nodes[&key].times)
+    }
+
     /// Adds a second name of a node.
     pub(super) fn add_name(&self, dir: u128, name: &str, key: u128) {
         self.with(|tree| tree.names(dir).insert(name.into(), key));

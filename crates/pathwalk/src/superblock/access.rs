@@ -6,6 +6,7 @@
 
 use super::Trees;
 use super::superblock::Superblock;
+use crate::Errno;
 use crate::abi::{AccessRule, is_out_of_date};
 use crate::attr::{Attributes, FileType, Timestamp};
 use crate::cache::icache::access::Owed;
@@ -22,8 +23,7 @@ impl Trees {
     /// and `may` returns a value, which is kept meanwhile. Errors are dropped, as on Linux.
     pub(crate) fn accessed<W>(&self, id: InodeId, rule: AccessRule, may: impl FnOnce(&Attributes) -> Option<W>) {
         let superblock = self.superblock(id);
-        let Ok(of) = self.stat(id) else { return };
-        let version = self.caches.versions.of(id);
+        let Ok((of, version)) = self.stat_at_version(id) else { return };
         let now = superblock.fs.now();
         self.age(&superblock, now);
         if !rule.is_due(&of, now) {
@@ -41,6 +41,16 @@ impl Trees {
             Ok(Accessed::NotKept) if of.kind == FileType::Symlink => self.caches.settle_access(id, version),
             Ok(Accessed::NotKept) | Err(_) => {}
         }
+    }
+
+    /// Returns the attributes of an inode on which the caller has a pin, and a version from before
+    /// they were read: if it has not moved, they hold. A refresh moves it, so they are read twice
+    /// then. If it moves once more, the access is stored, and a link is due once more than needed.
+    fn stat_at_version(&self, id: InodeId) -> Result<(Attributes, u64), Errno> {
+        let version = self.caches.versions.of(id);
+        let of = self.stat(id)?;
+        let again = self.caches.versions.of(id);
+        if again == version { Ok((of, version)) } else { Ok((self.stat(id)?, again)) }
     }
 
     /// Returns what a link with these attributes owes to its time of access.
