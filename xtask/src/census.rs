@@ -173,7 +173,7 @@ mod tests {
         let mut seeds = fastrand::Rng::with_seed(1);
         for _ in 0..600 {
             let program = generate::program(seeds.u64(..), 400, generate::Files::Any);
-            census.take(&program, &Engine.run(&program).expect("the engine carries it out"));
+            census.take(&program, &Engine::in_memory().run(&program).expect("the engine carries it out"));
         }
         assert_eq!(census.unmet(), Vec::<String>::new(), "seed 1, {} operations", census.ops);
     }

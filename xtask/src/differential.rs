@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::json;
 
+use crate::base::{Base, Ground, Kind};
 use crate::census::Census;
 use crate::compare::{Mismatch, class, first_mismatch};
 use crate::engine::Engine;
@@ -49,6 +50,10 @@ pub(crate) struct Args {
     /// The side that is compared with it.
     #[arg(long, value_enum, default_value_t = Who::Engine)]
     subject: Who,
+    /// The file system below the engine. With a directory of the host on ext4, the kernel's side is
+    /// on ext4, too.
+    #[arg(long, value_enum, default_value_t = Kind::Memfs)]
+    fs: Kind,
     /// The face through which the engine is called. Drawn for each program if it is not given.
     #[arg(long, value_enum)]
     face: Option<face::Kind>,
@@ -85,6 +90,7 @@ struct Pair {
     oracle: Box<dyn Interpreter + Send>,
     subject: Box<dyn Interpreter + Send>,
     files: Files,
+    fs: Kind,
     census: Census,
     wants_census: bool,
     /// The number of times that each operation got each answer.
@@ -95,12 +101,22 @@ struct Pair {
 const WITHOUT_KERNEL: [Who; 2] = [Who::Model, Who::Engine];
 
 impl Pair {
-    fn of([oracle, subject]: [Who; 2], wants_census: bool) -> Result<Pair> {
+    fn of([oracle, subject]: [Who; 2], wants_census: bool, fs: Kind) -> Result<Pair> {
+        let ground = if fs == Kind::Memfs { None } else { Some(Ground::prepared(fs)?) };
+        let of_kernel = ground.as_ref().and_then(Ground::of_kernel);
+        let base = match ground {
+            Some(ground) => Base::Host(Box::new(ground.of_engine()?)),
+            None => Base::Memory,
+        };
+        let mut base = Some(base);
+        // The engine's side is opened before the root of the process changes.
+        let mut interpreter = |who: Who| who.interpreter(&mut base, of_kernel.as_deref());
         let files = if [oracle, subject].contains(&Who::Model) { Files::Short } else { Files::Any };
         Ok(Pair {
-            oracle: oracle.interpreter()?,
-            subject: subject.interpreter()?,
+            oracle: interpreter(oracle)?,
+            subject: interpreter(subject)?,
             files,
+            fs,
             census: Census::default(),
             wants_census,
             answers: BTreeMap::new(),
@@ -132,7 +148,7 @@ impl Pair {
         });
         let names = [oracle.name(), subject.name()];
         let right = right.with_context(|| format!("by the {}, in the program:\n{program}", names[1]))?;
-        let left = left?;
+        let (left, right) = (self.fs.comparable(program, left?), self.fs.comparable(program, right));
         let mismatch = first_mismatch(program, names, &left, &right);
         Ok((left, mismatch))
     }
@@ -148,11 +164,11 @@ impl Pair {
 }
 
 impl Who {
-    fn interpreter(self) -> Result<Box<dyn Interpreter + Send>> {
+    fn interpreter(self, base: &mut Option<Base>, of_kernel: Option<&Path>) -> Result<Box<dyn Interpreter + Send>> {
         Ok(match self {
-            Who::Kernel => Box::new(Kernel::enter()?),
+            Who::Kernel => Box::new(Kernel::enter(of_kernel)?),
             Who::Model => Box::new(ModelInterpreter),
-            Who::Engine => Box::new(Engine),
+            Who::Engine => Box::new(Engine(base.take().context("there is one engine")?)),
         })
     }
 }
@@ -178,19 +194,25 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         args.against != args.subject,
         "there is nothing to find by holding one against itself: give another --against or --subject"
     );
+    ensure!(
+        args.fs == Kind::Memfs
+            || rustix::process::geteuid().is_root() && args.against == Who::Kernel && args.subject == Who::Engine,
+        "a directory of the host is held against the kernel, as root: leave --against and --subject out, or --fs"
+    );
     let wanted = [args.against, args.subject];
     let mut skipped = None;
     let mut pair = if !wanted.contains(&Who::Kernel) {
-        Pair::of(wanted, args.census)?
+        Pair::of(wanted, args.census, args.fs)?
     } else if !rustix::process::geteuid().is_root() {
         skipped = Some("not root".to_owned());
-        Pair::of(WITHOUT_KERNEL, args.census)?
+        Pair::of(WITHOUT_KERNEL, args.census, Kind::Memfs)?
     } else {
         match supervise()? {
             Supervised::Parent(code) => return Ok(code),
-            Supervised::Child => Pair::of(wanted, args.census).or_else(|error| {
+            Supervised::Child if args.fs != Kind::Memfs => Pair::of(wanted, args.census, args.fs)?,
+            Supervised::Child => Pair::of(wanted, args.census, args.fs).or_else(|error| {
                 skipped = Some(format!("{error:#}"));
-                Pair::of(WITHOUT_KERNEL, args.census)
+                Pair::of(WITHOUT_KERNEL, args.census, Kind::Memfs)
             })?,
         }
     };
@@ -202,7 +224,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let start = Instant::now();
     let mut tally = Tally::default();
     match replay {
-        Some(program) => one(&mut pair, &asked_by(args.face, program), &mut tally)?,
+        Some(program) => one(&mut pair, &asked_by(args.face, args.fs.adapted(program)), &mut tally)?,
         None => many(&mut pair, args, seed, &mut tally)?,
     }
     report(args, seed, skipped.as_deref(), &pair, &tally, start.elapsed().as_secs_f64());
@@ -256,7 +278,7 @@ fn many(pair: &mut Pair, args: &Args, seed: u64, tally: &mut Tally) -> Result<()
         let end = tally.ops + share;
         while tally.ops < end {
             let program = generate::program(seeds.u64(..), PROGRAM.min((end - tally.ops) as usize), pair.files);
-            one(pair, &asked_by(args.face, program), tally)?;
+            one(pair, &asked_by(args.face, args.fs.adapted(program)), tally)?;
             if tally.mismatches > 0 && !args.keep_going {
                 return Ok(());
             }

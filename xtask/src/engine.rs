@@ -1,5 +1,4 @@
-//! The interpreter that carries programs out with the engine: a `Vfs` over a fresh file system in
-//! memory, and a [`Context`](pathwalk::Context) for each process, called through a face.
+//! The interpreter that carries programs out with the engine: a `Vfs` over a fresh file system, and a [`Context`](pathwalk::Context) for each process, called through a face.
 
 mod administer;
 mod convert;
@@ -25,6 +24,7 @@ use pathwalk::{
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
+use crate::base::{Base, Tree};
 use crate::cast::{self, Actor};
 use crate::composite::all_parts;
 use crate::face::{Company, Face, Kind};
@@ -47,8 +47,15 @@ const SMALL_MEMO: u64 = 384;
 /// The size of a memo that holds all paths of a program, if the budget has room for it, in bytes.
 const LARGE_MEMO: u64 = 256 << 10;
 
-/// The interpreter that uses the engine.
-pub(crate) struct Engine;
+/// The interpreter that uses the engine, on this file system.
+pub(crate) struct Engine(pub(crate) Base);
+
+impl Engine {
+    /// Creates the interpreter on the reference file system.
+    pub(crate) fn in_memory() -> Engine {
+        Engine(Base::Memory)
+    }
+}
 
 impl Interpreter for Engine {
     fn name(&self) -> &'static str {
@@ -57,7 +64,7 @@ impl Interpreter for Engine {
 
     fn run(&mut self, program: &Program) -> Result<Transcript> {
         let clock = Arc::new(AtomicU32::new(0));
-        let fs = MemFs::with(options(program.settings, &clock));
+        let fs = self.0.tree(program.settings, &clock)?;
         let mut outcomes = Vec::with_capacity(program.steps.len());
         for Act { mount, steps } in program.acts() {
             let beginning = if program.changes_mounts() {
@@ -69,29 +76,30 @@ impl Interpreter for Engine {
             for step in steps {
                 // Relaxed: the reader is this thread, or a worker to which it hands the step over.
                 clock.store(outcomes.len() as u32 + 1, Relaxed);
+                self.0.step()?;
                 outcomes.push(stage.carry_out(step));
             }
         }
         // To look at the tree is no access.
-        let vfs = Vfs::builder().budget(BUDGET).mount_flags(MountFlags::NOATIME).build(fs).context("build a Vfs")?;
-        Ok(Transcript {
-            outcomes,
-            tree: tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?,
-        })
+        let vfs = Vfs::builder().budget(BUDGET).mount_flags(MountFlags::NOATIME).build(fs.for_vfs()).context("build a Vfs")?;
+        let tree = tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?;
+        let mut transcript = Transcript { outcomes, tree };
+        self.0.tell(&mut transcript);
+        Ok(transcript)
     }
 }
 
 /// The engine for several concurrent threads.
 pub(crate) struct Concurrent {
     vfs: Vfs,
-    fs: MemFs,
+    fs: Tree,
     settings: Settings,
 }
 
 impl Concurrent {
     pub(crate) fn new(settings: Settings) -> Result<Concurrent> {
         // All concurrent operations count as one step.
-        let fs = MemFs::with(options(settings, &Arc::default()));
+        let fs = Tree::Memory(MemFs::with(options(settings, &Arc::default())));
         Ok(Concurrent { vfs: build(settings, MountFlags::empty(), &fs).context("build a Vfs")?, fs, settings })
     }
 
@@ -112,7 +120,7 @@ impl Concurrent {
     }
 }
 
-fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
+pub(crate) fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
     let clock = Arc::clone(clock);
     let asked = |flag| if settings.contains(flag) { Freshness::AskEachTime } else { Freshness::Stable };
     let mut options = Options::default().freshness(asked(Settings::ASK_NAMES)).absence(asked(Settings::ASK_ABSENCE));
@@ -148,7 +156,7 @@ fn memo(builder: VfsBuilder, settings: Settings) -> VfsBuilder {
     }
 }
 
-fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathwalk::BuildError> {
+fn build(settings: Settings, mount: MountFlags, fs: &Tree) -> Result<Vfs, pathwalk::BuildError> {
     let budget = match () {
         () if settings.contains(Settings::LEAST_BUDGET) => Vfs::budget_for(0),
         () if settings.contains(Settings::SMALL_BUDGET) => SMALL_BUDGET,
@@ -162,7 +170,7 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
     if settings.contains(Settings::PROTECT_HARDLINKS) {
         builder = builder.protect_hardlinks();
     }
-    if settings.contains(Settings::LATE) { builder.build(Late::new(fs.alias())) } else { builder.build(fs.alias()) }
+    if settings.contains(Settings::LATE) { builder.build(Late::new(fs.for_vfs())) } else { builder.build(fs.for_vfs()) }
 }
 
 /// One process: its face, and its context with all capabilities for looking.
@@ -197,7 +205,7 @@ impl Process {
 pub(crate) struct Stage {
     vfs: Vfs,
     /// The file systems, by the numbers of their devices.
-    file_systems: HashMap<Device, MemFs>,
+    file_systems: HashMap<Device, Tree>,
     /// The root of the whole tree.
     top: Handle,
     /// A context at that root, which sees the whole tree.
@@ -210,7 +218,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// Creates a stage whose processes begin where this context is.
-    fn new(overview: Context, fs: &MemFs, settings: Settings, company: Company, clock: &Arc<AtomicU32>) -> Stage {
+    fn new(overview: Context, fs: &Tree, settings: Settings, company: Company, clock: &Arc<AtomicU32>) -> Stage {
         let processes = cast::all_actors().map(|actor| Process::new(&overview, actor, settings, company)).collect();
         let top = overview.lookup("/").expect("there is a root");
         let device = top.attributes().expect("the root has attributes").device;

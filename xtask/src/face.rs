@@ -301,10 +301,10 @@ mod tests {
     fn all_faces_answer_the_same() {
         for seed in 0..40 {
             let program = generate::program(seed, 200, Files::Short);
-            let plain = Engine.run(&by(Kind::Engine, &program)).expect("a context carries it out");
+            let plain = Engine::in_memory().run(&by(Kind::Engine, &program)).expect("a context carries it out");
             for kind in [Kind::Cached, Kind::Ring, Kind::Async] {
                 let program = by(kind, &program);
-                let other = Engine.run(&program).expect("a face carries it out");
+                let other = Engine::in_memory().run(&program).expect("a face carries it out");
                 let differs = first_mismatch(&program, ["engine", kind.name()], &plain, &other);
                 assert!(differs.is_none(), "seed {seed}: {}\n{program}", differs.map(|found| found.text).unwrap_or_default());
             }
@@ -317,7 +317,7 @@ mod tests {
             let program = by(Kind::Cached, &generate::program(seed, 200, Files::Short));
             let slow = Settings::ASK_NAMES | Settings::ASK_ABSENCE | Settings::OWN_RULE | Settings::FORGETFUL;
             let program = Program { settings: program.settings - slow, ..program };
-            Engine.run(&program).expect("the caches carry it out");
+            Engine::in_memory().run(&program).expect("the caches carry it out");
         }
         let Tally { asked, answered, asked_again, answered_again } = Kind::Cached.tally();
         assert!(answered * 4 > asked, "{:?}", told());

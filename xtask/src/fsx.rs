@@ -51,6 +51,20 @@ pub(crate) struct Args {
     /// Check against the buffer alone, and leave the kernel out.
     #[arg(long, conflicts_with = "beside")]
     alone: bool,
+    /// The file system of pathwalk: in memory, or a directory of the host beside the kernel's
+    /// files.
+    #[arg(long, value_enum, default_value_t = Below::Memfs, conflicts_with = "alone")]
+    fs: Below,
+}
+
+/// The file system of pathwalk.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Below {
+    /// The reference file system, in memory.
+    Memfs,
+    /// A directory of the host, on the same file system as the kernel's files.
+    #[value(name = "host:ext4")]
+    Host,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -69,7 +83,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         let ops = op::drawn(seed, EPISODE);
         let play = |ops: &[Op]| -> Result<Option<Difference>> {
-            let mut sides: Vec<Box<dyn Side>> = vec![Box::new(OurFiles::new()?)];
+            let ours = match beside {
+                Some(directory) if args.fs == Below::Host => OurFiles::on_host(directory)?,
+                _ => OurFiles::new()?,
+            };
+            let mut sides: Vec<Box<dyn Side>> = vec![Box::new(ours)];
             if let Some(directory) = beside {
                 sides.push(Box::new(KernelFiles::new(directory)?));
             }

@@ -14,12 +14,13 @@
 //!
 //! `words`, `op`, `composite`, `program` and `cast` are the language of programs. `outcome` has the
 //! results of a program, and `listing` those of a directory that is listed in parts. `kernel`,
-//! `engine` and `model` carry programs out; the engine is called through a `face`. `generate` draws
-//! programs. `helpers` defines the operations that are functions of `std::fs`. `times` and `watch`
-//! define which part of the result is looked at, and how. `compare` and `shrink` find what differs.
-//! `census` counts what was drawn and which rules it met. `threads` searches for an order that
-//! explains what concurrent threads observed.
+//! `engine` and `model` carry programs out; the engine is called through a `face`, and works on a
+//! `base`. `generate` draws programs. `helpers` defines the operations that are functions of
+//! `std::fs`. `times` and `watch` define which part of the result is looked at, and how. `compare`
+//! and `shrink` find what differs. `census` counts what was drawn and which rules it met. `threads`
+//! searches for an order that explains what concurrent threads observed.
 
+mod base;
 mod cast;
 mod census;
 mod compare;
@@ -147,7 +148,7 @@ pub fn main() -> ExitCode {
 pub fn difference_from_model(program: &str) -> anyhow::Result<Option<String>> {
     let program: program::Program = program.parse()?;
     let left = model::ModelInterpreter.run(&program).context("by the model")?;
-    let right = engine::Engine.run(&program).context("by the engine")?;
+    let right = engine::Engine::in_memory().run(&program).context("by the engine")?;
     Ok(compare::first_mismatch(&program, ["model", "engine"], &left, &right).map(|mismatch| mismatch.text))
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct Entry {
 /// An open directory of an interpreter.
 pub(crate) trait Directory {
     type Error;
-    /// What a listing beside changes has to be.
-    const BESIDE_CHANGES: BesideChanges;
+    /// Returns what a listing beside changes has to be.
+    fn beside_changes(&self) -> BesideChanges;
 
     /// Returns the next entries from the current position; none at the end.
     fn part(&mut self) -> Result<Vec<Entry>, Self::Error>;
@@ -63,7 +63,7 @@ pub(crate) fn in_parts<D: Directory>(mut dir: D, touched: [&[u8]; 2]) -> Result<
         dir.change(change);
     }
     rest(&mut dir, &mut all)?;
-    if D::BESIDE_CHANGES == BesideChanges::Repeated {
+    if dir.beside_changes() == BesideChanges::Repeated {
         all.clear();
         dir.seek(0)?;
         rest(&mut dir, &mut all)?;

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Supervised::Child => {
             // The file is opened before `Kernel::enter` changes the root.
             let mut out = std::fs::File::create(&expected).with_context(|| format!("create {}", expected.display()))?;
-            let answers = answers(&text, &mut Kernel::enter()?)?;
+            let answers = answers(&text, &mut Kernel::enter(None)?)?;
             let head = format!("# Answers of Linux {release} on a tmpfs. Written by `cargo xtask table`; not to be edited.\n");
             std::io::Write::write_all(&mut out, (head + &answers).as_bytes())?;
             Ok(ExitCode::SUCCESS)
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Returns the engine's answers to `rows`, in the form of `expected.txt` without its comments.
 pub fn engine_answers(rows: &str) -> Result<String> {
-    answers(rows, &mut Engine)
+    answers(rows, &mut Engine::in_memory())
 }
 
 fn answers(text: &str, by: &mut dyn Interpreter) -> Result<String> {

@@ -8,7 +8,7 @@
 //! The step is determined in these ways:
 //!
 //! - The engine's file system gets a clock from outside ([`tick`]), which stands still during a
-//!   step.
+//!   step. If it is a directory of the host, its times are the kernel's.
 //! - So does the model's.
 //! - The kernel's file systems use a clock that moves some hundred times a second. Since Linux 6.13
 //!   a tmpfs has multigrain times: an inode whose time of change was read gets a fine time at its
@@ -39,18 +39,22 @@ pub(crate) enum Time {
 /// The years 2020 to 2100. No program sets a time in this range, so such a time is a clock's.
 const CLOCK: std::ops::Range<i64> = 1_577_836_800..4_102_444_800;
 
+/// The number of steps from the beginning of these years on that [`tick`] has, in seconds: the
+/// first days of 2020. The clock of the host is later than that.
+const TICKS: i64 = 1 << 20;
+
 /// Returns the value of the engine's clock during a step.
 pub(crate) fn tick(step: u32) -> Timestamp {
     Timestamp { seconds: CLOCK.start + i64::from(step), nanoseconds: 0 }
 }
 
 impl Time {
-    /// Returns a time of a file system whose clock is [`tick`].
-    pub(crate) fn of_ticks(time: Timestamp) -> Time {
-        if CLOCK.contains(&time.seconds) {
-            return Time::Step(u32::try_from(time.seconds - CLOCK.start).ok());
+    /// Returns a time of a file system of the engine, whose clock is [`tick`] or that of the host.
+    pub(crate) fn of_engine(time: Timestamp) -> Time {
+        match time.seconds - CLOCK.start {
+            step @ 0..TICKS => Time::Step(u32::try_from(step).ok()),
+            _ => Time::of_kernel(time.seconds, time.nanoseconds),
         }
-        Time::set(time.seconds, time.nanoseconds)
     }
 
     /// Returns a time of one of the kernel's file systems.
@@ -110,13 +114,13 @@ mod tests {
         }
         let mut untold = Time::of_kernel(CLOCK.start, 0);
         untold.look_up(None);
-        assert!(untold.agrees(Time::of_ticks(tick(7))) && !untold.agrees(Time::set(0, 0)));
-        assert!(!Time::of_ticks(tick(7)).agrees(Time::of_ticks(tick(6))));
+        assert!(untold.agrees(Time::of_engine(tick(7))) && !untold.agrees(Time::set(0, 0)));
+        assert!(!Time::of_engine(tick(7)).agrees(Time::of_engine(tick(6))));
     }
 
     #[test]
     fn what_was_set_is_compared_as_it_is_kept() {
-        assert_eq!(Time::of_kernel(i64::MAX, 1), Time::of_ticks(Timestamp::MAX));
+        assert_eq!(Time::of_kernel(i64::MAX, 1), Time::of_engine(Timestamp::MAX));
         assert_ne!(Time::of_kernel(1 << 48, 1), Time::of_kernel(1 << 48, 2));
     }
 }

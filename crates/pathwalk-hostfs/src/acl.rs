@@ -1,4 +1,4 @@
-//! Reads the access control lists of a node from the host.
+//! The access control lists of a node on the host.
 //!
 //! Invariant: "no list" is reported only if the kernel said so. If the kernel's answer cannot be
 //! obtained, the result is an error. The ways to obtain it are in [`xattr`](crate::xattr).
@@ -13,7 +13,7 @@ use crate::beneath::{Reached, errno};
 use crate::xattr::{Question, Source};
 
 /// Returns the name of a list's attribute.
-const fn attribute(kind: AclKind) -> &'static CStr {
+pub(crate) const fn attribute(kind: AclKind) -> &'static CStr {
     match kind {
         AclKind::Access => c"system.posix_acl_access",
         AclKind::Default => c"system.posix_acl_default",

@@ -2,8 +2,8 @@
 //!
 //! Files that were made one after the other in one directory usually have such numbers. A batch
 //! stores their places in a few bytes each, written once for all of them. It holds at most 64
-//! files, whose keys differ only in their lowest 6 bits. It stays until the last of its files is
-//! forgotten.
+//! files, whose keys differ only in their tags and their lowest 6 bits. It stays until the last of
+//! its files is forgotten.
 //!
 //! What it does not do: store more than a file's place. A file that is found again at another
 //! place, or for which more is stored, is taken out of its batch ([`take`](Batches::take)).
@@ -12,6 +12,8 @@ use std::collections::HashMap;
 
 use pathwalk::{Name, Node, NodeKey};
 use rapidhash::fast::RandomState;
+
+use crate::key::{tag_of, without_tag};
 
 /// The number of lowest bits in which the keys of a batch may differ.
 const BITS: u32 = 6;
@@ -30,16 +32,24 @@ struct Batch {
     /// One bit for each file, selected by the lowest bits of its key: set while the file is handed
     /// out and not yet forgotten.
     held: u64,
-    /// For each file, in order: the lowest bits of its key, and the end of its name in `names`.
-    ends: Box<[(u8, u16)]>,
+    /// The files, in the order of their names.
+    files: Box<[File]>,
     names: Box<[u8]>,
+}
+
+struct File {
+    tag: u32,
+    /// The end of its name in `names`.
+    end: u16,
+    /// The lowest bits of its key.
+    place: u8,
 }
 
 const _: () = assert!((1 << BITS) * pathwalk::limits::NAME_MAX <= u16::MAX as usize);
 
 /// Returns the bits of a key that all files of one batch have in common.
 pub(crate) fn group_of(key: NodeKey) -> u128 {
-    key.0 >> BITS
+    without_tag(key) >> BITS
 }
 
 fn place_of(key: NodeKey) -> u8 {
@@ -50,27 +60,31 @@ impl Batch {
     fn new(directory: u32, files: &[(Name<'_>, Node)]) -> Batch {
         let mut names = Vec::with_capacity(files.iter().map(|(name, _)| name.bytes().len()).sum());
         let mut held = 0;
-        let mut end_of = |(name, node): &(Name<'_>, Node)| {
+        let mut file_of = |(name, node): &(Name<'_>, Node)| {
             names.extend_from_slice(name.bytes());
             held |= 1 << place_of(node.key);
-            (place_of(node.key), names.len() as u16)
+            File { tag: tag_of(node.key), end: names.len() as u16, place: place_of(node.key) }
         };
-        let ends = files.iter().map(&mut end_of).collect();
-        Batch { directory, held, ends, names: names.into() }
+        let files = files.iter().map(&mut file_of).collect();
+        Batch { directory, held, files, names: names.into() }
     }
 
     fn holds(&self, key: NodeKey) -> bool {
-        self.held & 1 << place_of(key) != 0
+        self.held & 1 << place_of(key) != 0 && self.position(key).is_some()
+    }
+
+    fn position(&self, key: NodeKey) -> Option<usize> {
+        self.files.iter().position(|file| file.place == place_of(key) && file.tag == tag_of(key))
     }
 
     fn name(&self, key: NodeKey) -> Option<&[u8]> {
-        let at = self.ends.iter().position(|(place, _)| *place == place_of(key))?;
-        let start = if at == 0 { 0 } else { self.ends[at - 1].1 };
-        Some(&self.names[start.into()..self.ends[at].1.into()])
+        let at = self.position(key)?;
+        let start = if at == 0 { 0 } else { self.files[at - 1].end };
+        Some(&self.names[start.into()..self.files[at].end.into()])
     }
 
     fn heap(&self) -> u64 {
-        (size_of::<Batch>() + size_of_val(&*self.ends) + self.names.len()) as u64
+        (size_of::<Batch>() + size_of_val(&*self.files) + self.names.len()) as u64
     }
 }
 

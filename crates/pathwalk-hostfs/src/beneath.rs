@@ -5,28 +5,29 @@
 //! name below such a descriptor. A single name cannot lead out of the root as long as it is not
 //! followed as a link.
 //!
-//! What it does not do: keep descriptors for lookups of names. A directory's descriptor stays with
-//! the directory when that is moved out of the root, and would keep answering from there. (A file
-//! or directory that is open for reading stays open, as with any open file.)
+//! What it does not do: keep descriptors of nodes that have names. A directory's descriptor stays
+//! with the directory when that is moved out of the root, and would keep answering from there. (A
+//! file or directory that is open stays open, as with any open file.)
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use pathwalk::limits::{LINK_MAX, PATH_MAX};
-use pathwalk::{Errno, Name};
+use pathwalk::{Errno, Name, NodeKey};
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
 use rustix::io::{self, retry_on_intr};
 use rustix::path::Arg;
 
 use crate::OpenError;
 use crate::attributes;
+use crate::key::Keys;
 
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
 /// The flags for a place only: the descriptor gives no right to read, the open has no effect on the
 /// node, and a link is opened itself.
-const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(crate) const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The directory in which the kernel shows the descriptors of the calling thread.
 const OWN_DESCRIPTORS: &CStr = c"/proc/thread-self/fd";
@@ -126,18 +127,31 @@ impl Reached {
     ///
     /// Fails with `EAGAIN` where no `/proc` is mounted.
     pub(crate) fn open_again(&self, flags: OFlags) -> io::Result<OwnedFd> {
-        let descriptors = fs::open(OWN_DESCRIPTORS, PLACE | OFlags::DIRECTORY, Mode::empty()).map_err(|_| io::Errno::AGAIN)?;
-        if fs::fstatfs(&descriptors)?.f_type as u32 != PROC_MAGIC {
-            return Err(io::Errno::AGAIN);
-        }
+        let descriptors = own_descriptors()?;
         let name = self.fd.as_raw_fd().to_string();
         // The name is a link that leads to the descriptor's node, whatever the path says.
         retry_on_intr(|| fs::openat(&descriptors, name.as_str(), flags.difference(OFlags::NOFOLLOW), Mode::empty()))
     }
 
+    /// Returns the path of the descriptor's node through `/proc`, for calls that take a path and
+    /// follow it. Fails with `EOPNOTSUPP` where no `/proc` is mounted.
+    pub(crate) fn through_proc(&self) -> Result<String, Errno> {
+        own_descriptors().map_err(|error| if error == io::Errno::AGAIN { Errno::EOPNOTSUPP } else { errno(error) })?;
+        Ok(format!("/proc/thread-self/fd/{}", self.fd.as_raw_fd()))
+    }
+
     /// Returns the node's `statx` result. Triggers no automount.
     pub(crate) fn stat(&self) -> io::Result<Statx> {
         statx(self.fd(), &*self.name)
+    }
+
+    /// Returns the key of the node that `stat` describes, which was just returned.
+    pub(crate) fn key(&self, keys: &Keys, stat: &Statx) -> Result<NodeKey, Errno> {
+        if self.name.is_empty() {
+            return keys.of(self.fd(), c"", stat);
+        }
+        let name = CString::new(&*self.name).map_err(|_| Errno::EINVAL)?;
+        keys.of(self.fd(), &name, stat)
     }
 
     /// Returns the body of a link. The buffer is as large as the largest body, so one call suffices
@@ -150,6 +164,17 @@ impl Reached {
         }
         Ok(buffer[..length].into())
     }
+}
+
+/// Opens the directory of this thread's descriptors. Fails with `EAGAIN` where no `/proc` is
+/// mounted.
+pub(crate) fn own_descriptors() -> io::Result<OwnedFd> {
+    let opened = fs::open(OWN_DESCRIPTORS, PLACE | OFlags::DIRECTORY, Mode::empty());
+    let descriptors = opened.map_err(|error| match error {
+        io::Errno::MFILE | io::Errno::NFILE | io::Errno::NOMEM => error,
+        _ => io::Errno::AGAIN,
+    })?;
+    if fs::fstatfs(&descriptors)?.f_type as u32 == PROC_MAGIC { Ok(descriptors) } else { Err(io::Errno::AGAIN) }
 }
 
 /// Opens `path` below `from` with `RESOLVE`. Without `..` in the path, the kernel has no reason for

@@ -7,32 +7,36 @@
 //! Locks: the table of nodes. It is locked shared to read a path and exclusively to count. It is
 //! never held across a system call.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, Leases, MountFlags, Name, Node, NodeKey,
-    OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, Leases, MountFlags, Name, NewNode, Node,
+    NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrFlags,
+    XattrName,
 };
-use rustix::fs::fstatfs;
+use rustix::fs::{OFlags, fstatfs, syncfs};
 use rustix::io;
 
 use crate::OpenError;
 use crate::acl;
 use crate::attributes::from_statx;
-use crate::beneath::{Reached, Root, errno};
+use crate::beneath::{Reached, Root, errno, open_beneath, own_descriptors};
+use crate::descriptors::{MOST, OpenFiles, Reopening};
 use crate::guard::Guard;
-use crate::key;
+use crate::key::{Identity, Keys};
 use crate::mounts::Mounts;
-use crate::nodes::Nodes;
-use crate::open_file::{Descriptors, Open, Wait};
+use crate::nodes::{Kept, Nodes};
+use crate::open_file::{Descriptors, Open, Wait, host};
+use crate::opening::TO_READ;
+use crate::tree::{Changes, Tree};
 use crate::xattr::Source;
 
-/// A directory of the host, for trees that do not change meanwhile. The crate's documentation lists
-/// its guarantees.
+/// A directory of the host: a tree that does not change meanwhile, or that is changed through the
+/// `Vfs` alone. The crate's documentation lists its guarantees.
 ///
 /// ```
 /// use pathwalk::{Errno, OpenFlags, Vfs};
@@ -50,20 +54,18 @@ use crate::xattr::Source;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct HostFs {
-    pub(crate) root: Arc<Root>,
-    key: NodeKey,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) key: NodeKey,
     pub(crate) source: Source,
-    pub(crate) mounts: Arc<Mounts>,
-    /// The table of nodes, shared with the open files.
-    pub(crate) nodes: Arc<RwLock<Nodes>>,
     descriptors: Descriptors,
+    special_files: SpecialFiles,
 }
 
 /// A node as it was just loaded.
-struct Loaded {
-    attributes: Attributes,
+pub(crate) struct Loaded {
+    pub(crate) attributes: Attributes,
     /// The guard of the node, if it has a list.
-    guard: Option<Arc<Guard>>,
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 impl HostFs {
@@ -72,14 +74,51 @@ impl HostFs {
     /// `/` is a path like any other. After `chroot(2)`, open anew: a `HostFs` keeps the directory
     /// that it was opened on.
     pub fn open(path: &Path) -> Result<HostFs, OpenError> {
-        let root = Arc::new(Root::open(path)?);
+        HostFs::open_to(path, Changes::Refused)
+    }
+
+    /// Opens the directory at `path` as [`open`](Self::open) does, and carries changes out.
+    ///
+    /// The caches answer for the tree, so they are right only while nothing else changes it, or
+    /// each other change is reported by an invalidation. The crate's documentation says as which
+    /// user things are made, and what does not happen as in the kernel.
+    ///
+    /// ```
+    /// use pathwalk::Vfs;
+    /// use pathwalk_hostfs::{HostFs, credentials};
+    /// let tree = tempfile::tempdir()?;
+    /// let vfs = Vfs::builder().build(HostFs::open_writable(tree.path())?)?;
+    /// let context = vfs.context(credentials()?);
+    /// context.create_dir("/dir")?;
+    /// context.write("/dir/new", "data")?;
+    /// context.rename("/dir/new", "/dir/file")?;
+    /// assert_eq!(std::fs::read(tree.path().join("dir/file"))?, b"data");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_writable(path: &Path) -> Result<HostFs, OpenError> {
+        HostFs::open_to(path, Changes::CarriedOut)
+    }
+
+    fn open_to(path: &Path, mode: Changes) -> Result<HostFs, OpenError> {
+        let root = Root::open(path)?;
         let failed = |errno| OpenError::open(path, errno);
-        let stat = root.reach(b"").and_then(|node| node.stat()).map_err(failed)?;
-        let key = key::of(&stat).map_err(|_| OpenError::unsupported(path, "device or mount number out of range"))?;
-        let mounts = Arc::new(Mounts::new(key, root.as_fd()).map_err(failed)?);
+        let at_root = root.reach(b"").map_err(failed)?;
+        let stat = at_root.stat().map_err(failed)?;
+        let (identity, kept) = match mode {
+            Changes::Refused => (Identity::BirthTime, Kept::Newest),
+            Changes::CarriedOut => (Identity::Handle, Kept::All),
+        };
+        let keys = Keys::new(identity);
+        let key = at_root.key(&keys, &stat).map_err(|errno| failed(io::Errno::from_raw_os_error(errno.raw())))?;
+        let mounts = Mounts::new(key, stat.stx_mnt_id, root.as_fd()).map_err(failed)?;
         let source = Source::probe(root.as_fd());
-        let (nodes, descriptors) = (Arc::new(RwLock::new(Nodes::new(key))), Descriptors::default());
-        Ok(HostFs { root, key, source, mounts, nodes, descriptors })
+        // A node that lost its names can be opened again through `/proc` alone.
+        let is_lost = mode == Changes::CarriedOut && own_descriptors().is_err();
+        let reopening = if is_lost { Reopening::Impossible } else { Reopening::Possible };
+        let (moves, changes) = (RwLock::default(), RwLock::default());
+        let (nodes, open) = (RwLock::new(Nodes::new(key, kept)), OpenFiles::new(MOST, reopening));
+        let tree = Arc::new(Tree { root, keys, nodes, mounts, open, mode, moves, changes });
+        Ok(HostFs { tree, key, source, descriptors: Descriptors::default(), special_files: SpecialFiles::Refused })
     }
 
     /// Sets when open files get their descriptors of the host. The default is
@@ -88,43 +127,93 @@ impl HostFs {
         HostFs { descriptors, ..self }
     }
 
+    /// Sets the number of descriptors that open files may have at once. The default is 1,024. Those
+    /// of more files are closed, and opened again when they are needed, which takes up to 8 system
+    /// calls.
+    ///
+    /// A file that lost its last name keeps one descriptor beyond that number. So do the files that
+    /// calls are using at the moment. Without `/proc`, the number is not kept to where changes are
+    /// carried out.
+    ///
+    /// ```
+    /// use pathwalk_hostfs::HostFs;
+    /// let fs = HostFs::open("/".as_ref())?.with_most_descriptors(64);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_most_descriptors(self, most: usize) -> HostFs {
+        self.tree.open.set_most(most);
+        self
+    }
+
+    /// Sets what opens named pipes. The default is [`SpecialFiles::Refused`].
+    /// [`SpecialFiles::OfEngine`] is for a tree that no other process uses: the data of a pipe then
+    /// passes within this process. The host's own pipes and devices are never opened, so
+    /// [`SpecialFiles::OfFileSystem`] means `Refused`.
+    ///
+    /// ```
+    /// use pathwalk::SpecialFiles;
+    /// use pathwalk_hostfs::HostFs;
+    /// let fs = HostFs::open("/".as_ref())?.with_special_files(SpecialFiles::OfEngine);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_special_files(self, special_files: SpecialFiles) -> HostFs {
+        let special_files = if special_files == SpecialFiles::OfEngine { SpecialFiles::OfEngine } else { SpecialFiles::Refused };
+        HostFs { special_files, ..self }
+    }
+
     /// Returns the mount flags that only the engine can apply, for `VfsBuilder::mount_flags`. This
     /// is nosymfollow, if the root's mount has it. The engine then applies it to links on mounts
     /// below as well. Read-only and noexec are not included, because this file system applies them
     /// itself, mount by mount.
     pub fn mount_flags(&self) -> MountFlags {
-        self.mounts.of(self.key).flags & MountFlags::NOSYMFOLLOW
+        self.tree.mounts.of(self.key).flags & MountFlags::NOSYMFOLLOW
     }
 
     /// Looks up `name` in a directory that was handed out.
-    fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        let path = self.nodes.read().path_in(dir, name.bytes()).ok_or(Errno::ESTALE)?;
-        let reached = match self.root.reach(&path) {
-            Ok(reached) => reached,
-            Err(io::Errno::NOENT) => return Ok(None),
-            Err(other) => return Err(errno(other)),
+    pub(crate) fn find(&self, dir: NodeKey, name: Name<'_>) -> Result<Option<Node>, Errno> {
+        let reached = {
+            let _still = (self.tree.mode == Changes::CarriedOut).then(|| self.tree.moves.read());
+            let path = self.tree.nodes.read().path_in(dir, name.bytes()).ok_or(Errno::ESTALE)?;
+            match self.tree.root.reach(&path) {
+                Ok(reached) => reached,
+                Err(io::Errno::NOENT) => return Ok(None),
+                Err(other) => return Err(errno(other)),
+            }
         };
         let stat = reached.stat().map_err(errno)?;
-        let key = key::of(&stat)?;
-        let Loaded { attributes, guard } = self.load(&reached, from_statx(&stat)?);
-        let rule = self.mounts.rule(key, attributes.kind, reached.fd()).map_err(errno)?;
+        let key = reached.key(&self.tree.keys, &stat)?;
+        let loaded = self.load(&reached, from_statx(&stat)?);
+        let node = self.node(key, &reached, &loaded)?;
+        let mut nodes = self.tree.nodes.write();
+        nodes.hold(key, dir, name.bytes()).ok_or(Errno::ESTALE)?;
+        if loaded.guard.is_some() {
+            nodes.set_guard(key, loaded.guard);
+        }
+        let done_with = nodes.take_done_with();
+        drop(nodes);
+        drop(done_with);
+        Ok(Some(node))
+    }
+
+    /// Returns the node that was just reached and loaded.
+    pub(crate) fn node(&self, key: NodeKey, reached: &Reached, loaded: &Loaded) -> Result<Node, Errno> {
+        let attributes = loaded.attributes;
+        let mount = self.tree.keys.mount_of(key).ok_or(Errno::ESTALE)?;
+        let rule = self.tree.mounts.rule((key, mount), attributes.kind, reached.fd()).map_err(errno)?;
         let mut node = Node::new(key, attributes).with_rule(rule);
         if attributes.kind == FileType::Symlink {
             // A body that cannot be read now, or is empty, is read again when it is needed. An
             // error is reported then.
             node.link_body = reached.link_body().ok().filter(|body| !body.is_empty());
         }
-        let mut nodes = self.nodes.write();
-        nodes.hold(key, dir, name.bytes()).ok_or(Errno::ESTALE)?;
-        if guard.is_some() {
-            nodes.set_guard(key, guard);
-        }
-        Ok(Some(node))
+        Ok(node)
     }
 
     /// Loads the attributes and, for a directory, the list. If the list cannot be read now, the
     /// first check reads it again.
-    fn load(&self, node: &Reached, mut attributes: Attributes) -> Loaded {
+    pub(crate) fn load(&self, node: &Reached, mut attributes: Attributes) -> Loaded {
         let mut guard = None;
         if attributes.kind == FileType::Directory
             && let Ok(list) = self.guard_of(node, &attributes)
@@ -135,48 +224,35 @@ impl HostFs {
         Loaded { attributes, guard }
     }
 
-    fn guard_of(&self, node: &Reached, attributes: &Attributes) -> Result<Guard, Errno> {
+    pub(crate) fn guard_of(&self, node: &Reached, attributes: &Attributes) -> Result<Guard, Errno> {
         let value = self.source.read(node, attributes.kind)?;
         let list = value.map(|value| acl::parse(&value)).transpose()?;
         Ok(Guard::new(attributes, list))
     }
 
-    /// Reaches a node that was handed out, by a descriptor of its own.
-    fn reach(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
-        let path = self.nodes.read().path_in(key, b"").ok_or(Errno::ESTALE)?;
-        verified(key, self.root.reach(&path))
-    }
-
-    /// Opens a node to be read or listed.
+    /// Opens a node to be read, listed or written.
     fn open_node(&self, key: NodeKey, what_for: OpenFor, wait: Wait) -> Result<Box<dyn OpenFile>, Errno> {
         if what_for.contains(OpenFor::WRITE) {
-            return Err(Errno::EROFS);
+            self.tree.writable()?;
         }
-        let file = Open::new(self, key);
+        let file = Open::new(&self.tree, key, what_for);
         Ok(Box::new(if self.descriptors == Descriptors::AtOpen { file.at_once(wait)? } else { file }))
-    }
-
-    /// Reaches a node by its name in its directory. That way its attributes are readable without
-    /// any permission on the node itself.
-    pub(crate) fn reach_by_name(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
-        let (dir, name) = self.nodes.read().place(key).ok_or(Errno::ESTALE)?;
-        verified(key, self.root.reach_in(&dir, name.bytes()))
     }
 
     /// Returns the guard for checks of a node. It is stored if `keep` returns true and no
     /// attributes were reloaded meanwhile.
     fn guard(&self, key: NodeKey, keep: impl FnOnce(&Guard) -> bool) -> Result<Arc<Guard>, Errno> {
         let version = {
-            let nodes = self.nodes.read();
+            let nodes = self.tree.nodes.read();
             if let Some(guard) = nodes.guard(key) {
                 return Ok(guard);
             }
             nodes.refreshes()
         };
-        let (node, attributes) = self.reach_by_name(key)?;
+        let (node, attributes) = self.tree.reach_by_name(key)?;
         let guard = Arc::new(self.guard_of(&node, &attributes)?);
         if keep(&guard) {
-            let mut nodes = self.nodes.write();
+            let mut nodes = self.tree.nodes.write();
             if nodes.refreshes() == version {
                 nodes.set_guard(key, Some(Arc::clone(&guard)));
             }
@@ -185,32 +261,19 @@ impl HostFs {
     }
 }
 
-/// Verifies that the reached node has this key, and returns it with its attributes. Fails with
-/// `ESTALE` if it has another key.
-pub(crate) fn verified(key: NodeKey, reached: io::Result<Reached>) -> Result<(Reached, Attributes), Errno> {
-    let stale = |e| if e == io::Errno::NOENT { Errno::ESTALE } else { errno(e) };
-    let node = reached.map_err(stale)?;
-    let stat = node.stat().map_err(stale)?;
-    if key::of(&stat)? != key {
-        return Err(Errno::ESTALE);
-    }
-    Ok((node, from_statx(&stat)?))
-}
-
 impl FileSystem for HostFs {
     fn root(&self) -> Result<Node, Errno> {
-        let node = self.root.reach(b"").map_err(errno)?;
-        let attributes = from_statx(&node.stat().map_err(errno)?)?;
-        let Loaded { attributes, guard } = self.load(&node, attributes);
-        let rule = self.mounts.rule(self.key, attributes.kind, node.fd()).map_err(errno)?;
-        let mut nodes = self.nodes.write();
+        let reached = self.tree.root.reach(b"").map_err(errno)?;
+        let loaded = self.load(&reached, from_statx(&reached.stat().map_err(errno)?)?);
+        let node = self.node(self.key, &reached, &loaded)?;
+        let mut nodes = self.tree.nodes.write();
         nodes.hold_root();
-        nodes.refresh_guard(self.key, guard);
-        Ok(Node::new(self.key, attributes).with_rule(rule))
+        nodes.refresh_guard(self.key, loaded.guard);
+        Ok(node)
     }
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        self.find(dir.key(), name)
+        self.tree.with_room(|| self.find(dir.key(), name))
     }
 
     fn lookup_siblings(&self, dir: &Directory<'_>, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
@@ -218,22 +281,23 @@ impl FileSystem for HostFs {
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
-        let loaded = self.reach(node).map(|(reached, attributes)| self.load(&reached, attributes));
+        let loaded = self.tree.with_room(|| self.tree.reach(node));
+        let loaded = loaded.map(|(reached, attributes)| self.load(&reached, attributes));
         // This drops the guard even if the node is gone, because its key may be reused.
         let guard = loaded.as_ref().ok().and_then(|loaded| loaded.guard.clone());
-        self.nodes.write().refresh_guard(node, guard);
+        self.tree.nodes.write().refresh_guard(node, guard);
         loaded.map(|loaded| loaded.attributes)
     }
 
     fn read_link(&self, node: NodeKey) -> Result<Box<[u8]>, Errno> {
-        let (reached, attributes) = self.reach(node)?;
+        let (reached, attributes) = self.tree.reach(node)?;
         if attributes.kind == FileType::Symlink { reached.link_body() } else { Err(Errno::EINVAL) }
     }
 
     fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
         // The guard is stored with or without a list: on read-only and noexec mounts every check
         // comes here.
-        self.guard(node, |_| true)?.check(who, want, self.mounts.of(node))
+        self.guard(node, |_| true)?.check(who, want, self.tree.mounts.of(node))
     }
 
     fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
@@ -242,24 +306,23 @@ impl FileSystem for HostFs {
         Ok(if self.guard(node, Guard::has_acl)?.has_acl() { AclState::Present } else { AclState::Absent })
     }
 
-    /// Returns true: both lists of a node can be read. Setting one is `EROFS`.
+    /// Returns true: both lists of a node can be read and, where changes are carried out, set.
     fn keeps_acls(&self) -> bool {
         true
     }
 
     fn get_acl(&self, node: NodeKey, kind: AclKind) -> Result<Option<Acl>, Errno> {
-        let (node, attributes) = self.reach_by_name(node)?;
+        let (node, attributes) = self.tree.reach_by_name(node)?;
         let value = self.source.read_list(&node, attributes.kind, kind)?;
         Ok(value.map(|value| acl::parse(&value)).transpose()?.map(|(list, _)| list))
     }
 
-    /// Fails with `EROFS`.
-    fn set_acl(&self, _: NodeKey, _: AclKind, _: Option<&Acl>, _: Option<u16>) -> Result<Attributes, Errno> {
-        Err(Errno::EROFS)
+    fn set_acl(&self, node: NodeKey, kind: AclKind, acl: Option<&Acl>, mode: Option<u16>) -> Result<Attributes, Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.set_list(node, kind, acl, mode))
     }
 
-    /// Returns true. Nothing on the host is changed, and each check uses the credentials that the
-    /// engine passes. So a map changes only the ids under which the host's owners are shown.
+    /// Returns true: each check and change uses the ids that the engine passes.
     fn allows_id_maps(&self) -> bool {
         true
     }
@@ -267,11 +330,15 @@ impl FileSystem for HostFs {
     /// Returns read-only if the root's file system is read-only, its mount is not noexec, and
     /// nothing is mounted below the root.
     fn superblock_flags(&self) -> SuperblockFlags {
-        self.mounts.by_engine()
+        self.tree.mounts.by_engine()
     }
 
     fn forget(&self, node: NodeKey) {
-        self.nodes.write().forget(node);
+        let mut nodes = self.tree.nodes.write();
+        nodes.forget(node);
+        let done_with = nodes.take_done_with();
+        drop(nodes);
+        drop(done_with);
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {
@@ -282,10 +349,10 @@ impl FileSystem for HostFs {
         self.open_node(node, what_for, Wait::Never)
     }
 
-    /// Refuses them all: the other end of a pipe may be in another process, and the open of a
-    /// device may do something on the host.
+    /// Refuses them all unless [`HostFs::with_special_files`] was called: the other end of a pipe
+    /// may be in another process, and the open of a device may do something on the host.
     fn special_files(&self) -> SpecialFiles {
-        SpecialFiles::Refused
+        self.special_files
     }
 
     /// Refuses them: the opens of other processes break none.
@@ -294,18 +361,12 @@ impl FileSystem for HostFs {
     }
 
     fn statfs(&self) -> Result<StatFs, Errno> {
-        let of_root = fstatfs(self.root.as_fd()).map_err(errno)?;
-        let mut stat = StatFs::default();
-        stat.kind = of_root.f_type as u64;
-        stat.block_size = of_root.f_bsize as u64;
-        stat.blocks = of_root.f_blocks;
-        stat.blocks_free = of_root.f_bfree;
-        stat.blocks_available = of_root.f_bavail;
-        stat.files = of_root.f_files;
-        stat.files_free = of_root.f_ffree;
-        stat.name_max = of_root.f_namelen as u64;
-        stat.flags = self.mounts.of(self.key).flags;
-        Ok(stat)
+        statfs(self.tree.root.as_fd(), self.tree.mounts.of(self.key).flags)
+    }
+
+    fn statfs_of(&self, node: NodeKey) -> Result<StatFs, Errno> {
+        let (reached, _) = self.tree.reach(node)?;
+        statfs(reached.fd(), self.tree.mounts.of(node).flags)
     }
 
     fn get_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
@@ -319,19 +380,91 @@ impl FileSystem for HostFs {
     /// Opens the node on the host, which requires that this process may read it (`EACCES`).
     fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
         match self.attributes(node)?.kind {
-            FileType::Regular | FileType::Directory => Open::new(self, node).inode_flags(),
+            FileType::Regular | FileType::Directory => Open::new(&self.tree, node, OpenFor::READ).inode_flags(),
             _ => Err(Errno::ENOTTY),
         }
     }
 
-    fn memory(&self) -> u64 {
-        size_of::<HostFs>() as u64 + self.nodes.read().memory() + self.mounts.memory()
+    fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.make(dir.key(), name, new))
     }
+
+    fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.make_unnamed(dir.key(), new))
+    }
+
+    fn link(&self, node: NodeKey, dir: &Directory<'_>, name: Name<'_>) -> Result<Node, Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.link_in(node, dir.key(), name))
+    }
+
+    fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.unlink_in(dir.key(), name, node))
+    }
+
+    fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.rename_in((from.0.key(), from.1), (to.0.key(), to.1), flags))
+    }
+
+    fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.set(node, set))
+    }
+
+    fn set_xattr(&self, node: NodeKey, name: XattrName<'_>, value: &[u8], flags: XattrFlags) -> Result<(), Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.set_value(node, name, value, flags))
+    }
+
+    fn remove_xattr(&self, node: NodeKey, name: XattrName<'_>) -> Result<(), Errno> {
+        self.tree.writable()?;
+        self.tree.with_room(|| self.remove_value(node, name))
+    }
+
+    /// Opens the node on the host, as [`inode_flags`](FileSystem::inode_flags) does.
+    fn set_inode_flags(&self, node: NodeKey, to: InodeFlags) -> Result<Attributes, Errno> {
+        self.tree.writable()?;
+        Open::new(&self.tree, node, OpenFor::READ).set_inode_flags(to)?;
+        self.attributes(node)
+    }
+
+    /// Puts the whole file system of the root on stable storage, if changes are carried out.
+    fn sync(&self) -> Result<(), Errno> {
+        if self.tree.writable().is_err() {
+            return Ok(());
+        }
+        let root = open_beneath(self.tree.root.as_fd(), b".", TO_READ | OFlags::DIRECTORY).map_err(errno)?;
+        syncfs(root).map_err(host)
+    }
+
+    fn memory(&self) -> u64 {
+        size_of::<HostFs>() as u64 + self.tree.nodes.read().memory() + self.tree.open.memory() + self.tree.mounts.memory()
+    }
+}
+
+/// Returns size and limits of the file system that `fd` is on.
+fn statfs(fd: BorrowedFd<'_>, flags: MountFlags) -> Result<StatFs, Errno> {
+    let found = fstatfs(fd).map_err(errno)?;
+    let mut stat = StatFs::default();
+    stat.kind = found.f_type as u64;
+    stat.block_size = found.f_bsize as u64;
+    stat.blocks = found.f_blocks;
+    stat.blocks_free = found.f_bfree;
+    stat.blocks_available = found.f_bavail;
+    stat.files = found.f_files;
+    stat.files_free = found.f_ffree;
+    stat.name_max = found.f_namelen as u64;
+    stat.flags = flags;
+    Ok(stat)
 }
 
 impl std::fmt::Debug for HostFs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HostFs").field("root", &self.root).field("mounts", &self.mounts).finish_non_exhaustive()
+        f.debug_struct("HostFs").field("root", &self.tree.root).field("mounts", &self.tree.mounts).finish_non_exhaustive()
     }
 }
 

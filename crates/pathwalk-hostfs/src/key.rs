@@ -1,52 +1,164 @@
-//! The key of a node: (type, mount id, device, inode number), packed without loss.
+//! The keys of nodes: (type, place, tag, inode number).
 //!
 //! | bits | what |
 //! |---|---|
 //! | 0..64 | inode number |
-//! | 64..96 | device: 12 bits of major, 20 of minor, all that Linux has |
-//! | 96..124 | mount id: Linux assigns the lowest free one, and no machine has 2^28 mounts |
+//! | 64..96 | tag: 32 bits of the identity beyond the number |
+//! | 96..124 | place: the number of a mount and a device in a table of this module |
 //! | 124..128 | type, as in the mode |
 //!
-//! Device and inode number alone do not suffice: a bind mount shows one directory under two names,
-//! and each has its own `..`. The type is included because inode numbers are reused. A question
-//! about a link gives `ESTALE` if its number now belongs to a file.
+//! Inode numbers are reused. The tag distinguishes the nodes that had a number one after the other.
+//! It is a hash of the file handle, in which the host has a generation
+//! ([`Identity::Handle`]), or of the birth time ([`Identity::BirthTime`]): two nodes that had one
+//! number have the same tag by chance, with a probability of 2^-32. Birth times are those of a
+//! clock that ticks some hundred times a second, so two nodes of one tick have the same one. Where
+//! the host has neither, the tag is that of no birth time.
+//!
+//! Device and inode number alone do not suffice for another reason, too: a bind mount shows one
+//! directory under two names, and each has its own `..`. The type is included so that a question
+//! about a link never gets to a file.
 
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::fd::BorrowedFd;
+
+use parking_lot::RwLock;
 use pathwalk::{Errno, FileType, NodeKey};
-use rustix::fs::Statx;
+use rustix::fs::{Statx, StatxFlags};
+use rustix::io;
 
-const MINOR_BITS: u32 = 20;
-const MAJOR_BITS: u32 = 12;
-const MOUNT_BITS: u32 = 28;
+use crate::calls::{self, HandleUse};
+use crate::open_file::host;
+
+const PLACE_BITS: u32 = 28;
 const TYPE_SHIFT: u32 = 12;
 
-/// The bits of mount id and device.
-const PLACE: u128 = (1 << 124) - (1 << 64);
+/// The bits of the tag.
+const TAG: u128 = (u32::MAX as u128) << 64;
 
-/// Returns the key of the node that `stat` describes. Fails with `EOVERFLOW` if a number is larger
-/// than any that Linux assigns.
-pub(crate) fn of(stat: &Statx) -> Result<NodeKey, Errno> {
-    pack(stat.stx_mode >> TYPE_SHIFT, stat.stx_mnt_id, stat.stx_dev_major, stat.stx_dev_minor, stat.stx_ino)
+/// The bits of the place.
+const PLACE: u128 = (1 << 124) - (1 << 96);
+
+/// The source of the tags.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Identity {
+    /// The birth time, which each `statx` returns.
+    BirthTime,
+    /// The file handle, which takes a call of its own. The birth time where there is none.
+    Handle,
 }
 
-/// Returns the key of a node that a directory lists, assuming that it is on the directory's mount.
-/// If something is mounted there, the node that a lookup finds has another key.
-pub(crate) fn beside(dir: NodeKey, kind: FileType, ino: u64) -> NodeKey {
-    let place = dir.0 & PLACE;
-    NodeKey(u128::from(kind.mode_bits() >> TYPE_SHIFT) << 124 | place | u128::from(ino))
+/// A mount and a device on it: a Btrfs subvolume has a device of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Place {
+    mount: u64,
+    device: (u32, u32),
 }
 
-/// Returns the id of the mount that a node was found on.
-pub(crate) fn mount_of(key: NodeKey) -> u32 {
-    (key.0 >> 96) as u32 & ((1 << MOUNT_BITS) - 1)
+/// The table of places, which only grows.
+#[derive(Debug, Default)]
+struct Places {
+    all: Vec<Place>,
+    numbers: HashMap<Place, u32>,
 }
 
-fn pack(kind: u16, mount: u64, major: u32, minor: u32, ino: u64) -> Result<NodeKey, Errno> {
-    if mount >> MOUNT_BITS != 0 || major >> MAJOR_BITS != 0 || minor >> MINOR_BITS != 0 {
-        return Err(Errno::EOVERFLOW);
+/// The maker of keys.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    places: RwLock<Places>,
+    identity: Identity,
+}
+
+impl Keys {
+    pub(crate) fn new(identity: Identity) -> Keys {
+        Keys { places: RwLock::default(), identity }
     }
-    let device = major << MINOR_BITS | minor;
-    let high = u128::from(kind) << MOUNT_BITS | u128::from(mount);
-    Ok(NodeKey(high << 96 | u128::from(device) << 64 | u128::from(ino)))
+
+    /// Returns the key of the node that `name` below `fd` leads to, or `fd` itself if the name is
+    /// empty. `stat` describes it. Fails with `EOVERFLOW` after 2^28 mounts.
+    pub(crate) fn of(&self, fd: BorrowedFd<'_>, name: &CStr, stat: &Statx) -> Result<NodeKey, Errno> {
+        let tag = match self.identity {
+            Identity::BirthTime => by_birth(stat),
+            Identity::Handle => by_handle(fd, name, stat)?,
+        };
+        let place = self.number(Place { mount: stat.stx_mnt_id, device: (stat.stx_dev_major, stat.stx_dev_minor) })?;
+        Ok(pack(stat.stx_mode >> TYPE_SHIFT, place, tag, stat.stx_ino))
+    }
+
+    /// Returns the id of the mount that a node was found on, or `None` for a key of no node.
+    pub(crate) fn mount_of(&self, key: NodeKey) -> Option<u64> {
+        self.places.read().all.get(place_of(key) as usize).map(|place| place.mount)
+    }
+
+    fn number(&self, place: Place) -> Result<u32, Errno> {
+        if let Some(number) = self.places.read().numbers.get(&place) {
+            return Ok(*number);
+        }
+        let mut places = self.places.write();
+        let next = places.all.len() as u32;
+        let number = *places.numbers.entry(place).or_insert(next);
+        if number == next {
+            if next >> PLACE_BITS != 0 {
+                places.numbers.remove(&place);
+                return Err(Errno::EOVERFLOW);
+            }
+            places.all.push(place);
+        }
+        Ok(number)
+    }
+}
+
+/// Returns the number of the place that a node was found at.
+pub(crate) fn place_of(key: NodeKey) -> u32 {
+    ((key.0 & PLACE) >> 96) as u32
+}
+
+/// Returns the tag of a node.
+pub(crate) fn tag_of(key: NodeKey) -> u32 {
+    (key.0 >> 64) as u32
+}
+
+/// Returns the bits of a key that are no tag.
+pub(crate) fn without_tag(key: NodeKey) -> u128 {
+    key.0 & !TAG
+}
+
+/// Returns the type of the node with this key.
+pub(crate) fn kind_of(key: NodeKey) -> Option<FileType> {
+    FileType::from_mode(u32::from((key.0 >> 124) as u16) << TYPE_SHIFT)
+}
+
+/// Returns the key of a node that a directory lists, but for its tag, assuming that it is on the
+/// directory's mount. A lookup finds the node under another key.
+pub(crate) fn beside(dir: NodeKey, kind: FileType, ino: u64) -> NodeKey {
+    pack(kind.mode_bits() >> TYPE_SHIFT, place_of(dir), 0, ino)
+}
+
+fn pack(kind: u16, place: u32, tag: u32, ino: u64) -> NodeKey {
+    let high = u128::from(kind) << PLACE_BITS | u128::from(place);
+    NodeKey(high << 96 | u128::from(tag) << 64 | u128::from(ino))
+}
+
+fn by_birth(stat: &Statx) -> u32 {
+    let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+    folded(has_birth.then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)))
+}
+
+fn by_handle(fd: BorrowedFd<'_>, name: &CStr, stat: &Statx) -> Result<u32, Errno> {
+    match calls::name_to_handle(fd, name, HandleUse::Identity) {
+        Ok(handle) => Ok(folded((handle.kind, handle.bytes()))),
+        // Seccomp filters may refuse the call with EPERM. A handle may be longer than any that
+        // Linux has.
+        Err(io::Errno::OPNOTSUPP | io::Errno::NOSYS | io::Errno::PERM | io::Errno::OVERFLOW) => Ok(by_birth(stat)),
+        Err(other) => Err(host(other)),
+    }
+}
+
+fn folded(identity: impl Hash) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish() as u32
 }
 
 #[cfg(test)]
@@ -55,27 +167,32 @@ mod tests {
 
     #[test]
     fn every_number_has_bits_of_its_own() {
-        let most = (15, (1 << 28) - 1, 4095, (1 << 20) - 1, u64::MAX);
-        let all = [(1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 1, 0), (0, 0, 0, 0, 1), most];
-        let keys = all.map(|(kind, mount, major, minor, ino)| pack(kind, mount, major, minor, ino).unwrap());
+        let most = (15, (1 << 28) - 1, u32::MAX, u64::MAX);
+        let all = [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1), most];
+        let keys = all.map(|(kind, place, tag, ino)| pack(kind, place, tag, ino));
         for (i, a) in keys.iter().enumerate() {
             assert!(keys[..i].iter().all(|b| a != b));
         }
-        assert_eq!(keys[5].0, u128::MAX);
-        assert_eq!([0, 1, 5].map(|i| mount_of(keys[i])), [0, 1, (1 << 28) - 1]);
+        assert_eq!(keys[4].0, u128::MAX);
+        assert_eq!([0, 1, 4].map(|i| place_of(keys[i])), [0, 1, (1 << 28) - 1]);
+        assert_eq!([1, 2, 4].map(|i| tag_of(keys[i])), [0, 1, u32::MAX]);
+        assert_eq!(without_tag(keys[2]), 0);
+        assert_eq!(kind_of(pack(0o10, 5, 6, 7)), Some(FileType::Regular));
     }
 
     #[test]
-    fn what_is_listed_is_on_the_mount_of_its_directory() {
-        let dir = pack(0o4, 77, 8, 1, 2).unwrap();
-        assert_eq!(beside(dir, FileType::Regular, 99), pack(0o10, 77, 8, 1, 99).unwrap());
-        assert_eq!(beside(NodeKey(u128::MAX), FileType::Fifo, 0), pack(1, (1 << 28) - 1, 4095, 0xf_ffff, 0).unwrap());
+    fn what_is_listed_is_at_the_place_of_its_directory() {
+        let dir = pack(0o4, 77, 8, 2);
+        assert_eq!(beside(dir, FileType::Regular, 99), pack(0o10, 77, 0, 99));
     }
 
     #[test]
-    fn too_large_is_refused_and_not_folded() {
-        assert_eq!(pack(0, 1 << 28, 0, 0, 0), Err(Errno::EOVERFLOW));
-        assert_eq!(pack(0, 0, 4096, 0, 0), Err(Errno::EOVERFLOW));
-        assert_eq!(pack(0, 0, 0, 1 << 20, 0), Err(Errno::EOVERFLOW));
+    fn places_are_numbered_and_found_again() {
+        let keys = Keys::new(Identity::BirthTime);
+        let at = |mount, minor| Place { mount, device: (8, minor) };
+        let numbers = [at(1, 0), at(2, 0), at(1, 1), at(1, 0)].map(|place| keys.number(place));
+        assert_eq!(numbers, [Ok(0), Ok(1), Ok(2), Ok(0)]);
+        assert_eq!(keys.mount_of(pack(0o4, 1, 0, 1)), Some(2));
+        assert_eq!(keys.mount_of(pack(0o4, 3, 0, 1)), None);
     }
 }

@@ -37,7 +37,7 @@ impl HostFs {
         let path = beneath(path);
         let slash = path.iter().rposition(|byte| *byte == b'/');
         let (dir, name) = slash.map_or((&b""[..], path), |slash| (&path[..slash], &path[slash + 1..]));
-        let node = self.root.reach_in(dir, name).map_err(errno)?;
+        let node = self.tree.root.reach_in(dir, name).map_err(errno)?;
         let kind = from_statx(&node.stat().map_err(errno)?)?.kind;
         if kind == FileType::Symlink {
             return Ok(None);
@@ -59,7 +59,7 @@ impl HostFs {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn mount_at(&self, path: &[u8]) -> Result<MountAt, Errno> {
-        let node = self.root.reach(beneath(path)).map_err(errno)?;
+        let node = self.tree.root.reach(beneath(path)).map_err(errno)?;
         let flags = mounts::flags_of(node.fd()).map_err(errno)?;
         Ok(MountAt { id: node.stat().map_err(errno)?.stx_mnt_id, flags })
     }
@@ -69,7 +69,7 @@ impl HostFs {
     ///
     /// [`mount_at`](Self::mount_at) has an example.
     pub fn names_at(&self, path: &[u8], most: usize) -> Result<Vec<Vec<u8>>, Errno> {
-        let place = self.root.reach(beneath(path)).map_err(errno)?;
+        let place = self.tree.root.reach(beneath(path)).map_err(errno)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let names = Dir::new(open_beneath(place.fd(), b".", flags).map_err(errno)?).map_err(errno)?;
         let names = names.map(|entry| Ok(entry.map_err(errno)?.file_name().to_bytes().to_vec()));

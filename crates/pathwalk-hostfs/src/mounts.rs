@@ -31,7 +31,7 @@ pub(crate) struct OfMount {
     pub(crate) superblock: SuperblockFlags,
 }
 
-/// The known mounts, by mount id.
+/// The known mounts, by the numbers of their places.
 #[derive(Debug)]
 pub(crate) struct Mounts {
     known: RwLock<HashMap<u32, OfMount>>,
@@ -41,15 +41,14 @@ pub(crate) struct Mounts {
 
 impl Mounts {
     /// Creates the table with the root's own mount.
-    pub(crate) fn new(key: NodeKey, root: BorrowedFd<'_>) -> io::Result<Mounts> {
-        let mount = key::mount_of(key);
+    pub(crate) fn new(key: NodeKey, mount: u64, root: BorrowedFd<'_>) -> io::Result<Mounts> {
         let of_root = ask(mount, root)?;
         let is_alone = || has_nothing_below(mount, root, &mountinfo::now());
         // A noexec check comes before the read-only check and has to be done here.
         let is_plain = !of_root.flags.contains(MountFlags::NOEXEC);
         let is_read_only = !of_root.superblock.is_empty() && is_plain && is_alone();
         let by_engine = if is_read_only { of_root.superblock } else { SuperblockFlags::empty() };
-        Ok(Mounts { known: RwLock::new(HashMap::from([(mount, of_root)])), by_engine })
+        Ok(Mounts { known: RwLock::new(HashMap::from([(key::place_of(key), of_root)])), by_engine })
     }
 
     /// Returns the flags that hold for the whole tree.
@@ -57,16 +56,16 @@ impl Mounts {
         self.by_engine
     }
 
-    /// Returns the permission rule of a node that was just reached at `fd`. It is the file system's
-    /// own rule if the mount forbids something that the mode allows.
-    pub(crate) fn rule(&self, key: NodeKey, kind: FileType, fd: BorrowedFd<'_>) -> io::Result<PermissionRule> {
-        let mount = key::mount_of(key);
-        let known = self.known.read().get(&mount).copied();
+    /// Returns the permission rule of a node that was just reached at `fd`, on the mount with this
+    /// id. It is the file system's own rule if the mount forbids something that the mode allows.
+    pub(crate) fn rule(&self, (key, mount): (NodeKey, u64), kind: FileType, fd: BorrowedFd<'_>) -> io::Result<PermissionRule> {
+        let place = key::place_of(key);
+        let known = self.known.read().get(&place).copied();
         let of_mount = match known {
             Some(of_mount) => of_mount,
             None => {
                 let of_mount = ask(mount, fd)?;
-                *self.known.write().entry(mount).or_insert(of_mount)
+                *self.known.write().entry(place).or_insert(of_mount)
             }
         };
         Ok(self.rule_under(of_mount, kind))
@@ -74,7 +73,7 @@ impl Mounts {
 
     /// Returns the flags of the mount of a node that was handed out.
     pub(crate) fn of(&self, key: NodeKey) -> OfMount {
-        self.known.read().get(&key::mount_of(key)).copied().unwrap_or_default()
+        self.known.read().get(&key::place_of(key)).copied().unwrap_or_default()
     }
 
     /// Returns the permission rule of a node of this type on a mount with these flags.
@@ -99,9 +98,9 @@ impl Mounts {
 
 /// Returns the flags of the mount with this id, which `fd` is on. Where there is no `/proc`, a
 /// read-only file system is treated as a read-only mount.
-pub(crate) fn ask(mount: u32, fd: BorrowedFd<'_>) -> io::Result<OfMount> {
+pub(crate) fn ask(mount: u64, fd: BorrowedFd<'_>) -> io::Result<OfMount> {
     let flags = flags_of(fd)?;
-    let is_it = |line: &Line| line.id == u64::from(mount) && line.writing == Writing::ReadOnly;
+    let is_it = |line: &Line| line.id == mount && line.writing == Writing::ReadOnly;
     let is_read_only = flags.contains(MountFlags::READ_ONLY) && mountinfo::now().iter().any(is_it);
     Ok(OfMount { flags, superblock: if is_read_only { SuperblockFlags::READ_ONLY } else { SuperblockFlags::empty() } })
 }
@@ -120,10 +119,10 @@ pub(crate) fn flags_of(fd: BorrowedFd<'_>) -> io::Result<MountFlags> {
 
 /// Returns whether nothing is mounted below a directory that is on the mount with this id. Returns
 /// false where the directory's path cannot be read.
-fn has_nothing_below(mount: u32, directory: BorrowedFd<'_>, lines: &[Line]) -> bool {
+fn has_nothing_below(mount: u64, directory: BorrowedFd<'_>, lines: &[Line]) -> bool {
     let link = format!("/proc/self/fd/{}", directory.as_raw_fd());
     let Ok(path) = rustix::fs::readlink(link, Vec::new()) else { return false };
     let path = path.to_bytes().strip_suffix(b"/").unwrap_or(path.to_bytes());
     let is_below = |point: &[u8]| point.strip_prefix(path).is_some_and(|rest| rest.len() > 1 && rest[0] == b'/');
-    !lines.iter().any(|line| line.parent == u64::from(mount) && line.id != u64::from(mount) && is_below(&line.point))
+    !lines.iter().any(|line| line.parent == mount && line.id != mount && is_below(&line.point))
 }

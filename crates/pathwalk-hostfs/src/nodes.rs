@@ -10,8 +10,11 @@
 //!   entry. If a file has both, the entry is the valid place.
 //! - Directories form a tree with the root at slot 0: an entry moves to another directory only if
 //!   it does not thereby come to lie below itself. So every way up ends.
+//! - Where changes are carried out, each name that a file was found under is stored, so that the
+//!   removal of one leaves the others; and a node that is held and has no name that is known keeps
+//!   a descriptor.
 //!
-//! What it does not do: make system calls, or lock.
+//! What it does not do: make system calls, or lock. Descriptors are handed back to be closed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,6 +25,11 @@ use crate::batches::{Batches, Taken, group_of};
 use crate::guard::Guard;
 use crate::slab::{NONE, Slab};
 use crate::small_name::SmallName;
+use places::Places;
+
+mod places;
+
+pub(crate) use places::{Kept, Whereabouts};
 
 const ROOT: u32 = 0;
 
@@ -47,25 +55,28 @@ pub(crate) struct Nodes {
     refreshes: u64,
     /// The bytes of long names and guards.
     heap: u64,
+    /// The further names of nodes, and the descriptors of those without a name.
+    places: Places,
 }
 
 impl Nodes {
     /// Creates the table with the root alone, which is never dropped.
-    pub(crate) fn new(root: NodeKey) -> Nodes {
+    pub(crate) fn new(root: NodeKey, kept: Kept) -> Nodes {
         let mut slab = Slab::new();
         let slot = slab.insert(root, NONE, SmallName::default());
         debug_assert_eq!(slot, ROOT);
-        Nodes { slab, batches: Batches::default(), guards: HashMap::new(), refreshes: 0, heap: 0 }
+        let places = Places::new(kept);
+        Nodes { slab, batches: Batches::default(), guards: HashMap::new(), refreshes: 0, heap: 0, places }
     }
 
     /// Returns the path of `name` in the directory `dir`, relative to the root. If `name` is empty,
     /// returns the path of `dir` itself. Returns `None` if no such directory was handed out.
     pub(crate) fn path_in(&self, dir: NodeKey, name: &[u8]) -> Option<Vec<u8>> {
         if let Some(slot) = self.slab.find(dir) {
-            return Some(self.path(slot, name));
+            return self.path(slot, name);
         }
         let (above, file) = self.batches.find(dir).filter(|_| name.is_empty())?;
-        Some(self.path(above, file))
+        self.path(above, file)
     }
 
     /// Returns the path of a node's directory, and the node's name there. Both are empty for the
@@ -73,10 +84,13 @@ impl Nodes {
     pub(crate) fn place(&self, node: NodeKey) -> Option<(Vec<u8>, SmallName)> {
         let Some(slot) = self.slab.find(node) else {
             let (directory, name) = self.batches.find(node)?;
-            return Some((self.path(directory, b""), SmallName::new(name)));
+            return Some((self.path(directory, b"")?, SmallName::new(name)));
         };
+        if self.is_nowhere(slot) {
+            return None;
+        }
         let entry = &self.slab[slot];
-        let dir = if entry.directory == NONE { Vec::new() } else { self.path(entry.directory, b"") };
+        let dir = if entry.directory == NONE { Vec::new() } else { self.path(entry.directory, b"")? };
         Some((dir, entry.name.clone()))
     }
 
@@ -102,7 +116,7 @@ impl Nodes {
             has_one_name(&a.1) && has_one_name(&b.1) && group_of(a.1.key) == group_of(b.1.key)
         };
         for some in all.chunk_by(together) {
-            if some.len() < WORTH_A_BATCH {
+            if some.len() < WORTH_A_BATCH || self.places.kept() == Kept::All {
                 some.iter().for_each(|(name, node)| self.hold_in(directory, node.key, name.bytes()));
             } else {
                 self.slab[directory].children += 1;
@@ -194,15 +208,21 @@ impl Nodes {
     /// Returns the number of bytes that the table holds.
     pub(crate) fn memory(&self) -> u64 {
         let guards = self.guards.capacity() * (size_of::<(u32, Arc<Guard>)>() + 1);
-        (self.slab.memory() + guards) as u64 + self.batches.memory() + self.heap
+        (self.slab.memory() + guards) as u64 + self.batches.memory() + self.places.memory() + self.heap
     }
 
     /// Builds the path of `last` in a directory. It is built from its end, so that nothing but the
-    /// path is allocated.
-    fn path(&self, directory: u32, last: &[u8]) -> Vec<u8> {
-        let up =
-            || std::iter::successors(Some(directory), |slot| Some(self.slab[*slot].directory)).take_while(|slot| *slot != ROOT);
-        let length: usize = up().map(|slot| self.slab[slot].name.bytes().len() + 1).sum();
+    /// path is allocated. Returns `None` below a directory that lost its name.
+    fn path(&self, directory: u32, last: &[u8]) -> Option<Vec<u8>> {
+        let up = || std::iter::successors(Some(directory), |slot| Some(self.slab[*slot].directory));
+        let up = || up().take_while(|slot| !matches!(*slot, ROOT | NONE));
+        let mut length = 0;
+        for slot in up() {
+            if self.slab[slot].directory == NONE {
+                return None;
+            }
+            length += self.slab[slot].name.bytes().len() + 1;
+        }
         let mut path = vec![b'/'; length + last.len()];
         path[length..].copy_from_slice(last);
         let mut end = length;
@@ -214,26 +234,7 @@ impl Nodes {
         if last.is_empty() {
             path.pop();
         }
-        path
-    }
-
-    /// Records that a known node was found here. If this is another place than before, the node has
-    /// moved or has several names. The newest place is kept, because it is the likeliest to last.
-    fn found_at(&mut self, slot: u32, directory: u32, name: &[u8]) {
-        let entry = &self.slab[slot];
-        let same = entry.directory == directory && entry.name.bytes() == name;
-        if same || slot == ROOT || self.is_at_or_below(directory, slot) {
-            return;
-        }
-        let name = SmallName::new(name);
-        self.heap += name.heap();
-        self.slab[directory].children += 1;
-        let entry = &mut self.slab[slot];
-        let old_name = std::mem::replace(&mut entry.name, name);
-        let old_directory = std::mem::replace(&mut entry.directory, directory);
-        self.heap -= old_name.heap();
-        self.slab[old_directory].children -= 1;
-        self.release(old_directory);
+        Some(path)
     }
 
     fn is_at_or_below(&self, mut slot: u32, above: u32) -> bool {
@@ -247,8 +248,12 @@ impl Nodes {
     fn release(&mut self, mut slot: u32) {
         while slot != ROOT && self.slab[slot].held == 0 && self.slab[slot].children == 0 {
             self.drop_guard(slot);
+            self.drop_places(slot);
             let entry = self.slab.remove(slot);
             self.heap -= entry.name.heap();
+            if entry.directory == NONE {
+                return;
+            }
             self.slab[entry.directory].children -= 1;
             slot = entry.directory;
         }

@@ -21,10 +21,12 @@ use rustix::io;
 
 use crate::attributes::from_statx;
 use crate::beneath::{Reached, errno, stat_in};
-use crate::host_fs::{HostFs, verified};
+use crate::host_fs::HostFs;
 use crate::key;
-use crate::mounts::Mounts;
-use crate::open_file::{Open, TO_READ, Wait, lists_all_names};
+use crate::listing::lists_all_names;
+use crate::open_file::{Open, Wait};
+use crate::opening::TO_READ;
+use crate::tree::Tree;
 
 const TO_LIST: OFlags = TO_READ.union(OFlags::DIRECTORY).union(OFlags::NOATIME);
 
@@ -79,20 +81,20 @@ struct Found<'a> {
 
 impl HostFs {
     pub(crate) fn give_siblings(&self, dir: NodeKey, siblings: &mut Siblings<'_>) -> Result<(), Errno> {
-        let path = self.nodes.read().path_in(dir, b"").ok_or(Errno::ESTALE)?;
-        let fd = self.root.open_below(&path, TO_LIST, ResolveFlags::empty()).map_err(errno)?;
+        let path = self.tree.nodes.read().path_in(dir, b"").ok_or(Errno::ESTALE)?;
+        let fd = self.tree.root.open_below(&path, TO_LIST, ResolveFlags::empty()).map_err(errno)?;
         let opened = Reached::itself(fd);
         let stat = opened.stat().map_err(errno)?;
-        if key::of(&stat)? != dir {
+        if opened.key(&self.tree.keys, &stat)? != dir {
             return Err(Errno::ESTALE);
         }
         if seems_larger(stat.stx_size, siblings.most()) {
             return Ok(());
         }
         let Some(names) = names_of(&opened, siblings.most()).map_err(errno)? else { return Ok(()) };
-        let found = look_at(dir, opened.fd(), &self.mounts, &names, |name| siblings.wants(name))?;
-        verified(dir, self.root.reach(&path))?;
-        self.nodes.write().hold_all(dir, &found.files).ok_or(Errno::ESTALE)?;
+        let found = look_at(dir, opened.fd(), &self.tree, &names, |name| siblings.wants(name))?;
+        self.tree.verified(dir, self.tree.root.reach(&path))?;
+        self.tree.nodes.write().hold_all(dir, &found.files).ok_or(Errno::ESTALE)?;
         siblings.give(&found.files);
         found.others.iter().for_each(|name| siblings.note(*name));
         if lists_all_names(opened.fd()) {
@@ -124,10 +126,10 @@ impl Open {
         if names.order.is_empty() {
             return Ok(());
         }
-        let path = self.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
-        let found = look_at(self.node, self.fd(Wait::ForHost)?.as_fd(), &self.mounts, names, |_| true)?;
-        verified(self.node, self.root.reach(&path))?;
-        self.nodes.write().hold_all(self.node, &found.files).ok_or(Errno::ESTALE)?;
+        let path = self.tree.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
+        let found = look_at(self.node, self.fd(Wait::ForHost)?.as_fd(), &self.tree, names, |_| true)?;
+        self.tree.verified(self.node, self.tree.root.reach(&path))?;
+        self.tree.nodes.write().hold_all(self.node, &found.files).ok_or(Errno::ESTALE)?;
         sink.give(&found.files);
         Ok(())
     }
@@ -137,11 +139,11 @@ impl Open {
 fn look_at<'a>(
     dir: NodeKey,
     opened: BorrowedFd<'_>,
-    mounts: &Mounts,
+    tree: &Tree,
     names: &'a Names,
     wants: impl Fn(Name<'_>) -> bool,
 ) -> Result<Found<'a>, Errno> {
-    let of_mount = mounts.of(dir);
+    let of_mount = tree.mounts.of(dir);
     let mut found = Found::default();
     found.files.reserve(names.order.len());
     for (cstr, takes) in names.iter() {
@@ -159,11 +161,15 @@ fn look_at<'a>(
             Err(io::Errno::NOENT) => continue,
             Err(error) => return Err(errno(error)),
         };
-        let (key, attributes) = (key::of(&stat)?, from_statx(&stat)?);
-        if Takes::of(attributes.kind) == Takes::More || key::mount_of(key) != key::mount_of(dir) {
+        let key = match tree.keys.of(opened, cstr, &stat) {
+            Err(Errno::ENOENT) => continue,
+            key => key?,
+        };
+        let attributes = from_statx(&stat)?;
+        if Takes::of(attributes.kind) == Takes::More || key::place_of(key) != key::place_of(dir) {
             found.others.push(name);
         } else {
-            found.files.push((name, Node::new(key, attributes).with_rule(mounts.rule_under(of_mount, attributes.kind))));
+            found.files.push((name, Node::new(key, attributes).with_rule(tree.mounts.rule_under(of_mount, attributes.kind))));
         }
     }
     Ok(found)

@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     key: [u64; 2],
     /// The next entry in its bucket, or in the free list.
     next: u32,
-    /// The slot of its directory, `NONE` for the root.
+    /// The slot of its directory, `NONE` for the root and where no name is known.
     pub(crate) directory: u32,
     /// Its name in that directory.
     pub(crate) name: SmallName,
@@ -36,7 +36,7 @@ pub(crate) struct Entry {
 const _: () = assert!(size_of::<Entry>() == 56);
 
 impl Entry {
-    fn key(&self) -> NodeKey {
+    pub(crate) fn key(&self) -> NodeKey {
         NodeKey(u128::from(self.key[1]) << 64 | u128::from(self.key[0]))
     }
 }

@@ -21,7 +21,7 @@ use rustix::io::{self, retry_on_intr};
 
 use crate::HostFs;
 use crate::beneath::{Reached, errno, open_beneath};
-use crate::getxattrat::{getxattrat, listxattrat};
+use crate::calls::{getxattrat, listxattrat};
 
 /// The size of the first buffer, in bytes: that of an access control list of 32 entries. Longer
 /// values take a second read.
@@ -62,6 +62,8 @@ impl Source {
     /// Returns the host's answer about a node.
     pub(crate) fn ask(self, node: &Reached, kind: FileType, question: Question<'_>) -> io::Result<Vec<u8>> {
         match self {
+            // A node that has no name, and is no directory.
+            Source::GetxattrAt if node.name().is_none() && kind != FileType::Directory => ask_through_proc(node, question),
             Source::GetxattrAt => ask_at(node, question),
             Source::ProcFd => ask_through_proc(node, question),
             Source::Open => ask_opened(node, kind, question),
@@ -125,7 +127,7 @@ impl HostFs {
     /// Returns the value of an attribute; `None` if the node does not have it.
     pub(crate) fn xattr(&self, key: NodeKey, name: XattrName<'_>) -> Result<Option<Box<[u8]>>, Errno> {
         let name = CString::new(name.bytes()).map_err(|_| Errno::EINVAL)?;
-        let (node, attributes) = self.reach_by_name(key)?;
+        let (node, attributes) = self.tree.reach_by_name(key)?;
         match self.source.ask(&node, attributes.kind, Question::Value(&name)) {
             Ok(value) => Ok(Some(value.into())),
             Err(io::Errno::NODATA) => Ok(None),
@@ -135,7 +137,7 @@ impl HostFs {
 
     /// Passes the names of all attributes to `each`.
     pub(crate) fn each_xattr(&self, key: NodeKey, each: &mut dyn FnMut(&[u8])) -> Result<(), Errno> {
-        let (node, attributes) = self.reach_by_name(key)?;
+        let (node, attributes) = self.tree.reach_by_name(key)?;
         let names = self.source.ask(&node, attributes.kind, Question::Names).map_err(errno)?;
         names.split(|byte| *byte == 0).filter(|name| !name.is_empty()).for_each(each);
         Ok(())

@@ -11,7 +11,7 @@ type Change = fn(&mut Node);
 /// Returns the kind of the difference that a change of the right side makes.
 fn kind(change: impl FnOnce(&mut Transcript)) -> Option<String> {
     let program: Program = PROGRAM.parse().expect("a program");
-    let left = Engine.run(&program).expect("the engine carries it out");
+    let left = Engine::in_memory().run(&program).expect("the engine carries it out");
     let mut right = left.clone();
     change(&mut right);
     first_mismatch(&program, ["left", "right"], &left, &right).map(|mismatch| mismatch.kind)
@@ -62,7 +62,7 @@ fn paths_of_what_is_open_are_compared() {
 #[test]
 fn some_steps_may_move_times_or_leave_them() {
     let program: Program = format!("{PROGRAM}\nroot truncate \"/a/c\" 9000").parse().expect("a program");
-    let left = Engine.run(&program).expect("the engine carries it out");
+    let left = Engine::in_memory().run(&program).expect("the engine carries it out");
     for (step, same) in [(5, true), (4, false)] {
         let mut right = left.clone();
         node(&mut right.outcomes[4].answer).mtime = Time::Step(Some(step));

@@ -7,6 +7,7 @@ use pathwalk::{AtFlags, Errno, InodeFlags, OpenFlags};
 
 use super::Stage;
 use super::tree::value;
+use crate::base::Tree;
 use crate::cast::Actor;
 use crate::composite::changes;
 use crate::listing::{self, BesideChanges, Directory, Entry};
@@ -45,7 +46,8 @@ impl Stage {
     pub(super) fn inode_flags(&mut self, actor: Actor, of: &Place, flags: AtFlags) -> Result<Answer, Errno> {
         self.more_than_a_place(of, flags)?;
         let (at, face) = (self.slots.at(of.at), &mut self.processes[actor.index()].face);
-        face.inode_flags(at, &of.path.0, flags).map(|found| Answer::Number(found.bits().into()))
+        let kept = InodeFlags::IMMUTABLE | InodeFlags::APPEND | InodeFlags::NOATIME | InodeFlags::NODUMP;
+        face.inode_flags(at, &of.path.0, flags).map(|found| Answer::Number((found & kept).bits().into()))
     }
 
     pub(super) fn list_parts(&mut self, actor: Actor, slot: Slot, size: u64, names: [&Body; 2]) -> Result<Answer, Errno> {
@@ -69,7 +71,11 @@ struct Listed<'a> {
 
 impl Directory for Listed<'_> {
     type Error = Errno;
-    const BESIDE_CHANGES: BesideChanges = BesideChanges::Checked;
+
+    fn beside_changes(&self) -> BesideChanges {
+        let is_of_host = self.stage.file_systems.values().any(|tree| matches!(tree, Tree::Host(_)));
+        if is_of_host { BesideChanges::Repeated } else { BesideChanges::Checked }
+    }
 
     fn part(&mut self) -> Result<Vec<Entry>, Errno> {
         let dir = self.stage.slots.file(self.slot);

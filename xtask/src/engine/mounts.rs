@@ -8,6 +8,7 @@ use pathwalk::{
 use pathwalk_memfs::MemFs;
 
 use super::{Process, Stage, late::Late, options};
+use crate::base::Tree;
 use crate::cast::Actor;
 use crate::id_maps;
 use crate::mounts::{self, Sight};
@@ -18,8 +19,8 @@ use crate::words::{Place, Text};
 
 /// Returns a context at the root of this file system, which is mounted on the root of another. The
 /// kernel's processes have such a root, too: the namespace's own root mount cannot be unmounted.
-pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &MemFs) -> Result<Context> {
-    let mut context = super::build(settings, MountFlags::empty(), &MemFs::new())?.context(Credentials::root());
+pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &Tree) -> Result<Context> {
+    let mut context = super::build(settings, MountFlags::empty(), &Tree::Memory(MemFs::new()))?.context(Credentials::root());
     let tree = new_tree(&context, settings, flags, fs)?;
     context.move_mount_at(tree.handle(), "", At::Cwd, "/", MoveFlags::FROM_EMPTY_PATH)?;
     context.chroot("/..")?;
@@ -27,12 +28,12 @@ pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &MemFs) -> Resu
     Ok(context)
 }
 
-fn new_tree(context: &Context, settings: Settings, flags: MountFlags, fs: &MemFs) -> Result<DetachedTree, Errno> {
+fn new_tree(context: &Context, settings: Settings, flags: MountFlags, fs: &Tree) -> Result<DetachedTree, Errno> {
     let flags = (flags - OF_ACCESSES) | settings.of_accesses();
     if settings.contains(Settings::LATE) {
-        context.new_tree(Late::new(fs.alias()), flags)
+        context.new_tree(Late::new(fs.for_vfs()), flags)
     } else {
-        context.new_tree(fs.alias(), flags)
+        context.new_tree(fs.for_vfs(), flags)
     }
 }
 
@@ -93,7 +94,7 @@ impl Stage {
     }
 
     fn attach(&mut self, context: &Context, to: &Place, flags: MountFlags) -> Result<(), Errno> {
-        let fs = MemFs::with(options(self.settings, &self.clock));
+        let fs = Tree::Memory(MemFs::with(options(self.settings, &self.clock)));
         let tree = new_tree(context, self.settings, flags, &fs)?;
         self.move_tree(context, tree.handle(), to)?;
         self.file_systems.insert(tree.handle().attributes()?.device, fs);

@@ -1,4 +1,4 @@
-//! The files of pathwalk, on a `MemFs`, and those of the kernel.
+//! The files of pathwalk, on a `MemFs` or a `HostFs`, and those of the kernel.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -7,15 +7,18 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use pathwalk::{Credentials, Errno, FallocateFlags, OpenFlags, Vfs};
+use pathwalk_hostfs::HostFs;
 use pathwalk_memfs::MemFs;
 
 use super::op::{Op, PAGE, bytes};
 use super::oracle::{Answer, Expected, Oracle};
 
-/// The kind of a side.
+/// The kind of a side: where its data is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// In memory, where the state of each page is known.
     Pathwalk,
+    /// In a file of the kernel's.
     Kernel,
 }
 
@@ -23,9 +26,7 @@ pub(super) enum Kind {
 pub(super) trait Side {
     fn kind(&self) -> Kind;
 
-    fn name(&self) -> &'static str {
-        if self.kind() == Kind::Pathwalk { "pathwalk" } else { "the kernel" }
-    }
+    fn name(&self) -> &'static str;
 
     /// Carries out an operation that the oracle has carried out, with the answer `expected`.
     fn carry_out(&mut self, op: &Op, oracle: &Oracle, expected: &Answer) -> Result<Answer>;
@@ -35,17 +36,48 @@ pub(super) trait Side {
 }
 
 /// Two files of pathwalk.
-pub(super) struct OurFiles([pathwalk::File; 2]);
+pub(super) struct OurFiles {
+    files: [pathwalk::File; 2],
+    kind: Kind,
+}
 
 impl OurFiles {
+    /// Creates two empty files in memory.
     pub(super) fn new() -> Result<OurFiles> {
-        let context = Vfs::builder().build(MemFs::new())?.context(Credentials::root());
+        OurFiles::on(&Vfs::builder().build(MemFs::new())?, Kind::Pathwalk)
+    }
+
+    /// Creates two empty files in a directory of the host.
+    pub(super) fn on_host(directory: &Path) -> Result<OurFiles> {
+        let directory = directory.join("pathwalk");
+        _ = fs::remove_dir_all(&directory);
+        fs::create_dir(&directory).with_context(|| format!("make {}", directory.display()))?;
+        OurFiles::on(&Vfs::builder().build(HostFs::open_writable(&directory)?)?, Kind::Kernel)
+    }
+
+    fn on(vfs: &Vfs, kind: Kind) -> Result<OurFiles> {
+        let context = vfs.context(Credentials::root());
         let open = |path| context.open(path, OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE);
-        Ok(OurFiles([open("/a")?, open("/b")?]))
+        Ok(OurFiles { files: [open("/a")?, open("/b")?], kind })
+    }
+
+    /// Does as [`answer`](Self::answer). On the host, what ext4 does not have is replaced.
+    fn answer_here(&self, op: &Op, oracle: &Oracle) -> Result<Answer, Errno> {
+        match *op {
+            Op::Clone { to, .. } if self.kind == Kind::Kernel => {
+                let data = &oracle.0[to].data;
+                self.files[to].write_all_at(data, 0)?;
+                self.files[to].set_len(data.len() as u64).map(|()| Answer::Done)
+            }
+            Op::Fallocate { file, mode, offset, length } if self.kind == Kind::Kernel => {
+                self.files[file].fallocate(of_ext4(mode), offset, length).map(|()| Answer::Done)
+            }
+            _ => self.answer(op),
+        }
     }
 
     fn answer(&self, op: &Op) -> Result<Answer, Errno> {
-        let files = &self.0;
+        let files = &self.files;
         let number = |count: usize| Answer::Number(count as u64);
         let done = |()| Answer::Done;
         match *op {
@@ -70,22 +102,29 @@ impl OurFiles {
 
 impl Side for OurFiles {
     fn kind(&self) -> Kind {
-        Kind::Pathwalk
+        self.kind
     }
 
-    fn carry_out(&mut self, op: &Op, _: &Oracle, _: &Answer) -> Result<Answer> {
-        Ok(self.answer(op).unwrap_or_else(Answer::Failed))
+    fn name(&self) -> &'static str {
+        if self.kind == Kind::Pathwalk { "pathwalk" } else { "pathwalk on the host" }
+    }
+
+    fn carry_out(&mut self, op: &Op, oracle: &Oracle, expected: &Answer) -> Result<Answer> {
+        if let (Op::Clone { .. }, Answer::Failed(_), Kind::Kernel) = (op, expected, self.kind) {
+            return Ok(expected.clone());
+        }
+        Ok(self.answer_here(op, oracle).unwrap_or_else(Answer::Failed))
     }
 
     fn differs(&self, oracle: &Oracle) -> Result<Option<String>> {
-        for (number, (file, expected)) in self.0.iter().zip(&oracle.0).enumerate() {
+        for (number, (file, expected)) in self.files.iter().zip(&oracle.0).enumerate() {
             let found = file.handle().attributes()?;
             let mut data = vec![0; found.size as usize];
             ensure!(file.read_at(&mut data, 0)? == data.len(), "a read is short");
             if let Some(text) = contents_differ(&data, expected) {
                 return Ok(Some(format!("file {number}: {text}")));
             }
-            if found.blocks != expected.count() * (PAGE / 512) {
+            if self.kind == Kind::Pathwalk && found.blocks != expected.count() * (PAGE / 512) {
                 let (blocks, pages) = (found.blocks, expected.count());
                 return Ok(Some(format!("file {number}: {blocks} blocks are allocated, and {pages} pages are expected")));
             }
@@ -133,10 +172,7 @@ impl KernelFiles {
             }
             Op::Truncate { file, size } => files[file].set_len(size).map(done)?,
             Op::Fallocate { file, mode, offset, length } => {
-                let (unshare, keep) = (FallocateFlags::UNSHARE_RANGE, FallocateFlags::KEEP_SIZE);
-                // Allocation has the same effect on what can be read.
-                let mode = if mode - keep == unshare { mode - unshare } else { mode };
-                let mode = rustix::fs::FallocateFlags::from_bits_retain(mode.bits());
+                let mode = rustix::fs::FallocateFlags::from_bits_retain(of_ext4(mode).bits());
                 rustix::fs::fallocate(&files[file], mode, offset, length).map(done)?
             }
             Op::SeekData { file, offset } => Answer::Number(rustix::fs::seek(&files[file], rustix::fs::SeekFrom::Data(offset))?),
@@ -160,6 +196,10 @@ impl Side for KernelFiles {
         Kind::Kernel
     }
 
+    fn name(&self) -> &'static str {
+        "the kernel"
+    }
+
     fn carry_out(&mut self, op: &Op, oracle: &Oracle, expected: &Answer) -> Result<Answer> {
         if let (Op::Clone { .. }, Answer::Failed(_)) = (op, expected) {
             return Ok(expected.clone());
@@ -177,6 +217,12 @@ impl Side for KernelFiles {
         }
         Ok(None)
     }
+}
+
+/// Returns flags that ext4 has and that have the same effect on what can be read.
+fn of_ext4(mode: FallocateFlags) -> FallocateFlags {
+    let (unshare, keep) = (FallocateFlags::UNSHARE_RANGE, FallocateFlags::KEEP_SIZE);
+    if mode - keep == unshare { mode - unshare } else { mode }
 }
 
 fn contents_differ(found: &[u8], expected: &Expected) -> Option<String> {

@@ -16,9 +16,12 @@ use crate::op::Op;
 use crate::outcome::{Answer, Node, number};
 use crate::words::{Body, Slot};
 
-/// Clears the flags that users set, of an open file.
+/// Clears the flags that users set, of an open file. Those stay by which ext4 says how it stores
+/// the file.
 pub(super) fn clear_flags(file: &OwnedFd) -> io::Result<()> {
-    fs::ioctl_setflags(file, fs::IFlags::empty())
+    let set = fs::IFlags::IMMUTABLE | fs::IFlags::APPEND | fs::IFlags::NOATIME | fs::IFlags::NODUMP;
+    let found = fs::ioctl_getflags(file)?;
+    fs::ioctl_setflags(file, found.difference(set))
 }
 
 /// Clears the flags that users set, the ACLs and the extended attributes of a directory.
@@ -70,7 +73,10 @@ struct Listed<'a, 'k> {
 
 impl Directory for Listed<'_, '_> {
     type Error = io::Errno;
-    const BESIDE_CHANGES: BesideChanges = BesideChanges::Repeated;
+
+    fn beside_changes(&self) -> BesideChanges {
+        BesideChanges::Repeated
+    }
 
     fn part(&mut self) -> io::Result<Vec<Entry>> {
         let mut listing = RawDir::new(self.stage.fd(self.slot), self.buffer.spare_capacity_mut());

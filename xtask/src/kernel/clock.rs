@@ -12,7 +12,7 @@ use rustix::io;
 
 use crate::outcome::{Node, Transcript};
 
-pub(super) struct Clock {
+pub(crate) struct Clock {
     file: OwnedFd,
     /// The clock's value at the beginning of each step; always empty where the kernel has no fine
     /// times.
@@ -21,7 +21,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn new() -> io::Result<Clock> {
+    pub(crate) fn new() -> io::Result<Clock> {
         let file = fs::memfd_create("pathwalk", MemfdFlags::CLOEXEC)?;
         let mut clock = Clock { file, floors: Vec::new(), is_fine: true };
         // Without fine times, most of these readings would be equal.
@@ -32,18 +32,18 @@ impl Clock {
     }
 
     /// Returns whether steps can be distinguished.
-    pub(super) fn is_fine(&self) -> bool {
+    pub(crate) fn is_fine(&self) -> bool {
         self.is_fine
     }
 
     /// Drops the steps of the program before.
-    pub(super) fn begin(&mut self) -> io::Result<()> {
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
         self.floors.clear();
         self.read().map(drop)
     }
 
     /// Advances the clock: later times are greater than all earlier ones.
-    pub(super) fn step(&mut self) -> io::Result<()> {
+    pub(crate) fn step(&mut self) -> io::Result<()> {
         if self.is_fine {
             let floor = self.raise()?;
             self.floors.push(floor);
@@ -52,7 +52,7 @@ impl Clock {
     }
 
     /// Looks up the steps of all times in a transcript.
-    pub(super) fn tell(&self, transcript: &mut Transcript) {
+    pub(crate) fn tell(&self, transcript: &mut Transcript) {
         let floors = self.is_fine.then_some(&self.floors[..]);
         transcript.nodes_mut(|node: &mut Node| node.times_mut().for_each(|time| time.look_up(floors)));
     }

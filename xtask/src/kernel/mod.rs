@@ -29,6 +29,7 @@ mod watch;
 mod xattr;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -37,9 +38,10 @@ use pathwalk::MountFlags;
 use rustix::thread::UnshareFlags;
 
 pub use calls::{at_flags, errno, faccessat2, link_flags, open_flags, rename_flags};
-use clock::Clock;
-pub(crate) use place::{Supervised, supervise};
+pub(crate) use clock::Clock;
+pub(crate) use place::{Supervised, set_limits, supervise};
 use switches::Switches;
+pub(crate) use tree::sweep;
 
 use crate::cast::{self, ACTORS, Actor};
 use crate::id_maps;
@@ -51,6 +53,8 @@ use crate::words::{SLOTS, Slot};
 pub(crate) struct Kernel {
     switches: Switches,
     root: OwnedFd,
+    /// Whether the file system is a tmpfs, whose limits can be set.
+    has_limits: bool,
     set: Option<Settings>,
     clock: Clock,
     proc: OwnedFd,
@@ -60,8 +64,9 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Makes a tmpfs the root of this process. Runs in the child of [`supervise`].
-    pub(crate) fn enter() -> Result<Kernel> {
+    /// Makes a tmpfs the root of this process, or the file system that is mounted at `at`. Runs in
+    /// the child of [`supervise`].
+    pub(crate) fn enter(at: Option<&Path>) -> Result<Kernel> {
         let switches = Switches::open().context("find the switches fs.protected_*")?;
         switches.set(Settings::empty()).context("set the switches fs.protected_*")?;
         let proc = watch::proc().context("open /proc")?;
@@ -69,14 +74,15 @@ impl Kernel {
         if let Err(why) = id_maps::namespaces() {
             eprintln!("xtask: no namespace of users can be made ({why}): there are no id maps");
         }
-        let root = place::enter()?;
+        let root = place::enter(at)?;
         let clock = Clock::new().context("make a clock")?;
         if !clock.is_fine() {
             eprintln!(
                 "xtask: this kernel has no fine times (Linux has them since 6.13): changes within one tick of its clock are not distinguished"
             );
         }
-        Ok(Kernel { switches, root, set: None, clock, proc, mounted: Vec::new() })
+        let has_limits = at.is_none();
+        Ok(Kernel { switches, root, has_limits, set: None, clock, proc, mounted: Vec::new() })
     }
 }
 
@@ -92,7 +98,9 @@ impl Interpreter for Kernel {
         }
         self.mounted.clear();
         tree::sweep(&self.root).context("empty the tmpfs")?;
-        place::set_limits(program.settings.limits()).context("set the limits of the tmpfs")?;
+        if self.has_limits {
+            set_limits("/".as_ref(), program.settings.limits()).context("set the limits of the tmpfs")?;
+        }
         self.clock.begin().context("read the clock")?;
         let mut outcomes = Vec::with_capacity(program.steps.len());
         let accesses = program.settings.of_accesses();
@@ -107,7 +115,7 @@ impl Interpreter for Kernel {
                 let outcomes = self.perform_apart(program.settings, steps).context("carry out what changes mounts")?;
                 // A remount may have left the file system read-only. Setting the limits clears the
                 // mount's flags as well.
-                place::set_limits(program.settings.limits()).context("make the tmpfs writable")?;
+                set_limits("/".as_ref(), program.settings.limits()).context("make the tmpfs writable")?;
                 place::set_mount(mount, accesses).with_context(|| format!("set the flags of the mount to {mount:?} again"))?;
                 outcomes
             } else {

@@ -7,6 +7,7 @@
 use std::env;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,17 +66,19 @@ pub(crate) fn supervise() -> Result<Supervised> {
     }
 }
 
-/// Makes a fresh tmpfs the root and the working directory of this process, which must have only one
-/// thread. Paths that are opened from now on are on it.
-pub(super) fn enter() -> Result<OwnedFd> {
+/// Makes a fresh tmpfs, or what is mounted at `at`, the root and the working directory of this
+/// process, which must have only one thread. Paths that are opened from now on are on it.
+pub(super) fn enter(at: Option<&Path>) -> Result<OwnedFd> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).context("ask to end with the parent")?;
     // SAFETY: the mounts become the process's own; no descriptor is affected.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.context("enter a mount namespace")?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("keep mounts to ourselves")?;
-    let point = env::temp_dir();
-    // The tmpfs has limits from the beginning: one without limits cannot get them later.
-    mount("pathwalk", &point, "tmpfs", MountFlags::NOATIME, c"mode=755,nr_inodes=1048576,size=1073741824")
-        .context("mount a tmpfs")?;
+    let point = at.map_or_else(env::temp_dir, Path::to_owned);
+    if at.is_none() {
+        // The tmpfs has limits from the beginning: one without limits cannot get them later.
+        mount("pathwalk", &point, "tmpfs", MountFlags::NOATIME, c"mode=755,nr_inodes=1048576,size=1073741824")
+            .context("mount a tmpfs")?;
+    }
     rustix::process::chdir(&point)?;
     // The old root is now mounted over the new one, and is unmounted.
     rustix::process::pivot_root(".", ".").context("make the tmpfs the root")?;
@@ -107,9 +110,9 @@ pub(super) fn enter_namespace(namespace: &OwnedFd) -> rustix::io::Result<()> {
 }
 
 /// Waits until ended threads have released their working directories, which takes a moment.
-fn only_the_root_is_left() {
+fn only_the_root_is_left(at: &Path) {
     for _ in 0..TRIES {
-        match rustix::fs::statfs("/") {
+        match rustix::fs::statfs(at) {
             Ok(found) if found.f_files - found.f_ffree > 1 => std::thread::sleep(Duration::from_micros(100)),
             _ => return,
         }
@@ -119,14 +122,14 @@ fn only_the_root_is_left() {
 /// The number of checks whether they were released: one second in all.
 const TRIES: u32 = 10_000;
 
-/// Sets the limits of nodes and of pages; large ones where there is no limit. The mount has no
-/// switch afterwards but `NOATIME`.
-pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result<()> {
+/// Sets the limits of nodes and of pages of the tmpfs at `at`; large ones where there is no limit.
+/// The mount has no switch afterwards but `NOATIME`.
+pub(crate) fn set_limits(at: &Path, [nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result<()> {
     if nodes.is_some() || pages.is_some() {
-        only_the_root_is_left();
+        only_the_root_is_left(at);
     }
     let (nodes, bytes) = (nodes.unwrap_or(1 << 20), pages.unwrap_or(MANY_PAGES) << 12);
-    mount_remount("/", MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
+    mount_remount(at, MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
 }
 
 /// Sets the switches of the mount, but not of the file system on it. Those that concern the times

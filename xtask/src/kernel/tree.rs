@@ -135,7 +135,7 @@ fn unlock(dir: &OwnedFd, name: &[u8], kind: FileType) -> io::Result<()> {
 }
 
 /// Removes all nodes, and restores the attributes of the root.
-pub(super) fn sweep(root: &OwnedFd) -> io::Result<()> {
+pub(crate) fn sweep(root: &OwnedFd) -> io::Result<()> {
     let mut open_dirs = vec![(open(root, b".")?, Vec::new())];
     while let Some((dir, _)) = open_dirs.last() {
         let mut below = None;

@@ -27,7 +27,7 @@ fn explained_after(before: &str, threads: &[&[Told]], left: &str) -> bool {
     let mut histories: Vec<Vec<Event>> = threads.iter().map(|told| told.iter().map(event).collect()).collect();
     note_disturbed(&mut histories);
     let program: Program = left.parse().expect("a program");
-    let engine = Engine.run(&program).expect("the engine carries it out").without_steps();
+    let engine = Engine::in_memory().run(&program).expect("the engine carries it out").without_steps();
     let mut world = World::new(Settings::empty()).expect("a model");
     for line in before.lines() {
         world.carry_out(&line.parse().expect("a step"));

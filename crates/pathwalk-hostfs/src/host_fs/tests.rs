@@ -92,7 +92,7 @@ fn paths_longer_than_the_kernel_takes_are_gone_in_stretches() {
         assert_eq!(fs.attributes(node.key), Ok(node.attributes));
         key = node.key;
     }
-    assert!(fs.nodes.read().path_in(key, b"").unwrap().len() > 10_000);
+    assert!(fs.tree.nodes.read().path_in(key, b"").unwrap().len() > 10_000);
     assert!(fs.find(key, name(b"nope")).unwrap().is_none());
 }
 
@@ -130,7 +130,7 @@ fn every_way_to_read_a_list_tells_the_same() {
     if let Some(why) = why {
         return skipped("every_way_to_read_a_list_tells_the_same", &why);
     }
-    let usual = Source::probe(fs.root.as_fd());
+    let usual = Source::probe(fs.tree.root.as_fd());
     let ways = [Source::GetxattrAt, Source::ProcFd, Source::Open];
     for source in ways.into_iter().filter(|way| usual == Source::GetxattrAt || *way != Source::GetxattrAt) {
         fs.source = source;
@@ -146,7 +146,7 @@ fn every_way_to_read_a_list_tells_the_same() {
         assert_eq!(fs.attributes(file.key).unwrap().acl, AclState::Unknown);
         [dir, file, plain].iter().for_each(|node| fs.forget(node.key));
     }
-    assert_eq!(fs.nodes.read().place(fs.key).map(|(dir, _)| dir.len()), Some(0));
+    assert_eq!(fs.tree.nodes.read().place(fs.key).map(|(dir, _)| dir.len()), Some(0));
 }
 
 #[test]
@@ -207,4 +207,34 @@ fn a_number_that_goes_to_another_type_is_stale() {
     assert_eq!((file.attributes.kind, file.attributes.ino), (FileType::Regular, link.attributes.ino));
     assert_ne!(file.key, link.key, "the engine takes equal keys for one inode");
     assert_eq!(fs.attributes(file.key), Ok(file.attributes));
+}
+
+#[test]
+fn a_number_that_goes_to_another_file_is_another_node() {
+    let (dir, _) = new();
+    let fs = HostFs::open_writable(dir.path()).unwrap();
+    fs.root().unwrap();
+    let path = dir.path().join("f");
+    let number = || std::os::unix::fs::MetadataExt::ino(&fs::symlink_metadata(&path).unwrap());
+    let reused = (0..1000).find_map(|_| {
+        fs::write(&path, "").unwrap();
+        let first = find(&fs, fs.key, b"f");
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        if number() == first.attributes.ino {
+            return Some(first);
+        }
+        fs::remove_file(&path).unwrap();
+        fs.forget(first.key);
+        None
+    });
+    let Some(first) = reused else {
+        let why = format!("the file system of {} does not use inode numbers again", dir.path().display());
+        return pathwalk_tests::skipped("a_number_that_goes_to_another_file_is_another_node", &why);
+    };
+    assert_eq!(fs.attributes(first.key), Err(Errno::ESTALE), "within one tick of the clock, too");
+    let second = find(&fs, fs.key, b"f");
+    assert_eq!(second.attributes.ino, first.attributes.ino);
+    assert_ne!(second.key, first.key);
+    assert_eq!(fs.attributes(second.key), Ok(second.attributes));
 }

@@ -10,7 +10,7 @@ fn key(i: u128) -> NodeKey {
 
 /// Creates the table root/1/2/3, each node held once.
 fn chain() -> Nodes {
-    let mut nodes = Nodes::new(key(0));
+    let mut nodes = Nodes::new(key(0), Kept::Newest);
     nodes.hold_root();
     nodes.hold(key(1), key(0), b"one").unwrap();
     nodes.hold(key(2), key(1), b"two").unwrap();
@@ -154,4 +154,84 @@ fn of_a_file_of_a_batch_a_guard_is_kept() {
     assert_eq!(path(&nodes, 105).unwrap(), "one/two/105");
     nodes.forget(key(105));
     assert!(nodes.guard(key(105)).is_none() && path(&nodes, 105).is_none() && nodes.slab.len() == before);
+}
+
+/// Returns some descriptor.
+fn descriptor() -> std::os::fd::OwnedFd {
+    std::fs::File::open("/dev/null").unwrap().into()
+}
+
+/// Creates a table that stores all names, with the directories 1 and 2 in the root.
+fn changing() -> (Nodes, NodeKey) {
+    // Files and directories have types in their keys.
+    let mut nodes = Nodes::new(key(0), Kept::All);
+    nodes.hold_root();
+    nodes.hold(key(1), key(0), b"one").unwrap();
+    nodes.hold(key(2), key(0), b"two").unwrap();
+    (nodes, NodeKey(8 << 124 | 3))
+}
+
+fn way(nodes: &Nodes, of: NodeKey) -> Option<String> {
+    match nodes.whereabouts(of)? {
+        Whereabouts::Path(path) => Some(String::from_utf8(path).unwrap()),
+        Whereabouts::Kept(_) => Some("kept".to_owned()),
+    }
+}
+
+#[test]
+fn names_take_over_from_one_another_and_then_the_descriptor() {
+    let (mut nodes, file) = changing();
+    let before = nodes.memory();
+    nodes.hold(file, key(1), b"a").unwrap();
+    nodes.hold(file, key(2), b"b").unwrap();
+    nodes.hold(file, key(2), b"a name of more than twenty-two bytes").unwrap();
+    nodes.hold(file, key(1), b"a").unwrap();
+    assert_eq!(way(&nodes, file).unwrap(), "one/a");
+    nodes.lost(file, key(1), b"a", descriptor());
+    nodes.lost(file, key(2), b"a name of more than twenty-two bytes", descriptor());
+    assert_eq!(way(&nodes, file).unwrap(), "two/b");
+    nodes.moved(file, (key(2), b"b"), (key(1), b"c"));
+    assert_eq!(way(&nodes, file).unwrap(), "one/c");
+    nodes.lost(file, key(1), b"c", descriptor());
+    assert_eq!((way(&nodes, file).unwrap().as_str(), nodes.kept_descriptors()), ("kept", 1));
+    assert!(nodes.place(file).is_none() && nodes.path_in(file, b"").is_none());
+    nodes.hold(file, key(0), b"again").unwrap();
+    assert_eq!((way(&nodes, file).unwrap().as_str(), nodes.kept_descriptors()), ("again", 0));
+    nodes.lost(file, key(0), b"again", descriptor());
+    (0..5).for_each(|_| nodes.forget(file));
+    assert_eq!((way(&nodes, file), nodes.kept_descriptors()), (None, 0));
+    drop(nodes.take_done_with());
+    assert!(nodes.memory() <= before + 256, "only tables have grown");
+    [key(1), key(2)].into_iter().for_each(|dir| nodes.forget(dir));
+    assert_eq!(nodes.slab.len(), 1);
+}
+
+#[test]
+fn a_moved_directory_takes_all_below_along_and_not_into_itself() {
+    let (mut nodes, file) = changing();
+    nodes.hold(file, key(2), b"f").unwrap();
+    nodes.moved(key(2), (key(0), b"two"), (key(1), b"sub"));
+    assert_eq!(way(&nodes, file).unwrap(), "one/sub/f");
+    nodes.moved(key(1), (key(0), b"one"), (key(2), b"circle"));
+    assert_eq!(way(&nodes, file).unwrap(), "one/sub/f");
+    // A directory that was removed has no way, and nothing below it has.
+    nodes.lost(key(2), key(1), b"sub", descriptor());
+    assert_eq!(way(&nodes, key(2)).unwrap(), "kept");
+    assert_eq!(way(&nodes, file), None);
+    nodes.forget(key(1));
+    nodes.forget(key(2));
+    nodes.forget(file);
+    assert_eq!(nodes.slab.len(), 1);
+}
+
+#[test]
+fn a_file_without_a_name_is_kept_until_it_gets_one() {
+    let (mut nodes, file) = changing();
+    nodes.hold_without_name(file, descriptor());
+    assert_eq!(way(&nodes, file).unwrap(), "kept");
+    nodes.hold(file, key(1), b"named").unwrap();
+    nodes.forget(file);
+    assert_eq!((way(&nodes, file).unwrap().as_str(), nodes.kept_descriptors()), ("one/named", 0));
+    nodes.forget(file);
+    assert_eq!(way(&nodes, file), None);
 }

@@ -1,0 +1,195 @@
+//! The system calls that rustix does not have, and so the only `unsafe` of this crate.
+//!
+//! - `getxattrat(2)` and `listxattrat(2)`, Linux 6.13: read an extended attribute, or the names of
+//!   all, of a name below a descriptor, including `O_PATH` descriptors.
+//! - `name_to_handle_at(2)`.
+//! - `truncate(2)`, `ioctl_ficlonerange(2)`.
+//! - `fchmodat2(2)`, Linux 6.6: sets the mode of a node by an `O_PATH` descriptor.
+//! - `setfsuid(2)` and `setfsgid(2)`, of the calling thread alone.
+
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::io;
+
+/// The number of `getxattrat`; that of `listxattrat` is the next. They are the same on every
+/// architecture that numbers calls as the generic table does.
+const NUMBER: Option<libc::c_long> = if cfg!(any(
+    all(target_arch = "x86_64", target_pointer_width = "64"),
+    target_arch = "aarch64",
+    target_arch = "arm",
+    target_arch = "loongarch64",
+    target_arch = "powerpc64",
+    target_arch = "riscv64",
+    target_arch = "s390x",
+    target_arch = "x86",
+)) {
+    Some(464)
+} else {
+    None
+};
+
+/// The `struct xattr_args` of `linux/xattr.h`.
+#[repr(C, align(8))]
+struct Args {
+    value: u64,
+    size: u32,
+    flags: u32,
+}
+
+/// Reads the attribute `name` of `path` below `dir` into `value` and returns its length. Does not
+/// follow a link at the end. Fails with `ENOSYS` where the kernel has no such call.
+#[allow(unsafe_code)]
+pub(crate) fn getxattrat(dir: BorrowedFd<'_>, path: &CStr, name: &CStr, value: &mut [u8]) -> io::Result<usize> {
+    let number = NUMBER.ok_or(io::Errno::NOSYS)?;
+    let size = u32::try_from(value.len()).unwrap_or(u32::MAX);
+    let args = Args { value: value.as_mut_ptr() as u64, size, flags: 0 };
+    // SAFETY: the strings end in NUL and live through the call, as do `args` and the `size`
+    // writable bytes that it points to; the kernel keeps none of these pointers.
+    let result = unsafe {
+        libc::syscall(
+            number,
+            dir.as_raw_fd(),
+            path.as_ptr(),
+            libc::AT_SYMLINK_NOFOLLOW,
+            name.as_ptr(),
+            &raw const args,
+            size_of::<Args>(),
+        )
+    };
+    answered(result)
+}
+
+/// Reads the names of all attributes of `path` below `dir` into `list`, with a NUL behind each, and
+/// returns their length. Does not follow a link at the end. Fails with `ENOSYS` where the kernel
+/// has no such call.
+#[allow(unsafe_code)]
+pub(crate) fn listxattrat(dir: BorrowedFd<'_>, path: &CStr, list: &mut [u8]) -> io::Result<usize> {
+    let number = NUMBER.ok_or(io::Errno::NOSYS)? + 1;
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: the path ends in NUL and lives through the call, as does `list`, of which the kernel
+    // is told the length; the kernel keeps none of these pointers.
+    let result = unsafe { libc::syscall(number, dir.as_raw_fd(), path.as_ptr(), flags, list.as_mut_ptr(), list.len()) };
+    answered(result)
+}
+
+/// The purpose of a handle.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HandleUse {
+    /// The identity of the node alone: more file systems give such a handle, since Linux 6.5.
+    Identity,
+}
+
+/// The greatest number of bytes of a handle. Source: `MAX_HANDLE_SZ`.
+const MAX_HANDLE: usize = 128;
+
+/// The flag for a handle that is never opened. Source: `linux/fcntl.h`.
+const AT_HANDLE_FID: libc::c_int = 0x200;
+
+/// A file handle of the host. Source: `struct file_handle` in `open_by_handle_at(2)`.
+#[repr(C)]
+pub(crate) struct HostHandle {
+    size: u32,
+    pub(crate) kind: i32,
+    bytes: [u8; MAX_HANDLE],
+}
+
+impl HostHandle {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.size as usize]
+    }
+}
+
+/// Returns the handle of the node that `name` below `fd` leads to, or of `fd` itself if the name is
+/// empty. Does not follow a link at the end.
+pub(crate) fn name_to_handle(fd: BorrowedFd<'_>, name: &CStr, what_for: HandleUse) -> io::Result<HostHandle> {
+    let flags = match what_for {
+        HandleUse::Identity => AT_HANDLE_FID,
+    };
+    match handle_of(fd, name, flags) {
+        // Linux before 6.5 does not have the flag.
+        Err(io::Errno::INVAL) => handle_of(fd, name, 0),
+        handle => handle,
+    }
+}
+
+#[allow(unsafe_code)]
+fn handle_of(fd: BorrowedFd<'_>, name: &CStr, flags: libc::c_int) -> io::Result<HostHandle> {
+    let flags = flags | if name.is_empty() { libc::AT_EMPTY_PATH } else { 0 };
+    let mut handle = HostHandle { size: MAX_HANDLE as u32, kind: 0, bytes: [0; MAX_HANDLE] };
+    let mut mount: libc::c_int = 0;
+    // SAFETY: the name ends in NUL and lives through the call, as do `handle`, which has room for
+    // the `size` bytes that it says, and `mount`; the kernel keeps none of these pointers.
+    let result = unsafe {
+        libc::syscall(libc::SYS_name_to_handle_at, fd.as_raw_fd(), name.as_ptr(), &raw mut handle, &raw mut mount, flags)
+    };
+    answered(result)?;
+    handle.size = handle.size.min(MAX_HANDLE as u32);
+    Ok(handle)
+}
+
+/// The number of `fchmodat2`, the same on every architecture.
+const FCHMODAT2: libc::c_long = 452;
+
+/// Sets the mode of the node of a descriptor. Fails with `ENOSYS` where the kernel has no such
+/// call.
+#[allow(unsafe_code)]
+pub(crate) fn chmod(fd: BorrowedFd<'_>, mode: u16) -> io::Result<()> {
+    let (mode, flags) = (libc::c_uint::from(mode), libc::AT_EMPTY_PATH);
+    // SAFETY: the empty path ends in NUL and is static.
+    let result = unsafe { libc::syscall(FCHMODAT2, fd.as_raw_fd(), c"".as_ptr(), mode, flags) };
+    answered(result).map(drop)
+}
+
+/// Sets the size of the file that a path leads to.
+#[allow(unsafe_code)]
+pub(crate) fn truncate(path: &str, size: u64) -> io::Result<()> {
+    let path = std::ffi::CString::new(path).map_err(|_| io::Errno::INVAL)?;
+    let size = i64::try_from(size).map_err(|_| io::Errno::INVAL)?;
+    // SAFETY: the path ends in NUL and lives through the call.
+    answered(unsafe { libc::truncate64(path.as_ptr(), size) }.into()).map(drop)
+}
+
+/// The argument of `FICLONERANGE`. Source: `struct file_clone_range` in `linux/fs.h`.
+#[repr(C)]
+struct CloneRange {
+    from: i64,
+    offset: u64,
+    length: u64,
+    at: u64,
+}
+
+/// The request `FICLONERANGE`: `_IOW(0x94, 13, struct file_clone_range)`.
+const FICLONERANGE: rustix::ioctl::Opcode = rustix::ioctl::opcode::write::<CloneRange>(0x94, 13);
+
+/// Makes a range of `to` share the data of a range of `from`.
+#[allow(unsafe_code)]
+pub(crate) fn clone_range(from: (BorrowedFd<'_>, u64), to: (BorrowedFd<'_>, u64), length: u64) -> io::Result<()> {
+    let range = CloneRange { from: from.0.as_raw_fd().into(), offset: from.1, length, at: to.1 };
+    // SAFETY: the request reads a `CloneRange`, whose descriptor is open during the call.
+    unsafe { rustix::ioctl::ioctl(to.0, rustix::ioctl::Setter::<FICLONERANGE, CloneRange>::new(range)) }
+}
+
+/// Sets the user as which this thread asks file systems, and returns the user before. Does nothing
+/// where that is not allowed, and for `u32::MAX`.
+#[allow(unsafe_code)]
+pub(crate) fn set_fs_user(uid: u32) -> u32 {
+    // SAFETY: the call takes numbers alone.
+    unsafe { libc::setfsuid(uid) as u32 }
+}
+
+/// Sets the group as which this thread asks file systems, and returns the group before. Does
+/// nothing where that is not allowed, and for `u32::MAX`.
+#[allow(unsafe_code)]
+pub(crate) fn set_fs_group(gid: u32) -> u32 {
+    // SAFETY: the call takes numbers alone.
+    unsafe { libc::setfsgid(gid) as u32 }
+}
+
+/// Returns the result of a call, or its error.
+fn answered(result: libc::c_long) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| {
+        let error = std::io::Error::last_os_error();
+        io::Errno::from_io_error(&error).unwrap_or(io::Errno::IO)
+    })
+}

@@ -1,0 +1,93 @@
+//! Lists directories of the host, in the engine's form.
+
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
+
+use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, NodeKey};
+use rustix::fs::{self, RawDir, RawDirEntry, SeekFrom};
+use rustix::io::{self, retry_on_intr};
+
+use crate::key;
+use crate::open_file::host;
+
+/// The number of bytes of entries that are read at once.
+const LISTED_AT_ONCE: usize = 1 << 15;
+
+/// The greatest possible cookie. Some file systems have it after their last entry. It always leads
+/// to the end of the listing.
+pub(crate) const LAST_COOKIE: u64 = i64::MAX as u64;
+
+/// Passes the entries of the directory `of` behind a cookie to `each`. The caller holds the lock of
+/// the descriptor's position.
+pub(crate) fn list(
+    (fd, of): (BorrowedFd<'_>, NodeKey),
+    from: u64,
+    each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Result<(), Errno> {
+    let mut buffer = vec![MaybeUninit::uninit(); LISTED_AT_ONCE];
+    fs::seek(fd, SeekFrom::Start(from.saturating_sub(FIRST_COOKIE))).map_err(host)?;
+    let mut entries = RawDir::new(fd, &mut buffer);
+    while let Some(entry) = entries.next() {
+        match entry {
+            Err(io::Errno::INTR) => {}
+            Err(error) => return Err(host(error)),
+            Ok(entry) if pass((fd, of), &entry, each)?.is_break() => break,
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Passes an entry of the host to `each`, in the engine's form. The kernel's cookies are shifted,
+/// so that they follow those of `.` and `..`.
+fn pass(
+    (fd, of): (BorrowedFd<'_>, NodeKey),
+    host: &RawDirEntry<'_>,
+    each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, Errno> {
+    let name = host.file_name().to_bytes();
+    if matches!(name, b"." | b"..") {
+        return Ok(ControlFlow::Continue(()));
+    }
+    let kind = match FileType::from_mode(host.file_type().as_raw_mode()) {
+        Some(kind) => kind,
+        None => match kind_of(fd, name)? {
+            Some(kind) => kind,
+            // The name was removed after it was listed.
+            None => return Ok(ControlFlow::Continue(())),
+        },
+    };
+    let (ino, cookie) = (host.ino(), host.next_entry_cookie().saturating_add(FIRST_COOKIE).min(LAST_COOKIE));
+    Ok(each(Entry { name, key: key::beside(of, kind, ino), ino, kind, cookie }))
+}
+
+/// Returns the type of a name whose file system does not list types, or `None` if the name is gone.
+fn kind_of(dir: BorrowedFd<'_>, name: &[u8]) -> Result<Option<FileType>, Errno> {
+    match retry_on_intr(|| fs::statat(dir, name, fs::AtFlags::SYMLINK_NOFOLLOW)) {
+        Ok(stat) => FileType::from_mode(stat.st_mode).map(Some).ok_or(Errno::EIO),
+        Err(io::Errno::NOENT) => Ok(None),
+        Err(error) => Err(host(error)),
+    }
+}
+
+/// Returns whether the file system of a directory lists every name that can be looked up there.
+pub(crate) fn lists_all_names(dir: BorrowedFd<'_>) -> bool {
+    let keeps = |told: fs::StatFs| KEEP_THEIR_NAMES.contains(&(told.f_type as u32));
+    fs::fstatfs(dir).is_ok_and(keeps) && !folds_case(dir)
+}
+
+/// Returns whether names that differ only in case are the same name there, so that more names can
+/// be looked up than are listed.
+fn folds_case(dir: BorrowedFd<'_>) -> bool {
+    // A file system without this call has no such directories.
+    fs::ioctl_getflags(dir).is_ok_and(|flags| flags.bits() & FS_CASEFOLD_FL != 0)
+}
+
+/// The flag of a case-folding directory. Source: `linux/fs.h`.
+const FS_CASEFOLD_FL: u32 = 0x4000_0000;
+
+/// The types of file systems that list every name that can be looked up: ext2 to ext4, Btrfs, F2FS,
+/// tmpfs, overlayfs, squashfs, EROFS. XFS is missing because it may fold case and reports that by
+/// no common call. Source: `linux/magic.h`.
+const KEEP_THEIR_NAMES: [u32; 7] = [0xef53, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630, 0x7371_7368, 0xe0f5_e1e2];

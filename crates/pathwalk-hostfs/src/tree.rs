@@ -1,0 +1,143 @@
+//! What the file system and its open files share: the root, the table of nodes, and the two locks
+//! that keep a path from changing while it is gone.
+//!
+//! Nodes are reached by the path under which they were last found, and a thread of this process may
+//! move a directory of that path at the same time. So where changes are carried out:
+//!
+//! - `moves` is held shared while a path is gone, and exclusively while a directory is moved and
+//!   the table is told. Then a path leads where the table says.
+//! - `changes` is held shared while a name is removed or moved and the table is told. The last name
+//!   of a path may be one of these. Where a node is not found, it is searched once more with this
+//!   lock held exclusively: then no change is half done.
+//!
+//! Order: `changes`, `moves`, the table of nodes. The table is never locked across a system call.
+//! The two others are, and no code of the engine runs under them.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use pathwalk::{Attributes, Errno, NodeKey};
+use rustix::fs::ResolveFlags;
+use rustix::io;
+
+use crate::attributes::from_statx;
+use crate::beneath::{PLACE, Reached, Root, errno};
+use crate::descriptors::OpenFiles;
+use crate::key::Keys;
+use crate::mounts::Mounts;
+use crate::nodes::{Nodes, Whereabouts};
+
+/// Whether changes are carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Changes {
+    /// Each is `EROFS`.
+    Refused,
+    CarriedOut,
+}
+
+/// The shared state.
+pub(crate) struct Tree {
+    pub(crate) root: Root,
+    pub(crate) keys: Keys,
+    pub(crate) nodes: RwLock<Nodes>,
+    pub(crate) mounts: Mounts,
+    pub(crate) open: OpenFiles,
+    pub(crate) mode: Changes,
+    /// A lock that is held exclusively while a directory is moved.
+    pub(crate) moves: RwLock<()>,
+    /// A lock that is held shared while a name is removed or moved.
+    pub(crate) changes: RwLock<()>,
+}
+
+impl Tree {
+    /// Returns `EROFS` unless changes are carried out.
+    pub(crate) fn writable(&self) -> Result<(), Errno> {
+        if self.mode == Changes::CarriedOut { Ok(()) } else { Err(Errno::EROFS) }
+    }
+
+    /// Calls `go` with paths that no thread of this process moves meanwhile. A second time, if the
+    /// first one found no node or another one, since the last name of a path may have been changed
+    /// before the table was told.
+    pub(crate) fn settled<T>(&self, go: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        if self.mode == Changes::Refused {
+            return go();
+        }
+        let first = {
+            let _still = self.moves.read();
+            go()
+        };
+        match first {
+            Err(Errno::ESTALE | Errno::ENOENT) => {
+                let _done = self.changes.write();
+                let _still = self.moves.read();
+                go()
+            }
+            answer => answer,
+        }
+    }
+
+    /// Calls `go`, and once more if this process had no descriptor left and open files had some. A
+    /// call that fails for want of a descriptor has changed nothing.
+    pub(crate) fn with_room<T>(&self, go: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+        match go() {
+            Err(Errno::EMFILE | Errno::ENFILE) if self.open.closes_half() => go(),
+            answer => answer,
+        }
+    }
+
+    /// Reaches a node that was handed out, by a descriptor of its own.
+    pub(crate) fn reach(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
+        self.reach_how(key, ResolveFlags::empty())
+    }
+
+    /// Does the same. `resolve` is added to the usual restrictions.
+    pub(crate) fn reach_how(&self, key: NodeKey, resolve: ResolveFlags) -> Result<(Reached, Attributes), Errno> {
+        self.settled(|| match self.whereabouts(key)? {
+            Whereabouts::Path(path) => self.verified(key, self.root.open_below(&path, PLACE, resolve).map(Reached::itself)),
+            Whereabouts::Kept(fd) => self.verified(key, again(&fd)),
+        })
+    }
+
+    /// Reaches a node by its name in its directory. That way its attributes are readable without
+    /// any permission on the node itself.
+    pub(crate) fn reach_by_name(&self, key: NodeKey) -> Result<(Reached, Attributes), Errno> {
+        self.settled(|| {
+            let place = self.nodes.read().place(key);
+            match place {
+                Some((dir, name)) => self.verified(key, self.root.reach_in(&dir, name.bytes())),
+                None => match self.whereabouts(key)? {
+                    Whereabouts::Kept(fd) => self.verified(key, again(&fd)),
+                    Whereabouts::Path(_) => Err(Errno::ESTALE),
+                },
+            }
+        })
+    }
+
+    /// Reaches a directory in which a name is to be changed. The directory itself may not be moved
+    /// or removed by this process meanwhile, which the engine's lock of the directory ensures only
+    /// for its removal; but a descriptor stays with the directory.
+    pub(crate) fn reach_directory(&self, key: NodeKey) -> Result<Reached, Errno> {
+        self.reach(key).map(|(reached, _)| reached)
+    }
+
+    fn whereabouts(&self, key: NodeKey) -> Result<Whereabouts, Errno> {
+        self.nodes.read().whereabouts(key).ok_or(Errno::ESTALE)
+    }
+
+    /// Verifies that the reached node has this key, and returns it with its attributes. Fails with
+    /// `ESTALE` if it has another key.
+    pub(crate) fn verified(&self, key: NodeKey, reached: io::Result<Reached>) -> Result<(Reached, Attributes), Errno> {
+        let node = reached.map_err(|error| if error == io::Errno::NOENT { Errno::ESTALE } else { errno(error) })?;
+        let stat = node.stat().map_err(|error| if error == io::Errno::NOENT { Errno::ESTALE } else { errno(error) })?;
+        if node.key(&self.keys, &stat)? != key {
+            return Err(Errno::ESTALE);
+        }
+        Ok((node, from_statx(&stat)?))
+    }
+}
+
+/// Returns one more descriptor of a node that is kept.
+fn again(kept: &Arc<OwnedFd>) -> io::Result<Reached> {
+    rustix::io::fcntl_dupfd_cloexec(kept.as_fd(), 0).map(Reached::itself)
+}

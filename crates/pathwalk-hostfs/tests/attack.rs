@@ -1,0 +1,201 @@
+//! Tests of changes beside another process that moves the tree: nothing outside of the root is
+//! read, written, removed or made, and nothing waits for a pipe.
+//!
+//! A thread exchanges directories of the root for links to an outside directory, moves them out and
+//! back, and puts pipes in the place of files, by the host's calls alone. Beside it, threads carry
+//! out changes of all kinds through a `Vfs`, and drop what it has cached. `PATHWALK_ATTACK_SECONDS`
+//! says for how long; by default for two.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use pathwalk::permission::{Acl, AclKind};
+use pathwalk::{At, Context, Credentials, Errno, NewKind, OpenFlags, OpenOptions, RenameFlags, Vfs, XattrFlags};
+use pathwalk_hostfs::HostFs;
+use rustix::fs::{CWD, Mode, renameat_with};
+
+/// The names in each directory that is moved.
+const NAMES: [&str; 4] = ["file", "other", "below/file", "below/new"];
+
+fn seconds() -> u64 {
+    match std::env::var("PATHWALK_ATTACK_SECONDS") {
+        Ok(seconds) => seconds.parse().expect("PATHWALK_ATTACK_SECONDS is a number of seconds"),
+        Err(_) => 2,
+    }
+}
+
+/// The world: `root`, `outside` with the same names, and `aside` for what waits.
+struct World {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+    outside: PathBuf,
+    aside: PathBuf,
+}
+
+impl World {
+    fn new() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name| dir.path().join(name);
+        let world = World { root: at("root"), outside: at("outside"), aside: at("aside"), _dir: dir };
+        fs::create_dir(&world.root).unwrap();
+        fs::create_dir(&world.aside).unwrap();
+        filled(&world.root.join("a"), "inside");
+        filled(&world.root.join("b"), "inside");
+        filled(&world.outside, "secret");
+        symlink(&world.outside, world.aside.join("link")).unwrap();
+        world
+    }
+}
+
+fn filled(dir: &Path, text: &str) {
+    fs::create_dir_all(dir.join("below")).unwrap();
+    ["file", "other", "below/file"].into_iter().for_each(|file| fs::write(dir.join(file), text).unwrap());
+}
+
+/// What can be seen of a node, but for its time of access.
+#[derive(PartialEq, Eq, Debug)]
+struct Seen {
+    mode: u32,
+    links: u64,
+    size: u64,
+    changed: (i64, i64),
+    text: Vec<u8>,
+}
+
+/// Returns all that can be seen of a tree.
+fn seen(dir: &Path) -> BTreeMap<PathBuf, Seen> {
+    let mut all = BTreeMap::new();
+    let mut waiting = vec![dir.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let found = fs::symlink_metadata(&path).unwrap();
+        if found.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        let text = if found.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        let changed = (found.ctime(), found.ctime_nsec());
+        all.insert(path, Seen { mode: found.mode(), links: found.nlink(), size: found.size(), changed, text });
+    }
+    all
+}
+
+/// Moves the tree, by the host's calls. Each of them may fail, since others change the tree, too.
+fn attack(world: &World, random: &mut fastrand::Rng) {
+    let name = ["a", "b"][random.usize(..2)];
+    let (place, link, aside) = (world.root.join(name), world.aside.join("link"), world.aside.join(name));
+    match random.u8(..6) {
+        0 | 1 => {
+            // The directory is exchanged for the link to the outside, and back.
+            if renameat_with(CWD, &place, CWD, &link, rustix::fs::RenameFlags::EXCHANGE).is_ok() {
+                pause(random);
+                _ = renameat_with(CWD, &place, CWD, &link, rustix::fs::RenameFlags::EXCHANGE);
+            }
+        }
+        2 => {
+            if fs::rename(&place, &aside).is_ok() {
+                pause(random);
+                _ = fs::rename(&aside, &place);
+            }
+        }
+        // The attacker leaves the outside alone, too.
+        3..=5 if !fs::symlink_metadata(&place).is_ok_and(|found| found.is_dir()) => _ = fs::create_dir(&place),
+        3 => {
+            let file = place.join(NAMES[random.usize(..2)]);
+            _ = fs::remove_file(&file);
+            _ = rustix::fs::mknodat(CWD, &file, rustix::fs::FileType::Fifo, Mode::RWXU, 0);
+        }
+        _ => {
+            let file = place.join("below/new");
+            _ = fs::remove_file(&file);
+            _ = symlink(world.outside.join("file"), &file);
+        }
+    }
+}
+
+fn pause(random: &mut fastrand::Rng) {
+    (0..random.u8(..8)).for_each(|_| std::thread::yield_now());
+}
+
+/// Carries out one change of any kind. It may fail; what is read must not be secret.
+fn change(context: &Context, random: &mut fastrand::Rng) -> Result<(), Errno> {
+    let [one, two] = [0; 2].map(|_: i32| format!("/{}/{}", ["a", "b"][random.usize(..2)], NAMES[random.usize(..4)]));
+    let open = |flags: OpenFlags| context.open(&one, flags | OpenFlags::NONBLOCK);
+    match random.u8(..20) {
+        0 => context.mknod(&one, NewKind::Regular, 0o666),
+        1 => context.mkdir(&one, 0o777),
+        2 => context.symlink("file", &one),
+        3 => context.mknod(&one, NewKind::Fifo, 0o666),
+        4 => context.unlink(&one),
+        5 => context.rmdir(&one),
+        6 => context.link(&one, &two),
+        7 => context.rename(&one, &two).map_err(|error| error.errno()),
+        8 => context.renameat(At::Cwd, &one, At::Cwd, &two, RenameFlags::EXCHANGE),
+        9 => context.chmod(&one, 0o640),
+        10 => context.chown(&one, Some(1), Some(1)),
+        11 => context.truncate(&one, random.u64(..100)),
+        12 => context.setxattr(&one, "user.mark", "inside", XattrFlags::empty()),
+        13 => context.set_acl(&one, AclKind::Access, Some(&Acl::from_mode(0o600))),
+        14 => open(OpenFlags::READ | OpenFlags::WRITE | OpenFlags::CREATE)?.write_at(b"written", 0).map(drop),
+        15 => {
+            let mut buffer = [0; 16];
+            let length = open(OpenFlags::READ)?.read_at(&mut buffer, 0)?;
+            assert!(!buffer[..length].starts_with(b"secret"), "{one}");
+            Ok(())
+        }
+        16 => {
+            let file = open(OpenFlags::WRITE)?;
+            std::thread::yield_now();
+            file.write_at(b"later", 2)?;
+            file.set_len(9)
+        }
+        17 => OpenOptions::new().append(true).open(context, &one).map_err(|error| error.errno())?.write(b"end").map(drop),
+        18 => context.create_dir_all(format!("{one}/x")).map_err(|error| error.errno()),
+        _ => context.remove_dir_all(&one).map_err(|error| error.errno()),
+    }
+}
+
+#[test]
+fn nothing_outside_is_touched_while_the_tree_is_moved() {
+    let world = World::new();
+    let canary = seen(&world.outside);
+    let fs = HostFs::open_writable(&world.root).unwrap().with_most_descriptors(4);
+    let vfs = Vfs::builder().budget(4 << 20).build(fs).unwrap();
+    let (ends, done, failed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = fastrand::Rng::with_seed(seed);
+            while !ends.load(Ordering::Relaxed) {
+                attack(&world, &mut random);
+            }
+        });
+        for thread in 1..=2 {
+            let (ends, done, failed) = (&ends, &done, &failed);
+            let context = vfs.context(Credentials::root());
+            scope.spawn(move || {
+                let mut random = fastrand::Rng::with_seed(seed ^ thread);
+                while !ends.load(Ordering::Relaxed) {
+                    if random.u8(..8) == 0 {
+                        context.vfs().invalidate_subtree(&context.lookup("/").unwrap()).unwrap();
+                    }
+                    let counted = if change(&context, &mut random).is_ok() { done } else { failed };
+                    counted.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(seconds()) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
+    println!("{} changes were done, and {} refused", done.load(Ordering::Relaxed), failed.load(Ordering::Relaxed));
+    assert!(done.load(Ordering::Relaxed) > 0);
+    assert_eq!(seen(&world.outside), canary);
+}

@@ -1,0 +1,244 @@
+//! The file system below the engine: one in memory, or a directory of the host.
+//!
+//! A directory of the host is the root of a fresh tmpfs, or of ext4 in an image. It is mounted in a
+//! mount namespace of its own, in which `/proc` is there, too. A thread that carries a program out
+//! enters that namespace. All goes with the process.
+//!
+//! What it does not do: with a directory of the host, programs do without mounts, times of accesses
+//! and, on ext4, limits of space; and the options by which the file system in memory asks to be asked
+//! have no effect.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use anyhow::{Context, Result, ensure};
+use pathwalk::{Errno, FileSystem, OpenFlags, SpecialFiles, StatxMask};
+use pathwalk_hostfs::HostFs;
+use pathwalk_memfs::MemFs;
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+use crate::engine::options;
+use crate::kernel::{self, Clock};
+use crate::op::Op;
+use crate::outcome::{Answer, Transcript};
+use crate::program::{Program, Settings};
+use crate::times::Time;
+
+/// The kind of the file system.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The reference file system, in memory.
+    Memfs,
+    /// A directory of the host, on a tmpfs. Needs root.
+    #[value(name = "host:tmpfs")]
+    HostTmpfs,
+    /// A directory of the host, on ext4 in an image. Needs root.
+    #[value(name = "host:ext4")]
+    HostExt4,
+}
+
+impl Kind {
+    /// Returns the program without what cannot be compared on this file system.
+    pub(crate) fn adapted(self, mut program: Program) -> Program {
+        if self != Kind::Memfs {
+            program.steps.retain(|step| !step.op.changes_mounts());
+            program.settings -= Settings::ACCESSES | Settings::NODIRATIME;
+        }
+        if self == Kind::HostExt4 {
+            program.settings -= Settings::FEW_NODES | Settings::FEW_PAGES;
+            for step in &mut program.steps {
+                match &mut step.op {
+                    // A position behind the greatest size of its files is refused there.
+                    Op::Seek { by, .. } => *by = (*by).clamp(-LONG, LONG),
+                    // The data has to be aligned there.
+                    Op::Open { flags, .. } | Op::OpenUnder { flags, .. } => *flags -= OpenFlags::DIRECT,
+                    _ => {}
+                }
+            }
+        }
+        program
+    }
+
+    /// Returns the transcript of a side without what ext4 decides by itself: the blocks in which it
+    /// stores where others are, and numbers of nodes. A number is reused, so the step in which a
+    /// node was made goes with it. A listing does not have that. The position in a directory is a
+    /// hash, from which the kernel reads and seeks in other ways.
+    pub(crate) fn comparable(self, program: &Program, mut transcript: Transcript) -> Transcript {
+        if self != Kind::HostExt4 {
+            return transcript;
+        }
+        for (step, outcome) in program.steps.iter().zip(&mut transcript.outcomes) {
+            match (&step.op, &mut outcome.answer) {
+                (_, Answer::Listing(listing)) => listing.values_mut().for_each(|(_, ino)| *ino = 0),
+                (_, Answer::Some(mask, node)) if !mask.contains(StatxMask::BTIME) => node.ino = u64::MAX,
+                (Op::Read { .. } | Op::SeekData { .. } | Op::SeekHole { .. }, answer) => {
+                    let is_of_directory = matches!(answer, Answer::Failed(Errno::EISDIR | Errno::EINVAL));
+                    if is_of_directory {
+                        *answer = Answer::Again;
+                    }
+                }
+                _ => {}
+            }
+        }
+        transcript.nodes_mut(|node| {
+            node.blocks = 0;
+            if let (Time::Step(Some(step)), true) = (node.btime, node.ino != u64::MAX) {
+                node.ino |= u64::from(step) << STEP_BITS;
+            }
+        });
+        transcript
+    }
+}
+
+/// Two places of the host: one for the kernel's side, and one for the engine.
+pub(crate) struct Ground {
+    kind: Kind,
+    directory: PathBuf,
+    /// The namespace in which both are mounted.
+    namespace: OwnedFd,
+}
+
+impl Ground {
+    /// Mounts both in a namespace of this process, which must have only one thread.
+    pub(crate) fn prepared(kind: Kind) -> Result<Ground> {
+        // SAFETY: the mounts become the process's own; no descriptor is affected.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.context("enter a mount namespace")?;
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).context("keep mounts to ourselves")?;
+        let directory = std::env::temp_dir();
+        mount("pathwalk", &directory, "tmpfs", MountFlags::NOATIME, c"mode=755").context("mount a tmpfs")?;
+        let ground = |namespace| Ground { kind, directory, namespace };
+        let namespace = openat(CWD, "/proc/self/ns/mnt", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let ground = ground(namespace);
+        for side in ["kernel", "host"] {
+            mount_side(kind, &ground.directory.join(side))?;
+        }
+        Ok(ground)
+    }
+
+    /// Returns the directory for the kernel's side, unless that makes a tmpfs of its own.
+    pub(crate) fn of_kernel(&self) -> Option<PathBuf> {
+        (self.kind == Kind::HostExt4).then(|| self.directory.join("kernel"))
+    }
+
+    /// Returns the engine's side.
+    pub(crate) fn of_engine(self) -> Result<Host> {
+        let path = self.directory.join("host");
+        let root = openat(CWD, &path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Host { kind: self.kind, path, root, namespace: self.namespace, clock: Clock::new()? })
+    }
+}
+
+fn mount_side(kind: Kind, at: &Path) -> Result<()> {
+    fs::create_dir(at)?;
+    if kind == Kind::HostTmpfs {
+        return mount("pathwalk", at, "tmpfs", MountFlags::NOATIME, c"mode=755,nr_inodes=1048576,size=1073741824")
+            .context("mount a tmpfs");
+    }
+    let image = at.with_extension("image");
+    fs::File::create(&image)?.set_len(IMAGE)?;
+    let run = |command: &mut Command| -> Result<()> {
+        let output = command.output().with_context(|| format!("run {command:?}"))?;
+        ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        Ok(())
+    };
+    // The same places for the same names: directories grow alike.
+    let options = ["-q", "-b", "4096", "-E", "hash_seed=6c2f4a1e-0d0b-4c53-9b7e-3b1f9f6a7c11,lazy_itable_init=1"];
+    run(Command::new("mkfs.ext4").args(options).arg(&image))?;
+    // Blocks are counted when they are written, and not when the kernel finds the time.
+    run(Command::new("mount").args(["-o", "loop,noatime,nodelalloc"]).args([&image, &at.to_path_buf()]))
+}
+
+/// The greatest length of a seek on ext4, in bytes.
+const LONG: i64 = 1 << 40;
+
+/// The number of the lowest bit of a step beside the number of a node.
+const STEP_BITS: u32 = 48;
+
+/// The size of an image, in bytes. It takes only what is used in memory.
+const IMAGE: u64 = 1 << 30;
+
+/// A directory of the host.
+pub(crate) struct Host {
+    kind: Kind,
+    path: PathBuf,
+    root: OwnedFd,
+    namespace: OwnedFd,
+    clock: Clock,
+}
+
+/// The file system below an engine.
+pub(crate) enum Base {
+    Memory,
+    Host(Box<Host>),
+}
+
+/// A file system with a fresh tree.
+pub(crate) enum Tree {
+    Memory(MemFs),
+    Host(Arc<HostFs>),
+}
+
+impl Base {
+    /// Makes a fresh tree for a program.
+    pub(crate) fn tree(&mut self, settings: Settings, clock: &Arc<AtomicU32>) -> Result<Tree> {
+        match self {
+            Base::Memory => Ok(Tree::Memory(MemFs::with(options(settings, clock)))),
+            Base::Host(host) => host.tree(settings),
+        }
+    }
+
+    /// Notes that a step begins.
+    pub(crate) fn step(&mut self) -> Result<()> {
+        match self {
+            Base::Memory => Ok(()),
+            Base::Host(host) => host.clock.step().context("read the clock"),
+        }
+    }
+
+    /// Looks up the steps of the times that the host wrote.
+    pub(crate) fn tell(&self, transcript: &mut Transcript) {
+        if let Base::Host(host) = self {
+            host.clock.tell(transcript);
+        }
+    }
+}
+
+impl Host {
+    fn tree(&mut self, settings: Settings) -> Result<Tree> {
+        // SAFETY: root and working directory become the thread's own; no descriptor is affected.
+        unsafe { unshare_unsafe(UnshareFlags::FS) }.context("give a thread a root of its own")?;
+        move_into_link_name_space(std::os::fd::AsFd::as_fd(&self.namespace), Some(LinkNameSpaceType::Mount))
+            .context("enter the namespace of the host")?;
+        kernel::sweep(&self.root).context("empty the directory of the host")?;
+        if self.kind == Kind::HostTmpfs {
+            kernel::set_limits(&self.path, settings.limits()).context("set the limits of the host")?;
+        }
+        self.clock.begin().context("read the clock")?;
+        let fs = HostFs::open_writable(&self.path)?.with_special_files(SpecialFiles::OfEngine);
+        Ok(Tree::Host(Arc::new(fs)))
+    }
+}
+
+impl Tree {
+    /// Returns one more name for the file system.
+    pub(crate) fn alias(&self) -> Tree {
+        match self {
+            Tree::Memory(fs) => Tree::Memory(fs.alias()),
+            Tree::Host(fs) => Tree::Host(Arc::clone(fs)),
+        }
+    }
+
+    /// Returns the file system for a `Vfs`.
+    pub(crate) fn for_vfs(&self) -> Box<dyn FileSystem> {
+        match self.alias() {
+            Tree::Memory(fs) => Box::new(fs),
+            Tree::Host(fs) => Box::new(fs),
+        }
+    }
+}
