@@ -80,15 +80,17 @@ pub(crate) fn program_of_bytes(bytes: &[u8], most: usize) -> Program {
 
 /// Returns a program that, where accesses are stored, has no operations that change a node before
 /// they access it: the engine's clock stands still during a step, and the kernel's does not. Nor
-/// has it operations that only the kernel may leave undone.
+/// has it operations that one side may leave undone.
 fn with_clear_accesses(mut program: Program) -> Program {
     if program.settings.intersects(Settings::ACCESSES) {
         for Step { op, .. } in &mut program.steps {
-            match *op {
-                Op::ListParts { slot, .. } => *op = Op::List { slot },
-                Op::TryReadAt { slot, size, offset } => *op = Op::ReadAt { slot, size, offset },
-                _ => {}
-            }
+            let clear = match op {
+                Op::ListParts { slot, .. } => Op::List { slot: *slot },
+                Op::TryReadAt { slot, size, offset } => Op::ReadAt { slot: *slot, size: *size, offset: *offset },
+                Op::TryOpen { at, .. } => Op::Stat { at: at.clone(), flags: AtFlags::empty() },
+                _ => continue,
+            };
+            *op = clear;
         }
     }
     program

@@ -7,27 +7,40 @@
 //! - A mutant that one stage catches goes to no later stage. The stages are ordered by their cost.
 //! - A mutant counts as settled only if a test caught it, or if `docs/mutants.md` argues that it
 //!   changes nothing that can be observed. The page names a mutant by its file, its description and
-//!   its changed lines, so an entry ceases to hold when the code that it argues about changes.
+//!   its changed lines, so an entry ceases to hold when the code that it argues about changes. An
+//!   entry that is about no mutant any more is an error.
 //!
 //! # What it does not do
 //!
-//! It mutates no memory orderings: those are checked against loom and Miri by hand. `cargo-mutants`
-//! makes the mutants, builds them in a copy of the tree and runs the tests.
+//! It mutates no memory orderings: those are checked against loom and Miri by hand.
+//!
+//! # How it does that
+//!
+//! `cargo-mutants` lists the mutants. All of the sample are built at once, in a copy of the tree.
+//! There each is a switch that the environment selects. So a mutant costs the tests up to the first
+//! that fails, and no build. Mutants that cannot be switches, as in a `const fn`, are checked and
+//! built one by one in the same copy.
 
+mod bundle;
 mod equal;
 mod sample;
+mod schema;
 mod stages;
+mod suite;
+mod trial;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
+use bundle::Bundle;
 use equal::Equal;
 use sample::{FOLDERS, Mutant};
 use stages::Stage;
+use suite::Suite;
 
 /// The arguments of the command.
 #[derive(clap::Args, Debug)]
@@ -38,23 +51,25 @@ pub(crate) struct Args {
     /// The number of mutants, in equal shares from walk, dcache, icache, memory, ops and the ring.
     #[arg(long, default_value_t = 210)]
     sample: usize,
+    /// The first stage to run, for mutants that are known to survive those before it.
+    #[arg(long, value_enum, default_value_t = Stage::Engine)]
+    from: Stage,
     /// The last stage to run: each later one costs more for each mutant that is left.
     #[arg(long, value_enum, default_value_t = Stage::Races)]
     until: Stage,
+    /// A part of the names of the mutants to run; may be given several times. The others of the
+    /// sample are built and count as survivors. So a new test is tried on what survived before it.
+    #[arg(long)]
+    only: Vec<String>,
     /// The least share of settled mutants, in percent, for exit code 0.
     #[arg(long, default_value_t = 95.0)]
     bar: f64,
-    /// The directory in which `cargo-mutants` keeps its logs, one subdirectory for each stage.
+    /// The directory for the copy of the tree, and its builds.
     #[arg(long, default_value = "target/mutants-out")]
     out: PathBuf,
-    /// The number of mutants that are built and tested at once. With more, a test may take longer
-    /// until it counts as endless.
-    #[arg(long, default_value_t = 1)]
-    jobs: usize,
-    /// The time that the tests of the first stage may take, in seconds. With it, the unmutated tree
-    /// is not tested first to measure that time.
+    /// The number of mutants that are tested at once; that of the processors if it is not given.
     #[arg(long)]
-    timeout: Option<u64>,
+    jobs: Option<usize>,
     /// Print the sample and run nothing.
     #[arg(long)]
     list: bool,
@@ -82,13 +97,17 @@ const PAGE: &str = "docs/mutants.md";
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..));
     eprintln!("xtask: seed {seed}");
-    let sample = sample::draw(sample::all()?, args.sample, seed);
+    let all = sample::all()?;
+    let page = std::fs::read_to_string(PAGE).with_context(|| format!("read {PAGE}"))?;
+    let equal = equal::read(&page)?;
+    let stale: Vec<&str> = equal.iter().filter(|entry| !all.iter().any(|mutant| entry.is(mutant))).map(Equal::title).collect();
+    ensure!(stale.is_empty(), "entries of {PAGE} that are about no mutant:\n{}", stale.join("\n"));
+    let sample = sample::draw(all, args.sample, seed);
     if args.list {
         sample.iter().for_each(|mutant| println!("{}", mutant.name));
         return Ok(ExitCode::SUCCESS);
     }
-    let page = std::fs::read_to_string(PAGE).with_context(|| format!("read {PAGE}"))?;
-    let fates = fates(&sample, &equal::read(&page)?, args)?;
+    let fates = fates(&sample, &equal, args)?;
     let share = settled_share(&fates);
     if args.json {
         report_json(&sample, &fates, seed, share);
@@ -102,22 +121,32 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 fn fates(sample: &[Mutant], equal: &[Equal], args: &Args) -> Result<Vec<Fate>> {
     let argued = |mutant: &Mutant| equal.iter().any(|entry| entry.is(mutant));
     let mut fates: Vec<Fate> = sample.iter().map(|mutant| if argued(mutant) { Fate::Equal } else { Fate::Survived }).collect();
-    for stage in Stage::all().filter(|stage| *stage <= args.until) {
-        let left: Vec<usize> = (0..sample.len()).filter(|index| fates[*index] == Fate::Survived).collect();
+    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let mut built: Option<Bundle<'_>> = None;
+    let wanted = |name: &str| args.only.is_empty() || args.only.iter().any(|part| name.contains(part));
+    for stage in Stage::all().filter(|stage| (args.from..=args.until).contains(stage)) {
+        let survived = |index: &usize| fates[*index] == Fate::Survived && wanted(&sample[*index].name);
+        let left: Vec<usize> = (0..sample.len()).filter(survived).collect();
         if left.is_empty() {
             break;
         }
-        eprintln!("xtask: {} mutants against {}", left.len(), stage.what());
-        let mutants: Vec<&Mutant> = left.iter().map(|index| &sample[*index]).collect();
-        let outcome = stages::run(stage, &mutants, (args.jobs, args.timeout), &args.out)?;
-        for index in left {
-            let name = &sample[index].name;
-            if outcome.unviable.contains(name) {
-                fates[index] = Fate::Unviable;
-            } else if outcome.caught.contains(name) {
+        let bundle = match built.take().filter(|bundle| bundle.is_for(stage)) {
+            Some(bundle) => bundle,
+            None => Bundle::new(sample, stage.flags(), &args.out)?,
+        };
+        let (held, alone): (Vec<usize>, Vec<usize>) = left.iter().partition(|index| bundle.holds(**index));
+        eprintln!("xtask: {} mutants together and {} alone against {}", held.len(), alone.len(), stage.what());
+        let suite = Suite::prove(stage, &bundle)?;
+        suite.together(sample, &held, jobs)?.into_iter().for_each(|index| fates[index] = Fate::Caught(stage));
+        for index in alone {
+            if !bundle.compiles(index)? {
+                // What compiles for the tests and not for the scenarios is no part of those.
+                fates[index] = if bundle.is_for(Stage::Engine) { Fate::Unviable } else { Fate::Survived };
+            } else if suite.alone(&bundle, &sample[index])? {
                 fates[index] = Fate::Caught(stage);
             }
         }
+        built = Some(bundle);
     }
     Ok(fates)
 }

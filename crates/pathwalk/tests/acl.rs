@@ -221,6 +221,20 @@ fn the_file_system_is_asked_for_a_list_once() {
     assert_eq!(asked(&|| assert_eq!(stranger.stat("/d/f"), Err(Errno::EACCES))), 0);
 }
 
+/// Checks that the file system's word on a list counts where other attributes were asked for.
+#[test]
+fn a_list_is_noticed_with_other_attributes() {
+    let (root, behind) = world(Options::default());
+    root.mkdir("/d", 0o755).unwrap();
+    let dir = root.lookup("/d").unwrap();
+    assert_eq!(root.stat("/d").map(|dir| dir.acl), Ok(AclState::Absent));
+    behind.set_acl_of(dir.key(), list(7, 7).entries()).unwrap();
+    // The new name makes the directory's times stale.
+    root.write("/d/f", "").unwrap();
+    assert_eq!(root.stat("/d").map(|dir| dir.acl), Ok(AclState::Present));
+    assert_eq!(root.with_credentials(user(2000)).stat("/d/f"), Err(Errno::EACCES));
+}
+
 /// Checks that lists name the users and groups that a mount shows.
 #[test]
 fn an_id_mapped_mount_maps_lists() {

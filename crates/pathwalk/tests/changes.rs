@@ -316,3 +316,11 @@ fn a_file_without_a_name_that_found_no_room_holds_no_directory() {
         context.unlink("/f").unwrap();
     }
 }
+
+#[test]
+fn mknod_makes_neither_directories_nor_links() {
+    let context = root(&vfs());
+    assert_eq!(context.mknod("/new", NewKind::Directory, 0o755), Err(Errno::EPERM));
+    assert_eq!(context.mknod("/new", NewKind::Symlink(b"tmp"), 0o777), Err(Errno::EINVAL));
+    assert_eq!(context.stat("/new").map(drop), Err(Errno::ENOENT));
+}

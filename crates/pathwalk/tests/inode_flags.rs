@@ -142,3 +142,25 @@ fn effects() {
     assert_eq!(context.unlink("/dir/newer"), Err(Errno::EPERM));
     assert_eq!(context.stat("/dir").unwrap().kind, FileType::Directory);
 }
+
+/// Checks what the flags of a node forbid to its data and its name, and those of a directory to the
+/// names in it.
+#[test]
+fn data_and_names() {
+    let context = root();
+    context.mkdir("/dir", 0o755).unwrap();
+    ["/file", "/dir/file"].into_iter().for_each(|path| context.write(path, "data").unwrap());
+    let open = |flags| context.open("/file", flags).map(drop);
+    context.set_inode_flags("/file", APPEND).unwrap();
+    let to_append = OpenFlags::WRITE | OpenFlags::APPEND;
+    assert_eq!(open(to_append), Ok(()));
+    for flags in [OpenFlags::WRITE, to_append | OpenFlags::TRUNCATE, OpenFlags::READ | OpenFlags::TRUNCATE] {
+        assert_eq!(open(flags), Err(Errno::EPERM), "{flags:?}");
+    }
+    for flags in [APPEND, FIXED] {
+        context.set_inode_flags("/file", flags).unwrap();
+        assert_eq!(context.unlink("/file"), Err(Errno::EPERM));
+    }
+    context.set_inode_flags("/dir", APPEND).unwrap();
+    assert_eq!((context.unlink("/dir/file"), context.write("/dir/new", "").is_ok()), (Err(Errno::EPERM), true));
+}

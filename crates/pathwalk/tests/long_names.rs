@@ -41,6 +41,21 @@ fn tree() -> MemFs {
 }
 
 #[test]
+fn a_name_of_each_length_is_found_in_the_caches() {
+    let fs = MemFs::new();
+    fs.mkdir("/dir", 0o755).unwrap();
+    let who = Vfs::builder().budget(16 << 20).build(fs).unwrap().context(Credentials::root());
+    for length in 1..=LONGEST {
+        // All words of two names are equal but the last.
+        let paths = ["a", "b"].map(|last| format!("/dir/{}{last}", "n".repeat(length - 1)));
+        who.mkdir(&paths[0], 0o755).unwrap();
+        assert_eq!((who.stat(&paths[0]).is_ok(), who.stat(&paths[1]).is_ok()), (true, false));
+        assert_eq!(who.cached().stat(&paths[0]).map(drop), Ok(()), "{length}");
+        assert_eq!(who.cached().stat(&paths[1]).map(drop), Err(Errno::ENOENT), "{length}");
+    }
+}
+
+#[test]
 fn the_longest_path_is_walked_with_the_least_budget() {
     let fs = tree();
     let path = long_path('a');

@@ -16,6 +16,10 @@ pub(super) struct Equal {
 }
 
 impl Equal {
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
     /// Returns whether the entry is about this mutant.
     pub(super) fn is(&self, mutant: &Mutant) -> bool {
         self.title == mutant.title() && self.changed.iter().eq(mutant.changed())

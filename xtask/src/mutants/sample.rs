@@ -25,7 +25,20 @@ pub(super) struct Mutant {
     pub(super) name: String,
     pub(super) file: String,
     pub(super) folder: &'static str,
-    diff: String,
+    /// The kind, in the words of `cargo-mutants`: `FnValue`, `BinaryOperator` and others.
+    pub(super) genre: String,
+    /// The text that the mutant has between `start` and `end`.
+    pub(super) replacement: String,
+    pub(super) start: Position,
+    pub(super) end: Position,
+    pub(super) diff: String,
+}
+
+/// A line and a column of a source, in characters. Both count from one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Position {
+    pub(super) line: usize,
+    pub(super) column: usize,
 }
 
 impl Mutant {
@@ -43,7 +56,9 @@ impl Mutant {
 
     #[cfg(test)]
     pub(super) fn of_test(name: &str, file: &str, diff: &str) -> Mutant {
-        Mutant { name: name.to_owned(), file: file.to_owned(), folder: FOLDERS[0].0, diff: diff.to_owned() }
+        let start = Position { line: 1, column: 1 };
+        let (name, file, diff) = (name.to_owned(), file.to_owned(), diff.to_owned());
+        Mutant { name, file, folder: FOLDERS[0].0, genre: String::new(), replacement: String::new(), start, end: start, diff }
     }
 }
 
@@ -61,7 +76,20 @@ fn mutant(told: &Value) -> Option<Mutant> {
     let text = |key: &str| told[key].as_str().map(str::to_owned);
     let file = text("file")?;
     let folder = FOLDERS.iter().find(|(_, beginnings)| beginnings.iter().any(|beginning| file.starts_with(beginning)))?.0;
-    Some(Mutant { name: text("name")?, file, folder, diff: text("diff")? })
+    let position = |end: &str| {
+        let number = |key: &str| usize::try_from(told["span"][end][key].as_u64()?).ok();
+        Some(Position { line: number("line")?, column: number("column")? })
+    };
+    Some(Mutant {
+        name: text("name")?,
+        file,
+        folder,
+        genre: text("genre")?,
+        replacement: text("replacement")?,
+        start: position("start")?,
+        end: position("end")?,
+        diff: text("diff")?,
+    })
 }
 
 /// Draws `size` mutants. If a folder has too few, the others provide the rest.
@@ -87,7 +115,7 @@ mod tests {
         let of_folder = |(folder, beginnings): &(&'static str, &[&str])| {
             let file = format!("{}a.rs", beginnings[0]);
             let name = format!("{file}:1:2: replace a with b");
-            (0..10).map(|_| Mutant { name: name.clone(), file: file.clone(), folder, diff: String::new() }).collect::<Vec<_>>()
+            (0..10).map(|_| Mutant { folder, ..Mutant::of_test(&name, &file, "") }).collect::<Vec<_>>()
         };
         FOLDERS.iter().flat_map(of_folder).collect()
     }

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use pathwalk::Errno;
 use pathwalk_ring::{AsyncContext, Entry, Op};
 
-use crate::common::{ECANCELED, ENOENT, eventually};
-use crate::wild::AT_ONCE;
+use crate::common::{ECANCELED, EEXIST, ENOENT, eventually};
+use crate::wild::{AT_ONCE, CLOSE};
 use crate::world::{OPS, World, all, numbers, push, within_a_minute};
 use crate::{HARDLINK, LINK};
 
@@ -19,10 +19,15 @@ struct Gate {
 }
 
 fn close_gate(world: &World) -> Gate {
+    close_gate_for(world, |call| !AT_ONCE.contains(&call))
+}
+
+/// Closes a gate for these calls.
+fn close_gate_for(world: &World, waits: impl Fn(&str) -> bool + Send + Sync + 'static) -> Gate {
     let (gate, held) = channel();
     let held: Mutex<Receiver<()>> = Mutex::new(held);
     world.hooks.set(move |call, _| {
-        if !AT_ONCE.contains(&call) {
+        if waits(call) {
             _ = held.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).recv();
         }
         Ok(())
@@ -141,6 +146,24 @@ fn dropping_a_future_waits_for_nobody() {
             world.end();
         });
     }
+}
+
+/// Checks that all entries behind a failed one complete before a file that one of them held is
+/// closed.
+#[test]
+fn closing_keeps_no_entry_from_completing() {
+    within_a_minute("entries behind a failed one", || {
+        let world = World::new(1);
+        let mut ring = world.ring();
+        let closes = [world.file(), world.file()].map(|file| Op::Close { file });
+        let gate = close_gate_for(&world, |call| call == CLOSE);
+        let ops = std::iter::once(Op::Mkdirat { place: "/d".into(), mode: 0o755 }).chain(closes);
+        push(&mut ring, ops.zip(0..).map(|(op, id)| Entry::new(id, op).with(LINK)));
+        assert_eq!(numbers(&all(&mut ring, 3)), [EEXIST, ECANCELED, ECANCELED]);
+        drop(gate);
+        drop(ring);
+        world.end();
+    });
 }
 
 /// Checks that a worker closes a file, also where a task requests it.

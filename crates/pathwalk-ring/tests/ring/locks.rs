@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 use std::thread::yield_now;
+use std::time::Duration;
 
 use pathwalk::{Context, Credentials, Errno, File, LockKind, LockRange, LockWait, OpenFlags, Vfs};
 use pathwalk_memfs::MemFs;
-use pathwalk_ring::{AsyncContext, Entry, Lock, Op, Ring};
+use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Lock, Op, Ring};
 
-use crate::common::{pool, results, submit};
+use crate::common::{EALREADY, eventually, pool, results, submit};
 
 const ECANCELED: i32 = -125;
 const EAGAIN: i32 = -11;
@@ -73,6 +74,47 @@ fn a_request_that_waits_is_cancelled() {
     drop(holder);
     submit(&mut ring, [Entry::new(8, exclusive(&other))]);
     assert_eq!(results(&mut ring), [(8, 0)]);
+}
+
+/// Checks that the end of one entry takes no other running entry out of the pool's list.
+#[test]
+fn a_request_that_waits_is_found_after_others_have_ended() {
+    let (context, _holder, other) = world();
+    let mut ring = Ring::builder(context.clone()).pool(pool(1)).build();
+    submit(&mut ring, [Entry::new(7, exclusive(&other))]);
+    until_one_waits(&context);
+    submit(&mut ring, [Entry::new(8, Op::Nop).with(EntryFlags::ASYNC)]);
+    ring.wait(1);
+    assert_eq!(ring.reap().map(|done| (done.user_data, done.res())), Some((8, 0)));
+    eventually("the worker of the other entry is idle", || ring.pool().stats().idle == ring.pool().stats().workers);
+    assert_eq!(ring.cancel(7), Err(Errno::EALREADY));
+    assert_eq!(results(&mut ring), [(7, ECANCELED)]);
+}
+
+/// Checks that the owner of a ring, which sleeps, sees the end of a time limit that a worker
+/// begins.
+#[test]
+fn a_time_limit_begins_while_the_owner_sleeps() {
+    let (context, holder, second) = world();
+    let third = Arc::new(context.open("/f", OpenFlags::READ | OpenFlags::WRITE).unwrap());
+    let mut ring = Ring::builder(context.clone()).pool(pool(1)).build();
+    // The second request waits for the first one's lock, beyond its time limit.
+    let (first, next) = (Entry::new(0, exclusive(&second)), Entry::new(1, exclusive(&third)));
+    let limit = Entry::new(2, Op::LinkTimeout { after: Duration::from_millis(10) });
+    submit(&mut ring, [first.with(EntryFlags::LINK), next.with(EntryFlags::LINK), limit]);
+    until_one_waits(&context);
+    // By then the owner most likely sleeps. If it does not, the test shows less.
+    let release = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        drop(holder);
+    });
+    ring.wait(2);
+    let mut early: Vec<_> = std::iter::from_fn(|| ring.reap()).map(|done| (done.user_data, done.res())).collect();
+    early.sort_unstable();
+    assert_eq!(early, [(0, 0), (2, EALREADY)]);
+    second.unlock().unwrap();
+    assert_eq!(results(&mut ring), [(1, 0)]);
+    release.join().unwrap();
 }
 
 /// Checks that a request does not outlive the ring or the future for which it waits.

@@ -46,6 +46,17 @@ fn an_entry_adds_rules() {
     }
 }
 
+/// Checks that the context's rule holds also for an entry that adds the same rule.
+#[test]
+fn a_rule_that_is_given_twice_holds() {
+    let (fs, context) = world();
+    fs.open_gate();
+    let mut ring = ring(&context.with_resolve(Resolve::NO_SYMLINKS).unwrap(), 2);
+    for _ in 0..2 {
+        assert_eq!(numbers(&mut ring, all("/link", Resolve::NO_SYMLINKS))[..4], [refused(Errno::ELOOP); 4]);
+    }
+}
+
 /// Checks that an entry is answered in `submit` if both its rules and those of the context accept
 /// only the caches' answer.
 #[test]

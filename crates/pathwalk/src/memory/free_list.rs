@@ -313,4 +313,13 @@ mod tests {
         let all: HashSet<u32> = std::iter::from_fn(|| free.take(link)).collect();
         assert_eq!((all.len(), free.used(link), free.capacity()), (SLOTS as usize, SLOTS, SLOTS));
     }
+
+    /// Checks that a head differs from those before it, also with the same slot.
+    #[test]
+    fn a_head_has_another_tag_after_each_change() {
+        let heads: Vec<u64> = std::iter::successors(Some(7), |head| Some(retagged(*head, 7))).take(9).collect();
+        assert!(heads.iter().all(|head| *head as u32 == 7));
+        assert_eq!(heads.iter().map(|head| head >> 32).collect::<Vec<_>>(), (0..9).collect::<Vec<_>>());
+        assert_eq!(retagged(u64::from(u32::MAX) << 32, 7), 7, "the tags begin anew");
+    }
 }

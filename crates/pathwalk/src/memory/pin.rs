@@ -158,4 +158,21 @@ mod tests {
         assert!(kill(&life));
         assert_eq!(is(), (false, false, 0));
     }
+
+    /// Checks that a pin is given whatever other pins and notes the slot has, and only in the
+    /// generation that was read.
+    #[test]
+    fn a_pin_is_of_one_generation() {
+        let life = AtomicU64::new(0);
+        revive(&life);
+        let first = read(&life).unwrap();
+        pin_again(&life);
+        assert!(park(&life));
+        assert!(pin(&life, first));
+        (0..3).for_each(|_| _ = unpin(&life));
+        assert!(kill(&life));
+        assert!(!pin(&life, first) && read(&life).is_none());
+        revive(&life);
+        assert!(!pin(&life, first) && pin(&life, read(&life).unwrap()));
+    }
 }

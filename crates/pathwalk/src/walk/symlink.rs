@@ -32,12 +32,12 @@ use crate::permission::Subject;
 use crate::stats::HandOver;
 use crate::sync::Ordering;
 
-/// Returns why a link must not be followed, in the order in which Linux checks. Also stops at a
-/// link that is the root of a mount: it is resolved from the place where it is mounted, which only
-/// the locked walk determines.
+/// Returns why a link, whose inode's word was sampled, must not be followed here, in the order in
+/// which Linux checks. Also stops at a link that is the root of a mount: it is resolved from the
+/// place where it is mounted, which only the locked walk determines.
 #[cold]
 #[inline(never)]
-fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is_last: bool) -> Option<Stop<'a>> {
+fn refused<'a>(env: &Env<'a>, (at, word): (Arrived<'a>, u64), dir: Cursor<'a>, links: usize, is_last: bool) -> Option<Stop<'a>> {
     let link = at.cur;
     if links == MAX_LINKS {
         return Some(validated(link, Errno::ELOOP));
@@ -59,23 +59,17 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
     if no_links {
         return Some(validated(link, Errno::ELOOP));
     }
-    let word = seqcount::sample(&env.caches().inodes.record(inode_of(link.line))[inode::WORD]);
-    let stores = env.world.stores_each_access(at.mount, word);
-    stores.then_some(Stop::FromStart(HandOver::AccessTime))
-}
-
-/// Returns why the body of a link that has no [`BODY`](inode::flags::BODY) must not be used.
-#[cold]
-#[inline(never)]
-fn withheld<'a>(env: &Env<'a>, at: Arrived<'a>, word: u64) -> Option<Stop<'a>> {
-    if word & inode::flags::BODY_DUE == 0 {
+    if word & inode::flags::HAS_BODY == 0 {
         return Some(Stop::FromStart(HandOver::LinkBody));
     }
-    if !env.world.stores_no_access(at.mount, word) {
+    let may_be_due = word & inode::flags::BODY == 0;
+    if may_be_due && !env.world.stores_no_access(at.mount, word) || env.world.stores_each_access(at.mount, word) {
         return Some(Stop::FromStart(HandOver::AccessTime));
     }
-    // The way is followed as long as the mount stores none.
-    env.tell(Recording::asks_mounts);
+    if may_be_due {
+        // The way is followed as long as the mount stores none.
+        env.tell(Recording::asks_mounts);
+    }
     None
 }
 
@@ -236,18 +230,14 @@ impl Trail {
             // it.
             let dir = env.cursor(parent_of(link.line));
             let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty() && follow != Follow::OnTheWay;
-            if (self.links == MAX_LINKS
+            let inode = inode_of(link.line);
+            let word = seqcount::sample(&env.caches().inodes.record(inode)[inode::WORD]);
+            if (word & inode::flags::BODY == 0
+                || self.links == MAX_LINKS
                 || is_last && env.world.protects_symlinks()
                 || env.world.mounts.some_ask_at_links()
                 || C::RULES && env.scope.is_some())
-                && let Some(stop) = refused(env, at, dir, self.links, is_last)
-            {
-                return Err(stop);
-            }
-            let inode = inode_of(link.line);
-            let word = seqcount::sample(&env.caches().inodes.record(inode)[inode::WORD]);
-            if word & inode::flags::BODY == 0
-                && let Some(stop) = withheld(env, at, word)
+                && let Some(stop) = refused(env, (at, word), dir, self.links, is_last)
             {
                 return Err(stop);
             }

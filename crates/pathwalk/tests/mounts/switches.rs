@@ -38,6 +38,18 @@ fn files_that_are_written_to_keep_a_mount_writable() {
 }
 
 #[test]
+fn files_are_not_executed_where_the_mount_forbids_it() {
+    let context = root(&["/d/", "/d/f", "/d/below/"]);
+    context.chmod("/d/f", 0o755).unwrap();
+    context.bind("/d", "/d", Recursion::Alone).unwrap();
+    let may = |path| [Access::EXECUTE, Access::READ].map(|want| context.access(path, want));
+    assert_eq!((may("/d/f"), may("/d/below")), ([Ok(()); 2], [Ok(()); 2]));
+    let no_programs = MountAttributes::default().with_set(MountFlags::NOEXEC);
+    context.mount_setattr("/d", &no_programs, Recursion::Alone).unwrap();
+    assert_eq!((may("/d/f"), may("/d/below")), ([Err(Errno::EACCES), Ok(())], [Ok(()); 2]));
+}
+
+#[test]
 fn devices_are_closed_where_the_mount_says_so() {
     let context = root(&["/d/"]);
     let null = pathwalk::NewKind::CharDevice(pathwalk::Device { major: 1, minor: 3 });

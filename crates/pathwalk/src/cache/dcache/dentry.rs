@@ -388,3 +388,16 @@ pub(crate) fn flags_of(kind: FileType) -> u64 {
 pub(crate) fn everyone(what: Access) -> u64 {
     u64::from(what.bits()) << flags::EVERYONE_SHIFT
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_children_lock_covers_the_directories_of_its_stripe() {
+        let dentries = Dentries::new(9).expect("room for nine");
+        let held = dentries.children_lock(DentryId(1));
+        let same = 1 + CHILDREN_LOCKS as u32;
+        assert_eq!([1, 2, same].map(|slot| held.covers(DentryId(slot))), [true, false, true]);
+    }
+}
