@@ -5,8 +5,8 @@
 //! enters that namespace. All goes with the process.
 //!
 //! What it does not do: with a directory of the host, programs do without mounts, times of accesses
-//! and, on ext4, limits of space; and the options by which the file system in memory asks to be asked
-//! have no effect.
+//! and, on ext4, limits of space; and the options by which the file system in memory asks to be
+//! asked have no effect.
 
 use std::fs;
 use std::os::fd::OwnedFd;

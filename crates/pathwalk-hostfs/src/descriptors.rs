@@ -92,7 +92,8 @@ impl Slot {
         group.map(|group| Clearing::begin(group as u32)).transpose()
     }
 
-    /// Closes a descriptor that writes at the end alone, as one does of a file that was append-only.
+    /// Closes a descriptor that writes at the end alone, as one of a file that was append-only
+    /// does.
     pub(crate) fn close_if_appending(&self) {
         if self.appends.load(Ordering::Relaxed) {
             let closed = self.fd.write().take();

@@ -202,7 +202,7 @@ fn set_times(node: &Reached, atime: Option<Timestamp>, mtime: Option<Timestamp>)
     };
     let mut times = Timestamps { last_access: time(atime), last_modification: time(mtime) };
     match set_both(node, &times) {
-        // The time that it is, the host sets also in a node that may only grow, and for callers that
+        // The host sets the present time also in a node that may only grow, and for callers that
         // may write to it. The engine has checked that.
         Err(Errno::EPERM) if atime == mtime && atime.is_some_and(is_now) => {
             let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };

@@ -427,3 +427,32 @@ fn what_may_only_grow_grows_and_what_became_immutable_is_written_on() {
     assert_eq!(context.truncate("/file", 0), Err(Errno::EPERM));
     context.set_inode_flags("/file", pathwalk::InodeFlags::empty()).unwrap();
 }
+
+/// A thread asks by the path that the table has while another one moves what is on it: each answer
+/// is there, since both go through the `Vfs`.
+#[test]
+fn what_moves_through_the_vfs_is_found_meanwhile() {
+    let (_dir, context) = writable();
+    context.create_dir_all("/a/deep/er").unwrap();
+    context.create_dir("/b").unwrap();
+    context.write("/a/deep/er/file", "text").unwrap();
+    let file = context.lookup("/a/deep/er/file").unwrap();
+    let directory = context.lookup("/a/deep").unwrap();
+    std::thread::scope(|scope| {
+        let movers = [("/a/deep", "/b/deep"), ("/a/deep/er/file", "/b/file")].map(|(one, two)| {
+            let context = &context;
+            scope.spawn(move || {
+                for _ in 0..1500 {
+                    // One of them is not there, whenever the other thread has moved what is above.
+                    let _ = context.rename(one, two).or_else(|_| context.rename(two, one));
+                }
+            })
+        });
+        while !movers.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+            assert_eq!(file.attributes().map(|found| (found.nlink, found.size)), Ok((1, 4)));
+            assert_eq!(directory.attributes().map(|found| found.kind), Ok(FileType::Directory));
+            context.vfs().invalidate_subtree(&context.lookup("/").unwrap()).unwrap();
+            assert_eq!(context.fstatat(&directory, "er", AtFlags::empty()).map(|found| found.kind), Ok(FileType::Directory));
+        }
+    });
+}

@@ -238,3 +238,32 @@ fn a_number_that_goes_to_another_file_is_another_node() {
     assert_ne!(second.key, first.key);
     assert_eq!(fs.attributes(second.key), Ok(second.attributes));
 }
+
+/// A change of another thread is half done: the host has it, and the table does not.
+#[test]
+fn a_change_under_way_is_waited_for() {
+    let (dir, _) = new();
+    let fs = HostFs::open_writable(dir.path()).unwrap();
+    fs.root().unwrap();
+    fs::create_dir(dir.path().join("d")).unwrap();
+    fs::write(dir.path().join("d/f"), "").unwrap();
+    let directory = find(&fs, fs.key, b"d").key;
+    let file = find(&fs, directory, b"f").key;
+    std::thread::scope(|scope| {
+        let changing = fs.tree.changes.read();
+        fs::rename(dir.path().join("d/f"), dir.path().join("d/g")).unwrap();
+        let asks = scope.spawn(|| fs.attributes(file).map(|found| found.kind));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        fs.tree.nodes.write().moved(file, (directory, b"f"), (directory, b"g"));
+        drop(changing);
+        assert_eq!(asks.join().unwrap(), Ok(FileType::Regular));
+
+        let moving = fs.tree.moves.write();
+        fs::rename(dir.path().join("d"), dir.path().join("e")).unwrap();
+        let asks = scope.spawn(|| fs.find(directory, name(b"g")).map(|found| found.is_some()));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        fs.tree.nodes.write().moved(directory, (fs.key, b"d"), (fs.key, b"e"));
+        drop(moving);
+        assert_eq!(asks.join().unwrap(), Ok(true));
+    });
+}
