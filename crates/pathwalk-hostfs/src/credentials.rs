@@ -46,6 +46,7 @@ fn known(set: CapabilitySet) -> Capabilities {
         (CapabilitySet::SYS_ADMIN, Capabilities::SYS_ADMIN),
         (CapabilitySet::SETFCAP, Capabilities::SETFCAP),
         (CapabilitySet::LINUX_IMMUTABLE, Capabilities::LINUX_IMMUTABLE),
+        (CapabilitySet::LEASE, Capabilities::LEASE),
     ];
     pairs.iter().filter(|(theirs, _)| set.contains(*theirs)).map(|(_, ours)| *ours).collect()
 }
