@@ -290,6 +290,11 @@ impl State {
         self.nodes.contains_key(&id)
     }
 
+    /// Returns a node, unless it is gone.
+    pub(crate) fn node_if_there(&mut self, id: Id) -> Option<&mut Node> {
+        self.nodes.get_mut(&id).map(Arc::make_mut)
+    }
+
     /// Returns all nodes.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values().map(|node| &**node)

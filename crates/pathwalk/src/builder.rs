@@ -14,6 +14,7 @@ use crate::cache::dcache::watch::Watches;
 use crate::cache::icache::pool::Inodes;
 use crate::cache::icache::versions::Versions;
 use crate::cache::reclaim::uses::Uses;
+use crate::cache::search::SearchRules;
 use crate::fs_api::FileSystem;
 use crate::locks::leases::LeaseTable;
 use crate::locks::table::LockTable;
@@ -270,6 +271,7 @@ impl VfsBuilder {
             watches: Watches::new(),
             uses: Uses::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             counters: Counters::new(),
+            search: SearchRules::new(self.security.as_ref().is_some_and(|hook| hook.0.cares_about_search())),
             owner: Box::new(superblocks.clone()),
         };
         let asked_for = (self.asking == Asking::ForSiblings).then(AskedFor::new);

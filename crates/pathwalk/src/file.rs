@@ -7,6 +7,7 @@ mod getdents;
 mod inode_flags;
 mod io;
 mod leases;
+mod listed_nodes;
 mod locks;
 mod space;
 mod special;
@@ -35,6 +36,7 @@ use crate::vfs::Vfs;
 
 pub use by::FileBy;
 pub use getdents::Listed;
+pub use listed_nodes::{EntryHandles, ListedNode};
 pub use locks::FileLocks;
 
 /// An open file or directory, like a file descriptor. Made by
@@ -46,6 +48,10 @@ pub use locks::FileLocks;
 /// the user that is passed to [`by`](Self::by). One call reads or writes at most
 /// [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has changed nothing, except after
 /// `ENOSPC`: as on Linux, it may then have changed the times and cleared the bits.
+///
+/// A read or a listing changes the time of the last access where the mount says so
+/// ([`MountFlags`](crate::MountFlags)) and the file system left that to the engine
+/// ([`AccessTimes`](crate::AccessTimes)), unless opened with [`OpenFlags::NOATIME`].
 ///
 /// # Named pipes
 ///
@@ -166,12 +172,13 @@ impl File {
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
         if self.seeking(file) != Seeking::Offsets {
-            return Self::read_stream(file, buffer);
+            return self.read_stream(file, buffer);
         }
         let mut position = self.position.lock();
         let length =
             counted(self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at), buffer.len())?;
         position.at += length as u64;
+        self.accessed();
         Ok(length)
     }
 
@@ -182,19 +189,26 @@ impl File {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        let length = counted(file.read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
-    /// at hand, which may be less than there is; `EAGAIN` where that is nothing. Returns 0 at or
-    /// behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
+    /// at hand, which may be less than there is; `EAGAIN` where that is nothing, and where the times
+    /// that decide whether the access is stored are out of date. Returns 0 at or behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
     /// Source: `RWF_NOWAIT` in `preadv2(2)`.
     pub fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        self.without_questions()?;
+        let length = counted(file.try_read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind
@@ -307,6 +321,20 @@ impl File {
     /// `each` runs under the position's lock and under those of the file system, so it must not use
     /// the `Vfs`. That is why the method is not public.
     pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.listing(|file, position| {
+            while let Some(dots) = self.next_of_dots(position)? {
+                if each(dots).is_break() {
+                    return Ok(());
+                }
+            }
+            self.list_names(file, position, each)
+        })
+    }
+
+    /// Lists by `list`, which gets the open file and the position, and notes the access. At the
+    /// beginning of a directory, begins a listing that may make the directory complete. `ENOTDIR`
+    /// for no directory, `ENOENT` for one that was removed. Linux: `iterate_dir`.
+    fn listing(&self, list: impl FnOnce(&dyn OpenFile, &mut Position) -> Result<(), Errno>) -> Result<(), Errno> {
         let file = self.opened()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
@@ -318,18 +346,20 @@ impl File {
             let begin = || trees.caches.begin_listing(self.handle.dentry());
             position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
         }
-        for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
-            if position.at >= cookie {
-                continue;
-            }
-            let ino = if cookie == BEHIND_DOT { self.handle.attributes()?.ino } else { self.parent_ino()? };
-            let flow = each(Dirent { name, ino, kind: FileType::Directory, cookie });
-            position.at = cookie;
-            if flow.is_break() {
-                return Ok(());
-            }
-        }
-        self.list_names(file, &mut position, each)
+        let listed = list(file, &mut position);
+        self.accessed();
+        listed
+    }
+
+    /// Returns `.` or `..`, and moves the position behind it; `None` behind both.
+    fn next_of_dots(&self, position: &mut Position) -> Result<Option<Dirent<'static>>, Errno> {
+        let (cookie, name, ino) = match position.at {
+            0 => (BEHIND_DOT, &b"."[..], self.handle.attributes()?.ino),
+            BEHIND_DOT => (BEHIND_DOTDOT, &b".."[..], self.parent_ino()?),
+            _ => return Ok(None),
+        };
+        position.at = cookie;
+        Ok(Some(Dirent { name, ino, kind: FileType::Directory, cookie }))
     }
 
     /// Lists the names after `.` and `..`. For those that are not cached, it records that they
@@ -371,6 +401,27 @@ impl File {
     /// `fdatasync(2)`.
     pub fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
         self.opened()?.sync(what)
+    }
+
+    /// Stores the time of an access to its data, or to its names, if one is due. Linux:
+    /// `file_accessed`.
+    fn accessed(&self) {
+        if self.may_be_accessed() {
+            self.handle.world().accessed(self.handle.place());
+        }
+    }
+
+    /// Returns whether a read may be an access of which the time is stored. Of a character device it
+    /// is none.
+    fn may_be_accessed(&self) -> bool {
+        !self.flags.contains(OpenFlags::NOATIME) && self.handle.kind() != FileType::CharDevice
+    }
+
+    /// Returns `EAGAIN` where the file system would have to be asked whether the time of an access
+    /// is due.
+    fn without_questions(&self) -> Result<(), Errno> {
+        let is_known = !self.may_be_accessed() || self.handle.world().knows_of_access(self.handle.place());
+        if is_known { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
     fn opened(&self) -> Result<&dyn OpenFile, Errno> {

@@ -99,6 +99,32 @@ impl Vfs {
         }
     }
 
+    /// Withdraws all promises that the security hook has given about the search of directories, and
+    /// has it asked again. Call it after its rules have changed: a walk that begins after this has
+    /// returned passes no directory by an older answer. Does nothing if the hook does not care
+    /// about search. Cost: linear in the greatest number of nodes that were cached at once.
+    ///
+    /// [`Search`](crate::security::Search) has an example.
+    pub fn search_rules_changed(&self) {
+        let caches = self.world().caches();
+        if caches.search.asks() {
+            caches.withdraw_all_promises();
+        }
+    }
+
+    /// Does the same as [`search_rules_changed`](Self::search_rules_changed) for the one directory
+    /// that a handle is on. `EBADF` for a handle of another `Vfs`, `ENOTDIR` if it is no directory.
+    ///
+    /// [`Search`](crate::security::Search) has an example.
+    pub fn search_rule_changed(&self, directory: &Handle) -> Result<(), Errno> {
+        self.directory(directory)?;
+        let caches = self.world().caches();
+        if caches.search.asks() {
+            caches.withdraw_promise(directory.inode());
+        }
+        Ok(())
+    }
+
     /// Returns whether a handle is on a place of this `Vfs`.
     pub fn owns(&self, handle: &Handle) -> bool {
         handle.vfs().is(self)

@@ -109,10 +109,13 @@ impl File {
             let _under_way = trees.caches.under_way(to.handle.inode());
             trees.caches.with_room(|| from.copy_range(ranges.from, to.handle.key(), ranges.to, length))
         };
-        match copied {
+        let copied = match copied {
             Err(Errno::EOPNOTSUPP) => self.copied_through_buffer(from, to, ranges, who),
             copied => counted(copied, length),
-        }
+        };
+        // What was read is read, also where there is no room for it.
+        self.accessed();
+        copied
     }
 
     /// Copies as `splice_copy_file_range` of Linux does. An error counts only if nothing was copied

@@ -10,6 +10,7 @@ pub(crate) mod handles;
 pub(crate) mod inode_flags;
 pub(crate) mod leases;
 pub(crate) mod link;
+pub(crate) mod listed;
 pub(crate) mod lookup;
 pub(crate) mod make;
 mod may_change;

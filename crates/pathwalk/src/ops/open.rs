@@ -17,6 +17,7 @@ use super::may_change::{may_create, new_node, writing};
 use super::open_special::open_special;
 use super::parent::{Last, Parent, parent};
 use super::security;
+use super::set::owner;
 use crate::Errno;
 use crate::abi::MountFlags;
 use crate::abi::{AtFlags, OpenFlags, OpenHow, Resolve};
@@ -383,6 +384,9 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
     let overwrites = flags.contains(OpenFlags::WRITE) && !flags.contains(OpenFlags::APPEND) || truncates;
     if of.is_append_only() && overwrites {
         return Err(Errno::EPERM);
+    }
+    if flags.contains(OpenFlags::NOATIME) {
+        owner(&of, &who)?;
     }
     match kind {
         FileType::Regular if of_mount.is_read_only() && want.contains(Access::WRITE) => Err(Errno::EROFS),

@@ -35,6 +35,7 @@ mod invalidate;
 #[cfg(not(shuttle))]
 mod kept;
 mod leases;
+mod listed_nodes;
 mod locks;
 mod memo;
 mod mounts;
@@ -48,6 +49,7 @@ mod operations;
 mod pipes;
 mod rename;
 mod scope;
+mod search;
 mod siblings;
 mod splice;
 #[cfg(shuttle)]

@@ -6,6 +6,7 @@
 
 use super::Trees;
 use super::superblock::Superblock;
+use crate::cache::icache::access::Owed;
 use crate::cache::icache::hold::{HandedOut, NotGiven, Reserved};
 use crate::cache::icache::inode::{self, Record, flags, of_type};
 use crate::cache::icache::probe::InodeView;
@@ -53,6 +54,7 @@ impl Trees {
         let is_here = |view: InodeView| self.caches.superblock_of(view.id()) == superblock.id;
         let body = self.caches.store_body(node);
         let (mut attributes, mut asked) = (inode::normalised(node.attributes), asked);
+        let mut owed = self.owed(superblock, &attributes);
         loop {
             let held = self.caches.inodes.lock_bucket(hash);
             if let Some(found) = self.caches.pinned(self.caches.inodes.find_held(hash, node.key, is_here, &held)) {
@@ -65,10 +67,11 @@ impl Trees {
                 // A node that was just made has no capability. (Of a root, which is a directory,
                 // none is ever removed.)
                 let noted = if asked.is_none() { flags::NO_CAPABILITY } else { 0 };
+                let owed = if changed && owed != Owed::NotKept { Owed::Update } else { owed };
                 let inode = reserved.into_id();
                 let fill = |record: &Record| {
                     self.caches.set_superblock(inode, superblock.id);
-                    filled(record, node, &attributes, body, id) | stale | noted
+                    filled(record, node, &attributes, (body, owed), id) | stale | noted
                 };
                 superblock.came();
                 self.caches.inodes.insert(inode, node.key, hash, &held, fill);
@@ -80,6 +83,7 @@ impl Trees {
             let handed_out = HandedOut::new(&self.caches, superblock.id, node.key);
             attributes = of_type(node.attributes.kind, superblock.fs.attributes(node.key)?)?;
             handed_out.pass_on();
+            owed = self.owed(superblock, &attributes);
         }
     }
 }

@@ -207,7 +207,7 @@ impl Caches {
         if word & flags::MARKED != 0 {
             self.versions.changed_one_goes();
         }
-        let body = if word & flags::BODY != 0 { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
+        let body = if word & flags::HAS_BODY != 0 { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
         self.inodes.unhash(id, hash, &held);
         drop(held);
         self.side.release(body);

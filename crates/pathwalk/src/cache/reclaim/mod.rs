@@ -112,7 +112,7 @@ impl Caches {
     /// Returns whether a dentry or its inode has side lines. The result is a guess, since the
     /// dentry may change meanwhile.
     fn has_side_lines(&self, line: &Line) -> bool {
-        let body_of = |id: InodeId| self.inodes.record(id)[inode::WORD].load(Ordering::Relaxed) & inode::flags::BODY != 0;
+        let body_of = |id: InodeId| self.inodes.record(id)[inode::WORD].load(Ordering::Relaxed) & inode::flags::HAS_BODY != 0;
         chain_of(line) != 0 || body_of(inode_of(line))
     }
 
