@@ -89,16 +89,12 @@ impl Stage<'_> {
             Op::NameToHandle { kept, ref at, flags } => {
                 let path = c_path(&at.path.0)?;
                 let mut handle = Handle { length: HANDLE_MAX as u32, kind: 0, bytes: [0; HANDLE_MAX] };
-                let (mut mount, at) = (0, self.at(at.at).as_raw_fd());
+                let (mut mount, at, flags) = (0, self.at(at.at).as_raw_fd(), flags.bits() as libc::c_int);
+                let (into, mount) = ((&raw mut handle).cast(), &raw mut mount);
                 // SAFETY: the path ends with a NUL; it, the number and the structure, which says
                 // how long it is, outlive the call.
-                answered(
-                    unsafe {
-                        let into = (&raw mut handle).cast();
-                        libc::name_to_handle_at(at, path.as_ptr(), into, &raw mut mount, flags.bits() as libc::c_int)
-                    }
-                    .into(),
-                )?;
+                let named = unsafe { libc::name_to_handle_at(at, path.as_ptr(), into, mount, flags) };
+                answered(named.into())?;
                 self.keeps.handles[usize::from(kept.0)] = Some(handle);
                 Ok(Answer::Done)
             }
