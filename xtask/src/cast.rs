@@ -172,6 +172,7 @@ fn kernel_set(caps: Capabilities) -> CapabilitySet {
         (Capabilities::SYS_ADMIN, CapabilitySet::SYS_ADMIN),
         (Capabilities::SETFCAP, CapabilitySet::SETFCAP),
         (Capabilities::LINUX_IMMUTABLE, CapabilitySet::LINUX_IMMUTABLE),
+        (Capabilities::LEASE, CapabilitySet::LEASE),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
     held.fold(CapabilitySet::SYS_CHROOT, CapabilitySet::union)
@@ -189,6 +190,7 @@ fn model_set(caps: Capabilities) -> pathwalk_model::Capabilities {
         (Capabilities::SYS_ADMIN, Theirs::SYS_ADMIN),
         (Capabilities::SETFCAP, Theirs::SETFCAP),
         (Capabilities::LINUX_IMMUTABLE, Theirs::LINUX_IMMUTABLE),
+        (Capabilities::LEASE, Theirs::LEASE),
     ];
     let held = pairs.iter().filter(|(ours, _)| caps.contains(*ours)).map(|(_, theirs)| *theirs);
     held.fold(Theirs::SYS_CHROOT, Theirs::union)

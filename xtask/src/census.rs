@@ -132,8 +132,8 @@ impl Census {
 impl Past {
     fn follow(&mut self, Step { actor, op }: &Step, answer: &Answer) {
         match (op, answer) {
-            (Op::Open { slot, .. } | Op::OpenUnder { slot, .. } | Op::OpenWith { slot, .. }, Answer::Node(_)) => {
-                _ = self.openers.insert(slot.0, *actor)
+            (op, Answer::Node(_)) if op.fills().is_some() => {
+                self.openers.extend(op.fills().map(|slot| (slot.0, *actor)));
             }
             (Op::Mount { .. }, _) => self.openers.clear(),
             _ => {}

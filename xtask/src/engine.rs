@@ -7,6 +7,7 @@ mod forget;
 mod helpers;
 mod late;
 mod mounts;
+mod open_files;
 mod space;
 mod tree;
 mod watch;
@@ -15,6 +16,7 @@ mod xattr;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
@@ -163,7 +165,8 @@ fn build(settings: Settings, mount: MountFlags, fs: &Tree) -> Result<Vfs, pathwa
         () => BUDGET,
     };
     let mount = (mount - OF_ACCESSES) | settings.of_accesses();
-    let mut builder = memo(Vfs::builder().budget(budget).mount_flags(mount), settings);
+    // No time passes in which a lease ends.
+    let mut builder = memo(Vfs::builder().budget(budget).mount_flags(mount).leases(Duration::ZERO), settings);
     if settings.contains(Settings::PROTECT_SYMLINKS) {
         builder = builder.protect_symlinks();
     }
@@ -186,8 +189,10 @@ struct Process {
 impl Process {
     fn new(beginning: &Context, actor: Actor, settings: Settings, company: Company) -> Process {
         let all_seeing = actor.credentials().with_capabilities(Capabilities::all());
+        // Threads of one process own its locks together.
+        let context = beginning.clone().with_lock_owner(beginning.lock_owner()).with_credentials(actor.credentials());
         Process {
-            face: Kind::of(settings).face(beginning.clone().with_credentials(actor.credentials()), company),
+            face: Kind::of(settings).face(context, company),
             looking: beginning.clone().with_credentials(all_seeing.clone()),
             all_seeing,
             own: actor.credentials(),
@@ -214,6 +219,7 @@ pub(crate) struct Stage {
     settings: Settings,
     processes: Vec<Process>,
     slots: Descriptors,
+    keeps: open_files::Keeps,
 }
 
 impl Stage {
@@ -231,6 +237,7 @@ impl Stage {
             settings,
             processes,
             slots: Descriptors::default(),
+            keeps: open_files::Keeps::default(),
         }
     }
 
@@ -259,6 +266,7 @@ impl Stage {
             }
             op if op.changes_mounts() => return self.change_mounts(actor, op),
             op if op.is_helper() => return self.help(actor, op),
+            op if op.is_on_open_files() => return self.of_open_files(actor, op),
             Op::Close { slot } => {
                 let closed = self.slots.set(*slot, None).expect("it was looked for");
                 return self.processes[actor.index()].face.close(closed.file).map(done);

@@ -13,6 +13,7 @@ mod draw;
 mod helpers;
 mod mounts;
 mod names;
+mod open_files;
 mod paths;
 pub(crate) mod rounds;
 mod scenes;
@@ -267,7 +268,7 @@ impl Draw {
         if matches!(op, Op::SetFlags { .. }) && self.one_in(2) {
             return Step { actor: cast::ROOT, op };
         }
-        if let Op::Open { slot, .. } | Op::OpenWith { slot, .. } = op {
+        if let Some(slot) = op.fills() {
             self.openers[usize::from(slot.0)] = self.last;
         }
         if let Some(slot) = op.written()

@@ -40,6 +40,7 @@ pub mod mount_attr;
 mod mounts;
 mod mutants;
 mod op;
+mod open_files;
 mod outcome;
 mod package;
 mod program;

@@ -9,6 +9,7 @@ mod administer;
 mod convert;
 pub(crate) mod crowd;
 mod helpers;
+mod open_files;
 mod space;
 mod xattr;
 
@@ -65,6 +66,7 @@ pub(crate) struct World {
     now: Actor,
     umasks: [u32; ACTORS],
     openers: [Option<Actor>; SLOTS],
+    keeps: open_files::Keeps,
 }
 
 /// Returns the accesses that the settings have stored.
@@ -98,7 +100,8 @@ impl World {
         });
         let process = model.process(Credentials::root());
         let umasks = [0o022; ACTORS];
-        let mut world = World { model, process, settings, now: cast::ROOT, umasks, openers: Default::default() };
+        let mut world =
+            World { model, process, settings, now: cast::ROOT, umasks, openers: Default::default(), keeps: Default::default() };
         for actor in cast::all_actors() {
             world.keep(b"/", root_of(actor))?;
             world.keep(b"/", cwd_of(actor))?;
@@ -172,6 +175,7 @@ impl World {
             Op::Mount { .. } | Op::OpenUnder { .. } => Ok(Answer::NotCarriedOut),
             op if op.changes_mounts() => Ok(Answer::NotCarriedOut),
             op if op.is_helper() => self.help(op),
+            op if op.is_on_open_files() => self.of_open_files(op),
             op if op.is_on_xattrs() => self.xattr(op),
             Op::Umask { mask } => Ok(Answer::Number(model.umask(process, mask.0.into()).into())),
             Op::Mkdir { at: to, mode } => model.mkdir(process, at(to), &to.path.0, mode.0.into()).map(done),
@@ -252,10 +256,7 @@ impl World {
     /// Moves a new descriptor to a slot of the current actor; returns its attributes.
     fn fill(&mut self, slot: Slot, new: i32) -> Answered<Answer> {
         let Self { model, process, now, openers, .. } = self;
-        model.dup2(process, new, number(slot))?;
-        if new != number(slot) {
-            model.close(process, new)?;
-        }
+        model.renumber(process, new, number(slot))?;
         openers[usize::from(slot.0)] = Some(*now);
         model.fstat(process, number(slot)).map(|found| Answer::Node(node(&found)))
     }

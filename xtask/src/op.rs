@@ -3,12 +3,14 @@
 use anyhow::{Result, bail};
 use pathwalk::permission::AclKind;
 use pathwalk::{
-    Access, AtFlags, Capabilities, FallocateFlags, InodeFlags, LinkFlags, MountFlags, MoveFlags, OpenFlags, Recursion,
-    RenameFlags, Resolve, RwFlags, SetTime, StatxMask, UmountFlags, XattrFlags,
+    Access, AtFlags, Capabilities, FallocateFlags, HandleFlags, InodeFlags, LinkFlags, LockKind, MountFlags, MoveFlags,
+    OpenFlags, Recursion, RenameFlags, Resolve, RwFlags, SetTime, StatxMask, UmountFlags, XattrFlags,
 };
 
 use crate::cast::Actor;
-use crate::words::{Body, Ids, Kind, List, Mode, Offset, Options, Owner, Place, Slot, Spread, Text, Whence, Word, Words};
+use crate::words::{
+    Body, Family, Ids, Kept, Kind, List, Mode, Offset, Options, Owner, Place, Slot, SocketKind, Spread, Text, Whence, Word, Words,
+};
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $name:ident $verb:literal { $($field:ident: $type:ty),* })*) => {
@@ -53,7 +55,7 @@ macro_rules! operations {
                     $(Op::$name { $($field),* } => [$($field as &dyn Part),*].into_iter().filter_map(Part::slot).collect(),)*
                 };
                 // The descriptor that an open fills need not be open.
-                all[usize::from(matches!(self, Op::Open { .. } | Op::OpenUnder { .. } | Op::OpenWith { .. }))..].to_vec()
+                all[usize::from(self.fills().is_some())..].to_vec()
             }
         }
     };
@@ -131,6 +133,24 @@ operations! {
     /// A change of the flags that users set. Flags that are not named are cleared.
     SetFlags "chattr" { at: Place, set: InodeFlags, flags: AtFlags }
     GetFlags "lsattr" { at: Place, flags: AtFlags }
+    /// A lock on a file as a whole.
+    Flock "flock" { slot: Slot, kind: LockKind }
+    /// A lock on a range, or the release of one.
+    SetLock "setlk" { slot: Slot, family: Family, kind: LockKind, start: u64, length: u64 }
+    GetLock "getlk" { slot: Slot, family: Family, kind: LockKind, start: u64, length: u64 }
+    /// A lease, or its end.
+    Lease "lease" { slot: Slot, kind: LockKind }
+    GetLease "getlease" { slot: Slot }
+    NameToHandle "name_to_handle" { kept: Kept, at: Place, flags: HandleFlags }
+    /// An open into a slot by a handle that was kept, in the mount of a descriptor.
+    OpenByHandle "open_by_handle" { slot: Slot, mount: Slot, kept: Kept, flags: OpenFlags }
+    /// An open into a slot of what a descriptor is open on, by `/proc/self/fd`.
+    Reopen "reopen" { slot: Slot, from: Slot, flags: OpenFlags }
+    /// The binding of a socket for datagrams to a path from the working directory.
+    BindSocket "bindsocket" { kept: Kept, path: Text }
+    /// The close of a socket.
+    Unbind "unbind" { kept: Kept }
+    Connect "connect" { path: Text, kind: SocketKind }
     /// An open with `RESOLVE_CACHED`, which is closed again.
     TryOpen "tryopen" { at: Place, flags: OpenFlags, mode: Mode }
     /// A read with `RWF_NOWAIT`.
@@ -201,6 +221,15 @@ impl Op {
         is_on_one || matches!(self, Op::CopyRange { .. } | Op::ReadWith { .. } | Op::WriteWith { .. })
     }
 
+    /// Returns the descriptor that the operation opens.
+    pub(crate) fn fills(&self) -> Option<Slot> {
+        match self {
+            Op::Open { slot, .. } | Op::OpenUnder { slot, .. } | Op::OpenWith { slot, .. } => Some(*slot),
+            Op::OpenByHandle { slot, .. } | Op::Reopen { slot, .. } => Some(*slot),
+            _ => None,
+        }
+    }
+
     /// Returns the descriptor that the operation writes through.
     pub(crate) fn written(&self) -> Option<Slot> {
         match self {
@@ -222,6 +251,7 @@ impl Op {
             Op::Link { from: Place { at: Some(slot), .. }, flags, .. } if flags.contains(LinkFlags::EMPTY_PATH) => {
                 !is_own(*slot) || actor.has(Capabilities::DAC_READ_SEARCH)
             }
+            Op::OpenByHandle { .. } => actor.has(Capabilities::DAC_READ_SEARCH) || !actor.has(Capabilities::SYS_ADMIN),
             // What is left after a refusal is removed as root.
             Op::RemoveDirAll { .. } => actor.may_look_as_root(),
             _ => true,

@@ -6,6 +6,7 @@
 mod acl;
 mod data;
 mod mounts;
+mod open_files;
 mod options;
 mod text;
 
@@ -18,6 +19,7 @@ use pathwalk::{Device, SetTime, Timestamp};
 pub(crate) use acl::List;
 pub(crate) use data::Offset;
 pub(crate) use mounts::{Ids, Spread};
+pub(crate) use open_files::{Family, KEPT, Kept, SocketKind};
 pub(crate) use options::Options;
 use text::{quote, unquote};
 
@@ -241,7 +243,7 @@ macro_rules! flags {
 }
 
 flags!(pathwalk::AtFlags, pathwalk::LinkFlags, pathwalk::OpenFlags, pathwalk::RenameFlags, pathwalk::Access, pathwalk::StatxMask);
-flags!(pathwalk::InodeFlags, pathwalk::XattrFlags);
+flags!(pathwalk::InodeFlags, pathwalk::XattrFlags, pathwalk::HandleFlags);
 flags!(pathwalk::FallocateFlags, pathwalk::RwFlags);
 flags!(pathwalk::MountFlags, pathwalk::MoveFlags, pathwalk::UmountFlags, pathwalk::Resolve);
 

@@ -11,7 +11,7 @@ use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// Capabilities by their numbers. Source: `linux/capability.h`.
-const NUMBERS: [(u32, Capabilities); 9] = [
+const NUMBERS: [(u32, Capabilities); 10] = [
     (0, Capabilities::CHOWN),
     (1, Capabilities::DAC_OVERRIDE),
     (2, Capabilities::DAC_READ_SEARCH),
@@ -21,6 +21,7 @@ const NUMBERS: [(u32, Capabilities); 9] = [
     (31, Capabilities::SETFCAP),
     (9, Capabilities::LINUX_IMMUTABLE),
     (27, Capabilities::MKNOD),
+    (28, Capabilities::LEASE),
 ];
 
 /// Returns the numbers behind a word of `status` in `proc_pid_status(5)`.

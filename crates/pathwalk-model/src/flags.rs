@@ -210,6 +210,8 @@ bitflags! {
         const SYS_ADMIN = 1 << 21;
         /// The right to make device nodes.
         const MKNOD = 1 << 27;
+        /// The right to lease files of other owners.
+        const LEASE = 1 << 28;
         /// The right to set file capabilities.
         const SETFCAP = 1 << 31;
     }

@@ -24,8 +24,8 @@
 //!
 //! `node` is the state, `process` the caller, `walk` the resolution of paths, `permission` the
 //! checks of rights. Each group of calls has a file: `create`, `remove`, `rename`, `link`, `open`,
-//! `data`, `pipe`, `attributes`, `acl`, `acl_value`, `xattr`, `question`, `place`. `limits` counts
-//! limited resources. `dump` lists the tree.
+//! `data`, `pipe`, `locks`, `leases`, `handles`, `sockets`, `attributes`, `acl`, `acl_value`,
+//! `xattr`, `question`, `place`. `limits` counts limited resources. `dump` lists the tree.
 //!
 //! # What it does not do
 //!
@@ -37,6 +37,7 @@
 //!   [`Model::set_clock`]. Reads change no time, as if mounted with `noatime`.
 //! - No holes: a file is its bytes, up to [`Options::largest_file`]; no `SEEK_DATA`, no
 //!   `SEEK_HOLE`. Pages that were never written count as no blocks.
+//! - A request for a lock, and an open of a leased file, do not wait; a lease is not taken away.
 //! - No limits on the number of descriptors, or of links to a node.
 
 #![forbid(unsafe_code)]
@@ -50,8 +51,11 @@ mod data;
 mod dump;
 mod errno;
 mod flags;
+mod handles;
+mod leases;
 mod limits;
 mod link;
+mod locks;
 mod node;
 mod open;
 mod permission;
@@ -61,6 +65,7 @@ mod process;
 mod question;
 mod remove;
 mod rename;
+mod sockets;
 mod space;
 mod walk;
 mod xattr;
@@ -78,10 +83,12 @@ pub use data::Whence;
 pub use dump::DumpEntry;
 pub use errno::{Errno, Result};
 pub use flags::{Access, AtFlags, Capabilities, FallocateFlags, NodeFlags, OpenFlags, RenameFlags, Resolve, RwFlags, XattrFlags};
+pub use locks::{Family, LockKind};
 pub use node::{Id, Stamp};
 pub use open::OpenHow;
 pub use process::{Credentials, Process};
 pub use question::{DirectoryEntry, StatFs, Status};
+pub use sockets::SocketKind;
 pub use space::Sparse;
 
 use node::{ROOT, State};
@@ -190,6 +197,10 @@ impl Model {
         let mut state = self.state.lock();
         for &file in process.descriptors.values() {
             // The file is open: a process has descriptors only of open files.
+            if let Ok(open) = state.open_file(file) {
+                let node = open.node;
+                state.release_locks(node, process.number());
+            }
             let _ = state.close(file);
         }
         state.unpin(process.cwd);

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use crate::acl::AclEntry;
 use crate::errno::{Errno, Result};
 use crate::flags::{NodeFlags, OpenFlags};
+use crate::leases::Lease;
+use crate::locks::Locks;
 use crate::pipe::Pipes;
 use crate::process::CredentialsId;
 
@@ -218,6 +220,13 @@ pub(crate) struct OpenFile {
     pub(crate) descriptors: u32,
 }
 
+impl OpenFile {
+    /// Returns the file: `EBADF` if it is a place only, as by `PATH`.
+    pub(crate) fn not_place(&self) -> Result<&OpenFile> {
+        if self.flags.contains(OpenFlags::PATH) { Err(Errno::EBADF) } else { Ok(self) }
+    }
+}
+
 /// The state that the lock protects.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct State {
@@ -225,6 +234,10 @@ pub(crate) struct State {
     nodes: BTreeMap<Id, Arc<Node>>,
     open: BTreeMap<Id, OpenFile>,
     pub(crate) pipes: Pipes,
+    pub(crate) locks: Locks,
+    pub(crate) leases: Vec<Lease>,
+    /// The nodes that a socket is bound to, each with a pin.
+    pub(crate) bound: BTreeSet<Id>,
     pub(crate) processes: u32,
     /// The clock, which gives the times of changes.
     pub(crate) clock: u32,
@@ -239,6 +252,9 @@ impl State {
             nodes: BTreeMap::from([(ROOT, Arc::new(root))]),
             open: BTreeMap::new(),
             pipes: Pipes::new(),
+            locks: Locks::default(),
+            leases: Vec::new(),
+            bound: BTreeSet::new(),
             processes: 0,
             clock: 0,
         }
@@ -267,6 +283,11 @@ impl State {
 
     pub(crate) fn node_mut(&mut self, id: Id) -> &mut Node {
         Arc::make_mut(self.nodes.get_mut(&id).expect("an identity in the state leads to a node"))
+    }
+
+    /// Returns whether a node is there.
+    pub(crate) fn has(&self, id: Id) -> bool {
+        self.nodes.contains_key(&id)
     }
 
     /// Returns a node, unless it is gone.
@@ -418,6 +439,8 @@ impl State {
         let node = file.node;
         if file.descriptors == 0 {
             self.open.remove(&id);
+            self.release_locks_of(id);
+            self.end_lease(id);
             self.closed(node);
             self.unpin(node);
         }

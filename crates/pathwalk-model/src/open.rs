@@ -46,7 +46,7 @@ enum End {
 /// The attributes of the last directory: with `CREAT` they decide which files of other users may be
 /// opened.
 #[derive(Clone, Copy)]
-struct Directory {
+pub(crate) struct Directory {
     mode: u32,
     uid: u32,
 }
@@ -87,7 +87,21 @@ impl Model {
     pub fn close(&self, process: &mut Process, descriptor: i32) -> Result<()> {
         let mut call = self.call(process);
         let file = call.process.descriptors.remove(&descriptor).ok_or(Errno::EBADF)?;
-        call.state.close(file)
+        call.close(file)
+    }
+
+    /// Gives an open file another number, from 0, as if its open had returned that. The former file
+    /// of `to` is closed.
+    pub fn renumber(&self, process: &mut Process, from: i32, to: i32) -> Result<()> {
+        let mut call = self.call(process);
+        if from == to {
+            return call.process.open_file(from).map(drop);
+        }
+        let file = call.process.descriptors.remove(&from).ok_or(Errno::EBADF)?;
+        match call.process.descriptors.insert(to, file) {
+            Some(replaced) => call.close(replaced),
+            None => Ok(()),
+        }
     }
 
     /// Makes `to`, from 0, another descriptor of the open file of `from`, as `dup2` does. The
@@ -103,7 +117,7 @@ impl Model {
         }
         call.state.open_file_mut(file)?.descriptors += 1;
         match call.process.descriptors.insert(to, file) {
-            Some(replaced) => call.state.close(replaced),
+            Some(replaced) => call.close(replaced),
             None => Ok(()),
         }
     }
@@ -138,7 +152,16 @@ fn follow(flags: OpenFlags) -> Follow {
 }
 
 impl Call<'_> {
-    fn add_descriptor(&mut self, node: Id, flags: OpenFlags) -> i32 {
+    /// Closes a descriptor of the process, which loses its locks on the node.
+    fn close(&mut self, file: Id) -> Result<()> {
+        if let Ok(open) = self.state.open_file(file)?.not_place() {
+            let node = open.node;
+            self.state.release_locks(node, self.process.number());
+        }
+        self.state.close(file)
+    }
+
+    pub(crate) fn add_descriptor(&mut self, node: Id, flags: OpenFlags) -> i32 {
         let opener = self.process.credentials_id();
         let id = self.process.next_id();
         let descriptor = self.process.free_descriptor();
@@ -158,10 +181,14 @@ impl Call<'_> {
     /// Makes the node for `TMPFILE`. A removed directory is allowed, since no name is put into it.
     fn open_nameless(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
         let directory = self.lookup_directory(at, path, follow(how.flags))?;
+        self.make_nameless_in(directory, how.flags, how.mode as u32)
+    }
+
+    pub(crate) fn make_nameless_in(&mut self, directory: Id, flags: OpenFlags, mode: u32) -> Result<Id> {
         may_own(self.who())?;
         permission(self.state.node(directory), self.who(), Access::WRITE | Access::EXECUTE)?;
-        let tmpfile = if how.flags.contains(OpenFlags::EXCL) { Tmpfile::No } else { Tmpfile::Linkable };
-        self.make_nameless(directory, Body::empty_file(0, tmpfile), how.mode as u32)
+        let tmpfile = if flags.contains(OpenFlags::EXCL) { Tmpfile::No } else { Tmpfile::Linkable };
+        self.make_nameless(directory, Body::empty_file(0, tmpfile), mode)
     }
 
     fn open_named(&mut self, at: i32, path: &[u8], how: OpenHow) -> Result<Id> {
@@ -175,15 +202,32 @@ impl Call<'_> {
             }
         };
         if came == Came::Found {
-            self.may_open(node, &found, how.flags)?;
-            if how.flags.contains(OpenFlags::DIRECT) && !self.state.node(node).is_file() {
-                return Err(Errno::EINVAL);
-            }
-            if how.flags.contains(OpenFlags::TRUNC) && self.state.node(node).is_file() {
-                self.truncate_open(node, 0)?;
-            }
+            self.open_found(node, Some(found.directory), how.flags, found.must_be_directory)?;
         }
         Ok(node)
+    }
+
+    /// Checks that a node that was there may be opened, and truncates it on request. `directory`:
+    /// that of its last name, if it was found by a path.
+    pub(crate) fn open_found(
+        &mut self,
+        node: Id,
+        directory: Option<Directory>,
+        flags: OpenFlags,
+        must_be_directory: bool,
+    ) -> Result<()> {
+        self.may_open(node, directory, must_be_directory, flags)?;
+        let is_file = self.state.node(node).is_file();
+        if is_file {
+            self.state.break_leases(node, flags)?;
+        }
+        if flags.contains(OpenFlags::DIRECT) && !is_file {
+            return Err(Errno::EINVAL);
+        }
+        if flags.contains(OpenFlags::TRUNC) && is_file {
+            self.truncate_open(node, 0)?;
+        }
+        Ok(())
     }
 
     fn walk_to_open(&self, at: i32, path: &[u8], flags: OpenFlags) -> Result<Found> {
@@ -220,7 +264,7 @@ impl Call<'_> {
     }
 
     /// Checks that an existing node may be opened in this way.
-    fn may_open(&self, id: Id, found: &Found, flags: OpenFlags) -> Result<()> {
+    fn may_open(&self, id: Id, directory: Option<Directory>, must_be_directory: bool, flags: OpenFlags) -> Result<()> {
         let node = self.state.node(id);
         if flags.contains(OpenFlags::CREAT) {
             if flags.contains(OpenFlags::EXCL) {
@@ -229,9 +273,11 @@ impl Call<'_> {
             if node.is_directory() {
                 return Err(Errno::EISDIR);
             }
-            self.may_create_in_sticky(id, found.directory)?;
+            if let Some(directory) = directory {
+                self.may_create_in_sticky(id, directory)?;
+            }
         }
-        if found.must_be_directory && !node.is_directory() {
+        if must_be_directory && !node.is_directory() {
             return Err(Errno::ENOTDIR);
         }
         let mut wanted = flags.access();

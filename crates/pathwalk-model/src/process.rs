@@ -98,6 +98,10 @@ impl Process {
         Process { number, made: 0, credentials_set: 0, ..self.clone() }
     }
 
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// Returns the credentials.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials

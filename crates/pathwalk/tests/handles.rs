@@ -72,6 +72,7 @@ fn the_kernel_opens_handles_so() -> Test {
     let rows = [
         (&f, READ, Ok(())),
         (&l, READ, Err(Errno::ELOOP)),
+        (&l, READ | dir, Err(Errno::ELOOP)),
         (&l, PATH, Ok(())),
         (&l, PATH | nofollow, Ok(())),
         (&f, READ | nofollow, Ok(())),

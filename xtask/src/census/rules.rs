@@ -9,6 +9,7 @@
 mod caches;
 mod last;
 mod links;
+mod open_files;
 mod paths;
 mod rights;
 
@@ -36,7 +37,7 @@ pub(super) struct Rule {
 
 /// Returns all rules, in the order of their sections.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    [paths::RULES, links::RULES, last::RULES, caches::RULES, rights::RULES].into_iter().flatten()
+    [paths::RULES, links::RULES, last::RULES, caches::RULES, rights::RULES, open_files::RULES].into_iter().flatten()
 }
 
 const fn drawn(section: &'static str, name: &'static str, is_met: fn(&Met<'_>) -> bool) -> Rule {

@@ -58,7 +58,7 @@ impl ByFuture {
 
     fn face(&mut self) -> &AsyncContext {
         let context = &self.context;
-        self.face.get_or_insert_with(|| AsyncContext::new(context.clone(), POOL.clone()))
+        self.face.get_or_insert_with(|| AsyncContext::new(context.clone().with_lock_owner(context.lock_owner()), POOL.clone()))
     }
 }
 

@@ -43,7 +43,9 @@ impl ByRing {
         self.count += 1;
         let number = self.count << 8;
         let context = &self.context;
-        let ring = self.ring.get_or_insert_with(|| Ring::builder(context.clone()).pool(POOL.clone()).entries(4).build());
+        let ring = self.ring.get_or_insert_with(|| {
+            Ring::builder(context.clone().with_lock_owner(context.lock_owner())).pool(POOL.clone()).entries(4).build()
+        });
         let entry = Entry::new(number, op);
         let nop = |at: u64| Entry::new(number + at, Op::Nop);
         let link = EntryFlags::LINK;

@@ -44,7 +44,7 @@ impl Draw {
     }
 
     pub(super) fn op(&mut self) -> Op {
-        match self.rng.u8(..140) {
+        match self.rng.u8(..150) {
             0..14 => self.open(),
             14..54 => self.change_of_names(),
             54..69 => self.change_of_attributes(),
@@ -53,6 +53,7 @@ impl Draw {
             89..102 => self.data(),
             102..112 => self.seldom(),
             112..124 => self.xattr(),
+            124..134 => self.of_open_files(),
             _ => self.helper(),
         }
     }

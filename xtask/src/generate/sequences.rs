@@ -13,12 +13,25 @@ use crate::words::{Mode, Place, SLOTS, Slot, Text, Whence};
 /// A descriptor that no other step uses.
 const OWN: Slot = Slot(SLOTS as u8 - 1);
 
+/// Another one.
+const OTHER: Slot = Slot(SLOTS as u8 - 2);
+
 impl Draw {
     /// Draws a sequence.
     pub(super) fn sequence(&mut self) -> Vec<Step> {
         let actor = self.actors[self.rng.usize(..self.actors.len())];
         let path = paths::plain(&mut self.rng, &self.names, Wish::Any);
-        match self.rng.u8(..6) {
+        match self.rng.u8(..10) {
+            6 => {
+                let path = paths::plain(&mut self.rng, &self.names, Wish::File);
+                self.leased(actor, &absolute(&path), [OWN, OTHER])
+            }
+            7 if !self.mounts => self.by_handle(actor, &absolute(&path), OWN),
+            8 => self.bound(actor),
+            9 => {
+                let path = paths::plain(&mut self.rng, &self.names, Wish::File);
+                self.locked(actor, &absolute(&path), [OWN, OTHER])
+            }
             5 => self.sparse(absolute(&path), OWN, |op| by(actor, op)),
             0 => self.removed_place(actor),
             1 => self.listed(path),

@@ -8,7 +8,7 @@ use pathwalk::{AtFlags, Device, Errno, FileType, LinkFlags, OpenFlags, RenameFla
 use rustix::fs::{self, Gid, Mode, OFlags, RawMode, ResolveFlags, Timespec, Timestamps, Uid};
 use rustix::io;
 
-use super::{Descriptor, Stage, acl, administer, inode_flags, mounts, xattr};
+use super::{Descriptor, Stage, Told, acl, administer, inode_flags, mounts, xattr};
 use crate::cast::{Actor, sets_to_look};
 use crate::composite::all_parts;
 use crate::op::Op;
@@ -27,17 +27,18 @@ impl Stage<'_> {
         match op {
             Op::Open { slot, at, flags, mode } => {
                 let (fd, node) = open(self.at(at.at), &at.path.0, *flags, mode.0, ResolveFlags::empty())?;
-                self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
+                self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor, path: Told::Compares });
                 return Ok(Answer::Node(node));
             }
             Op::OpenUnder { slot, at, flags, mode, rules } => {
                 let rules = ResolveFlags::from_bits_retain(rules.bits().into());
                 let (fd, node) = open(self.at(at.at), &at.path.0, *flags, mode.0, rules)?;
-                self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
+                self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor, path: Told::Compares });
                 return Ok(Answer::Node(node));
             }
             op if op.changes_mounts() => return self.change_mounts(actor, op),
             op if op.is_helper() => return self.help(actor, op),
+            op if op.is_on_open_files() => return self.of_open_files(actor, op),
             Op::Chroot { path } => {
                 rustix::process::chroot(&path.0)?;
                 self.elsewhere[actor.index()] = true;

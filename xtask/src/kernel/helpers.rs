@@ -14,7 +14,7 @@ use rustix::io;
 
 use super::calls::{done, look, looking_as_root};
 use super::tree::entries;
-use super::{Descriptor, Stage};
+use super::{Descriptor, Stage, Told};
 use crate::cast::Actor;
 use crate::helpers::{self, MOST_COPIED};
 use crate::op::Op;
@@ -76,7 +76,7 @@ impl Stage<'_> {
             .open(path_of(path));
         let fd = OwnedFd::from(answered(opened)?);
         let node = look(&fd, b"", AtFlags::EMPTY_PATH)?;
-        self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor });
+        self.slots[usize::from(slot.0)] = Some(Descriptor { fd, opener: actor, path: Told::Compares });
         Ok(Answer::Node(node))
     }
 }

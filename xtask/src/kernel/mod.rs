@@ -8,6 +8,7 @@
 //! - [`place`]: the namespace and the tmpfs;
 //! - [`switches`]: the settings `fs.protected_*`;
 //! - [`calls`], [`administer`], [`inode_flags`] and [`xattr`]: one operation as a system call;
+//! - [`open_files`]: locks, leases, handles and sockets;
 //! - [`helpers`]: one operation as a function of `std::fs`;
 //! - [`tree`]: reads the whole tree, and removes it;
 //! - [`clock`]: determines the step in which a time was written;
@@ -21,6 +22,7 @@ mod clock;
 mod helpers;
 mod inode_flags;
 mod mounts;
+mod open_files;
 mod place;
 mod space;
 mod switches;
@@ -74,6 +76,7 @@ impl Kernel {
         if let Err(why) = id_maps::namespaces() {
             eprintln!("xtask: no namespace of users can be made ({why}): there are no id maps");
         }
+        open_files::ignore_breaks();
         let root = place::enter(at)?;
         let clock = Clock::new().context("make a clock")?;
         if !clock.is_fine() {
@@ -161,6 +164,16 @@ impl Kernel {
 struct Descriptor {
     fd: OwnedFd,
     opener: Actor,
+    path: Told,
+}
+
+/// The path that the kernel tells of a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// That by which the node was found.
+    Compares,
+    /// That of any of the node's names, since it was found by a handle.
+    IsAny,
 }
 
 /// The state that is passed from process to process.
@@ -169,6 +182,7 @@ struct Stage<'a> {
     slots: [Option<Descriptor>; SLOTS],
     /// The actors that have changed their root.
     elsewhere: [bool; ACTORS],
+    keeps: open_files::Keeps,
     kernel: &'a mut Kernel,
 }
 
@@ -183,7 +197,8 @@ struct Play<'a> {
 impl<'a> Play<'a> {
     fn new(settings: Settings, steps: &'a [Step], kernel: &'a mut Kernel) -> Play<'a> {
         let outcomes = Vec::with_capacity(steps.len());
-        let stage = Stage { outcomes, slots: Default::default(), elsewhere: Default::default(), kernel };
+        let stage =
+            Stage { outcomes, slots: Default::default(), elsewhere: Default::default(), keeps: Default::default(), kernel };
         Play { settings, steps, stage: Mutex::new(stage), cues: Default::default() }
     }
 

@@ -6,7 +6,7 @@ use pathwalk::AtFlags;
 use rustix::fs::{self, CWD, Mode, OFlags};
 use rustix::io;
 
-use super::{Stage, calls, tree};
+use super::{Stage, Told, calls, tree};
 use crate::cast::Actor;
 use crate::outcome::Contents;
 use crate::program::Settings;
@@ -32,7 +32,7 @@ impl Stage<'_> {
         for (number, there) in self.slots.iter().enumerate() {
             let Some(there) = there else { continue };
             let node = calls::look(&there.fd, b"", AtFlags::EMPTY_PATH)?;
-            let path = if self.elsewhere[actor.index()] || !paths_compare(settings) {
+            let path = if self.elsewhere[actor.index()] || !paths_compare(settings) || there.path == Told::IsAny {
                 None
             } else {
                 let link = format!("self/fd/{}", there.fd.as_raw_fd());

@@ -45,15 +45,13 @@ impl File {
 
     fn lease_as(&self, kind: LockKind, who: &Subject<'_>) -> Result<Lease, Errno> {
         self.opened()?;
-        if kind == LockKind::Unlock {
-            return Err(Errno::EINVAL);
-        }
         let (trees, inode) = (&self.handle.world().trees, self.handle.inode());
         let of = trees.known_snapshot(inode)?;
         if !self.coming(who).owns(of.uid()) && !who.has(Capabilities::LEASE) {
             return Err(Errno::EACCES);
         }
-        if of.kind() != FileType::Regular || trees.superblock(inode).fs.leases() == Leases::Refused {
+        let is_leasable = of.kind() == FileType::Regular && kind != LockKind::Unlock;
+        if !is_leasable || trees.superblock(inode).fs.leases() == Leases::Refused {
             return Err(Errno::EINVAL);
         }
         let file = (self.lock_number(), opener(self.flags) == LockKind::Exclusive);
@@ -87,6 +85,8 @@ impl File {
 
 impl FileBy<'_> {
     /// Leases the file as [`File::lease`] does, by the rights of this user.
+    ///
+    /// [`Lease`] has an example.
     pub fn lease(&self, kind: LockKind) -> Result<Lease, Errno> {
         self.file.lease_as(kind, &self.who.effective())
     }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::lease::Lease;
 use super::lease_rules::Leases;
-use super::leases::LeaseTable;
+use super::leases::{Holder, LeaseTable};
 use super::request::{FileNumber, Id, LockKind};
 use crate::Errno;
 use crate::cancellation::{Sleeper, Wake};
@@ -85,7 +85,7 @@ impl LeaseTable {
             if breaks != Breaks::Not {
                 let until = self.break_time.and_then(|time| Instant::now().checked_add(time));
                 let news = leases.begin_breaks(opener, until).into_iter();
-                tell.extend(news.filter_map(|held| Some((Lease(held.shared.upgrade()?), held.breaks, held.target()))));
+                tell.extend(news.filter_map(|held| Some((Lease(held.holder.upgrade()?), held.breaks, held.target()))));
             }
             true
         });
@@ -110,7 +110,12 @@ impl LeaseTable {
     }
 
     /// Sleeps until `done` returns something.
-    fn sleep<T>(self: &Arc<Self>, node: InodeId, waits: Waits, done: impl Fn(Option<&Leases>) -> Option<T>) -> Result<T, Errno> {
+    fn sleep<T>(
+        self: &Arc<Self>,
+        node: InodeId,
+        waits: Waits,
+        done: impl Fn(Option<&Leases<Holder>>) -> Option<T>,
+    ) -> Result<T, Errno> {
         let mut sleeper = Sleeper::default();
         let mut state = self.state.lock();
         loop {

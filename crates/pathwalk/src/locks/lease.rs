@@ -164,9 +164,8 @@ impl Lease {
 
     fn look<T>(&self, what: impl FnOnce(LockKind, Option<LockKind>, u64) -> T) -> Option<T> {
         let Shared { table, node, file, id, .. } = &*self.0;
-        let of_this = |held: &super::lease_rules::Held| held.id == *id;
-        let found = table.look(*node, *file, |held| of_this(held).then(|| (held.kind, held.broken(), held.breaks)));
-        found.flatten().map(|(kind, broken, breaks)| what(kind, broken, breaks))
+        let seen = table.look(*node, *file, |held| (held.id, held.kind, held.broken(), held.breaks));
+        seen.filter(|seen| seen.0 == *id).map(|(_, kind, broken, breaks)| what(kind, broken, breaks))
     }
 }
 

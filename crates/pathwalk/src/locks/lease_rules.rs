@@ -10,10 +10,8 @@
 //! keeps the end of the time, so a lease that was made exclusive again later becomes shared at that
 //! time, without a signal.
 
-use std::sync::Weak;
 use std::time::Instant;
 
-use super::lease::Shared;
 use super::request::{FileNumber, Id, LockKind};
 use crate::Errno;
 
@@ -31,7 +29,7 @@ pub(super) type Until = Option<Instant>;
 
 /// A lease that is held. Its kind is never [`LockKind::Unlock`].
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct Held<H> {
     pub(super) id: Id,
     pub(super) file: FileNumber,
     pub(super) kind: LockKind,
@@ -41,13 +39,13 @@ pub(super) struct Held {
     released_by: Option<Until>,
     /// The number of breaks that have begun.
     pub(super) breaks: u64,
-    /// What the holder has of it.
-    pub(super) shared: Weak<Shared>,
+    /// A way to its holder.
+    pub(super) holder: H,
 }
 
-impl Held {
-    pub(super) fn new(id: Id, file: FileNumber, kind: LockKind) -> Held {
-        Held { id, file, kind, shared_by: None, released_by: None, breaks: 0, shared: Weak::new() }
+impl<H: Default> Held<H> {
+    pub(super) fn new(id: Id, file: FileNumber, kind: LockKind) -> Held<H> {
+        Held { id, file, kind, shared_by: None, released_by: None, breaks: 0, holder: H::default() }
     }
 
     /// Returns what the lease has to become. Linux: `target_leasetype`.
@@ -100,10 +98,10 @@ impl Held {
 
 /// All leases on a node.
 #[derive(Debug, Default)]
-pub(super) struct Leases(pub(super) Vec<Held>);
+pub(super) struct Leases<H>(pub(super) Vec<Held<H>>);
 
-impl Leases {
-    pub(super) fn of_file(&self, file: FileNumber) -> Option<&Held> {
+impl<H: Default> Leases<H> {
+    pub(super) fn of_file(&self, file: FileNumber) -> Option<&Held<H>> {
         self.0.iter().find(|held| held.file == file)
     }
 
@@ -134,7 +132,7 @@ impl Leases {
 
     /// Begins the breaks of all leases that conflict with an opener. Returns those whose holders
     /// have to be told.
-    pub(super) fn begin_breaks(&mut self, opener: LockKind, until: Until) -> Vec<&Held> {
+    pub(super) fn begin_breaks(&mut self, opener: LockKind, until: Until) -> Vec<&Held<H>> {
         let conflicting = self.0.iter_mut().filter(|held| held.conflicts_with(opener));
         conflicting.filter_map(|held| held.begin_break(opener, until).then_some(&*held)).collect()
     }

@@ -18,13 +18,12 @@
 //! refuses leases, or reports them ([`Vfs::break_leases`](crate::Vfs::break_leases)).
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::lease::Lease;
+use super::lease::{Lease, Shared};
 use super::lease_rules::{Held, Leases, Opens};
 use super::request::{FileNumber, Id, LockKind};
-use super::table::MARKS;
 use crate::Errno;
 use crate::memory::slot::InodeId;
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, fence_after_swap, zeroed};
@@ -34,6 +33,12 @@ use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, fence_after_sw
 ///
 /// [`Lease`] has an example.
 pub const LEASE_BREAK_TIME: Duration = Duration::from_secs(45);
+
+/// The number of shares into which all nodes fall, by the lowest bits of their slots.
+const SHARES: usize = 256;
+
+/// What the table has of a lease's holder.
+pub(super) type Holder = Weak<Shared>;
 
 /// The leases of a `Vfs` that grants some.
 pub(crate) struct LeaseTable {
@@ -58,7 +63,7 @@ pub(super) struct Share {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) nodes: HashMap<InodeId, Leases>,
+    pub(super) nodes: HashMap<InodeId, Leases<Holder>>,
     pub(super) ids: Id,
     held: u64,
     /// The opens that sleep and were not woken, each with a number of its own.
@@ -69,7 +74,7 @@ impl LeaseTable {
     /// Creates a table for nodes in this many slots. Returns `None` if there is no memory. Holders
     /// get `break_time` to give way; any time, if that is zero.
     pub(crate) fn new(slots: usize, break_time: Duration) -> Option<Arc<LeaseTable>> {
-        let shares = (0..MARKS).map(|_| Share::default()).collect();
+        let shares = (0..SHARES).map(|_| Share::default()).collect();
         let break_time = (!break_time.is_zero()).then_some(break_time);
         Some(Arc::new(LeaseTable { state: Mutex::default(), shares, opens: zeroed(slots)?, break_time }))
     }
@@ -79,7 +84,7 @@ impl LeaseTable {
     }
 
     pub(super) fn share(&self, node: InodeId) -> &Share {
-        &self.shares[node.0 as usize % MARKS]
+        &self.shares[node.0 as usize % SHARES]
     }
 
     pub(super) fn count(&self, node: InodeId, opener: LockKind) {
@@ -112,13 +117,13 @@ impl LeaseTable {
             let leases = state.nodes.entry(node).or_default();
             self.set(leases, node, (file, writes), kind, id)?;
             let Some(held) = leases.0.iter_mut().find(|held| held.file == file) else { return Err(Errno::EAGAIN) };
-            if let Some(shared) = held.shared.upgrade() {
+            if let Some(shared) = held.holder.upgrade() {
                 return Ok(Lease(shared));
             }
             // The last value is just being dropped, or there was none.
             held.id = id;
             let lease = Lease::new(self, node, (file, writes), id);
-            held.shared = Arc::downgrade(&lease.0);
+            held.holder = Arc::downgrade(&lease.0);
             Ok(lease)
         })
     }
@@ -136,7 +141,7 @@ impl LeaseTable {
 
     fn set(
         &self,
-        leases: &mut Leases,
+        leases: &mut Leases<Holder>,
         node: InodeId,
         (file, writes): (FileNumber, bool),
         kind: LockKind,
@@ -184,7 +189,7 @@ impl LeaseTable {
         self.look(node, file, Held::target).unwrap_or(LockKind::Unlock)
     }
 
-    pub(super) fn look<T>(&self, node: InodeId, file: FileNumber, look: impl FnOnce(&Held) -> T) -> Option<T> {
+    pub(super) fn look<T>(&self, node: InodeId, file: FileNumber, look: impl FnOnce(&Held<Holder>) -> T) -> Option<T> {
         let mut state = self.state.lock();
         self.time_out(&mut state, node);
         state.nodes.get(&node)?.of_file(file).map(look)
@@ -229,7 +234,7 @@ impl LeaseTable {
     }
 
     pub(super) fn wake(&self, state: &mut State, node: InodeId) {
-        state.asleep.retain(|(_, of)| of.0 as usize % MARKS != node.0 as usize % MARKS);
+        state.asleep.retain(|(_, of)| of.0 as usize % SHARES != node.0 as usize % SHARES);
         self.share(node).changed.notify_all();
     }
 }

@@ -1,8 +1,8 @@
 //! Models of an open beside the grant of a lease: the open finds the lease, or the grant finds the
 //! open.
 //!
-//! This follows `locks/breaks.rs` and `locks/leases.rs`. Each of the two is one word here, and the lease a value under
-//! the lock.
+//! This follows `locks/breaks.rs` and `locks/leases.rs`. Each number is a word of one node here,
+//! and the lease a value under the lock.
 
 use super::race;
 use crate::sync::Ordering::{Relaxed, SeqCst};

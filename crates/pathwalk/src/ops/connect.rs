@@ -23,7 +23,8 @@ const MODE: u16 = 0o777;
 /// Makes a socket and binds an endpoint to it. `EADDRINUSE` if the name is taken.
 pub(crate) fn bind<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], endpoint: Endpoint) -> Result<PinnedPlace<'a>, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
-    let node = make_node(&env, at, path, NewKind::Socket, MODE).map_err(|errno| match errno {
+    // The umask applies here, and so also where a default list would take its place.
+    let node = make_node(&env, at, path, NewKind::Socket, MODE & !asker.umask).map_err(|errno| match errno {
         Errno::EEXIST => Errno::EADDRINUSE,
         other => other,
     })?;

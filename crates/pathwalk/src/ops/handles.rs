@@ -47,7 +47,12 @@ pub(crate) fn lookup<'a>(asker: &'a Asker, at: Begin, handle: &FileHandle) -> Re
 pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, handle: &FileHandle, how: &OpenHow) -> Result<Opened<'a>, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = decode(&env, at, handle)?;
-    open::node(&env, node, how)
+    let is_link = env.caches().dentries.word(node.id()) & flags::LINK != 0 && !how.flags.contains(OpenFlags::PATH);
+    match open::node(&env, node, how) {
+        // Linux refuses a link before it looks at more (`do_file_open_root`).
+        Err(Errno::ENOTDIR | Errno::EEXIST) if is_link => Err(Errno::ELOOP),
+        opened => opened,
+    }
 }
 
 /// Opens the node at a place once more. `ELOOP` with `NOFOLLOW`, unless it is a place only: Linux

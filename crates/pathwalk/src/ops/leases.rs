@@ -3,10 +3,9 @@
 //! An operation is counted before it looks for leases, and waits under no lock, with pins and a
 //! count of its mount's writers alone. Linux: `do_dentry_open`, `vfs_truncate`.
 
-use super::open::Asks;
 use crate::abi::OpenFlags;
 use crate::attr::FileType;
-use crate::locks::breaks::{Breaks, Counted};
+use crate::locks::breaks::Counted;
 use crate::locks::request::LockKind;
 use crate::memory::slot::InodeId;
 use crate::walk::Env;
@@ -25,12 +24,4 @@ pub(super) fn count_writer<'a>(env: &Env<'a>, inode: InodeId) -> Option<Counted<
 /// Returns the kind of lease whose holder would open in this way.
 pub(crate) fn opener(flags: OpenFlags) -> LockKind {
     if flags.contains(OpenFlags::WRITE) { LockKind::Exclusive } else { LockKind::Shared }
-}
-
-pub(super) fn breaks(flags: OpenFlags, asks: Asks) -> Breaks {
-    match asks {
-        Asks::CachesOnly => Breaks::Not,
-        Asks::FileSystem if flags.contains(OpenFlags::NONBLOCK) => Breaks::Begins,
-        Asks::FileSystem => Breaks::Waits,
-    }
 }

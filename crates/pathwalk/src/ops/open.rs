@@ -26,7 +26,7 @@ use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::key_of;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::fs_api::{OpenFile, OpenFor};
-use crate::locks::breaks::Counted;
+use crate::locks::breaks::{Breaks, Counted};
 use crate::memory::slot::{InodeId, MountId};
 use crate::mount::{MountPin, MountWriter, PinnedPlace, Place};
 use crate::node::NewKind;
@@ -305,7 +305,7 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
         return Ok(Opened { file: Some(file), node, writer, rights, counted: None });
     }
     if let Some(counted) = &counted {
-        counted.break_leases(leases::breaks(flags, asks))?;
+        counted.break_leases(breaks(flags, asks))?;
     }
     let key = key_of(env.caches().inodes.record(inode));
     let superblock = env.trees().superblock(inode);
@@ -323,6 +323,15 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
         env.trees().resize(node.id(), &env.who_in(node.mount.id()), 0, Times::Always)?;
     }
     Ok(Opened { file: Some(file), node, writer, rights, counted })
+}
+
+/// Returns what an open does that is in the way of a lease.
+fn breaks(flags: OpenFlags, asks: Asks) -> Breaks {
+    match asks {
+        Asks::CachesOnly => Breaks::Not,
+        Asks::FileSystem if flags.contains(OpenFlags::NONBLOCK) => Breaks::Begins,
+        Asks::FileSystem => Breaks::Waits,
+    }
 }
 
 fn wanted(flags: OpenFlags) -> Access {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{Context, Credentials, Errno, FileType, MountFlags, OpenFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
@@ -55,6 +56,18 @@ fn a_refusal_has_the_error_of_linux() {
     context.chmod("/bound", 0o722).unwrap();
     assert!(user.connect_socket::<i32>("/bound").is_ok(), "writing is enough");
     assert_eq!(context.connect_socket::<u32>("/bound").unwrap_err(), Errno::EPROTOTYPE);
+}
+
+/// Checks that the umask counts also where a default list takes its place for other nodes.
+#[test]
+fn the_umask_applies_beside_a_default_list() {
+    let context = root();
+    context.mkdir("/d", 0o777).unwrap();
+    context.set_acl("/d", AclKind::Default, Some(&Acl::from_mode(0o777))).unwrap();
+    context.mknod("/d/node", pathwalk::NewKind::Socket, 0o777).unwrap();
+    let _bound = context.bind_socket("/d/bound", Arc::new(7)).unwrap();
+    let mode = |path: &str| context.stat(path).unwrap().mode;
+    assert_eq!((mode("/d/node"), mode("/d/bound")), (0o777, 0o755));
 }
 
 /// Checks that the name may be used again, and that the first binder does not unbind the second.
