@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use super::{Directory, FileHandle, FileSystem, FoundName, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
+use super::{
+    Directory, FileHandle, FileSystem, FoundName, Locks, Notifier, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName,
+};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
 use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
@@ -18,6 +20,9 @@ macro_rules! by_pointer {
         $(impl<T: FileSystem + ?Sized> FileSystem for $pointer {
             fn root(&self) -> Result<Node, Errno> {
                 (**self).root()
+            }
+            fn attached(&self, notifier: Notifier) {
+                (**self).attached(notifier);
             }
             fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
                 (**self).lookup(dir, name)
