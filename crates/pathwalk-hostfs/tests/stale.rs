@@ -1,5 +1,5 @@
-//! A file that is saved atomically on the host, and a directory that is swapped: an operation by name
-//! finds what has the name now, without being told.
+//! A file that is saved atomically on the host, and a directory that is swapped: an operation by
+//! name finds what has the name now, without being told.
 
 use std::error::Error;
 use std::fs;

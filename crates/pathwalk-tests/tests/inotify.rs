@@ -1,10 +1,11 @@
-//! Random programs by the kernel on a tmpfs, watched by `inotify(7)`, and by the engine, watched by a
-//! subscription: the same events in the same order. `PATHWALK_EVENT_PROGRAMS=10000` for more.
+//! Random programs by the kernel on a tmpfs, watched by `inotify(7)`, and by the engine, watched by
+//! a subscription: the same events in the same order. `PATHWALK_EVENT_PROGRAMS=10000` for more.
 //!
-//! A subscription is to all below a directory, and an inotify watch to one directory. So the programs
-//! have the root and two directories that are never removed or moved, each with a watch. Events of the
-//! directories themselves, which have no name, are left out. Both merge equal events in a row, but the
-//! kernel does so for each watch in its own queue, so repeated ones are merged here once more.
+//! A subscription is to all below a directory, and an inotify watch to one directory. So the
+//! programs have the root and two directories that are never removed or moved, each with a watch.
+//! Events of the directories themselves, which have no name, are left out. Both merge equal events
+//! in a row, but the kernel does so for each watch in its own queue, so repeated ones are merged
+//! here once more.
 
 use std::collections::HashMap;
 use std::ffi::CString;

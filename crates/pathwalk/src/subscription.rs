@@ -12,8 +12,9 @@ use crate::vfs::Vfs;
 /// changed without. Made by [`Vfs::subscribe`]; ends when it is dropped.
 ///
 /// Events of one directory come in the order of the changes. An event that is the same as the last
-/// one in the queue is not repeated. If the queue is full, an [`Event::Overflow`] takes the place of
-/// what is lost, once, however much that is. Each event goes to one of the threads that take them.
+/// one in the queue is not repeated. If the queue is full, an [`Event::Overflow`] takes the place
+/// of what is lost, once, however much that is. Each event goes to one of the threads that take
+/// them.
 ///
 /// ```
 /// use pathwalk::{Credentials, Event, FileType, Invalidated, Name, Vfs};
@@ -47,8 +48,8 @@ pub struct Subscription {
 }
 
 impl Vfs {
-    /// Subscribes to the changes below `dir`, in its file system, with room for this many events (at
-    /// least one). `ENOTDIR` if `dir` is no directory, `EBADF` if it is of another `Vfs`. The
+    /// Subscribes to the changes below `dir`, in its file system, with room for this many events
+    /// (at least one). `ENOTDIR` if `dir` is no directory, `EBADF` if it is of another `Vfs`. The
     /// subscription holds `dir` as a handle does.
     ///
     /// Cost: while there is a subscription, each change takes a lock and builds the path of the

@@ -1,5 +1,5 @@
-//! Events of a subscription: at once where there is one, by a worker that waits where there is none,
-//! and none is lost with what is cancelled.
+//! Events of a subscription: at once where there is one, by a worker that waits where there is
+//! none, and none is lost with what is cancelled.
 
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, Waker};

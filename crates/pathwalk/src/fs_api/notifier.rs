@@ -72,8 +72,8 @@ impl Relay {
 /// it marks what is cached, and the file system is asked when that is next needed. For the same
 /// reason a report never calls [`FileSystem::forget`]; nodes are forgotten later.
 ///
-/// It does not keep the `Vfs` alive. Once the `Vfs` is gone, or the file system is no longer mounted
-/// there, a report does nothing. A key that is not cached costs one search.
+/// It does not keep the `Vfs` alive. Once the `Vfs` is gone, or the file system is no longer
+/// mounted there, a report does nothing. A key that is not cached costs one search.
 ///
 /// # Which report
 ///
@@ -86,9 +86,9 @@ impl Relay {
 /// | anything below a directory | [`invalidate_subtree`](Self::invalidate_subtree) |
 /// | anything | [`invalidate_all`](Self::invalidate_all) |
 ///
-/// A name that goes also changes its node's number of links, which other names of the node show: the
-/// node is marked, too, if it is cached under that name. A new name of a node that has others goes
-/// with a report about the node's attributes.
+/// A name that goes also changes its node's number of links, which other names of the node show:
+/// the node is marked, too, if it is cached under that name. A new name of a node that has others
+/// goes with a report about the node's attributes.
 ///
 /// ```
 /// use pathwalk::{Attributes, Credentials, Directory, Errno, FileSystem, FileType, Name, Node, NodeKey, Notifier, Vfs};
@@ -173,8 +173,8 @@ impl Notifier {
         self.relay.report(self.from, Report::Node(node));
     }
 
-    /// Reports that something changed below a directory. Cost: the number of entries that are cached
-    /// below; lookups go on meanwhile, and moves of directories wait.
+    /// Reports that something changed below a directory. Cost: the number of entries that are
+    /// cached below; lookups go on meanwhile, and moves of directories wait.
     ///
     /// [`Notifier`] has an example.
     pub fn invalidate_subtree(&self, dir: NodeKey) {

@@ -1,5 +1,5 @@
-//! Reports by a file system's notifier, beside each way in which an answer gets into the caches: once
-//! a report has returned, no walk that begins gives an answer that was asked for before.
+//! Reports by a file system's notifier, beside each way in which an answer gets into the caches:
+//! once a report has returned, no walk that begins gives an answer that was asked for before.
 //!
 //! The reporting thread takes no directory's lock, so a change or a lookup may be at any point.
 

@@ -1,5 +1,5 @@
-//! Reports from inside each call of a file system, under a lock of its own, beside others that block
-//! or panic: no deadlock, and right answers at the end.
+//! Reports from inside each call of a file system, under a lock of its own, beside others that
+//! block or panic: no deadlock, and right answers at the end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -72,7 +72,7 @@ fn world(seed: u64, panics: u32) -> (MemFs, Context, Arc<Reports>) {
     (fs, context.context(Credentials::root()), with)
 }
 
-/// Every kind of call, each of which may fail.
+/// Makes every kind of call, each of which may fail.
 fn everything(context: &Context) -> Vec<Result<(), Errno>> {
     let path = |text: &'static str| text;
     vec![
