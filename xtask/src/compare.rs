@@ -157,6 +157,7 @@ pub(crate) fn class(answer: &Answer) -> String {
         Answer::Some(..) => "some".to_owned(),
         Answer::Bytes(_) => "bytes".to_owned(),
         Answer::Listing(_) => "listing".to_owned(),
+        Answer::Nodes(_) => "listing of nodes".to_owned(),
         Answer::Again => "again".to_owned(),
     }
 }
@@ -193,6 +194,13 @@ pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity
                     name == other_name && entry.0 == other.0 && identity.same(entry.1, other.1)
                 })
             }) && others.next().is_none()
+        }
+        (Answer::Nodes(l), Answer::Nodes(r)) => {
+            l.keys().eq(r.keys())
+                && l.values().zip(r.values()).all(|pair| match pair {
+                    (Ok(l), Ok(r)) => differing_fields(l, r, identity).is_empty(),
+                    (l, r) => l == r,
+                })
         }
         (l, r) => l == r,
     }

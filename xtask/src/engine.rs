@@ -29,7 +29,7 @@ use crate::cast::{self, Actor};
 use crate::composite::all_parts;
 use crate::face::{Company, Face, Kind};
 use crate::op::Op;
-use crate::outcome::{self, Answer, Contents, Interpreter, Node, Outcome, Transcript, directory_of};
+use crate::outcome::{self, Answer, Contents, Interpreter, Node, OF_ACCESSES, Outcome, Transcript, directory_of};
 use crate::program::{Act, MANY_PAGES, Program, Settings, Step};
 use crate::times::tick;
 use crate::words::{Owner, Place, Slot};
@@ -72,7 +72,8 @@ impl Interpreter for Engine {
                 outcomes.push(stage.carry_out(step));
             }
         }
-        let vfs = Vfs::builder().budget(BUDGET).build(fs).context("build a Vfs")?;
+        // To look at the tree is no access.
+        let vfs = Vfs::builder().budget(BUDGET).mount_flags(MountFlags::NOATIME).build(fs).context("build a Vfs")?;
         Ok(Transcript {
             outcomes,
             tree: tree::look(&vfs.context(Credentials::root()), Contents::Ends).context("look at the engine's tree")?,
@@ -153,6 +154,7 @@ fn build(settings: Settings, mount: MountFlags, fs: &MemFs) -> Result<Vfs, pathw
         () if settings.contains(Settings::SMALL_BUDGET) => SMALL_BUDGET,
         () => BUDGET,
     };
+    let mount = (mount - OF_ACCESSES) | settings.of_accesses();
     let mut builder = memo(Vfs::builder().budget(budget).mount_flags(mount), settings);
     if settings.contains(Settings::PROTECT_SYMLINKS) {
         builder = builder.protect_symlinks();

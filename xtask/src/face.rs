@@ -16,8 +16,8 @@ use std::sync::{Arc, LazyLock};
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, FileType, Handle, InodeFlags, LinkFlags, OpenHow,
-    RenameFlags, Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, FileType, Handle, InodeFlags, LinkFlags,
+    ListedNode, OpenHow, RenameFlags, Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::Pool;
 
@@ -248,6 +248,11 @@ pub trait Face: Send {
         list(file, each)
     }
 
+    /// Returns the next entries of a directory with their attributes and handles.
+    fn list_nodes(&mut self, file: &Arc<File>, at_most: usize) -> Result<Vec<ListedNode>, Errno> {
+        self.context().readdirplus(file, at_most, EntryHandles::With)
+    }
+
     /// Closes a file that has no other holder.
     fn close(&mut self, file: Arc<File>) -> Result<(), Errno> {
         drop(file);
@@ -275,7 +280,7 @@ static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::builder().workers(2).build(
 
 /// Returns the error for two answers that contradict each other, and for a completion that is
 /// missing or superfluous. No oracle answers with it.
-fn at_odds() -> Errno {
+pub(crate) fn at_odds() -> Errno {
     Errno::from_raw(4000)
 }
 

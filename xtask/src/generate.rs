@@ -63,7 +63,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         program.steps.extend(draw.some());
     }
     program.steps.truncate(steps);
-    program
+    with_clear_accesses(program)
 }
 
 /// Draws a program of at most this many steps from bytes, for the model. It ends when the bytes
@@ -75,6 +75,22 @@ pub(crate) fn program_of_bytes(bytes: &[u8], most: usize) -> Program {
         program.steps.extend(draw.some());
     }
     program.steps.truncate(most);
+    with_clear_accesses(program)
+}
+
+/// Returns a program that, where accesses are stored, has no operations that change a node before
+/// they access it: the engine's clock stands still during a step, and the kernel's does not. Nor
+/// has it operations that only the kernel may leave undone.
+fn with_clear_accesses(mut program: Program) -> Program {
+    if program.settings.intersects(Settings::ACCESSES) {
+        for Step { op, .. } in &mut program.steps {
+            match *op {
+                Op::ListParts { slot, .. } => *op = Op::List { slot },
+                Op::TryReadAt { slot, size, offset } => *op = Op::ReadAt { slot, size, offset },
+                _ => {}
+            }
+        }
+    }
     program
 }
 
@@ -115,6 +131,13 @@ fn settings(rng: &mut Dice, names: &Names) -> Settings {
     // An open file without a name keeps its former directories, which count. Where its name was
     // dropped from the caches, it keeps those that it had then.
     let settings = if settings.contains(Settings::FORGETFUL) { settings - Settings::FEW_NODES } else { settings };
+    // Each access that is stored is one of the program: nothing else looks meanwhile.
+    let settings = match rng.u8(..100) {
+        0..20 => (settings - Settings::OBSERVE - Settings::WATCH) | Settings::RELATIME,
+        20..27 => (settings - Settings::OBSERVE - Settings::WATCH) | Settings::STRICTATIME,
+        _ => settings,
+    };
+    let settings = if rng.u8(..4) == 0 { settings | Settings::NODIRATIME } else { settings };
     // A path of long names takes more room than a small budget has.
     if names.are_few() { settings } else { settings - Settings::SMALL_BUDGET }
 }
@@ -171,6 +194,8 @@ impl Draw {
         let may_mount = self.files == Files::Any && settings.limits() == [None; 2];
         self.remounts = may_mount && self.one_in(3);
         // `FORGETFUL` also unmounts what it invalidates.
+        // The mounts of programs are `noatime`.
+        let may_mount = may_mount && !settings.intersects(Settings::ACCESSES);
         self.mounts = may_mount && !settings.contains(Settings::FORGETFUL) && self.one_in(2);
         self.has_id_maps = self.mounts && self.one_in(3);
     }

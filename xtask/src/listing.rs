@@ -5,8 +5,8 @@
 //! name that no change touched comes exactly once, any other at most once. After a seek to a
 //! cookie, the same names follow as before, in the same order.
 //!
-//! A tmpfs does not keep that promise: if the name at the current position is removed, it repeats
-//! names or leaves some out. So its own listing is trusted only once the changes are over.
+//! A tmpfs does not keep that promise: if a rename replaces the name at the current position, it
+//! repeats names or leaves some out. So its own listing is trusted only once the changes are over.
 
 use std::collections::BTreeMap;
 

@@ -16,8 +16,8 @@ use anyhow::{Result, anyhow};
 use pathwalk::permission::NO_ID;
 use pathwalk::{Errno, OpenFlags};
 use pathwalk_model::{
-    AT_FDCWD, Access, AtFlags as ModelAtFlags, Credentials, Model, NodeFlags, OpenFlags as ModelOpenFlags, OpenHow, Options,
-    Process, RenameFlags, Whence as ModelWhence,
+    AT_FDCWD, Access, Accesses, AtFlags as ModelAtFlags, Credentials, Model, NodeFlags, OpenFlags as ModelOpenFlags, OpenHow,
+    Options, Process, RenameFlags, Whence as ModelWhence,
 };
 
 use crate::cast::{self, ACTORS, Actor};
@@ -67,6 +67,15 @@ pub(crate) struct World {
     openers: [Option<Actor>; SLOTS],
 }
 
+/// Returns the accesses that the settings have stored.
+fn accesses(settings: Settings) -> Accesses {
+    match () {
+        () if settings.contains(Settings::STRICTATIME) => Accesses::Always,
+        () if settings.contains(Settings::RELATIME) => Accesses::Relative,
+        () => Accesses::Never,
+    }
+}
+
 fn root_of(actor: Actor) -> i32 {
     (SLOTS + 2 * actor.index()) as i32
 }
@@ -83,6 +92,8 @@ impl World {
             largest_file: LARGEST_FILE,
             most_nodes: settings.limits()[0],
             most_pages: settings.limits()[1],
+            accesses: accesses(settings),
+            directory_accesses: if settings.contains(Settings::NODIRATIME) { Accesses::Never } else { accesses(settings) },
             ..Options::default()
         });
         let process = model.process(Credentials::root());
@@ -288,6 +299,7 @@ impl World {
             }
             Op::SetLen { slot, size } => model.ftruncate(process, number(slot), size as i64).map(done),
             Op::List { slot } => self.list(slot),
+            Op::ListNodes { slot, .. } => self.list_nodes(slot),
             Op::Sync { slot } => model.fsync(process, number(slot)).map(done),
             ref other => unreachable!("{} is no operation on what is open", other.verb()),
         }

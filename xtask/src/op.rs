@@ -117,6 +117,8 @@ operations! {
     SyncFs "syncfs" { slot: Slot }
     /// A listing of the whole directory, from its beginning.
     List "list" { slot: Slot }
+    /// The same with the attributes of each entry, in parts of so many entries.
+    ListNodes "listnodes" { slot: Slot, most: u64 }
     Sync "fsync" { slot: Slot }
     /// A question for an extended attribute, with a buffer of this size; 0 asks for its length.
     GetXattr "getxattr" { at: Place, name: Body, size: u64, flags: AtFlags }

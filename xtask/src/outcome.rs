@@ -23,6 +23,8 @@ pub(crate) enum Answer {
     Some(StatxMask, Node),
     Bytes(Vec<u8>),
     Listing(BTreeMap<Vec<u8>, (FileType, u64)>),
+    /// The attributes of each entry of a directory, or the error of its lookup.
+    Nodes(BTreeMap<Vec<u8>, Result<Node, Errno>>),
     /// The operation would have had to wait: any other answer is as good.
     Again,
 }
@@ -111,6 +113,11 @@ pub(crate) fn number(minor: u32, ino: u64) -> u64 {
 /// The number of bits that hold the inode's own number.
 const INO_BITS: u32 = 40;
 
+/// The flags of a mount that concern the times of accesses. They follow from the settings of a
+/// program.
+pub(crate) const OF_ACCESSES: MountFlags =
+    MountFlags::NOATIME.union(MountFlags::NODIRATIME).union(MountFlags::RELATIME).union(MountFlags::STRICTATIME);
+
 /// The switches of a mount that are compared. Those that concern times are not.
 pub(crate) const SWITCHES: MountFlags = MountFlags::READ_ONLY
     .union(MountFlags::NOEXEC)
@@ -172,8 +179,10 @@ impl Transcript {
     /// Changes each node in the transcript.
     pub(crate) fn nodes_mut(&mut self, mut change: impl FnMut(&mut Node)) {
         for Outcome { answer, seen, watched } in &mut self.outcomes {
-            if let Answer::Node(node) | Answer::Some(_, node) = answer {
-                change(node);
+            match answer {
+                Answer::Node(node) | Answer::Some(_, node) => change(node),
+                Answer::Nodes(nodes) => nodes.values_mut().flatten().for_each(&mut change),
+                _ => {}
             }
             seen.iter_mut().flatten().for_each(&mut change);
             if let Some(watched) = watched {

@@ -59,6 +59,13 @@ bitflags! {
         const PACED_MEMO = 1 << 16;
         /// The memo learns the directory of each path that is walked, and no path.
         const DIRECTORIES_MEMO = 1 << 17;
+        /// The mount has accesses to nodes stored as `relatime` says. Without this setting and the
+        /// next one, the mount is `noatime`. Nothing looks at nodes but the steps themselves.
+        const RELATIME = 1 << 18;
+        /// The mount has each access stored.
+        const STRICTATIME = 1 << 19;
+        /// The mount has no access to a directory stored.
+        const NODIRATIME = 1 << 20;
         /// The file system has room for few nodes.
         const FEW_NODES = 1 << 24;
         /// The file system has room for few pages.
@@ -82,6 +89,19 @@ bitflags! {
 impl Settings {
     /// The settings that select a face.
     pub(crate) const FACES: Settings = Settings::BY_CACHED.union(Settings::BY_RING).union(Settings::BY_ASYNC);
+
+    /// The settings under which accesses are stored.
+    pub(crate) const ACCESSES: Settings = Settings::RELATIME.union(Settings::STRICTATIME);
+
+    /// Returns the flags of the mount that concern the times of accesses.
+    pub(crate) fn of_accesses(self) -> MountFlags {
+        let rule = match () {
+            () if self.contains(Settings::STRICTATIME) => MountFlags::STRICTATIME,
+            () if self.contains(Settings::RELATIME) => MountFlags::RELATIME,
+            () => MountFlags::NOATIME,
+        };
+        rule | if self.contains(Settings::NODIRATIME) { MountFlags::NODIRATIME } else { MountFlags::empty() }
+    }
 }
 
 /// One operation and its actor.

@@ -222,6 +222,7 @@ impl Op {
             | Op::ReadAt { .. }
             | Op::Seek { .. }
             | Op::List { .. }
+            | Op::ListNodes { .. }
             | Op::Sync { .. } => false,
             _ => true,
         }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, MountFlags, Name, Node, NodeKey, OpenFile,
-    OpenFor, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
+    Access, AclState, Attributes, Directory, Errno, FileSystem, FileType, InodeFlags, Leases, MountFlags, Name, Node, NodeKey,
+    OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, SuperblockFlags, XattrName,
 };
 use rustix::fs::fstatfs;
 use rustix::io;
@@ -53,7 +53,7 @@ pub struct HostFs {
     pub(crate) root: Arc<Root>,
     key: NodeKey,
     pub(crate) source: Source,
-    pub(crate) mounts: Mounts,
+    pub(crate) mounts: Arc<Mounts>,
     /// The table of nodes, shared with the open files.
     pub(crate) nodes: Arc<RwLock<Nodes>>,
     descriptors: Descriptors,
@@ -76,7 +76,7 @@ impl HostFs {
         let failed = |errno| OpenError::open(path, errno);
         let stat = root.reach(b"").and_then(|node| node.stat()).map_err(failed)?;
         let key = key::of(&stat).map_err(|_| OpenError::unsupported(path, "device or mount number out of range"))?;
-        let mounts = Mounts::new(key, root.as_fd()).map_err(failed)?;
+        let mounts = Arc::new(Mounts::new(key, root.as_fd()).map_err(failed)?);
         let source = Source::probe(root.as_fd());
         let (nodes, descriptors) = (Arc::new(RwLock::new(Nodes::new(key))), Descriptors::default());
         Ok(HostFs { root, key, source, mounts, nodes, descriptors })
@@ -152,7 +152,7 @@ impl HostFs {
         if what_for.contains(OpenFor::WRITE) {
             return Err(Errno::EROFS);
         }
-        let file = Open::new(&self.root, &self.nodes, key);
+        let file = Open::new(self, key);
         Ok(Box::new(if self.descriptors == Descriptors::AtOpen { file.at_once(wait)? } else { file }))
     }
 
@@ -288,6 +288,11 @@ impl FileSystem for HostFs {
         SpecialFiles::Refused
     }
 
+    /// Refuses them: the opens of other processes break none.
+    fn leases(&self) -> Leases {
+        Leases::Refused
+    }
+
     fn statfs(&self) -> Result<StatFs, Errno> {
         let of_root = fstatfs(self.root.as_fd()).map_err(errno)?;
         let mut stat = StatFs::default();
@@ -314,7 +319,7 @@ impl FileSystem for HostFs {
     /// Opens the node on the host, which requires that this process may read it (`EACCES`).
     fn inode_flags(&self, node: NodeKey) -> Result<InodeFlags, Errno> {
         match self.attributes(node)?.kind {
-            FileType::Regular | FileType::Directory => Open::new(&self.root, &self.nodes, node).inode_flags(),
+            FileType::Regular | FileType::Directory => Open::new(self, node).inode_flags(),
             _ => Err(Errno::ENOTTY),
         }
     }

@@ -16,12 +16,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
-use pathwalk::{Entry, Errno, FIRST_COOKIE, FileType, InodeFlags, NodeKey, OpenFile, SyncWhat};
+use pathwalk::{Entry, EntrySink, Errno, FIRST_COOKIE, FileType, InodeFlags, NodeKey, OpenFile, SyncWhat};
 use rustix::fs::{self, OFlags, RawDir, RawDirEntry, ResolveFlags, SeekFrom};
 use rustix::io::{self, ReadWriteFlags, retry_on_intr};
 
 use crate::beneath::{Reached, Root, errno};
+use crate::host_fs::HostFs;
 use crate::key;
+use crate::mounts::Mounts;
 use crate::nodes::Nodes;
 
 /// The time at which an open file gets its descriptor of the host.
@@ -59,11 +61,12 @@ pub(crate) const TO_READ: OFlags =
 const LISTED_AT_ONCE: usize = 1 << 15;
 
 pub(crate) struct Open {
-    root: Arc<Root>,
+    pub(crate) root: Arc<Root>,
     /// The table of nodes, which has the place where the node was last found. It is used only when
     /// a descriptor is needed, because many files are opened and never read.
-    nodes: Arc<RwLock<Nodes>>,
-    node: NodeKey,
+    pub(crate) nodes: Arc<RwLock<Nodes>>,
+    pub(crate) mounts: Arc<Mounts>,
+    pub(crate) node: NodeKey,
     /// The descriptor, which has been verified.
     fd: OnceLock<OwnedFd>,
     /// A lock that is held while the descriptor's own position matters.
@@ -72,9 +75,9 @@ pub(crate) struct Open {
 
 impl Open {
     /// Creates an open file without a descriptor.
-    pub(crate) fn new(root: &Arc<Root>, nodes: &Arc<RwLock<Nodes>>, node: NodeKey) -> Open {
-        let (root, nodes) = (Arc::clone(root), Arc::clone(nodes));
-        Open { root, nodes, node, fd: OnceLock::new(), listing: Mutex::new(()) }
+    pub(crate) fn new(of: &HostFs, node: NodeKey) -> Open {
+        let (root, nodes, mounts) = (Arc::clone(&of.root), Arc::clone(&of.nodes), Arc::clone(&of.mounts));
+        Open { root, nodes, mounts, node, fd: OnceLock::new(), listing: Mutex::new(()) }
     }
 
     /// Opens the descriptor now.
@@ -83,7 +86,7 @@ impl Open {
         Ok(Open { fd: fd.into(), ..self })
     }
 
-    fn fd(&self, wait: Wait) -> Result<&OwnedFd, Errno> {
+    pub(crate) fn fd(&self, wait: Wait) -> Result<&OwnedFd, Errno> {
         if let Some(fd) = self.fd.get() {
             return Ok(fd);
         }
@@ -206,6 +209,11 @@ impl OpenFile for Open {
             }
         }
         Ok(())
+    }
+
+    /// Lists a stretch, and asks for the attributes of each name below the same descriptor.
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        self.list_with_nodes(from, sink)
     }
 
     /// Returns where the host has the next data.

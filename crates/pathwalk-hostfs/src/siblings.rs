@@ -1,5 +1,5 @@
-//! Reads a directory of the host as a whole: lists it, and calls `statx` on each name below the
-//! directory's descriptor, one call for a name.
+//! Reads a directory of the host as a whole, or a stretch of it: lists it, and calls `statx` on
+//! each name below the directory's descriptor, one call for a name.
 //!
 //! The descriptor is opened beneath the root and has to be that of the right directory. After the
 //! last call, the directory still has to be at its place; otherwise nothing is handed out. Files on
@@ -13,8 +13,9 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
 
-use pathwalk::{Errno, FileType, Name, Node, NodeKey, Siblings};
+use pathwalk::{EntrySink, Errno, FileType, Name, Node, NodeKey, OpenFile, Siblings};
 use rustix::fs::{OFlags, RawDir, ResolveFlags};
 use rustix::io;
 
@@ -22,7 +23,8 @@ use crate::attributes::from_statx;
 use crate::beneath::{Reached, errno, stat_in};
 use crate::host_fs::{HostFs, verified};
 use crate::key;
-use crate::open_file::{TO_READ, lists_all_names};
+use crate::mounts::Mounts;
+use crate::open_file::{Open, TO_READ, Wait, lists_all_names};
 
 const TO_LIST: OFlags = TO_READ.union(OFlags::DIRECTORY).union(OFlags::NOATIME);
 
@@ -30,6 +32,7 @@ const TO_LIST: OFlags = TO_READ.union(OFlags::DIRECTORY).union(OFlags::NOATIME);
 const LISTED_AT_ONCE: usize = 1 << 13;
 
 /// The names of a directory, in one piece of memory, each followed by a NUL.
+#[derive(Default)]
 struct Names {
     bytes: Vec<u8>,
     /// For each name: inode number, the start of the name in `bytes`, and whether it is a directory
@@ -38,9 +41,10 @@ struct Names {
 }
 
 impl Names {
-    fn push(&mut self, ino: u64, name: &CStr, takes: Takes) {
+    fn push(&mut self, ino: u64, name: &[u8], takes: Takes) {
         self.order.push((ino, self.bytes.len() as u32, takes));
-        self.bytes.extend_from_slice(name.to_bytes_with_nul());
+        self.bytes.extend_from_slice(name);
+        self.bytes.push(0);
     }
 
     fn iter(&self) -> impl Iterator<Item = (&CStr, Takes)> {
@@ -86,7 +90,7 @@ impl HostFs {
             return Ok(());
         }
         let Some(names) = names_of(&opened, siblings.most()).map_err(errno)? else { return Ok(()) };
-        let found = self.look_at(dir, &opened, &names, siblings)?;
+        let found = look_at(dir, opened.fd(), &self.mounts, &names, |name| siblings.wants(name))?;
         verified(dir, self.root.reach(&path))?;
         self.nodes.write().hold_all(dir, &found.files).ok_or(Errno::ESTALE)?;
         siblings.give(&found.files);
@@ -96,36 +100,73 @@ impl HostFs {
         }
         Ok(())
     }
+}
 
-    /// Loads the nodes of those names that the engine needs.
-    fn look_at<'a>(&self, dir: NodeKey, opened: &Reached, names: &'a Names, siblings: &Siblings<'_>) -> Result<Found<'a>, Errno> {
-        let of_mount = self.mounts.of(dir);
-        let mut found = Found::default();
-        found.files.reserve(names.order.len());
-        for (cstr, takes) in names.iter() {
-            let name = Name::new(cstr.to_bytes())?;
-            if !siblings.wants(name) {
-                continue;
+impl Open {
+    /// Lists a stretch of the directory, and hands out the nodes that the engine needs: those of
+    /// files on the directory's mount. If the directory is not at its place any more, none is.
+    pub(crate) fn list_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        let mut names = Names::default();
+        self.read_dir(from, &mut |entry| {
+            let flow = sink.push(entry);
+            if Takes::of(entry.kind) == Takes::OneCall && Name::new(entry.name).is_ok_and(|name| sink.wants(name)) {
+                names.push(entry.ino, entry.name, Takes::OneCall);
             }
-            if takes == Takes::More {
-                found.others.push(name);
-                continue;
-            }
-            let stat = match stat_in(opened.fd(), cstr) {
-                Ok(stat) => stat,
-                // The name was removed after it was listed.
-                Err(io::Errno::NOENT) => continue,
-                Err(error) => return Err(errno(error)),
-            };
-            let (key, attributes) = (key::of(&stat)?, from_statx(&stat)?);
-            if Takes::of(attributes.kind) == Takes::More || key::mount_of(key) != key::mount_of(dir) {
-                found.others.push(name);
-            } else {
-                found.files.push((name, Node::new(key, attributes).with_rule(self.mounts.rule_under(of_mount, attributes.kind))));
-            }
-        }
-        Ok(found)
+            flow
+        })?;
+        names.order.sort_unstable();
+        // The engine looks up what is not given, and reports the error of that.
+        _ = self.give_nodes(&names, sink);
+        Ok(())
     }
+
+    fn give_nodes(&self, names: &Names, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        if names.order.is_empty() {
+            return Ok(());
+        }
+        let path = self.nodes.read().path_in(self.node, b"").ok_or(Errno::ESTALE)?;
+        let found = look_at(self.node, self.fd(Wait::ForHost)?.as_fd(), &self.mounts, names, |_| true)?;
+        verified(self.node, self.root.reach(&path))?;
+        self.nodes.write().hold_all(self.node, &found.files).ok_or(Errno::ESTALE)?;
+        sink.give(&found.files);
+        Ok(())
+    }
+}
+
+/// Loads the nodes of those names that the engine needs.
+fn look_at<'a>(
+    dir: NodeKey,
+    opened: BorrowedFd<'_>,
+    mounts: &Mounts,
+    names: &'a Names,
+    wants: impl Fn(Name<'_>) -> bool,
+) -> Result<Found<'a>, Errno> {
+    let of_mount = mounts.of(dir);
+    let mut found = Found::default();
+    found.files.reserve(names.order.len());
+    for (cstr, takes) in names.iter() {
+        let name = Name::new(cstr.to_bytes())?;
+        if !wants(name) {
+            continue;
+        }
+        if takes == Takes::More {
+            found.others.push(name);
+            continue;
+        }
+        let stat = match stat_in(opened, cstr) {
+            Ok(stat) => stat,
+            // The name was removed after it was listed.
+            Err(io::Errno::NOENT) => continue,
+            Err(error) => return Err(errno(error)),
+        };
+        let (key, attributes) = (key::of(&stat)?, from_statx(&stat)?);
+        if Takes::of(attributes.kind) == Takes::More || key::mount_of(key) != key::mount_of(dir) {
+            found.others.push(name);
+        } else {
+            found.files.push((name, Node::new(key, attributes).with_rule(mounts.rule_under(of_mount, attributes.kind))));
+        }
+    }
+    Ok(found)
 }
 
 /// Returns whether a directory of this size in bytes probably has many more names than `most`. This
@@ -155,7 +196,7 @@ fn names_of(dir: &Reached, most: usize) -> io::Result<Option<Names>> {
         }
         // A name of unknown type is looked at, and its type is then known.
         let takes = FileType::from_mode(entry.file_type().as_raw_mode()).map_or(Takes::OneCall, Takes::of);
-        names.push(entry.ino(), entry.file_name(), takes);
+        names.push(entry.ino(), entry.file_name().to_bytes(), takes);
     }
     names.order.sort_unstable();
     Ok(Some(names))

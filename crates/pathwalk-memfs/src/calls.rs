@@ -102,6 +102,8 @@ calls! {
     write_at,
     /// `read_dir` of an open directory
     read_dir,
+    /// `read_dir_with_nodes` of an open directory
+    read_dir_with_nodes,
     /// `sync` of an open file or directory
     sync,
     /// `get_xattr`
@@ -128,6 +130,8 @@ calls! {
     copy_range,
     /// `clone_range` of an open file
     clone_range,
+    /// `accessed`
+    accessed,
 }
 
 #[derive(Default)]

@@ -2,9 +2,9 @@
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name, NewKind,
-    NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp, Validity, XattrFlags, XattrName,
-    XattrNamespace,
+    Access, AccessTimes, Accessed, AclState, Attributes, Directory, Errno, FileHandle, FileSystem, FoundName, Freshness,
+    InodeFlags, Name, NewKind, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, Timestamp,
+    Validity, XattrFlags, XattrName, XattrNamespace,
 };
 
 use crate::MemFs;
@@ -126,6 +126,16 @@ impl FileSystem for MemFs {
     fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
         self.0.calls.rename.count();
         self.0.rename((from.0.key(), from.1), (to.0.key(), to.1), flags)
+    }
+
+    /// Returns that the engine keeps them, as for a tmpfs.
+    fn access_times(&self) -> AccessTimes {
+        AccessTimes::OfEngine
+    }
+
+    fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+        self.0.calls.accessed.count();
+        self.0.accessed(node, at)
     }
 
     fn now(&self) -> Timestamp {

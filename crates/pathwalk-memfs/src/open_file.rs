@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use pathwalk::{Entry, Errno, FallocateFlags, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
+use pathwalk::{Entry, EntrySink, Errno, FallocateFlags, NodeKey, OpenFile, OpenFor, SyncWhat, WriteAt, Written};
 
 use crate::store::Store;
 
@@ -89,6 +89,12 @@ impl OpenFile for Open {
         self.store.calls.read_dir.count();
         self.opened_for(OpenFor::READ)?;
         self.store.read_dir(self.node, from, each)
+    }
+
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        self.store.calls.read_dir_with_nodes.count();
+        self.opened_for(OpenFor::READ)?;
+        self.store.read_dir_with_nodes(self.node, from, sink)
     }
 
     fn sync(&self, _what: SyncWhat) -> Result<(), Errno> {

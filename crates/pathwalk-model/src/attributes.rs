@@ -171,6 +171,7 @@ impl Call<'_> {
             }
             permission(node, self.who(), Access::WRITE)?;
         }
+        self.store_accesses();
         self.state.touch_changed(id);
         let now = self.state.now();
         let node = self.state.node_mut(id);

@@ -31,7 +31,11 @@ impl Model {
         let mut call = self.call(process);
         let (id, file) = call.file(descriptor)?;
         if call.state.is_pipe(file.node) {
-            return call.state.read_pipe(&file, count);
+            let data = call.state.read_pipe(&file, count)?;
+            if !data.is_empty() {
+                call.access_by(&file);
+            }
+            return Ok(data);
         }
         let data = call.read_at(&file, file.offset, count)?;
         call.state.open_file_mut(id)?.offset += data.len() as u64;
@@ -141,6 +145,13 @@ impl Call<'_> {
         if self.state.is_pipe(file.node) { Err(Errno::ESPIPE) } else { Ok((id, file)) }
     }
 
+    /// Notes an access through an open file.
+    pub(crate) fn access_by(&self, file: &OpenFile) {
+        if !file.flags.contains(OpenFlags::NOATIME) {
+            self.access(file.node);
+        }
+    }
+
     pub(crate) fn read_at(&self, file: &OpenFile, offset: u64, count: usize) -> Result<Vec<u8>> {
         if !file.flags.readable() {
             return Err(Errno::EBADF);
@@ -151,6 +162,7 @@ impl Call<'_> {
         if node.is_directory() {
             return Err(Errno::EISDIR);
         }
+        self.access_by(file);
         let data = contents(node);
         let from = data.len().min(usize::try_from(offset).unwrap_or(usize::MAX));
         Ok(data[from..data.len().min(from.saturating_add(count))].to_vec())

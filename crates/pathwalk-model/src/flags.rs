@@ -31,7 +31,7 @@ bitflags! {
         const DIRECT = libc::O_DIRECT as u64;
         /// The rule that a link at the end is not followed.
         const NOFOLLOW = libc::O_NOFOLLOW as u64;
-        /// The flag `O_NOATIME`: only the owner may set it; no other effect here.
+        /// The flag `O_NOATIME`: accesses are not stored; only the owner may set it.
         const NOATIME = libc::O_NOATIME as u64;
         /// No effect here.
         const CLOEXEC = libc::O_CLOEXEC as u64;

@@ -41,6 +41,7 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod acl;
 mod acl_value;
 mod attributes;
@@ -64,10 +65,13 @@ mod space;
 mod walk;
 mod xattr;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 
 use parking_lot::{Mutex, MutexGuard};
 
+pub use access::Accesses;
 pub use acl::{AclEntry, AclKind, AclTag};
 pub use attributes::NewTime;
 pub use data::Whence;
@@ -103,11 +107,15 @@ pub struct Options {
     /// The most pages of 4,096 bytes that files and long links may take: one more is `ENOSPC`.
     /// Source: `size` in `tmpfs(5)`.
     pub most_pages: Option<u64>,
+    /// The accesses to nodes other than directories of which the time is stored.
+    pub accesses: Accesses,
+    /// The accesses to directories of which the time is stored.
+    pub directory_accesses: Accesses,
 }
 
 impl Default for Options {
     /// Returns options with both protections on, files up to 1 MiB, a root directory of mode 0755,
-    /// and no other limit.
+    /// no other limit, and no access stored.
     fn default() -> Options {
         Options {
             protected_symlinks: true,
@@ -116,6 +124,8 @@ impl Default for Options {
             root_mode: 0o755,
             most_nodes: None,
             most_pages: None,
+            accesses: Accesses::Never,
+            directory_accesses: Accesses::Never,
         }
     }
 }
@@ -135,6 +145,8 @@ struct Call<'a> {
     options: &'a Options,
     state: MutexGuard<'a, State>,
     process: &'a mut Process,
+    /// The nodes that this call has accessed, of which the time is due.
+    accessed: RefCell<BTreeSet<Id>>,
 }
 
 impl Model {
@@ -191,7 +203,7 @@ impl Model {
     }
 
     fn call<'a>(&'a self, process: &'a mut Process) -> Call<'a> {
-        Call { options: &self.options, state: self.state.lock(), process }
+        Call { options: &self.options, state: self.state.lock(), process, accessed: RefCell::default() }
     }
 }
 

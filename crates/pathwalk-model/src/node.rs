@@ -269,6 +269,11 @@ impl State {
         Arc::make_mut(self.nodes.get_mut(&id).expect("an identity in the state leads to a node"))
     }
 
+    /// Returns a node, unless it is gone.
+    pub(crate) fn node_if_there(&mut self, id: Id) -> Option<&mut Node> {
+        self.nodes.get_mut(&id).map(Arc::make_mut)
+    }
+
     /// Returns all nodes.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.nodes.values().map(|node| &**node)

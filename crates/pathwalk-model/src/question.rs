@@ -94,6 +94,9 @@ impl Model {
         let call = self.call(process);
         let size = usize::try_from(size).ok().filter(|&size| size > 0).ok_or(Errno::EINVAL)?;
         let node = call.lookup(at, path, Follow::Not, Empty::Start)?;
+        if call.state.node(node).link_body().is_some() {
+            call.access(node);
+        }
         match call.state.node(node).link_body() {
             Some(body) => Ok(body[..body.len().min(size)].to_vec()),
             None => Err(if path.is_empty() { Errno::ENOENT } else { Errno::EINVAL }),
@@ -105,6 +108,9 @@ impl Model {
     pub fn readdir(&self, process: &mut Process, descriptor: i32) -> Result<Vec<DirectoryEntry>> {
         let call = self.call(process);
         let (_, file) = call.file(descriptor)?;
+        if matches!(call.state.node(file.node).body, Body::Directory { removed: false, .. }) {
+            call.access_by(&file);
+        }
         let state = &call.state;
         match state.node(file.node).body {
             Body::Directory { removed: false, .. } => Ok(state

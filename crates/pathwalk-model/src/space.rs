@@ -138,7 +138,11 @@ impl Model {
         }
         if call.state.is_pipe(file.node) {
             flags.check(call.state.node(file.node), &file)?;
-            return call.state.read_pipe(&file, count);
+            let data = call.state.read_pipe(&file, count)?;
+            if !data.is_empty() {
+                call.access_by(&file);
+            }
+            return Ok(data);
         }
         crate::data::range(file.offset, count)?;
         let node = call.state.node(file.node);

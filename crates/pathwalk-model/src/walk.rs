@@ -9,6 +9,10 @@
 //! Source: `getname_flags`, `path_init`, `link_path_walk`, `walk_component`, `pick_link`,
 //! `may_follow_link`, `handle_dots` of Linux.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use crate::access::access;
 use crate::errno::{Errno, Result};
 use crate::flags::{Access, Capabilities};
 use crate::node::{Id, ROOT, State};
@@ -78,6 +82,7 @@ pub(crate) struct Walk<'a> {
     options: &'a Options,
     process: &'a Process,
     who: &'a Credentials,
+    accessed: &'a RefCell<BTreeSet<Id>>,
     /// The current node.
     pub(crate) at: Id,
     pub(crate) last: Last,
@@ -144,6 +149,7 @@ impl<'a> Call<'a> {
             options: self.options,
             process: self.process,
             who,
+            accessed: &self.accessed,
             at: self.start(at, path, empty)?,
             last: Last::Root,
             follow,
@@ -289,6 +295,7 @@ impl<'a> Walk<'a> {
         if place == Place::Trailing && self.is_protected(link) {
             return Err(Errno::EACCES);
         }
+        access(self.state, self.options, self.accessed, link);
         if body.first() == Some(&b'/') {
             self.at = self.process.root;
         }

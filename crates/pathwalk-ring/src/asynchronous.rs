@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, AtFlags, Attributes, Context, Errno, Event, FallocateFlags, File, Handle, LinkFlags, MissingName, OpenHow,
-    RenameFlags, Resolve, Statx, StatxMask, Subscription, SyncFileRange, SyncWhat, UnlinkFlags,
+    Access, AtFlags, Attributes, Context, EntryHandles, Errno, Event, FallocateFlags, File, Handle, LinkFlags, MissingName,
+    OpenHow, RenameFlags, Resolve, Statx, StatxMask, Subscription, SyncFileRange, SyncWhat, UnlinkFlags,
 };
 
 use crate::closing::Closing;
 use crate::future::Pending;
 use crate::inline::Tried;
 use crate::op::Offset;
-use crate::{Listed, Op, Place, Pool, Value};
+use crate::{Listed, ListedNode, Op, Place, Pool, Value};
 
 /// A [`Context`] with `async` operations, which need no particular runtime. Clones share it.
 ///
@@ -34,7 +34,7 @@ use crate::{Listed, Op, Place, Pool, Value};
 /// panics; the error of starting a thread, if there is none.
 ///
 /// ```
-/// use pathwalk::{Access, AtFlags, Credentials, FallocateFlags, LinkFlags, OpenFlags, RenameFlags, StatxMask};
+/// use pathwalk::{Access, AtFlags, Credentials, EntryHandles, FallocateFlags, LinkFlags, OpenFlags, RenameFlags, StatxMask};
 /// use pathwalk::{SyncFileRange, SyncWhat, Vfs};
 /// use pathwalk_ring::{AsyncContext, Offset, Op, Pool, Value};
 /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -63,6 +63,9 @@ use crate::{Listed, Op, Place, Pool, Value};
 /// assert_eq!(vfs.lookup("/link", AtFlags::empty()).await?.path()?, b"/dir/file");
 /// let dir = vfs.open("/dir", OpenFlags::READ).await?;
 /// assert_eq!(vfs.read_dir(&dir, 10).await?.len(), 3, "`.`, `..` and the file");
+/// dir.seek(std::io::SeekFrom::Start(0))?;
+/// let with_attributes = vfs.readdirplus(&dir, 10, EntryHandles::Without).await?;
+/// assert_eq!(with_attributes[2].attributes?.size, 4);
 /// assert!(matches!(vfs.perform(Op::stat("/link")).await?, Value::Statx(_)));
 ///
 /// // Without waiting, and the workers.
@@ -240,6 +243,12 @@ impl AsyncContext {
     /// [`File::getdents`].
     pub async fn read_dir(&self, file: &Arc<File>, at_most: usize) -> Result<Vec<Listed>, Errno> {
         value!(self.perform(Op::Getdents { file: file.clone(), at_most }).await, Listed)
+    }
+
+    /// Returns the next entries of a directory with their attributes, at most `at_most`; none at
+    /// its end. As [`Context::readdirplus`].
+    pub async fn readdirplus(&self, file: &Arc<File>, at_most: usize, handles: EntryHandles) -> Result<Vec<ListedNode>, Errno> {
+        value!(self.perform(Op::Readdirplus { file: file.clone(), at_most, handles }).await, ListedNodes)
     }
 
     /// Fills a buffer, and returns it truncated to the bytes read. As [`File::read`] and

@@ -48,6 +48,7 @@ impl Closing {
     pub(crate) fn op(&mut self, op: Op<'_>, vfs: &Vfs) {
         match op {
             Op::Getdents { file, .. }
+            | Op::Readdirplus { file, .. }
             | Op::Read { file, .. }
             | Op::Write { file, .. }
             | Op::Fsync { file, .. }

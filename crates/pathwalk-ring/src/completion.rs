@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pathwalk::permission::Acl;
-use pathwalk::{Errno, File, Handle, InodeFlags, Listed, Statx, XattrList};
+use pathwalk::{Errno, File, Handle, InodeFlags, Listed, ListedNode, Statx, XattrList};
 
 /// The result of an operation that succeeded.
 ///
@@ -25,6 +25,8 @@ pub enum Value {
     Acl(Option<Acl>),
     /// The entries of [`Getdents`](crate::Op::Getdents).
     Listed(Vec<Listed>),
+    /// The entries of [`Readdirplus`](crate::Op::Readdirplus).
+    ListedNodes(Vec<ListedNode>),
     /// The buffer that was given to [`Read`](crate::Op::Read), truncated to the bytes read.
     Read(Vec<u8>),
     /// The number of bytes of [`Write`](crate::Op::Write).
@@ -47,6 +49,7 @@ impl Value {
             Value::Link(bytes) | Value::Read(bytes) | Value::Xattr(bytes) => bytes.len(),
             Value::XattrList(names) => names.as_bytes().len(),
             Value::Listed(entries) => entries.len(),
+            Value::ListedNodes(entries) => entries.len(),
             Value::Written(bytes) => *bytes,
             Value::Done | Value::File(_) | Value::Statx(_) | Value::Handle(_) | Value::Acl(_) | Value::InodeFlags(_) => 0,
         }

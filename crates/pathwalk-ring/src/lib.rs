@@ -146,7 +146,7 @@ pub use completion::{Completion, Value};
 pub use entry::{Entry, EntryFlags, Place};
 pub use lock::Lock;
 pub use op::{Offset, Op};
-pub use pathwalk::Listed;
+pub use pathwalk::{Listed, ListedNode};
 pub use pool::{Pool, PoolBuilder, PoolStats};
 pub use queue::{Full, SubmissionQueue};
 pub use ring::{Ring, RingBuilder};

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, AtFlags, FallocateFlags, File, InodeFlags, LinkFlags, LockKind, LockWait, OpenHow, RenameFlags, Resolve, StatxMask,
-    Subscription, SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
+    Access, AtFlags, EntryHandles, FallocateFlags, File, InodeFlags, LinkFlags, LockKind, LockWait, OpenHow, RenameFlags,
+    Resolve, StatxMask, Subscription, SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
 };
 
 use crate::{Lock, Place};
@@ -31,8 +31,8 @@ pub enum Offset {
 /// offset, `Lock`, `PollEvents`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
 /// [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
 /// answer. Source of names and meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`,
-/// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Listxattrat`, `Removexattrat`,
-/// `InodeFlagsAt` and `SetInodeFlagsAt` are not among those.
+/// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Readdirplus`, `Listxattrat`,
+/// `Removexattrat`, `InodeFlagsAt` and `SetInodeFlagsAt` are not among those.
 ///
 /// An open, a read and a write of a named pipe, `Lock` and `PollEvents` may wait for long. A thread
 /// that waits there is not counted among the pool's workers. Cancelling the entry, or dropping its
@@ -230,6 +230,17 @@ pub enum Op<'p> {
         /// The maximum number of entries.
         at_most: usize,
     },
+    /// A read of the next entries of a directory with their attributes, by the rights and rules of
+    /// the ring's context: [`Value::ListedNodes`](crate::Value), empty at its end. The error is
+    /// `EAGAIN` under [`Resolve::CACHED`].
+    Readdirplus {
+        /// The directory.
+        file: Arc<File>,
+        /// The maximum number of entries.
+        at_most: usize,
+        /// Whether each entry comes with a handle.
+        handles: EntryHandles,
+    },
     /// A read that fills the buffer, or as much of it as there is data:
     /// [`Value::Read`](crate::Value). If it fails, the buffer is gone.
     ///
@@ -382,6 +393,7 @@ impl<'p> Op<'p> {
             Op::GetAcl { place, kind, flags } => Op::GetAcl { place: place.into_owned(), kind, flags },
             Op::SetAcl { place, kind, acl, flags } => Op::SetAcl { place: place.into_owned(), kind, acl, flags },
             Op::Getdents { file, at_most } => Op::Getdents { file, at_most },
+            Op::Readdirplus { file, at_most, handles } => Op::Readdirplus { file, at_most, handles },
             Op::Read { file, buffer, offset } => Op::Read { file, buffer, offset },
             Op::Write { file, data, offset } => Op::Write { file, data, offset },
             Op::Fsync { file, what } => Op::Fsync { file, what },

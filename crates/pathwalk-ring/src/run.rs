@@ -81,6 +81,7 @@ impl Op<'_> {
                 context.set_acl_at(place.at(), place.path(), *kind, acl.as_ref(), *flags).map(done)
             }
             Op::Getdents { file, at_most } => file.getdents(*at_most).map(Value::Listed),
+            Op::Readdirplus { file, at_most, handles } => context.readdirplus(file, *at_most, *handles).map(Value::ListedNodes),
             Op::Read { file, buffer, offset } => read(file, std::mem::take(buffer), *offset).map(Value::Read),
             Op::Write { file, data, offset: Offset::Current } => file.write(data).map(Value::Written),
             Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(data, *offset).map(Value::Written),

@@ -1,7 +1,7 @@
 //! The file system itself: computes the answers to the engine.
 
 use pathwalk::{
-    Attributes, Directory, Errno, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags,
+    Attributes, Directory, Errno, FileSystem, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, StatFs, SuperblockFlags,
 };
 
 use crate::listing::Opened;
@@ -49,22 +49,6 @@ impl SynthFs {
         self.shape
     }
 
-    fn node(&self, place: Place) -> Node {
-        Node::new(place.key(), self.attributes_of(place))
-    }
-
-    #[inline]
-    fn attributes_of(&self, place: Place) -> Attributes {
-        // A directory has a link from above, one from itself, and one from each directory in it.
-        let (kind, mode, nlink) = match place {
-            Place::Root => (FileType::Directory, 0o755, self.shape.threads.saturating_add(2)),
-            Place::Thread(_) => (FileType::Directory, 0o755, self.shape.directories.saturating_add(2)),
-            Place::Directory(..) => (FileType::Directory, 0o755, 2),
-            Place::File(..) => (FileType::Regular, 0o644, 1),
-        };
-        Attributes::new(kind, mode).with_nlink(nlink).with_ino(self.shape.inode_number(place))
-    }
-
     /// Returns the place of a key. Fails with `ESTALE` for a key that this tree has not handed out.
     fn place(&self, key: NodeKey) -> Result<Place, Errno> {
         self.shape.place(key).ok_or(Errno::ESTALE)
@@ -73,7 +57,7 @@ impl SynthFs {
 
 impl FileSystem for SynthFs {
     fn root(&self) -> Result<Node, Errno> {
-        Ok(self.node(Place::Root))
+        Ok(self.shape.node(Place::Root))
     }
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
@@ -87,12 +71,12 @@ impl FileSystem for SynthFs {
             Place::Directory(of, dir) => names::number(name, FILE, self.shape.files).map(|number| Place::File(of, dir, number)),
             Place::File(..) => return Err(Errno::ENOTDIR),
         };
-        Ok(place.map(|place| self.node(place)))
+        Ok(place.map(|place| self.shape.node(place)))
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
         self.delay.pass();
-        Ok(self.attributes_of(self.place(node)?))
+        Ok(self.shape.attributes(self.place(node)?))
     }
 
     fn open(&self, node: NodeKey, what_for: OpenFor) -> Result<Box<dyn OpenFile>, Errno> {

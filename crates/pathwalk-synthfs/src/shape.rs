@@ -4,7 +4,7 @@
 //! node is not that deep. Inode numbers are dense: 1 is the root, then comes each directory before
 //! its contents.
 
-use pathwalk::NodeKey;
+use pathwalk::{Attributes, FileType, Node, NodeKey};
 
 /// The numbers of directories and files.
 ///
@@ -109,6 +109,24 @@ impl Shape {
             Place::Directory(of, number) => directory(of, number),
             Place::File(of, dir, file) => directory(of, dir) + 1 + u64::from(file),
         }
+    }
+
+    /// Returns the node of a place.
+    pub(crate) fn node(&self, place: Place) -> Node {
+        Node::new(place.key(), self.attributes(place))
+    }
+
+    /// Returns the attributes of a place.
+    #[inline]
+    pub(crate) fn attributes(&self, place: Place) -> Attributes {
+        // A directory has a link from above, one from itself, and one from each directory in it.
+        let (kind, mode, nlink) = match place {
+            Place::Root => (FileType::Directory, 0o755, self.threads.saturating_add(2)),
+            Place::Thread(_) => (FileType::Directory, 0o755, self.directories.saturating_add(2)),
+            Place::Directory(..) => (FileType::Directory, 0o755, 2),
+            Place::File(..) => (FileType::Regular, 0o644, 1),
+        };
+        Attributes::new(kind, mode).with_nlink(nlink).with_ino(self.inode_number(place))
     }
 
     /// Returns the place of a key, if it is in the tree.

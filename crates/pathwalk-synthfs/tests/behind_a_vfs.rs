@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::SeekFrom;
 use std::time::{Duration, Instant};
 
-use pathwalk::{Access, At, Context, Credentials, Errno, FileSystem, FileType, OpenFlags, RenameFlags, UnlinkFlags, Vfs};
+use pathwalk::{
+    Access, At, Context, Credentials, EntryHandles, Errno, FileSystem, FileType, OpenFlags, RenameFlags, UnlinkFlags, Vfs,
+};
 use pathwalk_synthfs::{Delay, Place, Shape, SynthFs};
 use proptest::prelude::*;
 
@@ -76,6 +78,16 @@ proptest! {
                 inside.sort_by_key(|(_, ino)| *ino);
                 let listed: Vec<_> = listed(&context, path, stretch).into_iter().map(|(name, ino, _)| (name, ino)).collect();
                 prop_assert_eq!(listed, inside);
+                let dir = context.open(path, OpenFlags::READ).unwrap();
+                let before = context.vfs().stats().fs_lookups;
+                while let piece = context.readdirplus(&dir, stretch, EntryHandles::Without).unwrap()
+                    && !piece.is_empty()
+                {
+                    for of in piece.iter().filter(|of| !matches!(&*of.entry.name, b"." | b"..")) {
+                        prop_assert_eq!(of.attributes.map(|found| (found.ino, found.kind)), Ok((of.entry.ino, of.entry.kind)));
+                    }
+                }
+                prop_assert_eq!(context.vfs().stats().fs_lookups, before, "the nodes come with the names");
             }
         }
         let keys: HashSet<_> = list.values().chain([&Place::Root]).map(|place| place.key()).collect();

@@ -1,5 +1,6 @@
 //! The flags of operations, each set a type of its own.
 
+mod access;
 mod data;
 mod handles;
 mod mounts;
@@ -9,6 +10,7 @@ use bitflags::bitflags;
 
 use crate::attr::{Octal, Timestamp};
 
+pub(crate) use access::{AccessRule, is_out_of_date};
 pub use data::{FallocateFlags, RwFlags, SyncFileRange};
 pub use handles::HandleFlags;
 pub use mounts::{MountAttributes, MountFlags, MoveFlags, Propagation, Recursion, SuperblockFlags, UmountFlags};
@@ -133,6 +135,9 @@ bitflags! {
         /// without room are `EAGAIN`. Nothing else changes, but what a
         /// [`Driver`](crate::Driver) makes of it.
         const NONBLOCK = 2048;
+        /// `O_NOATIME`: reads and listings do not change the time of the last access. `EPERM`
+        /// unless the caller owns the node, or has `CAP_FOWNER`.
+        const NOATIME = 4096;
     }
 }
 

@@ -1,5 +1,7 @@
 //! The builder of a `Vfs`: budget, mount flags, options, and the errors of building.
 
+use std::time::Duration;
+
 use crate::Errno;
 use crate::abi::MountFlags;
 use crate::cache::Caches;
@@ -13,8 +15,10 @@ use crate::cache::dcache::watch::Watches;
 use crate::cache::icache::pool::Inodes;
 use crate::cache::icache::versions::Versions;
 use crate::cache::reclaim::uses::Uses;
+use crate::cache::search::SearchRules;
 use crate::events::Hub;
 use crate::fs_api::{FileSystem, Relay};
+use crate::locks::leases::LeaseTable;
 use crate::locks::table::LockTable;
 use crate::memo::{Learning, Memo};
 use crate::memory::side::Side;
@@ -58,6 +62,7 @@ pub struct VfsBuilder {
     whole_paths: Option<u64>,
     learning: Learning,
     locks: u64,
+    leases: Option<Duration>,
     security: Option<Hook>,
     drivers: Drivers,
 }
@@ -107,6 +112,7 @@ impl Vfs {
             security: None,
             learning: if cfg!(any(loom, shuttle)) { Learning::AtOnce } else { Learning::Paced },
             locks: u64::MAX,
+            leases: None,
             drivers: Drivers::default(),
         }
     }
@@ -146,6 +152,21 @@ impl VfsBuilder {
     #[must_use]
     pub fn locks(mut self, most: u64) -> Self {
         self.locks = most;
+        self
+    }
+
+    /// Has files leased ([`File::lease`](crate::File::lease)). A holder of a lease that an open
+    /// breaks has `break_time` to give way; after that, the lease is taken away. Zero: as long as
+    /// it takes. Linux grants [`LEASE_BREAK_TIME`](crate::LEASE_BREAK_TIME). Default: no leases.
+    ///
+    /// Cost: each open and close counts the files that are open on the node, and looks whether it
+    /// has leases: an atomic addition and a load. For that, 8 bytes an inode are reserved, and
+    /// touched when a file is opened. They are not part of the budget.
+    ///
+    /// [`Lease`](crate::Lease) has an example.
+    #[must_use]
+    pub fn leases(mut self, break_time: Duration) -> Self {
+        self.leases = Some(break_time);
         self
     }
 
@@ -253,6 +274,7 @@ impl VfsBuilder {
             watches: Watches::new(),
             uses: Uses::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             counters: Counters::new(),
+            search: SearchRules::new(self.security.as_ref().is_some_and(|hook| hook.0.cares_about_search())),
             owner: Box::new(superblocks.clone()),
         };
         let asked_for = (self.asking == Asking::ForSiblings).then(AskedFor::new);
@@ -262,8 +284,9 @@ impl VfsBuilder {
         let memo = Memo::new(whole_paths, seed, self.learning).ok_or(BuildError::OutOfMemory)?;
         let security = self.security.map(|hook| hook.0);
         let policy = Policy { symlinks: self.symlinks, hardlinks: self.hardlinks, security };
-        let mut world =
-            World::new(trees, mounts, policy, memo, LockTable::new(self.locks), Specials::new(self.drivers), self.budget);
+        let leases = |break_time| LeaseTable::new(split.inodes as usize + 1, break_time).ok_or(BuildError::OutOfMemory);
+        let locks = LockTable::new(self.locks).with_leases(self.leases.map(leases).transpose()?);
+        let mut world = World::new(trees, mounts, policy, memo, locks, Specials::new(self.drivers), self.budget);
         world.mount_root(std::sync::Arc::new(fs), self.mount).map_err(|why| match why {
             NoRoot::Failed(errno) => BuildError::Root(errno),
             NoRoot::NotADirectory => BuildError::RootNotADirectory,

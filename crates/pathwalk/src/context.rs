@@ -9,6 +9,7 @@ mod cached;
 mod change;
 mod handles;
 mod inode_flags;
+mod listing;
 mod many;
 mod mounts;
 mod path;

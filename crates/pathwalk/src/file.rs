@@ -6,6 +6,8 @@ mod flagged;
 mod getdents;
 mod inode_flags;
 mod io;
+mod leases;
+mod listed_nodes;
 mod locks;
 mod space;
 mod special;
@@ -22,6 +24,7 @@ use crate::cache::dcache::complete::{Listed as ListedNames, Listing};
 use crate::fs_api::{Entry, FIRST_COOKIE, OpenFile, Seeking, SyncWhat, WriteAt};
 use crate::handle::Handle;
 use crate::limits::RW_MAX;
+use crate::locks::breaks::Counted;
 use crate::locks::request::LockOwner;
 use crate::mount::MountWriter;
 use crate::ops::open::Opened;
@@ -33,6 +36,7 @@ use crate::vfs::Vfs;
 
 pub use by::FileBy;
 pub use getdents::Listed;
+pub use listed_nodes::{EntryHandles, ListedNode};
 pub use locks::FileLocks;
 
 /// An open file or directory, like a file descriptor. Made by
@@ -44,6 +48,10 @@ pub use locks::FileLocks;
 /// the user that is passed to [`by`](Self::by). One call reads or writes at most
 /// [`RW_MAX`](crate::limits::RW_MAX) bytes. A write that fails has changed nothing, except after
 /// `ENOSPC`: as on Linux, it may then have changed the times and cleared the bits.
+///
+/// A read or a listing changes the time of the last access where the mount says so
+/// ([`MountFlags`](crate::MountFlags)) and the file system left that to the engine
+/// ([`AccessTimes`](crate::AccessTimes)), unless opened with [`OpenFlags::NOATIME`].
 ///
 /// # Named pipes
 ///
@@ -88,6 +96,8 @@ pub struct File {
     handle: Handle,
     /// Whether its mount counts it as a writer.
     writes: bool,
+    /// Whether its node counts it as open, since leases are granted.
+    is_counted: bool,
     flags: OpenFlags,
     /// The rights that the security hook granted at the open.
     rights: Rights,
@@ -129,11 +139,12 @@ const OFFSET_MAX: u64 = i64::MAX as u64;
 impl File {
     /// Creates a file from what was opened in this `Vfs`.
     pub(crate) fn new(vfs: &Vfs, opened: Opened<'_>, flags: OpenFlags, credentials: Credentials, lock_owner: LockOwner) -> File {
-        let Opened { file, node, writer, rights } = opened;
+        let Opened { file, node, writer, rights, counted } = opened;
         let writes = writer.map(MountWriter::into_id).is_some();
+        let is_counted = counted.map(Counted::keep).is_some();
         let handle = Handle::of_file(vfs, node);
         let (lock_number, position) = (AtomicU64::new(0), Mutex::default());
-        File { handle, file, writes, flags, rights, credentials, lock_owner, lock_number, position }
+        File { handle, file, writes, is_counted, flags, rights, credentials, lock_owner, lock_number, position }
     }
 
     /// Returns the place that the file is on: a starting point for operations with an empty path,
@@ -161,12 +172,13 @@ impl File {
     pub fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let file = self.readable()?;
         if self.seeking(file) != Seeking::Offsets {
-            return Self::read_stream(file, buffer);
+            return self.read_stream(file, buffer);
         }
         let mut position = self.position.lock();
         let length =
             counted(self.data(file, position.at, buffer.len())?.read_at(at_once_mut(buffer), position.at), buffer.len())?;
         position.at += length as u64;
+        self.accessed();
         Ok(length)
     }
 
@@ -177,19 +189,26 @@ impl File {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        let length = counted(file.read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Does the same as [`read_at`](Self::read_at) without blocking: reads what the file system has
-    /// at hand, which may be less than there is; `EAGAIN` where that is nothing. Returns 0 at or
-    /// behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
+    /// at hand, which may be less than there is; `EAGAIN` where that is nothing, and where the times
+    /// that decide whether the access is stored are out of date. Returns 0 at or behind the end. For event loops, which leave what is `EAGAIN` to a thread that may wait.
     /// Source: `RWF_NOWAIT` in `preadv2(2)`.
     pub fn try_read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         if offset > OFFSET_MAX {
             return Err(Errno::EINVAL);
         }
         self.has_offsets()?;
-        counted(self.data(self.readable()?, offset, buffer.len())?.try_read_at(at_once_mut(buffer), offset), buffer.len())
+        let file = self.data(self.readable()?, offset, buffer.len())?;
+        self.without_questions()?;
+        let length = counted(file.try_read_at(at_once_mut(buffer), offset), buffer.len())?;
+        self.accessed();
+        Ok(length)
     }
 
     /// Writes at its position, or at the end if opened with `APPEND`, and moves the position behind
@@ -306,6 +325,20 @@ impl File {
     /// `each` runs under the position's lock and under those of the file system, so it must not use
     /// the `Vfs`. That is why the method is not public.
     pub(crate) fn list(&self, mut each: impl FnMut(Dirent<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
+        self.listing(|file, position| {
+            while let Some(dots) = self.next_of_dots(position)? {
+                if each(dots).is_break() {
+                    return Ok(());
+                }
+            }
+            self.list_names(file, position, each)
+        })
+    }
+
+    /// Lists by `list`, which gets the open file and the position, and notes the access. At the
+    /// beginning of a directory, begins a listing that may make the directory complete. `ENOTDIR`
+    /// for no directory, `ENOENT` for one that was removed. Linux: `iterate_dir`.
+    fn listing(&self, list: impl FnOnce(&dyn OpenFile, &mut Position) -> Result<(), Errno>) -> Result<(), Errno> {
         let file = self.opened()?;
         if self.handle.kind() != FileType::Directory {
             return Err(Errno::ENOTDIR);
@@ -317,18 +350,20 @@ impl File {
             let begin = || trees.caches.begin_listing(self.handle.dentry());
             position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
         }
-        for (cookie, name) in [(BEHIND_DOT, &b"."[..]), (BEHIND_DOTDOT, b"..")] {
-            if position.at >= cookie {
-                continue;
-            }
-            let ino = if cookie == BEHIND_DOT { self.handle.attributes()?.ino } else { self.parent_ino()? };
-            let flow = each(Dirent { name, ino, kind: FileType::Directory, cookie });
-            position.at = cookie;
-            if flow.is_break() {
-                return Ok(());
-            }
-        }
-        self.list_names(file, &mut position, each)
+        let listed = list(file, &mut position);
+        self.accessed();
+        listed
+    }
+
+    /// Returns `.` or `..`, and moves the position behind it; `None` behind both.
+    fn next_of_dots(&self, position: &mut Position) -> Result<Option<Dirent<'static>>, Errno> {
+        let (cookie, name, ino) = match position.at {
+            0 => (BEHIND_DOT, &b"."[..], self.handle.attributes()?.ino),
+            BEHIND_DOT => (BEHIND_DOTDOT, &b".."[..], self.parent_ino()?),
+            _ => return Ok(None),
+        };
+        position.at = cookie;
+        Ok(Some(Dirent { name, ino, kind: FileType::Directory, cookie }))
     }
 
     /// Lists the names after `.` and `..`. For those that are not cached, it records that they
@@ -370,6 +405,27 @@ impl File {
     /// `fdatasync(2)`.
     pub fn sync(&self, what: SyncWhat) -> Result<(), Errno> {
         self.opened()?.sync(what)
+    }
+
+    /// Stores the time of an access to its data, or to its names, if one is due. Linux:
+    /// `file_accessed`.
+    fn accessed(&self) {
+        if self.may_be_accessed() {
+            self.handle.world().accessed(self.handle.place());
+        }
+    }
+
+    /// Returns whether a read may be an access of which the time is stored. Of a character device it
+    /// is none.
+    fn may_be_accessed(&self) -> bool {
+        !self.flags.contains(OpenFlags::NOATIME) && self.handle.kind() != FileType::CharDevice
+    }
+
+    /// Returns `EAGAIN` where the file system would have to be asked whether the time of an access
+    /// is due.
+    fn without_questions(&self) -> Result<(), Errno> {
+        let is_known = !self.may_be_accessed() || self.handle.world().knows_of_access(self.handle.place());
+        if is_known { Ok(()) } else { Err(Errno::EAGAIN) }
     }
 
     fn opened(&self) -> Result<&dyn OpenFile, Errno> {
@@ -417,6 +473,9 @@ fn within_range(offset: u64, length: usize) -> Result<(), Errno> {
 impl Drop for File {
     fn drop(&mut self) {
         self.release_locks();
+        if self.is_counted {
+            self.end_lease();
+        }
         if self.writes {
             self.handle.world().mounts.end_writing(self.handle.place().mount());
         }

@@ -10,6 +10,8 @@ use crate::cache::icache::store::OfNode;
 use crate::context::AsPath;
 use crate::events::Invalidated;
 use crate::handle::Handle;
+use crate::locks::breaks::Breaks;
+use crate::locks::request::{LockKind, LockWait};
 use crate::mount::Place;
 use crate::node::NodeKey;
 use crate::ops::invalidate;
@@ -174,6 +176,61 @@ impl Vfs {
             world.caches().doubt_entry(node.dentry());
         }
         attributes
+    }
+
+    /// Breaks the leases on a node with which an open conflicts that does not go through the `Vfs`:
+    /// for reading ([`LockKind::Shared`]), or for writing ([`LockKind::Exclusive`]). The open is to
+    /// come after this returns. A lease that is granted afterwards does not know of it.
+    ///
+    /// `EAGAIN` if there are such leases and it is not to wait: then their breaks have begun;
+    /// `ECANCELED` if it waited and was cancelled; `EINVAL` for [`LockKind::Unlock`]; `EBADF` for a
+    /// handle of another `Vfs`. Source: `break_lease` of Linux.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, Errno, LEASE_BREAK_TIME, LockKind, LockWait, OpenFlags, Vfs};
+    /// # let fs = pathwalk_memfs::MemFs::new();
+    /// let vfs = Vfs::builder().leases(LEASE_BREAK_TIME).build(fs)?;
+    /// let file = vfs.context(Credentials::root()).open("/file", OpenFlags::READ | OpenFlags::CREATE)?;
+    /// let lease = file.lease(LockKind::Shared)?;
+    /// vfs.break_leases(file.handle(), LockKind::Shared, LockWait::No)?;
+    /// assert_eq!(vfs.break_leases(file.handle(), LockKind::Exclusive, LockWait::No), Err(Errno::EAGAIN));
+    /// assert_eq!(lease.broken(), Some(LockKind::Unlock));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn break_leases(&self, node: &Handle, opener: LockKind, wait: LockWait) -> Result<(), Errno> {
+        self.own(node)?;
+        let breaks = if wait == LockWait::Yes { Breaks::Waits } else { Breaks::Begins };
+        match &self.world().locks.leases {
+            _ if opener == LockKind::Unlock => Err(Errno::EINVAL),
+            Some(leases) => leases.break_leases(node.inode(), opener, breaks),
+            None => Ok(()),
+        }
+    }
+
+    /// Withdraws all promises that the security hook has given about the search of directories, and
+    /// has it asked again. Call it after its rules have changed: a walk that begins after this has
+    /// returned passes no directory by an older answer. Does nothing if the hook does not care
+    /// about search. Cost: linear in the greatest number of nodes that were cached at once.
+    ///
+    /// [`Search`](crate::security::Search) has an example.
+    pub fn search_rules_changed(&self) {
+        let caches = self.world().caches();
+        if caches.search.asks() {
+            caches.withdraw_all_promises();
+        }
+    }
+
+    /// Does the same as [`search_rules_changed`](Self::search_rules_changed) for the one directory
+    /// that a handle is on. `EBADF` for a handle of another `Vfs`, `ENOTDIR` if it is no directory.
+    ///
+    /// [`Search`](crate::security::Search) has an example.
+    pub fn search_rule_changed(&self, directory: &Handle) -> Result<(), Errno> {
+        self.directory(directory)?;
+        let caches = self.world().caches();
+        if caches.search.asks() {
+            caches.withdraw_promise(directory.inode());
+        }
+        Ok(())
     }
 
     /// Returns whether a handle is on a place of this `Vfs`.

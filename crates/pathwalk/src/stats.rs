@@ -38,11 +38,13 @@ pub enum HandOver {
     /// Mounts changed where the walk crosses to one, or the walk begins at a place on which
     /// something is mounted and does not cross to that.
     Mount = 6,
+    /// A link's time of access is due.
+    AccessTime = 7,
 }
 
 impl HandOver {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [HandOver; 7] = [
+    pub const ALL: [HandOver; 8] = [
         HandOver::Miss,
         HandOver::Revalidate,
         HandOver::Permission,
@@ -50,6 +52,7 @@ impl HandOver {
         HandOver::Attributes,
         HandOver::Changed,
         HandOver::Mount,
+        HandOver::AccessTime,
     ];
 
     /// Returns a short name for tables.
@@ -62,6 +65,7 @@ impl HandOver {
             HandOver::Attributes => "attributes",
             HandOver::Changed => "changed",
             HandOver::Mount => "mount",
+            HandOver::AccessTime => "access time",
         }
     }
 }

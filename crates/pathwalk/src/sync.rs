@@ -13,6 +13,8 @@ mod imp {
     pub(crate) use std::thread::yield_now;
     pub(crate) use std::thread_local;
 
+    use std::time::Instant;
+
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
     use zerocopy::FromZeros;
 
@@ -22,6 +24,19 @@ mod imp {
     /// Gives the lock back until woken. Spurious wake-ups are possible.
     pub(crate) fn wait<'a, T>(condvar: &Condvar, mut guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         condvar.wait(&mut guard);
+        guard
+    }
+
+    /// Does the same as [`wait`], but not for longer than until a time.
+    pub(crate) fn wait_until<'a, T>(
+        condvar: &Condvar,
+        mut guard: MutexGuard<'a, T>,
+        until: Option<Instant>,
+    ) -> MutexGuard<'a, T> {
+        match until {
+            None => condvar.wait(&mut guard),
+            Some(until) => _ = condvar.wait_until(&mut guard, until),
+        }
         guard
     }
 
@@ -61,6 +76,7 @@ mod imp {
     use shuttle as model;
     #[cfg(miri)]
     use std as model;
+    use std::time::Instant;
     #[cfg(miri)]
     use zerocopy::FromZeros;
 
@@ -93,6 +109,19 @@ mod imp {
 
     pub(crate) fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         condvar.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Does the same as [`wait`]. In models no time passes.
+    #[cfg(not(miri))]
+    pub(crate) fn wait_until<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>, _until: Option<Instant>) -> MutexGuard<'a, T> {
+        wait(condvar, guard)
+    }
+
+    #[cfg(miri)]
+    pub(crate) fn wait_until<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>, until: Option<Instant>) -> MutexGuard<'a, T> {
+        let Some(until) = until else { return wait(condvar, guard) };
+        let left = until.saturating_duration_since(Instant::now());
+        condvar.wait_timeout(guard, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
     }
 
     #[cfg(any(loom, shuttle))]

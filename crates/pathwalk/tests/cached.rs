@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pathwalk::{
-    Access, AclState, At, AtFlags, Cached, Context, Credentials, Errno, OpenFlags, OpenHow, PermissionRule, Resolve, StatxMask,
-    Vfs,
+    Access, AclState, At, AtFlags, Cached, Context, Credentials, Errno, MountFlags, OpenFlags, OpenHow, PermissionRule, Resolve,
+    StatxMask, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -18,7 +18,8 @@ fn world(options: Options) -> (Arc<MemFs>, Context) {
     fs.file("/usr/bin/cc", 0o644).unwrap();
     fs.symlink("usr/bin", "/bin").unwrap();
     let fs = Arc::new(fs);
-    let vfs = Vfs::builder().budget(1 << 20).build(fs.clone()).unwrap();
+    // A time of access that is due would be no answer of the caches.
+    let vfs = Vfs::builder().budget(1 << 20).mount_flags(MountFlags::NOATIME).build(fs.clone()).unwrap();
     (fs, vfs.context(Credentials::user(1000, 1000, &[])))
 }
 

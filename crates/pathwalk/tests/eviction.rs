@@ -1,6 +1,6 @@
 //! Eviction: names that are used stay in the cache, whatever else passes through it.
 
-use pathwalk::{Access, Context, Credentials, Vfs};
+use pathwalk::{Access, Context, Credentials, MountFlags, Vfs};
 use pathwalk_memfs::MemFs;
 
 /// Looks a path up again and again while names that are looked up once fill the cache many times
@@ -11,7 +11,12 @@ fn asked_amid_a_storm(path: &str) -> u64 {
     fs.mkdir("/d", 0o755).unwrap();
     fs.file("/d/file", 0o644).unwrap();
     fs.symlink("/d", "/link").unwrap();
-    let who: Context = Vfs::builder().budget(Vfs::budget_for(64)).build(fs.alias()).unwrap().context(Credentials::root());
+    let who: Context = Vfs::builder()
+        .budget(Vfs::budget_for(64))
+        .mount_flags(MountFlags::NOATIME)
+        .build(fs.alias())
+        .unwrap()
+        .context(Credentials::root());
     let hit = || _ = who.access(path, Access::empty());
     hit();
     let before = fs.calls();
@@ -110,7 +115,8 @@ fn decided(asked: Asked, slots: u64, held: u64) -> [u64; 3] {
             _ => fs.file(format!("/d/{i:0100}"), 0o644).unwrap(),
         });
     }
-    let vfs = Vfs::builder().budget(Vfs::budget_for(slots)).one_by_one().seed(1).build(fs).unwrap();
+    let vfs =
+        Vfs::builder().budget(Vfs::budget_for(slots)).mount_flags(MountFlags::NOATIME).one_by_one().seed(1).build(fs).unwrap();
     let who = vfs.context(Credentials::root());
     let mut random = Random(7);
     let mut handles = Vec::new();

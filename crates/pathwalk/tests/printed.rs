@@ -24,7 +24,7 @@ fn counters_are_printed_with_their_names() {
     assert!(context.stat("/a").is_err());
     let stats = context.vfs().stats();
     assert_eq!(stats.hand_overs_for(HandOver::Miss), 1);
-    let named = r#"hand_overs: {"miss": 1, "revalidate": 0, "permission": 0, "link body": 0, "attributes": 0, "changed": 0, "mount": 0}, fs_lookups: 1, "#;
+    let named = r#"hand_overs: {"miss": 1, "revalidate": 0, "permission": 0, "link body": 0, "attributes": 0, "changed": 0, "mount": 0, "access time": 0}, fs_lookups: 1, "#;
     let printed = format!("{stats:?}");
     assert!(printed.starts_with("Stats { mounts: 1, ") && printed.contains(named), "{printed}");
 }

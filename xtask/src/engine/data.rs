@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::SeekFrom;
 use std::sync::Arc;
 
-use pathwalk::{At, Errno, File, SyncWhat};
+use pathwalk::{At, Errno, File, Handle, ListedNode, SyncWhat};
 
+use super::convert::node;
 use super::{Process, done};
 use crate::cast::Actor;
 use crate::face::{self, Face};
@@ -76,6 +77,7 @@ pub(super) fn data(process: &mut Process, slots: &Descriptors, actor: Actor, op:
         }
         Op::SetLen { slot, size } => slots.file(slot).by(own).set_len(size).map(done),
         Op::List { slot } => list(&mut **face, slots.file(slot)),
+        Op::ListNodes { slot, most } => list_nodes(&mut **face, slots.file(slot), most as usize),
         Op::Sync { slot } => face.sync(slots.file(slot), SyncWhat::All).map(done),
         ref other => unreachable!("{} is no operation on what is open", other.verb()),
     }
@@ -94,6 +96,29 @@ pub(super) fn read(size: u64, read: impl FnOnce(&mut [u8]) -> Result<usize, Errn
 
 fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
     listing(file, |each| face.list(file, each))
+}
+
+/// Lists a directory with the attributes of its entries, in parts.
+fn list_nodes(face: &mut dyn Face, file: &Arc<File>, most: usize) -> Result<Answer, Errno> {
+    let mut nodes = BTreeMap::new();
+    file.seek(SeekFrom::Start(0))?;
+    loop {
+        let part = face.list_nodes(file, most)?;
+        if part.is_empty() {
+            return Ok(Answer::Nodes(nodes));
+        }
+        for ListedNode { entry, attributes, handle } in part {
+            let mut name = entry.name.into_vec();
+            // A repeated name is a mismatch.
+            while nodes.contains_key(&name) {
+                name.push(outcome::AGAIN);
+            }
+            // The attributes and the handle are of one node.
+            let key = |handle: &Handle| handle.attributes().map(|found| (found.device, found.ino));
+            let is_one = handle.is_none_or(|handle| key(&handle).ok() == attributes.ok().map(|found| (found.device, found.ino)));
+            nodes.insert(name, if is_one { attributes.map(|found| node(&found)) } else { Err(face::at_odds()) });
+        }
+    }
 }
 
 /// Returns what `all` lists of a directory from its beginning.

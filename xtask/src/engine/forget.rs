@@ -6,7 +6,7 @@ use pathwalk::{AtFlags, Errno, Name, internals};
 use super::Stage;
 use crate::cast::ROOT;
 use crate::outcome::directory_of;
-use crate::program::Step;
+use crate::program::{Settings, Step};
 use crate::words::Slot;
 
 impl Stage {
@@ -16,7 +16,8 @@ impl Stage {
         let text = step.to_string();
         match text.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % 8 {
             0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
-            1 | 2 => step.op.places().into_iter().for_each(|(slot, path)| {
+            // The walk to a place may be an access.
+            1 | 2 if !self.settings.intersects(Settings::ACCESSES) => step.op.places().into_iter().for_each(|(slot, path)| {
                 // Most places are absent, or no entry has that name.
                 _ = self.forget_name(step, slot, path);
             }),

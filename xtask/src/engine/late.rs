@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileHandle, FileSystem, FoundName, Freshness,
-    InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SuperblockFlags,
-    SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
+    Access, AccessTimes, Accessed, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle,
+    FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes,
+    StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 pub(super) struct Late<F>(F, OnceLock<Notifier>);
@@ -119,6 +119,14 @@ impl<F: FileSystem> FileSystem for Late<F> {
 
     fn now(&self) -> Timestamp {
         self.0.now()
+    }
+
+    fn access_times(&self) -> AccessTimes {
+        self.0.access_times()
+    }
+
+    fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+        late(|| self.0.accessed(node, at))
     }
 
     fn memory(&self) -> u64 {
@@ -258,6 +266,10 @@ impl OpenFile for LateFile {
 
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         late(|| self.0.read_dir(from, each))
+    }
+
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        late(|| self.0.read_dir_with_nodes(from, sink))
     }
 
     fn sync(&self, what: SyncWhat) -> Result<(), Errno> {

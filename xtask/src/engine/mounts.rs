@@ -12,7 +12,7 @@ use crate::cast::Actor;
 use crate::id_maps;
 use crate::mounts::{self, Sight};
 use crate::op::Op;
-use crate::outcome::Answer;
+use crate::outcome::{Answer, OF_ACCESSES};
 use crate::program::Settings;
 use crate::words::{Place, Text};
 
@@ -28,6 +28,7 @@ pub(super) fn covered(settings: Settings, flags: MountFlags, fs: &MemFs) -> Resu
 }
 
 fn new_tree(context: &Context, settings: Settings, flags: MountFlags, fs: &MemFs) -> Result<DetachedTree, Errno> {
+    let flags = (flags - OF_ACCESSES) | settings.of_accesses();
     if settings.contains(Settings::LATE) {
         context.new_tree(Late::new(fs.alias()), flags)
     } else {

@@ -8,8 +8,8 @@ use std::thread::{self, Thread};
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags, OpenHow, RenameFlags,
-    Statx, StatxMask, SyncWhat, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags,
+    ListedNode, OpenHow, RenameFlags, Statx, StatxMask, SyncWhat, XattrFlags, XattrList,
 };
 use pathwalk_ring::{AsyncContext, Offset, Place};
 
@@ -194,6 +194,10 @@ impl Face for ByFuture {
             }
             listed.into_iter().for_each(|entry| each((entry.name.into_vec(), entry.kind, entry.ino)));
         }
+    }
+
+    fn list_nodes(&mut self, file: &Arc<File>, at_most: usize) -> Result<Vec<ListedNode>, Errno> {
+        wait(self.face().readdirplus(file, at_most, EntryHandles::Without))
     }
 
     fn close(&mut self, file: Arc<File>) -> Result<(), Errno> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, At, AtFlags, Attributes, Context, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags, OpenHow, RenameFlags,
-    Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
+    Access, At, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, Handle, InodeFlags, LinkFlags,
+    ListedNode, OpenHow, RenameFlags, Resolve, Statx, StatxMask, SyncWhat, UnlinkFlags, XattrFlags, XattrList,
 };
 use pathwalk_ring::{Entry, EntryFlags, Offset, Op, Place, Ring, Value};
 
@@ -269,6 +269,10 @@ impl Face for ByRing {
             }
             listed.into_iter().for_each(|entry| each((entry.name.into_vec(), entry.kind, entry.ino)));
         }
+    }
+
+    fn list_nodes(&mut self, file: &Arc<File>, at_most: usize) -> Result<Vec<ListedNode>, Errno> {
+        value!(self.perform(Op::Readdirplus { file: file.clone(), at_most, handles: EntryHandles::Without }), ListedNodes)
     }
 
     fn close(&mut self, file: Arc<File>) -> Result<(), Errno> {

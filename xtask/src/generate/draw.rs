@@ -170,7 +170,7 @@ impl Draw {
         let extra: OpenFlags = self.flags(5);
         flags |= extra & (OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW);
         if !path_only {
-            flags |= extra & OpenFlags::APPEND;
+            flags |= extra & (OpenFlags::APPEND | OpenFlags::NOATIME);
             flags |= if self.one_in(4) { extra & OpenFlags::DIRECT } else { OpenFlags::empty() };
         }
         let makes = flags.intersects(OpenFlags::CREATE | OpenFlags::TMPFILE);
@@ -303,7 +303,8 @@ impl Draw {
             5 => Op::WriteAt { slot, byte, size, offset },
             6 | 7 => self.seek(slot),
             8 => Op::SetLen { slot, size: offset },
-            9 | 10 => Op::List { slot: self.place_slot() },
+            9 => Op::List { slot: self.place_slot() },
+            10 => Op::ListNodes { slot: self.place_slot(), most: self.among(&[1, 2, 3, 7, 1000]) },
             _ => Op::Sync { slot },
         }
     }

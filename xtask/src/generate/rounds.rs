@@ -85,7 +85,8 @@ fn settings(rng: &mut Dice) -> Settings {
         | Settings::PROTECT_SYMLINKS
         | Settings::FEW_NODES
         | Settings::FEW_PAGES
-        | Settings::WATCH;
+        | Settings::WATCH
+        | Settings::ACCESSES;
     (super::settings(rng, &super::Names::short()) - without) | some | face.settings()
 }
 

@@ -185,6 +185,7 @@ impl Draw {
             by(actor, link),
             by(actor, Op::Unlink { at: from }),
             by(actor, Op::List { slot: OWN }),
+            by(cast::ROOT, Op::ListNodes { slot: OWN, most: 20 }),
         ]
     }
 }

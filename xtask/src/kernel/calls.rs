@@ -147,6 +147,7 @@ impl Stage<'_> {
             }
             Op::SetLen { slot, size } => fs::ftruncate(self.fd(slot), size).map(done),
             Op::List { slot } => self.list(slot),
+            Op::ListNodes { slot, .. } => self.list_nodes(slot),
             Op::Sync { slot } => fs::fsync(self.fd(slot)).map(done),
             ref other => unreachable!("{} is no operation on what is open", other.verb()),
         }
@@ -161,6 +162,15 @@ impl Stage<'_> {
             listing.insert(entry.name, (entry.kind, outcome::number(minor, entry.ino)));
         }
         Ok(Answer::Listing(listing))
+    }
+
+    /// Lists a directory, and asks for the attributes of each entry.
+    fn list_nodes(&self, slot: Slot) -> io::Result<Answer> {
+        let fd = self.fd(slot);
+        fs::seek(fd, fs::SeekFrom::Start(0))?;
+        let entries = super::tree::entries(fd)?;
+        let node = |name: &[u8]| look(fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(errno);
+        Ok(Answer::Nodes(entries.into_iter().map(|entry| (entry.name.clone(), node(&entry.name))).collect()))
     }
 
     pub(super) fn seen(&self, actor: Actor, op: &Op, settings: Settings) -> Vec<Result<Node, Errno>> {
@@ -278,6 +288,7 @@ pub fn open_flags(flags: OpenFlags) -> OFlags {
         (OpenFlags::PATH, OFlags::PATH),
         (OpenFlags::TMPFILE, OFlags::TMPFILE),
         (OpenFlags::DIRECT, OFlags::DIRECT),
+        (OpenFlags::NOATIME, OFlags::NOATIME),
     ];
     let rights = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
         (true, true) => OFlags::RDWR,

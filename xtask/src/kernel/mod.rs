@@ -95,25 +95,28 @@ impl Interpreter for Kernel {
         place::set_limits(program.settings.limits()).context("set the limits of the tmpfs")?;
         self.clock.begin().context("read the clock")?;
         let mut outcomes = Vec::with_capacity(program.steps.len());
-        let mut mounted = MountFlags::empty();
+        let accesses = program.settings.of_accesses();
+        // Setting the limits left this one.
+        let mut mounted = (MountFlags::empty(), MountFlags::NOATIME);
         for Act { mount, steps } in program.acts() {
-            if mount != mounted {
-                place::set_mount(mount).with_context(|| format!("set the flags of the mount to {mount:?}"))?;
-                mounted = mount;
+            if (mount, accesses) != mounted {
+                place::set_mount(mount, accesses).with_context(|| format!("set the flags of the mount to {mount:?}"))?;
+                mounted = (mount, accesses);
             }
             outcomes.extend(if program.changes_mounts() {
                 let outcomes = self.perform_apart(program.settings, steps).context("carry out what changes mounts")?;
                 // A remount may have left the file system read-only. Setting the limits clears the
                 // mount's flags as well.
                 place::set_limits(program.settings.limits()).context("make the tmpfs writable")?;
-                place::set_mount(mount).with_context(|| format!("set the flags of the mount to {mount:?} again"))?;
+                place::set_mount(mount, accesses).with_context(|| format!("set the flags of the mount to {mount:?} again"))?;
                 outcomes
             } else {
                 self.perform(program.settings, steps)
             });
         }
-        if !mounted.is_empty() {
-            place::set_mount(MountFlags::empty()).context("take the flags of the mount away")?;
+        // To look at the tree is no access.
+        if mounted != (MountFlags::empty(), MountFlags::NOATIME) {
+            place::set_mount(MountFlags::empty(), MountFlags::NOATIME).context("take the flags of the mount away")?;
         }
         let tree = tree::look(&self.root, Contents::Ends).context("look at the tmpfs")?;
         let mut transcript = Transcript { outcomes, tree };

@@ -32,6 +32,17 @@ const SWITCHES: [Switch; 5] = [
     (MountFlags::NOSYMFOLLOW, mount::MountFlags::NOSYMFOLLOW, 0x2000),
 ];
 
+/// Returns the kernel's switches that concern the times of accesses.
+pub(super) fn of_accesses(flags: MountFlags) -> impl Iterator<Item = mount::MountFlags> {
+    let all = [
+        (MountFlags::NOATIME, mount::MountFlags::NOATIME),
+        (MountFlags::RELATIME, mount::MountFlags::RELATIME),
+        (MountFlags::STRICTATIME, mount::MountFlags::STRICTATIME),
+        (MountFlags::NODIRATIME, mount::MountFlags::NODIRATIME),
+    ];
+    all.into_iter().filter(move |(ours, _)| flags.contains(*ours)).map(|(_, theirs)| theirs)
+}
+
 /// Returns the form of `mount(2)` of these switches.
 pub(super) fn bits(flags: MountFlags) -> impl Iterator<Item = mount::MountFlags> {
     SWITCHES.into_iter().filter(move |switch| flags.contains(switch.0)).map(|switch| switch.1)

@@ -119,7 +119,8 @@ fn only_the_root_is_left() {
 /// The number of checks whether they were released: one second in all.
 const TRIES: u32 = 10_000;
 
-/// Sets the limits of nodes and of pages; large ones where there is no limit.
+/// Sets the limits of nodes and of pages; large ones where there is no limit. The mount has no
+/// switch afterwards but `NOATIME`.
 pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result<()> {
     if nodes.is_some() || pages.is_some() {
         only_the_root_is_left();
@@ -128,9 +129,9 @@ pub(super) fn set_limits([nodes, pages]: [Option<u64>; 2]) -> rustix::io::Result
     mount_remount("/", MountFlags::NOATIME, format!("nr_inodes={nodes},size={bytes}"))
 }
 
-/// Sets the switches of the mount, but not of the file system on it. Always sets `NOATIME`, since
-/// reads must not change times.
-pub(super) fn set_mount(flags: pathwalk::MountFlags) -> rustix::io::Result<()> {
-    let bits = mounts::bits(flags).fold(MountFlags::BIND | MountFlags::NOATIME, MountFlags::union);
+/// Sets the switches of the mount, but not of the file system on it. Those that concern the times
+/// of accesses are in `accesses`.
+pub(super) fn set_mount(flags: pathwalk::MountFlags, accesses: pathwalk::MountFlags) -> rustix::io::Result<()> {
+    let bits = mounts::bits(flags).chain(mounts::of_accesses(accesses)).fold(MountFlags::BIND, MountFlags::union);
     mount_remount("/", bits, "")
 }

@@ -1,7 +1,7 @@
 //! Opens from the cache alone, and listings in parts, which the model lists as a whole.
 
-use pathwalk::OpenFlags;
-use pathwalk_model::{AT_FDCWD, OpenHow, Resolve};
+use pathwalk::{Errno, OpenFlags};
+use pathwalk_model::{AT_FDCWD, AtFlags, OpenHow, Resolve};
 
 use super::convert::{node, open_flags};
 use super::{Answered, World, number};
@@ -18,6 +18,19 @@ impl World {
         let found = model.fstat(process, new)?;
         model.close(process, new)?;
         Ok(Answer::Node(node(&found)))
+    }
+
+    /// Lists a directory, and asks for the attributes of each entry. The model lists neither `.`
+    /// nor `..`, but has both.
+    pub(super) fn list_nodes(&mut self, slot: Slot) -> Answered<Answer> {
+        let Answer::Listing(names) = self.list(slot)? else { return Ok(Answer::Done) };
+        let Self { model, process, .. } = self;
+        let mut node = |name: Vec<u8>| {
+            let found = model.stat(process, number(slot), &name, AtFlags::SYMLINK_NOFOLLOW);
+            (name, found.map(|found| node(&found)).map_err(|errno| Errno::from_raw(errno.0)))
+        };
+        let dots = [b".".to_vec(), b"..".to_vec()];
+        Ok(Answer::Nodes(dots.into_iter().chain(names.into_keys()).map(&mut node).collect()))
     }
 
     pub(super) fn list_parts(&mut self, slot: Slot, names: [&Body; 2]) -> Answered<Answer> {

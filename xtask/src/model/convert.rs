@@ -79,6 +79,7 @@ pub(super) fn open_flags(flags: OpenFlags) -> ModelOpenFlags {
         (OpenFlags::PATH, ModelOpenFlags::PATH),
         (OpenFlags::TMPFILE, ModelOpenFlags::TMPFILE),
         (OpenFlags::DIRECT, ModelOpenFlags::DIRECT),
+        (OpenFlags::NOATIME, ModelOpenFlags::NOATIME),
     ];
     let rights = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
         (true, true) => ModelOpenFlags::RDWR,

@@ -3,10 +3,13 @@
 //! Commands use the paths that this process uses, also with another root. What it does not do: run
 //! the commands, or judge whether running them is wise.
 
+use std::os::unix::ffi::OsStrExt;
+
 use pathwalk::Access;
 use pathwalk::permission::{AclTag, Class};
 
 use super::bytes::{shell, shown};
+use super::landlock;
 use super::rule::{Node, Rule};
 use super::told::Failure;
 use super::words::{Voice, doing_all, short};
@@ -144,6 +147,10 @@ pub(crate) fn grant(voice: Voice<'_>, node: &Node, rule: Rule, want: Access) -> 
         }
         Rule::ReadOnlyMount | Rule::ReadOnlyFileSystem => {
             remount(node, "rw", "if it is not read-only for a reason; dmesg shows errors").into_iter().collect()
+        }
+        Rule::Landlock(number, right) => {
+            let line = landlock::line(right, std::path::Path::new(std::ffi::OsStr::from_bytes(path)));
+            vec![say(format!("add to ruleset {}, for this node and all below it: {line}", number + 1))]
         }
         Rule::Immutable => vec![run(format!("chattr -i {at}"), "lets it be changed again")],
         _ => Vec::new(),

@@ -41,6 +41,8 @@ Examples:
       as a user with the groups that /etc/group gives her
   pathwalk explain /data --as alice --want rw && echo yes
       the answer as an exit code, for scripts
+  pathwalk explain /etc/shadow --landlock sandbox.rules --want r
+      in a process that Landlock restricts by the rules in a file
   pathwalk explain x.so --cwd /opt/app/lib
       a path as a program meets it that runs in another directory
   pathwalk explain /data --as 1000:100,27
@@ -78,6 +80,14 @@ pub(crate) struct ExplainArgs {
     /// [default: the working directory, or with --root that root]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    /// File with a ruleset of Landlock that the user's process is restricted by. Its lines are
+    /// `restrict RIGHTS` and `allow RIGHTS PATH`; rights are all, execute, write-file, read-file,
+    /// read-dir, remove-dir, remove-file, make-char, make-dir, make-reg, make-sock, make-fifo,
+    /// make-block, make-sym, refer, truncate, separated by commas. Paths are looked up like the
+    /// path, as root. May be given several times: each file is one more ruleset, and all of them
+    /// have to allow an access. To write a directory is to make a file in it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) landlock: Vec<PathBuf>,
     /// Do not follow a link at the end, as lstat(2)
     #[arg(long)]
     pub(crate) nofollow: bool,

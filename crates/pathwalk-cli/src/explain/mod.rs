@@ -4,6 +4,7 @@
 //! - [`who`]: the user whose permissions count; names of users and groups;
 //! - [`walk`]: the engine's steps as lines, with the properties of each node; [`told`]: the result;
 //!   [`near`]: names like a missing one;
+//! - [`landlock`]: rulesets that are given in files;
 //! - [`rule`]: the rule that grants or refuses; [`mounts`]: the mounts and their places;
 //! - [`words`]: all of it as sentences; [`advice`]: what to do about it;
 //! - [`text`] with [`rows`], [`json`]: the two forms of the report; [`bytes`]: names that need
@@ -20,6 +21,7 @@ mod advice;
 pub(crate) mod args;
 mod bytes;
 mod json;
+mod landlock;
 mod mounts;
 mod near;
 mod rows;
@@ -97,11 +99,13 @@ pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     Ok(exit_code(&told))
 }
 
-/// Creates the context of the walk, still with root's credentials, and sets its working directory.
+/// Creates the context of the walk, still with root's credentials, sets its working directory, and
+/// restricts it by the rulesets.
 /// An existing working directory needs no permission any more.
 fn context(fs: Arc<HostFs>, args: &ExplainArgs, path: &[u8]) -> anyhow::Result<Context> {
     let builder = Vfs::builder().budget(BUDGET).one_by_one();
     // Links on a nosymfollow mount are reported mount by mount, not by the engine's single flag.
+    let builder = if args.landlock.is_empty() { builder } else { builder.security(pathwalk::landlock::Landlock) };
     let builder = if LastLinks::of_this_machine() == LastLinks::Protected { builder.protect_symlinks() } else { builder };
     let vfs = builder.build(fs).with_context(|| format!("building a Vfs of {BUDGET} bytes"))?;
     let mut context = vfs.context(Credentials::root());
@@ -114,6 +118,7 @@ fn context(fs: Arc<HostFs>, args: &ExplainArgs, path: &[u8]) -> anyhow::Result<C
             None => format!("looking for the working directory \"{shown}\"; give a path that begins with a slash, or --cwd"),
         })?;
     }
+    landlock::restrict(&mut context, &args.landlock)?;
     Ok(context)
 }
 

@@ -7,6 +7,7 @@
 //! [`judge`] is compared with the engine's answer.
 
 use pathwalk::permission::{Acl, AclEntry, AclTag, Class, Subject};
+use pathwalk::security::Rights;
 use pathwalk::{Access, Attributes, Capabilities, Errno, FileType, MountFlags, StatxFlags};
 
 use super::mounts::Mount;
@@ -53,6 +54,8 @@ pub(crate) enum Rule {
     ReadOnlyFileSystem,
     /// An immutable node.
     Immutable,
+    /// The ruleset of Landlock with this number, from 0, which does not grant this right.
+    Landlock(usize, Rights),
     /// A name after a node that is not a directory.
     NotADirectory,
     /// A slash after a node that is not a directory.
@@ -104,6 +107,7 @@ impl Rule {
             Rule::ReadOnlyMount => "read-only-mount",
             Rule::ReadOnlyFileSystem => "read-only-file-system",
             Rule::Immutable => "immutable",
+            Rule::Landlock(..) => "landlock",
             Rule::NotADirectory => "not-a-directory",
             Rule::TrailingSlash => "trailing-slash",
             Rule::Absent => "absent",

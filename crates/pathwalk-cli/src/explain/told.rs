@@ -84,6 +84,9 @@ pub(crate) struct Told {
 pub(crate) enum Doubt {
     /// A link through which the kernel jumps, whatever its body says.
     MagicLink(Vec<u8>),
+    /// A file at the end that may only be appended to: the kernel's check of an access does not
+    /// say so, and its open does.
+    AppendOnly,
     /// A file system of this type, mounted at this point, which may have permission rules of its
     /// own.
     OwnRules(Vec<u8>, Vec<u8>),

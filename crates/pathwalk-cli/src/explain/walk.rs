@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use pathwalk::permission::Acl;
-use pathwalk::{Access, At, AtFlags, Context, Errno, FileType, Handle, MountFlags, Step, What, Why};
+use pathwalk::{Access, At, AtFlags, Context, Errno, FileType, Handle, MountFlags, StatxFlags, Step, What, Why};
 
+use super::landlock;
 use super::mounts::Mount;
 use super::near;
 use super::rule::{Judged, List, Node, Rule, coming_to, judge};
@@ -286,7 +287,21 @@ impl<'a> Teller<'a> {
             let unseen = goes_by_unknown_list(node, self.who) && self.who.asks == Asks::ForAnother;
             judged = Judged { answer, rule: if unseen { Rule::NotVisible } else { Rule::FileSystem } };
         }
+        if judged.answer.is_ok()
+            && let Some(rule) = self.by_landlock(end, node, want)
+        {
+            judged = Judged { answer: Err(Errno::EACCES), rule };
+        }
         May { want, judged }
+    }
+
+    /// Returns the ruleset of Landlock that refuses an access which the permissions grant. The
+    /// kernel asks in this order, at the open.
+    fn by_landlock(&self, end: &Handle, node: &Node, want: Access) -> Option<Rule> {
+        landlock::needed(node.attributes.kind, want).iter().find_map(|right| {
+            let refusing = self.context.refusing_at(end, "", AtFlags::EMPTY_PATH, right).ok()?;
+            refusing.first().map(|number| Rule::Landlock(*number, right))
+        })
     }
 
     fn doubts(&self, ending: &Ending) -> Vec<Doubt> {
@@ -299,6 +314,13 @@ impl<'a> Teller<'a> {
         if self.who.asks == Asks::ForAnother {
             let own = nodes().filter_map(|(line, _)| line.mount.as_ref()).filter(|mount| mount.is_a(&OWN_RULES));
             doubts.extend(own.filter_map(|mount| mount.line.clone()).map(|line| Doubt::OwnRules(line.kind, line.point)));
+        }
+        if let Ending::Reached(node, may) = ending
+            && node.attributes.kind == FileType::Regular
+            && node.attributes.flags.contains(StatxFlags::APPEND)
+            && may.iter().any(|may| may.want == Access::WRITE && may.judged.answer.is_ok())
+        {
+            doubts.push(Doubt::AppendOnly);
         }
         // One doubt for each mount or link is enough. A walk that reached no node gets none.
         doubts.dedup();

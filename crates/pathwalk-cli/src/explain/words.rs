@@ -9,6 +9,7 @@ use pathwalk::permission::{AclEntry, AclTag, Class};
 use pathwalk::{Access, Capabilities, FileType};
 
 use super::bytes::{shortened, shown};
+use super::landlock;
 use super::mounts::Mount;
 use super::rule::{Node, Rule};
 use super::told::{Doubt, Failure};
@@ -141,6 +142,9 @@ impl Voice<'_> {
             Rule::ReadOnlyMount => format!("{} is mounted read-only", point(node)),
             Rule::ReadOnlyFileSystem => format!("the file system on {} is read-only", point(node)),
             Rule::Immutable => "it is immutable (chattr +i)".into(),
+            Rule::Landlock(number, right) => {
+                format!("ruleset {} of Landlock does not grant {} there", number + 1, landlock::names(right))
+            }
             Rule::NotVisible => "this process may not read its access control list".into(),
             _ => "its file system or a security module says so".into(),
         }
@@ -219,6 +223,10 @@ impl Voice<'_> {
                     "the kernel jumps through {} to what is open there, whatever its text says; here its text was followed",
                     shown(path)
                 )
+            }
+            Doubt::AppendOnly => {
+                "it is append-only (chattr +a): an open for writing takes O_APPEND, and is EPERM without it; none may truncate it"
+                    .into()
             }
             Doubt::OwnRules(kind, point) => {
                 format!("{} at {} may refuse by rules of its own, which neither mode nor list shows", shown(kind), shown(point))

@@ -6,11 +6,13 @@
 //! - `tree`: the nodes.
 //! - `cases`: the questions, and the rule for each user.
 //! - `asked`: the three sources of answers.
+//! - `landlock`: rulesets that are given in files, beside a thread that restricts itself.
 //!
 //! Needs root and a mount namespace. Reports what was skipped where they are not available.
 
 mod asked;
 mod cases;
+mod landlock;
 mod tree;
 
 use std::collections::BTreeSet;

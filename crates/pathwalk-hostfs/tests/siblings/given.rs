@@ -24,7 +24,7 @@ fn odd_names() -> Vec<OsString> {
 }
 
 /// Makes files of every kind, with odd names, modes, sizes, owners and further names.
-fn build(dir: &Path) {
+pub(crate) fn build(dir: &Path) {
     let at = |name: &str| dir.join(name);
     make_some(dir);
     for name in odd_names() {
@@ -59,7 +59,7 @@ fn paths(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Makes a directory `d` in a temporary one.
-fn directory() -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn directory() -> (tempfile::TempDir, PathBuf) {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("d");
     fs::create_dir(&dir).unwrap();

@@ -4,6 +4,7 @@
 //! - `given`: everything is as the kernel reports it.
 //! - `absent`: names that do not exist.
 //! - `quiet`: no trace is left, and no permission is exceeded.
+//! - `listed`: listings with attributes.
 //! - `confined`: nothing comes from outside of the root.
 //! - `mounted`: mounts on names of the directory, and below.
 //! - `changing`: other processes change the directory meanwhile.
@@ -16,6 +17,7 @@ mod absent;
 mod changing;
 mod confined;
 mod given;
+mod listed;
 mod memory;
 mod mounted;
 mod quiet;

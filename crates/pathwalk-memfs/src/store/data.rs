@@ -4,19 +4,20 @@
 //! A write holds the file's lock exclusively from end to end, and a read shares it: no reader sees
 //! half of a write. Pages without room are not created: a write ends before the first of them.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
 use pathwalk::{
-    Attributes, Entry, Errno, FileType, InodeFlags, NodeKey, OpenFor, SetAttributes, StatFs, StatxFlags, WriteAt, Written,
+    Accessed, Attributes, Entry, EntrySink, Errno, FileType, InodeFlags, Name, NodeKey, OpenFor, SetAttributes, StatFs,
+    StatxFlags, Timestamp, WriteAt, Written,
 };
 
-use super::Store;
 use super::inode::{Inode, SIZE_MAX};
 use super::locked::Locked;
 use super::pages::{PAGE, PAGE_BYTES};
 use super::record::{KEPT_FLAGS, KEPT_INODE_FLAGS};
+use super::{Held, Store};
 use crate::quota::ProjectScope;
 
 /// The `f_type` of tmpfs, which this file system imitates.
@@ -47,7 +48,8 @@ impl Store {
         self.inode(node).is_ok_and(|inode| inode.kind() == FileType::Regular)
     }
 
-    /// Fills the buffer from `offset` on, up to the end of the file. Does not change `atime`.
+    /// Fills the buffer from `offset` on, up to the end of the file. Does not change `atime`, which
+    /// the engine has changed where the mount says so.
     pub(crate) fn read(&self, node: NodeKey, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
         let inode = self.inode(node)?;
         let pages = inode.pages()?;
@@ -135,6 +137,13 @@ impl Store {
         Ok(self.attributes_of(inode))
     }
 
+    /// Sets the time of the last access, and no other time.
+    pub(crate) fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+        let inode = self.inode(node)?;
+        let _locked = inode.lock();
+        Ok(if inode.slot.record.touch_atime(at) { Accessed::Stored } else { Accessed::NotKept })
+    }
+
     /// Sets the attribute bits of a file or directory: `EOPNOTSUPP` for bits that are not stored,
     /// and for other nodes.
     pub(crate) fn set_flags(&self, node: NodeKey, flags: StatxFlags) -> Result<(), Errno> {
@@ -190,6 +199,30 @@ impl Store {
         each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>,
     ) -> Result<(), Errno> {
         self.inode(node)?.names()?.list(from, each);
+        Ok(())
+    }
+
+    /// Passes the entries of a directory behind a cookie to `sink`, with the nodes that it wants.
+    pub(crate) fn read_dir_with_nodes(&self, node: NodeKey, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        let (mut text, mut held) = (Vec::new(), Vec::new());
+        {
+            // The names lead to their nodes as long as they are locked.
+            let names = self.inode(node)?.names()?;
+            names.list(from, &mut |entry| {
+                let flow = sink.push(entry);
+                let is_wanted = Name::new(entry.name).is_ok_and(|name| sink.wants(name));
+                let hold = || self.held(self.inode(entry.key)?);
+                if let Some(Ok(node)) = is_wanted.then(hold) {
+                    let start = text.len();
+                    text.extend_from_slice(entry.name);
+                    held.push((start..text.len(), node));
+                }
+                flow
+            });
+        }
+        let node = |(range, node): (Range<usize>, Held<'_>)| Ok((Name::new(&text[range])?, node.into_node()));
+        let found: Vec<_> = held.into_iter().map(node).collect::<Result<_, Errno>>()?;
+        sink.give(&found);
         Ok(())
     }
 

@@ -265,6 +265,16 @@ impl Record {
         }
     }
 
+    /// Records an access, unless the node has `NOATIME`. Returns whether it has not. The caller has
+    /// the node's lock exclusively.
+    pub(super) fn touch_atime(&self, now: Timestamp) -> bool {
+        let keeps = self.marks.load(Relaxed) & NOATIME == 0;
+        if keeps {
+            self.change(|| self.set_atime(now));
+        }
+        keeps
+    }
+
     fn set_atime(&self, time: Timestamp) {
         self.atime.store(time.seconds, Relaxed);
         self.atime_nanoseconds.store(time.nanoseconds, Relaxed);

@@ -9,9 +9,9 @@ use std::sync::{Arc, RwLock};
 
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Access, AclState, Attributes, Directory, Entry, Errno, FallocateFlags, FileHandle, FileSystem, FoundName, Freshness,
-    InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs, SyncWhat,
-    Validity, WriteAt, Written, XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle, FileSystem, FoundName,
+    Freshness, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes, Siblings, StatFs,
+    SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 use pathwalk_memfs::MemFs;
 
@@ -264,6 +264,10 @@ impl OpenFile for WildFile {
 
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         self.hooks.around("read_dir", || self.inner.read_dir(from, each))
+    }
+
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        self.hooks.around("read_dir_with_nodes", || self.inner.read_dir_with_nodes(from, sink))
     }
 
     fn fallocate(&self, mode: FallocateFlags, offset: u64, length: u64) -> Result<(), Errno> {

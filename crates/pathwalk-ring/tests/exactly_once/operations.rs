@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use pathwalk::{
-    Access, AtFlags, FallocateFlags, File, InodeFlags, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve, SyncFileRange,
-    SyncWhat, UnlinkFlags, XattrFlags,
+    Access, AtFlags, EntryHandles, FallocateFlags, File, InodeFlags, LinkFlags, OpenFlags, OpenHow, RenameFlags, Resolve,
+    SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
 };
 use pathwalk_ring::{Offset, Op, Place};
 
@@ -47,7 +47,8 @@ fn of_file(random: &mut Rng, files: &mut Files) -> Op<'static> {
     match random.u32(..12) {
         0..3 => Op::Read { file, buffer: vec![0; random.usize(..9)], offset: offset(random) },
         3..5 => Op::Write { file, data: vec![1; random.usize(..9)], offset: offset(random) },
-        5..7 => Op::Getdents { file, at_most: random.usize(..5) },
+        5..6 => Op::Getdents { file, at_most: random.usize(..5) },
+        6..7 => Op::Readdirplus { file, at_most: random.usize(..5), handles: EntryHandles::With },
         7..9 => Op::Fsync { file, what: if random.bool() { SyncWhat::All } else { SyncWhat::Data } },
         9 => Op::Fallocate { file, mode: FallocateFlags::KEEP_SIZE, offset: 0, length: random.u64(..9) },
         10 => Op::SyncFileRange { file, offset: 0, length: 0, flags: SyncFileRange::all() },

@@ -98,7 +98,13 @@ fn closing_is_part_of_the_entry() {
         let op = op(&world);
         let is_of_file = matches!(
             op,
-            Op::Getdents { .. } | Op::Read { .. } | Op::Write { .. } | Op::Fsync { .. } | Op::Fallocate { .. } | Op::Close { .. }
+            Op::Getdents { .. }
+                | Op::Readdirplus { .. }
+                | Op::Read { .. }
+                | Op::Write { .. }
+                | Op::Fsync { .. }
+                | Op::Fallocate { .. }
+                | Op::Close { .. }
         );
         let holds = is_of_file || name == "lookup in another";
         world.hooks.set(|call, _| if call == CLOSE { throw() } else { Ok(()) });

@@ -6,8 +6,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use pathwalk::{
-    Access, At, Context, Credentials, FallocateFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat, UnlinkFlags,
-    Vfs,
+    Access, At, Context, Credentials, EntryHandles, FallocateFlags, File, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat,
+    UnlinkFlags, Vfs,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{Completion, Entry, EntryFlags, Offset, Op, Place, Pool, Ring};
@@ -75,7 +75,7 @@ impl World {
 pub(crate) type MakeOp = fn(&World) -> Op<'static>;
 
 /// One operation of each kind. Those of a file are the last to hold it.
-pub(crate) const OPS: [(&str, MakeOp); 33] = [
+pub(crate) const OPS: [(&str, MakeOp); 34] = [
     ("nop", |_| Op::Nop),
     ("open", |_| Op::open("/d/a", OpenFlags::READ)),
     ("open a cached one", |world| {
@@ -109,6 +109,7 @@ pub(crate) const OPS: [(&str, MakeOp); 33] = [
     ("lsattr", |_| Op::InodeFlagsAt { place: "/d/a".into(), flags: Default::default() }),
     ("chattr", |_| Op::SetInodeFlagsAt { place: "/d/a".into(), to: pathwalk::InodeFlags::NODUMP, flags: Default::default() }),
     ("list", |world| Op::Getdents { file: world.dir(), at_most: 10 }),
+    ("list nodes", |world| Op::Readdirplus { file: world.dir(), at_most: 10, handles: EntryHandles::With }),
     ("read", |world| Op::Read { file: world.file(), buffer: vec![0; 8], offset: Offset::Current }),
     ("read at", |world| Op::Read { file: world.file(), buffer: vec![0; 8], offset: Offset::At(0) }),
     ("write", |world| Op::Write { file: world.file(), data: b"x".into(), offset: Offset::Current }),

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use pathwalk::{Entry, Errno, FallocateFlags, NodeKey, OpenFile, SyncWhat, WriteAt, Written};
+use pathwalk::{Entry, EntrySink, Errno, FallocateFlags, NodeKey, OpenFile, SyncWhat, WriteAt, Written};
 
 use super::Faults;
 
@@ -65,6 +65,11 @@ impl OpenFile for FailingFile {
     fn read_dir(&self, from: u64, each: &mut dyn FnMut(Entry<'_>) -> ControlFlow<()>) -> Result<(), Errno> {
         self.faults.meet()?;
         self.inner.read_dir(from, each)
+    }
+
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        self.faults.meet()?;
+        self.inner.read_dir_with_nodes(from, sink)
     }
 
     fn sync(&self, what: SyncWhat) -> Result<(), Errno> {

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{spawn, yield_now};
+use std::time::Duration;
 
-use pathwalk::{Cancellation, Context, Credentials, Errno, File, LockKind, LockOwner, LockRange, LockWait, OpenFlags, Vfs};
+use pathwalk::{
+    Cancellation, Context, Credentials, Errno, File, Lease, LockKind, LockOwner, LockRange, LockWait, OpenFlags, Vfs,
+};
 use pathwalk_memfs::MemFs;
 
 use crate::program::{Access, Answer, Call, FILES, Family, Holder, PROCESSES, SLOTS, Wait};
@@ -14,7 +17,7 @@ use crate::program::{Access, Answer, Call, FILES, Family, Holder, PROCESSES, SLO
 pub(crate) struct Engine {
     vfs: Vfs,
     processes: Vec<Process>,
-    answers: Receiver<(usize, Answer)>,
+    answers: Receiver<(usize, Answer, Opened)>,
     /// The processes whose call has not returned, with a means to interrupt each.
     pending: BTreeMap<usize, Cancellation>,
     /// The process that was interrupted, until its call returns.
@@ -26,12 +29,17 @@ pub(crate) struct Engine {
 struct Process {
     context: Context,
     slots: [Option<Arc<File>>; SLOTS],
+    leases: [Option<Lease>; SLOTS],
     /// To its thread for calls that may wait.
     waiting: Sender<Waiting>,
 }
 
+/// A file that was opened, and its slot.
+type Opened = Option<(usize, Arc<File>)>;
+
 struct Waiting {
     call: Call,
+    context: Context,
     file: Option<Arc<File>>,
     cancel: Cancellation,
     /// The owners of locks, by process.
@@ -39,8 +47,10 @@ struct Waiting {
 }
 
 impl Engine {
-    pub(crate) fn new() -> Engine {
-        let vfs = Vfs::builder().budget(Vfs::budget_for(100)).build(MemFs::new()).expect("a small budget is enough");
+    /// Creates processes. Holders of leases have `break_time`; any time, if that is zero.
+    pub(crate) fn new(break_time: Duration) -> Engine {
+        let builder = Vfs::builder().budget(Vfs::budget_for(100)).leases(break_time);
+        let vfs = builder.build(MemFs::new()).expect("a small budget is enough");
         let root = vfs.context(Credentials::root());
         (0..FILES).for_each(|file| root.write(path(file), "0123456789").expect("a file can be made"));
         let (told, answers) = channel();
@@ -48,16 +58,24 @@ impl Engine {
             let (waiting, calls) = channel::<Waiting>();
             let told = told.clone();
             spawn(move || {
-                for Waiting { call, file, cancel, owners } in calls {
-                    let answer = cancel.during(|| perform(&call, file.as_deref(), &owners));
+                for Waiting { call, context, file, cancel, owners } in calls {
+                    let mut opened = None;
+                    let answer = cancel.during(|| match call {
+                        Call::Open { slot, file, access, wait } => answered(open(&context, file, access, wait).map(|file| {
+                            opened = Some((slot, Arc::new(file)));
+                            Answer::default()
+                        })),
+                        Call::Truncate { file } => answered(context.truncate(path(file), 10).map(|()| Answer::default())),
+                        _ => perform(&call, file.as_deref(), &owners),
+                    });
                     // The file may be closed once the answer is known.
-                    drop(file);
-                    if told.send((number, answer)).is_err() {
+                    drop((file, context));
+                    if told.send((number, answer, opened)).is_err() {
                         return;
                     }
                 }
             });
-            Process { context: root.clone(), slots: Default::default(), waiting }
+            Process { context: root.clone(), slots: Default::default(), leases: Default::default(), waiting }
         };
         let processes = (0..PROCESSES).map(process).collect();
         Engine { vfs, processes, answers, pending: BTreeMap::new(), interrupted: None, ready: BTreeMap::new() }
@@ -71,39 +89,53 @@ impl Engine {
                 self.pending[&process].cancel();
                 self.interrupted = Some(process);
             }
-            Call::Open { slot, file, access } => {
-                let flags = match access {
-                    Access::Read => OpenFlags::READ,
-                    Access::Write => OpenFlags::WRITE,
-                    Access::Both => OpenFlags::READ | OpenFlags::WRITE,
-                };
-                of.slots[slot] = None;
-                of.slots[slot] = Some(Arc::new(of.context.open(path(file), flags).expect("it can be opened")));
-                self.ready.insert(process, Answer::default());
+            Call::Open { slot, .. } => {
+                (of.slots[slot], of.leases[slot]) = (None, None);
+                self.send(process, call, None, owners);
+            }
+            Call::Truncate { .. } => self.send(process, call, None, owners),
+            Call::Lease { slot, kind } => {
+                let leased = of.lease(slot, kind).map(|()| Answer::default());
+                self.ready.insert(process, answered(leased));
             }
             Call::Close { slot } => {
                 let errno = if of.slots[slot].take().is_some() { 0 } else { Errno::EBADF.raw() };
-                self.ready.insert(process, Answer { errno, lock: None });
+                self.ready.insert(process, Answer { errno, ..Answer::default() });
             }
-            Call::CloseDuplicate { slot } | Call::Set { slot, .. } | Call::Get { slot, .. } | Call::Flock { slot, .. } => {
+            Call::CloseDuplicate { slot }
+            | Call::Set { slot, .. }
+            | Call::Get { slot, .. }
+            | Call::Flock { slot, .. }
+            | Call::GetLease { slot } => {
                 let file = of.slots[slot].clone();
                 if call.waits() {
-                    let cancel = Cancellation::new();
-                    self.pending.insert(process, cancel.clone());
-                    of.waiting.send(Waiting { call: *call, file, cancel, owners }).expect("its thread lives");
+                    self.send(process, call, file, owners);
                 } else {
                     self.ready.insert(process, perform(call, file.as_deref(), &owners));
                 }
             }
+            Call::Expire => unreachable!("it is no call"),
         }
+    }
+
+    /// Has the process's thread carry out a call that may wait.
+    fn send(&mut self, process: usize, call: &Call, file: Option<Arc<File>>, owners: Arc<[LockOwner]>) {
+        let (of, cancel) = (&self.processes[process], Cancellation::new());
+        self.pending.insert(process, cancel.clone());
+        // It opens files as the process does.
+        let context = of.context.clone().with_lock_owner(of.context.lock_owner());
+        of.waiting.send(Waiting { call: *call, context, file, cancel, owners }).expect("its thread lives");
     }
 
     /// Returns the answers of all calls that do not wait.
     pub(crate) fn settle(&mut self) -> BTreeMap<usize, Answer> {
         let mut answers = std::mem::take(&mut self.ready);
         loop {
-            for (process, answer) in self.answers.try_iter() {
+            for (process, answer, opened) in self.answers.try_iter() {
                 self.pending.remove(&process);
+                if let Some((slot, file)) = opened {
+                    self.processes[process].slots[slot] = Some(file);
+                }
                 self.interrupted.take_if(|interrupted| *interrupted == process);
                 answers.insert(process, answer);
             }
@@ -125,8 +157,39 @@ impl Engine {
     /// Closes all files. No call waits.
     pub(crate) fn reset(&mut self) {
         self.processes.iter_mut().for_each(|process| process.slots = Default::default());
-        assert_eq!((self.vfs.locks().held, self.vfs.locks().waiting), (0, 0), "no file is open");
+        assert_eq!(self.vfs.locks(), Default::default(), "no file is open");
+        self.processes.iter_mut().for_each(|process| process.leases = Default::default());
     }
+}
+
+impl Process {
+    fn lease(&mut self, slot: usize, kind: LockKind) -> Result<(), Errno> {
+        let file = self.slots[slot].as_ref().ok_or(Errno::EBADF)?;
+        let Self { leases, .. } = self;
+        match (kind, leases[slot].take()) {
+            (LockKind::Unlock, None) => Err(Errno::EAGAIN),
+            (LockKind::Unlock, Some(lease)) => lease.set(kind),
+            (kind, before) => match file.lease(kind) {
+                Ok(lease) => {
+                    leases[slot] = Some(lease);
+                    Ok(())
+                }
+                Err(errno) => {
+                    leases[slot] = before;
+                    Err(errno)
+                }
+            },
+        }
+    }
+}
+
+fn open(context: &Context, file: usize, access: Access, wait: Wait) -> Result<File, Errno> {
+    let flags = match access {
+        Access::Read => OpenFlags::READ,
+        Access::Write => OpenFlags::WRITE,
+        Access::Both => OpenFlags::READ | OpenFlags::WRITE,
+    };
+    context.open(path(file), flags | if wait == Wait::Not { OpenFlags::NONBLOCK } else { OpenFlags::empty() })
 }
 
 fn path(file: usize) -> String {
@@ -134,11 +197,16 @@ fn path(file: usize) -> String {
 }
 
 fn perform(call: &Call, file: Option<&File>, owners: &[LockOwner]) -> Answer {
-    match answer(call, file, owners) {
+    answered(answer(call, file, owners))
+}
+
+fn answered(result: Result<Answer, Errno>) -> Answer {
+    let failed = |errno: Errno| Answer { errno: errno.raw(), ..Answer::default() };
+    match result {
         Ok(answer) => answer,
         // In the kernel, a signal ends a wait.
-        Err(Errno::ECANCELED) => Answer { errno: Errno::EINTR.raw(), lock: None },
-        Err(errno) => Answer { errno: errno.raw(), lock: None },
+        Err(Errno::ECANCELED) => failed(Errno::EINTR),
+        Err(errno) => failed(errno),
     }
 }
 
@@ -165,7 +233,8 @@ fn answer(call: &Call, file: Option<&File>, owners: &[LockOwner]) -> Result<Answ
             file.locks_of(file.lock_owner()).release();
             None
         }
-        Call::Open { .. } | Call::Close { .. } | Call::Interrupt => unreachable!("it was carried out"),
+        Call::GetLease { .. } => return Ok(Answer { lease: Some(file.getlease()?), ..Answer::default() }),
+        _ => unreachable!("it was carried out"),
     };
     let holder = |owner: LockOwner| match owners.iter().position(|known| *known == owner) {
         Some(process) => Holder::Process(process),
@@ -175,5 +244,5 @@ fn answer(call: &Call, file: Option<&File>, owners: &[LockOwner]) -> Result<Answ
         None => (LockKind::Unlock, 0, 0, Holder::File),
         Some(lock) => (lock.kind, lock.range.start as i64, lock.range.len as i64, holder(lock.owner)),
     });
-    Ok(Answer { errno: 0, lock })
+    Ok(Answer { lock, ..Answer::default() })
 }

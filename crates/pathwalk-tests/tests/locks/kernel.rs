@@ -2,16 +2,17 @@
 //! as its standard input, over which it gets calls and sends answers.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pathwalk::LockKind;
 
-use crate::program::{Access, Answer, Call, FILES, Family, Holder, PROCESSES, SLOTS, Wait};
+use crate::program::{Answer, Call, FILES, Family, Holder, PROCESSES, SLOTS, Wait};
 
 /// The variable that names the directory of the files to a child.
 const PLACE: &str = "PATHWALK_LOCKS_PLACE";
@@ -91,10 +92,11 @@ impl Kernel {
     }
 
     fn answer(&self, words: &Words) -> Answer {
-        let [errno, has_lock, kind, start, len, pid, _] = *words;
+        let [errno, has_lock, kind, start, len, pid, lease] = *words;
         let process = self.workers.iter().position(|worker| i64::from(worker.child.id()) == pid);
         let holder = process.map_or(Holder::File, Holder::Process);
-        Answer { errno: errno as i32, lock: (has_lock != 0).then(|| lock(kind, start, len, holder)) }
+        let lease = (lease != 0).then(|| KINDS[lease as usize - 1]);
+        Answer { errno: errno as i32, lock: (has_lock != 0).then(|| lock(kind, start, len, holder)), lease }
     }
 
     /// Interrupts each call that waits, until none does.
@@ -163,13 +165,16 @@ impl Worker {
         if count == 1 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     }
 
-    /// Returns whether it sleeps in a call for locks.
+    /// Returns whether it sleeps in a call that waits for locks or leases.
     fn sleeps(&self) -> bool {
         let state = std::fs::read_to_string(&self.state).expect("the child runs");
         let call = state.split_whitespace().next().and_then(|number| number.parse().ok());
-        call.is_some_and(|number: i64| [libc::SYS_fcntl, libc::SYS_flock].contains(&number))
+        call.is_some_and(|number: i64| SLEEPING.contains(&number))
     }
 }
+
+/// The calls in which a process waits for another.
+const SLEEPING: [i64; 4] = [libc::SYS_fcntl, libc::SYS_flock, libc::SYS_openat, libc::SYS_truncate];
 
 const RESET: i64 = 6;
 const KINDS: [LockKind; 3] = [LockKind::Shared, LockKind::Exclusive, LockKind::Unlock];
@@ -179,7 +184,7 @@ fn words(call: &Call) -> Words {
     let of_file = |family: Family| i64::from(family == Family::File);
     let waits = |wait: Wait| i64::from(wait == Wait::Waits);
     match *call {
-        Call::Open { slot, file, access } => [0, slot as i64, file as i64, access as i64, 0, 0, 0],
+        Call::Open { slot, file, access, wait } => [0, slot as i64, file as i64, access as i64, 0, 0, waits(wait)],
         Call::Close { slot } => [1, slot as i64, 0, 0, 0, 0, 0],
         Call::CloseDuplicate { slot } => [2, slot as i64, 0, 0, 0, 0, 0],
         Call::Set { slot, family, kind, start, len, wait } => {
@@ -187,7 +192,10 @@ fn words(call: &Call) -> Words {
         }
         Call::Get { slot, family, kind, start, len } => [4, slot as i64, of_file(family), number(kind), start, len, 0],
         Call::Flock { slot, kind, wait } => [5, slot as i64, 0, number(kind), 0, 0, waits(wait)],
-        Call::Interrupt => unreachable!("it is a signal"),
+        Call::Lease { slot, kind } => [7, slot as i64, 0, number(kind), 0, 0, 0],
+        Call::GetLease { slot } => [8, slot as i64, 0, 0, 0, 0, 0],
+        Call::Truncate { file } => [9, 0, file as i64, 0, 0, 0, 0],
+        Call::Interrupt | Call::Expire => unreachable!("it is no call"),
     }
 }
 
@@ -218,9 +226,12 @@ fn worker() {
     let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = interrupted as *const () as usize;
-        libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut())
+        let installed = libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut());
+        // What tells the holder of a lease of its break would end the process.
+        action.sa_sigaction = libc::SIG_IGN;
+        [installed, libc::sigaction(libc::SIGIO, &action, std::ptr::null_mut())]
     };
-    assert_eq!(installed, 0);
+    assert_eq!(installed, [0, 0]);
     let thread = i64::from(rustix::thread::gettid().as_raw_nonzero().get());
     socket.write_all(&thread.to_ne_bytes()).expect("the parent reads");
     let mut slots: [Option<File>; SLOTS] = Default::default();
@@ -239,21 +250,58 @@ fn perform(slots: &mut [Option<File>; SLOTS], place: &Path, words: &Words) -> Wo
     match what {
         0 => {
             slots[slot] = None;
-            let access = [Access::Read, Access::Write, Access::Both][b as usize];
-            let mut options = File::options();
-            options.read(access != Access::Write).write(access != Access::Read);
-            slots[slot] = Some(options.open(place.join(a.to_string())).expect("it can be opened"));
+            let access = [libc::O_RDONLY, libc::O_WRONLY, libc::O_RDWR][b as usize];
+            match open(&place.join(a.to_string()), access | if waits == 0 { libc::O_NONBLOCK } else { 0 }) {
+                Ok(file) => slots[slot] = Some(file),
+                Err(errno) => answer[0] = errno,
+            }
         }
+        9 => answer[0] = truncate(&place.join(a.to_string())),
         1 => answer[0] = if slots[slot].take().is_some() { 0 } else { libc::EBADF.into() },
         RESET => *slots = Default::default(),
         _ => match &slots[slot] {
             None => answer[0] = libc::EBADF.into(),
             Some(file) if what == 2 => drop(file.try_clone().expect("a duplicate")),
             Some(file) if what == 5 => answer[0] = flock(file, b, waits),
+            Some(file) if what == 7 => answer[0] = lease(file, b),
+            Some(file) if what == 8 => answer[6] = leased(file) + 1,
             Some(file) => answer = fcntl(file, (what, a, waits), (b, start, len)),
         },
     }
     answer
+}
+
+/// Opens a file. The standard library begins again after a signal.
+fn open(path: &Path, flags: i32) -> Result<File, i64> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes()).expect("a path without zeroes");
+    // SAFETY: the path ends in a zero, and lives during the call.
+    let opened = unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) };
+    if opened < 0 {
+        return Err(failed(opened));
+    }
+    // SAFETY: the descriptor was just opened, and nothing else has it.
+    Ok(unsafe { File::from_raw_fd(opened) })
+}
+
+fn truncate(path: &Path) -> i64 {
+    let path = CString::new(path.as_os_str().as_encoded_bytes()).expect("a path without zeroes");
+    // SAFETY: the path ends in a zero, and lives during the call.
+    failed(unsafe { libc::truncate(path.as_ptr(), 10) })
+}
+
+/// The kinds of locks as `fcntl` has them, in the order of [`KINDS`].
+const TYPES: [libc::c_int; 3] = [libc::F_RDLCK, libc::F_WRLCK, libc::F_UNLCK];
+
+fn lease(file: &File, kind: i64) -> i64 {
+    // SAFETY: the descriptor is open during the call, which takes numbers.
+    failed(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, TYPES[kind as usize]) })
+}
+
+/// Returns the place of its lease's kind in [`KINDS`].
+fn leased(file: &File) -> i64 {
+    // SAFETY: the descriptor is open during the call, which takes numbers.
+    let kind = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) };
+    TYPES.iter().position(|known| *known == kind).expect("a kind") as i64
 }
 
 fn flock(file: &File, kind: i64, waits: i64) -> i64 {
@@ -272,13 +320,12 @@ fn fcntl(file: &File, (what, of_file, waits): (i64, i64, i64), (kind, start, len
         (_, 0, _) => libc::F_GETLK,
         (_, _, _) => libc::F_OFD_GETLK,
     };
-    let kinds = [libc::F_RDLCK, libc::F_WRLCK, libc::F_UNLCK];
     // SAFETY: zeroes are a valid value of this structure of numbers.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    (lock.l_type, lock.l_start, lock.l_len) = (kinds[kind as usize] as i16, start, len);
+    (lock.l_type, lock.l_start, lock.l_len) = (TYPES[kind as usize] as i16, start, len);
     // SAFETY: the descriptor is open and the structure lives during the call.
     let errno = failed(unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) });
-    let found = kinds.iter().position(|known| *known == i32::from(lock.l_type)).expect("a kind") as i64;
+    let found = TYPES.iter().position(|known| *known == i32::from(lock.l_type)).expect("a kind") as i64;
     let has_lock = i64::from(what == 4 && errno == 0);
     [errno, has_lock, found, lock.l_start, lock.l_len, lock.l_pid.into(), 0]
 }

@@ -35,11 +35,12 @@ pub(crate) enum Access {
 /// A call. A slot is one of the process's descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
-    /// Closes what the slot has, and opens a file there.
+    /// Closes what the slot has, and opens a file there. It may wait for holders of leases.
     Open {
         slot: usize,
         file: usize,
         access: Access,
+        wait: Wait,
     },
     Close {
         slot: usize,
@@ -68,13 +69,34 @@ pub(crate) enum Call {
         kind: LockKind,
         wait: Wait,
     },
+    /// Truncates a file by its path. It may wait for holders of leases.
+    Truncate {
+        file: usize,
+    },
+    /// Leases a file, or ends its lease.
+    Lease {
+        slot: usize,
+        kind: LockKind,
+    },
+    GetLease {
+        slot: usize,
+    },
+    /// Lets the time pass that holders of leases have. No call of a process.
+    Expire,
     /// Interrupts the call in which the process waits. Skipped if it waits in none.
     Interrupt,
 }
 
 impl Call {
     pub(crate) fn waits(&self) -> bool {
-        matches!(self, Call::Set { wait: Wait::Waits, .. } | Call::Flock { wait: Wait::Waits, .. })
+        match self {
+            Call::Set { wait, .. } | Call::Flock { wait, .. } | Call::Open { wait, .. } => *wait == Wait::Waits,
+            call => matches!(call, Call::Truncate { .. }),
+        }
+    }
+
+    pub(crate) fn breaks_leases(&self) -> bool {
+        matches!(self, Call::Open { .. } | Call::Truncate { .. })
     }
 }
 
@@ -92,15 +114,24 @@ pub(crate) enum Holder {
     File,
 }
 
-/// The result of a call: an errno or 0, and the lock that was found.
+/// The result of a call: an errno or 0, and the lock or lease that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) errno: i32,
     pub(crate) lock: Option<(LockKind, i64, i64, Holder)>,
+    pub(crate) lease: Option<LockKind>,
+}
+
+/// What the calls of a program are about, beside locks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum About {
+    Locks,
+    Leases,
 }
 
 /// Draws a program. It begins with a descriptor for each slot.
 pub(crate) fn draw(random: &mut Rng) -> Vec<Step> {
+    let about = if random.u32(0..3) == 0 { About::Leases } else { About::Locks };
     let processes = random.usize(2..=PROCESSES);
     let (files, slots) = (random.usize(1..=FILES), random.usize(1..=SLOTS));
     // In most programs the processes meet on one file.
@@ -108,30 +139,70 @@ pub(crate) fn draw(random: &mut Rng) -> Vec<Step> {
     let mut steps = Vec::new();
     for process in 0..processes {
         for slot in 0..slots {
-            steps.push(Step { process, call: open(random, slot, files) });
+            let call = match about {
+                About::Locks => open(random, slot, files, Wait::Not),
+                // Beside files that are open for writing there are no leases.
+                About::Leases => Call::Open { slot, file: random.usize(0..files), access: Access::Read, wait: Wait::Not },
+            };
+            // Where one file is open there are exclusive leases.
+            if about == About::Locks || steps.is_empty() || random.bool() {
+                steps.push(Step { process, call });
+            }
         }
     }
     let waits = random.u32(0..5);
     for _ in 0..random.usize(4..32) {
         let (process, slot) = (random.usize(0..processes), random.usize(0..slots));
-        steps.push(Step { process, call: call(random, slot, files, waits) });
+        let wait = if random.u32(0..4) < waits { Wait::Waits } else { Wait::Not };
+        let call = match about {
+            About::Leases if random.u32(0..6) != 0 => lease_call(random, slot, files, wait),
+            _ => call(random, slot, files, wait),
+        };
+        steps.push(Step { process, call });
     }
     steps
 }
 
-fn open(random: &mut Rng, slot: usize, files: usize) -> Call {
-    let access = [Access::Both, Access::Both, Access::Both, Access::Both, Access::Read, Access::Write][random.usize(0..6)];
-    Call::Open { slot, file: random.usize(0..files), access }
+/// Draws a program of leases in which the time passes that their holders have.
+pub(crate) fn draw_in_time(random: &mut Rng) -> Vec<Step> {
+    let first = Call::Open { slot: 0, file: 0, access: Access::Read, wait: Wait::Not };
+    let kind = if random.bool() { LockKind::Exclusive } else { LockKind::Shared };
+    let mut steps: Vec<Step> = [first, Call::Lease { slot: 0, kind }].map(|call| Step { process: 0, call }).into();
+    for _ in 0..random.usize(4..10) {
+        let (process, slot) = (random.usize(0..3), random.usize(0..2));
+        let wait = if random.bool() { Wait::Waits } else { Wait::Not };
+        steps.push(Step { process, call: lease_call(random, slot, 1, wait) });
+    }
+    let looks = (0..3).flat_map(|process| (0..2).map(move |slot| Step { process, call: Call::GetLease { slot } }));
+    steps.extend([Step { process: 0, call: Call::Expire }].into_iter().chain(looks));
+    steps
 }
 
-fn call(random: &mut Rng, slot: usize, files: usize, waits: u32) -> Call {
-    let wait = if random.u32(0..4) < waits { Wait::Waits } else { Wait::Not };
+fn open(random: &mut Rng, slot: usize, files: usize, wait: Wait) -> Call {
+    let access = [Access::Both, Access::Both, Access::Both, Access::Both, Access::Read, Access::Write][random.usize(0..6)];
+    Call::Open { slot, file: random.usize(0..files), access, wait }
+}
+
+fn lease_call(random: &mut Rng, slot: usize, files: usize, wait: Wait) -> Call {
+    let kind = [LockKind::Shared, LockKind::Shared, LockKind::Exclusive, LockKind::Unlock][random.usize(0..4)];
+    match random.u32(0..100) {
+        0..24 => Call::Open { slot, file: random.usize(0..files), access: Access::Read, wait },
+        24..34 => open(random, slot, files, wait),
+        34..40 => Call::Close { slot },
+        40..76 => Call::Lease { slot, kind },
+        76..88 => Call::GetLease { slot },
+        88..92 => Call::Truncate { file: random.usize(0..files) },
+        _ => Call::Interrupt,
+    }
+}
+
+fn call(random: &mut Rng, slot: usize, files: usize, wait: Wait) -> Call {
     let family = if random.u32(0..4) == 0 { Family::File } else { Family::Process };
     let kind = [LockKind::Shared, LockKind::Exclusive, LockKind::Exclusive, LockKind::Unlock][random.usize(0..4)];
 
     let (start, len) = range(random);
     match random.u32(0..100) {
-        0..4 => open(random, slot, files),
+        0..4 => open(random, slot, files, wait),
         4..6 => Call::Close { slot },
         6..9 => Call::CloseDuplicate { slot },
         9..72 => Call::Set { slot, family, kind, start, len, wait },

@@ -32,14 +32,17 @@ bitflags! {
         const NOSUID = 8;
         /// Opening a device is `EACCES`.
         const NODEV = 16;
-        /// Times of access are not to be kept. The engine keeps none by itself, and only reports
-        /// the flag.
+        /// Accesses through the mount change no time of access.
         const NOATIME = 32;
-        /// Times of access are not to be kept for directories.
+        /// Accesses to directories change no time of access.
         const NODIRATIME = 64;
-        /// Times of access are to be kept where they are older than a change, or a day. The engine
-        /// only reports the flag.
+        /// An access changes the time of access if that is not after the last change, or is a day
+        /// old. A mount without this flag does the same; it is only reported.
         const RELATIME = 128;
+        /// Each access changes the time of access, also with `NOATIME`. As long as a `Vfs` lives in
+        /// which some mount had this flag, links cost a check of their mount, and no path through a
+        /// link is remembered as a whole.
+        const STRICTATIME = 256;
     }
 }
 
@@ -64,7 +67,8 @@ bitflags! {
 
 impl MountFlags {
     /// The flags that concern times of access.
-    pub(crate) const OF_ACCESS: MountFlags = MountFlags::NOATIME.union(MountFlags::NODIRATIME).union(MountFlags::RELATIME);
+    pub(crate) const OF_ACCESS: MountFlags =
+        MountFlags::NOATIME.union(MountFlags::NODIRATIME).union(MountFlags::RELATIME).union(MountFlags::STRICTATIME);
 
     /// Returns the flags that `mount(2)` sets in the superblock for these.
     pub(crate) fn of_superblock(self) -> SuperblockFlags {

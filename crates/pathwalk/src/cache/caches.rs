@@ -10,6 +10,7 @@ use super::icache::pool::Inodes;
 use super::icache::versions::Versions;
 use super::owner::NodeOwner;
 use super::reclaim::uses::Uses;
+use super::search::SearchRules;
 use crate::memory::side::Side;
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
 use crate::sync::{AtomicU16, Ordering};
@@ -46,6 +47,8 @@ pub(crate) struct Caches {
     pub(crate) uses: Uses,
     /// The counters of slow paths.
     pub(crate) counters: Counters,
+    /// The rules of a security hook that cares about search.
+    pub(crate) search: SearchRules,
     /// The owner that is told of each node that the caches let go of.
     pub(crate) owner: Box<dyn NodeOwner>,
 }

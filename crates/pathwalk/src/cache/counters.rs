@@ -88,7 +88,7 @@ mod tests {
         std::thread::scope(|scope| (0..3).for_each(|_| _ = scope.spawn(|| count(&counters))));
         let stats = counters.snapshot();
         let expected = Stats {
-            hand_overs: [3, 6, 9, 12, 15, 18, 21],
+            hand_overs: [3, 6, 9, 12, 15, 18, 21, 24],
             known_absent: 27,
             waits: 30,
             evictions: 33,

@@ -5,10 +5,12 @@
 //! a dentry may use its inode. A negative dentry may get an inode.
 
 use super::dcache::dentry::{WORD, chain_of, everyone, flags, flags_of, forget_hit, set_inode_chain};
+use super::icache::access::{Owed, of_link};
 use super::icache::body::StoredBody;
 use super::icache::hold::{NotGiven, PinnedInode};
 use super::icache::inode::{self, LINKS_AUX, MANY, MIXED, Record, set_fields};
 use super::icache::pool::InodeHeld;
+use super::search::is_promised;
 use crate::Errno;
 use crate::attr::{AclState, Attributes, FileType};
 use crate::cache::Caches;
@@ -49,7 +51,7 @@ impl Caches {
     pub(crate) fn give_new(&self, id: DentryId, inode: InodeId, freshness: Freshness, _held: &InodeHeld<'_>) {
         let record = self.inodes.record(inode);
         let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
-        let permission = if kind == FileType::Symlink { 0 } else { permission_flags(record) };
+        let permission = self.permission_flags(record);
         self.set_inode(id, inode, flags_of(kind) | permission | revalidate(freshness));
     }
 
@@ -87,11 +89,9 @@ impl Caches {
     /// Makes `id` an alias of this inode. Returns the permission flags that the dentry may have, or
     /// `None` for a directory that has another dentry. The inode's lock is held.
     fn take_alias(&self, record: &Record, kind: FileType, id: DentryId, held: &InodeHeld<'_>) -> Option<u64> {
-        let links_aux = record[LINKS_AUX].load(Ordering::Relaxed);
-        let alias = inode::aux_of(links_aux);
-        debug_assert!(kind == FileType::Symlink || alias != id.0, "a dentry without an inode is no alias");
+        let alias = self.alias(record);
+        debug_assert!(alias != id.0, "a dentry without an inode is no alias");
         match (kind, alias) {
-            (FileType::Symlink, _) => return Some(0),
             (_, 0) => self.set_alias(record, id.0),
             // The alias is dying, and about to leave.
             (_, other) if other != MANY && pin::read(self.dentries.life(DentryId(other))).is_none() => {
@@ -101,18 +101,24 @@ impl Caches {
             (_, MANY) => return Some(0),
             (_, other) => {
                 // From here on, a change of mode would not update the other dentry's permission
-                // bits.
+                // bits. The other dentry moves in any case, so that the memo does not keep a link.
                 self.set_alias(record, MANY);
                 self.set_permission_flags(DentryId(other), 0, held);
                 return Some(0);
             }
         }
-        Some(permission_flags(record))
+        Some(self.permission_flags(record))
     }
 
     fn set_alias(&self, record: &Record, alias: u32) {
+        let links_aux = record[LINKS_AUX].load(Ordering::Relaxed);
+        if inode::kind_of(record[inode::WORD].load(Ordering::Relaxed)) == FileType::Symlink {
+            // Readers of the body do not look at the tag. Without a body there is no chain.
+            self.side.set_tag(inode::aux_of(links_aux), alias);
+            return;
+        }
         let writing = seqcount::write_alone(&record[inode::WORD]);
-        let links = (record[LINKS_AUX].load(Ordering::Relaxed) >> 32) as u32;
+        let links = (links_aux >> 32) as u32;
         inode::set_links(record, links, alias);
         let flags = writing.flags();
         writing.end(flags);
@@ -121,10 +127,34 @@ impl Caches {
     /// Removes a dentry from the alias of the inode whose lock is held. After that, no change of
     /// mode writes to the dentry.
     pub(crate) fn leave_alias(&self, record: &Record, id: DentryId, _held: &InodeHeld<'_>) {
-        let is_link = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed)) == FileType::Symlink;
-        if !is_link && inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) == id.0 {
+        if self.alias(record) == id.0 {
             self.set_alias(record, 0);
         }
+    }
+
+    /// Returns what all users may do with a node, as flags of its dentry. Returns no flags where
+    /// the answer depends on the ACL or on the file system's own check. A directory about which
+    /// a security hook is to be asked lets no caller search it unasked.
+    pub(crate) fn permission_flags(&self, record: &Record) -> u64 {
+        let word = record[inode::WORD].load(Ordering::Relaxed);
+        if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {
+            return 0;
+        }
+        if inode::kind_of(word) == FileType::Symlink {
+            return 0;
+        }
+        let mut may = everyone_may(inode::mode_of(word));
+        if inode::is_immutable(record[MIXED].load(Ordering::Relaxed)) {
+            may -= Access::WRITE;
+        }
+        if word & inode::flags::OWN_RULE != 0 {
+            let promised = word & inode::flags::GENERIC_SEARCH != 0 && inode::kind_of(word) == FileType::Directory;
+            may &= if promised { Access::EXECUTE } else { Access::empty() };
+        }
+        if self.search.asks() && inode::kind_of(word) == FileType::Directory && !is_promised(word) {
+            may -= Access::EXECUTE;
+        }
+        everyone(may)
     }
 
     /// Stores what all users may do in a dentry that is the alias of the inode whose lock is held.
@@ -136,12 +166,12 @@ impl Caches {
 }
 
 /// Stores the fields of a new node's inode besides its key; returns the flags. The alias is
-/// `dentry`, which is about to get the inode.
+/// `dentry`, which is about to get the inode. Of a link, the time of access is `owed`.
 pub(crate) fn filled(
     record: &Record,
     node: &Node,
     attributes: &Attributes,
-    body: Option<StoredBody<'_>>,
+    (body, owed): (Option<StoredBody<'_>>, Owed),
     dentry: DentryId,
 ) -> u64 {
     let (body_flag, length) = match (&node.link_body, &body) {
@@ -150,33 +180,16 @@ pub(crate) fn filled(
         (None, _) => (0, 0),
     };
     let aux = match attributes.kind {
-        FileType::Symlink => body.map_or(0, StoredBody::into_chain),
+        FileType::Symlink => body.map_or(0, |body| body.into_chain_of(dentry)),
         _ => dentry.0,
     };
     set_fields(record, attributes, length);
     inode::set_links(record, attributes.nlink, aux);
-    inode::word_of(attributes, node.rule) | body_flag
+    let word = inode::word_of(attributes, node.rule) | body_flag;
+    if attributes.kind == FileType::Symlink { of_link(word, owed) } else { word }
 }
 
 /// Returns the flag that says whether a name has to be revalidated.
 fn revalidate(freshness: Freshness) -> u64 {
     if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 }
-}
-
-/// Returns what all users may do with a node, as flags of its dentry. Returns no flags where the
-/// answer depends on the ACL or on the file system's own check.
-pub(crate) fn permission_flags(record: &Record) -> u64 {
-    let word = record[inode::WORD].load(Ordering::Relaxed);
-    if inode::acl_of(word) != AclState::Absent || word & inode::flags::UNKNOWN != 0 {
-        return 0;
-    }
-    let mut may = everyone_may(inode::mode_of(word));
-    if inode::is_immutable(record[MIXED].load(Ordering::Relaxed)) {
-        may -= Access::WRITE;
-    }
-    if word & inode::flags::OWN_RULE != 0 {
-        let promised = word & inode::flags::GENERIC_SEARCH != 0 && inode::kind_of(word) == FileType::Directory;
-        may &= if promised { Access::EXECUTE } else { Access::empty() };
-    }
-    everyone(may)
 }

@@ -109,7 +109,7 @@ impl File {
             let _under_way = trees.caches.under_way(to.handle.inode());
             trees.caches.with_room(|| from.copy_range(ranges.from, to.handle.key(), ranges.to, length))
         };
-        match copied {
+        let copied = match copied {
             Err(Errno::EOPNOTSUPP) => self.copied_through_buffer(from, to, ranges, who),
             copied => {
                 let bytes = counted(copied, length)?;
@@ -118,7 +118,10 @@ impl File {
                 }
                 Ok(bytes)
             }
-        }
+        };
+        // What was read is read, also where there is no room for it.
+        self.accessed();
+        copied
     }
 
     /// Copies as `splice_copy_file_range` of Linux does. An error counts only if nothing was copied

@@ -36,10 +36,10 @@ impl File {
     /// context.write("/file", "hello")?;
     /// let file = context.open("/file", OpenFlags::READ)?;
     /// let mut buffer = [0; 3];
-    /// assert_eq!(file.preadv2(&mut [IoSliceMut::new(&mut buffer)], Some(1), RwFlags::NOWAIT)?, 3);
-    /// assert_eq!(&buffer, b"ell");
     /// assert_eq!(file.preadv2(&mut [IoSliceMut::new(&mut buffer)], None, RwFlags::empty())?, 3);
     /// assert_eq!(file.stream_position()?, 3);
+    /// assert_eq!(file.preadv2(&mut [IoSliceMut::new(&mut buffer)], Some(1), RwFlags::NOWAIT)?, 3);
+    /// assert_eq!(&buffer, b"ell");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn preadv2(&self, buffers: &mut [IoSliceMut<'_>], offset: Option<u64>, flags: RwFlags) -> Result<usize, Errno> {
@@ -58,7 +58,7 @@ impl File {
             self.checked(flags, Direction::Read)?;
             let nowait = flags.contains(RwFlags::NOWAIT);
             let first = |buffer: &mut [u8]| if nowait { file.try_read_at(buffer, 0) } else { file.read_at(buffer, 0) };
-            return File::fill_stream(file, buffers, wanted, first);
+            return self.fill_stream(file, buffers, wanted, first);
         }
         match offset {
             Some(offset) => self.read_flagged(buffers, offset, flags),
@@ -78,6 +78,7 @@ impl File {
         }
         self.checked(flags, Direction::Read)?;
         if flags.contains(RwFlags::NOWAIT) {
+            self.without_questions()?;
             return self.fill_by(buffers, offset, |file, buffer, at| file.try_read_at(buffer, at));
         }
         self.fill_by(buffers, offset, |file, buffer, at| file.read_at(buffer, at))

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use super::File;
+use super::{Dirent, File};
 use crate::Errno;
 use crate::attr::FileType;
 
@@ -24,6 +24,12 @@ pub struct Listed {
     /// Where a listing goes on behind it: for [`File::seek`]. It stays good while entries come and
     /// go.
     pub cookie: u64,
+}
+
+impl From<Dirent<'_>> for Listed {
+    fn from(entry: Dirent<'_>) -> Listed {
+        Listed { name: entry.name.into(), ino: entry.ino, kind: entry.kind, cookie: entry.cookie }
+    }
 }
 
 impl File {
@@ -60,7 +66,7 @@ impl File {
         }
         let mut listed = Vec::new();
         let all = self.list(|entry| {
-            listed.push(Listed { name: entry.name.into(), ino: entry.ino, kind: entry.kind, cookie: entry.cookie });
+            listed.push(entry.into());
             if listed.len() == at_most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         // The position is behind those that came before an error: they do not come again.

@@ -58,7 +58,7 @@ impl File {
         let file = self.readable()?;
         if self.seeking(file) != Seeking::Offsets {
             let wanted = together(buffers.iter().map(|buffer| buffer.len()));
-            return Self::fill_stream(file, buffers, wanted, |buffer| file.read_at(buffer, 0));
+            return self.fill_stream(file, buffers, wanted, |buffer| file.read_at(buffer, 0));
         }
         let mut position = self.position.lock();
         let length = self.fill(buffers, position.at)?;
@@ -136,10 +136,17 @@ impl File {
             }
             match super::counted(read(file, &mut buffer[..most], offset + done as u64), most) {
                 Ok(length) if length == most => done += length,
-                Ok(length) => return Ok(done + length),
+                Ok(length) => {
+                    done += length;
+                    break;
+                }
                 Err(errno) if done == 0 => return Err(errno),
                 Err(_) => break,
             }
+        }
+        // Linux looks at a vector of empty buffers no further.
+        if wanted > 0 {
+            self.accessed();
         }
         Ok(done)
     }

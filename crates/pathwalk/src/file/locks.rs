@@ -193,7 +193,7 @@ impl File {
     }
 
     /// Returns its number, which it gets at the first call.
-    fn lock_number(&self) -> FileNumber {
+    pub(super) fn lock_number(&self) -> FileNumber {
         let new = || FileNumber::unique().0;
         let set = |number| (number == 0).then(new);
         let before = self.lock_number.fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);

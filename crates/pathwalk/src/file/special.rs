@@ -28,14 +28,24 @@ impl File {
     }
 
     /// Reads from a file without offsets.
-    pub(super) fn read_stream(file: &dyn OpenFile, buffer: &mut [u8]) -> Result<usize, Errno> {
+    pub(super) fn read_stream(&self, file: &dyn OpenFile, buffer: &mut [u8]) -> Result<usize, Errno> {
         let given = buffer.len();
-        counted(file.read_at(at_once_mut(buffer), 0), given)
+        let length = counted(file.read_at(at_once_mut(buffer), 0), given)?;
+        self.read_some(length);
+        Ok(length)
+    }
+
+    /// Stores the time of an access to a named pipe from which something was read.
+    fn read_some(&self, length: usize) {
+        if length > 0 && self.handle.kind() == FileType::Fifo {
+            self.accessed();
+        }
     }
 
     /// Fills one buffer after the other from a file without offsets: by `first` at the beginning,
     /// which may wait, and then without waiting.
     pub(super) fn fill_stream(
+        &self,
         file: &dyn OpenFile,
         buffers: &mut [IoSliceMut<'_>],
         wanted: usize,
@@ -51,11 +61,15 @@ impl File {
             let read = if done == 0 { first(buffer) } else { file.try_read_at(buffer, 0) };
             match counted(read, most) {
                 Ok(length) if length == most => done += length,
-                Ok(length) => return Ok(done + length),
+                Ok(length) => {
+                    done += length;
+                    break;
+                }
                 Err(errno) if done == 0 => return Err(errno),
                 Err(_) => break,
             }
         }
+        self.read_some(done);
         Ok(done)
     }
 

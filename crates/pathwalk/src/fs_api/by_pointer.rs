@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::{
-    Directory, FileHandle, FileSystem, FoundName, Locks, Notifier, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, Leases, Locks, Notifier, OpenFile, OpenFor, Siblings,
+    SpecialFiles, StatFs, XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
@@ -105,6 +106,16 @@ macro_rules! by_pointer {
             fn now(&self) -> Timestamp {
                 (**self).now()
             }
+            fn access_times(&self) -> AccessTimes {
+                (**self).access_times()
+            }
+            fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+                (**self).accessed(node, at)
+            }
+            fn leases(&self) -> Leases {
+                (**self).leases()
+            }
+
             fn locks(&self) -> Option<&dyn Locks> {
                 (**self).locks()
             }

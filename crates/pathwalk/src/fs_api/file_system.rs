@@ -1,6 +1,9 @@
 //! The trait that a file system implements.
 
-use super::{Directory, FileHandle, FoundName, Locks, Notifier, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs, XattrName};
+use super::{
+    AccessTimes, Accessed, Directory, FileHandle, FoundName, Leases, Locks, Notifier, OpenFile, OpenFor, Siblings, SpecialFiles,
+    StatFs, XattrName,
+};
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
 use crate::attr::{AclState, Attributes, InodeFlags, Timestamp};
@@ -19,14 +22,17 @@ use crate::text::Name;
 /// | find names, return attributes, check rights, follow links | [`root`](Self::root), [`lookup`](Self::lookup), [`attributes`](Self::attributes) |
 /// | read files | [`open`](Self::open), which returns an [`OpenFile`] with [`read_at`](OpenFile::read_at) |
 /// | list directories | `open`, with [`read_dir`](OpenFile::read_dir) |
+/// | give attributes with a listing, at less cost than by a lookup each | [`read_dir_with_nodes`](OpenFile::read_dir_with_nodes) |
 /// | refuse all changes before a method is called | [`superblock_flags`](Self::superblock_flags) |
 /// | make, remove and rename | [`create`](Self::create), [`link`](Self::link), [`unlink`](Self::unlink), [`rename`](Self::rename) |
 /// | write files | `open`, with [`write_at`](OpenFile::write_at), and [`set_attributes`](Self::set_attributes) |
 /// | keep extended attributes | [`get_xattr`](Self::get_xattr), [`list_xattrs`](Self::list_xattrs), [`set_xattr`](Self::set_xattr), [`remove_xattr`](Self::remove_xattr) |
 /// | be served to clients that keep handles | [`encode_handle`](Self::encode_handle), [`decode_handle`](Self::decode_handle), [`find_name`](Self::find_name) |
 /// | keep the flags of `chattr(1)` | [`inode_flags`](Self::inode_flags), [`set_inode_flags`](Self::set_inode_flags) |
+/// | have the times of accesses kept as Linux does | [`access_times`](Self::access_times), [`accessed`](Self::accessed) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
 /// | change without the engine | [`attached`](Self::attached), which hands over a [`Notifier`] |
+/// | refuse leases, since others open the files | [`leases`](Self::leases) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
 /// Without `open`, a file is there and cannot be read (`EOPNOTSUPP`).
@@ -385,12 +391,67 @@ pub trait FileSystem: Send + Sync {
         Timestamp::now()
     }
 
+    /// Returns the side that keeps the times of accesses. Asked once, when the file system is
+    /// mounted first. Default: the file system.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// use pathwalk::{AccessTimes, Accessed, Attributes, Errno, FileType, NodeKey, Timestamp};
+    ///
+    /// /// A file system with one file.
+    /// struct OneFile(Mutex<Attributes>);
+    ///
+    /// // As methods of `FileSystem`.
+    /// impl OneFile {
+    ///     fn access_times(&self) -> AccessTimes {
+    ///         AccessTimes::OfEngine
+    ///     }
+    ///     fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+    ///         if node != NodeKey(1) {
+    ///             return Ok(Accessed::NotKept);
+    ///         }
+    ///         self.0.lock().unwrap().atime = at;
+    ///         Ok(Accessed::Stored)
+    ///     }
+    /// }
+    ///
+    /// let fs = OneFile(Mutex::new(Attributes::new(FileType::Regular, 0o644)));
+    /// assert_eq!(fs.access_times(), AccessTimes::OfEngine);
+    /// assert_eq!(fs.accessed(NodeKey(1), Timestamp::now()), Ok(Accessed::Stored));
+    /// assert_eq!(fs.accessed(NodeKey(2), Timestamp::now()), Ok(Accessed::NotKept));
+    /// ```
+    fn access_times(&self) -> AccessTimes {
+        AccessTimes::OfFileSystem
+    }
+
+    /// Stores the time of an access to a node, and changes no other time. `at` is what
+    /// [`now`](Self::now) returned. Called for a file system that says
+    /// [`AccessTimes::OfEngine`], after a read or a listing, and before the body of a link is used,
+    /// also by a walk; under no lock but that of an open file's position.
+    ///
+    /// Must not block, since threads that must not wait call it, too: a file system that has to wait
+    /// for storage keeps the time, and writes it later, as Linux does with `lazytime`. An error is
+    /// dropped: the access has happened. Default: [`Accessed::NotKept`]. Source:
+    /// `i_op->update_time` of Linux.
+    fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+        let _ = (node, at);
+        Ok(Accessed::NotKept)
+    }
+
     /// Returns the locks that this file system keeps itself, because others than this `Vfs` set
     /// some, too. Default: none, and the `Vfs` keeps them.
     ///
     /// [`Locks`] has an example.
     fn locks(&self) -> Option<&dyn Locks> {
         None
+    }
+
+    /// Returns whether files can be leased. Called for each lease. Must not block. Default: they
+    /// can, unless the file system keeps [`locks`](Self::locks) itself, since others open its files
+    /// then.
+    fn leases(&self) -> Leases {
+        if self.locks().is_some() { Leases::Refused } else { Leases::OfEngine }
     }
 
     /// Sets attributes. Returns all attributes as they are then.

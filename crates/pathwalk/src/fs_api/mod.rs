@@ -13,23 +13,28 @@
 //! - [`FileHandle`] names a node without a path.
 //! - [`XattrName`] is the validated name of an extended attribute.
 
+mod access;
 mod by_pointer;
 mod directory;
 mod file_system;
 mod handles;
+mod listing;
 mod locks;
 mod notifier;
 mod open_file;
 mod siblings;
 mod xattr;
 
+pub use access::{AccessTimes, Accessed};
 pub use directory::Directory;
 pub use file_system::FileSystem;
 pub use handles::{FileHandle, FoundName};
+pub use listing::EntrySink;
+pub(crate) use listing::TakesEntries;
 pub use locks::Locks;
 pub use notifier::Notifier;
 pub(crate) use notifier::{Relay, Report, Reporter};
-pub use open_file::{Entry, FIRST_COOKIE, OpenFile, OpenFor, Seeking, SpecialFiles, StatFs, SyncWhat, WriteAt, Written};
+pub use open_file::{Entry, FIRST_COOKIE, Leases, OpenFile, OpenFor, Seeking, SpecialFiles, StatFs, SyncWhat, WriteAt, Written};
 pub use siblings::Siblings;
 pub(crate) use siblings::TakesSiblings;
 pub use xattr::{XattrList, XattrName, XattrNamespace, copy_xattr};

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use bitflags::bitflags;
 
+use super::EntrySink;
 use crate::Errno;
 use crate::abi::{FallocateFlags, MountFlags};
 use crate::attr::FileType;
@@ -77,7 +78,9 @@ pub struct Entry<'a> {
     pub kind: FileType,
     /// The position at which a listing goes on after this entry. It is greater than the cookie of
     /// every entry before, at least [`FIRST_COOKIE`], at most `i64::MAX`, and never given to
-    /// another name of this directory.
+    /// another name of this directory. It is the name's for as long as the name is there, whatever
+    /// else comes and goes. It belongs to the directory and not to the open file: another open file
+    /// goes on at it, as a server needs for clients that come back.
     pub cookie: u64,
 }
 
@@ -265,6 +268,21 @@ pub trait OpenFile: Send + Sync {
         Err(Errno::ENOTDIR)
     }
 
+    /// Passes the entries behind the cookie `from` to `sink`, with their nodes as far as those are
+    /// at hand at less cost than by a lookup each. What `read_dir` promises of entries and cookies
+    /// holds here, too. Default: gives no nodes, so the engine looks up each name that is not
+    /// cached.
+    ///
+    /// Runs as [`lookup`](crate::FileSystem::lookup) does: no change of the directory's names
+    /// through the `Vfs` comes between the call and what the caches make of its nodes. The names
+    /// were listed and their nodes found at some instant of the call each; a name that was removed
+    /// or replaced behind the `Vfs` meanwhile is given as it was, or without a node.
+    ///
+    /// [`EntrySink`] has an example.
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        self.read_dir(from, &mut |entry| sink.push(entry))
+    }
+
     /// Returns whether a listing contains every name that a lookup would find. If so, all names of
     /// a directory are known once it was listed to its end, and the file system is not asked for
     /// other names. Called when a listing begins.
@@ -291,6 +309,26 @@ pub enum Seeking {
     Nowhere,
     /// There are no offsets: seeks, reads and writes at one are `ESPIPE`, as of a pipe.
     Stream,
+}
+
+/// Whether files of a file system can be leased.
+///
+/// [`FileSystem::leases`](crate::FileSystem::leases) is where one says it.
+///
+/// ```
+/// use pathwalk::{FileSystem, Leases};
+/// let fs = pathwalk_memfs::MemFs::new();
+/// assert_eq!(fs.leases(), Leases::OfEngine, "files are opened by the Vfs alone");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum Leases {
+    /// They can. All opens go through the `Vfs`, or are reported to it
+    /// ([`Vfs::break_leases`](crate::Vfs::break_leases)).
+    #[default]
+    OfEngine,
+    /// They cannot (`EINVAL`): for a tree that others share, whose opens break no lease.
+    Refused,
 }
 
 /// What opens the special files of a file system: named pipes and devices.

@@ -16,7 +16,8 @@ mod domain;
 mod ruleset;
 
 use crate::Errno;
-use crate::context::Context;
+use crate::abi::AtFlags;
+use crate::context::{At, Context};
 use crate::security::{Caller, Label, Move, Object, Rights, SecurityHook};
 use denied::Denied;
 use domain::Domain;
@@ -49,6 +50,7 @@ pub use ruleset::Ruleset;
 /// assert_eq!(context.rename("/project/out/log", "/project/log").unwrap_err().errno(), Errno::EACCES);
 /// assert!(context.stat("/secret").is_ok(), "lookups and attributes are not restricted");
 /// assert_eq!(context.refusing("/secret", Rights::READ_FILE)?, [0], "the first ruleset refuses it");
+/// assert!(context.refusing_at(&context.lookup("/project")?, "out", Default::default(), Rights::all())?.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,7 +106,21 @@ impl Context {
     ///
     /// [`Landlock`] has an example.
     pub fn refusing(&self, path: impl crate::AsPath, rights: Rights) -> Result<Vec<usize>, Errno> {
-        let place = self.lookup(path)?;
+        self.refusing_at(At::Cwd, path, AtFlags::empty(), rights)
+    }
+
+    /// Does the same as [`refusing`](Self::refusing) from a starting point and with flags, as
+    /// [`lookup_at`](Self::lookup_at) takes them.
+    ///
+    /// [`Landlock`] has an example.
+    pub fn refusing_at<'a>(
+        &self,
+        at: impl Into<At<'a>>,
+        path: impl crate::AsPath,
+        flags: AtFlags,
+        rights: Rights,
+    ) -> Result<Vec<usize>, Errno> {
+        let place = self.lookup_at(at, path, flags)?;
         let Some(domain) = domain_of(self.label()) else { return Ok(Vec::new()) };
         Ok(crate::ops::security::about(self.asker(), place.place(), |object| domain.refused(object, rights))?.layers())
     }

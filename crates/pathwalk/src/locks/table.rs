@@ -17,6 +17,7 @@
 use std::collections::HashMap;
 
 use super::flock::{self, Begun};
+use super::leases::LeaseTable;
 use super::record;
 use super::request::{Family, FileNumber, Held, Id, LockKind, LockOwner, LockWait, RecordLock, Want};
 use super::wait::Signal;
@@ -38,6 +39,8 @@ pub(crate) struct LockTable {
     marks: [AtomicU32; MARKS],
     /// The greatest number of locks at once.
     most: u64,
+    /// The leases, if the `Vfs` grants some.
+    pub(crate) leases: Option<std::sync::Arc<LeaseTable>>,
 }
 
 #[derive(Default)]
@@ -67,8 +70,10 @@ struct Node {
 pub struct LockCounts {
     /// The number of locks: of ranges, and of files as a whole.
     pub held: u64,
-    /// The number of requests that wait.
+    /// The number of requests that wait, and of opens that wait for holders of leases.
     pub waiting: u64,
+    /// The number of leases.
+    pub leases: u64,
 }
 
 /// The end of one step of a request.
@@ -80,7 +85,12 @@ enum Step {
 impl LockTable {
     /// Creates a table for at most so many locks.
     pub(crate) fn new(most: u64) -> LockTable {
-        LockTable { state: Mutex::default(), marks: std::array::from_fn(|_| AtomicU32::new(0)), most }
+        LockTable { state: Mutex::default(), marks: std::array::from_fn(|_| AtomicU32::new(0)), most, leases: None }
+    }
+
+    /// Returns it with leases.
+    pub(crate) fn with_leases(self, leases: Option<std::sync::Arc<LeaseTable>>) -> LockTable {
+        LockTable { leases, ..self }
     }
 
     /// Carries out a request. `EAGAIN` if it conflicts and does not wait, `EDEADLK` if waiting
@@ -177,8 +187,9 @@ impl LockTable {
     }
 
     pub(crate) fn counts(&self) -> LockCounts {
+        let (leases, opens) = self.leases.as_ref().map_or((0, 0), |leases| leases.counts());
         let state = self.state.lock();
-        LockCounts { held: state.held, waiting: state.waiters.count() as u64 }
+        LockCounts { held: state.held, waiting: state.waiters.count() as u64 + opens, leases }
     }
 
     /// Changes what a node has: drops its entry if nothing is left, counts the locks, and wakes

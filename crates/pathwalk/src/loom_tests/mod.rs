@@ -14,6 +14,7 @@ mod bed;
 mod dir_lock;
 mod free_list;
 mod icache;
+mod lease;
 mod mark;
 mod memo;
 mod parked;

@@ -29,14 +29,17 @@ pub(crate) struct Question<'p> {
 #[derive(Clone, Copy)]
 pub(super) struct Keys {
     start: u64,
-    pub(super) multiplier: u64,
+    text: text::Keys,
 }
 
 impl Keys {
     /// Creates keys from a seed.
     pub(super) fn new(seed: u64) -> Keys {
         let key = |salt: u64| fold(seed ^ salt, 0x9e37_79b9_7f4a_7c15) | 1;
-        Keys { start: key(0x0826_e5f8_2c54_ae37), multiplier: key(0x4528_21e6_38d0_1377) }
+        let before_last =
+            [0xbe54_66cf_34e9_0c6c, 0xc0ac_29b7_c97c_50dd, 0x3f84_d5b5_b547_0917, 0x9216_d5d9_8979_fb1b, 0xd131_0ba6_98df_b5ac];
+        let text = text::Keys { multiplier: key(0x4528_21e6_38d0_1377), before_last: before_last.map(key) };
+        Keys { start: key(0x0826_e5f8_2c54_ae37), text }
     }
 }
 
@@ -45,6 +48,6 @@ impl Question<'_> {
     /// rest.
     #[inline(always)]
     pub(super) fn hash(&self, keys: &Keys) -> u64 {
-        text::hash(self.path, keys.start ^ self.start, keys.multiplier)
+        text::hash(self.path, keys.start ^ self.start, &keys.text)
     }
 }

@@ -1,7 +1,9 @@
 //! Side lines: chains of cache lines for text that does not fit elsewhere: names over 32 bytes, and
 //! link bodies.
 //!
-//! A line is a link to the next line, and 56 bytes. Text is stored as little-endian words, padded
+//! A line is a link to the next line, and 56 bytes. The link has 32 bits; the other half of its
+//! word in the first line of a chain is the *tag*, a number that the chain's owner keeps there.
+//! Text is stored as little-endian words, padded
 //! with zeros. A chain belongs to one dentry or inode. It is filled before its owner shows it, and
 //! given back after the owner stopped showing it.
 //!
@@ -72,6 +74,19 @@ impl Side {
             chain = slot;
         }
         Some(chain)
+    }
+
+    /// Returns the number that the chain's owner keeps with it; 0 of a new chain, and of none. The
+    /// result is nonsense if the chain is stale.
+    pub(crate) fn tag(&self, chain: Chain) -> u32 {
+        (line_of(self.lines.all(), chain)[0].load(Ordering::Relaxed) >> 32) as u32
+    }
+
+    /// Keeps a number with a chain. The caller excludes other writers.
+    pub(crate) fn set_tag(&self, chain: Chain, tag: u32) {
+        let word = &self.lines.at(chain)[0];
+        let next = word.load(Ordering::Relaxed) as u32;
+        word.store(u64::from(tag) << 32 | u64::from(next), Ordering::Relaxed);
     }
 
     /// Gives a chain back. Its owner no longer shows it.
@@ -146,6 +161,23 @@ mod tests {
             side.release(chain);
         }
         assert_eq!(side.used(), 0);
+    }
+
+    #[test]
+    fn a_tag_changes_neither_the_text_nor_the_chain() {
+        let side = Side::new(10).unwrap();
+        let text = [7; 3 * TEXT_BYTES];
+        let chain = side.store(&text).unwrap();
+        assert_eq!(side.tag(chain), 0);
+        for tag in [u32::MAX, 1, 0x8000_0000] {
+            side.set_tag(chain, tag);
+            assert_eq!((side.tag(chain), side.tag(u32::MAX)), (tag, 0), "a stale chain has a tag, too");
+            let reader = ChainReader::new(side.lines(), chain);
+            assert!((0..21).all(|at| reader.word(at) == word_at(&text, at * 8)));
+        }
+        assert_eq!(side.used(), 3);
+        side.release(chain);
+        assert_eq!((side.used(), side.tag(side.store(&text).unwrap())), (0, 0));
     }
 
     #[test]

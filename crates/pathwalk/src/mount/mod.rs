@@ -6,6 +6,7 @@
 //!   a walk;
 //! - [`some`]: what any mount may require, in one word;
 //! - [`id_maps`]: the ids by which owners are shown; [`mapped`]: the mounts that show them;
+//! - [`access`]: the times of accesses that mounts have stored;
 //! - [`holders`]: pins on mounts, and writers; [`changing`]: writes to records;
 //! - [`tree`]: what is mounted where, in which namespace, and how mounts propagate, under one lock;
 //! - [`ground`]: what the tree stands on, and changes of the tree;
@@ -13,6 +14,7 @@
 //! - [`path`]: the names on that way;
 //! - [`world`]: all parts of a `Vfs`.
 
+mod access;
 mod changing;
 mod climb;
 mod ground;

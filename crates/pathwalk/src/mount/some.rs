@@ -10,13 +10,14 @@
 use super::id_maps::IdMapNumber;
 use super::records::MountRecords;
 use super::switches::Switches;
-use crate::abi::MountFlags;
+use crate::abi::{AccessRule, MountFlags};
+use crate::attr::FileType;
 use crate::permission::Access;
 use crate::sync::Ordering;
 
-/// Some mount follows no links; or the root of some mount is a link, which is followed from
-/// elsewhere.
-const NO_LINKS: u32 = 1 << 8;
+/// Some mount follows no links, or has each access to one stored; or the root of some mount is a
+/// link, which is followed from elsewhere.
+const ASKS_AT_LINKS: u32 = 1 << 8;
 /// Some mount covers or covered a place.
 const COVERS: u32 = 1 << 9;
 /// Some mount has an id map.
@@ -38,11 +39,11 @@ impl MountRecords {
         self.some.load(Ordering::Relaxed) & PARTS != 0
     }
 
-    /// Returns whether a link may need a closer look: some mount may follow none, or have a link as
-    /// its root.
+    /// Returns whether a link may need a closer look: some mount may follow none, have each access
+    /// to one stored, or have a link as its root.
     #[inline(always)]
-    pub(crate) fn some_follow_none(&self) -> bool {
-        self.some.load(Ordering::Relaxed) & NO_LINKS != 0
+    pub(crate) fn some_ask_at_links(&self) -> bool {
+        self.some.load(Ordering::Relaxed) & ASKS_AT_LINKS != 0
     }
 
     /// Returns whether some mount may have an id map.
@@ -66,8 +67,8 @@ impl MountRecords {
         if switches.contains(MountFlags::NOEXEC) {
             some |= u32::from(Access::EXECUTE.bits());
         }
-        if switches.contains(MountFlags::NOSYMFOLLOW) {
-            some |= NO_LINKS;
+        if switches.contains(MountFlags::NOSYMFOLLOW) || switches.access_rule(FileType::Symlink) == AccessRule::Always {
+            some |= ASKS_AT_LINKS;
         }
         self.remember(some);
     }
@@ -82,7 +83,7 @@ impl MountRecords {
 
     /// Records that a mount is about to have a root that is a link, or not its file system's.
     pub(super) fn note_root(&self, is_link: bool, is_part: bool) {
-        let some = if is_link { NO_LINKS } else { 0 } | if is_part { PARTS } else { 0 };
+        let some = if is_link { ASKS_AT_LINKS } else { 0 } | if is_part { PARTS } else { 0 };
         self.remember(some);
     }
 

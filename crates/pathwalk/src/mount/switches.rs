@@ -3,7 +3,7 @@
 //! What always holds: a record has its superblock's switches as the superblock has them, since the
 //! tree of mounts is locked while either changes. So one load replaces two.
 
-use crate::abi::{MountFlags, SuperblockFlags};
+use crate::abi::{AccessRule, MountFlags, SuperblockFlags};
 use crate::attr::FileType;
 
 /// The position of the mount's own switches in a record's word; bit 0 is the count's.
@@ -54,6 +54,18 @@ impl Switches {
     pub(crate) fn refuse_writing_to(self, kind: FileType) -> bool {
         let is_on_disk = matches!(kind, FileType::Regular | FileType::Directory | FileType::Symlink);
         is_on_disk && self.superblock.contains(SuperblockFlags::READ_ONLY)
+    }
+
+    /// Returns the accesses to nodes of this type of which the time is stored. Linux:
+    /// `atime_needs_update`.
+    pub(crate) fn access_rule(self, kind: FileType) -> AccessRule {
+        match self.own {
+            _ if self.is_read_only() => AccessRule::Never,
+            own if own.contains(MountFlags::NODIRATIME) && kind == FileType::Directory => AccessRule::Never,
+            own if own.contains(MountFlags::STRICTATIME) => AccessRule::Always,
+            own if own.contains(MountFlags::NOATIME) => AccessRule::Never,
+            _ => AccessRule::Relative,
+        }
     }
 
     /// Returns the switches as `statfs(2)` reports them. Linux: `calculate_f_flags`.

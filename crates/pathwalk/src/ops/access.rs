@@ -1,8 +1,8 @@
 //! `access(2)`, `faccessat2(2)`: the check whether a caller has some rights to a node.
 //!
 //! Order of the checks, as Linux has it: noexec mount (`EACCES`), read-only superblock (`EROFS`),
-//! immutable (`EPERM`), the file system's own check or the generic one (`EACCES`), read-only mount
-//! (`EROFS`).
+//! immutable (`EPERM`), the file system's own check or the generic one (`EACCES`), the security
+//! hook about the search of a directory (`EACCES`), read-only mount (`EROFS`).
 
 use super::{Target, answer, follow, target};
 use crate::Errno;
@@ -11,6 +11,7 @@ use crate::attr::FileType;
 use crate::cache::dcache::dentry::everyone;
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::{Decision, Snapshot};
+use crate::cache::search::is_promised;
 use crate::config::{Config, Crossing, Learning, Shipped, Unruled};
 use crate::memo::question::{LastLink, Question};
 use crate::memo::{Found, OfMount};
@@ -20,7 +21,7 @@ use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::verdict::{Resume, Stopped};
-use crate::walk::{Arrived, Env, Follow, Whose, last, may, start, whole};
+use crate::walk::{Arrived, Env, Follow, Whose, hooked, last, may, start, whole};
 
 /// Checks access for an asker without rules. The whole hit path is one call, of the fast walk.
 #[inline(always)]
@@ -154,10 +155,17 @@ fn closer<'a>(env: &Env<'a>, dentry: DentryId, word: u64, mount: Standing, want:
     let Some(who) = env.who_at(at.mount) else { return hand_over(HandOver::Changed) };
     match snapshot.decide(&who, want) {
         _ if want.is_empty() => Ok(()),
+        Decision::Granted if asks_hook(env, &snapshot, want) => hand_over(HandOver::Permission),
         Decision::Granted => writable_mount(of_mount, &snapshot, want).map_err(Stopped::Errno),
         Decision::Refused => Err(Stopped::Errno(Errno::EACCES)),
         Decision::AskFileSystem | Decision::AskForAcl | Decision::AskForAttributes => hand_over(HandOver::Permission),
     }
+}
+
+/// Returns whether the security hook may have to be asked: about the search of a directory.
+fn asks_hook(env: &Env<'_>, node: &Snapshot, want: Access) -> bool {
+    let is_search = || want.contains(Access::EXECUTE) && node.kind() == FileType::Directory;
+    env.caches().search.asks() && is_search() && !is_promised(node.word)
 }
 
 /// Does the same check at the end of a locked walk.
@@ -168,6 +176,9 @@ fn check(env: &Env<'_>, found: &PinnedPlace<'_>, want: Access) -> Result<(), Err
     forbidden(of_mount, &snapshot, want)?;
     if !want.is_empty() {
         env.trees().may(id, &env.who_in(found.mount.id()), want)?;
+    }
+    if asks_hook(env, &snapshot, want) {
+        hooked::hook_lets_search(env, found.place())?;
     }
     writable_mount(of_mount, &snapshot, want)
 }

@@ -67,7 +67,7 @@ pub(crate) fn readlink<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], buffer: &mu
         return Err(Errno::EINVAL.into());
     }
     match target(env, at, path, AtFlags::EMPTY_PATH, AtFlags::EMPTY_PATH)? {
-        Target::Start(at) => readlink::at_end::<Shipped>(env, at.cur, buffer, Errno::ENOENT),
+        Target::Start(at) => readlink::at_end::<Shipped>(env, at, buffer, Errno::ENOENT),
         Target::Path(env) => readlink::fast::<Shipped>(&env, path, buffer),
     }
 }

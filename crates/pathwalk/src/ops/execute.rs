@@ -2,11 +2,13 @@
 //!
 //! What it does not do: it reads no file, so a file of any format passes.
 
+use super::leases;
 use super::lookup;
 use super::security;
 use crate::Errno;
-use crate::abi::{AtFlags, MountFlags};
+use crate::abi::{AtFlags, MountFlags, OpenFlags};
 use crate::attr::FileType;
+use crate::locks::breaks::Breaks;
 use crate::permission::Access;
 use crate::security::Rights;
 use crate::walk::asker::{Asker, Begin};
@@ -26,5 +28,7 @@ pub(crate) fn may_execute(asker: &Asker, at: Begin, path: &[u8], how: AtFlags) -
     }
     env.trees().may(inode, &env.who_in(node.mount.id()), Access::EXECUTE)?;
     // The kernel opens the file in order to read it.
-    security::may(&env, node.place(), Rights::EXECUTE | Rights::READ_FILE)
+    let counted = leases::count(&env, (inode, FileType::Regular), OpenFlags::READ);
+    security::may(&env, node.place(), Rights::EXECUTE | Rights::READ_FILE)?;
+    counted.map_or(Ok(()), |counted| counted.break_leases(Breaks::Waits))
 }

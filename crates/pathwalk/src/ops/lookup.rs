@@ -7,12 +7,11 @@ use crate::cache::Pinned;
 use crate::cache::dcache::dentry::flags;
 use crate::config::Shipped;
 use crate::mount::{MountPin, PinnedPlace, Place};
-use crate::permission::Access;
 use crate::stats::HandOver;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::verdict::{Resume, Stopped};
 use crate::walk::whole::to_end;
-use crate::walk::{Arrived, Env, Follow, Whose};
+use crate::walk::{Arrived, Env, Follow, Whose, hooked};
 
 pub(crate) fn lookupat<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], flags: AtFlags) -> Result<PinnedPlace<'a>, Errno> {
     pinned_at(&Env::of(asker, Whose::Effective, at), at, path, flags)
@@ -61,6 +60,6 @@ pub(crate) fn directory<'a>(env: &Env<'a>, at: Begin, path: &'a [u8]) -> Result<
 pub(crate) fn searchable_directory<'a>(asker: &'a Asker, at: Begin, path: &'a [u8]) -> Result<PinnedPlace<'a>, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let dir = directory(&env, at, path)?;
-    env.trees().may(env.caches().dentries.inode(dir.id()), &env.who_in(dir.mount.id()), Access::EXECUTE)?;
+    hooked::may_search(&env, dir.place()).map_err(|why| why.errno())?;
     Ok(dir)
 }

@@ -10,12 +10,14 @@
 //! What it does not do: the open of what is no file and no directory, for which see
 //! [`open_special`](super::open_special).
 
+use super::leases;
 use super::lookup;
 use super::make::may_take_name;
 use super::may_change::{may_create, new_node, writing};
 use super::open_special::open_special;
 use super::parent::{Last, Parent, parent};
 use super::security;
+use super::set::owner;
 use crate::Errno;
 use crate::abi::MountFlags;
 use crate::abi::{AtFlags, OpenFlags, OpenHow, Resolve};
@@ -25,6 +27,7 @@ use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::key_of;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::fs_api::{OpenFile, OpenFor};
+use crate::locks::breaks::Counted;
 use crate::memory::slot::{InodeId, MountId};
 use crate::mount::{MountPin, MountWriter, PinnedPlace, Place};
 use crate::node::NewKind;
@@ -41,6 +44,9 @@ use crate::walk::{Env, Follow, Whose, cross, start};
 pub(crate) struct Opened<'a> {
     /// The open file; `None` for a mere place, as by `O_PATH`. Dropped before the pin.
     pub(crate) file: Option<Box<dyn OpenFile>>,
+    /// A guard that counts as a file that is open, where leases are granted. Dropped
+    /// before the pin.
+    pub(crate) counted: Option<Counted<'a>>,
     pub(crate) node: PinnedPlace<'a>,
     /// A guard that counts as a writer of the mount for as long as the file is open.
     pub(crate) writer: Option<MountWriter<'a>>,
@@ -278,7 +284,7 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
     }
     let inode = env.caches().dentries.inode(node.id());
     if flags.contains(OpenFlags::PATH) {
-        return Ok(Opened { file: None, node, writer: None, rights: Rights::empty() });
+        return Ok(Opened { file: None, node, writer: None, rights: Rights::empty(), counted: None });
     }
     let kind = match came {
         Came::Made => FileType::Regular,
@@ -287,6 +293,7 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
     let counts = |flag| (flags.contains(flag) && kind == FileType::Regular).then(|| writing(env, node.mount.id())).transpose();
     let writer = counts(OpenFlags::WRITE)?;
     let _truncating = counts(OpenFlags::TRUNCATE)?;
+    let counted = leases::count(env, (inode, kind), flags);
     let needed = needed(flags, kind);
     let rights = security::granted(env, node.place(), needed | Rights::TRUNCATE)?;
     if !rights.contains(needed) {
@@ -300,7 +307,10 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
         if flags.contains(OpenFlags::DIRECT) && !file.allows_direct() {
             return Err(Errno::EINVAL);
         }
-        return Ok(Opened { file: Some(file), node, writer, rights });
+        return Ok(Opened { file: Some(file), node, writer, rights, counted: None });
+    }
+    if let Some(counted) = &counted {
+        counted.break_leases(leases::breaks(flags, asks))?;
     }
     let key = key_of(env.caches().inodes.record(inode));
     let superblock = env.trees().superblock(inode);
@@ -317,7 +327,7 @@ fn opened<'a>(env: &Env<'a>, node: PinnedPlace<'a>, flags: OpenFlags, came: Came
         }
         env.trees().resize(node.id(), &env.who_in(node.mount.id()), 0, Times::Always)?;
     }
-    Ok(Opened { file: Some(file), node, writer, rights })
+    Ok(Opened { file: Some(file), node, writer, rights, counted })
 }
 
 fn wanted(flags: OpenFlags) -> Access {
@@ -369,6 +379,9 @@ fn may_open(env: &Env<'_>, mount: MountId, inode: InodeId, flags: OpenFlags, ask
     let overwrites = flags.contains(OpenFlags::WRITE) && !flags.contains(OpenFlags::APPEND) || truncates;
     if of.is_append_only() && overwrites {
         return Err(Errno::EPERM);
+    }
+    if flags.contains(OpenFlags::NOATIME) {
+        owner(&of, &who)?;
     }
     match kind {
         FileType::Regular if of_mount.is_read_only() && want.contains(Access::WRITE) => Err(Errno::EROFS),

@@ -9,11 +9,10 @@ use crate::Errno;
 use crate::cache::dcache::dentry::flags;
 use crate::memory::slot::{DentryId, MountId};
 use crate::mount::{PinnedPlace, Place};
-use crate::permission::Access;
 use crate::text::swar::last_slash;
 use crate::walk::asker::Begin;
 use crate::walk::verdict::Ending;
-use crate::walk::{Env, Follow, start};
+use crate::walk::{Env, Follow, hooked, start};
 
 /// The last component of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,7 +97,7 @@ fn searchable(env: &Env<'_>, at: Place) -> Result<(), Errno> {
     if env.caches().dentries.word(dir) & flags::EVERYONE_SEARCH != 0 {
         return Ok(());
     }
-    env.trees().may(env.caches().dentries.inode(dir), &env.who_in(at.mount()), Access::EXECUTE)
+    hooked::may_search(env, at).map_err(|why| why.errno())
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! The questions of operations to the security hook.
 //!
-//! Where a `Vfs` has no hook, a question is one test of a pointer. Otherwise the nodes up to the
-//! root are collected first, as Landlock goes up: one after the other, so directories that move
-//! meanwhile may be seen at either place.
+//! Where a `Vfs` has no hook, a question is one test of a pointer. The walk's own question, about
+//! search, is in [`hooked`](crate::walk::hooked).
 
 use crate::Errno;
 use crate::cache::Pinned;
-use crate::cache::icache::inode::key_of;
-use crate::memory::slot::{DentryId, InodeId};
-use crate::mount::{MountPin, PinnedPlace, Place};
-use crate::security::{Caller, Move, MoveKind, NodeId, Object, Rights, SecurityHook, Way};
+use crate::memory::slot::DentryId;
+use crate::mount::{PinnedPlace, Place};
+use crate::security::{Move, MoveKind, Object, Rights, Way};
 use crate::walk::asker::{Asker, Begin};
+use crate::walk::hooked::{caller, hook, node_of, way};
 use crate::walk::{Env, Whose};
 
 /// Checks whether the hook grants rights to a place on which the caller has a pin. `EACCES` if not.
@@ -61,36 +60,8 @@ pub(super) fn may_link(env: &Env<'_>, node: &PinnedPlace<'_>, to: Place) -> Resu
     hook.may_move(&caller(env.asker), &Move { from, to, node, target: None, how: MoveKind::Link })
 }
 
-fn hook<'a>(env: &Env<'a>) -> Option<&'a dyn SecurityHook> {
-    env.world.policy.security.as_deref()
-}
-
-fn caller(asker: &Asker) -> Caller<'_> {
-    Caller::new(&asker.credentials, asker.label.as_ref())
-}
-
-fn node_of(env: &Env<'_>, inode: InodeId) -> NodeId {
-    NodeId::new(env.caches().superblock_of(inode), key_of(env.caches().inodes.record(inode)))
-}
-
 /// Returns a node without those above it.
 fn alone(env: &Env<'_>, dentry: DentryId) -> Result<Way, Errno> {
     let inode = env.caches().dentries.inode(dentry);
     Ok(Way { kind: env.trees().known_snapshot(inode)?.kind(), nodes: vec![node_of(env, inode)], in_mount: 1 })
-}
-
-/// Collects the nodes from a place up to the root of the topmost mount.
-fn way(env: &Env<'_>, place: Place) -> Result<Way, Errno> {
-    let caches = env.caches();
-    let inode = |dentry: DentryId| caches.dentries.inode(dentry);
-    let kind = env.trees().known_snapshot(inode(place.dentry()))?.kind();
-    let (mut nodes, mut in_mount) = (Vec::new(), 0);
-    let node = Pinned::again(caches, place.dentry());
-    let mut at = Some(PinnedPlace { node, mount: MountPin::again(env.world, place.mount()) });
-    while let Some(here) = at {
-        nodes.push(node_of(env, inode(here.id())));
-        in_mount += usize::from(here.mount.id() == place.mount());
-        at = env.world.above(&here, Place::NONE);
-    }
-    Ok(Way { kind, nodes, in_mount })
 }

@@ -5,6 +5,7 @@
 //!
 //! Source: `notify_change` and `setattr_prepare` of Linux.
 
+use super::leases;
 use super::lookup;
 use super::may_change::{may_write, writing};
 use super::security;
@@ -12,6 +13,7 @@ use crate::Errno;
 use crate::abi::{AtFlags, SetTime};
 use crate::attr::{FileType, Timestamp};
 use crate::cache::icache::snapshot::Snapshot;
+use crate::locks::breaks::Breaks;
 use crate::mount::PinnedPlace;
 use crate::node::SetAttributes;
 use crate::permission::{Access, Capabilities, NO_ID, SGID, Subject, in_group_or_capable, without_privileges};
@@ -91,6 +93,10 @@ pub(crate) fn truncate(asker: &Asker, at: Begin, path: &[u8], size: u64) -> Resu
     let _writing = writing(&env, node.mount.id())?;
     if of.is_append_only() {
         return Err(Errno::EPERM);
+    }
+    let counted = leases::count_writer(&env, env.caches().dentries.inode(node.id()));
+    if let Some(counted) = &counted {
+        counted.break_leases(Breaks::Waits)?;
     }
     security::may(&env, node.place(), Rights::TRUNCATE)?;
     env.trees().resize(node.id(), &who, size, Times::OfChange)

@@ -32,6 +32,8 @@ bitflags! {
         const SETFCAP = 128;
         /// `CAP_LINUX_IMMUTABLE`: make nodes immutable or append-only, and undo it.
         const LINUX_IMMUTABLE = 256;
+        /// `CAP_LEASE`: lease files of other owners.
+        const LEASE = 512;
     }
 }
 

@@ -325,3 +325,29 @@ fn a_key_beside_an_eviction() {
         world.end();
     });
 }
+
+/// Checks that a path through a link is not remembered beyond a report that the link has another
+/// body.
+#[test]
+fn a_link_with_another_body_beside_the_memo() {
+    explore(|hash| {
+        let world = World::built(
+            (14, 2),
+            hash,
+            |builder| builder,
+            |fs| {
+                let dir = fs.plain(ROOT, "dir", DIRECTORY);
+                fs.plain(dir, "file", FILE);
+                fs.add_link(ROOT, "link", "dir");
+            },
+        );
+        (0..4).for_each(|_| world.exists("/link/file").unwrap());
+        let walker = world.spawn(|world| _ = world.exists("/link/file"));
+        world.fs.alter(4, |link| link.body = Some(b"none"[..].into()));
+        report(&world, Report::Node(NodeKey(4)));
+        assert_eq!(world.exists("/link/file"), ABSENT);
+        walker.join().unwrap();
+        assert_eq!(world.exists("/link/file"), ABSENT);
+        world.end();
+    });
+}

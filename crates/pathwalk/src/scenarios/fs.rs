@@ -6,7 +6,7 @@ mod calls;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::attr::{AclState, Attributes, FileType, InodeFlags, StatxFlags};
+use crate::attr::{AclState, Attributes, FileType, InodeFlags, StatxFlags, Timestamp};
 use crate::node::{Freshness, Node, NodeKey};
 use crate::permission::Acl;
 use crate::sync::Mutex;
@@ -25,7 +25,7 @@ pub(super) struct Entry {
     kind: FileType,
     mode: u16,
     names: BTreeMap<Vec<u8>, u128>,
-    body: Option<Box<[u8]>>,
+    pub(super) body: Option<Box<[u8]>>,
     pub(super) uid: u32,
     pub(super) freshness: Freshness,
     /// What attributes say of the list.
@@ -34,13 +34,15 @@ pub(super) struct Entry {
     /// The value of `security.capability`.
     pub(super) capability: Option<Box<[u8]>>,
     inode_flags: InodeFlags,
+    /// The times of the last access and of the last change.
+    times: [i64; 2],
 }
 
 impl Entry {
     fn new(kind: FileType, mode: u16, body: Option<Box<[u8]>>) -> Entry {
         let (names, freshness, acl) = (BTreeMap::new(), Freshness::Stable, AclState::Absent);
         let (list, capability, inode_flags) = (None, None, InodeFlags::empty());
-        Entry { kind, mode, names, body, uid: 0, freshness, acl, list, capability, inode_flags }
+        Entry { kind, mode, names, body, uid: 0, freshness, acl, list, capability, inode_flags, times: [0; 2] }
     }
 }
 
@@ -53,6 +55,8 @@ struct Tree {
     asked: BTreeMap<Vec<u8>, u32>,
     faults: BTreeMap<Vec<u8>, Fault>,
     siblings: Tells,
+    /// The clock. From the first time that it is set, the engine keeps times of access.
+    clock: i64,
 }
 
 /// The answer to a call of `lookup_siblings`.
@@ -77,6 +81,8 @@ impl Tree {
         let mut attributes = Attributes::new(entry.kind, entry.mode);
         attributes.ino = key as u64;
         (attributes.uid, attributes.acl) = (entry.uid, entry.acl);
+        let [accessed, changed] = entry.times.map(|seconds| Timestamp { seconds, nanoseconds: 0 });
+        (attributes.atime, attributes.ctime) = (accessed, changed);
         attributes.flags = StatxFlags::from_kernel(entry.inode_flags.bits().into());
         attributes.nlink =
             self.nodes.values().flat_map(|dir| dir.names.values()).filter(|leads_to| **leads_to == key).count() as u32;
@@ -124,6 +130,16 @@ impl TestFs {
     pub(super) fn add_link(&self, dir: u128, name: &str, body: &str) -> u128 {
         let body = Some(body.as_bytes().into());
         self.with(|tree| tree.add(dir, name.as_bytes(), Entry::new(FileType::Symlink, 0o777, body)))
+    }
+
+    /// Sets the clock.
+    pub(super) fn set_clock(&self, seconds: i64) {
+        self.with(|tree| tree.clock = seconds);
+    }
+
+    /// Returns the time of the last access to a node.
+    pub(super) fn accessed_at(&self, key: u128) -> i64 {
+        self.with(|tree| tree.nodes[&key].times[0])
     }
 
     /// Adds a second name of a node.

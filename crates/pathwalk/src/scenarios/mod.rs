@@ -36,6 +36,8 @@ mod inodes;
 mod invalidate;
 #[cfg(not(shuttle))]
 mod kept;
+mod leases;
+mod listed_nodes;
 mod locks;
 mod memo;
 mod mounts;
@@ -49,6 +51,7 @@ mod operations;
 mod pipes;
 mod rename;
 mod scope;
+mod search;
 mod siblings;
 mod splice;
 #[cfg(shuttle)]

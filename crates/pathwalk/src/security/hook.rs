@@ -85,12 +85,74 @@ pub enum MoveKind {
     Exchange,
 }
 
+/// The answer of a hook to the question whether a directory may be searched.
+///
+/// [`SecurityHook::may_search`] says when it is given.
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+/// use pathwalk::security::{Caller, NodeId, Object, Rights, Search, SecurityHook};
+/// use pathwalk::{Credentials, Errno, Vfs};
+///
+/// static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+///
+/// /// Closes the directory with this key to users, at times.
+/// struct Curfew(pathwalk::NodeKey);
+///
+/// impl SecurityHook for Curfew {
+///     fn granted(&self, _: &Caller<'_>, _: &Object<'_>, rights: Rights) -> Rights {
+///         rights
+///     }
+///     fn cares_about_search(&self) -> bool {
+///         true
+///     }
+///     fn may_search(&self, who: &Caller<'_>, directory: &Object<'_>) -> Search {
+///         match IS_CLOSED.load(SeqCst) {
+///             true if directory.node().key() != self.0 => Search::GrantedToAll,
+///             true if who.credentials.effective().uid() != 0 => Search::Refused,
+///             true => Search::Granted,
+///             false => Search::GrantedToAll,
+///         }
+///     }
+/// }
+///
+/// let fs = pathwalk_memfs::MemFs::new();
+/// fs.mkdir("/club", 0o755)?;
+/// fs.file("/club/bar", 0o644)?;
+/// let probe = Vfs::builder().build(fs.alias())?.context(Credentials::root());
+/// let hook = Curfew(probe.lookup("/club")?.key());
+/// let vfs = Vfs::builder().security(hook).build(fs)?;
+/// let user = vfs.context(Credentials::user(1000, 1000, &[]));
+/// assert!(user.stat("/club/bar").is_ok());
+/// IS_CLOSED.store(true, SeqCst);
+/// vfs.search_rules_changed();
+/// assert_eq!(user.stat("/club/bar"), Err(Errno::EACCES));
+/// assert!(vfs.context(Credentials::root()).stat("/club/bar").is_ok());
+/// IS_CLOSED.store(false, SeqCst);
+/// vfs.search_rule_changed(&user.lookup("/club")?)?;
+/// assert!(user.stat("/club/bar").is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Search {
+    /// This caller may search it now. The next search asks again.
+    Granted,
+    /// All callers may search it, wherever it is, until
+    /// [`Vfs::search_rules_changed`](crate::Vfs::search_rules_changed) or
+    /// [`Vfs::search_rule_changed`](crate::Vfs::search_rule_changed) is called: the hook is not
+    /// asked about the directory again while it is cached, and a lookup through it costs the same
+    /// as without a hook.
+    GrantedToAll,
+    /// The search is refused: `EACCES`.
+    Refused,
+}
+
 /// A policy that may refuse what permissions allow. A `Vfs` gets it by
 /// [`VfsBuilder::security`](crate::VfsBuilder::security) and keeps it.
 ///
 /// It is asked when a node is opened, made, removed, renamed, linked or cut off, and when the tree
-/// of mounts is changed. Lookups, `access`, `stat` and `readlink` do not ask it, and neither do
-/// reads and writes of what is open.
+/// of mounts is changed. Lookups, `access`, `stat` and `readlink` do not ask it, unless it
+/// [cares about search](Self::cares_about_search). Reads and writes of what is open never do.
 ///
 /// # Threads and locks
 ///
@@ -134,6 +196,26 @@ pub trait SecurityHook: Any + Send + Sync {
     /// truncate is asked for at each open, and kept with the file: without it, `O_TRUNC` and
     /// [`File::set_len`](crate::File::set_len) are `EACCES`.
     fn granted(&self, who: &Caller<'_>, object: &Object<'_>, rights: Rights) -> Rights;
+
+    /// Returns whether the hook cares about search: whether [`may_search`](Self::may_search) is to be
+    /// called. Called once, when the `Vfs` is built. Default: no, and a lookup costs the same with
+    /// the hook as without.
+    fn cares_about_search(&self) -> bool {
+        false
+    }
+
+    /// Checks whether a caller may search a directory: look up a name in it, go up from it, or make
+    /// it a working directory or root; also by `access` with [`Access::EXECUTE`](crate::Access).
+    /// Asked after the directory's permissions have granted it, each time, and with no lock held,
+    /// unless the hook has given its promise for the directory ([`Search::GrantedToAll`]).
+    ///
+    /// Such a lookup leaves the lock-free walk, and
+    /// [`Context::cached`](crate::Context::cached) answers it with `EAGAIN`. Nodes that are held, by
+    /// a handle or an open file, are used without a search.
+    fn may_search(&self, who: &Caller<'_>, directory: &Object<'_>) -> Search {
+        let _ = (who, directory);
+        Search::GrantedToAll
+    }
 
     /// Checks a rename or a link. Default: asks [`granted`](Self::granted) for the rights to remove
     /// and to make in the two directories, and for [`Rights::REFER`] in both if they differ

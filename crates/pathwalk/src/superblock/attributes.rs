@@ -31,7 +31,8 @@ impl Trees {
         loop {
             let version = self.caches.versions.of(id);
             let attributes = of_type(kind, superblock.fs.attributes(inode::key_of(record))?)?;
-            if let Some(acl) = self.caches.store(id, &attributes, version, (IfMoved::Refuse, acl(version))) {
+            let owed = self.owed(&superblock, &attributes);
+            if let Some(acl) = self.caches.store(id, &attributes, version, (IfMoved::Refuse, acl(version)), owed) {
                 return Ok(Attributes { acl, ..attributes });
             }
             tries += 1;
@@ -72,7 +73,8 @@ impl Trees {
         // The change is done. If the refresh fails, the attributes that the change returned are the
         // best available.
         Ok(self.refresh_with(id, of_acl).unwrap_or_else(|_| {
-            self.caches.store(id, &attributes, after, (IfMoved::MarkStale, of_acl(self.caches.versions.of(id))));
+            let (owed, acl) = (self.owed(&self.superblock(id), &attributes), of_acl(self.caches.versions.of(id)));
+            self.caches.store(id, &attributes, after, (IfMoved::MarkStale, acl), owed);
             attributes
         }))
     }

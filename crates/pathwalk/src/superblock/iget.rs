@@ -7,6 +7,7 @@
 use super::Trees;
 use super::superblock::Superblock;
 use crate::cache::dcache::doubt::OfNodes;
+use crate::cache::icache::access::Owed;
 use crate::cache::icache::hold::{HandedOut, NotGiven, Reserved};
 use crate::cache::icache::inode::{self, Record, flags, of_type};
 use crate::cache::icache::probe::InodeView;
@@ -65,6 +66,7 @@ impl Trees {
         let is_here = |view: InodeView| self.caches.superblock_of(view.id()) == superblock.id;
         let body = self.caches.store_body(node);
         let (mut attributes, mut origin, mut is_second) = (inode::normalised(node.attributes), origin, false);
+        let mut owed = self.owed(superblock, &attributes);
         loop {
             let held = self.caches.inodes.lock_bucket(hash);
             if let Some(found) = self.caches.pinned(self.caches.inodes.find_held(hash, node.key, is_here, &held)) {
@@ -87,10 +89,12 @@ impl Trees {
                     Origin::Made(asked) if self.caches.doubts.of_nodes() == asked => flags::NO_CAPABILITY,
                     Origin::Made(_) => flags::STALE | flags::MARKED | flags::UNKNOWN,
                 };
+                let changed = stale & flags::STALE != 0;
+                let owed = if changed && owed != Owed::NotKept { Owed::Update } else { owed };
                 let inode = reserved.into_id();
                 let fill = |record: &Record| {
                     self.caches.set_superblock(inode, superblock.id);
-                    filled(record, node, &attributes, body, id) | stale
+                    filled(record, node, &attributes, (body, owed), id) | stale
                 };
                 superblock.came();
                 self.caches.inodes.insert(inode, node.key, hash, &held, fill);
@@ -102,6 +106,7 @@ impl Trees {
             let handed_out = HandedOut::new(&self.caches, superblock.id, node.key);
             attributes = of_type(node.attributes.kind, superblock.fs.attributes(node.key)?)?;
             handed_out.pass_on();
+            owed = self.owed(superblock, &attributes);
         }
     }
 }

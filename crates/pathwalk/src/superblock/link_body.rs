@@ -21,7 +21,7 @@ impl Trees {
         let id = self.caches.dentries.inode(link);
         let record = self.caches.inodes.record(id);
         let word = record[inode::WORD].load(Ordering::Relaxed);
-        if word & flags::BODY != 0 {
+        if word & flags::HAS_BODY != 0 {
             return Ok(self.caches.copy_body(id));
         }
         if trust == Trust::CacheOnly {

@@ -3,11 +3,13 @@
 //! - [`mod@superblock`]: a file system and its counters; [`superblocks`]: all of them, by number;
 //! - [`trees`]: the caches and the file systems behind them;
 //! - [`miss`]: the lookup of a name that is not cached, or has to be revalidated; [`siblings`]: the
-//!   lookup of its siblings, [`many`] of which are entered at once;
+//!   lookup of its siblings, [`many`] of which are entered at once; [`listing`]: listings with
+//!   nodes;
 //! - [`iget`]: the assignment of an inode to a node that was handed out;
 //! - [`attributes`], [`may`], [`acl`], [`link_body`]: a node's attributes, the rights to it, its
 //!   access control lists, and the body of a link; [`xattr`]: its extended attributes;
 //!   [`inode_flags`]: the flags that users set;
+//! - [`access`]: the times of accesses;
 //! - [`entry`], [`change`]: names are made, moved and removed; [`mod@write`]: the effects of
 //!   writing on attributes;
 //! - [`handles`]: the nodes of file handles, and their ways to the root;
@@ -21,6 +23,7 @@
 //! no lock of an inode or of children. Its answer is kept only if nothing changed meanwhile that
 //! the answer may not reflect.
 
+mod access;
 mod acl;
 mod asked_for;
 pub(crate) mod attributes;
@@ -32,6 +35,7 @@ mod held;
 pub(crate) mod iget;
 mod inode_flags;
 mod link_body;
+pub(crate) mod listing;
 mod many;
 mod may;
 pub(crate) mod miss;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::abi::SuperblockFlags;
-use crate::fs_api::{FileSystem, Reporter};
+use crate::fs_api::{AccessTimes, FileSystem, Reporter};
 use crate::memory::alone::{self, Alone, SHARES, apart};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::node::Freshness;
@@ -21,6 +21,12 @@ pub(crate) struct Superblock {
     pub(crate) allows_id_maps: bool,
     /// Whether its nodes have ACLs, and it applies the umask itself. Linux: `SB_POSIXACL`.
     pub(crate) keeps_acls: bool,
+    /// Whether the engine keeps the times of accesses to its nodes.
+    pub(crate) keeps_access_times: bool,
+    /// The second of its clock at which cached links are looked through next for times of access
+    /// that are a day old; 0 before the first access. `Relaxed`: the one thread that moves it looks
+    /// through them.
+    pub(super) ages_at: AtomicU64,
     /// The root's dentry, pinned until the shutdown; 0 before it is made. Written once, before
     /// another thread can know of it; `Relaxed`. Linux: `s_root`.
     root: AtomicU32,
@@ -55,10 +61,26 @@ impl Superblock {
     pub(super) fn new(id: SuperblockId, fs: Arc<dyn FileSystem>) -> Superblock {
         let (root, mounts) = (AtomicU32::new(0), AtomicU32::new(0));
         let (allows_id_maps, keeps_acls) = (fs.allows_id_maps(), fs.keeps_acls());
+        let keeps_access_times = fs.access_times() == AccessTimes::OfEngine;
         let said = fs.superblock_flags();
         let (flags, listed) = (AtomicU32::new(said.bits()), Mutex::default());
         let shares = apart(SHARES, Share::default);
-        Superblock { id, serial: unique(), fs, allows_id_maps, keeps_acls, root, said, flags, listed, mounts, shares }
+        let ages_at = AtomicU64::new(0);
+        Superblock {
+            id,
+            serial: unique(),
+            fs,
+            allows_id_maps,
+            keeps_acls,
+            keeps_access_times,
+            ages_at,
+            root,
+            said,
+            flags,
+            listed,
+            mounts,
+            shares,
+        }
     }
 
     /// Returns the name by which its file system's notifier is known.

@@ -13,7 +13,7 @@
 //! be revalidated, not being written.
 //!
 //! Limitations: names over 32 bytes, links, and directories that not all users may search take
-//! function calls. What needs the file system is handed over.
+//! function calls. What needs the file system, or the security hook, is handed over.
 
 use super::component::{self, Component, Text, last_word_of};
 use super::verdict::{OBSTACLES, usable};
@@ -23,6 +23,7 @@ use crate::cache::Caches;
 use crate::cache::dcache::dentry::{INLINE_NAME, NAME, WORD, chain_of, flags, has_parent_and_length, inode_of};
 use crate::cache::icache::inode;
 use crate::cache::icache::snapshot::Decision;
+use crate::cache::search::is_promised;
 use crate::config::{Config, SearchCheck};
 use crate::memo::recording::Recording;
 use crate::memory::lines::Line;
@@ -240,6 +241,12 @@ fn may_search(env: &Env<'_>, at: Arrived<'_>) -> Option<Decision> {
     may::snapshot(env, at.cur).map(|snapshot| snapshot.decide(&who, Access::EXECUTE))
 }
 
+/// Returns whether the security hook may have to be asked about the search of a directory. Such a
+/// way is never learned, because only the locked walk goes on.
+fn asks_hook(env: &Env<'_>, cur: Cursor<'_>) -> bool {
+    env.caches().search.asks() && may::snapshot(env, cur).is_none_or(|snapshot| !is_promised(snapshot.word))
+}
+
 /// Returns what keeps a walk from passing through a dentry that is not plainly searchable. `rest`
 /// is what it would walk next.
 #[cold]
@@ -254,6 +261,7 @@ fn look_closer<'a, C: Config, T: Text>(env: &Env<'a>, at: Arrived<'a>, text: T, 
         Ok(()) if !cur.is(flags::DIRECTORY) => validated(cur, Errno::ENOTDIR),
         Ok(()) => match may_search(env, at) {
             None => Stop::CHANGED,
+            Some(Decision::Granted) if asks_hook(env, cur) => Stop::At(HandOver::Permission, at, pos),
             Some(Decision::Granted) => {
                 env.tell(Recording::is_restricted);
                 return None;

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use super::hooked::{self, NoSearch};
 use super::scope::Look;
 use super::steps::{Teller, What, Why};
 use super::symlink::is_protected;
@@ -19,7 +20,6 @@ use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::limits::MAX_LINKS;
 use crate::mount::{PinnedPlace, Place, Standing};
-use crate::permission::Access;
 use crate::superblock::miss::Trust;
 
 /// A path or a link's body, and the position of the next component.
@@ -214,10 +214,10 @@ impl<'a> Walker<'a> {
         if self.trust == Trust::CacheOnly {
             return Ok(());
         }
-        let inode = self.env.caches().dentries.inode(self.cur.id());
-        let who = self.env.who_in(self.cur.mount.id());
-        let may = self.env.trees().may(inode, &who, Access::EXECUTE);
-        may.map_err(|errno| self.refused(errno, Why::Search, name))
+        hooked::may_search(&self.env, self.cur.place()).map_err(|why| {
+            let reason = if matches!(why, NoSearch::Hook(_)) { Why::SecurityHook } else { Why::Search };
+            self.refused(why.errno(), reason, name)
+        })
     }
 
     fn arrive(&self, ending: Ending) -> Result<PinnedPlace<'a>, Errno> {
@@ -330,6 +330,9 @@ impl<'a> Walker<'a> {
         let forbids = |flag| self.env.scope.is_some_and(|scope| scope.has(flag));
         if forbids(Resolve::NO_SYMLINKS) || of_mount.contains(MountFlags::NOSYMFOLLOW) {
             return Err(self.refused(Errno::ELOOP, Why::NoLinks, b""));
+        }
+        if self.trust != Trust::CacheOnly {
+            world.accessed(self.cur.place());
         }
         let body = self.env.trees().link_body(self.cur.id(), self.trust).map_err(|errno| self.refused(errno, Why::Body, b""))?;
         let to_unknown = forbids(Resolve::NO_XDEV) && !self.knows_root;

@@ -10,7 +10,8 @@
 //!    [`verdict`]: whether that is acceptable, and how another walk goes on;
 //! 6. [`hand_over`]: the place at which the fast walk gave up, pinned, or the start;
 //! 7. [`locked`]: the same walk with pins, which asks the file system for what is missing;
-//!    [`steps`] reports each of its steps;
+//!    [`steps`] reports each of its steps; [`hooked`] asks the security hook whether a directory
+//!    may be searched;
 //! 8. [`ahead`]: reads the memory that several walks will need, for all of them at once.
 //!
 //! The two walkers are separate, and return verdicts. The fast one ends in an answer, or in a
@@ -26,6 +27,7 @@ pub(crate) mod cross;
 pub(crate) mod dotdot;
 pub(crate) mod fast;
 pub(crate) mod hand_over;
+pub(crate) mod hooked;
 pub(crate) mod last;
 pub(crate) mod link_body;
 pub(crate) mod locked;

@@ -76,6 +76,8 @@ pub enum Why {
     NotADirectory,
     /// The directory may not be searched: `EACCES`, or the error of the file system's own check.
     Search,
+    /// The security hook refuses the search of the directory: `EACCES`.
+    SecurityHook,
     /// The name could not be looked up: `ENAMETOOLONG`, `ENOENT` in a directory that was removed,
     /// `ENOENT` of a `..` that would lead out of what the mount shows, or the file system's error.
     Lookup,

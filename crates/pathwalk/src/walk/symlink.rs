@@ -6,8 +6,8 @@
 //! was rechecked.
 //!
 //! Order of the checks for one link: `ELOOP` past 40, `protected_symlinks` for the last component,
-//! a mount that follows no links, the body. What it does not do: access times of links are not
-//! kept, as on a mount with `noatime`.
+//! a mount that follows no links, the time of access, the body. Where a time of access may be due,
+//! the walk hands over: the locked walk stores it.
 
 use std::cell::Cell;
 
@@ -30,6 +30,7 @@ use crate::memory::seqcount;
 use crate::memory::slot::InodeId;
 use crate::permission::Subject;
 use crate::stats::HandOver;
+use crate::sync::Ordering;
 
 /// Returns why a link must not be followed, in the order in which Linux checks. Also stops at a
 /// link that is the root of a mount: it is resolved from the place where it is mounted, which only
@@ -55,7 +56,27 @@ fn refused<'a>(env: &Env<'a>, at: Arrived<'a>, dir: Cursor<'a>, links: usize, is
     }
     let Some(of_mount) = env.world.mounts.switches_at(at.mount) else { return Some(Stop::CHANGED) };
     let no_links = env.scope.is_some_and(|scope| scope.has(Resolve::NO_SYMLINKS)) || of_mount.contains(MountFlags::NOSYMFOLLOW);
-    no_links.then(|| validated(link, Errno::ELOOP))
+    if no_links {
+        return Some(validated(link, Errno::ELOOP));
+    }
+    let word = seqcount::sample(&env.caches().inodes.record(inode_of(link.line))[inode::WORD]);
+    let stores = env.world.stores_each_access(at.mount, word);
+    stores.then_some(Stop::FromStart(HandOver::AccessTime))
+}
+
+/// Returns why the body of a link that has no [`BODY`](inode::flags::BODY) must not be used.
+#[cold]
+#[inline(never)]
+fn withheld<'a>(env: &Env<'a>, at: Arrived<'a>, word: u64) -> Option<Stop<'a>> {
+    if word & inode::flags::BODY_DUE == 0 {
+        return Some(Stop::FromStart(HandOver::LinkBody));
+    }
+    if !env.world.stores_no_access(at.mount, word) {
+        return Some(Stop::FromStart(HandOver::AccessTime));
+    }
+    // The way is followed as long as the mount stores none.
+    env.tell(Recording::asks_mounts);
+    None
 }
 
 /// The mode bits of a directory in which `protected_symlinks` may forbid a link.
@@ -70,12 +91,18 @@ pub(crate) fn is_protected(follower: &Subject<'_>, link: &Snapshot, dir: &Snapsh
 }
 
 /// Records that the walk follows a link. Where `protected_symlinks` may forbid the link to other
-/// users, or later, the way is not learned: a link's owner may change while its entry stays.
+/// users, or later, the way is not learned: a link's owner may change while its entry stays. Nor is
+/// it where the link's time of access may become due and another dentry would move.
 #[cold]
 fn tell(env: &Env<'_>, at: Arrived<'_>, dir: Cursor<'_>, is_last: bool) {
     env.tell_place(dir);
     let is_free = |of_dir: Snapshot| of_dir.mode() & STICKY_FOR_ALL != STICKY_FOR_ALL;
     if env.world.protects_symlinks() && !may::snapshot(env, dir).is_some_and(is_free) {
+        env.tell(Recording::refuse);
+    }
+    let record = env.caches().inodes.record(inode_of(at.cur.line));
+    let keeps = record[inode::WORD].load(Ordering::Relaxed) & inode::flags::KEEPS_ACCESS != 0;
+    if keeps && env.caches().alias(record) != at.cur.dentry().0 {
         env.tell(Recording::refuse);
     }
     env.tell(|way| way.follows(at.cur.dentry().0, is_last));
@@ -211,7 +238,7 @@ impl Trail {
             let is_last = matches!(rest, Rest::Over(_)) && self.left.is_empty() && follow != Follow::OnTheWay;
             if (self.links == MAX_LINKS
                 || is_last && env.world.protects_symlinks()
-                || env.world.mounts.some_follow_none()
+                || env.world.mounts.some_ask_at_links()
                 || C::RULES && env.scope.is_some())
                 && let Some(stop) = refused(env, at, dir, self.links, is_last)
             {
@@ -219,8 +246,10 @@ impl Trail {
             }
             let inode = inode_of(link.line);
             let word = seqcount::sample(&env.caches().inodes.record(inode)[inode::WORD]);
-            if word & inode::flags::BODY == 0 {
-                return Err(Stop::FromStart(HandOver::LinkBody));
+            if word & inode::flags::BODY == 0
+                && let Some(stop) = withheld(env, at, word)
+            {
+                return Err(stop);
             }
             let body = Body::of(env, inode, word);
             let is_absolute = (&body).is_absolute();

@@ -141,7 +141,7 @@ pub(crate) fn find(
 /// each link.
 #[inline(always)]
 fn may_go(world: &World, has_dot_dot: bool, has_links: bool) -> bool {
-    !(has_dot_dot && world.may_stray() || has_links && world.mounts.some_follow_none())
+    !(has_dot_dot && world.may_stray() || has_links && world.mounts.some_ask_at_links())
 }
 
 /// Returns what was found as a walk from the same start would have arrived at it.

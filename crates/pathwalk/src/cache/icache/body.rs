@@ -6,7 +6,7 @@ use crate::cache::Caches;
 use crate::cache::reclaim::Short;
 use crate::limits::LINK_MAX;
 use crate::memory::side::{Chain, ChainReader};
-use crate::memory::slot::InodeId;
+use crate::memory::slot::{DentryId, InodeId};
 use crate::node::Node;
 use crate::sync::Ordering;
 
@@ -17,8 +17,10 @@ pub(crate) struct StoredBody<'a> {
 }
 
 impl StoredBody<'_> {
-    pub(crate) fn into_chain(self) -> Chain {
+    /// Returns the chain, which belongs to the inode from now on. Its tag is the inode's alias.
+    pub(crate) fn into_chain_of(self, alias: DentryId) -> Chain {
         let chain = self.chain;
+        self.caches.side.set_tag(chain, alias.0);
         std::mem::forget(self);
         chain
     }

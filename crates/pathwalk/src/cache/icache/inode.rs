@@ -18,9 +18,10 @@
 //! All words but `life` change only with the count odd, under the inode's lock. While the slot is
 //! free, word 3 holds the link of the free list.
 //!
-//! *Alias*: for a directory, its one dentry; for other nodes but links, the dentry if exactly one
-//! has the node, or [`MANY`]. A change of mode uses it to find the dentry whose permission bits
-//! follow the mode. A node with many dentries has no such bits.
+//! *Alias*: for a directory, its one dentry; for other nodes, the dentry if exactly one has the
+//! node, or [`MANY`]. A change of mode uses it to find the dentry whose permission bits follow the
+//! mode. A node with many dentries has no such bits. The alias of a link is the tag of the chain
+//! with its body: see `access.rs`.
 
 use crate::Errno;
 use crate::attr::{AclState, Attributes, Device, FileType, StatxFlags, Timestamp};
@@ -66,13 +67,18 @@ pub(crate) mod flags {
     /// With `OWN_RULE`: where the generic rule lets all users search, the file system's own rule
     /// does so too.
     pub(crate) const GENERIC_SEARCH: u64 = 1 << 4;
+    /// Of a link, which is never searched: the engine keeps the time of the last access.
+    pub(crate) const KEEPS_ACCESS: u64 = GENERIC_SEARCH;
     /// Attributes other than type, mode, owner and ACL are out of date.
     pub(crate) const STALE: u64 = 1 << 5;
-    /// The link's body is in a chain.
+    /// The link's body is in a chain, and no time of access is due.
     pub(crate) const BODY: u64 = 1 << 6;
     /// The link's body came with its node and found no room: the name is to be looked up again for
     /// it.
     pub(crate) const BODY_LEFT_OUT: u64 = 1 << 8;
+    /// Of a directory: the security hook has promised that all callers may search it. (Directories
+    /// have no bodies.)
+    pub(crate) const SEARCH_PROMISED: u64 = BODY_LEFT_OUT;
     /// The file system could not say what the attributes are now, mode and owner included: a reader
     /// asks it first.
     pub(crate) const UNKNOWN: u64 = 1 << 9;
@@ -84,6 +90,12 @@ pub(crate) mod flags {
     /// The file system said that there is no capability (`security.capability`) that a write to the
     /// node would remove. See `file_capability.rs`.
     pub(crate) const NO_CAPABILITY: u64 = 1 << 15;
+
+    /// The link's body is in a chain, and a time of access may be due before it is used. The bit is
+    /// one of those of an `InodeCache`.
+    pub(crate) const BODY_DUE: u64 = 1 << 11;
+    /// The link's body is in a chain, if it has one of these.
+    pub(crate) const HAS_BODY: u64 = BODY | BODY_DUE;
 
     // Flags of an `InodeCache`. The engine's inodes are filled before they are hashed, and are
     // unhashed as they die.
@@ -100,7 +112,7 @@ pub(crate) mod flags {
     pub(crate) const UNHASHED: u64 = 1 << 14;
 
     /// The flags that no new attributes change.
-    pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | BODY | BODY_LEFT_OUT | MARKED | NO_CAPABILITY;
+    pub(crate) const FOR_LIFE: u64 = OWN_RULE | GENERIC_SEARCH | HAS_BODY | BODY_LEFT_OUT | MARKED | NO_CAPABILITY;
 }
 
 // Fields of words, as they were sampled.
@@ -201,12 +213,30 @@ pub(crate) fn set_fields(record: &Record, from: &Attributes, body_length: usize)
     let times = [from.atime, from.mtime, from.ctime, from.btime.unwrap_or_default()];
     let mut high = 0;
     for (at, time) in times.iter().enumerate() {
-        set(TIMES + at, (time.seconds as u64 & SECONDS_LOW) << 30 | u64::from(time.nanoseconds));
-        high |= u64::from((time.seconds >> 34) as u16) << (16 * at);
+        set(TIMES + at, low_of(*time));
+        high |= high_of(*time) << (16 * at);
     }
     set(SECONDS_HIGH, high);
     set(BLOCK_SIZE_NODE, pair(from.block_size, packed(from.device_node)));
     set_links(record, from.nlink, aux_of(record[LINKS_AUX].load(Ordering::Relaxed)));
+}
+
+/// Stores the time of the last access. The count is odd.
+pub(super) fn set_access_time(record: &Record, time: Timestamp) {
+    let time = time.kept();
+    record[TIMES].store(low_of(time), Ordering::Relaxed);
+    let others = record[SECONDS_HIGH].load(Ordering::Relaxed) & !0xffff;
+    record[SECONDS_HIGH].store(others | high_of(time), Ordering::Relaxed);
+}
+
+/// Returns the lower bits of a time's seconds, and its nanoseconds.
+fn low_of(time: Timestamp) -> u64 {
+    (time.seconds as u64 & SECONDS_LOW) << 30 | u64::from(time.nanoseconds)
+}
+
+/// Returns the upper bits of a time's seconds.
+fn high_of(time: Timestamp) -> u64 {
+    u64::from((time.seconds >> 34) as u16)
 }
 
 pub(crate) fn set_links(record: &Record, links: u32, aux: u32) {
@@ -292,6 +322,11 @@ mod tests {
         let words: [u64; INODE_WORDS] = std::array::from_fn(|at| record[at].load(Ordering::Relaxed));
         assert_eq!(attributes_of(&words), attributes);
         assert_eq!((body_length(words[MIXED]), aux_of(words[LINKS_AUX])), (4095, 9));
+        for atime in [Timestamp::MIN, Timestamp::MAX, time(-1, 1), time(1 << 34, 999_999_999)] {
+            set_access_time(&record, atime);
+            let words: [u64; INODE_WORDS] = std::array::from_fn(|at| record[at].load(Ordering::Relaxed));
+            assert_eq!(attributes_of(&words), Attributes { atime, ..attributes });
+        }
         assert!(is_immutable(words[MIXED]));
     }
 
@@ -299,6 +334,7 @@ mod tests {
     fn each_flag_has_a_bit_of_its_own() {
         use flags::*;
         let one_bit = [OWN_RULE, GENERIC_SEARCH, STALE, BODY, BODY_LEFT_OUT, UNKNOWN, BIRTH, MARKED, NO_CAPABILITY];
+        assert_eq!((BODY_DUE, KEEPS_ACCESS), (NEW, GENERIC_SEARCH), "the engine has no new inodes, and searches no links");
         let of_a_cache = [NEW, CREATING, FREEING, UNHASHED];
         let all = [1, ACL].into_iter().chain(one_bit).chain(of_a_cache);
         assert_eq!(all.clone().map(u64::count_ones).sum::<u32>(), 16, "two of the list's state, one of each other");

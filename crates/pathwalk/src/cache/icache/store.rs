@@ -7,11 +7,11 @@
 
 use std::cell::Cell;
 
+use super::access::{Owed, with_body};
 use super::inode::{self, LINKS_AUX, MANY, MIXED, OWNER, Record, WORD, flags, set_fields};
 use super::pool::InodeHeld;
 use super::probe::{InodeMatch, InodeView};
 use crate::attr::{AclState, Attributes, FileType};
-use crate::cache::join::permission_flags;
 use crate::cache::{Caches, Pinned};
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
 use crate::memory::{pin, seqcount};
@@ -35,8 +35,8 @@ impl Drop for UnderWay<'_> {
 
 /// Everything that the right to search or access a node depends on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Rights {
-    /// The type and mode, and the flags that rights depend on.
+pub(super) struct Rights {
+    /// The type and mode, and the flags that rights and the use of a link's body depend on.
     of_word: u64,
     /// The user and group ids.
     owner: u64,
@@ -47,7 +47,7 @@ impl Rights {
     /// Returns the rights of a node whose lock is held.
     fn of(record: &Record) -> Rights {
         let load = |at: usize| record[at].load(Ordering::Relaxed);
-        let of_word = load(WORD) & (inode::MODE | flags::ACL | flags::UNKNOWN);
+        let of_word = load(WORD) & (inode::MODE | flags::ACL | flags::UNKNOWN | flags::HAS_BODY);
         Rights { of_word, owner: load(OWNER), is_immutable: inode::is_immutable(load(MIXED)) }
     }
 }
@@ -125,7 +125,7 @@ impl Caches {
         // A node of which nothing is known may have got a capability.
         let doubtful = if mark & flags::UNKNOWN != 0 { flags::NO_CAPABILITY } else { 0 };
         let flags = writing.flags() & !doubtful;
-        writing.end(flags | mark);
+        writing.end(with_body(flags | mark, Owed::Nothing));
         self.update_alias(record, before, held);
     }
 
@@ -171,12 +171,18 @@ impl Caches {
         self.leave_body_out_held(id, &self.lock_inode(id));
     }
 
-    fn leave_body_out_held(&self, id: InodeId, _held: &InodeHeld<'_>) {
-        let word = &self.inodes.record(id)[WORD];
-        if word.load(Ordering::Relaxed) & flags::BODY != 0 {
-            let writing = seqcount::write_alone(word);
-            let flags = writing.flags() & !flags::BODY | flags::BODY_LEFT_OUT;
-            writing.end(flags);
+    fn leave_body_out_held(&self, id: InodeId, held: &InodeHeld<'_>) {
+        let record = self.inodes.record(id);
+        if record[WORD].load(Ordering::Relaxed) & flags::HAS_BODY == 0 {
+            return;
+        }
+        let alias = self.alias(record);
+        let writing = seqcount::write_alone(&record[WORD]);
+        let flags = writing.flags() & !flags::HAS_BODY | flags::BODY_LEFT_OUT;
+        writing.end(flags);
+        // The memo looks at dentries alone.
+        if alias != 0 && alias != MANY {
+            self.set_permission_flags(DentryId(alias), self.permission_flags(record), held);
         }
     }
 
@@ -196,14 +202,16 @@ impl Caches {
         self.update_alias(record, before, &held);
     }
 
-    /// Stores attributes that were asked for at this version. Returns the state of the ACL that it
-    /// stored with them, or `None` if it stored nothing.
+    /// Stores attributes that were asked for at this version, by which a link's time of access is
+    /// `owed`. Returns the state of the ACL that it stored with them, or `None` if it stored
+    /// nothing.
     pub(crate) fn store(
         &self,
         id: InodeId,
         attributes: &Attributes,
         version: u64,
         (if_moved, if_unknown): (IfMoved, IfUnknown),
+        owed: Owed,
     ) -> Option<AclState> {
         let record = self.inodes.record(id);
         let held = self.lock_inode(id);
@@ -228,22 +236,28 @@ impl Caches {
             IfUnknown::Set(acl) if attributes.acl == AclState::Unknown => acl,
             _ => attributes.acl,
         };
-        writing.end(kept | inode::word_of(&Attributes { acl, ..*attributes }, PermissionRule::Generic) | stale);
+        let of_attributes = inode::word_of(&Attributes { acl, ..*attributes }, PermissionRule::Generic);
+        writing.end(with_body(kept | of_attributes | stale, owed));
         self.update_alias(record, before, &held);
         Some(acl)
     }
 
+    /// Returns what [`update_alias`](Self::update_alias) compares. The inode's lock is held.
+    pub(super) fn rights(&self, record: &Record) -> Rights {
+        Rights::of(record)
+    }
+
     /// Copies the permission bits of the inode, whose lock is held, to its only dentry. The
-    /// dentry's word moves on every change of rights, even if its bits stay the same. It moves on
-    /// no other change, so memo entries whose paths lead through the dentry stay valid.
-    fn update_alias(&self, record: &Record, before: Rights, held: &InodeHeld<'_>) {
+    /// dentry's word moves on every change of rights, even if its bits stay the same, and where a
+    /// link's time of access becomes due. It moves on no other change, so memo entries whose paths
+    /// lead through the dentry stay valid.
+    pub(super) fn update_alias(&self, record: &Record, before: Rights, held: &InodeHeld<'_>) {
         if Rights::of(record) == before {
             return;
         }
-        let alias = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
-        let is_link = inode::kind_of(record[WORD].load(Ordering::Relaxed)) == FileType::Symlink;
-        if !is_link && alias != 0 && alias != MANY {
-            self.set_permission_flags(DentryId(alias), permission_flags(record), held);
+        let alias = self.alias(record);
+        if alias != 0 && alias != MANY {
+            self.set_permission_flags(DentryId(alias), self.permission_flags(record), held);
         }
     }
 }

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::{Entry, Fault, ROOT, Tells, TestFs, Tree};
-use crate::attr::{AclState, Attributes, FileType, InodeFlags};
+use crate::attr::{AclState, Attributes, FileType, InodeFlags, Timestamp};
 use crate::node::{NewKind, NewNode, Node, NodeKey, RenameFlags, SetAttributes, Validity};
 use crate::permission::{Access, Acl, AclKind, Subject};
 use crate::sync::{Mutex, yield_now};
 use crate::text::Name;
 use crate::{
-    Directory, Entry as Listed, Errno, FileHandle, FileSystem, FoundName, OpenFile, OpenFor, Siblings, XattrFlags, XattrName,
+    AccessTimes, Accessed, Directory, Entry as Listed, EntrySink, Errno, FileHandle, FileSystem, FoundName, OpenFile, OpenFor,
+    Siblings, XattrFlags, XattrName,
 };
 
 /// An open file without contents, or an open directory.
@@ -44,11 +45,52 @@ impl OpenFile for Open {
             }
         }
     }
+
+    fn read_dir_with_nodes(&self, from: u64, sink: &mut EntrySink<'_>) -> Result<(), Errno> {
+        let mut names = Vec::new();
+        self.read_dir(from, &mut |entry| {
+            names.push(entry.name.to_vec());
+            sink.push(entry)
+        })?;
+        let mut found = Vec::new();
+        for name in names.iter().map(|name| Name::new(name).expect("a name")) {
+            // One name at a time, and given later.
+            yield_now();
+            if sink.wants(name) {
+                let mut tree = self.tree.lock();
+                let key = tree.names(self.node).get(name.bytes()).copied();
+                found.extend(key.map(|key| (name, tree.hand_out(key))));
+            }
+        }
+        for two in found.chunks(2) {
+            yield_now();
+            sink.give(two);
+        }
+        Ok(())
+    }
 }
 
 impl FileSystem for TestFs {
     fn allows_id_maps(&self) -> bool {
         true
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp { seconds: self.with(|tree| tree.clock), nanoseconds: 0 }
+    }
+
+    fn access_times(&self) -> AccessTimes {
+        if self.with(|tree| tree.clock) == 0 { AccessTimes::OfFileSystem } else { AccessTimes::OfEngine }
+    }
+
+    fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {
+        yield_now();
+        self.with(|tree| {
+            tree.check_held(node.0);
+            tree.nodes.get_mut(&node.0).expect("a node that is held").times[0] = at.seconds;
+        });
+        yield_now();
+        Ok(Accessed::Stored)
     }
 
     fn root(&self) -> Result<Node, Errno> {
@@ -225,9 +267,11 @@ impl FileSystem for TestFs {
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         self.with(|tree| {
             tree.check_held(node.0);
+            let clock = tree.clock;
             let entry = tree.nodes.get_mut(&node.0).expect("it is held");
             entry.mode = set.mode.unwrap_or(entry.mode);
             entry.uid = set.uid.unwrap_or(entry.uid);
+            entry.times[1] = clock;
             Ok(tree.attributes(node.0))
         })
     }

@@ -4,6 +4,7 @@
 //! is under way, the answer is the one from before or the one from after. Once the change has
 //! returned, it is the one from after.
 
+mod access;
 mod changes;
 mod directories;
 mod mounts;
