@@ -25,7 +25,7 @@ use anyhow::Result;
 use sources::{Import, Sources};
 
 /// The rooms, the lowest first: a name, and the modules in it with all that is below them.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     ("values", &["attr", "cancellation", "config", "errno", "error", "limits", "stats", "sync"]),
     ("words", &["abi", "node", "permission", "text"]),
     ("memory", &["memory"]),
@@ -36,11 +36,15 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("fs_api", &["fs_api"]),
     ("security", &["security"]),
     ("special", &["special"]),
+    ("events", &["events"]),
     ("superblock", &["superblock"]),
     ("mount", &["mount"]),
     ("walk", &["walk"]),
     ("ops", &["ops"]),
-    ("face", &["builder", "context", "file", "fs", "handle", "internals", "invalidate", "landlock", "mounts", "vfs"]),
+    (
+        "face",
+        &["builder", "context", "file", "fs", "handle", "internals", "invalidate", "landlock", "mounts", "subscription", "vfs"],
+    ),
 ];
 
 /// The directory of the engine's sources.

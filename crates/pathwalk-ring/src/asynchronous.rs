@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
-    Access, AtFlags, Attributes, Context, EntryHandles, Errno, FallocateFlags, File, Handle, LinkFlags, MissingName, OpenHow,
-    RenameFlags, Resolve, Statx, StatxMask, SyncFileRange, SyncWhat, UnlinkFlags,
+    Access, AtFlags, Attributes, Context, EntryHandles, Errno, Event, FallocateFlags, File, Handle, LinkFlags, MissingName,
+    OpenHow, RenameFlags, Resolve, Statx, StatxMask, Subscription, SyncFileRange, SyncWhat, UnlinkFlags,
 };
 
 use crate::closing::Closing;
@@ -260,6 +260,33 @@ impl AsyncContext {
     /// Writes, and returns the number of bytes. As [`File::write`] and [`File::write_at`].
     pub async fn write(&self, file: &Arc<File>, data: Vec<u8>, offset: Offset) -> Result<usize, Errno> {
         value!(self.perform(Op::Write { file: file.clone(), data, offset }).await, Written)
+    }
+
+    /// Takes the oldest event of a subscription, or waits for one: a stream of events without end.
+    /// An event is taken when this is polled, so a future that is dropped loses none.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use pathwalk::{Credentials, Event, FileType, Vfs};
+    /// use pathwalk_ring::{AsyncContext, Pool};
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+    /// let events = Arc::new(context.vfs().subscribe(context.root(), 1000)?);
+    /// let vfs = AsyncContext::new(context, Pool::default());
+    /// vfs.mkdir("/new", 0o755).await?;
+    /// let created = vfs.next_event(&events).await?;
+    /// assert_eq!(created, Event::Created { path: b"new"[..].into(), kind: FileType::Directory });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn next_event(&self, subscription: &Arc<Subscription>) -> Result<Event, Errno> {
+        loop {
+            if let Some(event) = subscription.try_next() {
+                return Ok(event);
+            }
+            self.perform(Op::PollEvents { subscription: subscription.clone() }).await?;
+        }
     }
 
     /// Puts a file on stable storage as [`File::sync`] does.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use pathwalk::{Errno, File, Handle, Vfs};
+use pathwalk::{Errno, File, Handle, Subscription, Vfs};
 
 use crate::foreign::Foreign;
 use crate::punt::{Cut, Ids, NO_OWNER, Punted, Tag, Which, Work};
@@ -16,6 +16,10 @@ use crate::{Completion, Op, Value};
 enum Last {
     File {
         _file: File,
+    },
+    /// A subscription, whose handle may be the last of a mount.
+    Subscription {
+        _subscription: Subscription,
     },
     /// A handle of another `Vfs` than the entries'. It may be the last of that.
     Handle {
@@ -52,6 +56,10 @@ impl Closing {
             | Op::Fallocate { file, .. }
             | Op::SyncFileRange { file, .. }
             | Op::Close { file } => self.file(file),
+            Op::PollEvents { subscription } => {
+                let last = Arc::into_inner(subscription).map(|last| Last::Subscription { _subscription: last });
+                self.0.extend(last.map(Foreign::new));
+            }
             Op::Renameat { from, to, .. } | Op::Linkat { from, to, .. } => {
                 [from, to].into_iter().filter_map(crate::Place::into_start).for_each(|start| self.handle(start, vfs));
             }

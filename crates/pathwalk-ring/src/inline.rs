@@ -67,6 +67,13 @@ impl Op<'_> {
             Op::Lock { file, lock, kind, .. } => {
                 caught(|| crate::lock::set(file, *lock, *kind, LockWait::No)).unwrap_or(Err(Errno::EIO))
             }
+            Op::PollEvents { subscription } => {
+                if subscription.is_ready() {
+                    Ok(Value::Done)
+                } else {
+                    Err(Errno::EAGAIN)
+                }
+            }
             // A single one of these is handled by the ring itself. These are linked.
             Op::Timeout { .. } | Op::LinkTimeout { .. } | Op::Cancel { .. } => Err(Errno::EINVAL),
             _ => return None,

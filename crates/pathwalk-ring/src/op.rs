@@ -6,7 +6,7 @@ use std::time::Duration;
 use pathwalk::permission::{Acl, AclKind};
 use pathwalk::{
     Access, AtFlags, EntryHandles, FallocateFlags, File, InodeFlags, LinkFlags, LockKind, LockWait, OpenHow, RenameFlags,
-    Resolve, StatxMask, SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
+    Resolve, StatxMask, Subscription, SyncFileRange, SyncWhat, UnlinkFlags, XattrFlags,
 };
 
 use crate::{Lock, Place};
@@ -28,15 +28,15 @@ pub enum Offset {
 /// [`Context`](pathwalk::Context) or [`File`].
 ///
 /// Tried inline, in `submit`: `Openat2`, `Statx`, `Access`, `Readlink`, `Lookup`, `Read` at an
-/// offset, `Lock`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
+/// offset, `Lock`, `PollEvents`, `Nop`, `Timeout` and `Cancel`. All others go to a worker. With
 /// [`Resolve::CACHED`] the first five complete with `EAGAIN` where the caches do not have the
 /// answer. Source of names and meanings: the `IORING_OP_*` of `io_uring_enter(2)`; `Access`,
 /// `Readlink`, `Lookup`, `GetAcl`, `SetAcl`, `Getdents`, `Readdirplus`, `Listxattrat`,
 /// `Removexattrat`, `InodeFlagsAt` and `SetInodeFlagsAt` are not among those.
 ///
-/// An open, a read and a write of a named pipe, and `Lock`, may wait for long. A thread that waits
-/// there is not counted among the pool's workers. Cancelling the entry, or dropping its ring or
-/// future, ends the wait: see [`Ring::cancel`](crate::Ring::cancel).
+/// An open, a read and a write of a named pipe, `Lock` and `PollEvents` may wait for long. A thread
+/// that waits there is not counted among the pool's workers. Cancelling the entry, or dropping its
+/// ring or future, ends the wait: see [`Ring::cancel`](crate::Ring::cancel).
 ///
 /// ```
 /// use pathwalk::{Access, Credentials, Errno, OpenFlags, Vfs};
@@ -312,6 +312,13 @@ pub enum Op<'p> {
         /// The file.
         file: Arc<File>,
     },
+    /// A wait for an event of a subscription, which the caller takes then, by
+    /// [`Subscription::try_next`]. So a cancelled entry takes none along. Source: the idea of
+    /// `IORING_OP_POLL_ADD`.
+    PollEvents {
+        /// The subscription.
+        subscription: Arc<Subscription>,
+    },
     /// A timeout that completes with `ETIME` after a time. It cannot be linked (`EINVAL`).
     Timeout {
         /// The time.
@@ -394,6 +401,7 @@ impl<'p> Op<'p> {
             Op::Fallocate { file, mode, offset, length } => Op::Fallocate { file, mode, offset, length },
             Op::SyncFileRange { file, offset, length, flags } => Op::SyncFileRange { file, offset, length, flags },
             Op::Close { file } => Op::Close { file },
+            Op::PollEvents { subscription } => Op::PollEvents { subscription },
             Op::Timeout { after } => Op::Timeout { after },
             Op::LinkTimeout { after } => Op::LinkTimeout { after },
             Op::Cancel { user_data } => Op::Cancel { user_data },

@@ -87,6 +87,7 @@ impl Op<'_> {
             Op::Write { file, data, offset: Offset::At(offset) } => file.write_at(data, *offset).map(Value::Written),
             Op::Fsync { file, what } => file.sync(*what).map(done),
             Op::Lock { file, lock, kind, wait } => crate::lock::set(file, *lock, *kind, *wait),
+            Op::PollEvents { subscription } => subscription.wait().map(done),
             Op::Fallocate { file, mode, offset, length } => file.fallocate(*mode, *offset, *length).map(done),
             Op::SyncFileRange { file, offset, length, flags } => file.sync_file_range(*offset, *length, *flags).map(done),
             // The file is closed when this is dropped.

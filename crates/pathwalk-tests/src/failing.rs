@@ -73,6 +73,7 @@ pub struct Plan(Kind);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Nth(u64, Fault),
+    Always(Fault),
     Random(u64, PerMille),
 }
 
@@ -80,6 +81,11 @@ impl Plan {
     /// Plans a fault for the call of this number, counted from 0.
     pub fn nth(number: u64, fault: Fault) -> Plan {
         Plan(Kind::Nth(number, fault))
+    }
+
+    /// Plans a fault for each call.
+    pub fn always(fault: Fault) -> Plan {
+        Plan(Kind::Always(fault))
     }
 
     /// Plans faults for random calls, drawn from the seed.
@@ -90,6 +96,7 @@ impl Plan {
     fn fault(&self, number: u64) -> Option<Fault> {
         match self.0 {
             Kind::Nth(nth, fault) => (nth == number).then_some(fault),
+            Kind::Always(fault) => Some(fault),
             Kind::Random(seed, how_many) => {
                 let dice = mixed(seed ^ mixed(number));
                 let (which, how) = (dice % 1000, dice / 1000);

@@ -8,6 +8,7 @@ use crate::cache::Caches;
 use crate::cache::budget::{Split, whole_paths_of};
 use crate::cache::counters::Counters;
 use crate::cache::dcache::dentry::Dentries;
+use crate::cache::dcache::doubt::Doubts;
 use crate::cache::dcache::moves::Moves;
 use crate::cache::dcache::waiters::Waiters;
 use crate::cache::dcache::watch::Watches;
@@ -15,7 +16,8 @@ use crate::cache::icache::pool::Inodes;
 use crate::cache::icache::versions::Versions;
 use crate::cache::reclaim::uses::Uses;
 use crate::cache::search::SearchRules;
-use crate::fs_api::FileSystem;
+use crate::events::Hub;
+use crate::fs_api::{FileSystem, Relay};
 use crate::locks::leases::LeaseTable;
 use crate::locks::table::LockTable;
 use crate::memo::{Learning, Memo};
@@ -268,6 +270,7 @@ impl VfsBuilder {
             moves: Moves::new(),
             waiters: Waiters::new(),
             versions: Versions::new(),
+            doubts: Doubts::new(),
             watches: Watches::new(),
             uses: Uses::new(split.dentries).ok_or(BuildError::OutOfMemory)?,
             counters: Counters::new(),
@@ -275,7 +278,8 @@ impl VfsBuilder {
             owner: Box::new(superblocks.clone()),
         };
         let asked_for = (self.asking == Asking::ForSiblings).then(AskedFor::new);
-        let trees = Trees { caches, superblocks, dropped: Dropped::default(), asked_for };
+        let relay = std::sync::Arc::new(Relay::default());
+        let trees = Trees { caches, superblocks, relay, events: Hub::default(), dropped: Dropped::default(), asked_for };
         let mounts = MountRecords::new(split.dentries.min(MountRecords::MOST), seed).ok_or(BuildError::OutOfMemory)?;
         let memo = Memo::new(whole_paths, seed, self.learning).ok_or(BuildError::OutOfMemory)?;
         let security = self.security.map(|hook| hook.0);
@@ -287,7 +291,9 @@ impl VfsBuilder {
             NoRoot::Failed(errno) => BuildError::Root(errno),
             NoRoot::NotADirectory => BuildError::RootNotADirectory,
         })?;
-        Ok(Vfs(Arc::new(world)))
+        let vfs = Vfs(Arc::new(world));
+        vfs.take_reports();
+        Ok(vfs)
     }
 }
 

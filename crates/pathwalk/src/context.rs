@@ -284,7 +284,8 @@ impl Context {
     }
 
     fn searchable_directory(&self, at: At<'_>, path: &[u8]) -> Result<Handle, Errno> {
-        let dir = ops::lookup::searchable_directory(&self.asker, self.begin(at), path)?;
+        let at = self.begin(at);
+        let dir = ops::healed(&self.asker, [(at, path)], || ops::lookup::searchable_directory(&self.asker, at, path))?;
         Ok(Handle::from_pinned(self.vfs(), dir))
     }
 }

@@ -264,7 +264,11 @@ impl File {
         trees.drop_privileges(self.handle.dentry(), &self.coming(who), check)?;
         let _under_way = trees.caches.under_way(self.handle.inode());
         let written = trees.caches.with_room(|| file.write_at(data, at))?;
-        counted(Ok(written.bytes), data.len()).map(|bytes| (bytes, written.end))
+        let bytes = counted(Ok(written.bytes), data.len())?;
+        if bytes > 0 {
+            trees.tell_content(self.handle.dentry());
+        }
+        Ok((bytes, written.end))
     }
 
     /// Sets the size, in bytes. `EINVAL` unless it is a regular file opened for writing, `EBADF` if

@@ -85,6 +85,8 @@ mod fs_api;
 pub mod security;
 mod special;
 
+mod events;
+
 mod superblock;
 
 mod mount;
@@ -101,6 +103,7 @@ mod handle;
 mod invalidate;
 pub mod landlock;
 mod mounts;
+mod subscription;
 mod vfs;
 
 #[cfg(all(test, loom))]
@@ -121,11 +124,12 @@ pub use cancellation::{Cancellation, WaitObserver};
 pub use context::{AsPath, At, Bound, Cached, Context, MissingName, Step, Steps, What};
 pub use errno::Errno;
 pub use error::Error;
+pub use events::{Event, Invalidated};
 pub use file::{EntryHandles, File, FileBy, FileLocks, Listed, ListedNode};
 pub use fs::{AsMode, DirEntry, OpenOptions, ReadDir, TryLockError, Walk};
 pub use fs_api::{AccessTimes, Accessed, EntrySink};
 pub use fs_api::{Directory, Entry, FIRST_COOKIE, FileSystem, OpenFile, OpenFor, Siblings, StatFs, SyncWhat, WriteAt, Written};
-pub use fs_api::{FileHandle, FoundName, Leases, Locks};
+pub use fs_api::{FileHandle, FoundName, Leases, Locks, Notifier};
 pub use fs_api::{Seeking, SpecialFiles};
 pub use fs_api::{XattrList, XattrName, XattrNamespace, copy_xattr};
 pub use handle::Handle;
@@ -142,6 +146,7 @@ pub use node::{Freshness, NewKind, NewNode, Node, NodeKey, PermissionRule, Renam
 pub use permission::{Access, Capabilities, Credentials, IdExtent, IdMap, IdMapError};
 pub use special::driver::Driver;
 pub use stats::{FileSystemStats, HandOver, Pool, Stats, WholePaths};
+pub use subscription::Subscription;
 pub use text::Name;
 pub use vfs::Vfs;
 pub use walk::steps::Why;

@@ -156,6 +156,44 @@ mod imp {
 
 pub(crate) use imp::*;
 
+#[cfg(not(loom))]
+pub(crate) use std::sync::Weak;
+
+/// Returns a reference that does not keep the value alive.
+#[cfg(not(loom))]
+pub(crate) fn downgrade<T>(value: &Arc<T>) -> Weak<T> {
+    Arc::downgrade(value)
+}
+
+/// A reference that does not keep the value alive. Loom has none, and its models have no values
+/// that need one, so here it is one whose value is gone.
+#[cfg(loom)]
+pub(crate) struct Weak<T>(std::marker::PhantomData<fn() -> T>);
+
+#[cfg(loom)]
+impl<T> Weak<T> {
+    pub(crate) fn upgrade(&self) -> Option<Arc<T>> {
+        None
+    }
+}
+
+#[cfg(loom)]
+pub(crate) fn downgrade<T>(_value: &Arc<T>) -> Weak<T> {
+    Weak(std::marker::PhantomData)
+}
+
+/// Gives a reference back. If it was the last one, the value is dropped by another thread, where
+/// the system has threads.
+pub(crate) fn give_back<T: Send + Sync + 'static>(value: Arc<T>) {
+    #[cfg(not(loom))]
+    if let Some(last) = Arc::into_inner(value) {
+        // Where no thread can be started, the closure is dropped here.
+        _ = std::thread::Builder::new().spawn(move || drop(last));
+    }
+    #[cfg(loom)]
+    drop(value);
+}
+
 /// Returns a number above 0 that is returned only once. Also in models it is an atomic of std,
 /// because it synchronizes nothing.
 pub(crate) fn unique() -> u64 {

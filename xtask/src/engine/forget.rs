@@ -1,5 +1,5 @@
-//! The dropping of cached entries between steps, without cause: no answer may change. An entry that
-//! is pinned stays cached, but not under its name.
+//! The dropping of cached entries between steps, and reports that they changed, without cause: no
+//! answer may change. An entry that is pinned stays cached, but not under its name.
 
 use pathwalk::{AtFlags, Errno, Name, internals};
 
@@ -14,7 +14,7 @@ impl Stage {
     /// program that is shrunk goes on failing.
     pub(super) fn forget(&self, step: &Step) {
         let text = step.to_string();
-        match text.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % 5 {
+        match text.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % 8 {
             0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
             // The walk to a place may be an access.
             1 | 2 if !self.settings.intersects(Settings::ACCESSES) => step.op.places().into_iter().for_each(|(slot, path)| {
@@ -22,6 +22,8 @@ impl Stage {
                 _ = self.forget_name(step, slot, path);
             }),
             3 => _ = internals::evict(&self.vfs, usize::MAX),
+            4 => self.vfs.invalidate_file_system(&self.top).expect("the top is of this Vfs"),
+            5 => step.op.places().into_iter().for_each(|(slot, path)| _ = self.doubt(step, slot, path)),
             _ => {}
         }
     }
@@ -33,13 +35,14 @@ impl Stage {
             if is_enough() {
                 return;
             }
-            match turn % 4 {
+            match turn % 5 {
+                4 => self.vfs.invalidate_file_system(&self.top).expect("the top is of this Vfs"),
                 0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
                 1 => _ = internals::evict(&self.vfs, usize::MAX),
                 _ => {
                     // Directories and names come and go.
-                    let dir = looking.lookup(["/", "/a", "/b"][turn / 4 % 3]);
-                    let name = Name::new([b"a", b"c", b"d", b"e", b"f"][turn / 12 % 5]);
+                    let dir = looking.lookup(["/", "/a", "/b"][turn / 5 % 3]);
+                    let name = Name::new([b"a", b"c", b"d", b"e", b"f"][turn / 15 % 5]);
                     _ = dir.and_then(|dir| self.vfs.invalidate(&dir, name?));
                 }
             }
@@ -53,5 +56,14 @@ impl Stage {
         let looking = &self.processes[step.actor.index()].looking;
         let dir = looking.lookup_at(self.slots.at(slot), directory_of(path), AtFlags::empty())?;
         self.vfs.invalidate(&dir, Name::new(name)?)
+    }
+
+    /// Reports that the attributes of a path's node, and of its directory, changed.
+    fn doubt(&self, step: &Step, slot: Option<Slot>, path: &[u8]) -> Result<(), Errno> {
+        let looking = &self.processes[step.actor.index()].looking;
+        let dir = looking.lookup_at(self.slots.at(slot), directory_of(path), AtFlags::empty())?;
+        self.vfs.invalidate_attributes(&dir)?;
+        let node = looking.lookup_at(self.slots.at(slot), path, AtFlags::SYMLINK_NOFOLLOW)?;
+        self.vfs.invalidate_attributes(&node)
     }
 }

@@ -1,7 +1,9 @@
 //! A file system that pauses before and after each call. Other threads then run between a change of
-//! the file system and the update of the caches, where they would hardly ever run otherwise.
+//! the file system and the update of the caches, where they would hardly ever run otherwise. From
+//! inside some calls it reports that a name changed, without cause.
 
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -9,11 +11,11 @@ use std::time::Duration;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AccessTimes, Accessed, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle,
-    FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, OpenFile, OpenFor, RenameFlags, SetAttributes,
+    FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes,
     StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
-pub(super) struct Late<F>(F);
+pub(super) struct Late<F>(F, OnceLock<Notifier>);
 
 /// The number of calls so far, from which the next call's pause follows. It pairs with nothing:
 /// relaxed is enough.
@@ -21,7 +23,20 @@ static CALLS: AtomicU64 = AtomicU64::new(0);
 
 impl<F: FileSystem> Late<F> {
     pub(super) fn new(fs: F) -> Late<F> {
-        Late(fs)
+        Late(fs, OnceLock::new())
+    }
+}
+
+impl<F> Late<F> {
+    /// Reports a name, or its directory, from inside one call in eight.
+    fn report(&self, dir: &Directory<'_>, name: Name<'_>) {
+        let Some(notifier) = self.1.get() else { return };
+        match CALLS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59 {
+            0 | 1 => notifier.invalidate_name(dir.key(), name),
+            2 => notifier.invalidate_node(dir.key()),
+            3 => notifier.invalidate_subtree(dir.key()),
+            _ => {}
+        }
     }
 }
 
@@ -44,12 +59,18 @@ fn late<T>(call: impl FnOnce() -> T) -> T {
 }
 
 impl<F: FileSystem> FileSystem for Late<F> {
+    fn attached(&self, notifier: Notifier) {
+        _ = self.1.set(notifier);
+    }
+
     fn root(&self) -> Result<Node, Errno> {
         self.0.root()
     }
 
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
-        late(|| self.0.lookup(dir, name))
+        let found = late(|| self.0.lookup(dir, name));
+        self.report(dir, name);
+        found
     }
 
     fn attributes(&self, node: NodeKey) -> Result<Attributes, Errno> {
@@ -113,7 +134,9 @@ impl<F: FileSystem> FileSystem for Late<F> {
     }
 
     fn create(&self, dir: &Directory<'_>, name: Name<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
-        late(|| self.0.create(dir, name, new))
+        let made = late(|| self.0.create(dir, name, new));
+        self.report(dir, name);
+        made
     }
 
     fn create_unnamed(&self, dir: &Directory<'_>, new: &NewNode<'_>) -> Result<Node, Errno> {
@@ -141,11 +164,16 @@ impl<F: FileSystem> FileSystem for Late<F> {
     }
 
     fn unlink(&self, dir: &Directory<'_>, name: Name<'_>, node: NodeKey) -> Result<(), Errno> {
-        late(|| self.0.unlink(dir, name, node))
+        let removed = late(|| self.0.unlink(dir, name, node));
+        self.report(dir, name);
+        removed
     }
 
     fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
-        late(|| self.0.rename(from, to, flags))
+        let moved = late(|| self.0.rename(from, to, flags));
+        self.report(from.0, from.1);
+        self.report(to.0, to.1);
+        moved
     }
 
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {

@@ -4,6 +4,7 @@ mod answers;
 #[path = "../common/mod.rs"]
 mod common;
 mod ending;
+mod events;
 mod leases;
 mod limits;
 mod links;

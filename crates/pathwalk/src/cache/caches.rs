@@ -2,6 +2,7 @@
 
 use super::counters::Counters;
 use super::dcache::dentry::Dentries;
+use super::dcache::doubt::Doubts;
 use super::dcache::moves::Moves;
 use super::dcache::waiters::Waiters;
 use super::dcache::watch::Watches;
@@ -38,6 +39,8 @@ pub(crate) struct Caches {
     pub(crate) waiters: Waiters,
     /// The versions that tell whether an answer about attributes is older than a change of them.
     pub(crate) versions: Versions,
+    /// The counts of reports that something changed without the engine.
+    pub(crate) doubts: Doubts,
     /// The numbers of the listings that are under way.
     pub(crate) watches: Watches,
     /// The records of reclaim about each dentry.

@@ -61,23 +61,26 @@ impl Caches {
         self.set_inode(id, InodeId::NONE, flags::NEGATIVE | revalidate(absence));
     }
 
-    /// Records whether the name has to be revalidated, as the file system says now.
+    /// Records that the name leads where it led, and whether it has to be revalidated, as the file
+    /// system says now. The name is not doubtful any more.
     pub(crate) fn set_freshness(&self, id: DentryId, freshness: Freshness) {
         let writing = seqcount::write(&self.dentries.line(id)[WORD]);
-        let kept = writing.flags() & !flags::REVALIDATE;
+        let kept = writing.flags() & !(flags::REVALIDATE | flags::DOUBTFUL);
         writing.end(kept | revalidate(freshness));
     }
 
     fn set_inode(&self, id: DentryId, inode: InodeId, of_inode: u64) {
         let line = self.dentries.line(id);
-        // Written as the only writer: a dentry without an inode, or one that is about to lose it
-        // under the inode's lock, has no permission flags for others to write.
-        let writing = seqcount::write_alone(&line[WORD]);
+        // A dentry without an inode, or one that is about to lose it under the inode's lock, has no
+        // permission flags for others to write. But a report may mark it as doubtful.
+        let writing = seqcount::write(&line[WORD]);
         let (was_absent, is_absent) = (writing.flags() & flags::NEGATIVE != 0, of_inode & flags::NEGATIVE != 0);
         let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
         set_inode_chain(line, inode, chain_of(line));
         forget_hit(line);
-        writing.end(kept | of_inode);
+        // An answer that was under way when a report came does not clear the doubt.
+        let doubt = if kept & flags::DOUBTFUL != 0 { flags::REVALIDATE } else { 0 };
+        writing.end(kept | of_inode | doubt);
         if was_absent != is_absent {
             self.uses.turned(id, is_absent);
         }

@@ -61,7 +61,8 @@ impl Context {
         flags: AtFlags,
     ) -> Result<Option<Acl>, Errno> {
         self.may_ask_file_system()?;
-        ops::acl::get(&self.asker, self.begin(at), path.path_bytes(), kind, flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::acl::get(&self.asker, at, path, kind, flags))
     }
 
     /// Sets a list of a node, or removes it; to remove a list that is not there is no error.
@@ -91,6 +92,7 @@ impl Context {
         flags: AtFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::acl::set(&self.asker, self.begin(at), path.path_bytes(), (kind, acl), flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::acl::set(&self.asker, at, path, (kind, acl), flags))
     }
 }

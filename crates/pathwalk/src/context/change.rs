@@ -79,7 +79,8 @@ impl Context {
         if self.asks_caches_only() {
             return self.cached().openat(at, path, how);
         }
-        let opened = ops::open::open(&self.asker, self.begin(at), path.path_bytes(), &how)?;
+        let (at, path) = (self.begin(at), path.path_bytes());
+        let opened = ops::healed(&self.asker, [(at, path)], || ops::open::open(&self.asker, at, path, &how))??;
         Ok(File::new(self.vfs(), opened, how.flags, self.credentials().clone(), self.lock_owner))
     }
 
@@ -92,7 +93,8 @@ impl Context {
     /// Does the same as [`mkdir`](Self::mkdir) from a starting point. Source: `mkdirat(2)`.
     pub fn mkdirat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, mode: u16) -> Result<(), Errno> {
         self.may_change()?;
-        ops::make::make(&self.asker, self.begin(at), path.path_bytes(), NewKind::Directory, mode)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::make::make(&self.asker, at, path, NewKind::Directory, mode))
     }
 
     /// Makes a regular file, pipe, socket or device. `EEXIST`; `EPERM` for a directory, or for a
@@ -105,7 +107,8 @@ impl Context {
     /// Does the same as [`mknod`](Self::mknod) from a starting point. Source: `mknodat(2)`.
     pub fn mknodat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
         self.may_change()?;
-        ops::make::mknod(&self.asker, self.begin(at), path.path_bytes(), kind, mode)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::make::mknod(&self.asker, at, path, kind, mode))
     }
 
     /// Makes a link with the body `body`, which need not lead to anything. `ENOENT` for an empty
@@ -117,7 +120,8 @@ impl Context {
     /// Does the same as [`symlink`](Self::symlink) from a starting point. Source: `symlinkat(2)`.
     pub fn symlinkat<'a>(&self, body: impl AsPath, at: impl Into<At<'a>>, path: impl AsPath) -> Result<(), Errno> {
         self.may_change()?;
-        ops::make::symlink(&self.asker, body.path_bytes(), self.begin(at), path.path_bytes())
+        let (at, path, body) = (self.begin(at), path.path_bytes(), body.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::make::symlink(&self.asker, body, at, path))
     }
 
     /// Gives the node at `old` another name; of a link, the link. `EEXIST`; `EPERM` for a
@@ -137,7 +141,8 @@ impl Context {
         flags: LinkFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::link::link(&self.asker, (self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()), flags)
+        let (from, to) = ((self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()));
+        ops::healed(&self.asker, [from, to], || ops::link::link(&self.asker, from, to, flags))
     }
 
     /// Removes a name. `EISDIR` for a directory. Files that are open stay. Source: `unlink(2)`.
@@ -158,8 +163,8 @@ impl Context {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
         match flags {
-            UnlinkFlags::REMOVEDIR => ops::remove::rmdir(&self.asker, at, path),
-            none if none.is_empty() => ops::remove::unlink(&self.asker, at, path),
+            UnlinkFlags::REMOVEDIR => ops::healed(&self.asker, [(at, path)], || ops::remove::rmdir(&self.asker, at, path)),
+            none if none.is_empty() => ops::healed(&self.asker, [(at, path)], || ops::remove::unlink(&self.asker, at, path)),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -176,6 +181,7 @@ impl Context {
         flags: RenameFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::rename::rename(&self.asker, (self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()), flags)
+        let (from, to) = ((self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()));
+        ops::healed(&self.asker, [from, to], || ops::rename::rename(&self.asker, from, to, flags))
     }
 }

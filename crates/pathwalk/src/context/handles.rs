@@ -62,7 +62,8 @@ impl Context {
         flags: HandleFlags,
     ) -> Result<(FileHandle, u64), Errno> {
         self.may_ask_file_system()?;
-        ops::handles::name_to_handle(&self.asker, self.begin(at), path.path_bytes(), flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::handles::name_to_handle(&self.asker, at, path, flags))
     }
 
     /// Returns the place of a handle's node in the mount that `mount` is in, which may be any node

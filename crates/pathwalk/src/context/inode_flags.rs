@@ -39,7 +39,8 @@ impl Context {
     /// descriptor of `O_PATH` (`EBADF`). Source: `file_getattr(2)`.
     pub fn inode_flags_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<InodeFlags, Errno> {
         self.may_ask_file_system()?;
-        ops::inode_flags::get_at(&self.asker, self.begin(at), path.path_bytes(), flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::inode_flags::get_at(&self.asker, at, path, flags))
     }
 
     /// Sets these flags of a node and clears all others. The time of change moves even if no flag
@@ -65,6 +66,7 @@ impl Context {
         flags: AtFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::inode_flags::set_at(&self.asker, self.begin(at), path.path_bytes(), to, flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::inode_flags::set_at(&self.asker, at, path, to, flags))
     }
 }

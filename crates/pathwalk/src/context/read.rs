@@ -73,7 +73,8 @@ impl Context {
     /// Does the same as [`may_execute`](Self::may_execute) from a starting point and with flags.
     /// `ELOOP` for a link with `SYMLINK_NOFOLLOW`.
     pub fn may_execute_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<(), Errno> {
-        ops::execute::may_execute(&self.asker, self.begin(at), path.path_bytes(), flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::execute::may_execute(&self.asker, at, path, flags))
     }
 
     /// Does the same as [`access`](Self::access) from a starting point and with flags. Source:
@@ -182,13 +183,15 @@ impl Context {
 
     /// Does the same as [`statfs`](Self::statfs) from a starting point.
     pub fn statfs_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath) -> Result<StatFs, Errno> {
-        ops::stat::statfs(&self.asker, self.begin(at), path.path_bytes())
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::stat::statfs(&self.asker, at, path))
     }
 
     /// Puts all that was written to the file system that `path` is on on stable storage, as
     /// [`File::syncfs`](crate::File::syncfs) does, which has an example. Linux takes a descriptor,
     /// which may be of any node that can be opened. Source: `syncfs(2)`.
     pub fn syncfs(&self, path: impl AsPath) -> Result<(), Errno> {
-        ops::sync::syncfs(&self.asker, self.begin(At::Cwd), path.path_bytes())
+        let (at, path) = (self.begin(At::Cwd), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::sync::syncfs(&self.asker, at, path))
     }
 }

@@ -42,7 +42,8 @@ impl Context {
     /// for a link with `SYMLINK_NOFOLLOW`. Source: `fchmodat2(2)`.
     pub fn fchmodat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, mode: u16, flags: AtFlags) -> Result<(), Errno> {
         self.may_change()?;
-        ops::set::chmod(&self.asker, self.begin(at), path.path_bytes(), mode, flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::set::chmod(&self.asker, at, path, mode, flags))
     }
 
     /// Sets owner and group; `None` leaves one as it is. Clears suid and sgid, except on
@@ -69,7 +70,8 @@ impl Context {
         flags: AtFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::set::chown(&self.asker, self.begin(at), path.path_bytes(), (uid, gid), flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::set::chown(&self.asker, at, path, (uid, gid), flags))
     }
 
     /// Sets the size of a regular file, in bytes. `EISDIR`; `EINVAL` for a node that is neither
@@ -84,7 +86,8 @@ impl Context {
             return Err(Errno::EINVAL);
         }
         self.may_change()?;
-        ops::set::truncate(&self.asker, self.begin(at), path.path_bytes(), size)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::set::truncate(&self.asker, at, path, size))
     }
 
     /// Sets the times of access and of change. `EPERM` for all but the owner. If both become now, a
@@ -106,7 +109,8 @@ impl Context {
         flags: AtFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::set::set_times(&self.asker, self.begin(at), path.path_bytes(), (atime, mtime), flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::set::set_times(&self.asker, at, path, (atime, mtime), flags))
     }
 
     /// Sets the permission bits that new nodes do not get, 0..=0o777. Returns the previous umask. A

@@ -62,7 +62,8 @@ impl Context {
         flags: AtFlags,
     ) -> Result<Vec<u8>, Errno> {
         self.may_ask_file_system()?;
-        ops::xattr::getxattrat(&self.asker, self.begin(at), path.path_bytes(), name.as_ref(), flags)
+        let (at, path, name) = (self.begin(at), path.path_bytes(), name.as_ref());
+        ops::healed(&self.asker, [(at, path)], || ops::xattr::getxattrat(&self.asker, at, path, name, flags))
     }
 
     /// Sets an extended attribute, also to an empty value. Source: `setxattr(2)`.
@@ -101,7 +102,8 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let new = (name.as_ref(), value.as_ref(), how);
-        ops::xattr::setxattrat(&self.asker, self.begin(at), path.path_bytes(), new, flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::xattr::setxattrat(&self.asker, at, path, new, flags))
     }
 
     /// Returns the names of the extended attributes, without those that the caller must not know of
@@ -115,7 +117,8 @@ impl Context {
     /// for an empty path at [`At::Cwd`]. Source: `listxattrat(2)`.
     pub fn listxattrat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<XattrList, Errno> {
         self.may_ask_file_system()?;
-        ops::xattr::listxattrat(&self.asker, self.begin(at), path.path_bytes(), flags)
+        let (at, path) = (self.begin(at), path.path_bytes());
+        ops::healed(&self.asker, [(at, path)], || ops::xattr::listxattrat(&self.asker, at, path, flags))
     }
 
     /// Removes an extended attribute: `ENODATA` if the node does not have it. Other errors as
@@ -134,6 +137,7 @@ impl Context {
         flags: AtFlags,
     ) -> Result<(), Errno> {
         self.may_change()?;
-        ops::xattr::removexattrat(&self.asker, self.begin(at), path.path_bytes(), name.as_ref(), flags)
+        let (at, path, name) = (self.begin(at), path.path_bytes(), name.as_ref());
+        ops::healed(&self.asker, [(at, path)], || ops::xattr::removexattrat(&self.asker, at, path, name, flags))
     }
 }

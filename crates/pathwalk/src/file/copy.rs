@@ -111,7 +111,13 @@ impl File {
         };
         let copied = match copied {
             Err(Errno::EOPNOTSUPP) => self.copied_through_buffer(from, to, ranges, who),
-            copied => counted(copied, length),
+            copied => {
+                let bytes = counted(copied, length)?;
+                if bytes > 0 {
+                    trees.tell_content(to.handle.dentry());
+                }
+                Ok(bytes)
+            }
         };
         // What was read is read, also where there is no room for it.
         self.accessed();
@@ -193,9 +199,11 @@ impl File {
         }
         let Some(ranges) = source.checked_clone(self, asked)? else { return Ok(()) };
         self.about_to_write(target, ranges, who)?;
-        let caches = &self.handle.world().trees.caches;
-        let _under_way = caches.under_way(self.handle.inode());
-        caches.with_room(|| from.clone_range(ranges.from, self.handle.key(), ranges.to, ranges.length))
+        let trees = &self.handle.world().trees;
+        let _under_way = trees.caches.under_way(self.handle.inode());
+        trees.caches.with_room(|| from.clone_range(ranges.from, self.handle.key(), ranges.to, ranges.length))?;
+        trees.tell_content(self.handle.dentry());
+        Ok(())
     }
 
     /// Returns the ranges that are to be shared, or `None` for nothing.

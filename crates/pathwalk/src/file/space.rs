@@ -68,6 +68,7 @@ impl File {
             let _under_way = trees.caches.under_way(self.handle.inode());
             trees.caches.with_room(|| file.fallocate(mode, offset, length))?;
         }
+        trees.tell_content(node);
         // No byte is the caller's: what fails may leave the bits as they were, as on a tmpfs.
         trees.drop_privileges(node, &self.coming(who), || Ok(()))
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, Leases, Locks, OpenFile, OpenFor, Siblings,
+    AccessTimes, Accessed, Directory, FileHandle, FileSystem, FoundName, Leases, Locks, Notifier, OpenFile, OpenFor, Siblings,
     SpecialFiles, StatFs, XattrName,
 };
 use crate::Errno;
@@ -21,6 +21,9 @@ macro_rules! by_pointer {
         $(impl<T: FileSystem + ?Sized> FileSystem for $pointer {
             fn root(&self) -> Result<Node, Errno> {
                 (**self).root()
+            }
+            fn attached(&self, notifier: Notifier) {
+                (**self).attached(notifier);
             }
             fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno> {
                 (**self).lookup(dir, name)

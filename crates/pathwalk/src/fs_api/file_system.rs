@@ -1,8 +1,8 @@
 //! The trait that a file system implements.
 
 use super::{
-    AccessTimes, Accessed, Directory, FileHandle, FoundName, Leases, Locks, OpenFile, OpenFor, Siblings, SpecialFiles, StatFs,
-    XattrName,
+    AccessTimes, Accessed, Directory, FileHandle, FoundName, Leases, Locks, Notifier, OpenFile, OpenFor, Siblings, SpecialFiles,
+    StatFs, XattrName,
 };
 use crate::Errno;
 use crate::abi::{SuperblockFlags, XattrFlags};
@@ -31,6 +31,7 @@ use crate::text::Name;
 /// | keep the flags of `chattr(1)` | [`inode_flags`](Self::inode_flags), [`set_inode_flags`](Self::set_inode_flags) |
 /// | have the times of accesses kept as Linux does | [`access_times`](Self::access_times), [`accessed`](Self::accessed) |
 /// | keep locks on files that others see too | [`locks`](Self::locks) |
+/// | change without the engine | [`attached`](Self::attached), which hands over a [`Notifier`] |
 /// | refuse leases, since others open the files | [`leases`](Self::leases) |
 /// | keep access control lists | [`keeps_acls`](Self::keeps_acls), [`get_acl`](Self::get_acl), [`set_acl`](Self::set_acl), `acl`, `permission`, and what new nodes [inherit](NewNode::inherit) |
 ///
@@ -106,7 +107,8 @@ use crate::text::Name;
 /// - A name may be looked up again although the answer was kept: to read a link's body that found
 ///   no room, when a directory turns up under another name, or because something was stale.
 /// - **Re-entrancy.** The engine holds the directory's lock while it calls: a method must not call
-///   back into the same `Vfs`, except for [`Directory::path`]. Another `Vfs` is fine.
+///   back into the same `Vfs`, except for [`Directory::path`] and a [`Notifier`]. Another `Vfs` is
+///   fine.
 /// - **Checks.** The engine checks names: it calls `unlink` and `rename` for names that exist,
 ///   `create` and `link` for names that do not, and never moves a directory below itself. You check
 ///   what depends on your nodes: `ENOTEMPTY`, `ENOTDIR` and `EISDIR` of a rename over a node of
@@ -119,9 +121,13 @@ use crate::text::Name;
 /// # Errors
 ///
 /// Any errno goes to the caller as it is, and nothing is cached. To report a name as absent, return
-/// `Ok(None)` from `lookup`, and not `ENOENT`: only `Ok(None)` is cached. [`Errno::ESTALE`] from
-/// `lookup` or `revalidate` makes the walk start over once, with every entry on the way
-/// revalidated.
+/// `Ok(None)` from `lookup`, and not `ENOENT`: only `Ok(None)` is cached.
+///
+/// [`Errno::ESTALE`] from any method says that a node or a way is no longer what the engine takes
+/// it to be, and that **nothing was done**. An operation on a path then asks about every entry on
+/// the way, by `revalidate`, `attributes` and `lookup`, drops what is wrong, and is done once more.
+/// Only a second `ESTALE` reaches the caller. An operation on a handle or an open file is not
+/// repeated.
 ///
 /// # Nodes and their keys
 ///
@@ -174,6 +180,16 @@ pub trait FileSystem: Send + Sync {
     /// Returns the root directory. Called once, when the `Vfs` is built or the file system is
     /// mounted.
     fn root(&self) -> Result<Node, Errno>;
+
+    /// Takes the handle by which the file system reports changes that are made without the engine.
+    /// Called once for each time that the file system is mounted by itself, before
+    /// [`root`](Self::root); a file system that several `Vfs` have gets several. Must not block.
+    /// Default: drops it.
+    ///
+    /// [`Notifier`] has an example.
+    fn attached(&self, notifier: Notifier) {
+        let _ = notifier;
+    }
 
     /// Returns the node behind `name` in `dir`, or `None` where there is none.
     fn lookup(&self, dir: &Directory<'_>, name: Name<'_>) -> Result<Option<Node>, Errno>;

@@ -9,6 +9,7 @@
 //! - [`Locks`] are for a file system whose locks others see too.
 //! - [`Name`](crate::Name) is one validated component; [`Directory`] is the directory in which it
 //!   is looked up.
+//! - [`Notifier`] is for a file system that changes without the engine.
 //! - [`FileHandle`] names a node without a path.
 //! - [`XattrName`] is the validated name of an extended attribute.
 
@@ -19,6 +20,7 @@ mod file_system;
 mod handles;
 mod listing;
 mod locks;
+mod notifier;
 mod open_file;
 mod siblings;
 mod xattr;
@@ -30,6 +32,8 @@ pub use handles::{FileHandle, FoundName};
 pub use listing::EntrySink;
 pub(crate) use listing::TakesEntries;
 pub use locks::Locks;
+pub use notifier::Notifier;
+pub(crate) use notifier::{Relay, Report, Reporter};
 pub use open_file::{Entry, FIRST_COOKIE, Leases, OpenFile, OpenFor, Seeking, SpecialFiles, StatFs, SyncWhat, WriteAt, Written};
 pub use siblings::Siblings;
 pub(crate) use siblings::TakesSiblings;

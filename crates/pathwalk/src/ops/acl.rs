@@ -83,12 +83,14 @@ impl ListsOf<'_> {
             return Err(Errno::EINVAL);
         }
         match kind {
-            AclKind::Default => trees.set_acl(id, kind, acl.as_ref(), None),
+            AclKind::Default => trees.set_acl(id, kind, acl.as_ref(), None)?,
             AclKind::Access => {
                 let mode = mode_with(&of, who, acl.as_ref());
-                trees.set_acl(id, kind, acl.filter(|acl| !acl.is_only_mode()).as_ref(), Some(mode))
+                trees.set_acl(id, kind, acl.filter(|acl| !acl.is_only_mode()).as_ref(), Some(mode))?;
             }
         }
+        trees.tell_attributes(self.place.dentry());
+        Ok(())
     }
 
     fn inode(&self) -> InodeId {

@@ -88,7 +88,9 @@ impl FlagsOf<'_> {
         if (before ^ to).intersects(PROTECTING) && !self.who.has(Capabilities::LINUX_IMMUTABLE) {
             return Err(Errno::EPERM);
         }
-        trees.set_inode_flags(id, to, &changing)
+        trees.set_inode_flags(id, to, &changing)?;
+        trees.tell_attributes(self.place.dentry());
+        Ok(())
     }
 
     fn inode(&self) -> InodeId {

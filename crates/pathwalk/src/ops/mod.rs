@@ -7,7 +7,9 @@ pub(crate) mod cached;
 pub(crate) mod connect;
 pub(crate) mod execute;
 pub(crate) mod handles;
+mod healed;
 pub(crate) mod inode_flags;
+pub(crate) mod invalidate;
 pub(crate) mod leases;
 pub(crate) mod link;
 pub(crate) mod listed;
@@ -27,6 +29,8 @@ pub(crate) mod stat;
 pub(crate) mod steps;
 pub(crate) mod sync;
 pub(crate) mod xattr;
+
+pub(crate) use healed::healed;
 
 use crate::Errno;
 use crate::abi::AtFlags;

@@ -67,7 +67,9 @@ pub(super) enum Asks {
     CachesOnly,
 }
 
-pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Opened<'a>, Errno> {
+/// Opens a path. The outer result is `ESTALE` only if nothing was done that others see; an error
+/// after a file was made under a name is in the inner one.
+pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], how: &OpenHow) -> Result<Result<Opened<'a>, Errno>, Errno> {
     check(how)?;
     let env = Env::scoped(asker, Whose::Effective, at, how.resolve);
     let flags = how.flags;
@@ -75,17 +77,19 @@ pub(crate) fn open<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], how: &OpenHo
         return Err(Errno::ENOENT);
     }
     if how.resolve.contains(Resolve::CACHED) {
-        return cached(&env, at, path, how).map_err(Stopped::or_again);
+        return cached(&env, at, path, how).map(Ok).map_err(Stopped::or_again);
     }
     if flags.contains(OpenFlags::TMPFILE) {
-        return opened(&env, unnamed(&env, at, path, how)?, flags, Came::Made, Asks::FileSystem);
+        // A file without a name leaves no trace.
+        return opened(&env, unnamed(&env, at, path, how)?, flags, Came::Made, Asks::FileSystem).map(Ok);
     }
     if flags.contains(OpenFlags::CREATE) {
         let (node, came) = create(&env, at, path, how)?;
-        return opened(&env, node, flags, came, Asks::FileSystem);
+        let opened = opened(&env, node, flags, came, Asks::FileSystem);
+        return if came == Came::Made { Ok(opened) } else { opened.map(Ok) };
     }
     let node = lookup::pinned_at(&env, at, path, nofollow(flags))?;
-    opened(&env, node, flags, Came::Found, Asks::FileSystem)
+    opened(&env, node, flags, Came::Found, Asks::FileSystem).map(Ok)
 }
 
 /// Opens a node that was found without a path. `EINVAL` for rules of a path.

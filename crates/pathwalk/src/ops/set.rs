@@ -162,7 +162,9 @@ fn change(
     if capability == Capability::GoesFromFiles && of.kind() != FileType::Directory {
         env.trees().drop_capability(id, &who, &changing)?;
     }
-    env.trees().set_attributes(id, &set).map(drop)
+    env.trees().set_attributes(id, &set)?;
+    env.trees().tell_set(node.id(), &set);
+    Ok(())
 }
 
 /// Returns `EPERM` for a node whose mode, owner and times cannot be set: immutable, or append-only.

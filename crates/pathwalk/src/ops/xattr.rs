@@ -140,7 +140,9 @@ impl XattrsOf<'_> {
         if !is_capability {
             self.may_change_security(name)?;
         }
-        trees.set_xattr(id, XattrName::new(name)?, &value, flags, &changing)
+        trees.set_xattr(id, XattrName::new(name)?, &value, flags, &changing)?;
+        trees.tell_attributes(self.place.dentry());
+        Ok(())
     }
 
     /// Returns the names of all attributes that the subject may know of: those of access control
@@ -176,7 +178,9 @@ impl XattrsOf<'_> {
         } else if !self.who.has_for(Capabilities::SETFCAP, of.uid(), of.gid()) {
             return Err(Errno::EPERM);
         }
-        trees.remove_xattr(id, XattrName::new(name)?, &changing)
+        trees.remove_xattr(id, XattrName::new(name)?, &changing)?;
+        trees.tell_attributes(self.place.dentry());
+        Ok(())
     }
 
     fn lists(&self) -> ListsOf<'_> {

@@ -25,7 +25,7 @@ pub(super) struct Entry {
     kind: FileType,
     mode: u16,
     names: BTreeMap<Vec<u8>, u128>,
-    body: Option<Box<[u8]>>,
+    pub(super) body: Option<Box<[u8]>>,
     pub(super) uid: u32,
     pub(super) freshness: Freshness,
     /// What attributes say of the list.

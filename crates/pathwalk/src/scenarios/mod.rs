@@ -23,6 +23,8 @@ mod attributes;
 mod complete;
 mod create_unlink;
 mod crossing;
+mod doubts;
+mod events;
 mod eviction;
 mod failures;
 mod fs;

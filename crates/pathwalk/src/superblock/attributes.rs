@@ -10,6 +10,10 @@ use crate::memory::slot::InodeId;
 use crate::node::SetAttributes;
 use crate::sync::{Ordering, yield_now};
 
+/// The number of times that the file system is asked for attributes that change meanwhile. The
+/// last answer is used and not stored.
+const TRIES: u32 = 100;
+
 impl Trees {
     /// Asks the file system for the attributes of an inode on which the caller has a pin, and
     /// stores them. `ESTALE` if they are those of a node of another type.
@@ -23,12 +27,17 @@ impl Trees {
         let record = self.caches.inodes.record(id);
         let kind = inode::kind_of(record[WORD].load(Ordering::Relaxed));
         let superblock = self.superblock(id);
+        let mut tries = 0;
         loop {
             let version = self.caches.versions.of(id);
             let attributes = of_type(kind, superblock.fs.attributes(inode::key_of(record))?)?;
             let owed = self.owed(&superblock, &attributes);
             if let Some(acl) = self.caches.store(id, &attributes, version, (IfMoved::Refuse, acl(version)), owed) {
                 return Ok(Attributes { acl, ..attributes });
+            }
+            tries += 1;
+            if tries == TRIES {
+                return Ok(attributes);
             }
         }
     }

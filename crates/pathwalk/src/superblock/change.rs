@@ -8,10 +8,13 @@
 
 use super::Trees;
 use super::entry::{Locked, LockedBoth};
+use super::iget::Origin;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::children::NameIs;
 use crate::cache::dcache::dentry::flags;
+use crate::cache::dcache::doubt::{OfNames, Sweeps};
+use crate::cache::dcache::rename::Answer;
 use crate::cache::icache::hold::{NotGiven, PinnedInode};
 use crate::cache::icache::inode::{LINKS_AUX, WORD, flags as inode_flags, key_of};
 use crate::fs_api::Directory;
@@ -47,15 +50,19 @@ impl Trees {
         let superblock = self.superblock_at(dir);
         let absence_lasts = superblock.absence_lasts();
         let reserved = self.caches.reserve_inode()?;
+        let asked = self.caches.doubts.of_nodes();
         let node = self.caches.with_room(|| superblock.fs.create(&Directory::new(&self.caches, dir), name, &new))?;
         self.caches.mark_stale(self.caches.dentries.inode(dir));
-        if new.kind == NewKind::Directory && absence_lasts {
-            self.caches.begin_complete(entry.id());
+        let becomes_complete = new.kind == NewKind::Directory && absence_lasts;
+        let empty = becomes_complete.then(|| self.caches.begin_empty(entry.id()));
+        if let Err(why) = self.iget(&superblock, entry.id(), &node, reserved, Origin::Made(asked)) {
+            return Err(self.unknown(dir, &entry, why));
         }
-        match self.iget(&superblock, entry.id(), &node, reserved, None) {
-            Ok(()) => Ok(Made::New(entry)),
-            Err(why) => Err(self.unknown(dir, &entry, why)),
+        if let Some(empty) = empty {
+            self.caches.end_empty(entry.id(), &empty, asked);
         }
+        self.tell_created((dir, name), &entry);
+        Ok(Made::New(entry))
     }
 
     /// Gives a node another name. `check` is called once it is certain that nothing has the name.
@@ -81,7 +88,9 @@ impl Trees {
         self.caches.mark_stale(inode);
         self.caches.mark_stale(self.caches.dentries.inode(dir));
         let given = self.caches.instantiate(entry.id(), PinnedInode::again(&self.caches, inode), linked.freshness);
-        given.map_err(|why| self.unknown(dir, &entry, why))
+        given.map_err(|why| self.unknown(dir, &entry, why))?;
+        self.tell_created((dir, name), &entry);
+        Ok(())
     }
 
     /// Drops all knowledge of a name, because the file system made the name for a node that it
@@ -112,19 +121,22 @@ impl Trees {
         let _changing = self.caches.inodes.changing(inode);
         let superblock = self.superblock_at(dir);
         let absence = superblock.fs.absence();
+        let (asked, sweeps) = (self.caches.doubts.of_names(dir), self.caches.doubts.sweeps());
+        let kind = self.heard_kind(&victim);
         superblock.fs.unlink(&Directory::new(&self.caches, dir), name, key_of(self.caches.inodes.record(inode)))?;
         self.caches.mark_stale(self.caches.dentries.inode(dir));
+        self.tell_removed((dir, name), kind);
         if is_directory {
             self.caches.drop_children(victim.id());
         }
-        if self.turn_negative(&victim, absence) {
+        if self.turn_negative(&victim, absence, sweeps) {
             return Ok(None);
         }
-        self.remove(dir, &victim);
+        self.remove(dir, &victim, sweeps);
         // The lock lies in the slot that is given back.
         drop(below);
         let covered = self.discard_unless_covered(victim);
-        self.leave_absence(dir, name, absence);
+        self.leave_absence(dir, name, absence, asked);
         Ok(covered)
     }
 
@@ -191,10 +203,12 @@ impl Trees {
         let superblock = self.superblock_at(dir);
         let reserved = self.caches.reserve_inode()?;
         let entry = Pinned::new(&self.caches, self.caches.new_dentry(dir, b"", flags::IN_LOOKUP)?);
-        let made = self
-            .caches
-            .with_room(|| superblock.fs.create_unnamed(&Directory::new(&self.caches, dir), new))
-            .and_then(|node| self.iget(&superblock, entry.id(), &node, reserved, None).map_err(|why| why.or(Errno::EIO)));
+        let asked = self.caches.doubts.of_nodes();
+        let made =
+            self.caches.with_room(|| superblock.fs.create_unnamed(&Directory::new(&self.caches, dir), new)).and_then(|node| {
+                let given = self.iget(&superblock, entry.id(), &node, reserved, Origin::Made(asked));
+                given.map_err(|why| why.or(Errno::EIO))
+            });
         match made {
             Ok(_) => Ok(entry),
             Err(errno) => {
@@ -228,6 +242,8 @@ impl Trees {
         // The file system is not called again after it has made the change.
         let superblock = self.superblock_at(from_dir);
         let lasts = superblock.fs.absence();
+        let doubts = &self.caches.doubts;
+        let (sweeps, asked_from, asked_to) = (doubts.sweeps(), doubts.of_names(from_dir), doubts.of_names(to_dir));
         self.caches.with_room(|| superblock.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.caches.dentries.inode(source.id()), self.caches.dentries.inode(target.id()));
         // The target's negative entry becomes that of the old name, unless another thread has a pin
@@ -241,12 +257,22 @@ impl Trees {
             }
         } else {
             drop(old_name);
-            self.remove(to_dir, target);
-            self.caches.move_dentry(source.id(), to_dir, new_name);
+            self.remove(to_dir, target, sweeps);
+            self.caches.move_dentry(source.id(), to_dir, new_name, Answer { asked: asked_to, freshness: None });
             // Released here, so that a thread that finds the directory replaced also finds its
             // replacement.
             drop(below);
-            self.leave_absence(from_dir, from.1, lasts);
+            self.leave_absence(from_dir, from.1, lasts, asked_from);
+        }
+        if doubts.swept_since(sweeps) {
+            // The sweep may have passed one directory before the move and the other one after it.
+            [source, target].into_iter().for_each(|entry| self.caches.doubt_entry(entry.id()));
+            let moved = [source_inode, target_inode].into_iter().filter(|inode| *inode != InodeId::NONE);
+            moved.for_each(|inode| self.caches.mark_unknown(inode));
+        }
+        self.tell_renamed(from, to, source);
+        if exchange {
+            self.tell_renamed(to, from, target);
         }
         // A replaced target was marked when it was removed.
         let exchanged = if exchange { target_inode } else { InodeId::NONE };
@@ -264,7 +290,7 @@ impl Trees {
     /// The entry dies and is revived, in its place in the table and in the list. Meanwhile, no
     /// thread relies on a listed dentry being pinned: code that does so holds the directory's lock.
     /// A walk that sampled the entry finds it dead, or its count moved.
-    fn turn_negative(&self, entry: &Pinned<'_>, absence: Freshness) -> bool {
+    fn turn_negative(&self, entry: &Pinned<'_>, absence: Freshness, sweeps: Sweeps) -> bool {
         let life = self.caches.dentries.life(entry.id());
         if absence == Freshness::AskEachTime || !pin::kill_held(life) {
             return false;
@@ -281,7 +307,7 @@ impl Trees {
         });
         // The inode is still in use by another name, or by a dropped entry.
         if let Some(inode) = others {
-            self.caches.mark_stale(inode.id());
+            self.mark_left(inode.id(), sweeps);
         }
         true
     }
@@ -299,7 +325,7 @@ impl Trees {
 
     /// Takes the entry of a removed name, or a negative one that is in the way, out of the table. A
     /// holder of a pin keeps the entry and its inode.
-    fn remove(&self, dir: DentryId, entry: &Pinned<'_>) {
+    fn remove(&self, dir: DentryId, entry: &Pinned<'_>, sweeps: Sweeps) {
         self.caches.unhash(dir, entry.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
         let word = self.caches.dentries.word(entry.id());
         if word & flags::NEGATIVE != 0 {
@@ -309,7 +335,17 @@ impl Trees {
         if word & flags::DIRECTORY != 0 {
             self.caches.drop_children(entry.id());
         }
-        self.caches.mark_stale(self.caches.dentries.inode(entry.id()));
+        self.mark_left(self.caches.dentries.inode(entry.id()), sweeps);
+    }
+
+    /// Marks an inode that lost a name as out of date. A sweep that ran meanwhile may not have
+    /// found it, so then nothing is known of it.
+    fn mark_left(&self, inode: InodeId, sweeps: Sweeps) {
+        if self.caches.doubts.swept_since(sweeps) {
+            self.caches.mark_unknown(inode);
+        } else {
+            self.caches.mark_stale(inode);
+        }
     }
 
     pub(crate) fn mark_removed(&self, id: DentryId) {
@@ -317,14 +353,20 @@ impl Trees {
     }
 
     /// Puts a negative entry where a name was removed, because the name is likely to be looked up
-    /// again. Without room, it is left out. The directory's lock is held exclusively, so nothing
-    /// else has the name.
-    fn leave_absence(&self, dir: DentryId, name: Name<'_>, absence: Freshness) {
+    /// again. Without room, or if there was a report about the directory since `asked` was read, it
+    /// is left out. The directory's lock is held exclusively, so nothing else has the name.
+    fn leave_absence(&self, dir: DentryId, name: Name<'_>, absence: Freshness, asked: OfNames) {
         if absence == Freshness::AskEachTime {
             return;
         }
         if let Ok(id) = self.caches.new_dentry(dir, name.bytes(), flags::NEGATIVE) {
-            self.caches.hash_in(dir, id, &self.caches.dentries.children_lock(dir));
+            let held = self.caches.dentries.children_lock(dir);
+            if self.caches.doubts.of_names(dir) != asked {
+                drop(held);
+                return self.caches.discard(id);
+            }
+            self.caches.hash_in(dir, id, &held);
+            drop(held);
             self.caches.dentries.unpin(id);
         }
     }

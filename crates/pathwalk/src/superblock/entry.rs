@@ -6,9 +6,10 @@
 //! The node of the name may be a directory that is cached elsewhere: it was moved in the file
 //! system without the engine, or its entry was dropped while it was held. A lookup moves its dentry
 //! here, and takes the lock of the directory where it was. So all locks are released for that, and
-//! the change begins anew.
+//! the change begins anew. The same is done where the entry is doubtful: a lookup asks about it.
 
 use super::Trees;
+use super::iget::Origin;
 use super::miss::Trust;
 use crate::Errno;
 use crate::cache::Pinned;
@@ -54,6 +55,8 @@ enum NoEntry<'n> {
     Failed(Errno),
     /// The name of a directory, with this inode, that is cached elsewhere.
     Elsewhere(DentryId, Name<'n>, InodeId),
+    /// A name whose entry is doubtful.
+    Doubtful(DentryId, Name<'n>),
 }
 
 impl From<Errno> for NoEntry<'_> {
@@ -110,7 +113,8 @@ impl Trees {
         })
     }
 
-    /// Repeats `attempt` until it meets no directory that is cached elsewhere. Returns its result.
+    /// Repeats `attempt` until it meets no directory that is cached elsewhere, and no doubtful
+    /// entry. Returns its result.
     fn settled<'n, T>(&self, attempt: impl Fn() -> Result<T, NoEntry<'n>>) -> Result<T, Errno> {
         let (mut last, mut of_two_names) = (None, 0);
         for _ in 0..TRIES {
@@ -118,6 +122,10 @@ impl Trees {
                 Ok(locked) => return Ok(locked),
                 Err(NoEntry::Failed(errno)) => return Err(errno),
                 Err(NoEntry::Elsewhere(dir, name, inode)) => (dir, name, inode),
+                Err(NoEntry::Doubtful(dir, name)) => {
+                    drop(self.child(dir, name.bytes(), Trust::Cache)?);
+                    continue;
+                }
             };
             drop(self.child(dir, name.bytes(), Trust::Cache)?);
             let met = (inode.0, dir.0, name.bytes());
@@ -156,8 +164,12 @@ impl Trees {
     fn entry_in<'n>(&self, dir: DentryId, name: Name<'n>) -> Result<Pinned<'_>, NoEntry<'n>> {
         let found = self.caches.find_pinned(dir, name.bytes()).map(|id| Pinned::new(&self.caches, id));
         match found {
-            Some(found) if self.caches.dentries.word(found.id()) & flags::LISTED == 0 => Ok(found),
-            Some(listed) => self.ask_for(dir, name, &listed).map(|()| listed),
+            Some(found) if self.caches.dentries.word(found.id()) & (flags::LISTED | flags::DOUBTFUL) == 0 => Ok(found),
+            Some(found) if self.caches.dentries.word(found.id()) & flags::LISTED == 0 => Err(NoEntry::Doubtful(dir, name)),
+            Some(listed) => {
+                self.caches.clear_doubt(listed.id());
+                self.ask_for(dir, name, &listed).map(|()| listed)
+            }
             None => self.new_entry_in(dir, name),
         }
     }
@@ -172,12 +184,16 @@ impl Trees {
             self.caches.counters.known_absent();
         } else {
             drop(held);
+            let asked = self.caches.doubts.of_names(dir);
             if let Err(why) = self.ask_for(dir, name, &entry) {
                 // The entry would pin the directory, even beyond its removal.
                 self.caches.discard(entry.into_id());
                 return Err(why);
             }
             held = self.caches.dentries.children_lock(dir);
+            if self.caches.doubts.of_names(dir) != asked {
+                self.caches.doubt(entry.id());
+            }
         }
         self.caches.hash_in(dir, entry.id(), &held);
         drop(held);
@@ -194,7 +210,7 @@ impl Trees {
             self.caches.make_negative(entry.id(), superblock.fs.absence());
             return Ok(());
         };
-        self.iget(&superblock, entry.id(), &node, reserved, Some(asked)).map_err(|why| match why {
+        self.iget(&superblock, entry.id(), &node, reserved, Origin::Found(asked)).map_err(|why| match why {
             NotGiven::Failed(errno) => NoEntry::Failed(errno),
             NotGiven::AliasElsewhere(inode) => NoEntry::Elsewhere(dir, name, inode.id()),
         })

@@ -15,6 +15,7 @@
 //! connected yet in its cache, and connects them in place.
 
 use super::Trees;
+use super::iget::Origin;
 use super::miss::Trust;
 use super::superblock::Superblock;
 use crate::Errno;
@@ -148,7 +149,7 @@ impl Trees {
         self.mark_removed(entry.id());
         let asked = self.caches.versions.ask();
         handed_out.pass_on();
-        match self.iget(superblock, entry.id(), &node, reserved, Some(asked)) {
+        match self.iget(superblock, entry.id(), &node, reserved, Origin::Found(asked)) {
             Ok(()) => Ok(entry),
             Err(why) => {
                 self.caches.discard(entry.into_id());

@@ -1,6 +1,7 @@
 //! The body of a link, from the cache or from the file system.
 
 use super::Trees;
+use super::miss::Trust;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::dentry;
@@ -15,12 +16,16 @@ use crate::text::Name;
 
 impl Trees {
     /// Returns the body of a link on which the caller has a pin, from the cache or the file system.
-    pub(crate) fn link_body(&self, link: DentryId) -> Result<Vec<u8>, Errno> {
+    /// `EAGAIN` if the file system would have to be asked, and `trust` forbids that.
+    pub(crate) fn link_body(&self, link: DentryId, trust: Trust) -> Result<Vec<u8>, Errno> {
         let id = self.caches.dentries.inode(link);
         let record = self.caches.inodes.record(id);
         let word = record[inode::WORD].load(Ordering::Relaxed);
         if word & flags::HAS_BODY != 0 {
             return Ok(self.caches.copy_body(id));
+        }
+        if trust == Trust::CacheOnly {
+            return Err(Errno::EAGAIN);
         }
         let key = inode::key_of(record);
         let body = if word & flags::BODY_LEFT_OUT != 0 {

@@ -15,13 +15,13 @@
 use std::ops::ControlFlow;
 
 use super::Trees;
+use super::many::AskedForMany;
 use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Pinned;
 use crate::cache::dcache::complete::{self, Listing};
 use crate::cache::dcache::dentry::flags;
 use crate::cache::icache::inode::key_of;
-use crate::cache::icache::versions::Asked;
 use crate::fs_api::{Entry, EntrySink, OpenFile, TakesEntries};
 use crate::memory::dir_lock;
 use crate::memory::slot::DentryId;
@@ -58,8 +58,8 @@ struct Taking<'a> {
     trees: &'a Trees,
     dir: DentryId,
     most: usize,
-    /// The versions before the file system was asked for any of the nodes.
-    asked: Asked,
+    /// The counts before the file system was asked for any of the nodes.
+    asked: AskedForMany,
     names: Vec<ListedName<'a>>,
     /// Whether the budget is used up by pinned entries.
     is_full: bool,
@@ -114,7 +114,7 @@ impl Trees {
         let most = most.min(MOST).min(complete::share(self.caches.dentries.free().capacity()) as usize);
         let _names = dir_lock::shared(self.caches.dentries.lock(dir));
         self.not_removed(dir)?;
-        let asked = self.caches.versions.ask();
+        let asked = AskedForMany { versions: self.caches.versions.ask(), doubts: self.caches.doubts.of_names(dir) };
         let mut taking = Taking { trees: self, dir, most, asked, names: Vec::new(), is_full: false };
         // Taken out, so that a listing that panics does not make the directory complete.
         let mut of_all = listing.take();

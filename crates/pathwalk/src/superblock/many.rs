@@ -15,10 +15,12 @@
 use arrayvec::ArrayVec;
 
 use super::Trees;
+use super::iget::Origin;
 use super::superblock::Superblock;
 use crate::Errno;
 use crate::cache::Caches;
 use crate::cache::dcache::dentry::flags;
+use crate::cache::dcache::doubt::OfNames;
 use crate::cache::dcache::in_lookup::Asking;
 use crate::cache::dcache::watch::Known;
 use crate::cache::icache::hold::{HandedOut, NotGiven, Reserved};
@@ -27,6 +29,13 @@ use crate::cache::reclaim::Short;
 use crate::memory::slot::{DentryId, SuperblockId};
 use crate::node::Node;
 use crate::text::Name;
+
+/// The counts at the time when the file system was asked for names of a directory.
+#[derive(Clone, Copy)]
+pub(crate) struct AskedForMany {
+    pub(crate) versions: Asked,
+    pub(crate) doubts: OfNames,
+}
 
 /// The number of names that go together.
 const TOGETHER: usize = 32;
@@ -85,7 +94,7 @@ impl Trees {
     /// nodes. Returns an error but goes on: `ESTALE` for a directory that is cached elsewhere, and
     /// the errors of [`iget_new`](Trees::iget_new). Only after `ENFILE`, if the budget is used up
     /// by pinned entries, the rest is not entered.
-    pub(crate) fn enter_many(&self, dir: DentryId, asked: Asked, found: &[(Name<'_>, Node)]) -> Result<(), Errno> {
+    pub(crate) fn enter_many(&self, dir: DentryId, asked: AskedForMany, found: &[(Name<'_>, Node)]) -> Result<(), Errno> {
         let mut outcome = Ok(());
         let superblock = self.superblock_at(dir);
         let mut rest = Rest { caches: &self.caches, superblock: superblock.id, found };
@@ -103,17 +112,20 @@ impl Trees {
         &self,
         superblock: &Superblock,
         dir: DentryId,
-        asked: Asked,
+        asked: AskedForMany,
         some: &[(Name<'_>, Node)],
         nodes: Each<HandedOut<'_>>,
     ) -> Result<(), Errno> {
         self.fetch_places(superblock.id, dir, some);
         let shown = self.show(dir, some, self.new_ones(dir, some)?);
+        if self.caches.doubts.of_names(dir) != asked.doubts {
+            shown.iter().flatten().for_each(|(asking, _)| self.caches.doubt(asking.dentry()));
+        }
         let (mut outcome, mut answered) = (Ok(()), Each::new());
         for (((_, node), handed_out), shown) in some.iter().zip(nodes).zip(shown) {
             let Some((asking, reserved)) = shown else { continue };
             handed_out.pass_on();
-            match self.iget_new(superblock, asking.dentry(), node, reserved, Some(asked)) {
+            match self.iget_new(superblock, asking.dentry(), node, reserved, Origin::Found(asked.versions)) {
                 Ok(()) => answered.push(asking),
                 Err(NotGiven::Failed(errno)) => outcome = Err(errno),
                 Err(NotGiven::AliasElsewhere(_)) => outcome = Err(Errno::ESTALE),

@@ -9,23 +9,28 @@ use crate::memory::slot::{DentryId, InodeId};
 use crate::node::NodeKey;
 use crate::permission::{Access, Subject};
 
+/// The number of times that what a file system said was out of date at once. A file system that
+/// reports a change of a node each time that it is asked about it is not asked without end.
+const ROUNDS: u32 = 16;
+
 impl Trees {
     /// Returns what an inode on which the caller has a pin says about permission. Asks the file
-    /// system if that is no longer known.
+    /// system if that is no longer known. `ESTALE` if it never becomes known.
     pub(crate) fn known_snapshot(&self, id: InodeId) -> Result<Snapshot, Errno> {
-        loop {
+        for _ in 0..ROUNDS {
             let snapshot = Snapshot::of_pinned(&self.caches, id);
             if snapshot.word & flags::UNKNOWN == 0 {
                 return Ok(snapshot);
             }
             self.refresh(id)?;
         }
+        Err(Errno::ESTALE)
     }
 
     /// Checks whether `who` has the rights `want` to an inode on which the caller has a pin, and
-    /// asks the file system if necessary. `EACCES` if not.
+    /// asks the file system if necessary. `EACCES` if not; `ESTALE` if that never becomes known.
     pub(crate) fn may(&self, id: InodeId, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
-        loop {
+        for _ in 0..ROUNDS {
             match Snapshot::of_pinned(&self.caches, id).decide(who, want) {
                 Decision::Granted => return Ok(()),
                 Decision::Refused => return Err(Errno::EACCES),
@@ -34,6 +39,7 @@ impl Trees {
                 Decision::AskForAttributes => _ = self.refresh(id)?,
             }
         }
+        Err(Errno::ESTALE)
     }
 
     /// Asks for the ACL of a dentry's node, if it is not known and the dentry's word is still

@@ -2,19 +2,22 @@
 //! once, however many threads wait.
 //!
 //! It is asked with the directory's lock held shared, so that the directory cannot change between
-//! the answer and its being cached. `ENOENT` comes from the answer, never from the miss.
+//! the answer and its being cached. `ENOENT` comes from the answer, never from the miss. About a
+//! doubtful entry it is asked with the lock held exclusively.
 
 use super::Trees;
+use super::iget::Origin;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::children::NameIs;
 use crate::cache::dcache::dentry::flags;
 use crate::cache::dcache::in_lookup::Missing;
+use crate::cache::dcache::rename::Answer;
 use crate::cache::icache::hold::{NotGiven, PinnedInode};
 use crate::cache::icache::inode::{self, LINKS_AUX, MANY};
 use crate::fs_api::Directory;
 use crate::limits::NAME_MAX;
-use crate::memory::slot::DentryId;
+use crate::memory::slot::{DentryId, InodeId};
 use crate::memory::{dir_lock, pin};
 use crate::node::{Node, Validity};
 use crate::sync::Ordering;
@@ -27,11 +30,27 @@ pub(crate) enum Trust {
     Cache,
     /// No entries, because something turned out to be stale.
     AskAlways,
+    /// All entries, also those that are out of date: the file system is not asked.
+    CacheOnly,
+}
+
+/// The result of a question about a doubtful entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Settled {
+    /// The name leads where it led.
+    Holds,
+    /// The entry was taken out of the table: the caller lets it go, and searches again.
+    Dropped,
+    /// Another thread changed the entry: the cache is to be searched again.
+    Changed,
 }
 
 impl Trees {
     /// Returns the child of this name, present or negative. The caller has a pin on the directory.
     pub(crate) fn child(&self, dir: DentryId, name: &[u8], trust: Trust) -> Result<Pinned<'_>, Errno> {
+        if trust == Trust::CacheOnly {
+            return self.cached_child(dir, name);
+        }
         if trust == Trust::AskAlways && self.absence_lasts(dir) {
             self.caches.no_longer_complete(dir);
         }
@@ -53,11 +72,78 @@ impl Trees {
                 // Its lookup failed, or it was dropped, so the cache is searched again.
                 continue;
             }
-            let is_trusted = is_news || trust == Trust::Cache && word & flags::REVALIDATE == 0;
-            if is_trusted || self.still_valid(dir, name, found.id(), trust)? {
-                return Ok(found);
+            let is_doubtful = word & flags::DOUBTFUL != 0;
+            if !is_doubtful {
+                let is_trusted = is_news || trust == Trust::Cache && word & flags::REVALIDATE == 0;
+                let is_valid = is_trusted || self.still_valid(dir, name, found.id(), trust)?;
+                if is_valid && (is_news || trust == Trust::Cache) {
+                    return Ok(found);
+                }
+                if !is_valid {
+                    self.dropped.add(self.caches.invalidate_entry(dir, found));
+                    continue;
+                }
             }
-            self.dropped.add(self.caches.invalidate_entry(dir, found));
+            match self.settle(dir, name, &found, is_doubtful)? {
+                Settled::Holds => return Ok(found),
+                Settled::Dropped => self.let_go(found),
+                Settled::Changed => {}
+            }
+        }
+    }
+
+    /// Returns the cached child of a name, present or negative; `EAGAIN` if there is none.
+    fn cached_child(&self, dir: DentryId, name: &[u8]) -> Result<Pinned<'_>, Errno> {
+        let found = self.caches.find_pinned(dir, name).map(|id| Pinned::new(&self.caches, id));
+        let is_known = |found: &Pinned<'_>| self.caches.dentries.word(found.id()) & flags::IN_LOOKUP == 0;
+        found.filter(is_known).ok_or(Errno::EAGAIN)
+    }
+
+    /// Asks the file system about an entry again that is doubtful, or that is not trusted. If the
+    /// name still leads to its node, the entry stays, with all that is below it and mounted on it;
+    /// else it is dropped. Threads that meet a doubtful entry meanwhile wait, so the question is
+    /// asked once.
+    #[cold]
+    fn settle(&self, dir: DentryId, name: &[u8], entry: &Pinned<'_>, is_doubtful: bool) -> Result<Settled, Errno> {
+        let caches = &self.caches;
+        let _names = dir_lock::exclusive(caches.dentries.lock(dir));
+        let word = caches.dentries.word(entry.id());
+        if is_doubtful && word & flags::DOUBTFUL == 0 || word & flags::UNHASHED != 0 || caches.dentries.parent(entry.id()) != dir
+        {
+            return Ok(Settled::Changed);
+        }
+        // What is known to be absent has nothing that could be kept.
+        if word & flags::NEGATIVE == 0 {
+            let (superblock, asked) = (self.superblock_at(dir), caches.doubts.of_names(dir));
+            superblock.looked_up();
+            if let Some(node) = superblock.fs.lookup(&Directory::new(caches, dir), Name::new(name)?)? {
+                superblock.fs.forget(node.key);
+                let record = caches.inodes.record(caches.dentries.inode(entry.id()));
+                let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
+                if (inode::key_of(record), kind) == (node.key, node.attributes.kind) {
+                    caches.set_freshness(entry.id(), node.freshness);
+                    if caches.doubts.of_names(dir) != asked {
+                        caches.doubt(entry.id());
+                    }
+                    return Ok(Settled::Holds);
+                }
+            }
+        }
+        caches.unhash(dir, entry.id(), NameIs::Unknown, &caches.dentries.children_lock(dir));
+        Ok(Settled::Dropped)
+    }
+
+    /// Gives back an entry that was dropped, and leaves it to the next thread that changes mounts
+    /// if something is mounted on it. Its node may have changed with its name.
+    fn let_go(&self, entry: Pinned<'_>) {
+        let inode = self.caches.dentries.inode(entry.id());
+        if inode != InodeId::NONE {
+            self.caches.mark_unknown(inode);
+        }
+        if self.caches.dentries.word(entry.id()) & flags::MOUNTED != 0 {
+            self.dropped.add(vec![entry]);
+        } else {
+            self.caches.discard(entry.into_id());
         }
     }
 
@@ -102,7 +188,7 @@ impl Trees {
                 self.caches.make_negative(asking.dentry(), superblock.fs.absence());
                 return Ok(Some(Pinned::new(&self.caches, asking.answered())));
             }
-            Some(node) => match self.iget(&superblock, asking.dentry(), &node, reserved, Some(asked)) {
+            Some(node) => match self.iget(&superblock, asking.dentry(), &node, reserved, Origin::Found(asked)) {
                 Ok(()) => {}
                 Err(NotGiven::Failed(errno)) => return Err(errno),
                 Err(NotGiven::AliasElsewhere(inode)) => {
@@ -138,6 +224,7 @@ impl Trees {
         }
         // Under the lock, the answer may be another.
         let superblock = self.superblock_at(dir);
+        let asked = self.caches.doubts.of_names(dir);
         let again = superblock.fs.lookup(&Directory::new(&self.caches, dir), Name::new(name)?)?;
         let Some(again) = again else { return Ok(()) };
         superblock.fs.forget(again.key);
@@ -146,8 +233,7 @@ impl Trees {
                 self.caches.unhash(dir, listed.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
                 self.caches.discard(listed.into_id());
             }
-            self.caches.move_dentry(alias.id(), dir, new_name);
-            self.caches.set_freshness(alias.id(), again.freshness);
+            self.caches.move_dentry(alias.id(), dir, new_name, Answer { asked, freshness: Some(again.freshness) });
         }
         Ok(())
     }

@@ -13,6 +13,8 @@
 //! - [`entry`], [`change`]: names are made, moved and removed; [`mod@write`]: the effects of
 //!   writing on attributes;
 //! - [`handles`]: the nodes of file handles, and their ways to the root;
+//! - [`reports`]: what a file system reports to have changed without the engine;
+//! - [`told`]: what subscribers are told of changes;
 //! - [`dropped`]: entries that are no longer valid, with something mounted on them;
 //! - [`held`]: the nodes that keep a file system from becoming read-only;
 //! - [`shut_down`]: the shutdown of a file system.
@@ -37,11 +39,13 @@ pub(crate) mod listing;
 mod many;
 mod may;
 pub(crate) mod miss;
+mod reports;
 mod shut_down;
 pub(crate) mod siblings;
 #[expect(clippy::module_inception, reason = "the room bears the name of what it is about")]
 pub(crate) mod superblock;
 pub(crate) mod superblocks;
+mod told;
 pub(crate) mod trees;
 pub(crate) mod write;
 mod xattr;

@@ -25,13 +25,13 @@ use arrayvec::ArrayVec;
 
 use super::Trees;
 use super::asked_for::{MOST, most};
+use super::many::AskedForMany;
 use super::miss::Trust;
 use crate::Errno;
 use crate::cache::Pinned;
 use crate::cache::dcache::complete::{self, Listing};
 use crate::cache::dcache::dentry::{flags, was_hit};
 use crate::cache::dcache::watch::Known;
-use crate::cache::icache::versions::Asked;
 use crate::fs_api::{Directory, Siblings, TakesSiblings};
 use crate::memory::slot::DentryId;
 use crate::node::Node;
@@ -52,8 +52,8 @@ struct Taking<'a> {
     trees: &'a Trees,
     dir: DentryId,
     most: usize,
-    /// The versions before the file system was asked for any of them.
-    asked: Asked,
+    /// The counts before the file system was asked for any of them.
+    asked: AskedForMany,
     /// The listing that may make the directory complete; `None` where that is of no use, or
     /// something was left out.
     listing: Option<Listing>,
@@ -167,7 +167,7 @@ impl Trees {
             let few: ArrayVec<DentryId, FEW> = self.caches.children(dir, &held).take(FEW).collect();
             (!few.is_full()).then_some(few)
         };
-        let asked = self.caches.versions.ask();
+        let asked = AskedForMany { versions: self.caches.versions.ask(), doubts: self.caches.doubts.of_names(dir) };
         let mut taking = Taking { trees: self, dir, most, asked, listing, room: Room::ForMore, few };
         // A lookup of one of these names reports the error.
         _ = self.superblock_at(dir).fs.lookup_siblings(&Directory::new(&self.caches, dir), &mut Siblings::new(&mut taking));

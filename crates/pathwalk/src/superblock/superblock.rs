@@ -4,16 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::abi::SuperblockFlags;
-use crate::fs_api::{AccessTimes, FileSystem};
+use crate::fs_api::{AccessTimes, FileSystem, Reporter};
 use crate::memory::alone::{self, Alone, SHARES, apart};
 use crate::memory::slot::{DentryId, MountId, SuperblockId};
 use crate::node::Freshness;
 use crate::stats::FileSystemStats;
-use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, unique};
 
 /// A file system whose nodes are in the caches. Linux: `struct super_block`.
 pub(crate) struct Superblock {
     pub(crate) id: SuperblockId,
+    /// A number that no other superblock of the process ever has.
+    pub(super) serial: u64,
     pub(crate) fs: Arc<dyn FileSystem>,
     /// Whether its mounts may be id-mapped. Linux: `FS_ALLOW_IDMAP`.
     pub(crate) allows_id_maps: bool,
@@ -64,7 +66,26 @@ impl Superblock {
         let (flags, listed) = (AtomicU32::new(said.bits()), Mutex::default());
         let shares = apart(SHARES, Share::default);
         let ages_at = AtomicU64::new(0);
-        Superblock { id, fs, allows_id_maps, keeps_acls, keeps_access_times, ages_at, root, said, flags, listed, mounts, shares }
+        Superblock {
+            id,
+            serial: unique(),
+            fs,
+            allows_id_maps,
+            keeps_acls,
+            keeps_access_times,
+            ages_at,
+            root,
+            said,
+            flags,
+            listed,
+            mounts,
+            shares,
+        }
+    }
+
+    /// Returns the name by which its file system's notifier is known.
+    pub(crate) fn reporter(&self) -> Reporter {
+        Reporter { superblock: self.id, serial: self.serial }
     }
 
     /// Returns its flags. The tree of mounts is locked, or it is not mounted yet.

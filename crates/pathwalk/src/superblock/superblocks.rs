@@ -12,7 +12,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use super::superblock::Superblock;
 use crate::Errno;
 use crate::cache::owner::NodeOwner;
-use crate::fs_api::FileSystem;
+use crate::fs_api::{FileSystem, Reporter};
 use crate::memory::slot::SuperblockId;
 use crate::node::NodeKey;
 use crate::sync::Mutex;
@@ -69,6 +69,13 @@ impl Superblocks {
     /// make one.
     pub(crate) fn get(&self, id: SuperblockId) -> SuperblockRef {
         SuperblockRef(self.slot(id).load())
+    }
+
+    /// Returns whether a file system is still in the table.
+    pub(super) fn has(&self, reporter: Reporter) -> bool {
+        let piece = self.pieces[usize::from(reporter.superblock.0) / PIECE].get();
+        let slot = piece.map(|piece| piece[usize::from(reporter.superblock.0) % PIECE].load());
+        slot.is_some_and(|slot| slot.as_ref().is_some_and(|superblock| superblock.serial == reporter.serial))
     }
 
     /// Removes a superblock of which no inode is cached.

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use super::iget::Origin;
 use super::superblocks::{SuperblockRef, Superblocks};
 use super::{AskedFor, Dropped};
 use crate::Errno;
 use crate::attr::FileType;
 use crate::cache::Caches;
-use crate::fs_api::FileSystem;
-use crate::memory::slot::{DentryId, InodeId};
+use crate::cache::icache::hold::HandedOut;
+use crate::events::Hub;
+use crate::fs_api::{FileSystem, Notifier, Relay};
+use crate::memory::slot::{DentryId, InodeId, SuperblockId};
 use crate::node::{Freshness, Node};
 
 /// The caches and the file systems that are asked on a miss. No part is replaced after
@@ -17,6 +20,10 @@ pub(crate) struct Trees {
     /// The caches, dropped first, because that tells the file systems to forget each node.
     pub(crate) caches: Caches,
     pub(crate) superblocks: Arc<Superblocks>,
+    /// The link from the file systems' notifiers to this.
+    pub(crate) relay: Arc<Relay>,
+    /// The subscriptions to changes.
+    pub(crate) events: Hub,
     /// The entries that were dropped with something mounted on them. The caller of a lookup
     /// unmounts that.
     pub(crate) dropped: Dropped,
@@ -56,23 +63,41 @@ impl Trees {
     /// no table. The caller mounts it, or shuts it down. `ENFILE` if the budget is used up,
     /// `ENOSPC` if there are too many file systems.
     pub(crate) fn enter(&self, fs: Arc<dyn FileSystem>) -> Result<SuperblockRef, NoRoot> {
-        let node = fs.root()?;
-        if node.attributes.kind != FileType::Directory {
-            fs.forget(node.key);
-            return Err(NoRoot::NotADirectory);
-        }
-        let key = node.key;
-        self.make_root(fs.clone(), node).inspect_err(|_| fs.forget(key)).map_err(NoRoot::Failed)
-    }
-
-    fn make_root(&self, fs: Arc<dyn FileSystem>, node: Node) -> Result<SuperblockRef, Errno> {
         let reserved = self.caches.reserve_inode()?;
         let superblock = self.superblocks.enter(fs)?;
-        let root = self.caches.new_root().inspect_err(|_| self.superblocks.leave(superblock.id))?;
+        let entered = Entered { superblocks: &self.superblocks, id: superblock.id };
+        superblock.fs.attached(Notifier::new(self.relay.clone(), superblock.reporter()));
+        let asked = self.caches.doubts.of_nodes();
+        let node = superblock.fs.root()?;
+        let handed_out = HandedOut::new(&self.caches, superblock.id, node.key);
+        if node.attributes.kind != FileType::Directory {
+            return Err(NoRoot::NotADirectory);
+        }
+        let root = self.caches.new_root()?;
+        handed_out.pass_on();
         let stable = Node { freshness: Freshness::Stable, ..node };
-        let given = self.iget(&superblock, root, &stable, reserved, None);
+        let given = self.iget(&superblock, root, &stable, reserved, Origin::Made(asked));
         debug_assert!(given.is_ok(), "no other inode of the superblock is cached");
         superblock.set_root(root);
+        entered.stay();
         Ok(superblock)
+    }
+}
+
+/// The number of a superblock that leaves the table again unless it gets a root.
+struct Entered<'a> {
+    superblocks: &'a Superblocks,
+    id: SuperblockId,
+}
+
+impl Entered<'_> {
+    fn stay(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.superblocks.leave(self.id);
     }
 }

@@ -54,9 +54,13 @@ impl Trees {
         };
         let set = SetAttributes { mode, size: changes.then_some(size), mtime, ..SetAttributes::default() };
         if set == SetAttributes::default() {
+            // As on Linux, a truncation to the size that the file has is an event.
+            self.tell_content(node);
             return Ok(());
         }
-        self.caches.with_room(|| self.set_attributes(id, &set)).map(drop)
+        self.caches.with_room(|| self.set_attributes(id, &set))?;
+        self.tell_set(node, &SetAttributes { size: Some(size), ..set });
+        Ok(())
     }
 
     /// Clears suid and sgid of a file that `who` is about to write to, where they may not be kept,
@@ -85,7 +89,9 @@ impl Trees {
             None => Ok(()),
             mode => {
                 let set = SetAttributes { mode, ..SetAttributes::default() };
-                self.set_attributes(id, &set).map(drop)
+                self.set_attributes(id, &set)?;
+                self.tell_set(node, &set);
+                Ok(())
             }
         }
     }

@@ -49,6 +49,11 @@ impl<'a> Text<'a> {
         self.peek().map(|(start, end)| &self.bytes[start..end])
     }
 
+    /// Returns the component that the walk tried last.
+    fn previous(&self) -> Option<Box<[u8]>> {
+        self.bytes[..self.pos].rsplit(|byte| *byte == b'/').next().map(Box::from)
+    }
+
     fn ending(&self) -> Ending {
         if self.bytes.last() == Some(&b'/') { Ending::Slash } else { self.behind }
     }
@@ -177,6 +182,19 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Walks in the caches alone, to the last component, and stops before it or before a component
+    /// that the caches do not lead through. Returns the place and the component; the place is no
+    /// directory if the walk cannot go on because of that. Rights are not checked.
+    pub(crate) fn in_the_caches(mut self) -> (PinnedPlace<'a>, Option<Box<[u8]>>) {
+        self.trust = Trust::CacheOnly;
+        let name = match self.up_to_last() {
+            Ok(LastOf::Name(name, _)) => Some(name),
+            Ok(LastOf::Nothing) => None,
+            Err(_) => self.texts.last().and_then(Text::previous),
+        };
+        (self.cur, name)
+    }
+
     /// Returns the directory that the walk is in.
     pub(crate) fn here(&self) -> &PinnedPlace<'a> {
         &self.cur
@@ -192,6 +210,9 @@ impl<'a> Walker<'a> {
     fn searchable(&self, name: &[u8]) -> Result<(), Errno> {
         if !self.cur_is(flags::DIRECTORY) {
             return Err(self.refused(Errno::ENOTDIR, Why::NotADirectory, name));
+        }
+        if self.trust == Trust::CacheOnly {
+            return Ok(());
         }
         hooked::may_search(&self.env, self.cur.place()).map_err(|why| {
             let reason = if matches!(why, NoSearch::Hook(_)) { Why::SecurityHook } else { Why::Search };
@@ -310,8 +331,10 @@ impl<'a> Walker<'a> {
         if forbids(Resolve::NO_SYMLINKS) || of_mount.contains(MountFlags::NOSYMFOLLOW) {
             return Err(self.refused(Errno::ELOOP, Why::NoLinks, b""));
         }
-        world.accessed(self.cur.place());
-        let body = self.env.trees().link_body(self.cur.id()).map_err(|errno| self.refused(errno, Why::Body, b""))?;
+        if self.trust != Trust::CacheOnly {
+            world.accessed(self.cur.place());
+        }
+        let body = self.env.trees().link_body(self.cur.id(), self.trust).map_err(|errno| self.refused(errno, Why::Body, b""))?;
         let to_unknown = forbids(Resolve::NO_XDEV) && !self.knows_root;
         if body.first() == Some(&b'/') && (forbids(Resolve::BENEATH) || to_unknown) {
             return Err(self.refused(Errno::EXDEV, Why::Scope, b""));

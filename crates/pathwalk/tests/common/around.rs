@@ -4,15 +4,19 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use pathwalk::permission::{Acl, AclKind};
+use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
-    Attributes, Directory, Entry, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey,
-    OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt, Written, XattrFlags, XattrName,
+    Access, AclState, Attributes, Directory, Entry, Errno, FileHandle, FileSystem, FoundName, Freshness, InodeFlags, Name,
+    NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes, StatFs, SyncWhat, Validity, WriteAt,
+    Written, XattrFlags, XattrName,
 };
 
 /// What is done around each call of a file system and of its open files.
 pub(crate) trait Around: Send + Sync + 'static {
     fn around<T>(&self, call: impl FnOnce() -> T) -> T;
+
+    /// Takes the file system's notifier.
+    fn attached(&self, _: Notifier) {}
 
     /// Returns after how many entries of one call a listing fails with `EIO`.
     fn fails_behind(&self) -> Option<usize> {
@@ -26,6 +30,10 @@ pub(crate) struct Wrapped<F, A> {
 }
 
 impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
+    fn attached(&self, notifier: Notifier) {
+        self.with.attached(notifier);
+    }
+
     fn root(&self) -> Result<Node, Errno> {
         self.with.around(|| self.fs.root())
     }
@@ -81,6 +89,14 @@ impl<F: FileSystem, A: Around> FileSystem for Wrapped<F, A> {
 
     fn rename(&self, from: (&Directory<'_>, Name<'_>), to: (&Directory<'_>, Name<'_>), flags: RenameFlags) -> Result<(), Errno> {
         self.with.around(|| self.fs.rename(from, to, flags))
+    }
+
+    fn permission(&self, node: NodeKey, who: &Subject<'_>, want: Access) -> Result<(), Errno> {
+        self.with.around(|| self.fs.permission(node, who, want))
+    }
+
+    fn acl(&self, node: NodeKey) -> Result<AclState, Errno> {
+        self.with.around(|| self.fs.acl(node))
     }
 
     fn keeps_acls(&self) -> bool {

@@ -22,6 +22,7 @@
 //! up.
 
 use super::dentry::{ChildrenHeld, flags};
+use super::doubt::OfNodes;
 use super::watch::{Known, Watch};
 use crate::cache::Caches;
 use crate::memory::dir_lock;
@@ -80,13 +81,24 @@ impl Caches {
         word.store(u64::from(known.note()) << 32 | u64::from(child), Ordering::Relaxed);
     }
 
-    /// Notes that all names are cached, for a dentry that is about to become a new, empty
-    /// directory. It is called before the dentry is a directory, so no thread can have made a name
-    /// in it. It does not take the children lock: no thread looks at the note or the children of a
-    /// dentry that is not a directory, and a thread that finds it to be a directory sees the note.
-    /// The caller holds the lock of the parent directory exclusively.
-    pub(crate) fn begin_complete(&self, id: DentryId) {
-        self.dentries.first_child(id).store(u64::from(Known::All.note()) << 32, Ordering::Relaxed);
+    /// Begins to watch a dentry that is about to become a new, empty directory. It is called before
+    /// the dentry is a directory, so no thread can have made a name in it. It does not take the
+    /// children lock: no thread looks at the note or the children of a dentry that is not a
+    /// directory, and a thread that finds it to be a directory sees the note. The caller holds the
+    /// lock of the parent directory exclusively.
+    pub(crate) fn begin_empty(&self, id: DentryId) -> Listing {
+        let watch = self.watches.next();
+        self.dentries.first_child(id).store(u64::from(Known::Watched(watch).note()) << 32, Ordering::Relaxed);
+        Listing { watch, made: 0 }
+    }
+
+    /// Notes that all names of a new directory are cached, unless a name was lost meanwhile, or
+    /// there was a report about a node since `asked` was read: the node may be this directory.
+    pub(crate) fn end_empty(&self, id: DentryId, empty: &Listing, asked: OfNodes) {
+        let held = self.dentries.children_lock(id);
+        if self.known(id, &held) == Known::Watched(empty.watch) && self.doubts.of_nodes() == asked {
+            self.set_known(id, Known::All, &held);
+        }
     }
 
     /// Records that the directory may have a name that is not cached.

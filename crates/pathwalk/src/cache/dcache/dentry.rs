@@ -75,6 +75,10 @@ pub(crate) mod flags {
     /// attached.
     pub(crate) const ROOTED: u64 = 1 << 13;
 
+    /// With `REVALIDATE`: the file system reported that the name, or what it leads to, changed
+    /// without the engine. What is known of the name is not used before the file system was asked.
+    pub(crate) const DOUBTFUL: u64 = 1 << 14;
+
     /// The flags that depend on the inode.
     pub(crate) const OF_INODE: u64 = DIRECTORY | LINK | NEGATIVE | EVERYONE | REVALIDATE;
 }

@@ -8,7 +8,8 @@
 //! - [`complete`]: directories all of whose names are cached, as a [`watch`] tells;
 //! - [`rename`]: changes of a dentry's parent or name; [`moves`] counts them;
 //! - [`path`]: the names from a dentry upwards;
-//! - [`invalidate`]: removal of entries and subtrees from the cache.
+//! - [`invalidate`]: removal of entries and subtrees from the cache; [`doubt`]: marks on what the
+//!   file system reported to have changed.
 //!
 //! Invariants: at most one hashed dentry has a given parent and name. A dentry, hashed or not,
 //! holds a pin on its parent for as long as it lives, and on its inode for as long as it has one. A
@@ -17,6 +18,7 @@
 pub(crate) mod children;
 pub(crate) mod complete;
 pub(crate) mod dentry;
+pub(crate) mod doubt;
 pub(crate) mod in_lookup;
 pub(crate) mod invalidate;
 pub(crate) mod lookup;

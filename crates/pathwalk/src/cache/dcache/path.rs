@@ -54,6 +54,43 @@ impl Caches {
         names.concat()
     }
 
+    /// Returns the names that lead from `top` to a directory, with a slash between two, even if the
+    /// directory was removed; `None` if it is not below `top`, or `top` itself. The caller has pins
+    /// on both. Moves of directories are stopped meanwhile.
+    pub(crate) fn names_below(&self, dir: DentryId, top: DentryId) -> Option<Vec<u8>> {
+        let _still = self.moves.stop();
+        let (mut names, mut at) = (Vec::new(), dir);
+        while at != top {
+            let parent = self.dentries.parent(at);
+            // A root, or a slot that is not in use, which is only possible for a directory whose
+            // subscription just ended.
+            if parent == at {
+                return None;
+            }
+            names.push(self.name_of(self.dentries.line(at)));
+            at = parent;
+        }
+        names.reverse();
+        Some(names.join(&b'/'))
+    }
+
+    /// Returns the directory and the name of a dentry on which the caller has a pin, as of one
+    /// instant, with a pin on the directory; `None` if the dentry has no name any more.
+    pub(crate) fn name_in_directory(&self, id: DentryId) -> Option<(Pinned<'_>, Vec<u8>)> {
+        let line = self.dentries.line(id);
+        loop {
+            let word = self.dentries.word(id);
+            if word & (flags::UNHASHED | flags::REMOVED) != 0 || self.is_root(id) {
+                return None;
+            }
+            let name = self.name_of(line);
+            let dir = Pinned::new(self, self.pin_parent(id));
+            if seqcount::unchanged(&line[WORD], word) {
+                return Some((dir, name));
+            }
+        }
+    }
+
     /// Returns whether a dentry is the root of a file system, that is, its own parent.
     pub(crate) fn is_root(&self, id: DentryId) -> bool {
         id != DentryId::NONE && self.dentries.parent(id) == id

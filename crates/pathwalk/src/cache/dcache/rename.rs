@@ -9,6 +9,7 @@ use super::children::NameIs;
 use super::dentry::{
     ChildrenHeld, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, set_head, set_inode_chain, set_parent_length,
 };
+use super::doubt::OfNames;
 use super::moves::{MoveGuard, MovesHeld};
 use crate::Errno;
 use crate::cache::Caches;
@@ -16,6 +17,15 @@ use crate::cache::reclaim::Short;
 use crate::memory::side::Chain;
 use crate::memory::slot::DentryId;
 use crate::memory::{dir_lock, seqcount};
+use crate::node::Freshness;
+
+/// The answer of a file system that a name leads to a dentry's node.
+pub(crate) struct Answer {
+    /// The count of reports about the name's directory before the file system was asked.
+    pub(crate) asked: OfNames,
+    /// How long the name is valid; `None` if the node is moved and keeps what is known of that.
+    pub(crate) freshness: Option<Freshness>,
+}
 
 /// The children locks of two directories, which may share one lock.
 struct BothChildrenHeld<'a> {
@@ -54,13 +64,23 @@ impl Caches {
 
     /// Moves a dentry, and everything below it, to a name that has no dentry in the table. The
     /// caller holds both directories' locks exclusively, and pins on both and on the dentry.
-    pub(crate) fn move_dentry(&self, id: DentryId, to: DentryId, name: NewName<'_>) {
+    /// `answer` is what the file system said of that name.
+    pub(crate) fn move_dentry(&self, id: DentryId, to: DentryId, name: NewName<'_>, answer: Answer) {
         let from = self.dentries.parent(id);
         {
             let _move = self.begin_move([id]);
             let held = self.both_children_locks(from, to);
+            // Of a doubtful entry it is not known whether its name is to be revalidated each time,
+            // so it stays doubtful.
+            let was_doubtful = self.dentries.word(id) & flags::DOUBTFUL != 0 && answer.freshness.is_none();
             self.unhash(from, id, NameIs::Gone, held.of(from));
             self.write_name(id, to, name);
+            if let Some(freshness) = answer.freshness {
+                self.set_freshness(id, freshness);
+            }
+            if was_doubtful || self.doubts.of_names(to) != answer.asked {
+                self.doubt(id);
+            }
             self.hash_in(to, id, held.of(to));
         }
         if from != to {
@@ -99,8 +119,11 @@ impl Caches {
             self.list_push(of_b, a);
             self.list_push(of_a, b);
         }
+        // A doubt is about a name, and the dentries exchange their names.
+        let doubt = (writing_a.flags() | writing_b.flags()) & flags::DOUBTFUL;
+        let doubt = doubt | if doubt == 0 { 0 } else { flags::REVALIDATE };
         for writing in [writing_a, writing_b] {
-            let flags = writing.flags();
+            let flags = writing.flags() | doubt;
             debug_assert_eq!(flags & flags::UNHASHED, 0);
             writing.end(flags);
         }

@@ -9,6 +9,7 @@ use super::inode::{self, LINKS_AUX, WORD, flags};
 use super::pool::{Bucket, InodeHeld, hash_of};
 use super::probe::Found;
 use crate::Errno;
+use crate::attr::FileType;
 use crate::cache::Caches;
 use crate::cache::reclaim::Short;
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
@@ -207,7 +208,8 @@ impl Caches {
         if word & flags::MARKED != 0 {
             self.versions.changed_one_goes();
         }
-        let body = if word & flags::HAS_BODY != 0 { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
+        let is_link = inode::kind_of(word) == FileType::Symlink;
+        let body = if is_link { inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed)) } else { 0 };
         self.inodes.unhash(id, hash, &held);
         drop(held);
         self.side.release(body);

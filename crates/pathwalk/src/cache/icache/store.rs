@@ -5,14 +5,17 @@
 //! the file system for it. So during that time no stored attributes count as up to date: each
 //! request for attributes goes to the file system, too.
 
+use std::cell::Cell;
+
 use super::access::{Owed, with_body};
-use super::inode::{self, MANY, MIXED, OWNER, Record, WORD, flags, set_fields};
+use super::inode::{self, LINKS_AUX, MANY, MIXED, OWNER, Record, WORD, flags, set_fields};
 use super::pool::InodeHeld;
-use crate::attr::{AclState, Attributes};
-use crate::cache::Caches;
-use crate::memory::seqcount;
-use crate::memory::slot::{DentryId, InodeId};
-use crate::node::PermissionRule;
+use super::probe::{InodeMatch, InodeView};
+use crate::attr::{AclState, Attributes, FileType};
+use crate::cache::{Caches, Pinned};
+use crate::memory::slot::{DentryId, InodeId, SuperblockId};
+use crate::memory::{pin, seqcount};
+use crate::node::{NodeKey, PermissionRule};
 use crate::sync::{Ordering, fence, fence_after_swap};
 
 /// A change of a file's data or size that the file system is executing. Attributes are out of date
@@ -47,6 +50,16 @@ impl Rights {
         let of_word = load(WORD) & (inode::MODE | flags::ACL | flags::UNKNOWN | flags::HAS_BODY);
         Rights { of_word, owner: load(OWNER), is_immutable: inode::is_immutable(load(MIXED)) }
     }
+}
+
+/// The part of what is known of a node that is doubtful.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfNode {
+    /// Nothing of the node itself: the names in a directory.
+    Names,
+    Attributes,
+    /// The attributes, and the body of a link.
+    All,
 }
 
 /// The treatment of attributes that may be out of date.
@@ -101,14 +114,76 @@ impl Caches {
         if record[WORD].load(Ordering::SeqCst) & (mark | seqcount::ODD) == mark {
             return;
         }
-        let held = self.lock_inode(id);
+        self.mark_held(id, mark, &self.lock_inode(id));
+    }
+
+    /// Does the same for a caller that holds the inode's lock, and has moved the version.
+    fn mark_held(&self, id: InodeId, mark: u64, held: &InodeHeld<'_>) {
+        let record = self.inodes.record(id);
         let before = Rights::of(record);
         let writing = seqcount::write_alone(&record[WORD]);
         // A node of which nothing is known may have got a capability.
         let doubtful = if mark & flags::UNKNOWN != 0 { flags::NO_CAPABILITY } else { 0 };
         let flags = writing.flags() & !doubtful;
         writing.end(with_body(flags | mark, Owed::Nothing));
-        self.update_alias(record, before, &held);
+        self.update_alias(record, before, held);
+    }
+
+    /// Marks the attributes of a node as unknown, found by its key, and with [`OfNode::All`] the
+    /// body of a link. Returns its dentry, if it has exactly one and is no link. Takes no pin on
+    /// the inode, since the last pin that is given back calls the file system.
+    pub(crate) fn doubt_node(&self, superblock: SuperblockId, key: NodeKey, what: OfNode) -> Option<Pinned<'_>> {
+        self.doubts.report_node();
+        // Lookups under way may have the attributes of a node that has no inode yet.
+        self.versions.set_one();
+        let hash = self.key_hash(superblock, key);
+        let held = self.inodes.lock_bucket(hash);
+        let found = Cell::new(None);
+        let here = |view: InodeView, _| {
+            if self.superblock_of(view.id()) != superblock {
+                return InodeMatch::Next;
+            }
+            found.set(Some(view.id()));
+            InodeMatch::Stop
+        };
+        self.inodes.find_matching(hash, key, here, &held);
+        let id = found.get()?;
+        if what != OfNode::Names {
+            self.versions.moved(id);
+            self.mark_held(id, flags::STALE | flags::MARKED | flags::UNKNOWN, held.stripe());
+        }
+        if what == OfNode::All {
+            self.leave_body_out_held(id, held.stripe());
+        }
+        let record = self.inodes.record(id);
+        let alias = inode::aux_of(record[LINKS_AUX].load(Ordering::Relaxed));
+        let is_link = inode::kind_of(record[WORD].load(Ordering::Relaxed)) == FileType::Symlink;
+        if is_link || alias == 0 || alias == MANY {
+            return None;
+        }
+        let life = self.dentries.life(DentryId(alias));
+        pin::read(life).filter(|of| pin::pin(life, *of)).map(|_| Pinned::new(self, DentryId(alias)))
+    }
+
+    /// Records that a link's cached body may be another one by now: the file system is asked for it
+    /// from now on. Walks that have a pin may still be reading the old body, so its lines stay.
+    pub(crate) fn leave_body_out(&self, id: InodeId) {
+        self.leave_body_out_held(id, &self.lock_inode(id));
+    }
+
+    fn leave_body_out_held(&self, id: InodeId, held: &InodeHeld<'_>) {
+        let record = self.inodes.record(id);
+        if record[WORD].load(Ordering::Relaxed) & flags::HAS_BODY == 0 {
+            return;
+        }
+        let alias = self.alias(record);
+        let writing = seqcount::write_alone(&record[WORD]);
+        let flags = writing.flags() & !flags::HAS_BODY | flags::BODY_LEFT_OUT;
+        writing.end(flags);
+        // The memo looks at dentries alone.
+        if alias != 0 && alias != MANY {
+            self.set_permission_flags(DentryId(alias), self.permission_flags(record), held);
+        }
     }
 
     /// Stores what the file system said of an ACL, unless something changed since `version` was

@@ -17,6 +17,7 @@ use super::dcache::dentry::{WORD, chain_of, flags, inode_of, set_inode_chain, se
 use super::dcache::watch::Known;
 use super::icache::inode;
 use crate::Errno;
+use crate::attr::FileType;
 use crate::cache::Caches;
 use crate::memory::lines::Line;
 use crate::memory::slot::{DentryId, InodeId};
@@ -112,8 +113,12 @@ impl Caches {
     /// Returns whether a dentry or its inode has side lines. The result is a guess, since the
     /// dentry may change meanwhile.
     fn has_side_lines(&self, line: &Line) -> bool {
-        let body_of = |id: InodeId| self.inodes.record(id)[inode::WORD].load(Ordering::Relaxed) & inode::flags::HAS_BODY != 0;
-        chain_of(line) != 0 || body_of(inode_of(line))
+        let has_body = |id: InodeId| {
+            let record = self.inodes.record(id);
+            let is_link = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed)) == FileType::Symlink;
+            is_link && inode::aux_of(record[inode::LINKS_AUX].load(Ordering::Relaxed)) != 0
+        };
+        chain_of(line) != 0 || has_body(inode_of(line))
     }
 
     /// Evicts a dentry if it is not pinned. The slot may hold another dentry by now: `id` may be a

@@ -1,0 +1,69 @@
+//! Reports of file systems that something changed without the engine.
+//!
+//! A report may come from inside a call of the file system, with locks of directories held, and
+//! under locks of the file system's own. So it takes no lock that is held over such a call, and
+//! calls no file system: it marks what is cached (`cache/dcache/doubt.rs`), and gives back no pin
+//! that could be the last of a node.
+
+use super::Trees;
+use crate::cache::dcache::dentry::flags;
+use crate::cache::icache::store::OfNode;
+use crate::events::Invalidated;
+use crate::fs_api::{Report, Reporter};
+use crate::memory::slot::{InodeId, SuperblockId};
+use crate::node::NodeKey;
+use crate::text::Name;
+
+impl Trees {
+    /// Takes a report. Does nothing if the file system is not mounted any more.
+    pub(crate) fn report(&self, from: Reporter, report: Report<'_>) {
+        if !self.superblocks.has(from) {
+            return;
+        }
+        let of = from.superblock;
+        match report {
+            Report::Name(dir, name) => self.name_reported(of, dir, name),
+            Report::Attributes(node) | Report::Data(node) => self.node_reported(of, node, OfNode::Attributes),
+            Report::Node(node) => self.node_reported(of, node, OfNode::All),
+            Report::Subtree(dir) => self.subtree_reported(of, dir),
+            Report::All => self.all_reported(of),
+        }
+    }
+
+    fn name_reported(&self, of: SuperblockId, dir: NodeKey, name: Name<'_>) {
+        let Some(dir) = self.caches.doubt_node(of, dir, OfNode::Names) else { return self.tell_unknown(of) };
+        drop(self.caches.doubt_name(dir.id(), name.bytes()));
+        self.tell_invalidated(dir.id(), name.bytes(), Invalidated::Name);
+    }
+
+    /// Marks what is known of a node, with [`OfNode::All`] also the names in a directory.
+    pub(crate) fn node_reported(&self, of: SuperblockId, node: NodeKey, what: OfNode) {
+        let Some(dentry) = self.caches.doubt_node(of, node, what) else { return self.tell_unknown(of) };
+        self.tell_node_invalidated(dentry.id());
+        if what == OfNode::All && self.caches.dentries.word(dentry.id()) & flags::DIRECTORY != 0 {
+            drop(self.caches.doubt_names(dentry.id()));
+            self.tell_invalidated(dentry.id(), b"", Invalidated::Names);
+        }
+    }
+
+    fn subtree_reported(&self, of: SuperblockId, dir: NodeKey) {
+        let Some(dir) = self.caches.doubt_node(of, dir, OfNode::Names) else { return self.tell_unknown(of) };
+        drop(self.caches.doubt_below(dir.id()));
+        self.tell_invalidated(dir.id(), b"", Invalidated::Below);
+    }
+
+    /// Marks everything of a file system.
+    pub(crate) fn all_reported(&self, of: SuperblockId) {
+        self.caches.doubt_all(of);
+        self.tell_unknown(of);
+    }
+
+    /// Tells that something changed of which no path is known: the node is not cached, or has more
+    /// than one name.
+    fn tell_unknown(&self, of: SuperblockId) {
+        if self.events.is_heard() {
+            let inode = |dir| self.caches.dentries.inode(dir);
+            self.events.tell_all(|dir| inode(dir) != InodeId::NONE && self.caches.superblock_of(inode(dir)) == of);
+        }
+    }
+}
