@@ -11,8 +11,8 @@ use std::time::Duration;
 use pathwalk::permission::{Acl, AclKind, Subject};
 use pathwalk::{
     Access, AccessTimes, Accessed, AclState, Attributes, Directory, Entry, EntrySink, Errno, FallocateFlags, FileHandle,
-    FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags, SetAttributes,
-    StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
+    FileSystem, FoundName, Freshness, InodeFlags, Name, NewNode, Node, NodeKey, Notifier, OpenFile, OpenFor, RenameFlags,
+    SetAttributes, StatFs, SuperblockFlags, SyncWhat, Timestamp, Validity, WriteAt, Written, XattrFlags, XattrName,
 };
 
 pub(super) struct Late<F>(F, OnceLock<Notifier>);
