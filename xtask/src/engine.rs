@@ -21,8 +21,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use pathwalk::permission::NO_ID;
 use pathwalk::{
-    AclState, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow, PermissionRule,
-    Resolve, Vfs, VfsBuilder, internals,
+    AccessTimes, AclState, AtFlags, Capabilities, Context, Credentials, Device, Errno, Freshness, Handle, MountFlags, OpenHow,
+    PermissionRule, Resolve, Vfs, VfsBuilder, internals,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -131,6 +131,9 @@ pub(crate) fn options(settings: Settings, clock: &Arc<AtomicU32>) -> Options {
         options = options.max_nodes(nodes);
     }
     options = options.max_bytes(pages.unwrap_or(MANY_PAGES) << 12).clock(move || tick(clock.load(Relaxed)));
+    if settings.intersects(Settings::ACCESSES) {
+        options = options.access_times(AccessTimes::OfEngine);
+    }
     if settings.contains(Settings::OWN_RULE) {
         options = options.permission_rule(PermissionRule::Own);
     }

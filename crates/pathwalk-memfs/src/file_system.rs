@@ -128,9 +128,8 @@ impl FileSystem for MemFs {
         self.0.rename((from.0.key(), from.1), (to.0.key(), to.1), flags)
     }
 
-    /// Returns that the engine keeps them, as for a tmpfs.
     fn access_times(&self) -> AccessTimes {
-        AccessTimes::OfEngine
+        self.0.access_times()
     }
 
     fn accessed(&self, node: NodeKey, at: Timestamp) -> Result<Accessed, Errno> {

@@ -23,8 +23,8 @@
 //!
 //! # What it does not do
 //!
-//! It does not decide when a time of access is stored: the engine does, by the flags of the mount,
-//! as for a tmpfs. All times are those of the system's last clock tick, as on the kernel's file
+//! It does not decide when a time of access is stored: with [`Options::access_times`] the engine
+//! does, by the flags of the mount, as for a tmpfs, and otherwise none is stored. All times are those of the system's last clock tick, as on the kernel's file
 //! systems, or of a clock that [`Options::clock`] gives. On systems that are not Linux they are
 //! those of its clock. The file system stores three of the attribute bits and enforces none: the
 //! engine does. No data outlives the process, so `sync` does nothing. The memory of removed nodes

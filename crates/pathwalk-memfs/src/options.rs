@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pathwalk::{AclState, Freshness, PermissionRule, Timestamp};
+use pathwalk::{AccessTimes, AclState, Freshness, PermissionRule, Timestamp};
 
 use crate::clock::Clock;
 use crate::quota::{GRACE, QuotaKind};
@@ -81,11 +81,12 @@ pub struct Options {
     pub(crate) quotas: [Option<QuotaKind>; 3],
     pub(crate) quota_grace: Duration,
     pub(crate) clock: Clock,
+    pub(crate) access_times: AccessTimes,
 }
 
 impl Default for Options {
     /// Returns options with generic permissions, stable names and absences, link bodies with the
-    /// node, and no ACL. Only memory limits links, nodes and data.
+    /// node, no ACL, and no times of accesses. Only memory limits links, nodes and data.
     fn default() -> Self {
         Options {
             rule: PermissionRule::Generic,
@@ -100,6 +101,7 @@ impl Default for Options {
             quotas: [None; 3],
             quota_grace: GRACE,
             clock: Clock::System,
+            access_times: AccessTimes::OfFileSystem,
         }
     }
 }
@@ -203,6 +205,29 @@ impl Options {
     #[must_use]
     pub fn clock(mut self, read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Options {
         self.clock = Clock::Given(Arc::new(read));
+        self
+    }
+
+    /// Sets which side decides about the times of accesses. With [`AccessTimes::OfEngine`] they are
+    /// kept by the flags of the mount, as on a tmpfs. Otherwise a node keeps the time at which it
+    /// was made until another one is set, as on a mount with `noatime`: then a read stores nothing,
+    /// and no link has to be followed by the locked walk for its time.
+    ///
+    /// ```
+    /// use pathwalk::{AccessTimes, Credentials, SetTime, Timestamp, Vfs};
+    /// use pathwalk_memfs::{MemFs, Options};
+    /// let now = || Timestamp { seconds: 7, nanoseconds: 0 };
+    /// let options = Options::default().access_times(AccessTimes::OfEngine).clock(now);
+    /// let context = Vfs::builder().build(MemFs::with(options))?.context(Credentials::root());
+    /// context.write("/file", "text")?;
+    /// context.utimes("/file", SetTime::To(Timestamp::default()), SetTime::Keep)?;
+    /// context.read("/file")?;
+    /// assert_eq!(context.stat("/file")?.atime.seconds, 7);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn access_times(mut self, of: AccessTimes) -> Options {
+        self.access_times = of;
         self
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use pathwalk::{
-    At, AtFlags, Context, Credentials, Errno, File, HandOver, IdExtent, IdMap, InodeFlags, MountAttributes, MountFlags,
-    MoveFlags, NewKind, OpenFlags, Recursion, RwFlags, SetTime, Timestamp, Vfs, internals,
+    AccessTimes, At, AtFlags, Context, Credentials, Errno, File, HandOver, IdExtent, IdMap, InodeFlags, MountAttributes,
+    MountFlags, MoveFlags, NewKind, OpenFlags, Recursion, RwFlags, SetTime, Timestamp, Vfs, internals,
 };
 use pathwalk_memfs::{Calls, MemFs, Options};
 
@@ -35,7 +35,7 @@ fn at(seconds: i64) -> Timestamp {
 fn world(flags: MountFlags, memo: Memo) -> World {
     let clock = Arc::new(AtomicI64::new(10 * DAY));
     let of_fs = Arc::clone(&clock);
-    let fs = MemFs::with(Options::default().clock(move || at(of_fs.load(Relaxed))));
+    let fs = MemFs::with(Options::default().access_times(AccessTimes::OfEngine).clock(move || at(of_fs.load(Relaxed))));
     fs.mkdir("/dir", 0o777).unwrap();
     fs.file("/dir/file", 0o666).unwrap();
     fs.symlink("dir", "/link").unwrap();

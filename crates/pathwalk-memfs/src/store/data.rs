@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use pathwalk::limits::NAME_MAX;
 use pathwalk::{
-    Accessed, Attributes, Entry, EntrySink, Errno, FileType, InodeFlags, Name, NodeKey, OpenFor, SetAttributes, StatFs,
-    StatxFlags, Timestamp, WriteAt, Written,
+    AccessTimes, Accessed, Attributes, Entry, EntrySink, Errno, FileType, InodeFlags, Name, NodeKey, OpenFor, SetAttributes,
+    StatFs, StatxFlags, Timestamp, WriteAt, Written,
 };
 
 use super::inode::{Inode, SIZE_MAX};
@@ -135,6 +135,11 @@ impl Store {
             record.extent.store(pages, Relaxed);
         });
         Ok(self.attributes_of(inode))
+    }
+
+    /// Returns which side keeps the times of accesses.
+    pub(crate) fn access_times(&self) -> AccessTimes {
+        self.options.access_times
     }
 
     /// Sets the time of the last access, and no other time.

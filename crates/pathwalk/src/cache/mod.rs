@@ -6,7 +6,8 @@
 //! - [`icache`]: key → inode;
 //! - [`join`]: the one file that uses both records, where a dentry gets its inode;
 //! - [`budget`]: the number of slots of each kind; [`reclaim`]: which of them are evicted;
-//! - [`search`]: the promises of a security hook that cares about search;
+//! - [`search`]: the promises of a security hook that cares about search; [`promises`]: their
+//!   version;
 //! - [`counters`]: the counters of slow paths.
 //!
 //! What always holds: no file system is called here. The content of a file system's answer is
@@ -20,6 +21,7 @@ pub(crate) mod dcache;
 pub(crate) mod icache;
 pub(crate) mod join;
 pub(crate) mod owner;
+pub(crate) mod promises;
 pub(crate) mod reclaim;
 pub(crate) mod search;
 

@@ -12,41 +12,12 @@
 
 use super::Caches;
 use super::icache::inode::{self, LINKS_AUX, MANY, WORD, flags};
-use super::icache::pool::InodeHeld;
-use super::icache::pool::LOCKS;
+use super::icache::pool::{InodeHeld, LOCKS};
+use super::promises::PromiseVersion;
 use crate::attr::FileType;
 use crate::memory::seqcount;
 use crate::memory::slot::{DentryId, InodeId};
-use crate::sync::{AtomicU64, Ordering};
-
-/// Whether a hook cares about search, and the version of its promises.
-pub(crate) struct SearchRules {
-    /// Fixed when the `Vfs` is built.
-    asks: bool,
-    /// The number of withdrawals. It is compared under the lock of the inode of which a promise is
-    /// noted, and is incremented before that lock is taken to withdraw the promise; `Relaxed`.
-    withdrawals: AtomicU64,
-}
-
-/// The number of withdrawals before a hook was asked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PromiseVersion(u64);
-
-impl SearchRules {
-    pub(crate) fn new(asks: bool) -> SearchRules {
-        SearchRules { asks, withdrawals: AtomicU64::new(0) }
-    }
-
-    /// Returns whether a hook may have to be asked when a directory is searched.
-    pub(crate) fn asks(&self) -> bool {
-        self.asks
-    }
-
-    /// Returns the version, for a promise that is about to be asked for.
-    pub(crate) fn version(&self) -> PromiseVersion {
-        PromiseVersion(self.withdrawals.load(Ordering::Relaxed))
-    }
-}
+use crate::sync::Ordering;
 
 /// Returns whether a hook has promised that all callers may search the directory of this word.
 pub(crate) fn is_promised(word: u64) -> bool {
@@ -65,7 +36,7 @@ impl Caches {
 
     /// Withdraws the promise for a directory on whose inode the caller has a pin.
     pub(crate) fn withdraw_promise(&self, id: InodeId) {
-        self.search.withdrawals.fetch_add(1, Ordering::Relaxed);
+        self.search.withdraw();
         let held = self.lock_inode(id);
         self.set_promise(id, 0, &held);
     }
@@ -73,7 +44,7 @@ impl Caches {
     /// Withdraws all promises. Cost: linear in the greatest number of inodes that there were at
     /// once.
     pub(crate) fn withdraw_all_promises(&self) {
-        self.search.withdrawals.fetch_add(1, Ordering::Relaxed);
+        self.search.withdraw();
         // Each thread that has compared the version before the increment has noted its promise once
         // its lock was taken here, and the note is visible.
         (0..LOCKS as u64).for_each(|stripe| drop(self.inodes.lock(stripe)));
