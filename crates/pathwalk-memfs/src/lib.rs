@@ -24,12 +24,13 @@
 //! # What it does not do
 //!
 //! It does not decide when a time of access is stored: with [`Options::access_times`] the engine
-//! does, by the flags of the mount, as for a tmpfs, and otherwise none is stored. All times are those of the system's last clock tick, as on the kernel's file
-//! systems, or of a clock that [`Options::clock`] gives. On systems that are not Linux they are
-//! those of its clock. The file system stores three of the attribute bits and enforces none: the
-//! engine does. No data outlives the process, so `sync` does nothing. The memory of removed nodes
-//! goes back to the allocator, which may keep it from the system. The slot of the node itself (128
-//! bytes) is kept for the next node.
+//! does, by the flags of the mount, as for a tmpfs, and otherwise none is stored. All times are
+//! those of the system's last clock tick, as on the kernel's file systems, or of a clock that
+//! [`Options::clock`] gives. On systems that are not Linux they are those of its clock. The file
+//! system stores three of the attribute bits and enforces none: the engine does. No data outlives
+//! the process, so `sync` does nothing. The memory of removed nodes goes back to the allocator,
+//! which may keep it from the system. The slot of the node itself (128 bytes) is kept for the next
+//! node.
 //! [`memory`](pathwalk::FileSystem::memory) counts the memory in use, slots included.
 
 #![forbid(unsafe_code)]
