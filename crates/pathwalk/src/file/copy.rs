@@ -104,18 +104,18 @@ impl File {
         let length = ranges.length as usize;
         let (from, target) = (self.readable()?, to.writable()?);
         let trees = &to.handle.world().trees;
+        // Read before anything is written, which counts where both are one file; and read also where
+        // there is no room for it.
+        self.accessed();
         let copied = {
             to.about_to_write(target, ranges, who)?;
             let _under_way = trees.caches.under_way(to.handle.inode());
             trees.caches.with_room(|| from.copy_range(ranges.from, to.handle.key(), ranges.to, length))
         };
-        let copied = match copied {
+        match copied {
             Err(Errno::EOPNOTSUPP) => self.copied_through_buffer(from, to, ranges, who),
             copied => counted(copied, length),
-        };
-        // What was read is read, also where there is no room for it.
-        self.accessed();
-        copied
+        }
     }
 
     /// Copies as `splice_copy_file_range` of Linux does. An error counts only if nothing was copied
