@@ -44,12 +44,13 @@ use crate::sync::Mutex;
 ///     assert_eq!(breaks.recv().unwrap(), LockKind::Shared);
 ///     assert_eq!(lease.wait(), Ok(LockKind::Shared));
 ///     file.write_at(b"new", 0).unwrap();
-///     lease.set(LockKind::Shared).unwrap();
+///     lease.release();
 ///     reader.join().unwrap()
 /// })?;
 /// assert_eq!(text, "new");
 ///
 /// // An open that does not wait still begins the break.
+/// let lease = file.lease(LockKind::Exclusive)?;
 /// let flags = OpenFlags::WRITE | OpenFlags::NONBLOCK;
 /// assert_eq!(context.open("/file", flags).unwrap_err(), Errno::EAGAIN);
 /// assert_eq!((lease.broken(), file.getlease()), (Some(LockKind::Unlock), Ok(LockKind::Unlock)));
