@@ -104,11 +104,11 @@ impl File {
         let length = ranges.length as usize;
         let (from, target) = (self.readable()?, to.writable()?);
         let trees = &to.handle.world().trees;
-        // Read before anything is written, which counts where both are one file; and read also where
-        // there is no room for it.
-        self.accessed();
         let copied = {
             to.about_to_write(target, ranges, who)?;
+            // Read before anything is written, which counts where both are one file; and read also
+            // where there is no room for it.
+            self.accessed();
             let _under_way = trees.caches.under_way(to.handle.inode());
             trees.caches.with_room(|| from.copy_range(ranges.from, to.handle.key(), ranges.to, length))
         };
