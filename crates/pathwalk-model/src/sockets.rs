@@ -54,6 +54,10 @@ impl Model {
         if !call.state.bound.contains(&node) {
             return Err(Errno::ECONNREFUSED);
         }
-        if kind == SocketKind::Datagram { Ok(()) } else { Err(Errno::EPROTOTYPE) }
+        if kind != SocketKind::Datagram {
+            return Err(Errno::EPROTOTYPE);
+        }
+        call.access(node);
+        Ok(())
     }
 }

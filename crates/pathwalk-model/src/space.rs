@@ -109,7 +109,10 @@ impl Model {
         if data.is_empty() {
             return Ok(0);
         }
-        let (end, written) = call.write_at(&target, at as u64, &data)?;
+        let written = call.write_at(&target, at as u64, &data);
+        // The second time: the reading did it, too.
+        call.access_by(&source);
+        let (end, written) = written?;
         if from_offset.is_none() {
             call.state.open_file_mut(source_id)?.offset = begin as u64 + written as u64;
         }

@@ -351,9 +351,9 @@ impl File {
             let begin = || trees.caches.begin_listing(self.handle.dentry());
             position.listing = (file.lists_all_names() && trees.absence_lasts(self.handle.dentry())).then(begin).flatten();
         }
-        let listed = list(file, &mut position);
+        // Before the attributes of `.` are looked at, which show it.
         self.accessed();
-        listed
+        list(file, &mut position)
     }
 
     /// Returns `.` or `..`, and moves the position behind it; `None` behind both.

@@ -136,6 +136,21 @@ fn what_counts_as_an_access_to_a_file() {
     assert_eq!(empty.len(), file.read_at(&mut empty, 0).unwrap());
 }
 
+/// The access is noted once more behind the write, which makes the time that was stored before
+/// older than the change.
+#[test]
+fn a_copy_within_one_file_is_an_access_behind_its_write() {
+    for flags in [MountFlags::empty(), MountFlags::STRICTATIME, MountFlags::NOATIME] {
+        let world = world(flags, Memo::Off);
+        let file = world.context.open("/dir/file", OpenFlags::READ | OpenFlags::WRITE).unwrap();
+        file.read_at(&mut [0; 1], 0).unwrap();
+        let read = world.tick(10);
+        file.copy_file_range(Some(0), &file, Some(100), 1).unwrap();
+        let expected = if flags == MountFlags::NOATIME { read - 20 } else { read };
+        assert_eq!(world.atime("/dir/file"), expected, "{flags:?}");
+    }
+}
+
 #[test]
 fn what_counts_as_an_access_to_a_directory() {
     let world = world(MountFlags::empty(), Memo::Off);

@@ -89,7 +89,8 @@ fn is_pipe(context: &Context, path: &Text) -> bool {
     context.stat(&path.0).is_ok_and(|found| found.kind == FileType::Fifo)
 }
 
-/// Removes all below a directory that can be removed.
+/// Removes all below a directory that can be removed, and lists the directory once more. So its
+/// time of access does not depend on how much was removed before a refusal.
 fn clear(context: &Context, top: &File) {
     let open = |at: &Handle, name: &[u8]| context.openat(at, name, OpenFlags::READ | OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW);
     let Ok(dir) = open(top.handle(), b".") else { return };
@@ -102,4 +103,5 @@ fn clear(context: &Context, top: &File) {
         }
         _ = context.unlinkat(dir.handle(), &*entry.name, how);
     }
+    open(top.handle(), b".").iter().for_each(|dir| _ = dir.getdents(usize::MAX));
 }

@@ -34,13 +34,13 @@ impl Draw {
     /// Checks what one triad of a mode grants to an actor.
     fn triads(&mut self, actor: Actor) -> Vec<Step> {
         let want = self.among(&[Access::READ, Access::READ, Access::WRITE, Access::EXECUTE, Access::READ | Access::EXECUTE]);
-        let flags = self.among(&[AtFlags::empty(), AtFlags::EACCESS]);
         let [uid, gid] = [self.among(&UIDS), self.among(&UIDS)].map(|id| Owner(Some(id)));
         vec![
             by(cast::ROOT, self.new_file("/p", 0o644)),
             by(cast::ROOT, Op::Chown { at: place("/p"), uid, gid, flags: AtFlags::empty() }),
             by(cast::ROOT, Op::Chmod { at: place("/p"), mode: Mode(self.among(&TRIADS)), flags: AtFlags::empty() }),
-            by(actor, Op::Access { at: place("/p"), want, flags }),
+            by(actor, Op::Access { at: place("/p"), want, flags: AtFlags::empty() }),
+            by(actor, Op::Access { at: place("/p"), want, flags: AtFlags::EACCESS }),
         ]
     }
 

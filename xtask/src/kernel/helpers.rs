@@ -123,7 +123,8 @@ fn remove_dir_all(actor: Actor, path: &Text) -> io::Result<()> {
     removed
 }
 
-/// Removes all below a directory that can be removed.
+/// Removes all below a directory that can be removed, and lists the directory once more. So its
+/// time of access does not depend on how much was removed before a refusal.
 fn clear(top: &OwnedFd) {
     let open = |at: &OwnedFd, name: &[u8]| {
         fs::openat(at, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, RawMode::empty())
@@ -138,4 +139,5 @@ fn clear(top: &OwnedFd) {
         }
         _ = fs::unlinkat(&dir, &entry.name[..], how);
     }
+    open(top, b".").iter().for_each(|dir| _ = self::entries(dir.as_fd()));
 }

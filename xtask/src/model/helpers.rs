@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pathwalk::FileType;
-use pathwalk_model::{AT_FDCWD, AtFlags, Capabilities, Errno, OpenFlags};
+use pathwalk_model::{AT_FDCWD, AtFlags, Capabilities, DirectoryEntry, Errno, OpenFlags};
 
 use super::convert::{file_type, node};
 use super::{Answered, World, done};
@@ -155,12 +155,7 @@ impl World {
     }
 
     fn clear_open(&mut self, dir: i32, refusal: Refusal) -> Answered<()> {
-        let entries = match self.model.readdir(&mut self.process, dir) {
-            // To a reader of the standard library, a directory that was removed is empty.
-            Err(Errno::ENOENT) => Vec::new(),
-            entries => entries?,
-        };
-        for entry in entries {
+        for entry in self.entries(dir)? {
             let removed = match file_type(entry.file_type) {
                 FileType::Directory => {
                     let cleared = self.clear(dir, &entry.name, refusal);
@@ -173,7 +168,20 @@ impl World {
                 removed?;
             }
         }
+        if refusal == Refusal::Skips {
+            // So the time of access does not depend on how much was removed before a refusal.
+            self.entries(dir)?;
+        }
         Ok(())
+    }
+
+    /// Returns the entries of an open directory. To a reader of the standard library, a directory
+    /// that was removed is empty.
+    fn entries(&mut self, dir: i32) -> Answered<Vec<DirectoryEntry>> {
+        match self.model.readdir(&mut self.process, dir) {
+            Err(Errno::ENOENT) => Ok(Vec::new()),
+            entries => entries,
+        }
     }
 
     fn open_with(&mut self, slot: Slot, path: &Text, options: Options, mode: Mode) -> Answered<Answer> {

@@ -107,7 +107,6 @@ impl Context {
     /// `connectat(2)` of FreeBSD.
     pub fn connect_socket_at<'a, T: Any + Send + Sync>(&self, at: impl Into<At<'a>>, path: impl AsPath) -> Result<Arc<T>, Errno> {
         self.may_change()?;
-        let endpoint = connect::connect(&self.asker, self.begin(at), path.path_bytes(), AtFlags::empty())?;
-        endpoint.downcast().map_err(|_| Errno::EPROTOTYPE)
+        connect::connect(&self.asker, self.begin(at), path.path_bytes(), AtFlags::empty())
     }
 }

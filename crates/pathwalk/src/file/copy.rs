@@ -104,24 +104,28 @@ impl File {
         let length = ranges.length as usize;
         let (from, target) = (self.readable()?, to.writable()?);
         let trees = &to.handle.world().trees;
-        // Read before anything is written, which counts where both are one file; and read also where
-        // there is no room for it.
+        // Noted before and after, whatever comes of it, as `filemap_splice_read` and
+        // `splice_direct_to_actor` of Linux do. Both count where both are one file, whose times the
+        // copy changes in between.
         self.accessed();
-        let copied = {
-            to.about_to_write(target, ranges, who)?;
-            let _under_way = trees.caches.under_way(to.handle.inode());
-            trees.caches.with_room(|| from.copy_range(ranges.from, to.handle.key(), ranges.to, length))
-        };
-        match copied {
-            Err(Errno::EOPNOTSUPP) => self.copied_through_buffer(from, to, ranges, who),
-            copied => {
-                let bytes = counted(copied, length)?;
-                if bytes > 0 {
-                    trees.tell_content(to.handle.dentry());
+        let copied = to.about_to_write(target, ranges, who).and_then(|()| {
+            let copied = {
+                let _under_way = trees.caches.under_way(to.handle.inode());
+                trees.caches.with_room(|| from.copy_range(ranges.from, to.handle.key(), ranges.to, length))
+            };
+            match copied {
+                Err(Errno::EOPNOTSUPP) => self.copied_through_buffer(from, to, ranges, who),
+                copied => {
+                    let bytes = counted(copied, length)?;
+                    if bytes > 0 {
+                        trees.tell_content(to.handle.dentry());
+                    }
+                    Ok(bytes)
                 }
-                Ok(bytes)
             }
-        }
+        });
+        self.accessed();
+        copied
     }
 
     /// Copies as `splice_copy_file_range` of Linux does. An error counts only if nothing was copied

@@ -130,6 +130,18 @@ impl Lease {
     /// `Exclusive`. [`LockKind::Unlock`] releases it.
     ///
     /// `EAGAIN` if another file that is open, or another lease, is in the way, or if it has ended.
+    ///
+    /// ```
+    /// use pathwalk::{Credentials, LEASE_BREAK_TIME, LockKind, OpenFlags, Vfs};
+    /// let vfs = Vfs::builder().leases(LEASE_BREAK_TIME).build(pathwalk_memfs::MemFs::new())?;
+    /// let context = vfs.context(Credentials::root());
+    /// context.write("/file", "text")?;
+    /// let file = context.open("/file", OpenFlags::READ)?;
+    /// let lease = file.lease(LockKind::Exclusive)?;
+    /// lease.set(LockKind::Shared)?;
+    /// assert_eq!(lease.kind(), LockKind::Shared);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn set(&self, kind: LockKind) -> Result<(), Errno> {
         let Shared { table, node, file, writes, id, .. } = &*self.0;
         match kind {

@@ -2,6 +2,9 @@
 //!
 //! Source: `unix_bind_bsd` and `unix_find_bsd` of Linux.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use super::lookup;
 use super::make::make_node;
 use super::may_change::may_write;
@@ -32,9 +35,9 @@ pub(crate) fn bind<'a>(asker: &'a Asker, at: Begin, path: &'a [u8], endpoint: En
     Ok(node)
 }
 
-/// Returns the endpoint that is bound to the socket at a path. `ECONNREFUSED` if there is none, or
-/// the node is no socket.
-pub(crate) fn connect(asker: &Asker, at: Begin, path: &[u8], flags: AtFlags) -> Result<Endpoint, Errno> {
+/// Returns the endpoint that is bound to the socket at a path, and notes the access. `ECONNREFUSED`
+/// if there is none, or the node is no socket; `EPROTOTYPE` if it is of another type.
+pub(crate) fn connect<T: Any + Send + Sync>(asker: &Asker, at: Begin, path: &[u8], flags: AtFlags) -> Result<Arc<T>, Errno> {
     let env = Env::of(asker, Whose::Effective, at);
     let node = lookup::pinned_at(&env, at, path, flags)?;
     let of = env.trees().known_snapshot(env.caches().dentries.inode(node.id()))?;
@@ -45,7 +48,10 @@ pub(crate) fn connect(asker: &Asker, at: Begin, path: &[u8], flags: AtFlags) -> 
     if of.kind() != FileType::Socket {
         return Err(Errno::ECONNREFUSED);
     }
-    env.world.special.endpoints.find(special_node(env.world, node.place()))
+    let endpoint = env.world.special.endpoints.find(special_node(env.world, node.place()))?;
+    let endpoint = endpoint.downcast().map_err(|_| Errno::EPROTOTYPE)?;
+    env.world.accessed(node.place());
+    Ok(endpoint)
 }
 
 /// Returns the node by which the endpoint of a place is found, which is pinned.

@@ -52,7 +52,14 @@ impl Trees {
     /// a way to the root, or if the file system has no handles. The caller has a pin on a mount of
     /// the superblock, and no lock. Afterwards it unmounts what was dropped.
     pub(crate) fn of_handle(&self, superblock: &Superblock, handle: &FileHandle) -> Result<Pinned<'_>, Errno> {
-        let node = superblock.fs.decode_handle(handle).map_err(stale_if_unsupported)?;
+        let decode = || superblock.fs.decode_handle(handle).map_err(stale_if_unsupported);
+        let mut node = decode()?;
+        // A node without a name is there as long as it is held. One that was held is dropped late.
+        if node.attributes.nlink == 0 {
+            superblock.fs.forget(node.key);
+            self.caches.collect_removed();
+            node = decode()?;
+        }
         let handed_out = HandedOut::new(&self.caches, superblock.id, node.key);
         for attempt in 0..TRIES {
             let trust = if attempt == 0 { Trust::Cache } else { Trust::AskAlways };
