@@ -246,19 +246,19 @@ impl Trees {
         let (sweeps, asked_from, asked_to) = (doubts.sweeps(), doubts.of_names(from_dir), doubts.of_names(to_dir));
         self.caches.with_room(|| superblock.fs.rename((&dirs.0, from.1), (&dirs.1, to.1), how))?;
         let (source_inode, target_inode) = (self.caches.dentries.inode(source.id()), self.caches.dentries.inode(target.id()));
-        // The target's negative entry becomes that of the old name, unless another thread has a pin
-        // on it. That thread may not have checked yet whether the entry is negative.
-        let life = self.caches.dentries.life(target.id());
-        let absence = target_word & flags::NEGATIVE != 0 && pin::kill_held(life);
-        if exchange || absence {
-            self.caches.exchange_dentries(source.id(), new_name, target.id(), old_name);
-            if absence {
-                pin::revive(life);
-            }
+        let (source_id, target_id) = (source.id(), target.id());
+        // A negative entry of the target becomes that of the old name.
+        let names = if exchange {
+            self.caches.exchange_dentries(source_id, new_name, target_id, old_name);
+            None
+        } else if target_word & flags::NEGATIVE != 0 {
+            self.caches.exchange_with_absence(source_id, new_name, target_id, old_name).err()
         } else {
-            drop(old_name);
+            Some([new_name, old_name])
+        };
+        if let Some([new_name, _]) = names {
             self.remove(to_dir, target, sweeps);
-            self.caches.move_dentry(source.id(), to_dir, new_name, Answer { asked: asked_to, freshness: None });
+            self.caches.move_dentry(source_id, to_dir, new_name, Answer { asked: asked_to, freshness: None });
             // Released here, so that a thread that finds the directory replaced also finds its
             // replacement.
             drop(below);

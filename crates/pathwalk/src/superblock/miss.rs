@@ -121,10 +121,7 @@ impl Trees {
                 let record = caches.inodes.record(caches.dentries.inode(entry.id()));
                 let kind = inode::kind_of(record[inode::WORD].load(Ordering::Relaxed));
                 if (inode::key_of(record), kind) == (node.key, node.attributes.kind) {
-                    caches.set_freshness(entry.id(), node.freshness);
-                    if caches.doubts.of_names(dir) != asked {
-                        caches.doubt(entry.id());
-                    }
+                    caches.confirm(dir, entry.id(), node.freshness, asked);
                     return Ok(Settled::Holds);
                 }
             }

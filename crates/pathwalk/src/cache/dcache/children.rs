@@ -49,9 +49,8 @@ impl Caches {
             self.dentries.table().remove(self.hash_of(parent, id), id.0);
             self.list_remove(parent, id);
         }
-        // A doubt is about a name.
-        let doubt = if flags & flags::DOUBTFUL != 0 { flags::DOUBTFUL | flags::REVALIDATE } else { 0 };
-        writing.end(flags & !doubt | flags::UNHASHED);
+        // A walk that found the entry before still meets a doubt.
+        writing.end(flags | flags::UNHASHED);
     }
 
     /// Changes the flags of a dentry, and keeps those that another writer stores at the same time.

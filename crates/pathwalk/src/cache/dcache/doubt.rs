@@ -27,6 +27,7 @@ use crate::cache::Caches;
 use crate::cache::Pinned;
 use crate::memory::pin;
 use crate::memory::slot::{DentryId, InodeId, SuperblockId};
+use crate::node::Freshness;
 use crate::sync::{AtomicU64, Ordering, stripes, yield_now};
 
 const STRIPES: usize = stripes(64);
@@ -134,6 +135,17 @@ impl Caches {
         let _held = self.dentries.children_lock(dir.id());
         if self.dentries.parent(id) == dir.id() && self.dentries.word(id) & flags::UNHASHED == 0 {
             self.doubt(id);
+        }
+    }
+
+    /// Takes the answer that a name leads where it led, and clears the mark, unless there was a
+    /// report about the directory since `asked` was read. The caller holds the directory's lock and
+    /// a pin on the entry.
+    pub(crate) fn confirm(&self, dir: DentryId, id: DentryId, freshness: Freshness, asked: OfNames) {
+        // Once the report is counted, it marks the entry under this lock.
+        let _held = self.dentries.children_lock(dir);
+        if self.doubts.of_names(dir) == asked {
+            self.set_freshness(id, freshness);
         }
     }
 

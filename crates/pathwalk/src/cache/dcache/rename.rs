@@ -16,14 +16,15 @@ use crate::cache::Caches;
 use crate::cache::reclaim::Short;
 use crate::memory::side::Chain;
 use crate::memory::slot::DentryId;
-use crate::memory::{dir_lock, seqcount};
+use crate::memory::{dir_lock, pin, seqcount};
 use crate::node::Freshness;
 
 /// The answer of a file system that a name leads to a dentry's node.
 pub(crate) struct Answer {
     /// The count of reports about the name's directory before the file system was asked.
     pub(crate) asked: OfNames,
-    /// How long the name is valid; `None` if the node is moved and keeps what is known of that.
+    /// How long the name is valid; `None` if the node is moved and keeps what is known of that, also
+    /// a doubt.
     pub(crate) freshness: Option<Freshness>,
 }
 
@@ -70,15 +71,12 @@ impl Caches {
         {
             let _move = self.begin_move([id]);
             let held = self.both_children_locks(from, to);
-            // Of a doubtful entry it is not known whether its name is to be revalidated each time,
-            // so it stays doubtful.
-            let was_doubtful = self.dentries.word(id) & flags::DOUBTFUL != 0 && answer.freshness.is_none();
             self.unhash(from, id, NameIs::Gone, held.of(from));
             self.write_name(id, to, name);
             if let Some(freshness) = answer.freshness {
                 self.set_freshness(id, freshness);
             }
-            if was_doubtful || self.doubts.of_names(to) != answer.asked {
+            if self.doubts.of_names(to) != answer.asked {
                 self.doubt(id);
             }
             self.hash_in(to, id, held.of(to));
@@ -103,9 +101,37 @@ impl Caches {
     /// Both sequence counts are odd until both dentries have their new names, so no thread finds
     /// one name with two dentries.
     pub(crate) fn exchange_dentries(&self, a: DentryId, a_gets: NewName<'_>, b: DentryId, b_gets: NewName<'_>) {
-        let (of_a, of_b) = (self.dentries.parent(a), self.dentries.parent(b));
         let _move = self.begin_move([a, b]);
-        let _held = self.both_children_locks(of_a, of_b);
+        let _held = self.both_children_locks(self.dentries.parent(a), self.dentries.parent(b));
+        self.exchange_locked(a, a_gets, b, b_gets);
+    }
+
+    /// Does the same for a dentry and an absence on which the caller has the only pin, so that the
+    /// absence becomes that of the dentry's old name. Gives the names back if another thread has a
+    /// pin on the absence, too: that thread may not have checked yet whether it is one.
+    pub(crate) fn exchange_with_absence<'a>(
+        &'a self,
+        id: DentryId,
+        gets: NewName<'a>,
+        absence: DentryId,
+        absence_gets: NewName<'a>,
+    ) -> Result<(), [NewName<'a>; 2]> {
+        let _move = self.begin_move([id]);
+        // A thread that finds the absence dead may hold the lock of moves. It searches under these
+        // locks, so it does not find that.
+        let _held = self.both_children_locks(self.dentries.parent(id), self.dentries.parent(absence));
+        let life = self.dentries.life(absence);
+        if !pin::kill_held(life) {
+            return Err([gets, absence_gets]);
+        }
+        self.exchange_locked(id, gets, absence, absence_gets);
+        pin::revive(life);
+        Ok(())
+    }
+
+    /// Swaps the places of two dentries, under both children locks.
+    fn exchange_locked(&self, a: DentryId, a_gets: NewName<'_>, b: DentryId, b_gets: NewName<'_>) {
+        let (of_a, of_b) = (self.dentries.parent(a), self.dentries.parent(b));
         let (writing_a, writing_b) =
             (seqcount::write(&self.dentries.line(a)[WORD]), seqcount::write(&self.dentries.line(b)[WORD]));
         let (hash_of_a, hash_of_b) = (self.hash_of(of_a, a), self.hash_of(of_b, b));
