@@ -89,8 +89,8 @@ impl Completions {
     }
 
     /// Completes an entry, as a worker.
-    pub(crate) fn tell(&self, link: &Link<'_>, result: Result<Value, Errno>) {
-        let unread = self.answer(link, Foreign::new(result));
+    pub(crate) fn tell(&self, link: &Link<'_>, result: Foreign<Result<Value, Errno>>) {
+        let unread = self.answer(link, result);
         drop(unread);
         self.notify();
     }

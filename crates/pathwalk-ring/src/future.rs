@@ -116,23 +116,29 @@ struct Single {
     tag: Tag,
     op: Foreign<Op<'static>>,
     slot: Arc<Mutex<Slot>>,
-    /// The last field to be dropped.
     context: Foreign<Arc<Context>>,
 }
 
-fn give(slot: &Mutex<Slot>, answer: Result<Value, Errno>) {
-    let answer = Foreign::new(answer);
-    let waker = {
-        let mut slot = slot.lock();
-        if slot.future == FutureIs::Dropped {
-            drop(slot);
-            return;
+impl Single {
+    /// Answers, and drops what the operation held behind that. The context is let go of before, so
+    /// that no worker keeps a mount busy for a future that has ended. As long as an answer can be
+    /// read, the future holds the context, too: letting go of it does not block.
+    fn answered(self, answer: Result<Value, Errno>) {
+        let answer = Foreign::new(answer);
+        let Single { tag: _, op: _held, slot, context } = self;
+        drop(context);
+        let waker = {
+            let mut slot = slot.lock();
+            if slot.future == FutureIs::Dropped {
+                drop(slot);
+                return;
+            }
+            slot.answer = Some(answer);
+            slot.waker.take()
+        };
+        if let Some(waker) = waker {
+            _ = caught(|| waker.into_inner().wake());
         }
-        slot.answer = Some(answer);
-        slot.waker.take()
-    };
-    if let Some(waker) = waker {
-        _ = caught(|| waker.into_inner().wake());
     }
 }
 
@@ -153,22 +159,23 @@ impl Work for Single {
         match self.op.try_cached(&self.context) {
             Tried::Punted(missing) => Some(Punted { work: self, missing }),
             Tried::Answered(answer) => {
-                give(&self.slot, answer);
+                self.answered(answer);
                 None
             }
         }
     }
 
-    fn run(self: Box<Self>) -> Option<Box<dyn Work>> {
-        let Single { context, op, slot, .. } = *self;
+    fn run(mut self: Box<Self>) -> Option<Box<dyn Work>> {
+        let op = std::mem::replace(&mut *self.op, Op::Nop);
         // The future may have been dropped while this was in no queue.
-        if slot.lock().future == FutureIs::There {
-            give(&slot, op.into_inner().run(&context));
+        if self.slot.lock().future == FutureIs::There {
+            let answer = op.run(&self.context);
+            self.answered(answer);
         }
         None
     }
 
     fn fail(self: Box<Self>, errno: Errno) {
-        give(&self.slot, Err(errno));
+        self.answered(Err(errno));
     }
 }

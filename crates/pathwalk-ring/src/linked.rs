@@ -1,7 +1,12 @@
 //! A chain of a ring as work for the pool.
 //!
-//! Always: an entry is completed before what it held is dropped, so that a file whose closing
-//! blocks or panics keeps no entry from completing.
+//! What always holds:
+//!
+//! - An entry is completed before what it held is dropped, so that a file whose closing blocks or
+//!   panics keeps no entry from completing.
+//! - The last entry is completed after the context was let go of, so that no worker keeps a mount
+//!   busy for a ring that was dropped behind its completions. As long as a completion can be read,
+//!   the ring holds the context, too: letting go of it does not block.
 
 use std::sync::Arc;
 
@@ -86,12 +91,15 @@ impl Work for Linked {
 
     fn retry(self: Box<Self>) -> Option<Punted> {
         let Linked { context, ring, tag, chain } = *self;
-        let mut told = Told::by(&ring);
-        let (mut chain, missing) = chain.advance(&context, &mut |link, result| told.tell(link, result))?;
+        let mut done = Done::of(&ring);
+        let left = chain.advance(&context, &mut |link, result| done.add(link, result));
+        let context = left.is_some().then_some(context);
+        done.tell();
+        let ((mut chain, missing), context) = left.zip(context)?;
         if chain.head.limit.is_some_and(|limit| limit.is_unarmed()) {
             ring.arm(&mut chain.head);
         }
-        drop(told);
+        drop(done);
         Some(Punted { work: Box::new(Linked { ring, context, tag, chain }), missing })
     }
 
@@ -102,57 +110,77 @@ impl Work for Linked {
         if ring.is_abandoned() {
             return None;
         }
-        let mut told = Told::by(&ring);
+        let mut done = Done::of(&ring);
         let left = if chain.head.is_overdue() && ring.tell_expired(&chain.head) {
-            let (head, left) = chain.go_on_behind(&mut |link, result| told.tell(link, result));
-            told.keep(head);
+            let (head, left) = chain.go_on_behind(&mut |link, result| done.add(link, result));
+            done.keep(head);
             left
         } else {
             let op = std::mem::replace(&mut *chain.head.op, Op::Nop);
             let wanted = op.wanted();
             let result = op.run(&context);
             let is_complete = wanted.is_complete(&result);
-            chain.go_on(result, is_complete, &mut |link, result| told.tell(link, result))
+            chain.go_on(result, is_complete, &mut |link, result| done.add(link, result))
         };
-        let mut chain = left?;
+        let context = left.is_some().then_some(context);
+        done.tell();
+        let (mut chain, context) = left.zip(context)?;
         ring.arm(&mut chain.head);
-        drop(told);
+        drop(done);
         Some(Box::new(Linked { ring, context, tag, chain }))
     }
 
     fn fail(self: Box<Self>, errno: Errno) {
-        let Linked { ring, chain, .. } = *self;
-        let mut told = Told::by(&ring);
-        let mut left = Some(chain);
+        let Linked { context, ring, chain, .. } = *self;
+        let (mut done, mut left) = (Done::of(&ring), Some(chain));
         while let Some(chain) = left {
-            left = chain.go_on(Err(errno), false, &mut |link, result| told.tell(link, result));
+            left = chain.go_on(Err(errno), false, &mut |link, result| done.add(link, result));
         }
+        drop(context);
+        done.tell();
     }
 }
 
-/// Entries that were completed. What they held is dropped with this, after all of them were
-/// completed.
-struct Told<'a> {
+/// Entries that are done. What they held is dropped with this, after all of them were completed.
+struct Done<'a> {
     ring: &'a Completions,
     /// The first entry. Most chains have no other, and then take no allocation.
-    first: Option<Link<'static>>,
-    others: Vec<Link<'static>>,
+    first: Option<Ended>,
+    others: Vec<Ended>,
 }
 
-impl Told<'_> {
-    fn by(ring: &Completions) -> Told<'_> {
-        Told { ring, first: None, others: Vec::new() }
+/// An entry with its result, until it is completed.
+struct Ended {
+    link: Link<'static>,
+    result: Option<Foreign<Result<Value, Errno>>>,
+}
+
+impl Done<'_> {
+    fn of(ring: &Completions) -> Done<'_> {
+        Done { ring, first: None, others: Vec::new() }
     }
 
-    fn tell(&mut self, link: Link<'static>, result: Result<Value, Errno>) {
-        self.ring.tell(&link, result);
-        self.keep(link);
+    /// Adds an entry with its result.
+    fn add(&mut self, link: Link<'static>, result: Result<Value, Errno>) {
+        self.put(Ended { link, result: Some(Foreign::new(result)) });
     }
 
+    /// Adds an entry that was completed.
     fn keep(&mut self, link: Link<'static>) {
+        self.put(Ended { link, result: None });
+    }
+
+    fn put(&mut self, ended: Ended) {
         match self.first {
-            None => self.first = Some(link),
-            Some(_) => self.others.push(link),
+            None => self.first = Some(ended),
+            Some(_) => self.others.push(ended),
+        }
+    }
+
+    /// Completes the entries, in the order in which they were added.
+    fn tell(&mut self) {
+        for Ended { link, result } in self.first.iter_mut().chain(&mut self.others) {
+            result.take().into_iter().for_each(|result| self.ring.tell(link, result));
         }
     }
 }

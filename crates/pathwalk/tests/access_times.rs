@@ -136,6 +136,19 @@ fn what_counts_as_an_access_to_a_file() {
     assert_eq!(empty.len(), file.read_at(&mut empty, 0).unwrap());
 }
 
+/// As a C library's `readdir` asks once more behind the last entry.
+#[test]
+fn the_end_of_a_listing_is_an_access() {
+    let world = world(MountFlags::empty(), Memo::Off);
+    let mut listing = world.context.read_dir("/dir").unwrap();
+    let entry = listing.next().unwrap().unwrap();
+    world.tick(10);
+    world.context.remove_file(entry.path()).unwrap();
+    let removed = world.tick(10);
+    assert!(listing.next().is_none());
+    assert_eq!(world.atime("/dir"), removed);
+}
+
 /// The access is noted once more behind the write, which makes the time that was stored before
 /// older than the change.
 #[test]

@@ -5,8 +5,9 @@
 
 use pathwalk::permission::{Acl, AclEntry, AclKind, AclTag};
 use pathwalk::{
-    Access, AclState, At, AtFlags, Capabilities, Context, Credentials, Errno, IdExtent, IdMap, MountAttributes, MountFlags,
-    MoveFlags, NewKind, OpenFlags, OpenHow, Recursion, StatxFlags, Vfs,
+    Access, AclState, At, AtFlags, Attributes, Capabilities, Context, Credentials, Directory, Errno, FileSystem, FileType,
+    IdExtent, IdMap, MountAttributes, MountFlags, MoveFlags, Name, NewKind, Node, NodeKey, OpenFlags, OpenHow, Recursion,
+    StatxFlags, Vfs,
 };
 use pathwalk_memfs::{MemFs, Options};
 
@@ -193,7 +194,7 @@ fn the_file_system_is_asked_for_a_list_once() {
         root.chmod("/d", 0o751).unwrap();
         root.chown("/d", Some(5), None).unwrap();
         root.unlink("/d/g").unwrap();
-        root.stat("/d").unwrap();
+        assert_eq!(root.stat("/d").map(|dir| dir.acl), Ok(AclState::Absent), "what is kept is reported");
         root.set_acl("/d", AclKind::Default, Some(&list(1, 1))).unwrap();
         walk();
     };
@@ -233,6 +234,39 @@ fn a_list_is_noticed_with_other_attributes() {
     root.write("/d/f", "").unwrap();
     assert_eq!(root.stat("/d").map(|dir| dir.acl), Ok(AclState::Present));
     assert_eq!(root.with_credentials(user(2000)).stat("/d/f"), Err(Errno::EACCES));
+}
+
+/// A file system that takes each list, keeps none, and says so.
+struct KeepsNone;
+
+impl FileSystem for KeepsNone {
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(Node::new(NodeKey(1), self.attributes(NodeKey(1))?))
+    }
+
+    fn lookup(&self, _: &Directory<'_>, _: Name<'_>) -> Result<Option<Node>, Errno> {
+        Ok(None)
+    }
+
+    fn attributes(&self, _: NodeKey) -> Result<Attributes, Errno> {
+        Ok(Attributes::new(FileType::Directory, 0o777))
+    }
+
+    fn keeps_acls(&self) -> bool {
+        true
+    }
+
+    fn set_acl(&self, node: NodeKey, _: AclKind, _: Option<&Acl>, _: Option<u16>) -> Result<Attributes, Errno> {
+        self.attributes(node)
+    }
+}
+
+#[test]
+fn a_file_system_s_word_counts_more_than_what_was_set() {
+    let root = Vfs::builder().build(KeepsNone).unwrap().context(Credentials::root());
+    assert_eq!(root.stat("/").map(|found| found.acl), Ok(AclState::Absent));
+    root.set_acl("/", AclKind::Access, Some(&list(7, 7))).unwrap();
+    assert_eq!(root.stat("/").map(|found| found.acl), Ok(AclState::Absent));
 }
 
 /// Checks that lists name the users and groups that a mount shows.

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 
 use pathwalk::landlock::{Landlock, Ruleset};
-use pathwalk::security::{Caller, Object, Rights, SecurityHook};
+use pathwalk::security::{Caller, Move, Object, Rights, SecurityHook};
 use pathwalk::{
-    Access, AtFlags, Context, Credentials, Errno, FileType, MountFlags, NewKind, NodeKey, OpenFlags, Recursion, RenameFlags,
+    Access, At, AtFlags, Context, Credentials, Errno, FileType, MountFlags, NewKind, NodeKey, OpenFlags, Recursion, RenameFlags,
     SetTime, UmountFlags, Vfs,
 };
 use pathwalk_memfs::MemFs;
@@ -198,6 +198,37 @@ fn a_ruleset_is_checked() {
     assert_eq!(context.restrict(&Ruleset::new(Rights::empty())), Err(Errno::ENOMSG));
     let elsewhere = Ruleset::new(Rights::all()).allow(&file, Rights::READ_FILE).unwrap();
     assert_eq!(context.restrict(&elsewhere), Err(Errno::EBADF));
+}
+
+/// A hook that records the node in the way of each move.
+#[derive(Clone, Default)]
+struct InTheWay(Arc<Mutex<Vec<Option<(NodeKey, FileType)>>>>);
+
+impl SecurityHook for InTheWay {
+    fn granted(&self, _: &Caller<'_>, _: &Object<'_>, rights: Rights) -> Rights {
+        rights
+    }
+
+    fn may_move(&self, _: &Caller<'_>, the: &Move<'_>) -> Result<(), Errno> {
+        self.0.lock().unwrap().push(the.target.as_ref().map(|target| (target.node().key(), target.kind())));
+        Ok(())
+    }
+}
+
+#[test]
+fn the_hook_is_told_what_a_move_replaces() {
+    let hook = InTheWay::default();
+    let context = Vfs::builder().security(hook.clone()).build(MemFs::new()).unwrap().context(Credentials::root());
+    context.write("/file", "").unwrap();
+    context.write("/other", "").unwrap();
+    context.create_dir("/dir").unwrap();
+    let of = |path| context.lookup(path).unwrap().key();
+    let (other, dir) = (of("/other"), of("/dir"));
+    context.rename("/file", "/absent").unwrap();
+    context.rename("/absent", "/other").unwrap();
+    context.renameat(At::Cwd, "/other", At::Cwd, "/dir", RenameFlags::EXCHANGE).unwrap();
+    let expected = [None, Some((other, FileType::Regular)), Some((dir, FileType::Directory))];
+    assert_eq!(*hook.0.lock().unwrap(), expected);
 }
 
 #[test]

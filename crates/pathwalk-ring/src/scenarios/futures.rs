@@ -79,3 +79,20 @@ fn a_future_is_dropped_while_it_is_answered() {
         world.end();
     });
 }
+
+/// A worker had the context of a future that had ended, and so its working directory.
+#[test]
+fn a_future_that_has_ended_keeps_no_mount_busy() {
+    explore(|| {
+        let world = World::new(2);
+        let vfs = AsyncContext::new(world.in_a_mount(), world.pool.clone());
+        let beside = AsyncContext::new(vfs.context().clone(), world.pool.clone());
+        // The answer to one of them is the other one's.
+        let other = thread::spawn(move || block_on(beside.stat("a")).map(drop));
+        assert_eq!(block_on(vfs.stat("a")).map(drop), Ok(()));
+        assert_eq!(other.join().expect("a task"), Ok(()));
+        drop(vfs);
+        world.unmount();
+        world.end();
+    });
+}

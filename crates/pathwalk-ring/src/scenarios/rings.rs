@@ -205,3 +205,17 @@ fn limits_beside_completing() {
         world.end();
     });
 }
+
+/// A worker had the context of a ring whose entries were completed, and so its working directory.
+#[test]
+fn a_ring_that_is_dropped_behind_its_completions_keeps_no_mount_busy() {
+    explore(|| {
+        let world = World::new(2);
+        let mut ring = Ring::builder(world.in_a_mount()).pool(world.pool.clone()).build();
+        submit(&mut ring, [0, 1, 2].map(|id| Entry::new(id, Op::stat(["a", "a", "none"][id as usize]))));
+        assert_eq!(results(&mut ring), [(0, 0), (1, 0), (2, -2)]);
+        drop(ring);
+        world.unmount();
+        world.end();
+    });
+}

@@ -10,8 +10,8 @@ pub(super) use shuttle::thread;
 pub(super) use std::thread;
 
 use pathwalk::{
-    Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, Name, NewNode, Node, NodeKey, OpenFile,
-    OpenFlags, OpenFor, Vfs,
+    Attributes, Context, Credentials, Directory, Errno, File, FileSystem, FileType, MountFlags, Name, NewNode, Node, NodeKey,
+    OpenFile, OpenFlags, OpenFor, UmountFlags, Vfs,
 };
 
 use crate::sync::Mutex;
@@ -143,6 +143,19 @@ impl World {
     /// Makes files use the pool when they are closed, and panic, from now on.
     pub(super) fn closing_is_wild(&self) {
         *self.fs.files.pool.lock() = Some(self.pool.clone());
+    }
+
+    /// Mounts another file system over the root. Returns a context whose working directory it is.
+    pub(super) fn in_a_mount(&self) -> Context {
+        self.context.mount(Arc::new(TestFs::default()), "/", MountFlags::empty()).expect("the root can be mounted on");
+        let mut context = self.context.clone();
+        context.chdir("/..").expect("this leads to the mount on top");
+        context
+    }
+
+    /// Unmounts it, which takes that no working directory is there.
+    pub(super) fn unmount(&self) {
+        assert_eq!(self.context.umount("/..", UmountFlags::empty()), Ok(()), "something keeps the mount busy");
     }
 
     /// Checks the end of a scenario: rings and futures are dropped, and other threads that shared

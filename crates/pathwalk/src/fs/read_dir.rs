@@ -117,16 +117,15 @@ impl ReadDir {
     fn read_ahead(&mut self) -> Result<(), Error> {
         let (Some(file), false) = (&self.file, self.ended) else { return Ok(()) };
         self.ahead.clear();
-        let mut flow = ControlFlow::Continue(());
         let listed = file.list(|entry| {
             if !matches!(entry.name, b"." | b"..") {
                 self.ahead.push(entry);
             }
-            flow = if self.ahead.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-            flow
+            if self.ahead.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         match listed {
-            Ok(()) => self.ended = flow.is_continue(),
+            // An entry that was made behind the last one meanwhile is found, too.
+            Ok(()) => self.ended = self.ahead.is_empty(),
             // What was read before comes first: then it is asked again.
             Err(_) if !self.ahead.is_empty() => {}
             Err(Errno::ENOENT) => self.ended = true,

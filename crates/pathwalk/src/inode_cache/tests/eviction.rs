@@ -52,6 +52,16 @@ fn found_ones_stay_longer() {
     assert_eq!(cache.shrink(9), 4, "a mark saves an inode once");
 }
 
+/// Checks this where the marks fill two words exactly.
+#[test]
+fn each_of_many_has_a_mark() {
+    let cache = cache(128);
+    (1..=128).for_each(|key| drop(filled(&cache, NodeKey(key), 0)));
+    (1..=128).for_each(|key| drop(cache.ilookup(NodeKey(key)).expect("there is room for all")));
+    drop(filled(&cache, NodeKey(129), 0));
+    assert_eq!((cache.used(), cache.shrink(200)), (128, 128));
+}
+
 #[test]
 fn no_links_no_stay() {
     let (owner, cache) = noted(4);
