@@ -5,8 +5,8 @@ use std::error::Error;
 use std::sync::Arc;
 
 use pathwalk::{
-    Access, At, AtFlags, Context, Credentials, Errno, HandleFlags, LinkFlags, NewKind, OpenFlags, RenameFlags, SetTime, Vfs,
-    XattrFlags,
+    Access, At, AtFlags, Context, Credentials, EntryHandles, Errno, HandleFlags, LinkFlags, MountFlags, NewKind, OpenFlags,
+    OpenHow, RenameFlags, Resolve, SetTime, Vfs, XattrFlags,
 };
 use pathwalk_memfs::MemFs;
 use pathwalk_tests::failing::{Failing, Fault, Plan};
@@ -26,7 +26,7 @@ fn tree() -> Result<(Fs, Context), Box<dyn Error>> {
 
 type Operation = fn(&Context) -> Result<(), Errno>;
 
-const OPERATIONS: [(&str, Operation); 32] = [
+const OPERATIONS: [(&str, Operation); 34] = [
     ("access", |by| by.access("/d/a", Access::READ)),
     ("stat", |by| by.stat("/d/a").map(drop)),
     ("stat through a link", |by| by.stat("/d/link").map(drop)),
@@ -60,6 +60,15 @@ const OPERATIONS: [(&str, Operation); 32] = [
     }),
     ("listxattr", |by| by.listxattr("/d/a").map(drop)),
     ("name_to_handle", |by| by.name_to_handle("/d/a", HandleFlags::empty()).map(drop)),
+    ("bind_socket", |by| by.bind_socket("/d/new", Arc::new(7)).map(drop)),
+    ("connect_socket", |by| {
+        // What is bound to it is lost with the guard.
+        drop(by.bind_socket("/d/new", Arc::new(7))?);
+        by.vfs().invalidate_attributes(&by.lookup("/d/new")?)?;
+        by.connect_socket::<i32>("/d/new")
+            .map(drop)
+            .or_else(|errno| if errno == Errno::ECONNREFUSED { Ok(()) } else { Err(errno) })
+    }),
     ("chdir", |by| by.clone().chdir("/d/e")),
 ];
 
@@ -100,6 +109,73 @@ fn the_second_stale_answer_reaches_the_caller() -> Result<(), Box<dyn Error>> {
         let counts = fs.stop();
         assert_eq!(done, Err(Errno::ESTALE), "{what}");
         assert!(counts.calls <= 12, "{what}: {counts:?}");
+    }
+    Ok(())
+}
+
+/// Checks that a listing with attributes asks for a stale name again. The listing itself is a call
+/// of an open file, which is not repeated.
+#[test]
+fn a_name_that_is_stale_in_a_listing_is_asked_for_again() -> Result<(), Box<dyn Error>> {
+    let mut healed = 0;
+    for number in 0.. {
+        let (fs, context) = tree()?;
+        let dir = context.open("/d", OpenFlags::READ)?;
+        // Their attributes are asked for while they are listed.
+        for name in ["a", "b"] {
+            context.vfs().invalidate_attributes(&context.lookup(format!("/d/{name}"))?)?;
+        }
+        fs.start(Plan::nth(number, Fault::Error(Errno::ESTALE)));
+        let listed = context.readdirplus(&dir, 99, EntryHandles::Without);
+        let counts = fs.stop();
+        if counts.calls <= number {
+            break;
+        }
+        match listed {
+            Ok(listed) => {
+                assert!(listed.iter().all(|entry| entry.attributes.is_ok()), "call {number}: {listed:?}");
+                healed += 1;
+            }
+            Err(errno) => assert_eq!(errno, Errno::ESTALE, "call {number}"),
+        }
+    }
+    assert!(healed >= 2, "{healed}");
+    Ok(())
+}
+
+/// Checks that the way is asked about as the operation goes: a link that it does not follow is not
+/// followed, and no rule is broken.
+#[test]
+fn healing_goes_no_other_way() -> Result<(), Box<dyn Error>> {
+    let operations: [(&str, Operation, Result<(), Errno>); 3] = [
+        ("unlink", |by| by.unlink("/d/far"), Ok(())),
+        ("chown of a link", |by| by.fchownat(At::Cwd, "/d/far", Some(7), None, AtFlags::SYMLINK_NOFOLLOW), Ok(())),
+        (
+            "open to create in one mount",
+            |by| {
+                let flags = OpenFlags::WRITE | OpenFlags::CREATE;
+                by.open("/d/far", OpenHow { flags, mode: 0o644, resolve: Resolve::NO_XDEV }).map(drop)
+            },
+            Err(Errno::EXDEV),
+        ),
+    ];
+    for (what, operation, expected) in operations {
+        for number in 0.. {
+            let (fs, context) = tree()?;
+            fs.inner().symlink("/mnt/file", "d/far")?;
+            fs.inner().mkdir_all("mnt", 0o755)?;
+            let behind = Arc::new(Failing::new(MemFs::new()));
+            context.mount(behind.clone(), "/mnt", MountFlags::empty())?;
+            behind.start(Plan::nth(u64::MAX, Fault::Error(Errno::EIO)));
+            fs.start(Plan::nth(number, Fault::Error(Errno::ESTALE)));
+            let done = operation(&context);
+            let counts = fs.stop();
+            assert_eq!(done, expected, "{what}, call {number}");
+            assert_eq!(behind.stop().calls, 0, "{what}, call {number}");
+            if counts.calls <= number {
+                break;
+            }
+        }
     }
     Ok(())
 }

@@ -20,11 +20,13 @@ mod sockets;
 mod steps;
 mod xattr;
 
+use crate::abi::AtFlags;
 use crate::handle::Handle;
 use crate::locks::request::LockOwner;
 use crate::memo::classes::ClassNumber;
 use crate::mount::PinnedPlace;
 use crate::mounts::Namespace;
+use crate::ops::Way;
 use crate::permission::Credentials;
 use crate::security::Label;
 use crate::vfs::Vfs;
@@ -285,7 +287,9 @@ impl Context {
 
     fn searchable_directory(&self, at: At<'_>, path: &[u8]) -> Result<Handle, Errno> {
         let at = self.begin(at);
-        let dir = ops::healed(&self.asker, [(at, path)], || ops::lookup::searchable_directory(&self.asker, at, path))?;
+        let dir = ops::healed(&self.asker, [Way::new(at, path, AtFlags::empty())], || {
+            ops::lookup::searchable_directory(&self.asker, at, path)
+        })?;
         Ok(Handle::from_pinned(self.vfs(), dir))
     }
 }

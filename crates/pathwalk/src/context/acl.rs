@@ -2,6 +2,7 @@
 
 use super::{AsPath, At, Context};
 use crate::abi::AtFlags;
+use crate::ops::Way;
 use crate::permission::{Acl, AclKind};
 use crate::{Errno, ops};
 
@@ -62,7 +63,7 @@ impl Context {
     ) -> Result<Option<Acl>, Errno> {
         self.may_ask_file_system()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::acl::get(&self.asker, at, path, kind, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::acl::get(&self.asker, at, path, kind, flags))
     }
 
     /// Sets a list of a node, or removes it; to remove a list that is not there is no error.
@@ -93,6 +94,6 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::acl::set(&self.asker, at, path, (kind, acl), flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::acl::set(&self.asker, at, path, (kind, acl), flags))
     }
 }

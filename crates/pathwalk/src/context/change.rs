@@ -4,6 +4,7 @@ use super::{AsPath, At, Context};
 use crate::abi::{LinkFlags, OpenHow, UnlinkFlags};
 use crate::file::File;
 use crate::node::{NewKind, RenameFlags};
+use crate::ops::Way;
 use crate::{Errno, ops};
 
 /// # Operations that change
@@ -80,7 +81,8 @@ impl Context {
             return self.cached().openat(at, path, how);
         }
         let (at, path) = (self.begin(at), path.path_bytes());
-        let opened = ops::healed(&self.asker, [(at, path)], || ops::open::open(&self.asker, at, path, &how))??;
+        let opened =
+            ops::healed(&self.asker, [ops::open::way(at, path, &how)], || ops::open::open(&self.asker, at, path, &how))??;
         Ok(File::new(self.vfs(), opened, how.flags, self.credentials().clone(), self.lock_owner))
     }
 
@@ -94,7 +96,7 @@ impl Context {
     pub fn mkdirat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, mode: u16) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::make::make(&self.asker, at, path, NewKind::Directory, mode))
+        ops::healed(&self.asker, [Way::to_name(at, path)], || ops::make::make(&self.asker, at, path, NewKind::Directory, mode))
     }
 
     /// Makes a regular file, pipe, socket or device. `EEXIST`; `EPERM` for a directory, or for a
@@ -108,7 +110,7 @@ impl Context {
     pub fn mknodat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, kind: NewKind<'_>, mode: u16) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::make::mknod(&self.asker, at, path, kind, mode))
+        ops::healed(&self.asker, [Way::to_name(at, path)], || ops::make::mknod(&self.asker, at, path, kind, mode))
     }
 
     /// Makes a link with the body `body`, which need not lead to anything. `ENOENT` for an empty
@@ -121,7 +123,7 @@ impl Context {
     pub fn symlinkat<'a>(&self, body: impl AsPath, at: impl Into<At<'a>>, path: impl AsPath) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path, body) = (self.begin(at), path.path_bytes(), body.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::make::symlink(&self.asker, body, at, path))
+        ops::healed(&self.asker, [Way::to_name(at, path)], || ops::make::symlink(&self.asker, body, at, path))
     }
 
     /// Gives the node at `old` another name; of a link, the link. `EEXIST`; `EPERM` for a
@@ -142,7 +144,8 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let (from, to) = ((self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()));
-        ops::healed(&self.asker, [from, to], || ops::link::link(&self.asker, from, to, flags))
+        let ways = [ops::link::way(from, flags), Way::to_name(to.0, to.1)];
+        ops::healed(&self.asker, ways, || ops::link::link(&self.asker, from, to, flags))
     }
 
     /// Removes a name. `EISDIR` for a directory. Files that are open stay. Source: `unlink(2)`.
@@ -163,8 +166,12 @@ impl Context {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
         match flags {
-            UnlinkFlags::REMOVEDIR => ops::healed(&self.asker, [(at, path)], || ops::remove::rmdir(&self.asker, at, path)),
-            none if none.is_empty() => ops::healed(&self.asker, [(at, path)], || ops::remove::unlink(&self.asker, at, path)),
+            UnlinkFlags::REMOVEDIR => {
+                ops::healed(&self.asker, [Way::to_name(at, path)], || ops::remove::rmdir(&self.asker, at, path))
+            }
+            none if none.is_empty() => {
+                ops::healed(&self.asker, [Way::to_name(at, path)], || ops::remove::unlink(&self.asker, at, path))
+            }
             _ => Err(Errno::EINVAL),
         }
     }
@@ -182,6 +189,8 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let (from, to) = ((self.begin(from), old.path_bytes()), (self.begin(to), new.path_bytes()));
-        ops::healed(&self.asker, [from, to], || ops::rename::rename(&self.asker, from, to, flags))
+        ops::healed(&self.asker, [from, to].map(|(at, path)| Way::to_name(at, path)), || {
+            ops::rename::rename(&self.asker, from, to, flags)
+        })
     }
 }

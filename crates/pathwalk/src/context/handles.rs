@@ -63,7 +63,9 @@ impl Context {
     ) -> Result<(FileHandle, u64), Errno> {
         self.may_ask_file_system()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::handles::name_to_handle(&self.asker, at, path, flags))
+        ops::healed(&self.asker, [ops::handles::way(at, path, flags)], || {
+            ops::handles::name_to_handle(&self.asker, at, path, flags)
+        })
     }
 
     /// Returns the place of a handle's node in the mount that `mount` is in, which may be any node

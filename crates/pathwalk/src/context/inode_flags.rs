@@ -3,6 +3,7 @@
 use super::{AsPath, At, Context};
 use crate::abi::AtFlags;
 use crate::attr::InodeFlags;
+use crate::ops::Way;
 use crate::{Errno, ops};
 
 /// # Flags of nodes
@@ -40,7 +41,7 @@ impl Context {
     pub fn inode_flags_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<InodeFlags, Errno> {
         self.may_ask_file_system()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::inode_flags::get_at(&self.asker, at, path, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::inode_flags::get_at(&self.asker, at, path, flags))
     }
 
     /// Sets these flags of a node and clears all others. The time of change moves even if no flag
@@ -67,6 +68,6 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::inode_flags::set_at(&self.asker, at, path, to, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::inode_flags::set_at(&self.asker, at, path, to, flags))
     }
 }

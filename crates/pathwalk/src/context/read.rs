@@ -5,6 +5,7 @@ use crate::abi::AtFlags;
 use crate::attr::{Attributes, Statx, StatxMask};
 use crate::fs_api::StatFs;
 use crate::handle::Handle;
+use crate::ops::Way;
 use crate::permission::Access;
 use crate::{Errno, ops};
 
@@ -74,7 +75,7 @@ impl Context {
     /// `ELOOP` for a link with `SYMLINK_NOFOLLOW`.
     pub fn may_execute_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<(), Errno> {
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::execute::may_execute(&self.asker, at, path, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::execute::may_execute(&self.asker, at, path, flags))
     }
 
     /// Does the same as [`access`](Self::access) from a starting point and with flags. Source:
@@ -184,7 +185,7 @@ impl Context {
     /// Does the same as [`statfs`](Self::statfs) from a starting point.
     pub fn statfs_at<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath) -> Result<StatFs, Errno> {
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::stat::statfs(&self.asker, at, path))
+        ops::healed(&self.asker, [Way::new(at, path, AtFlags::empty())], || ops::stat::statfs(&self.asker, at, path))
     }
 
     /// Puts all that was written to the file system that `path` is on on stable storage, as
@@ -192,6 +193,6 @@ impl Context {
     /// which may be of any node that can be opened. Source: `syncfs(2)`.
     pub fn syncfs(&self, path: impl AsPath) -> Result<(), Errno> {
         let (at, path) = (self.begin(At::Cwd), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::sync::syncfs(&self.asker, at, path))
+        ops::healed(&self.asker, [Way::new(at, path, AtFlags::empty())], || ops::sync::syncfs(&self.asker, at, path))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{AsPath, At, Context};
 use crate::abi::{AtFlags, SetTime};
+use crate::ops::Way;
 use crate::{Errno, ops};
 
 /// # Operations that set attributes
@@ -43,7 +44,7 @@ impl Context {
     pub fn fchmodat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, mode: u16, flags: AtFlags) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::set::chmod(&self.asker, at, path, mode, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::set::chmod(&self.asker, at, path, mode, flags))
     }
 
     /// Sets owner and group; `None` leaves one as it is. Clears suid and sgid, except on
@@ -71,7 +72,7 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::set::chown(&self.asker, at, path, (uid, gid), flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::set::chown(&self.asker, at, path, (uid, gid), flags))
     }
 
     /// Sets the size of a regular file, in bytes. `EISDIR`; `EINVAL` for a node that is neither
@@ -87,7 +88,7 @@ impl Context {
         }
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::set::truncate(&self.asker, at, path, size))
+        ops::healed(&self.asker, [Way::new(at, path, AtFlags::empty())], || ops::set::truncate(&self.asker, at, path, size))
     }
 
     /// Sets the times of access and of change. `EPERM` for all but the owner. If both become now, a
@@ -110,7 +111,9 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::set::set_times(&self.asker, at, path, (atime, mtime), flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || {
+            ops::set::set_times(&self.asker, at, path, (atime, mtime), flags)
+        })
     }
 
     /// Sets the permission bits that new nodes do not get, 0..=0o777. Returns the previous umask. A

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::{AsPath, At, Context};
 use crate::abi::AtFlags;
 use crate::handle::Handle;
-use crate::ops::connect;
+use crate::ops::{Way, connect, healed};
+use crate::special::endpoints::Endpoint;
 use crate::{Errno, ops};
 
 /// The binding of an endpoint to a socket. Made by [`Context::bind_socket`]. When it is dropped, a
@@ -90,7 +91,9 @@ impl Context {
         endpoint: Arc<T>,
     ) -> Result<Bound, Errno> {
         self.may_change()?;
-        let node = connect::bind(&self.asker, self.begin(at), path.path_bytes(), endpoint)?;
+        let (at, path) = (self.begin(at), path.path_bytes());
+        let endpoint: Endpoint = endpoint;
+        let node = healed(&self.asker, [Way::to_name(at, path)], || connect::bind(&self.asker, at, path, endpoint.clone()))?;
         Ok(Bound(Handle::from_pinned(self.vfs(), node)))
     }
 
@@ -107,6 +110,7 @@ impl Context {
     /// `connectat(2)` of FreeBSD.
     pub fn connect_socket_at<'a, T: Any + Send + Sync>(&self, at: impl Into<At<'a>>, path: impl AsPath) -> Result<Arc<T>, Errno> {
         self.may_change()?;
-        connect::connect(&self.asker, self.begin(at), path.path_bytes(), AtFlags::empty())
+        let (at, path, flags) = (self.begin(at), path.path_bytes(), AtFlags::empty());
+        healed(&self.asker, [Way::new(at, path, flags)], || connect::connect(&self.asker, at, path, flags))
     }
 }

@@ -3,6 +3,7 @@
 use super::{AsPath, At, Context};
 use crate::abi::{AtFlags, XattrFlags};
 use crate::fs_api::XattrList;
+use crate::ops::Way;
 use crate::{Errno, ops};
 
 /// # Extended attributes
@@ -63,7 +64,7 @@ impl Context {
     ) -> Result<Vec<u8>, Errno> {
         self.may_ask_file_system()?;
         let (at, path, name) = (self.begin(at), path.path_bytes(), name.as_ref());
-        ops::healed(&self.asker, [(at, path)], || ops::xattr::getxattrat(&self.asker, at, path, name, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::xattr::getxattrat(&self.asker, at, path, name, flags))
     }
 
     /// Sets an extended attribute, also to an empty value. Source: `setxattr(2)`.
@@ -103,7 +104,7 @@ impl Context {
         self.may_change()?;
         let new = (name.as_ref(), value.as_ref(), how);
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::xattr::setxattrat(&self.asker, at, path, new, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::xattr::setxattrat(&self.asker, at, path, new, flags))
     }
 
     /// Returns the names of the extended attributes, without those that the caller must not know of
@@ -118,7 +119,7 @@ impl Context {
     pub fn listxattrat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<XattrList, Errno> {
         self.may_ask_file_system()?;
         let (at, path) = (self.begin(at), path.path_bytes());
-        ops::healed(&self.asker, [(at, path)], || ops::xattr::listxattrat(&self.asker, at, path, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::xattr::listxattrat(&self.asker, at, path, flags))
     }
 
     /// Removes an extended attribute: `ENODATA` if the node does not have it. Other errors as
@@ -138,6 +139,6 @@ impl Context {
     ) -> Result<(), Errno> {
         self.may_change()?;
         let (at, path, name) = (self.begin(at), path.path_bytes(), name.as_ref());
-        ops::healed(&self.asker, [(at, path)], || ops::xattr::removexattrat(&self.asker, at, path, name, flags))
+        ops::healed(&self.asker, [Way::new(at, path, flags)], || ops::xattr::removexattrat(&self.asker, at, path, name, flags))
     }
 }

@@ -8,6 +8,7 @@
 //! confined context, so is one that a mount covers: no walk of the context leads there.
 //! (Linux lets a caller with `CAP_DAC_READ_SEARCH` open any node of the file system.)
 
+use super::healed::Way;
 use super::lookup;
 use super::open::{self, Opened};
 use crate::Errno;
@@ -21,16 +22,25 @@ use crate::permission::Capabilities;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::{Env, Whose, start};
 
+/// Returns the way of [`name_to_handle`].
+pub(crate) fn way<'a>(at: Begin, path: &'a [u8], how: HandleFlags) -> Way<'a> {
+    Way::new(at, path, at_flags(how))
+}
+
+fn at_flags(how: HandleFlags) -> AtFlags {
+    let mut flags = AtFlags::empty();
+    flags.set(AtFlags::EMPTY_PATH, how.contains(HandleFlags::EMPTY_PATH));
+    flags.set(AtFlags::SYMLINK_NOFOLLOW, !how.contains(HandleFlags::SYMLINK_FOLLOW));
+    flags
+}
+
 /// Returns the handle of the node that a path leads to, and the number of its mount.
 pub(crate) fn name_to_handle(asker: &Asker, at: Begin, path: &[u8], how: HandleFlags) -> Result<(FileHandle, u64), Errno> {
     if !HandleFlags::all().contains(how) {
         return Err(Errno::EINVAL);
     }
-    let mut flags = AtFlags::empty();
-    flags.set(AtFlags::EMPTY_PATH, how.contains(HandleFlags::EMPTY_PATH));
-    flags.set(AtFlags::SYMLINK_NOFOLLOW, !how.contains(HandleFlags::SYMLINK_FOLLOW));
     let env = Env::of(asker, Whose::Effective, at);
-    let node = lookup::pinned_at(&env, at, path, flags)?;
+    let node = lookup::pinned_at(&env, at, path, at_flags(how))?;
     let inode = env.caches().dentries.inode(node.id());
     let handle = env.trees().superblock(inode).fs.encode_handle(key_of(env.caches().inodes.record(inode)))?;
     // A handle that is refused when it comes back must not go out.

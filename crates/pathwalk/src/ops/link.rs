@@ -4,6 +4,7 @@
 //! `EROFS`), owners that the mount does not map (`EOVERFLOW`), `protected_hardlinks` (`EPERM`), the
 //! right to write to the directory, and only then whether the node can have another name.
 
+use super::healed::Way;
 use super::lookup;
 use super::make::may_take_name;
 use super::may_change::{may_create, writing};
@@ -59,14 +60,23 @@ pub(crate) fn link(asker: &Asker, (from, old): (Begin, &[u8]), (to, new): (Begin
     Ok(())
 }
 
+/// Returns the way to the node.
+pub(crate) fn way<'a>((at, path): (Begin, &'a [u8]), how: LinkFlags) -> Way<'a> {
+    Way::new(at, path, at_flags(how))
+}
+
+fn at_flags(how: LinkFlags) -> AtFlags {
+    let mut flags = AtFlags::empty();
+    flags.set(AtFlags::EMPTY_PATH, how.contains(LinkFlags::EMPTY_PATH));
+    flags.set(AtFlags::SYMLINK_NOFOLLOW, !how.contains(LinkFlags::SYMLINK_FOLLOW));
+    flags
+}
+
 /// Returns the node that is to get another name.
 fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Result<PinnedPlace<'a>, Errno> {
     if !LinkFlags::all().contains(how) {
         return Err(Errno::EINVAL);
     }
-    let mut flags = AtFlags::empty();
-    flags.set(AtFlags::EMPTY_PATH, how.contains(LinkFlags::EMPTY_PATH));
-    flags.set(AtFlags::SYMLINK_NOFOLLOW, !how.contains(LinkFlags::SYMLINK_FOLLOW));
     if path.len() > PATH_MAX {
         return Err(Errno::ENAMETOOLONG);
     }
@@ -75,7 +85,7 @@ fn source<'a>(env: &Env<'a>, at: Begin, path: &'a [u8], how: LinkFlags) -> Resul
     if from_handle && how.contains(LinkFlags::EMPTY_PATH) && !env.who().has(Capabilities::DAC_READ_SEARCH) {
         return Err(Errno::ENOENT);
     }
-    lookup::pinned_at(env, at, path, flags)
+    lookup::pinned_at(env, at, path, at_flags(how))
 }
 
 /// Checks `protected_hardlinks`: a subject that does not own a node may link it only if it could

@@ -14,10 +14,12 @@ use crate::text::Name;
 use crate::walk::asker::{Asker, Begin};
 use crate::walk::{Env, Whose};
 
+use super::healed::Way;
 use super::lookup::pinned_at;
 
 /// A directory whose names are looked up.
 pub(crate) struct OfDirectory<'a> {
+    asker: &'a Asker,
     env: Env<'a>,
     begin: Begin,
     dir: PinnedPlace<'a>,
@@ -27,12 +29,24 @@ impl<'a> OfDirectory<'a> {
     /// Goes to a directory that the asker may search, by the asker's rules.
     pub(crate) fn searchable(asker: &'a Asker, begin: Begin) -> Result<OfDirectory<'a>, Errno> {
         let env = Env::of(asker, Whose::Effective, begin);
-        Ok(OfDirectory { env, begin, dir: pinned_at(&env, begin, b".", AtFlags::SYMLINK_NOFOLLOW)? })
+        Ok(OfDirectory { asker, env, begin, dir: pinned_at(&env, begin, b".", AtFlags::SYMLINK_NOFOLLOW)? })
     }
 
     /// Returns the node of a name in the directory, and its attributes. `entry` is the dentry that
-    /// a listing found under that name.
+    /// a listing found under that name. On `ESTALE`, the name is asked for again, once.
     pub(crate) fn look_up(&self, name: &'a [u8], entry: Option<Pinned<'a>>) -> Result<(PinnedPlace<'a>, Attributes), Errno> {
+        // What a file system lists is not trusted to be one component.
+        let name = Name::new(name)?.bytes();
+        match self.attempt(name, entry) {
+            Err(Errno::ESTALE) => {
+                Way::to_name(self.begin, name).revalidate(self.asker);
+                self.attempt(name, None)
+            }
+            answer => answer,
+        }
+    }
+
+    fn attempt(&self, name: &'a [u8], entry: Option<Pinned<'a>>) -> Result<(PinnedPlace<'a>, Attributes), Errno> {
         let word = |of: &Pinned<'_>| self.env.caches().dentries.word(of.id());
         if let Some(entry) = entry.filter(|entry| word(entry) & flags::MOUNTED == 0) {
             let found = self.with_attributes(self.dir.with(entry))?;
@@ -40,8 +54,6 @@ impl<'a> OfDirectory<'a> {
                 return Ok(found);
             }
         }
-        // What a file system lists is not trusted to be one component.
-        let name = Name::new(name)?.bytes();
         let found = self.walk_to(name)?;
         if self.was_removed(&found.0) { self.walk_to(name) } else { Ok(found) }
     }

@@ -30,7 +30,7 @@ pub(crate) mod steps;
 pub(crate) mod sync;
 pub(crate) mod xattr;
 
-pub(crate) use healed::healed;
+pub(crate) use healed::{Way, healed};
 
 use crate::Errno;
 use crate::abi::AtFlags;

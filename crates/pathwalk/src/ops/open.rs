@@ -10,6 +10,7 @@
 //! What it does not do: the open of what is no file and no directory, for which see
 //! [`open_special`](super::open_special).
 
+use super::healed::Way;
 use super::leases;
 use super::lookup;
 use super::make::may_take_name;
@@ -65,6 +66,13 @@ enum Came {
 pub(super) enum Asks {
     FileSystem,
     CachesOnly,
+}
+
+/// Returns the way of an open.
+pub(crate) fn way<'a>(at: Begin, path: &'a [u8], how: &OpenHow) -> Way<'a> {
+    let makes = how.flags.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE);
+    let flags = if makes { AtFlags::SYMLINK_NOFOLLOW } else { nofollow(how.flags) };
+    Way::new(at, path, flags).with(how.resolve)
 }
 
 /// Opens a path. The outer result is `ESTALE` only if nothing was done that others see; an error

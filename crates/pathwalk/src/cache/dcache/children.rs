@@ -49,8 +49,13 @@ impl Caches {
             self.dentries.table().remove(self.hash_of(parent, id), id.0);
             self.list_remove(parent, id);
         }
-        // A walk that found the entry before still meets a doubt.
         writing.end(flags | flags::UNHASHED);
+        // A doubt is about a name. A walk that found the entry in the table before, and samples its
+        // word after, meets the directory's word changed.
+        if flags & flags::DOUBTFUL != 0 {
+            self.change_flags(parent, |flags| flags);
+            self.clear_doubt(id);
+        }
     }
 
     /// Changes the flags of a dentry, and keeps those that another writer stores at the same time.

@@ -149,7 +149,8 @@ impl Caches {
         }
     }
 
-    /// Clears the mark of an entry that the caller is about to ask about.
+    /// Clears the mark of an entry that the caller is about to ask about, or has taken out of the
+    /// table.
     pub(crate) fn clear_doubt(&self, id: DentryId) {
         self.change_flags(id, |flags| flags & !(flags::DOUBTFUL | flags::REVALIDATE));
     }

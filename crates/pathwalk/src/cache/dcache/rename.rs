@@ -23,8 +23,7 @@ use crate::node::Freshness;
 pub(crate) struct Answer {
     /// The count of reports about the name's directory before the file system was asked.
     pub(crate) asked: OfNames,
-    /// How long the name is valid; `None` if the node is moved and keeps what is known of that, also
-    /// a doubt.
+    /// How long the name is valid; `None` if the node is moved and keeps what is known of that.
     pub(crate) freshness: Option<Freshness>,
 }
 
@@ -71,12 +70,15 @@ impl Caches {
         {
             let _move = self.begin_move([id]);
             let held = self.both_children_locks(from, to);
+            // Of a doubtful entry it is not known whether its name is to be revalidated each time,
+            // so it stays doubtful.
+            let was_doubtful = self.dentries.word(id) & flags::DOUBTFUL != 0 && answer.freshness.is_none();
             self.unhash(from, id, NameIs::Gone, held.of(from));
             self.write_name(id, to, name);
             if let Some(freshness) = answer.freshness {
                 self.set_freshness(id, freshness);
             }
-            if self.doubts.of_names(to) != answer.asked {
+            if was_doubtful || self.doubts.of_names(to) != answer.asked {
                 self.doubt(id);
             }
             self.hash_in(to, id, held.of(to));
