@@ -217,7 +217,8 @@ impl Call<'_> {
             return Err(Errno::EFBIG);
         }
         self.clear_privileges(id);
-        if length != size {
+        let has_pages = matches!(&self.state.node(id).body, Body::File { pages, .. } if !pages.is_empty());
+        if length != size || has_pages {
             self.state.touch_modified(id);
         }
         let node = self.state.node_mut(id);

@@ -150,7 +150,7 @@ impl AsyncContext {
 
     /// Returns attributes as [`Context::stat`] does.
     pub async fn stat(&self, place: impl Into<Place<'_>>) -> Result<Attributes, Errno> {
-        self.statx(place, AtFlags::empty(), StatxMask::BASIC_STATS).await.map(|statx| statx.attributes)
+        self.statx(place, AtFlags::empty(), StatxMask::BASIC_STATS).await.map(Attributes::from)
     }
 
     /// Checks rights as [`Context::faccessat`] does.

@@ -46,6 +46,7 @@ async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
     for _ in 0..2 {
         assert_eq!(vfs.read_link("/link").await?, b"d/a");
         assert_eq!(vfs.stat("/slow1").await?.size, 0);
+        assert_eq!(vfs.stat("/").await, vfs.context().stat("/"), "without what is the mount's");
         vfs.access("/link", Access::READ, AtFlags::empty()).await?;
         assert_eq!(vfs.access("/none", Access::READ, AtFlags::empty()).await, Err(Errno::ENOENT));
         assert_eq!(vfs.lookup("/link", AtFlags::empty()).await?.path()?, b"/d/a");

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use pathwalk::{
-    Access, AclState, At, AtFlags, Cached, Context, Credentials, Errno, MountFlags, OpenFlags, OpenHow, PermissionRule, Resolve,
-    StatxMask, Vfs,
+    Access, AclState, At, AtFlags, Attributes, Cached, Context, Credentials, Errno, MountFlags, OpenFlags, OpenHow,
+    PermissionRule, Resolve, StatxFlags, StatxMask, Vfs,
 };
 use pathwalk_memfs::{LinkBodies, MemFs, Options};
 
@@ -171,4 +171,21 @@ fn a_handle_is_asked_about_itself() {
     assert_eq!(cached.readlinkat(&file, "", &mut body), Err(Errno::ENOENT));
     assert_eq!(cached.statx_at(CWD, "", NONE, StatxMask::BASIC_STATS), Err(Errno::ENOENT));
     assert_eq!(fs.calls().since(&before).total(), 0);
+}
+
+/// Checks that `stat` shows the root of a mount as any other node, where a context does so, too.
+#[test]
+fn that_a_mount_begins_is_for_statx_alone() {
+    let (_, context) = world(Options::default());
+    let context = context.with_credentials(Credentials::root());
+    context.mkdir("/mounted", 0o755).unwrap();
+    context.mount(MemFs::new(), "/mounted", MountFlags::empty()).unwrap();
+    for path in ["/", "/mounted"] {
+        let plain = context.stat(path).unwrap();
+        assert!(!(plain.flags | plain.flags_mask).contains(StatxFlags::MOUNT_ROOT));
+        assert_eq!(context.cached().stat(path), Ok(plain));
+        let whole = context.cached().statx(path, StatxMask::BASIC_STATS).unwrap();
+        assert!(whole.attributes.flags.contains(StatxFlags::MOUNT_ROOT));
+        assert_eq!(Attributes::from(whole), plain);
+    }
 }

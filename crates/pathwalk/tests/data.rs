@@ -1,9 +1,11 @@
 //! The data of files: space, holes, copies, shared data, and reads and writes with flags.
 
 use std::io::{IoSlice, IoSliceMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use pathwalk::{
-    Context, Credentials, Errno, FallocateFlags, File, MountFlags, OpenFlags, RwFlags, StatxFlags, SyncFileRange, Vfs,
+    Context, Credentials, Errno, FallocateFlags, File, MountFlags, OpenFlags, RwFlags, StatxFlags, SyncFileRange, Timestamp, Vfs,
 };
 use pathwalk_memfs::{MemFs, Options};
 
@@ -130,6 +132,34 @@ fn space_is_reserved_or_nothing_is() {
         assert_eq!((before.blocks, blocks("/file")), (8, 0));
     }
     context.truncate("/file", 0).unwrap();
+}
+
+/// Checks what Linux 6.18 does on a tmpfs, row by row.
+#[test]
+fn a_truncation_to_the_same_size_frees_room_and_changes_times_if_there_are_pages() {
+    type Prepare = fn(&File) -> Result<(), Errno>;
+    let rows: [(&str, Prepare, u64, bool); 6] = [
+        ("nothing", |_| Ok(()), 0, false),
+        ("a hole", |file| file.set_len(5000), 0, false),
+        ("data", |file| file.write_at(&[1; 5000], 0).map(drop), 16, true),
+        ("data and room", |file| file.write_at(&[1; 5000], 0).and_then(|_| file.fallocate(KEEP, 2 * PAGE, 1)), 16, true),
+        ("a hole and room", |file| file.fallocate(KEEP, PAGE, PAGE + 1).and_then(|()| file.set_len(5000)), 8, true),
+        ("room", |file| file.fallocate(KEEP, 0, 1), 0, true),
+    ];
+    for (what, prepare, blocks, changes) in rows {
+        let clock = Arc::new(AtomicI64::new(1));
+        let now = Arc::clone(&clock);
+        let time = move || Timestamp { seconds: now.load(Relaxed), nanoseconds: 0 };
+        let context = root(MemFs::with(Options::default().clock(time)));
+        prepare(&open(&context, "/f", BOTH | OpenFlags::CREATE)).unwrap();
+        let size = context.stat("/f").unwrap().size;
+        clock.store(2, Relaxed);
+        context.truncate("/f", size).unwrap();
+        let found = context.stat("/f").unwrap();
+        let time = if changes { 2 } else { 1 };
+        let times = [found.mtime, found.ctime].map(|time| time.seconds);
+        assert_eq!((found.size, found.blocks, times), (size, blocks, [time; 2]), "{what}");
+    }
 }
 
 #[test]

@@ -182,6 +182,36 @@ fn attributes_out_of_range_are_brought_into_it() {
     assert_eq!(odd.device, Device { major: 4095, minor: 0xf_ffff });
 }
 
+/// A file system that wants its root to be revalidated, which has no name.
+struct DoubtfulRoot;
+
+impl FileSystem for DoubtfulRoot {
+    fn root(&self) -> Result<Node, Errno> {
+        Ok(Node::new(NodeKey(1), directory(0o755, 0)).with_freshness(Freshness::AskEachTime))
+    }
+
+    fn lookup(&self, _: &Directory<'_>, _: Name<'_>) -> Result<Option<Node>, Errno> {
+        Ok(Some(Node::new(NodeKey(2), Attributes::new(FileType::Regular, 0o644))))
+    }
+
+    fn attributes(&self, _: NodeKey) -> Result<Attributes, Errno> {
+        Err(Errno::EIO)
+    }
+
+    fn revalidate(&self, _: &Directory<'_>, _: Name<'_>, _: Option<NodeKey>) -> Result<Validity, Errno> {
+        unreachable!("all names are stable")
+    }
+}
+
+#[test]
+fn a_root_is_not_revalidated() {
+    let root = Vfs::builder().budget(1 << 20).build(DoubtfulRoot).unwrap().context(Credentials::root());
+    assert!(root.stat("/file").is_ok());
+    for path in ["/", ".", "/file", "/../file"] {
+        assert_eq!(root.cached().stat(path), root.stat(path), "{path}");
+    }
+}
+
 /// A computed file system of directories with long names, each with one file with a short one.
 struct LongNames;
 

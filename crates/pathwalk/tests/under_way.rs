@@ -145,6 +145,29 @@ fn a_change_of_size() {
     beside(|file| assert_eq!(file.set_len(5), Ok(())), sees_five);
 }
 
+/// Checks that attributes that were asked for during a change are not kept: the file system may
+/// change them once more before it returns.
+#[test]
+fn what_is_asked_during_a_change_is_asked_again() {
+    let fs = MemFs::new();
+    fs.file("/file", 0o644).unwrap();
+    let behind = root_of(fs.alias());
+    let (done, is_done) = channel();
+    let (go_on, told) = channel();
+    let context = root_of(Stopping { fs, stop: Arc::new(Stop { done, go_on: Mutex::new(told) }) });
+    let file = context.open("/file", OpenFlags::WRITE).unwrap();
+    thread::scope(|scope| {
+        let changing = scope.spawn(|| file.write(b"bytes"));
+        is_done.recv().unwrap();
+        let sizes = [5, 6, 7].map(|size| {
+            behind.truncate("/file", size).unwrap();
+            context.stat("/file").unwrap().size
+        });
+        go_on.send(()).unwrap();
+        assert_eq!((sizes, changing.join().unwrap()), ([5, 6, 7], Ok(5)));
+    });
+}
+
 #[test]
 fn a_mount_on_which_a_change_is_under_way_does_not_become_read_only() {
     let fs = MemFs::new();

@@ -17,13 +17,16 @@ impl Stage {
         match text.bytes().fold(0u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % 8 {
             0 => self.vfs.invalidate_subtree(&self.top).expect("the whole tree is of this Vfs"),
             // The walk to a place may be an access.
-            1 | 2 if !self.settings.intersects(Settings::ACCESSES) => step.op.places().into_iter().for_each(|(slot, path)| {
+            1 | 2 | 5 if self.settings.intersects(Settings::ACCESSES) => {}
+            1 | 2 => step.op.places().into_iter().for_each(|(slot, path)| {
                 // Most places are absent, or no entry has that name.
                 _ = self.forget_name(step, slot, path);
             }),
             3 => _ = internals::evict(&self.vfs, usize::MAX),
             4 => self.vfs.invalidate_file_system(&self.top).expect("the top is of this Vfs"),
             5 => step.op.places().into_iter().for_each(|(slot, path)| _ = self.doubt(step, slot, path)),
+            // A walk in the caches is none.
+            6 => step.op.places().into_iter().for_each(|(_, path)| _ = self.vfs.invalidate_path(&self.top, path)),
             _ => {}
         }
     }

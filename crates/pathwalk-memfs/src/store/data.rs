@@ -116,7 +116,8 @@ impl Store {
     }
 
     /// Sets all of these attributes or none: `EDQUOT` if a new owner has no room for the node. A
-    /// smaller or equal size frees the pages behind it, a greater one makes a hole.
+    /// smaller or equal size frees the pages behind it, a greater one makes a hole. An equal one
+    /// changes the times if the file has pages, as on a tmpfs.
     pub(crate) fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let inode = self.inode(node)?;
         inode.check(set)?;

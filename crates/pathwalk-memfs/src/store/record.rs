@@ -237,8 +237,9 @@ impl Record {
         });
     }
 
-    /// Sets attributes, which were checked. A size updates `mtime` where it changes; the same size
-    /// alone updates no time, as on a tmpfs.
+    /// Sets attributes, which were checked. A size updates the times where it changes, or where the
+    /// file has pages, which are those before the change; otherwise it alone updates none. A tmpfs
+    /// does the same.
     pub(super) fn set(&self, set: &SetAttributes, now: Timestamp) {
         if let Some(mode) = set.mode {
             self.set_mode(mode);
@@ -250,14 +251,15 @@ impl Record {
             self.gid.store(gid, Relaxed);
         }
         let size = self.size();
-        let has_no_effect = *set == SetAttributes::default().with_size(size);
+        let resizes = set.size.is_some_and(|new| new != size || self.extent() > 0);
+        let has_no_effect = !resizes && *set == SetAttributes::default().with_size(size);
         if let Some(size) = set.size {
             self.size.store(size, Relaxed);
         }
         if let Some(atime) = set.atime {
             self.set_atime(atime);
         }
-        if let Some(mtime) = set.mtime.or(set.size.filter(|new| *new != size).map(|_| now)) {
+        if let Some(mtime) = set.mtime.or(resizes.then_some(now)) {
             self.set_mtime(mtime);
         }
         if !has_no_effect {

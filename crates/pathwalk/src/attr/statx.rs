@@ -81,6 +81,25 @@ impl Statx {
     }
 }
 
+/// The attributes of the node alone, as [`Context::stat`](crate::Context::stat) has them: without
+/// [`MOUNT_ROOT`](StatxFlags::MOUNT_ROOT), which is the mount's.
+///
+/// ```
+/// use pathwalk::{Attributes, Credentials, StatxFlags, StatxMask, Vfs};
+/// # let context = Vfs::builder().build(pathwalk_memfs::MemFs::new())?.context(Credentials::root());
+/// let found = context.statx("/", StatxMask::BASIC_STATS)?;
+/// assert!(found.attributes.flags.contains(StatxFlags::MOUNT_ROOT));
+/// assert_eq!(Attributes::from(found), context.stat("/")?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl From<Statx> for Attributes {
+    fn from(Statx { mut attributes, .. }: Statx) -> Attributes {
+        attributes.flags.remove(StatxFlags::MOUNT_ROOT);
+        attributes.flags_mask.remove(StatxFlags::MOUNT_ROOT);
+        attributes
+    }
+}
+
 /// The mount through which a node was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seen {

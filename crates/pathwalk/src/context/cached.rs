@@ -155,7 +155,7 @@ impl Cached<'_> {
     /// Returns attributes as [`Context::fstatat`] does.
     #[inline]
     pub fn fstatat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<Attributes, Errno> {
-        self.statx_at(at, path, flags, StatxMask::BASIC_STATS).map(|statx| statx.attributes)
+        self.statx_at(at, path, flags, StatxMask::BASIC_STATS).map(Attributes::from)
     }
 
     /// Checks rights as [`Context::access`] does.

@@ -102,7 +102,7 @@ impl Context {
     /// `EACCESS`. Source: `fstatat(2)`.
     pub fn fstatat<'a>(&self, at: impl Into<At<'a>>, path: impl AsPath, flags: AtFlags) -> Result<Attributes, Errno> {
         if self.asks_caches_only() {
-            return self.cached().statx_at(at, path, flags, StatxMask::BASIC_STATS).map(|statx| statx.attributes);
+            return self.cached().fstatat(at, path, flags);
         }
         ops::stat::fstatat(&self.asker, self.begin(at), path.path_bytes(), flags)
     }

@@ -81,7 +81,7 @@ fn any(_: InodeView) -> bool {
 }
 
 /// Returns the key that the cache uses for keys with this hash.
-fn key_for(hash: u64) -> NodeKey {
+pub(super) fn key_for(hash: u64) -> NodeKey {
     NodeKey(hash.into())
 }
 

@@ -6,7 +6,7 @@
 
 use super::Trees;
 use crate::Errno;
-use crate::attr::{Attributes, FileType};
+use crate::attr::FileType;
 use crate::cache::icache::pool::ChangingHeld;
 use crate::cache::icache::snapshot::Snapshot;
 use crate::memory::slot::DentryId;
@@ -16,7 +16,7 @@ use crate::permission::{Capabilities, Subject, without_privileges};
 /// The condition under which a file that gets a size also gets new times.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Times {
-    /// A change of the size, as for `truncate`.
+    /// The file system's, as for `truncate`: a change, which an equal size need not be.
     OfChange,
     /// No condition, as for `ftruncate` and `O_TRUNC`.
     Always,
@@ -48,18 +48,10 @@ impl Trees {
         self.drop_capability(id, who, &changing)?;
         let mode = mode_after_write(&of, who)?;
         let mtime = (times == Times::Always).then(|| self.superblock(id).fs.now());
-        let changes = times == Times::Always || {
-            let now = self.stat(id)?;
-            now.size != size || has_room_behind(&now)
-        };
-        let set = SetAttributes { mode, size: changes.then_some(size), mtime, ..SetAttributes::default() };
-        if set == SetAttributes::default() {
-            // As on Linux, a truncation to the size that the file has is an event.
-            self.tell_content(node);
-            return Ok(());
-        }
+        // As on Linux, a truncation to the size that the file has is an event, too.
+        let set = SetAttributes { mode, size: Some(size), mtime, ..SetAttributes::default() };
         self.caches.with_room(|| self.set_attributes(id, &set))?;
-        self.tell_set(node, &SetAttributes { size: Some(size), ..set });
+        self.tell_set(node, &set);
         Ok(())
     }
 
@@ -117,11 +109,4 @@ fn mode_after_write(of: &Snapshot, who: &Subject<'_>) -> Result<Option<u16>, Err
         return Err(Errno::EOVERFLOW);
     }
     Ok((mode != of.mode()).then_some(mode))
-}
-
-/// Returns whether blocks may be allocated behind the end of a file, which truncation frees even if
-/// it does not change the size.
-fn has_room_behind(of: &Attributes) -> bool {
-    const BLOCK: u64 = 512;
-    of.blocks.saturating_mul(BLOCK) > of.size.next_multiple_of(u64::from(of.block_size.max(1)))
 }

@@ -62,9 +62,7 @@ pub(crate) trait Text: Copy {
     }
 
     /// Returns whether the text ends in a slash.
-    fn ends_in_slash(self) -> bool {
-        self.len() > 0 && self.word(self.from(self.len() - 1), 0) as u8 == b'/'
-    }
+    fn ends_in_slash(self) -> bool;
 }
 
 /// A path, borrowed from the caller.

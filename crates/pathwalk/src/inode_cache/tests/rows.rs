@@ -1,11 +1,12 @@
 //! Tests of filled, new and absent inodes, by each call.
 
+use std::collections::HashMap;
 use std::thread;
 
 use super::*;
 use crate::cache::icache::first::{Global, LockFree, Locked};
 use crate::cache::icache::probe::{InodeMatch, InodeState};
-use crate::inode_cache::family::InodeLookup;
+use crate::inode_cache::family::{InodeLookup, key_for};
 use crate::inode_cache::held::PendingInode;
 
 #[test]
@@ -221,5 +222,24 @@ fn what_ships_has_no_lock_beside_those_of_buckets() {
 fn capacities_that_cannot_be_are_refused() {
     for capacity in [0, 1 << 31, u32::MAX] {
         assert_eq!(InodeCache::new(capacity, ()).unwrap_err(), Errno::EINVAL);
+    }
+}
+
+/// Checks that an inode of another hash is not shown where the table cannot tell the two apart.
+#[test]
+fn inodes_with_the_same_tag_are_told_apart() {
+    let cache = cache(4);
+    let (mut by_tag, mut pairs) = (HashMap::new(), Vec::new());
+    for hash in 0..1 << 15 {
+        let tag = cache.hash(key_for(hash)) as u32 & 0xff_ffff;
+        pairs.extend(by_tag.insert(tag, hash).map(|before| (before, hash)));
+    }
+    assert!(pairs.len() > 8, "some of them are in the same line of the table, too");
+    for (one, other) in pairs {
+        let inode = new(cache.iget5_locked(one, |_| true, |_| Ok(()))).unlock(&sized(1));
+        assert!(cache.find_inode_nowait(other, |_, _| InodeMatch::Take).is_none());
+        assert!(cache.ilookup5(other, |_| true).is_none());
+        let found = cache.find_inode_nowait(one, |_, _| InodeMatch::Take);
+        assert!(matches!(found, Some(InodeLookup::Cached(found)) if found.slot() == inode.slot()));
     }
 }
