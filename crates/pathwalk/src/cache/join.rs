@@ -190,6 +190,6 @@ pub(crate) fn filled(
 }
 
 /// Returns the flag that says whether a name has to be revalidated.
-fn revalidate(freshness: Freshness) -> u64 {
+pub(super) fn revalidate(freshness: Freshness) -> u64 {
     if freshness == Freshness::AskEachTime { flags::REVALIDATE } else { 0 }
 }

@@ -359,12 +359,13 @@ impl Trees {
         if absence == Freshness::AskEachTime {
             return;
         }
-        if let Ok(id) = self.caches.new_dentry(dir, name.bytes(), flags::NEGATIVE) {
+        if let Ok(id) = self.caches.new_dentry(dir, name.bytes(), flags::IN_LOOKUP) {
             let held = self.caches.dentries.children_lock(dir);
             if self.caches.doubts.of_names(dir) != asked {
                 drop(held);
                 return self.caches.discard(id);
             }
+            self.caches.make_negative(id, absence);
             self.caches.hash_in(dir, id, &held);
             drop(held);
             self.caches.dentries.unpin(id);

@@ -13,6 +13,7 @@ use super::doubt::OfNames;
 use super::moves::{MoveGuard, MovesHeld};
 use crate::Errno;
 use crate::cache::Caches;
+use crate::cache::join::revalidate;
 use crate::cache::reclaim::Short;
 use crate::memory::side::Chain;
 use crate::memory::slot::DentryId;
@@ -54,6 +55,12 @@ impl Drop for NewName<'_> {
     }
 }
 
+/// Returns the flags of a dentry that gets a name.
+fn with_answer(flags: u64, freshness: Option<Freshness>, is_doubtful: bool) -> u64 {
+    let flags = freshness.map_or(flags, |freshness| flags & !flags::REVALIDATE | revalidate(freshness));
+    if is_doubtful { flags | flags::DOUBTFUL | flags::REVALIDATE } else { flags }
+}
+
 impl Caches {
     /// Reserves the side lines that a name needs. Fails with `ENFILE` if the budget is used up.
     pub(crate) fn new_name<'a>(&'a self, name: &'a [u8]) -> Result<NewName<'a>, Errno> {
@@ -73,14 +80,9 @@ impl Caches {
             // Of a doubtful entry it is not known whether its name is to be revalidated each time,
             // so it stays doubtful.
             let was_doubtful = self.dentries.word(id) & flags::DOUBTFUL != 0 && answer.freshness.is_none();
+            let is_doubtful = was_doubtful || self.doubts.of_names(to) != answer.asked;
             self.unhash(from, id, NameIs::Gone, held.of(from));
-            self.write_name(id, to, name);
-            if let Some(freshness) = answer.freshness {
-                self.set_freshness(id, freshness);
-            }
-            if was_doubtful || self.doubts.of_names(to) != answer.asked {
-                self.doubt(id);
-            }
+            self.write_name(id, to, name, |flags| with_answer(flags, answer.freshness, is_doubtful));
             self.hash_in(to, id, held.of(to));
         }
         if from != to {
@@ -167,10 +169,12 @@ impl Caches {
         BothChildrenHeld { first, second }
     }
 
-    fn write_name(&self, id: DentryId, parent: DentryId, name: NewName<'_>) {
+    /// Stores a new parent and name, and new flags with them: a walk that found the dentry by its
+    /// old name may compare it with its new one.
+    fn write_name(&self, id: DentryId, parent: DentryId, name: NewName<'_>, change: impl FnOnce(u64) -> u64) {
         let writing = seqcount::write(&self.dentries.line(id)[WORD]);
         self.set_name(id, parent, name);
-        let flags = writing.flags();
+        let flags = change(writing.flags());
         writing.end(flags);
     }
 
