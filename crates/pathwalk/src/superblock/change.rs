@@ -249,26 +249,20 @@ impl Trees {
         let (source_id, target_id) = (source.id(), target.id());
         // A negative entry of the target becomes that of the old name.
         let names = if exchange {
-            self.caches.exchange_dentries(source_id, new_name, target_id, old_name);
+            self.caches.exchange_dentries((source_id, new_name), (target_id, old_name), sweeps);
             None
         } else if target_word & flags::NEGATIVE != 0 {
-            self.caches.exchange_with_absence(source_id, new_name, target_id, old_name).err()
+            self.caches.exchange_with_absence((source_id, new_name), (target_id, old_name), sweeps).err()
         } else {
             Some([new_name, old_name])
         };
         if let Some([new_name, _]) = names {
             self.remove(to_dir, target, sweeps);
-            self.caches.move_dentry(source_id, to_dir, new_name, Answer { asked: asked_to, freshness: None });
+            self.caches.move_dentry(source_id, to_dir, new_name, Answer { asked: asked_to, sweeps, freshness: None });
             // Released here, so that a thread that finds the directory replaced also finds its
             // replacement.
             drop(below);
             self.leave_absence(from_dir, from.1, lasts, asked_from);
-        }
-        if doubts.swept_since(sweeps) {
-            // The sweep may have passed one directory before the move and the other one after it.
-            [source, target].into_iter().for_each(|entry| self.caches.doubt_entry(entry.id()));
-            let moved = [source_inode, target_inode].into_iter().filter(|inode| *inode != InodeId::NONE);
-            moved.for_each(|inode| self.caches.mark_unknown(inode));
         }
         self.tell_renamed(from, to, source);
         if exchange {
@@ -326,7 +320,10 @@ impl Trees {
     /// Takes the entry of a removed name, or a negative one that is in the way, out of the table. A
     /// holder of a pin keeps the entry and its inode.
     fn remove(&self, dir: DentryId, entry: &Pinned<'_>, sweeps: Sweeps) {
-        self.caches.unhash(dir, entry.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
+        let lock = || self.caches.dentries.children_lock(dir);
+        let (held, _) = self.caches.lock_beside_sweeps(sweeps, &[entry.id()], lock);
+        self.caches.unhash(dir, entry.id(), NameIs::Gone, &held);
+        drop(held);
         let word = self.caches.dentries.word(entry.id());
         if word & flags::NEGATIVE != 0 {
             return;
@@ -335,7 +332,7 @@ impl Trees {
         if word & flags::DIRECTORY != 0 {
             self.caches.drop_children(entry.id());
         }
-        self.mark_left(self.caches.dentries.inode(entry.id()), sweeps);
+        self.caches.mark_stale(self.caches.dentries.inode(entry.id()));
     }
 
     /// Marks an inode that lost a name as out of date. A sweep that ran meanwhile may not have

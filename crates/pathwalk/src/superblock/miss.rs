@@ -221,7 +221,7 @@ impl Trees {
         }
         // Under the lock, the answer may be another.
         let superblock = self.superblock_at(dir);
-        let asked = self.caches.doubts.of_names(dir);
+        let (sweeps, asked) = (self.caches.doubts.sweeps(), self.caches.doubts.of_names(dir));
         let again = superblock.fs.lookup(&Directory::new(&self.caches, dir), Name::new(name)?)?;
         let Some(again) = again else { return Ok(()) };
         superblock.fs.forget(again.key);
@@ -230,7 +230,7 @@ impl Trees {
                 self.caches.unhash(dir, listed.id(), NameIs::Gone, &self.caches.dentries.children_lock(dir));
                 self.caches.discard(listed.into_id());
             }
-            self.caches.move_dentry(alias.id(), dir, new_name, Answer { asked, freshness: Some(again.freshness) });
+            self.caches.move_dentry(alias.id(), dir, new_name, Answer { asked, sweeps, freshness: Some(again.freshness) });
         }
         Ok(())
     }

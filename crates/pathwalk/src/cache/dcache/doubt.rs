@@ -15,8 +15,8 @@
 //! answer that was asked for before.
 //!
 //! A pass over many entries (a *sweep*) cannot see a file that is renamed from a directory that it
-//! has not come to into one that it has left. So sweeps are counted, and a rename that ran beside
-//! one marks what it moved. Directories are not moved meanwhile.
+//! has not come to into one that it has left. So sweeps are counted, and a rename that runs beside
+//! one marks what it moves, before it moves it. Directories are not moved meanwhile.
 //!
 //! What it does not do: it evicts nothing and calls no file system. Doubtful entries leave the
 //! cache when they are looked up, or when their slots are needed.
@@ -149,6 +149,23 @@ impl Caches {
         }
     }
 
+    /// Takes the children locks under which entries leave their places. Returns whether a sweep ran
+    /// since `then`. If so, nothing is known of their nodes: the sweep may not find them any more. A
+    /// sweep that begins when the locks are held finds the entries where they are then.
+    pub(crate) fn lock_beside_sweeps<L>(&self, then: Sweeps, leave: &[DentryId], lock: impl Fn() -> L) -> (L, bool) {
+        loop {
+            let begun = self.doubts.begun.load(Ordering::SeqCst);
+            let swept = self.doubts.swept_since(then);
+            if swept {
+                leave.iter().for_each(|id| self.mark_node_of(*id));
+            }
+            let held = lock();
+            if self.doubts.begun.load(Ordering::SeqCst) == begun {
+                return (held, swept);
+            }
+        }
+    }
+
     /// Clears the mark of an entry that the caller is about to ask about, or has taken out of the
     /// table.
     pub(crate) fn clear_doubt(&self, id: DentryId) {
@@ -182,7 +199,7 @@ impl Caches {
         self.versions.set_one();
         self.mark_stale(self.dentries.inode(dir));
         if let Some(entry) = &entry {
-            self.mark_node_of(entry);
+            self.mark_node_of(entry.id());
         }
         entry
     }
@@ -195,7 +212,7 @@ impl Caches {
         drop(sweep);
         self.versions.set_one();
         self.mark_stale(self.dentries.inode(dir));
-        entries.iter().for_each(|entry| self.mark_node_of(entry));
+        entries.iter().for_each(|entry| self.mark_node_of(entry.id()));
         entries
     }
 
@@ -217,7 +234,7 @@ impl Caches {
         }
         self.versions.set_one();
         self.mark_stale(self.dentries.inode(top));
-        below.iter().for_each(|entry| self.mark_node_of(entry));
+        below.iter().for_each(|entry| self.mark_node_of(entry.id()));
         below
     }
 
@@ -266,8 +283,8 @@ impl Caches {
         }
     }
 
-    fn mark_node_of(&self, entry: &Pinned<'_>) {
-        let inode = self.dentries.inode(entry.id());
+    fn mark_node_of(&self, entry: DentryId) {
+        let inode = self.dentries.inode(entry);
         if inode != InodeId::NONE {
             self.mark_unknown(inode);
         }

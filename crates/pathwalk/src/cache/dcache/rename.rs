@@ -9,7 +9,7 @@ use super::children::NameIs;
 use super::dentry::{
     ChildrenHeld, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, set_head, set_inode_chain, set_parent_length,
 };
-use super::doubt::OfNames;
+use super::doubt::{OfNames, Sweeps};
 use super::moves::{MoveGuard, MovesHeld};
 use crate::Errno;
 use crate::cache::Caches;
@@ -24,6 +24,8 @@ use crate::node::Freshness;
 pub(crate) struct Answer {
     /// The count of reports about the name's directory before the file system was asked.
     pub(crate) asked: OfNames,
+    /// The sweeps before the file system was asked.
+    pub(crate) sweeps: Sweeps,
     /// How long the name is valid; `None` if the node is moved and keeps what is known of that.
     pub(crate) freshness: Option<Freshness>,
 }
@@ -48,6 +50,9 @@ pub(crate) struct NewName<'a> {
     name: &'a [u8],
     chain: Chain,
 }
+
+/// A dentry, and the name that it gets.
+type Gets<'a> = (DentryId, NewName<'a>);
 
 impl Drop for NewName<'_> {
     fn drop(&mut self) {
@@ -75,12 +80,12 @@ impl Caches {
     pub(crate) fn move_dentry(&self, id: DentryId, to: DentryId, name: NewName<'_>, answer: Answer) {
         let from = self.dentries.parent(id);
         {
-            let _move = self.begin_move([id]);
-            let held = self.both_children_locks(from, to);
+            let lock = || (self.begin_move([id]), self.both_children_locks(from, to));
+            let ((_move, held), swept) = self.lock_beside_sweeps(answer.sweeps, &[id], lock);
             // Of a doubtful entry it is not known whether its name is to be revalidated each time,
             // so it stays doubtful.
             let was_doubtful = self.dentries.word(id) & flags::DOUBTFUL != 0 && answer.freshness.is_none();
-            let is_doubtful = was_doubtful || self.doubts.of_names(to) != answer.asked;
+            let is_doubtful = swept || was_doubtful || self.doubts.of_names(to) != answer.asked;
             self.unhash(from, id, NameIs::Gone, held.of(from));
             self.write_name(id, to, name, |flags| with_answer(flags, answer.freshness, is_doubtful));
             self.hash_in(to, id, held.of(to));
@@ -104,10 +109,10 @@ impl Caches {
     ///
     /// Both sequence counts are odd until both dentries have their new names, so no thread finds
     /// one name with two dentries.
-    pub(crate) fn exchange_dentries(&self, a: DentryId, a_gets: NewName<'_>, b: DentryId, b_gets: NewName<'_>) {
-        let _move = self.begin_move([a, b]);
-        let _held = self.both_children_locks(self.dentries.parent(a), self.dentries.parent(b));
-        self.exchange_locked(a, a_gets, b, b_gets);
+    pub(crate) fn exchange_dentries(&self, (a, a_gets): Gets<'_>, (b, b_gets): Gets<'_>, sweeps: Sweeps) {
+        let lock = || (self.begin_move([a, b]), self.both_children_locks(self.dentries.parent(a), self.dentries.parent(b)));
+        let ((_move, _held), swept) = self.lock_beside_sweeps(sweeps, &[a, b], lock);
+        self.exchange_locked((a, a_gets), (b, b_gets), swept);
     }
 
     /// Does the same for a dentry and an absence on which the caller has the only pin, so that the
@@ -115,26 +120,26 @@ impl Caches {
     /// pin on the absence, too: that thread may not have checked yet whether it is one.
     pub(crate) fn exchange_with_absence<'a>(
         &'a self,
-        id: DentryId,
-        gets: NewName<'a>,
-        absence: DentryId,
-        absence_gets: NewName<'a>,
+        (id, gets): Gets<'a>,
+        (absence, absence_gets): Gets<'a>,
+        sweeps: Sweeps,
     ) -> Result<(), [NewName<'a>; 2]> {
-        let _move = self.begin_move([id]);
         // A thread that finds the absence dead may hold the lock of moves. It searches under these
         // locks, so it does not find that.
-        let _held = self.both_children_locks(self.dentries.parent(id), self.dentries.parent(absence));
+        let lock = || (self.begin_move([id]), self.both_children_locks(self.dentries.parent(id), self.dentries.parent(absence)));
+        let ((_move, _held), swept) = self.lock_beside_sweeps(sweeps, &[id], lock);
         let life = self.dentries.life(absence);
         if !pin::kill_held(life) {
             return Err([gets, absence_gets]);
         }
-        self.exchange_locked(id, gets, absence, absence_gets);
+        self.exchange_locked((id, gets), (absence, absence_gets), swept);
         pin::revive(life);
         Ok(())
     }
 
-    /// Swaps the places of two dentries, under both children locks.
-    fn exchange_locked(&self, a: DentryId, a_gets: NewName<'_>, b: DentryId, b_gets: NewName<'_>) {
+    /// Swaps the places of two dentries, under both children locks. Both become doubtful if there
+    /// was a sweep.
+    fn exchange_locked(&self, (a, a_gets): Gets<'_>, (b, b_gets): Gets<'_>, swept: bool) {
         let (of_a, of_b) = (self.dentries.parent(a), self.dentries.parent(b));
         let (writing_a, writing_b) =
             (seqcount::write(&self.dentries.line(a)[WORD]), seqcount::write(&self.dentries.line(b)[WORD]));
@@ -150,8 +155,8 @@ impl Caches {
             self.list_push(of_a, b);
         }
         // A doubt is about a name, and the dentries exchange their names.
-        let doubt = (writing_a.flags() | writing_b.flags()) & flags::DOUBTFUL;
-        let doubt = doubt | if doubt == 0 { 0 } else { flags::REVALIDATE };
+        let is_doubtful = swept || (writing_a.flags() | writing_b.flags()) & flags::DOUBTFUL != 0;
+        let doubt = if is_doubtful { flags::DOUBTFUL | flags::REVALIDATE } else { 0 };
         for writing in [writing_a, writing_b] {
             let flags = writing.flags() | doubt;
             debug_assert_eq!(flags & flags::UNHASHED, 0);
