@@ -150,8 +150,8 @@ impl Caches {
     }
 
     /// Takes the children locks under which entries leave their places. Returns whether a sweep ran
-    /// since `then`. If so, nothing is known of their nodes: the sweep may not find them any more. A
-    /// sweep that begins when the locks are held finds the entries where they are then.
+    /// since `then`. If so, nothing is known of their nodes: the sweep may not find them any more.
+    /// A sweep that begins when the locks are held finds the entries where they are then.
     pub(crate) fn lock_beside_sweeps<L>(&self, then: Sweeps, leave: &[DentryId], lock: impl Fn() -> L) -> (L, bool) {
         loop {
             let begun = self.doubts.begun.load(Ordering::SeqCst);
