@@ -336,6 +336,11 @@ impl File {
         })
     }
 
+    /// Notes the access of a listing that is asked for more at its end, as a C library asks once.
+    pub(crate) fn list_end(&self) {
+        _ = self.listing(|_, _| Ok(()));
+    }
+
     /// Lists by `list`, which gets the open file and the position, and notes the access. At the
     /// beginning of a directory, begins a listing that may make the directory complete. `ENOTDIR`
     /// for no directory, `ENOENT` for one that was removed. Linux: `iterate_dir`.

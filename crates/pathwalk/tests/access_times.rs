@@ -136,7 +136,7 @@ fn what_counts_as_an_access_to_a_file() {
     assert_eq!(empty.len(), file.read_at(&mut empty, 0).unwrap());
 }
 
-/// As a C library's `readdir` asks once more behind the last entry.
+/// A C library asks once more behind the last entry.
 #[test]
 fn the_end_of_a_listing_is_an_access() {
     let world = world(MountFlags::empty(), Memo::Off);

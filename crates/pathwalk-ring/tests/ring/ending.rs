@@ -95,6 +95,22 @@ fn time_limits_of_entries() {
     assert_eq!(results(&mut ring), [(0, 0), canceled(1), (2, EINVAL), (3, 0), canceled(4), (5, EINVAL)]);
 }
 
+/// Checks that a worker looks at the time itself before it begins an entry.
+#[test]
+fn a_time_limit_expires_while_the_owner_looks_at_nothing() {
+    let (fs, context) = world();
+    let mut ring = ring(&context, 1);
+    submit(&mut ring, [Entry::new(0, Op::stat("/slow0"))]);
+    fs.wait_for(1);
+    let limit = Op::LinkTimeout { after: Duration::from_millis(5) };
+    submit(&mut ring, [Entry::new(1, Op::stat("/slow1")).with(LINK), Entry::new(2, limit)]);
+    std::thread::sleep(Duration::from_millis(10));
+    fs.open_gate();
+    eventually("both entries have ended", || ring.pool().stats().idle == ring.pool().stats().workers);
+    assert_eq!(results(&mut ring), [(0, 0), (1, ECANCELED), (2, ETIME)]);
+    assert_eq!(fs.arrived.load(SeqCst), 1);
+}
+
 #[test]
 fn a_ring_that_is_dropped_begins_nothing_more() {
     let (fs, context) = world();
@@ -131,7 +147,8 @@ fn who_waits_elsewhere_is_notified() {
     submit(&mut ring, [Entry::new(3, Op::Timeout { after: Duration::ZERO })]);
     assert!(ring.next_timeout().unwrap() <= std::time::Instant::now());
     fs.open_gate();
-    assert_ne!(bell.recv_timeout(Duration::from_secs(60)), Ok(std::thread::current().id()));
+    let teller = bell.recv_timeout(Duration::from_secs(60)).expect("the bell rings");
+    assert_ne!(teller, std::thread::current().id());
     assert_eq!(results(&mut ring), [(0, 0), (1, 0), (2, ECANCELED), (3, ETIME)]);
     assert_eq!(ring.next_timeout(), None);
 }

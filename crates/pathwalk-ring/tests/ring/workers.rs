@@ -26,6 +26,12 @@ fn who_misses_one_name_takes_one_worker() {
     assert_eq!((results.len(), fs.lookups.load(SeqCst)), (51, 1));
 }
 
+#[test]
+fn a_pool_shows_its_numbers() {
+    let pool = pool(3);
+    assert_eq!(format!("{pool:?}"), format!("Pool({:?})", pool.stats()));
+}
+
 /// Checks that an entry that waits for a name does not wait for the entries that are linked behind
 /// the one that looks the name up.
 #[test]

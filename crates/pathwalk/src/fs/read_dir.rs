@@ -68,8 +68,17 @@ pub struct ReadDir {
     ahead: Ahead,
     /// Where it goes on behind the last entry that was given out.
     behind: u64,
-    /// Nothing is left but what was read ahead.
-    ended: bool,
+    left: Left,
+}
+
+/// The entries that are left.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// Those read ahead, and others that may be in the directory.
+    Unread,
+    /// Those read ahead.
+    Ahead,
+    Nothing,
 }
 
 /// How a directory is opened to be listed.
@@ -84,20 +93,22 @@ impl ReadDir {
 
     fn of(file: File, above: Option<Arc<Place>>, name: &[u8]) -> ReadDir {
         let place = Arc::new(Place { handle: file.handle().clone(), above, name: name.into() });
-        ReadDir { place, file: Some(file), ahead: Ahead::default(), behind: 0, ended: false }
+        ReadDir { place, file: Some(file), ahead: Ahead::default(), behind: 0, left: Left::Unread }
     }
 
     /// Closes the directory, and forgets what was read ahead; [`reopen`](Self::reopen) goes on
     /// there.
     pub(super) fn close(&mut self) {
-        self.ended &= self.ahead.is_empty();
+        if !self.ahead.is_empty() {
+            self.left = Left::Unread;
+        }
         self.ahead = Ahead::default();
         self.file = None;
     }
 
     /// Opens the directory again if it was closed and is not at its end.
     pub(super) fn reopen(&mut self, context: &Context) -> Result<(), Error> {
-        if self.ended || self.file.is_some() {
+        if self.left == Left::Nothing || self.file.is_some() {
             return Ok(());
         }
         let open = || {
@@ -107,28 +118,40 @@ impl ReadDir {
         };
         match open() {
             Ok(file) => self.file = Some(file),
-            Err(Errno::ENOENT) => self.ended = true,
+            Err(Errno::ENOENT) => self.left = Left::Nothing,
             Err(errno) => return Err(self.fail(errno)),
         }
         Ok(())
     }
 
-    /// Reads ahead, unless it is at its end.
+    /// Reads ahead, unless it is at its end. Names that are made behind the end are not listed, so a
+    /// caller that makes some for each entry comes to an end. Linux has it so on a tmpfs.
     fn read_ahead(&mut self) -> Result<(), Error> {
-        let (Some(file), false) = (&self.file, self.ended) else { return Ok(()) };
+        let Some(file) = &self.file else { return Ok(()) };
+        match self.left {
+            Left::Nothing => return Ok(()),
+            Left::Ahead => {
+                file.list_end();
+                self.left = Left::Nothing;
+                return Ok(());
+            }
+            Left::Unread => {}
+        }
         self.ahead.clear();
+        let mut flow = ControlFlow::Continue(());
         let listed = file.list(|entry| {
             if !matches!(entry.name, b"." | b"..") {
                 self.ahead.push(entry);
             }
-            if self.ahead.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            flow = if self.ahead.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            flow
         });
         match listed {
-            // An entry that was made behind the last one meanwhile is found, too.
-            Ok(()) => self.ended = self.ahead.is_empty(),
+            Ok(()) if flow.is_break() => {}
+            Ok(()) => self.left = if self.ahead.is_empty() { Left::Nothing } else { Left::Ahead },
             // What was read before comes first: then it is asked again.
             Err(_) if !self.ahead.is_empty() => {}
-            Err(Errno::ENOENT) => self.ended = true,
+            Err(Errno::ENOENT) => self.left = Left::Nothing,
             Err(errno) => return Err(self.fail(errno)),
         }
         Ok(())
@@ -136,7 +159,7 @@ impl ReadDir {
 
     /// Ends it with an error.
     fn fail(&mut self, errno: Errno) -> Error {
-        self.ended = true;
+        self.left = Left::Nothing;
         Error::new("read_dir", &self.place.path(), errno)
     }
 }

@@ -454,8 +454,8 @@ pub trait FileSystem: Send + Sync {
         if self.locks().is_some() { Leases::Refused } else { Leases::OfEngine }
     }
 
-    /// Sets attributes. Returns all attributes as they are then. A size may be the one that the file
-    /// has: that frees what is allocated behind it, and may update the times.
+    /// Sets attributes. Returns all attributes as they are then. A size may be the one that the
+    /// file has: that frees what is allocated behind it, and may update the times.
     fn set_attributes(&self, node: NodeKey, set: &SetAttributes) -> Result<Attributes, Errno> {
         let _ = (node, set);
         Err(Errno::EROFS)

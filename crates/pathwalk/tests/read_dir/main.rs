@@ -206,3 +206,15 @@ fn a_listing_of_all_makes_a_directory_complete() {
     assert_eq!(fs.calls().since(&before).lookup, 0, "all names are known");
     assert_eq!(context.stat(format!("/d/{}", long(7))).unwrap().size, 0);
 }
+
+/// Checks that the listing comes to its end if a name is made for each that was listed.
+#[test]
+fn names_that_are_made_meanwhile_come_to_an_end() {
+    let context = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
+    (0..5).for_each(|number| context.write(format!("/{number}"), "").unwrap());
+    let listed = context.read_dir("/").unwrap().take(100).inspect(|entry| {
+        let path = entry.as_ref().unwrap().path();
+        context.rename(&path, path.with_extension("again")).unwrap();
+    });
+    assert_eq!(listed.count(), 5);
+}
