@@ -236,6 +236,30 @@ fn no_handle_leads_out() -> Test {
     Ok(())
 }
 
+/// Checks a way of more names than are walked up between two looks at moves.
+#[test]
+fn a_deep_node_is_below_a_mount() -> Test {
+    let fs = MemFs::new();
+    let context = root_of(&fs)?;
+    let mut deepest = "/top".to_owned();
+    for depth in 0..600 {
+        context.create_dir_all(&deepest)?;
+        if matches!(depth, 255..259 | 511..515) {
+            context.write(format!("{deepest}/{depth}"), "")?;
+        }
+        deepest += "/d";
+    }
+    context.create_dir_all("/at")?;
+    context.bind("/top", "/at", Recursion::Alone)?;
+    let at = context.lookup("/at")?;
+    for depth in (255..259).chain(511..515) {
+        let below = format!("{}/{depth}", "/d".repeat(depth));
+        let found = context.lookup_by_handle(&at, &handle(&context, &format!("/top{below}"))?)?;
+        assert_eq!(found.path()?, format!("/at{below}").as_bytes());
+    }
+    Ok(())
+}
+
 #[test]
 fn ways_are_right_beside_moves() -> Test {
     let fs = MemFs::new();

@@ -9,6 +9,7 @@ use pathwalk::{Context, Credentials, Errno, File, LockKind, LockRange, LockWait,
 use pathwalk_memfs::MemFs;
 use pathwalk_ring::{AsyncContext, Entry, EntryFlags, Lock, Op, Ring};
 
+use crate::LINK;
 use crate::common::{EALREADY, eventually, pool, results, submit};
 
 const ECANCELED: i32 = -125;
@@ -122,10 +123,15 @@ fn a_time_limit_begins_while_the_owner_sleeps() {
 fn a_ring_or_a_future_that_is_dropped_waits_no_more() {
     let (context, _holder, other) = world();
     let (workers, of_future) = (pool(1), pool(1));
-    let mut ring = Ring::builder(context.clone()).pool(workers.clone()).build();
-    submit(&mut ring, [Entry::new(7, exclusive(&other))]);
-    until_one_waits(&context);
-    drop(ring);
+    for behind in [0, 1] {
+        let mut ring = Ring::builder(context.clone()).pool(workers.clone()).build();
+        let flags = if behind == 0 { EntryFlags::empty() } else { LINK };
+        let chain = (0..behind).map(|_| Entry::new(8, Op::Nop));
+        submit(&mut ring, [Entry::new(7, exclusive(&other)).with(flags)].into_iter().chain(chain));
+        until_one_waits(&context);
+        drop(ring);
+        eventually("the request has ended", || context.vfs().locks().waiting == 0);
+    }
     let of_context = AsyncContext::new(context.clone(), of_future);
     let mut future = Box::pin(of_context.perform(exclusive(&other)));
     let waker = std::task::Waker::noop();
