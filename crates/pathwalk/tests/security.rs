@@ -200,9 +200,12 @@ fn a_ruleset_is_checked() {
     assert_eq!(context.restrict(&elsewhere), Err(Errno::EBADF));
 }
 
+/// The node in the way of a move, if there is one.
+type Target = Option<(NodeKey, FileType)>;
+
 /// A hook that records the node in the way of each move.
 #[derive(Clone, Default)]
-struct InTheWay(Arc<Mutex<Vec<Option<(NodeKey, FileType)>>>>);
+struct InTheWay(Arc<Mutex<Vec<Target>>>);
 
 impl SecurityHook for InTheWay {
     fn granted(&self, _: &Caller<'_>, _: &Object<'_>, rights: Rights) -> Rights {

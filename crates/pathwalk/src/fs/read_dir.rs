@@ -124,8 +124,8 @@ impl ReadDir {
         Ok(())
     }
 
-    /// Reads ahead, unless it is at its end. Names that are made behind the end are not listed, so a
-    /// caller that makes some for each entry comes to an end. Linux has it so on a tmpfs.
+    /// Reads ahead, unless it is at its end. Names that are made behind the end are not listed, so
+    /// a caller that makes some for each entry comes to an end. Linux has it so on a tmpfs.
     fn read_ahead(&mut self) -> Result<(), Error> {
         let Some(file) = &self.file else { return Ok(()) };
         match self.left {
