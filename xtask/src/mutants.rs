@@ -21,6 +21,7 @@
 //! that fails, and no build. Mutants that cannot be switches, as in a `const fn`, are checked and
 //! built one by one in the same copy.
 
+mod built;
 mod bundle;
 mod equal;
 mod sample;

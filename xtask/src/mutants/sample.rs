@@ -1,9 +1,13 @@
 //! The list of all mutants, and a sample with the same share from each folder.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+
+use super::built::LeftOut;
 
 /// The packages that are mutated.
 pub(super) const PACKAGES: [&str; 2] = ["pathwalk", "pathwalk-ring"];
@@ -62,14 +66,29 @@ impl Mutant {
     }
 }
 
-/// Returns all mutants of the folders, in the order of the sources.
+/// Returns all mutants of the folders, in the order of the sources. Code that is not built for users
+/// has none.
 pub(super) fn all() -> Result<Vec<Mutant>> {
     let mut command = Command::new("cargo");
     command.args(["mutants", "--list", "--json"]).args(PACKAGES.iter().flat_map(|package| ["-p", package]));
     let output = command.output().context("run cargo mutants; `cargo install cargo-mutants --locked` installs it")?;
     ensure!(output.status.success(), "cargo mutants --list: {}", String::from_utf8_lossy(&output.stderr));
     let list: Value = serde_json::from_slice(&output.stdout).context("read what cargo mutants lists")?;
-    Ok(list.as_array().into_iter().flatten().filter_map(mutant).collect())
+    let mut files = HashMap::new();
+    let mut all = Vec::new();
+    for mutant in list.as_array().into_iter().flatten().filter_map(mutant) {
+        let left_out = match files.entry(mutant.file.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let source = std::fs::read_to_string(&mutant.file).with_context(|| format!("read {}", mutant.file))?;
+                new.insert(LeftOut::of(&source).with_context(|| mutant.file.clone())?)
+            }
+        };
+        if !left_out.has(mutant.start.line) {
+            all.push(mutant);
+        }
+    }
+    Ok(all)
 }
 
 fn mutant(told: &Value) -> Option<Mutant> {
