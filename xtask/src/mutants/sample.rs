@@ -66,8 +66,8 @@ impl Mutant {
     }
 }
 
-/// Returns all mutants of the folders, in the order of the sources. Code that is not built for users
-/// has none.
+/// Returns all mutants of the folders, in the order of the sources. Code that is not built for
+/// users has none.
 pub(super) fn all() -> Result<Vec<Mutant>> {
     let mut command = Command::new("cargo");
     command.args(["mutants", "--list", "--json"]).args(PACKAGES.iter().flat_map(|package| ["-p", package]));
