@@ -5,10 +5,8 @@ use std::fmt::{self, Write as _};
 
 use pathwalk::Errno;
 
-use crate::op::Op;
 use crate::outcome::{Answer, Node, Outcome, Transcript};
 use crate::program::Program;
-use crate::times::Time;
 use crate::watch::Watched;
 
 /// A difference between two transcripts.
@@ -23,15 +21,12 @@ pub(crate) struct Mismatch {
     pub(crate) text: String,
 }
 
-/// The inode numbers that are known to be the same on both sides, and the steps with uncertain
-/// times.
+/// The inode numbers that are known to be the same on both sides.
 #[derive(Clone, Default, Hash)]
 pub(crate) struct Identity {
     /// The right side's inode number for each of the left side's. The left side never reuses a
     /// number.
     pairs: BTreeMap<u64, u64>,
-    /// The steps that may change a file's times or leave them unchanged.
-    vague: BTreeSet<u32>,
 }
 
 impl Identity {
@@ -50,14 +45,11 @@ pub(crate) fn first_mismatch(program: &Program, names: [&str; 2], left: &Transcr
     let mut identity = Identity::default();
     for (index, (l, r)) in left.outcomes.iter().zip(&right.outcomes).enumerate() {
         let step = &program.steps[index];
-        if let (Op::Truncate { .. }, Answer::Node(_)) = (&step.op, &l.answer) {
-            identity.vague.insert(index as u32 + 1);
-        }
         let Some(what) = difference(l, r, &mut identity) else { continue };
         let text = format!("after `{step}`: {}\n  {}: {}\n  {}: {}", what.what, names[0], what.left, names[1], what.right);
         return Some(Mismatch { steps: index + 1, kind: format!("{} {}", step.op.verb(), what.kind), text });
     }
-    let what = tree_difference(left, right, identity)?;
+    let what = tree_difference(left, right)?;
     let text = format!("in the tree at the end: {}\n  {}: {}\n  {}: {}", what.what, names[0], what.left, names[1], what.right);
     Some(Mismatch { steps: program.steps.len(), kind: format!("tree {}", what.kind), text })
 }
@@ -208,9 +200,7 @@ pub(crate) fn same_answer(left: &Answer, right: &Answer, identity: &mut Identity
 
 /// Returns the names of the attributes that differ.
 fn differing_fields(left: &Node, right: &Node, identity: &mut Identity) -> String {
-    let moved = |time: Time| matches!(time, Time::Step(Some(step)) if identity.vague.contains(&step));
-    let agree = |left: Time, right: Time| left.agrees(right) || moved(left) || moved(right);
-    let [mtime, ctime] = [agree(left.mtime, right.mtime), agree(left.ctime, right.ctime)];
+    let [mtime, ctime] = [left.mtime.agrees(right.mtime), left.ctime.agrees(right.ctime)];
     let could = left.flags_mask & right.flags_mask;
     let fields = [
         ("kind", left.kind == right.kind),
@@ -237,8 +227,8 @@ fn differing_fields(left: &Node, right: &Node, identity: &mut Identity) -> Strin
 
 /// Returns the first difference of the final trees. Their inode numbers need not match those of the
 /// steps before.
-pub(crate) fn tree_difference(left: &Transcript, right: &Transcript, learnt: Identity) -> Option<Difference> {
-    let mut identity = Identity { pairs: BTreeMap::new(), ..learnt };
+pub(crate) fn tree_difference(left: &Transcript, right: &Transcript) -> Option<Difference> {
+    let mut identity = Identity::default();
     let paths: BTreeSet<&Vec<u8>> = left.tree.keys().chain(right.tree.keys()).collect();
     let mut back = HashMap::new();
     for path in paths {

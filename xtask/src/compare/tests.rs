@@ -56,16 +56,3 @@ fn paths_of_what_is_open_are_compared() {
     assert_eq!(kind(|right| path(right, None)), None);
     assert_eq!(kind(|right| path(right, Some(Err(Errno::ENOENT)))), Some("write path".to_owned()));
 }
-
-/// Checks that a truncate that keeps the size may change the times: on a tmpfs this depends on the
-/// pages that the file has.
-#[test]
-fn some_steps_may_move_times_or_leave_them() {
-    let program: Program = format!("{PROGRAM}\nroot truncate \"/a/c\" 9000").parse().expect("a program");
-    let left = Engine::in_memory().run(&program).expect("the engine carries it out");
-    for (step, same) in [(5, true), (4, false)] {
-        let mut right = left.clone();
-        node(&mut right.outcomes[4].answer).mtime = Time::Step(Some(step));
-        assert_eq!(first_mismatch(&program, ["left", "right"], &left, &right).is_none(), same, "{step}");
-    }
-}

@@ -98,12 +98,16 @@ fn list(face: &mut dyn Face, file: &Arc<File>) -> Result<Answer, Errno> {
     listing(file, |each| face.list(file, each))
 }
 
+/// The most entries that are listed with their handles at once. They are held, and the caches have
+/// room for few long names.
+const HELD_AT_ONCE: usize = 64;
+
 /// Lists a directory with the attributes of its entries, in parts.
 fn list_nodes(face: &mut dyn Face, file: &Arc<File>, most: usize) -> Result<Answer, Errno> {
     let mut nodes = BTreeMap::new();
     file.seek(SeekFrom::Start(0))?;
     loop {
-        let part = face.list_nodes(file, most)?;
+        let part = face.list_nodes(file, most.min(HELD_AT_ONCE))?;
         if part.is_empty() {
             return Ok(Answer::Nodes(nodes));
         }

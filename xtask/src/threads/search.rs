@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
     fn explains(&mut self, state: State) -> bool {
         let mut next = self.next(&state);
         let Some(first_end) = next.iter().map(|(_, event)| event.ended).min() else {
-            let differs = tree_difference(&state.crowd.transcript(), self.engine, Identity::default());
+            let differs = tree_difference(&state.crowd.transcript(), self.engine);
             differs.iter().for_each(|what| self.furthest.note(&state.done, || format!("the tree: {what}")));
             return differs.is_none();
         };

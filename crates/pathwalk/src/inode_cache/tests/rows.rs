@@ -227,6 +227,7 @@ fn capacities_that_cannot_be_are_refused() {
 
 /// Checks that an inode of another hash is not shown where the table cannot tell the two apart.
 #[test]
+#[cfg_attr(miri, ignore = "one thread, and minutes there")]
 fn inodes_with_the_same_tag_are_told_apart() {
     let cache = cache(4);
     let (mut by_tag, mut pairs) = (HashMap::new(), Vec::new());
