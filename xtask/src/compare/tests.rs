@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::Engine;
 use crate::outcome::Interpreter;
+use crate::times::Time;
 
 const PROGRAM: &str = "settings OBSERVE+WATCH\nroot mkdir \"/a\" 0755\nroot open 0 \"/a/c\" CREATE+WRITE 0644\nroot write 0 120 9000\nroot stat \"/a/c\" -";
 
