@@ -216,10 +216,14 @@ impl Call<'_> {
         if length > size && length > self.options.largest_file {
             return Err(Errno::EFBIG);
         }
+        self.drop_capability(id);
+        let changed = self.state.node(id).changed;
         self.clear_privileges(id);
         let has_pages = matches!(&self.state.node(id).body, Body::File { pages, .. } if !pages.is_empty());
         if length != size || has_pages {
             self.state.touch_modified(id);
+        } else {
+            self.state.node_mut(id).changed = changed;
         }
         let node = self.state.node_mut(id);
         if let Body::File { data, pages, unwritten, .. } = &mut node.body {

@@ -153,12 +153,15 @@ fn a_truncation_to_the_same_size_frees_room_and_changes_times_if_there_are_pages
         let context = root(MemFs::with(Options::default().clock(time)));
         prepare(&open(&context, "/f", BOTH | OpenFlags::CREATE)).unwrap();
         let size = context.stat("/f").unwrap().size;
+        context.chmod("/f", 0o6777).unwrap();
         clock.store(2, Relaxed);
-        context.truncate("/f", size).unwrap();
+        let other = context.clone().with_credentials(Credentials::user(7, 7, &[]));
+        other.truncate("/f", size).unwrap();
         let found = context.stat("/f").unwrap();
         let time = if changes { 2 } else { 1 };
         let times = [found.mtime, found.ctime].map(|time| time.seconds);
         assert_eq!((found.size, found.blocks, times), (size, blocks, [time; 2]), "{what}");
+        assert_eq!(found.mode, 0o777, "{what}");
     }
 }
 

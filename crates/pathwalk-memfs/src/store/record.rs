@@ -238,8 +238,8 @@ impl Record {
     }
 
     /// Sets attributes, which were checked. A size updates the times where it changes, or where the
-    /// file has pages, which are those before the change; otherwise it alone updates none. A tmpfs
-    /// does the same.
+    /// file has pages, which are those before the change. Otherwise it updates none, also where the
+    /// mode loses set-id bits with it. A tmpfs does the same.
     pub(super) fn set(&self, set: &SetAttributes, now: Timestamp) {
         if let Some(mode) = set.mode {
             self.set_mode(mode);
@@ -252,7 +252,8 @@ impl Record {
         }
         let size = self.size();
         let resizes = set.size.is_some_and(|new| new != size || self.extent() > 0);
-        let has_no_effect = !resizes && *set == SetAttributes::default().with_size(size);
+        let to_size = SetAttributes::default().with_size(size);
+        let keeps_times = !resizes && *set == set.mode.map_or(to_size, |mode| to_size.with_mode(mode));
         if let Some(size) = set.size {
             self.size.store(size, Relaxed);
         }
@@ -262,7 +263,7 @@ impl Record {
         if let Some(mtime) = set.mtime.or(resizes.then_some(now)) {
             self.set_mtime(mtime);
         }
-        if !has_no_effect {
+        if !keeps_times {
             self.touch_ctime(now);
         }
     }
