@@ -217,12 +217,14 @@ impl Call<'_> {
             return Err(Errno::EFBIG);
         }
         self.drop_capability(id);
-        let changed = self.state.node(id).changed;
+        let (mode, changed) = (self.state.node(id).mode, self.state.node(id).changed);
         self.clear_privileges(id);
+        let node = self.state.node(id);
+        let has_new_list = node.mode != mode && !node.acl.is_empty();
         let has_pages = matches!(&self.state.node(id).body, Body::File { pages, .. } if !pages.is_empty());
         if length != size || has_pages {
             self.state.touch_modified(id);
-        } else {
+        } else if !has_new_list {
             self.state.node_mut(id).changed = changed;
         }
         let node = self.state.node_mut(id);

@@ -72,11 +72,11 @@ impl Store {
         }
     }
 
-    /// Changes the entries of a node's list that the mode stands for.
-    pub(super) fn follow_mode(&self, guarded: &mut Guarded, mode: u16) {
-        if let Some(list) = guarded.list(AclKind::Access).map(|list| list.with_mode(mode)) {
-            self.charged(guarded, |guarded| guarded.set_list(AclKind::Access, Some(list)));
-        }
+    /// Changes the entries of a node's list that the mode stands for. Returns whether it has a list.
+    pub(super) fn follow_mode(&self, guarded: &mut Guarded, mode: u16) -> bool {
+        let Some(list) = guarded.list(AclKind::Access).map(|list| list.with_mode(mode)) else { return false };
+        self.charged(guarded, |guarded| guarded.set_list(AclKind::Access, Some(list)));
+        true
     }
 
     /// Does a change of lists, and records their memory.

@@ -128,11 +128,12 @@ impl Store {
             Some(size) if size <= inode.slot.record.size() => self.cut_off(&mut locked, size)?,
             _ => inode.slot.record.extent(),
         };
-        if let Some(mode) = set.mode {
-            self.follow_mode(&mut locked.guarded, mode);
-        }
+        let has_new_list = set.mode.is_some_and(|mode| self.follow_mode(&mut locked.guarded, mode));
         locked.change(|record| {
             record.set(set, self.now());
+            if has_new_list {
+                record.touch_ctime(self.now());
+            }
             record.extent.store(pages, Relaxed);
         });
         Ok(self.attributes_of(inode))
