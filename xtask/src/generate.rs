@@ -149,6 +149,8 @@ struct Draw {
     rng: Dice,
     names: Names,
     files: Files,
+    /// A flag that is set if times of accesses are compared.
+    notes_accesses: bool,
     /// The actors of this program.
     actors: Vec<Actor>,
     last: Actor,
@@ -178,6 +180,7 @@ impl Draw {
             rng,
             names,
             files,
+            notes_accesses: settings.intersects(Settings::ACCESSES),
             actors: Vec::new(),
             last: cast::ROOT,
             openers: [cast::ROOT; SLOTS],

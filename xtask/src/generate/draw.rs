@@ -243,6 +243,9 @@ impl Draw {
     fn time(&mut self) -> SetTime {
         let seconds = self.among(&[0, 1, -1, 1_000_000_000, -5_000_000_000, 1 << 33, 1 << 40, 1 << 48, -(1 << 48), 1 << 60]);
         let seconds = if self.one_in(20) { self.among(&ENDS) } else { seconds };
+        // Beyond the ends of the engine's range all times are one to it, and not to the kernel,
+        // which compares them to see whether the time of an access is due.
+        let seconds = if self.notes_accesses { seconds.clamp(-(1 << 49) + 1, (1 << 49) - 2) } else { seconds };
         let nanoseconds = self.among(&[0, 1, 999_999_999, 500]);
         match self.rng.u8(..20) {
             0..4 => SetTime::Now,
