@@ -72,7 +72,8 @@ impl Store {
         }
     }
 
-    /// Changes the entries of a node's list that the mode stands for. Returns whether it has a list.
+    /// Changes the entries of a node's list that the mode stands for. Returns whether it has a
+    /// list.
     pub(super) fn follow_mode(&self, guarded: &mut Guarded, mode: u16) -> bool {
         let Some(list) = guarded.list(AclKind::Access).map(|list| list.with_mode(mode)) else { return false };
         self.charged(guarded, |guarded| guarded.set_list(AclKind::Access, Some(list)));
