@@ -124,8 +124,9 @@ impl ReadDir {
         Ok(())
     }
 
-    /// Reads ahead, unless it is at its end. Names that are made behind the end are not listed, so
-    /// a caller that makes some for each entry comes to an end. Linux has it so on a tmpfs.
+    /// Reads ahead, unless it is at its end. Names that are made after the end was read are not
+    /// listed, so a caller that makes some for each entry of a directory that is read at once comes
+    /// to an end. Where a directory takes several reads, what is made before the last is listed.
     fn read_ahead(&mut self) -> Result<(), Error> {
         let Some(file) = &self.file else { return Ok(()) };
         match self.left {

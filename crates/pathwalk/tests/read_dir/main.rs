@@ -207,7 +207,7 @@ fn a_listing_of_all_makes_a_directory_complete() {
     assert_eq!(context.stat(format!("/d/{}", long(7))).unwrap().size, 0);
 }
 
-/// Checks that the listing comes to its end if a name is made for each that was listed.
+/// Checks that a listing that is read at once comes to its end if a name is made for each entry.
 #[test]
 fn names_that_are_made_meanwhile_come_to_an_end() {
     let context = Vfs::builder().build(MemFs::new()).unwrap().context(Credentials::root());
