@@ -72,9 +72,9 @@ impl HostFs {
         Ok(())
     }
 
-    /// Sets the size of a regular file. With `truncate(2)`, the host's file system decides about the
-    /// times if the size stays, and the right to write to the file is needed. `ftruncate(2)` needs a
-    /// descriptor that was opened for that, and always updates them.
+    /// Sets the size of a regular file. With `truncate(2)`, the host's file system decides about
+    /// the times if the size stays, and the right to write to the file is needed. `ftruncate(2)`
+    /// needs a descriptor that was opened for that, and always updates them.
     fn resize(&self, key: NodeKey, node: &Reached, size: u64, clears: Option<u32>) -> Result<Resized, Errno> {
         if let Ok(path) = node.through_proc() {
             match calls::truncate(&path, size) {
