@@ -64,7 +64,7 @@ impl Caches {
     /// Records that the name leads where it led, and whether it has to be revalidated, as the file
     /// system says now. The name is not doubtful any more.
     pub(crate) fn set_freshness(&self, id: DentryId, freshness: Freshness) {
-        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let writing = self.dentries.write(id);
         let kept = writing.flags() & !(flags::REVALIDATE | flags::DOUBTFUL);
         writing.end(kept | revalidate(freshness));
     }
@@ -73,7 +73,7 @@ impl Caches {
         let line = self.dentries.line(id);
         // A dentry without an inode, or one that is about to lose it under the inode's lock, has no
         // permission flags for others to write. But a report may mark it as doubtful.
-        let writing = seqcount::write(&line[WORD]);
+        let writing = self.dentries.write(id);
         let (was_absent, is_absent) = (writing.flags() & flags::NEGATIVE != 0, of_inode & flags::NEGATIVE != 0);
         let kept = writing.flags() & !(flags::OF_INODE | flags::IN_LOOKUP | flags::LISTED);
         set_inode_chain(line, inode, chain_of(line));
@@ -159,7 +159,7 @@ impl Caches {
 
     /// Stores what all users may do in a dentry that is the alias of the inode whose lock is held.
     pub(crate) fn set_permission_flags(&self, id: DentryId, permission: u64, _held: &InodeHeld<'_>) {
-        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let writing = self.dentries.write(id);
         let flags = writing.flags() & !flags::EVERYONE | permission;
         writing.end(flags);
     }

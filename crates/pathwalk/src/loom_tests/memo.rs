@@ -2,6 +2,8 @@
 //! words are checked as of one instant.
 
 use super::{race, words};
+use crate::cache::dcache::dentry::flags::REMEMBERED;
+use crate::cache::dcache::remembered::Changes;
 use crate::memo::question::{LastLink, Question};
 use crate::memo::recording::{End, Recording};
 use crate::memo::{Found, Learning, Lookup, Memo, OfMount, Slots, What};
@@ -13,10 +15,15 @@ use crate::sync::{AtomicU64, Ordering};
 struct Bed {
     memo: Memo,
     dentries: [Line; 4],
+    changes: Changes,
     is_over: AtomicU64,
 }
 
 impl<'a> Slots<'a> for &'a Bed {
+    fn changes(self) -> &'a Changes {
+        &self.changes
+    }
+
     fn dentries(self) -> &'a [Line] {
         &self.dentries
     }
@@ -70,12 +77,12 @@ fn find(bed: &Bed, path: &[u8]) -> Option<Found> {
 }
 
 fn write(bed: &Bed, slot: u32, flags: u64) {
-    seqcount::write(&bed.dentries[slot as usize][0]).end(flags);
+    bed.changes.write(&bed.dentries[slot as usize][0]).end(flags);
 }
 
 fn bed() -> Bed {
     let memo = Memo::new(Memo::SET_BYTES, 1, Learning::AtOnce).unwrap();
-    Bed { memo, dentries: [(); 4].map(|()| words()), is_over: AtomicU64::new(0) }
+    Bed { memo, dentries: [(); 4].map(|()| words()), changes: Changes::default(), is_over: AtomicU64::new(0) }
 }
 
 /// Creates a set with one entry that is no longer valid, and so is given to the next path.
@@ -134,8 +141,70 @@ fn sum_beside_exchange() {
         let is_over = bed.is_over.load(Ordering::Acquire) == 1;
         if let Some(found) = find(bed, OLD) {
             assert!(!is_over, "what is over is seen");
-            assert_eq!(found.word, 1 << 32 | 2);
+            assert_eq!(found.word, 2 << 32 | REMEMBERED | 2);
         }
     };
     race(setup, [exchange, read], |bed, _| assert!(find(bed, OLD).is_none()));
+}
+
+/// Changes a dentry on the way: all that was learned before is over.
+fn change_the_way(bed: &Bed) {
+    write(bed, START, 2);
+    bed.is_over.store(1, Ordering::Release);
+}
+
+/// Checks that an entry is not believed whose way changed behind its stamp.
+fn is_not_believed_behind_a_change(bed: &Bed) {
+    let is_over = bed.is_over.load(Ordering::Acquire) == 1;
+    assert!(!(find(bed, OLD).is_some() && is_over), "what is over is seen");
+}
+
+/// Checks that no entry is left whose way has changed: a dentry that was written last by a change
+/// is not remembered.
+fn only_what_is_remembered_is_found(bed: &Bed) {
+    assert!(find(bed, OLD).is_none() || word(bed, START) & REMEMBERED != 0);
+}
+
+/// Checks a reader of a stamped entry beside a change of the way.
+#[test]
+fn stamp_beside_change() {
+    let setup = || {
+        let bed = bed();
+        learn(&bed, OLD, END);
+        bed
+    };
+    race(setup, [change_the_way as fn(&Bed), is_not_believed_behind_a_change], |bed, _| assert!(find(bed, OLD).is_none()));
+}
+
+/// Checks a reader beside a change of the path's end: the end is read as of one state.
+#[test]
+fn stamp_beside_change_of_the_end() {
+    let setup = || {
+        let bed = bed();
+        learn(&bed, OLD, END);
+        bed
+    };
+    let change: fn(&Bed) = |bed| write(bed, END, 2);
+    let read: fn(&Bed) = |bed| assert!(find(bed, OLD).is_none_or(|found| found.word == 1 << 32 | REMEMBERED));
+    race(setup, [change, read], |bed, _| assert!(find(bed, OLD).is_none()));
+}
+
+/// Checks that a path is not stored as fresh whose way changed while it was learned.
+#[test]
+fn fill_beside_change() {
+    let fill: fn(&Bed) = |bed| learn(bed, OLD, END);
+    race(bed, [fill, change_the_way], |bed, _| only_what_is_remembered_is_found(bed));
+}
+
+/// Checks that an entry is not stamped anew whose way changed meanwhile.
+#[test]
+fn stamping_beside_change() {
+    let setup = || {
+        let bed = bed();
+        learn(&bed, b"what stays on", OTHER_END);
+        learn(&bed, OLD, END);
+        write(&bed, OTHER_END, 0);
+        bed
+    };
+    race(setup, [change_the_way as fn(&Bed), is_not_believed_behind_a_change], |bed, _| only_what_is_remembered_is_found(bed));
 }

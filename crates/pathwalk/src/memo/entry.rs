@@ -5,7 +5,7 @@
 //! | 0 | 32, 31, 1 | sequence count; tag of the hash; odd while written |
 //! | 1 | 64 | the place where the walk began: mount and dentry |
 //! | 2 | 64 | the place where absolute links begin and `..` ends |
-//! | 3 | 32, 32 | class of credentials; the other fields of [`What`] |
+//! | 3 | 32, 32 | class of credentials, or stamp; the other fields of [`What`] |
 //! | 4 | 64 | the sum of the words of all dentries and mounts of the walk |
 //! | 5–11 | 32 each | their slots: dentries from the front (the end, then links, then the rest), mounts from the back (the end's first) |
 //! | 12–23 | | the path, see [`text`] |
@@ -19,8 +19,9 @@ use super::question::Question;
 use super::text::{self, TEXT_WORDS};
 use super::what::{Draft, What};
 use crate::cache::dcache::dentry::mark_hit;
+use crate::cache::dcache::remembered::Changes;
 use crate::memory::lines::{LINE_WORDS, Line};
-use crate::memory::seqcount;
+use crate::memory::seqcount::{self, ODD};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The lines of an entry.
@@ -61,6 +62,8 @@ pub(crate) struct OfMount {
 
 /// The lines of dentries and mounts, whose first words entries are made of.
 pub(crate) trait Slots<'a>: Copy {
+    /// Returns the count of changes of remembered dentries.
+    fn changes(self) -> &'a Changes;
     /// Returns the lines of dentries.
     fn dentries(self) -> &'a [Line];
     /// Returns the lines of mounts.
@@ -94,24 +97,29 @@ impl<'m> Entry<'m> {
         seqcount::sample(&self.0[0][WORD])
     }
 
-    /// Returns how the walk went if the entry answers this question for a caller of this class.
+    /// Returns how the walk went if the entry is of this question.
     #[inline(always)]
-    pub(super) fn answers(self, question: &Question<'_>, class: impl Fn() -> u32) -> Option<What> {
+    pub(super) fn is_of(self, question: &Question<'_>) -> Option<What> {
         let what = self.what();
         if !what.is_of(question) || self.load(START) != question.start || self.load(ROOT) != question.root {
             return None;
         }
-        (what.is_for(class) && text::is(self.text(), question.path)).then_some(what)
+        text::is(self.text(), question.path).then_some(what)
     }
 
-    /// Returns the slot, line and word of the end if no word of the way has changed. For a way that
-    /// depends on no mount. The caller rechecks that the entry is unchanged.
+    /// Returns the slot, line and word of the end if no remembered dentry has changed since the
+    /// entry was stamped. The caller rechecks that the entry is unchanged.
     #[inline(always)]
-    pub(super) fn end_in_mount(self, what: What, dentries: &[Line]) -> Option<(u32, &Line, u64)> {
-        self.end_with(what, dentries, 0)
+    pub(super) fn fresh_end<'a>(self, what: What, slots: impl Slots<'a>) -> Option<(u32, &'a Line, u64)> {
+        let end = (self.load(SLOTS) as u32) / LINE_WORDS as u32;
+        let line = slots.dentries().get(end as usize)?;
+        // Acquire: if this is what a later write left, the count is seen moved.
+        let word = seqcount::sample(&line[OF_SLOT]);
+        (word & ODD == 0 && what.is_stamped_at(slots.changes().now())).then_some((end, line, word))
     }
 
-    /// Returns the same for any way, and the mount through which the end is seen.
+    /// Returns the slot, line and word of the end if no word of the way has changed, and the mount
+    /// through which the end is seen. The caller rechecks that the entry is unchanged.
     pub(super) fn end<'a>(self, what: What, slots: impl Slots<'a>) -> Option<((u32, &'a Line, u64), OfMount)> {
         let (sum, of_end) = self.mounts(what.mounts(), slots.mounts())?;
         Some((self.end_with(what, slots.dentries(), sum)?, of_end))
@@ -190,6 +198,16 @@ impl<'m> Entry<'m> {
         text::store(self.text(), question.path);
         writing.end(tag);
         true
+    }
+
+    /// Stamps an entry that is unchanged since word 0 was sampled, where no word of its way had
+    /// changed after the count was read. If another thread writes the entry, it stays as it is.
+    pub(super) fn stamp(self, sampled: u64, what: What, changes: u64) {
+        if let Some(writing) = seqcount::try_write_from(&self.0[0][WORD], sampled) {
+            let tag = writing.flags();
+            self.0[0][WHAT].store(what.stamped_at(changes).word(), Ordering::Relaxed);
+            writing.end(tag);
+        }
     }
 
     /// Empties the entry.

@@ -27,9 +27,10 @@ impl Memo {
         if question.path.len() > text::MOST {
             return None;
         }
+        self.keep_lap();
         let hash = self.hash(question);
         let set = self.set(hash)?;
-        let own = |entry: &&Entry<'_>| entry.answers(question, || class).is_some();
+        let own = |entry: &&Entry<'_>| entry.is_of(question).is_some_and(|what| what.is_for(|| class));
         let is_stale = |entry: &&Entry<'_>| entry.end(entry.what(), slots).is_none();
         let unused = || set.iter().find(|entry| entry.is_empty()).or_else(|| set.iter().find(is_stale));
         let live = || {

@@ -10,8 +10,7 @@ use super::store::{Memo, tag};
 use super::text;
 use super::what::What;
 use crate::cache::dcache::dentry::mark_hit;
-use crate::memory::seqcount;
-use crate::sync::Ordering;
+use crate::memory::lines::Line;
 
 /// The least bytes of a directory's path that is remembered. A walk of fewer, which are two or
 /// three components, takes no longer than a probe.
@@ -90,63 +89,73 @@ impl Memo {
 
     #[inline(always)]
     fn probe<'a>(&self, question: &Question<'_>, by: impl Lookup<'a>, of_end: &mut OfMount) -> Option<Found> {
-        if self.lap.load(Ordering::Relaxed) != seqcount::laps() {
-            self.begin_lap();
-            return None;
-        }
         let hash = self.hash(question);
         let tag = tag(hash);
         // Both entries may be of this path: for other classes, roots, or last links.
         for entry in self.set(hash)? {
             let sampled = entry.sample();
             if sampled as u32 == tag
-                && let Some(what) = entry.answers(question, || by.class())
+                && let Some(what) = entry.is_of(question)
             {
-                return found(entry, sampled, what, by, of_end);
+                if let Some(end) = entry.fresh_end(what, by) {
+                    return fresh(entry, sampled, (what, end), by);
+                }
+                if what.is_for(|| by.class()) {
+                    let mut end = 0;
+                    let word = self.compared(entry, sampled, what, by, (&mut end, of_end))?;
+                    return by.may_go(what).then_some(Found { what, end, word });
+                }
             }
         }
         None
     }
+
+    /// Returns the word of the end of an entry's way, if no word of the way has changed since.
+    /// Writes its slot and its mount. Stamps such an entry from time to time.
+    #[inline(never)]
+    fn compared<'a>(
+        &self,
+        entry: Entry<'_>,
+        sampled: u64,
+        what: What,
+        slots: impl Slots<'a>,
+        (end, of_end): (&mut u32, &mut OfMount),
+    ) -> Option<u64> {
+        self.keep_lap();
+        // Read before the words.
+        let changes = slots.changes().now();
+        let ((found, line, word), mount) = entry.end(what, slots)?;
+        if !entry.unchanged(sampled) {
+            return None;
+        }
+        if what.is_stamped() && (self.learns_at_once() || pace::stamps()) {
+            entry.stamp(sampled, what, changes);
+        }
+        mark_hit(line);
+        entry.mark_links(what, slots.dentries());
+        (*end, *of_end) = (found, mount);
+        Some(word)
+    }
 }
 
-/// Returns the end of an entry's way, if nothing on it has changed since and it may be gone.
+/// Returns the end of a way on which nothing has changed since it was remembered, if the entry is
+/// unchanged and the way may be gone.
 #[inline(always)]
-fn found<'a>(entry: Entry<'_>, sampled: u64, what: What, by: impl Lookup<'a>, of_end: &mut OfMount) -> Option<Found> {
-    if what.has_mounts() {
-        let mut end = 0;
-        let word = across_mounts(entry, sampled, what, by, (&mut end, of_end))?;
-        return by.may_go(what).then_some(Found { what, end, word });
-    }
-    let dentries = by.dentries();
-    let (end, line, word) = entry.end_in_mount(what, dentries)?;
+fn fresh<'a>(
+    entry: Entry<'_>,
+    sampled: u64,
+    (what, (end, line, word)): (What, (u32, &Line, u64)),
+    by: impl Lookup<'a>,
+) -> Option<Found> {
     if !entry.unchanged(sampled) {
         return None;
     }
     mark_hit(line);
     if !what.is_plain() {
-        entry.mark_links(what, dentries);
+        entry.mark_links(what, by.dentries());
         if !by.may_go(what) {
             return None;
         }
     }
     Some(Found { what, end, word })
-}
-
-/// Returns the word of the end of a way that depends on mounts. Writes its slot and its mount.
-#[inline(never)]
-fn across_mounts<'a>(
-    entry: Entry<'_>,
-    sampled: u64,
-    what: What,
-    slots: impl Slots<'a>,
-    (end, of_end): (&mut u32, &mut OfMount),
-) -> Option<u64> {
-    let ((found, line, word), mount) = entry.end(what, slots)?;
-    if !entry.unchanged(sampled) {
-        return None;
-    }
-    mark_hit(line);
-    entry.mark_links(what, slots.dentries());
-    (*end, *of_end) = (found, mount);
-    Some(word)
 }

@@ -35,6 +35,10 @@ const LEARNED: u32 = 4;
 /// The walks of which none is recorded after one that could not be learned.
 const REFUSED: u32 = 64;
 
+/// The hits for which words are compared, of which one stamps its entry. Other threads read the
+/// entry meanwhile, so it is seldom written.
+const STAMPED: u32 = 64;
+
 /// The state of one thread.
 struct Pace {
     /// Below zero, the lookups until the thread asks again.
@@ -43,6 +47,8 @@ struct Pace {
     left: Cell<u32>,
     /// What is learned of that walk.
     next: Cell<Taught>,
+    /// The hits until one stamps its entry.
+    until_stamp: Cell<u32>,
     /// The lookups that were walked: without asking, or after asking in vain.
     walked: Cell<u64>,
 }
@@ -69,6 +75,7 @@ thread_local!(static PACE: Pace = const {
         credit: Cell::new(FULL),
         left: Cell::new(LEARNED),
         next: Cell::new(Taught::Path),
+        until_stamp: Cell::new(STAMPED),
         walked: Cell::new(0),
     }
 });
@@ -154,6 +161,15 @@ pub(super) fn teaches() -> Option<Taught> {
             Taught::Directory => Taught::Path,
         });
         (pace.credit.get() >= 0).then_some(now)
+    })
+}
+
+/// Returns whether a hit stamps its entry.
+pub(super) fn stamps() -> bool {
+    PACE.with(|pace| {
+        let left = pace.until_stamp.get() - 1;
+        pace.until_stamp.set(if left == 0 { STAMPED } else { left });
+        left == 0
     })
 }
 

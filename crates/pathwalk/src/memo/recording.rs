@@ -8,6 +8,9 @@
 //! Dentries that a walk reaches otherwise may be unhashed: the start, the root, the directory
 //! above, the root of a mount.
 //!
+//! The dentries of a way that is learned are [remembered](crate::cache::dcache::remembered). That
+//! writes to each of them once, so a thread that walks through it just then begins anew.
+//!
 //! What it does not do: it does not record where rules forbid a way. A walk that ends in an error
 //! other than `ENOENT` is not learned.
 
@@ -19,6 +22,7 @@ use super::entry::{MOST_SLOTS, Slots};
 use super::question::{LastLink, Question};
 use super::what::{Draft, Parts};
 use crate::cache::dcache::dentry::flags;
+use crate::cache::dcache::remembered::remember;
 use crate::memory::lines::Line;
 use crate::memory::seqcount::{ODD, unchanged};
 
@@ -107,6 +111,14 @@ fn are_still(lines: &[Line], all: &[Seen]) -> bool {
     let is_still =
         |(slot, word): &Seen| word & ODD == 0 && lines.get(*slot as usize).is_some_and(|line| unchanged(&line[0], *word));
     all.iter().all(is_still)
+}
+
+/// Remembers the dentries, and notes their words then. Returns none if one has changed.
+fn remember_all(dentries: &mut [Seen], lines: &[Line]) -> Option<()> {
+    for (slot, word) in dentries {
+        *word = remember(&lines.get(*slot as usize)?[0], *word)?;
+    }
+    Some(())
 }
 
 /// The end of a recorded walk.
@@ -208,8 +220,11 @@ impl Recording {
         let is_link = |seen: &&Seen| way.links.contains(&seen.0);
         let others = || way.dentries.iter().filter(|seen| **seen != last);
         let (links, rest) = (others().filter(is_link), others().filter(|seen| !is_link(seen)));
-        let dentries: ArrayVec<Seen, MOST_SLOTS> = [&last].into_iter().chain(links.clone()).chain(rest).copied().collect();
+        let mut dentries: ArrayVec<Seen, MOST_SLOTS> = [&last].into_iter().chain(links.clone()).chain(rest).copied().collect();
         let mounts = way.all_mounts(begins, of_last)?;
+        remember_all(&mut dentries, slots.dentries())?;
+        // Read before the words are compared.
+        let changes = slots.changes().now();
         if !are_still(slots.dentries(), &dentries) || !are_still(slots.mounts(), &mounts) {
             return None;
         }
@@ -222,6 +237,7 @@ impl Recording {
             has_dot_dot: way.has_dot_dot,
             crosses: way.crosses,
             class: if way.is_restricted { class } else { 0 },
+            changes,
         })
     }
 }

@@ -41,7 +41,7 @@ pub(crate) struct Memo {
     keys: Keys,
     learning: Learning,
     /// The [laps](seqcount::laps) when the entries were cleared last. `Relaxed`: see there.
-    pub(super) lap: AtomicU64,
+    lap: AtomicU64,
     pub(crate) classes: Classes,
     counts: Alone<Counts>,
 }
@@ -129,11 +129,20 @@ impl Memo {
         may && path.len() <= text::MOST
     }
 
-    /// Empties all entries, since the count of some word may come round.
+    /// Empties all entries where a lap has ended since they were emptied last: the count of some
+    /// word may come round. Called before words are compared with those of an entry, and before a
+    /// path is stored.
+    #[inline(always)]
+    pub(super) fn keep_lap(&self) {
+        let lap = seqcount::laps();
+        if self.lap.load(Ordering::Relaxed) != lap {
+            self.begin_lap(lap);
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn begin_lap(&self) {
-        let lap = seqcount::laps();
+    fn begin_lap(&self, lap: u64) {
         self.entries().for_each(Entry::clear);
         self.lap.store(lap, Ordering::Relaxed);
     }

@@ -5,8 +5,10 @@ use super::question::{LastLink, Question};
 use super::recording::{End, Recording};
 use super::what::{Draft, Parts};
 use crate::cache::dcache::dentry::flags;
+use crate::cache::dcache::remembered::Changes;
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
+use crate::sync::Ordering;
 
 const TAG: u64 = 2;
 
@@ -16,20 +18,20 @@ const QUESTION: Question<'_> = Question { path: b"some/path", start: 7, root: 8,
 fn with_entry(parts: &Parts<'_>, then: impl FnOnce(Entry<'_>)) {
     let lines: [Line; LINES] = Default::default();
     let entry = Entry(&lines);
-    assert!(entry.is_empty() && entry.answers(&QUESTION, || 0).is_none());
+    assert!(entry.is_empty() && entry.is_of(&QUESTION).is_none());
     assert!(entry.store(TAG, &QUESTION, &Draft::new(parts).unwrap()));
     then(entry);
 }
 
 fn parts<'a>(dentries: &'a [(u32, u64)], mounts: &'a [(u32, u64)]) -> Parts<'a> {
     let last_links = &[LastLink::Followed];
-    Parts { dentries, mounts, links: 0, last_links, is_absent: false, has_dot_dot: false, crosses: false, class: 0 }
+    Parts { dentries, mounts, links: 0, last_links, is_absent: false, has_dot_dot: false, crosses: false, class: 0, changes: 1 }
 }
 
 #[test]
 fn each_part_of_a_question_is_compared() {
     with_entry(&parts(&[(1, 0)], &[]), |entry| {
-        assert!(entry.answers(&QUESTION, || 0).is_some());
+        assert!(entry.is_of(&QUESTION).is_some());
         let others = [
             Question { path: b"some/paths", ..QUESTION },
             Question { path: b"some/pat", ..QUESTION },
@@ -41,29 +43,35 @@ fn each_part_of_a_question_is_compared() {
             Question { last_link: LastLink::FollowedOnTheWay, ..QUESTION },
         ];
         for other in others {
-            assert!(entry.answers(&other, || 0).is_none(), "{other:?}");
+            assert!(entry.is_of(&other).is_none(), "{other:?}");
         }
         entry.clear();
-        assert!(entry.is_empty() && entry.answers(&QUESTION, || 0).is_none());
+        assert!(entry.is_empty() && entry.is_of(&QUESTION).is_none());
     });
 }
 
 #[test]
 fn a_class_is_asked_for_where_there_is_one() {
     with_entry(&Parts { class: 3, ..parts(&[(1, 0)], &[]) }, |entry| {
-        let answers = |class| entry.answers(&QUESTION, || class).is_some();
-        assert_eq!([0, 2, 3, 4].map(answers), [false, false, true, false]);
+        let is_for = |class| entry.what().is_for(|| class);
+        assert_eq!([0, 2, 3, 4].map(is_for), [false, false, true, false]);
     });
-    with_entry(&parts(&[(1, 0)], &[]), |entry| {
-        assert!(entry.answers(&QUESTION, || unreachable!("it is for everyone")).is_some());
-    });
+    for mounts in [&[][..], &[(1, 0)]] {
+        with_entry(&Parts { changes: 3, ..parts(&[(1, 0)], mounts) }, |entry| {
+            assert!(entry.what().is_for(|| unreachable!("it is for everyone")));
+        });
+    }
 }
 
-/// The words of dentries and of mounts.
+/// The words of dentries and of mounts, and the count of changes of remembered dentries.
 #[derive(Clone, Copy)]
-struct Words<'a>(&'a [Line], &'a [Line]);
+struct Words<'a>(&'a [Line], &'a [Line], &'a Changes);
 
 impl<'a> Slots<'a> for Words<'a> {
+    fn changes(self) -> &'a Changes {
+        self.2
+    }
+
     fn dentries(self) -> &'a [Line] {
         self.0
     }
@@ -81,7 +89,8 @@ fn each_word_is_in_the_sum() {
         let room = MOST_SLOTS - dentries.next_multiple_of(4).min(MOST_SLOTS);
         for mounts in 0..=room {
             let lines = [(); 2].map(|()| -> [Line; 20] { Default::default() });
-            let words = Words(&lines[0], &lines[1]);
+            let (changes, [of_dentries, of_mounts]) = (Changes::default(), &lines);
+            let words = Words(of_dentries, of_mounts, &changes);
             let seen = |lines: &[Line], count: usize| -> Vec<_> {
                 let slots = (1..=count).map(|at| (at * 7 % 19) as u32);
                 slots.map(|slot| (slot, seqcount::sample(&lines[slot as usize][0]))).collect()
@@ -100,6 +109,7 @@ fn each_word_is_in_the_sum() {
         }
     }
     let too_many = [(1, 0); MOST_SLOTS + 1];
+    assert!(Draft::new(&Parts { class: 1 << 31, ..parts(&[(1, 0)], &[]) }).is_none());
     assert!(Draft::new(&parts(&too_many, &[])).is_none());
     assert!(Draft::new(&parts(&too_many[..9], &too_many[..3])).is_none());
 }
@@ -107,25 +117,40 @@ fn each_word_is_in_the_sum() {
 /// The mounts of start and root of all walks here.
 const BEGINS: [(u32, u64); 2] = [(1, 0), (2, 0)];
 
-/// Returns the entry of a walk that ends so, for a class. All words are 0.
-fn draft_of(way: &Recording, end: End, class: u32) -> Option<Draft> {
+/// The word of a dentry that is remembered, and has no other flag.
+const WORD: u64 = flags::REMEMBERED;
+
+/// Returns dentries in the slots from 1 to 19, all of them remembered.
+fn dentries() -> [Line; 20] {
     let lines: [Line; 20] = Default::default();
-    way.draft(&QUESTION, (&BEGINS, end), Words(&lines, &lines), class)
+    lines[1..].iter().for_each(|line| line[0].store(WORD, Ordering::Relaxed));
+    lines
+}
+
+/// Returns the draft of a walk.
+fn drafted(way: &Recording, end: End, lines: &[Line]) -> Option<Draft> {
+    way.draft(&QUESTION, (&BEGINS, end), Words(lines, &[], &Changes::default()), 0)
+}
+
+/// Returns the entry of a walk that ends so, for a class. All words of mounts are 0.
+fn draft_of(way: &Recording, end: End, class: u32) -> Option<Draft> {
+    let mounts: [Line; 20] = Default::default();
+    way.draft(&QUESTION, (&BEGINS, end), Words(&dentries(), &mounts, &Changes::default()), class)
 }
 
 /// Returns a walk from slot 1 to slot 2.
 fn way() -> Recording {
     let way = Recording::default();
-    way.begins(1, 0);
-    way.came_to(2, 0);
+    way.begins(1, WORD);
+    way.came_to(2, WORD);
     way
 }
 
-const END: End = End::At(2, 0, 1);
+const END: End = End::At(2, WORD, 1);
 
 #[test]
 fn a_way_is_learned() {
-    assert_eq!(draft_of(&way(), END, 0), Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, 0), (1, 0)], &[]) }));
+    assert_eq!(draft_of(&way(), END, 0), Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, WORD), (1, WORD)], &[]) }));
 }
 
 const ALL: [LastLink; 3] = [LastLink::Found, LastLink::Followed, LastLink::FollowedOnTheWay];
@@ -134,15 +159,15 @@ const ALL: [LastLink; 3] = [LastLink::Found, LastLink::Followed, LastLink::Follo
 #[test]
 fn names_that_may_change_unseen() {
     for flag in [flags::UNHASHED, flags::REVALIDATE, flags::IN_LOOKUP] {
-        let lines: [Line; 20] = Default::default();
-        seqcount::write(&lines[3][0]).end(flag);
+        let lines = dentries();
+        seqcount::write(&lines[3][0]).end(flag | WORD);
         let word = seqcount::sample(&lines[3][0]);
         let draft = |told: fn(&Recording, u32, u64)| {
             let way = Recording::default();
-            way.begins(1, 0);
+            way.begins(1, WORD);
             told(&way, 3, word);
-            way.came_to(2, 0);
-            way.draft(&QUESTION, (&BEGINS, END), Words(&lines, &lines), 0)
+            way.came_to(2, WORD);
+            drafted(&way, END, &lines)
         };
         assert_eq!(draft(Recording::came_to), None, "{flag:#x}");
         assert!(draft(Recording::begins).is_some() && draft(Recording::went_up).is_some(), "{flag:#x}");
@@ -158,52 +183,126 @@ fn names_that_may_change_unseen() {
 #[test]
 fn what_changed_since_is_not_learned() {
     for slot in [1, 2] {
-        let lines: [Line; 20] = Default::default();
-        let draft = || way().draft(&QUESTION, (&BEGINS, END), Words(&lines, &[]), 0);
+        let lines = dentries();
+        let draft = || drafted(&way(), END, &lines);
         assert!(draft().is_some());
         let writing = seqcount::write(&lines[slot][0]);
         assert_eq!(draft(), None);
-        writing.end(0);
+        writing.end(WORD);
         assert_eq!(draft(), None);
     }
+    for flags in [0, WORD] {
+        let lines = dentries();
+        seqcount::write(&lines[2][0]).end(flags);
+        let writing = seqcount::write(&lines[2][0]);
+        let word = seqcount::sample(&lines[2][0]);
+        let odd = Recording::default();
+        odd.begins(2, word);
+        assert_eq!(drafted(&odd, End::At(2, word, 1), &lines), None, "it is being written");
+        writing.end(0);
+    }
+}
+
+/// The dentries of a way are remembered before it is learned: the draft has the words that they
+/// have then.
+#[test]
+fn a_way_that_is_learned_is_remembered() {
     let lines: [Line; 20] = Default::default();
-    let writing = seqcount::write(&lines[2][0]);
-    let word = seqcount::sample(&lines[2][0]);
-    let odd = Recording::default();
-    odd.begins(2, word);
-    assert_eq!(odd.draft(&QUESTION, (&BEGINS, End::At(2, word, 1)), Words(&lines, &[]), 0), None, "it is being written");
-    writing.end(0);
+    lines[2][0].store(WORD, Ordering::Relaxed);
+    let way = || {
+        let way = Recording::default();
+        way.begins(1, 0);
+        way.came_to(2, WORD);
+        way
+    };
+    let after = seqcount::written(0, WORD);
+    let wanted = Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, WORD), (1, after)], &[]) });
+    assert_eq!(drafted(&way(), END, &lines), wanted);
+    assert_eq!([0, 1, 2].map(|slot: usize| seqcount::sample(&lines[slot][0])), [0, after, WORD]);
+    assert_eq!(drafted(&way(), END, &lines), None, "it has another word by now");
+    // A write forgets it, and is counted.
+    let changes = Changes::default();
+    let flags = |slot: usize| {
+        let writing = changes.write(&lines[slot][0]);
+        let flags = writing.flags();
+        writing.end(flags | flags::LINK);
+        (seqcount::sample(&lines[slot][0]) as u32, changes.now())
+    };
+    let link = flags::LINK as u32;
+    assert_eq!([flags(1), flags(1), flags(3), flags(2)], [(link, 3), (link, 3), (link, 3), (link, 5)]);
+}
+
+/// An entry is fresh while the count stays. Behind a change of another dentry, the words tell that
+/// it holds; then it can be stamped anew.
+#[test]
+fn stamps() {
+    let (lines, changes) = (dentries(), Changes::default());
+    let words = Words(&lines, &[], &changes);
+    let change = |slot: usize| changes.write(&lines[slot][0]).end(0);
+    with_entry(&parts(&[(2, WORD), (1, WORD)], &[]), |entry| {
+        let is_fresh = || entry.fresh_end(entry.what(), words).is_some_and(|(end, _, word)| (end, word) == (2, WORD));
+        assert!(is_fresh());
+        change(3);
+        assert!(!is_fresh() && entry.end(entry.what(), words).is_some());
+        let sampled = entry.sample();
+        entry.stamp(sampled, entry.what(), changes.now());
+        assert!(is_fresh() && !entry.unchanged(sampled) && entry.is_of(&QUESTION).is_some());
+        assert_eq!(entry.sample() as u32, TAG as u32);
+        // Of what was sampled before, nothing is believed.
+        change(4);
+        entry.stamp(sampled, entry.what(), changes.now());
+        assert!(!is_fresh());
+        change(1);
+        assert!(!is_fresh() && entry.end(entry.what(), words).is_none());
+    });
+    for parts in [Parts { class: 3, ..parts(&[(2, WORD)], &[]) }, parts(&[(2, WORD)], &[(1, 0)])] {
+        with_entry(&Parts { changes: 3, ..parts }, |entry| {
+            let what = entry.what();
+            assert!(!what.is_stamped() && !what.is_stamped_at(3));
+        });
+    }
+}
+
+/// An end that is being written is not fresh, though the write may not be counted yet.
+#[test]
+fn an_end_that_is_being_written() {
+    let (lines, changes) = (dentries(), Changes::default());
+    with_entry(&parts(&[(2, WORD), (1, WORD)], &[]), |entry| {
+        let writing = seqcount::write(&lines[2][0]);
+        assert!(entry.fresh_end(entry.what(), Words(&lines, &[], &changes)).is_none());
+        writing.end(WORD);
+    });
 }
 
 /// A slot that had two words on one walk.
 #[test]
 fn a_slot_that_changed_on_the_way() {
-    for (first, second) in [(0, 1 << 32), (1 << 32, 0)] {
+    for (first, second) in [(WORD, WORD | 1 << 32), (WORD | 1 << 32, WORD)] {
         let way = way();
         way.went_up(3, first);
         way.went_up(3, second);
-        way.came_to(2, 0);
-        let lines: [Line; 20] = Default::default();
+        way.came_to(2, WORD);
+        let lines = dentries();
         // The first word is the one it has now, and the only one that would be stored.
-        if first != 0 {
-            seqcount::write(&lines[3][0]).end(0);
+        if first != WORD {
+            seqcount::write(&lines[3][0]).end(WORD);
         }
-        assert_eq!(way.draft(&QUESTION, (&BEGINS, END), Words(&lines, &lines), 0), None);
+        assert_eq!(drafted(&way, END, &lines), None);
     }
 }
 
 /// A walk ends where its last step led; a walk that ends in `ENOENT`, at a negative dentry.
 #[test]
 fn an_end_that_was_not_told() {
-    assert_eq!(draft_of(&way(), End::At(3, 0, 1), 0), None);
+    assert_eq!(draft_of(&way(), End::At(3, WORD, 1), 0), None);
     assert_eq!(draft_of(&way(), End::Absent, 0), None);
-    let lines: [Line; 20] = Default::default();
-    seqcount::write(&lines[2][0]).end(flags::NEGATIVE);
+    let lines = dentries();
+    seqcount::write(&lines[2][0]).end(flags::NEGATIVE | WORD);
     let word = seqcount::sample(&lines[2][0]);
     let absent = Recording::default();
-    absent.begins(1, 0);
+    absent.begins(1, WORD);
     absent.came_to(2, word);
-    let draft = |end| absent.draft(&QUESTION, (&BEGINS, end), Words(&lines, &lines), 0);
+    let draft = |end| drafted(&absent, end, &lines);
     assert!(draft(End::Absent).is_some_and(|draft| draft.what.is_absent()));
     assert_eq!(draft(End::At(2, word, 1)), None);
 }
@@ -216,23 +315,23 @@ fn refused_ways_and_classes_that_have_no_number() {
     let restricted = way();
     restricted.is_restricted();
     assert_eq!(draft_of(&restricted, END, 0), None);
-    let wanted = Parts { class: 4, last_links: &ALL, ..parts(&[(2, 0), (1, 0)], &BEGINS) };
+    let wanted = Parts { class: 4, last_links: &ALL, ..parts(&[(2, WORD), (1, WORD)], &BEGINS) };
     assert_eq!(draft_of(&restricted, END, 4), Draft::new(&wanted), "ids are seen through the mounts where it begins");
 }
 
 /// The mounts of a way; that of the end is the first.
 #[test]
 fn mounts_of_a_way() {
-    let of = |mounts| Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, 0), (1, 0)], mounts) });
+    let of = |mounts| Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, WORD), (1, WORD)], mounts) });
     assert_eq!(draft_of(&way(), END, 0), of(&[]));
-    assert_eq!(draft_of(&way(), End::At(2, 0, 2), 0), of(&[(2, 0)]), "it ends in the mount of the root");
-    assert_eq!(draft_of(&way(), End::At(2, 0, 3), 0), None, "it ends in one of which nothing was told");
+    assert_eq!(draft_of(&way(), End::At(2, WORD, 2), 0), of(&[(2, 0)]), "it ends in the mount of the root");
+    assert_eq!(draft_of(&way(), End::At(2, WORD, 3), 0), None, "it ends in one of which nothing was told");
     let asking = way();
     asking.asks_mounts();
     assert_eq!(draft_of(&asking, END, 0), of(&BEGINS));
     let crossing = way();
     crossing.crosses(3, 0);
-    let crosses = |mounts| Draft::new(&Parts { last_links: &ALL, crosses: true, ..parts(&[(2, 0), (1, 0)], mounts) });
-    assert_eq!(draft_of(&crossing, End::At(2, 0, 3), 0), crosses(&[(3, 0)]));
+    let crosses = |mounts| Draft::new(&Parts { last_links: &ALL, crosses: true, ..parts(&[(2, WORD), (1, WORD)], mounts) });
+    assert_eq!(draft_of(&crossing, End::At(2, WORD, 3), 0), crosses(&[(3, 0)]));
     assert_eq!(draft_of(&crossing, END, 0), crosses(&[(1, 0), (3, 0)]), "it ends where it began");
 }

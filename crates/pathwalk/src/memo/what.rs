@@ -34,8 +34,14 @@ const LINKS: Field = Field { shift: 18, most: 15 };
 const MOUNTS: Field = Field { shift: 22, most: 15 };
 /// The last four fields. Where all are clear, the way leads down by names, in one mount.
 const NOT_PLAIN: Field = Field { shift: DOT_DOT.shift, most: 0x3ff };
-/// The class of credentials; 0 where all users may search all directories on the way.
-const CLASS: Field = Field { shift: 32, most: u32::MAX as u64 };
+/// The upper half: of a way that all users may go, and that depends on no mount, the count of
+/// changes of remembered dentries, at a time when no dentry of the way had changed. It is odd.
+const STAMP: Field = Field { shift: 32, most: u32::MAX as u64 };
+/// The first bit of a stamp.
+const STAMPED: Field = Field { shift: 32, most: 1 };
+/// In the place of a stamp, twice the number of a class of credentials; 0 where all users may
+/// search all directories on the way.
+const CLASS: Field = Field { shift: 33, most: u32::MAX as u64 >> 1 };
 
 const _: () = assert!(text::MOST as u64 <= LENGTH.most && MOST_SLOTS as u64 <= OTHERS.most + 1);
 
@@ -44,6 +50,11 @@ impl What {
     #[inline(always)]
     pub(super) fn of_word(word: u64) -> What {
         What(word)
+    }
+
+    /// Returns the word that holds these fields.
+    pub(super) fn word(self) -> u64 {
+        self.0
     }
 
     #[inline(always)]
@@ -72,7 +83,25 @@ impl What {
     /// matters.
     #[inline(always)]
     pub(super) fn is_for(self, class: impl Fn() -> u32) -> bool {
-        !self.has(CLASS) || self.get(CLASS) == u64::from(class())
+        self.is_stamped() || !self.has(CLASS) || self.get(CLASS) == u64::from(class())
+    }
+
+    /// Returns whether all users may go this way, and it depends on no mount.
+    #[inline(always)]
+    pub(super) fn is_stamped(self) -> bool {
+        self.has(STAMPED)
+    }
+
+    /// Returns whether the way has a stamp, which is this count of changes.
+    #[inline(always)]
+    pub(super) fn is_stamped_at(self, changes: u64) -> bool {
+        self.get(STAMP) == u64::from(changes as u32)
+    }
+
+    /// Returns the same with another stamp.
+    pub(super) fn stamped_at(self, changes: u64) -> What {
+        debug_assert!(changes % 2 == 1);
+        What(self.0 & !(STAMP.most << STAMP.shift) | changes << STAMP.shift)
     }
 
     /// Returns these bits of the number of dentries beside the end, where they stand in the word.
@@ -117,12 +146,6 @@ impl What {
         self.has(LINKS)
     }
 
-    /// Returns whether the way depends on mounts.
-    #[inline(always)]
-    pub(super) fn has_mounts(self) -> bool {
-        self.has(MOUNTS)
-    }
-
     /// Returns whether the way leads down by names, in one mount. The rules of a scope forbid none
     /// of that.
     #[inline(always)]
@@ -156,6 +179,8 @@ pub(super) struct Parts<'a> {
     pub(super) has_dot_dot: bool,
     pub(super) crosses: bool,
     pub(super) class: u32,
+    /// The count of changes of remembered dentries, from before the words were compared.
+    pub(super) changes: u64,
 }
 
 impl Draft {
@@ -164,7 +189,7 @@ impl Draft {
         let Parts { dentries, mounts, .. } = *parts;
         // Dentries are read by four.
         let by_four = dentries.len().next_multiple_of(4).min(MOST_SLOTS);
-        if by_four + mounts.len() > MOST_SLOTS || dentries.len() > MOST_SLOTS {
+        if by_four + mounts.len() > MOST_SLOTS || dentries.len() > MOST_SLOTS || u64::from(parts.class) > CLASS.most {
             return None;
         }
         if dentries.iter().chain(mounts).any(|(slot, _)| *slot > u32::MAX / LINE_WORDS as u32) {
@@ -183,8 +208,11 @@ impl Draft {
             .with(CROSSES, parts.crosses.into())
             .with(LINKS, parts.links as u64)
             .with(OTHERS, dentries.len() as u64 - 1)
-            .with(MOUNTS, mounts.len() as u64)
-            .with(CLASS, parts.class.into());
+            .with(MOUNTS, mounts.len() as u64);
+        let what = match parts.class {
+            0 if mounts.is_empty() => what.stamped_at(parts.changes),
+            class => what.with(CLASS, class.into()),
+        };
         Some(Draft { what, sum, slots })
     }
 }

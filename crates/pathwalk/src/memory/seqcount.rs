@@ -92,12 +92,26 @@ pub(crate) fn write(word: &AtomicU64) -> Writing<'_> {
 
 /// Makes the count odd, unless another thread writes just now.
 pub(crate) fn try_write(word: &AtomicU64) -> Option<Writing<'_>> {
-    let before = word.load(Ordering::Relaxed);
-    if before & ODD != 0 || word.compare_exchange(before, before | ODD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+    try_write_from(word, word.load(Ordering::Relaxed))
+}
+
+/// Makes the count odd if the word is still the one that was sampled, and even.
+pub(crate) fn try_write_from(word: &AtomicU64, sampled: u64) -> Option<Writing<'_>> {
+    if sampled & ODD != 0 || word.compare_exchange(sampled, sampled | ODD, Ordering::Acquire, Ordering::Relaxed).is_err() {
         return None;
     }
     fence(Ordering::Release);
-    Some(Writing { word, before })
+    Some(Writing { word, before: sampled })
+}
+
+/// Returns the word that a write leaves which finds `before` and ends with these flags.
+pub(crate) fn written(before: u64, flags: u64) -> u64 {
+    before.wrapping_add(ONE) & !FLAGS | flags
+}
+
+/// Counts a lap of a record, or of another count that is kept in 32 bits.
+pub(crate) fn count_lap() {
+    LAPS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
 }
 
 /// Returns the number of laps of all records. Between two laps of one record there are 2^27 writes
@@ -154,9 +168,9 @@ impl Writing<'_> {
     /// Ends the write with these flags.
     pub(crate) fn end(self, flags: u64) {
         debug_assert_eq!(flags & !FLAGS, 0);
-        let after = self.before.wrapping_add(ONE) & !FLAGS | flags;
+        let after = written(self.before, flags);
         if (after / ONE).is_multiple_of(LAP) {
-            LAPS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            count_lap();
         }
         self.word.store(after, Ordering::Release);
     }

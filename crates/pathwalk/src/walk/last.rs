@@ -4,8 +4,8 @@ use super::component::{Path, Text};
 use super::fast::{Broken, obstacles, segment};
 use super::symlink;
 use super::verdict::{Ending, Stopped, Trail, arrive, usable};
-use super::whole::{Whence, directory, walked};
-use super::{Arrived, Env, Follow, Stop, cross, dotdot, scope};
+use super::whole::{Whence, directory, walked, walked_to};
+use super::{Arrived, Cursor, Env, Follow, Stop, cross, dotdot, scope};
 use crate::Errno;
 use crate::cache::dcache::dentry::flags;
 use crate::config::{Config, Crossing};
@@ -27,8 +27,8 @@ pub(crate) fn to_end<'a, C: Config, T>(
     let end = move |at: Arrived<'a>| {
         let cur = at.cur;
         if !cur.is(obstacles::<C>()) && (!path.ends_in_slash() || cur.is(flags::DIRECTORY)) {
-            walked::<C>(env, path, follow, whence, cur.mark());
-            return finish(at);
+            let word = walked_to::<C>(env, path, (follow, whence), cur);
+            return finish(Arrived { cur: Cursor { word, ..cur }, ..at });
         }
         // Most of what compilers and shells look up is absent.
         if cur.has(obstacles::<C>(), flags::NEGATIVE) && cur.unchanged() {
@@ -76,10 +76,10 @@ fn learned<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
     (follow, whence): (Follow, Whence),
-    arrived: Result<Arrived<'a>, Stopped<'a>>,
+    mut arrived: Result<Arrived<'a>, Stopped<'a>>,
 ) -> Result<Arrived<'a>, Stopped<'a>> {
-    match &arrived {
-        Ok(at) => walked::<C>(env, path, follow, whence, at.cur.mark()),
+    match &mut arrived {
+        Ok(at) => at.cur.word = walked_to::<C>(env, path, (follow, whence), at.cur),
         Err(Stopped::Errno(Errno::ENOENT)) => walked::<C>(env, path, follow, whence, true),
         Err(_) => {}
     }

@@ -14,6 +14,8 @@ use super::verdict::Stopped;
 use super::{Arrived, Cursor, Env, Follow, Whose, last};
 use crate::Errno;
 use crate::abi::Resolve;
+use crate::cache::dcache::dentry::WORD;
+use crate::cache::dcache::remembered::{Changes, same_but_remembered};
 use crate::config::{Config, Recorded};
 use crate::memo::classes::ClassNumber;
 use crate::memo::question::{LastLink, Question};
@@ -38,6 +40,11 @@ fn question<'p>(env: &Env<'_>, path: Path<'p>, follow: Follow) -> Question<'p> {
 
 impl<'a> Slots<'a> for &'a World {
     #[inline(always)]
+    fn changes(self) -> &'a Changes {
+        self.caches().dentries.changes()
+    }
+
+    #[inline(always)]
     fn dentries(self) -> &'a [Line] {
         self.caches().dentries.hot()
     }
@@ -56,6 +63,11 @@ struct By<'a, C> {
 }
 
 impl<'a, C: Copy> Slots<'a> for By<'a, C> {
+    #[inline(always)]
+    fn changes(self) -> &'a Changes {
+        self.world.changes()
+    }
+
     #[inline(always)]
     fn dentries(self) -> &'a [Line] {
         self.world.dentries()
@@ -195,6 +207,31 @@ fn parent(path: Path<'_>) -> Option<(Path<'_>, usize)> {
     let slash = last_slash(path.0)?;
     let pos = slash + 1;
     (pos < path.0.len()).then(|| (Path(&path.0[..slash]), pos))
+}
+
+/// Marks the dentry at which a walk ends, and lets the memo learn as [`walked`] does. Returns the
+/// dentry's word then, since what is learned is remembered.
+#[inline(always)]
+pub(super) fn walked_to<C: Config>(env: &Env<'_>, path: Path<'_>, (follow, whence): (Follow, Whence), end: Cursor<'_>) -> u64 {
+    let used_before = end.mark();
+    if C::WHOLE_PATHS
+        && let Some(taught) = env.world.memo.learns()
+    {
+        return learn_with_end(env, (path, follow), (taught, whence), (end, used_before));
+    }
+    end.word
+}
+
+#[cold]
+#[inline(never)]
+fn learn_with_end(
+    env: &Env<'_>,
+    path: (Path<'_>, Follow),
+    taught: (Taught, Whence),
+    (end, used_before): (Cursor<'_>, bool),
+) -> u64 {
+    learn(env, path, taught, used_before);
+    same_but_remembered(&end.line[WORD], end.word)
 }
 
 /// Lets the memo learn a path that was just walked, or its directory. `used_before` says whether

@@ -6,11 +6,11 @@
 //! lock finds every cached name of the directory and no dentry that is dying. But it may find a
 //! dentry that is turning negative, unless it holds the directory's lock as well.
 
-use super::dentry::{ChildrenHeld, WORD, flags};
+use super::dentry::{ChildrenHeld, flags};
 use super::watch::Known;
 use crate::cache::Caches;
+use crate::memory::pin;
 use crate::memory::slot::DentryId;
-use crate::memory::{pin, seqcount};
 use crate::sync::Ordering;
 
 /// The state of a name whose dentry leaves the table.
@@ -28,7 +28,7 @@ impl Caches {
     pub(crate) fn hash_in(&self, parent: DentryId, id: DentryId, held: &ChildrenHeld<'_>) {
         debug_assert!(held.covers(parent));
         let dentries = &self.dentries;
-        let writing = seqcount::write(&dentries.line(id)[WORD]);
+        let writing = dentries.write(id);
         let flags = writing.flags() & !flags::UNHASHED;
         writing.end(flags);
         dentries.table().put(self.hash_of(parent, id), id.0);
@@ -39,8 +39,7 @@ impl Caches {
     /// The parent's children lock is held.
     pub(crate) fn unhash(&self, parent: DentryId, id: DentryId, name: NameIs, held: &ChildrenHeld<'_>) {
         debug_assert!(held.covers(parent));
-        let line = self.dentries.line(id);
-        let writing = seqcount::write(&line[WORD]);
+        let writing = self.dentries.write(id);
         let flags = writing.flags();
         if flags & flags::UNHASHED == 0 {
             if name == NameIs::Unknown {
@@ -60,7 +59,7 @@ impl Caches {
 
     /// Changes the flags of a dentry, and keeps those that another writer stores at the same time.
     pub(crate) fn change_flags(&self, id: DentryId, change: impl FnOnce(u64) -> u64) {
-        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let writing = self.dentries.write(id);
         let flags = change(writing.flags());
         writing.end(flags);
     }

@@ -27,6 +27,7 @@
 //! that holds the parent's directory lock exclusively, or has to finish the dentry's lookup; one
 //! that holds the inode's lock, for the permission flags; one that killed the slot.
 
+use super::remembered::{Changes, Writing};
 use crate::attr::FileType;
 use crate::memory::alone::{Alone, apart};
 use crate::memory::free_list::FreeList;
@@ -79,6 +80,9 @@ pub(crate) mod flags {
     /// without the engine. What is known of the name is not used before the file system was asked.
     pub(crate) const DOUBTFUL: u64 = 1 << 14;
 
+    /// A dentry through which a remembered path leads: see [`remembered`](super::super::remembered).
+    pub(crate) const REMEMBERED: u64 = 1 << 15;
+
     /// The flags that depend on the inode.
     pub(crate) const OF_INODE: u64 = DIRECTORY | LINK | NEGATIVE | EVERYONE | REVALIDATE;
 }
@@ -113,6 +117,7 @@ pub(crate) struct Dentries {
     /// The children locks. Each one protects the lists of children, and with them the table's
     /// entries, of the directories whose slot number maps to it.
     children: Box<[Alone<Mutex<()>>]>,
+    changes: Changes,
 }
 
 impl Dentries {
@@ -126,6 +131,7 @@ impl Dentries {
             parked: Parked::new(capacity)?,
             table: Table::new(capacity)?,
             children: apart(CHILDREN_LOCKS, || Mutex::new(())),
+            changes: Changes::default(),
         })
     }
 
@@ -141,6 +147,17 @@ impl Dentries {
 
     pub(crate) fn line(&self, id: DentryId) -> &Line {
         self.hot.at(id.0)
+    }
+
+    /// Returns the count of changes of remembered dentries.
+    #[inline(always)]
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Makes the count of a dentry odd, after any other writer has finished.
+    pub(crate) fn write(&self, id: DentryId) -> Writing<'_> {
+        self.changes.write(&self.line(id)[WORD])
     }
 
     fn cold(&self, id: DentryId) -> &[AtomicU64; 3] {

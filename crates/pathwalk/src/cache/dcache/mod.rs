@@ -7,6 +7,7 @@
 //! - [`children`]: the list of a directory's cached children;
 //! - [`complete`]: directories all of whose names are cached, as a [`watch`] tells;
 //! - [`rename`]: changes of a dentry's parent or name; [`moves`] counts them;
+//! - [`remembered`]: writes of dentries through which remembered paths lead are counted;
 //! - [`path`]: the names from a dentry upwards;
 //! - [`invalidate`]: removal of entries and subtrees from the cache; [`doubt`]: marks on what the
 //!   file system reported to have changed.
@@ -24,6 +25,7 @@ pub(crate) mod invalidate;
 pub(crate) mod lookup;
 pub(crate) mod moves;
 pub(crate) mod path;
+pub(crate) mod remembered;
 pub(crate) mod rename;
 pub(crate) mod waiters;
 pub(crate) mod watch;

@@ -7,7 +7,7 @@
 
 use super::children::NameIs;
 use super::dentry::{
-    ChildrenHeld, INLINE_NAME, WORD, chain_of, children_stripe, flags, inode_of, set_head, set_inode_chain, set_parent_length,
+    ChildrenHeld, INLINE_NAME, chain_of, children_stripe, flags, inode_of, set_head, set_inode_chain, set_parent_length,
 };
 use super::doubt::{OfNames, Sweeps};
 use super::moves::{MoveGuard, MovesHeld};
@@ -17,7 +17,7 @@ use crate::cache::join::revalidate;
 use crate::cache::reclaim::Short;
 use crate::memory::side::Chain;
 use crate::memory::slot::DentryId;
-use crate::memory::{dir_lock, pin, seqcount};
+use crate::memory::{dir_lock, pin};
 use crate::node::Freshness;
 
 /// The answer of a file system that a name leads to a dentry's node.
@@ -141,8 +141,7 @@ impl Caches {
     /// was a sweep.
     fn exchange_locked(&self, (a, a_gets): Gets<'_>, (b, b_gets): Gets<'_>, swept: bool) {
         let (of_a, of_b) = (self.dentries.parent(a), self.dentries.parent(b));
-        let (writing_a, writing_b) =
-            (seqcount::write(&self.dentries.line(a)[WORD]), seqcount::write(&self.dentries.line(b)[WORD]));
+        let (writing_a, writing_b) = (self.dentries.write(a), self.dentries.write(b));
         let (hash_of_a, hash_of_b) = (self.hash_of(of_a, a), self.hash_of(of_b, b));
         self.set_name(a, of_b, a_gets);
         self.set_name(b, of_a, b_gets);
@@ -177,7 +176,7 @@ impl Caches {
     /// Stores a new parent and name, and new flags with them: a walk that found the dentry by its
     /// old name may compare it with its new one.
     fn write_name(&self, id: DentryId, parent: DentryId, name: NewName<'_>, change: impl FnOnce(u64) -> u64) {
-        let writing = seqcount::write(&self.dentries.line(id)[WORD]);
+        let writing = self.dentries.write(id);
         self.set_name(id, parent, name);
         let flags = change(writing.flags());
         writing.end(flags);

@@ -136,7 +136,7 @@ impl Caches {
         if !seqcount::unchanged(&line[WORD], word) || !pin::kill(life) {
             return false;
         }
-        let writing = seqcount::write(&line[WORD]);
+        let writing = self.dentries.write(id);
         let hash = (writing.flags() & flags::UNHASHED == 0).then(|| self.hash_of(parent, id));
         if let Some(hash) = hash {
             if writing.flags() & flags::NEGATIVE == 0 {

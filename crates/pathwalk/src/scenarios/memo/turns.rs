@@ -41,6 +41,7 @@ fn count_wraps() {
     use super::super::world::{Hash, part};
     use crate::Errno;
     use crate::cache::dcache::dentry::WORD;
+    use crate::cache::dcache::remembered::remember;
     use crate::memory::seqcount;
     use crate::node::RenameFlags;
 
@@ -54,7 +55,8 @@ fn count_wraps() {
     internals::rename((&dir, part("f")), (&dir, part("g")), RenameFlags::empty()).unwrap();
     let moved = seqcount::sample(word);
     assert_ne!(moved, before);
-    seqcount::write_more(word, ((before >> 32) as u32).wrapping_sub((moved >> 32) as u32));
+    seqcount::write_more(word, ((before >> 32) as u32).wrapping_sub((moved >> 32) as u32).wrapping_sub(1));
+    assert!(remember(word, seqcount::sample(word)).is_some());
     assert_eq!(seqcount::sample(word), before, "the case that is meant");
     assert!(!is_known(&user, "/d/f"));
     for _ in 0..3 {
