@@ -149,6 +149,9 @@ pub(super) fn will_ask() -> bool {
 #[inline(always)]
 pub(super) fn teaches() -> Option<Taught> {
     PACE.with(|pace| {
+        if pace.credit.get() < 0 {
+            return None;
+        }
         let left = pace.left.get().wrapping_sub(1);
         if left != 0 {
             pace.left.set(left);
@@ -160,7 +163,7 @@ pub(super) fn teaches() -> Option<Taught> {
             Taught::Path => Taught::Directory,
             Taught::Directory => Taught::Path,
         });
-        (pace.credit.get() >= 0).then_some(now)
+        Some(now)
     })
 }
 

@@ -76,14 +76,13 @@ fn learned<'a, C: Config>(
     env: &Env<'a>,
     path: Path<'a>,
     (follow, whence): (Follow, Whence),
-    mut arrived: Result<Arrived<'a>, Stopped<'a>>,
-) -> Result<Arrived<'a>, Stopped<'a>> {
-    match &mut arrived {
+    arrived: &mut Result<Arrived<'a>, Stopped<'a>>,
+) {
+    match arrived {
         Ok(at) => at.cur.word = walked_to::<C>(env, path, (follow, whence), at.cur),
         Err(Stopped::Errno(Errno::ENOENT)) => walked::<C>(env, path, follow, whence, true),
         Err(_) => {}
     }
-    arrived
 }
 
 /// Handles an end of the path that is a link, absent, out of date, no directory, or covered.
@@ -96,7 +95,9 @@ fn at_other<'a, C: Config>(
     mount: Standing,
     (follow, whence): (Follow, Whence),
 ) -> Result<Arrived<'a>, Stopped<'a>> {
-    learned::<C>(env, path, (follow, whence), behind_other::<C>(env, path, at, mount, follow))
+    let mut arrived = behind_other::<C>(env, path, at, mount, follow);
+    learned::<C>(env, path, (follow, whence), &mut arrived);
+    arrived
 }
 
 /// Goes on from such an end of the path, as in [`at_other`].
@@ -129,12 +130,13 @@ fn on_the_way<'a, C: Config>(
     why: Broken<'a>,
     (follow, whence): (Follow, Whence),
 ) -> Result<Arrived<'a>, Stopped<'a>> {
-    let arrived = match why {
+    let mut arrived = match why {
         Broken::Link(link, after) => symlink::through::<C>(env, path, link, after, follow),
         Broken::Stop(Stop::Errno(errno)) => Err(Stopped::Errno(errno)),
         other => across::<C>(env, path, other, follow),
     };
-    learned::<C>(env, path, (follow, whence), arrived)
+    learned::<C>(env, path, (follow, whence), &mut arrived);
+    arrived
 }
 
 /// Goes on where the walk may enter another mount.
