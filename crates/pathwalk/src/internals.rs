@@ -69,6 +69,12 @@ pub fn learning_never(builder: VfsBuilder) -> VfsBuilder {
     builder.learning(Learning::Never)
 }
 
+/// Counts a change of a dentry of which the memo of whole paths knows, as a rename elsewhere does:
+/// no entry is fresh any more.
+pub fn count_change(vfs: &Vfs) {
+    vfs.world().caches().dentries.changes().count();
+}
+
 /// Evicts up to `n` dentries that are not pinned. Returns the number of evicted ones.
 pub fn evict(vfs: &Vfs, n: usize) -> usize {
     (0..n).take_while(|_| vfs.world().caches().evict_one(Short::Dentries)).count()

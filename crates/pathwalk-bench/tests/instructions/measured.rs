@@ -45,6 +45,8 @@ pub(crate) enum Subject {
     SixFromMemo,
     /// The lookups of a compiler, from the memo except for those that it does not take.
     GccFromMemo,
+    /// The same, where a dentry elsewhere has changed before each pass.
+    GccCompared,
     /// The path with two crossings, from the memo, which has no room for more crossings on it.
     CrossingsFromMemo,
     /// The lookups of a compiler, for which the memo is asked and has no entries.
@@ -53,12 +55,13 @@ pub(crate) enum Subject {
 
 impl Subject {
     /// The subjects with a budget.
-    pub(crate) const BUDGETED: [Subject; 7] = [
+    pub(crate) const BUDGETED: [Subject; 8] = [
         Subject::SixComponents,
         Subject::GccTrace,
         Subject::FourCrossings,
         Subject::SixFromMemo,
         Subject::GccFromMemo,
+        Subject::GccCompared,
         Subject::CrossingsFromMemo,
         Subject::GccNotInMemo,
     ];
@@ -72,6 +75,7 @@ impl Subject {
             Subject::Control => "control",
             Subject::SixFromMemo => "six-memo",
             Subject::GccFromMemo => "gcc-memo",
+            Subject::GccCompared => "gcc-compared",
             Subject::CrossingsFromMemo => "crossings-memo",
             Subject::GccNotInMemo => "gcc-missed",
         }
@@ -84,7 +88,7 @@ impl Subject {
     /// Returns the number of passes of the shorter run.
     pub(crate) fn few(self) -> u64 {
         match self {
-            Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => 3,
+            Subject::GccTrace | Subject::GccFromMemo | Subject::GccCompared | Subject::GccNotInMemo => 3,
             _ => 100,
         }
     }
@@ -101,7 +105,7 @@ impl Subject {
 
     fn trace(self) -> Trace {
         match self {
-            Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => Trace::gcc(),
+            Subject::GccTrace | Subject::GccFromMemo | Subject::GccCompared | Subject::GccNotInMemo => Trace::gcc(),
             _ => Trace::repeated(SIX_COMPONENTS, Access::READ, 1),
         }
     }
@@ -109,7 +113,7 @@ impl Subject {
     /// Returns the number of lookups that succeed.
     fn found(self) -> u64 {
         match self {
-            Subject::GccTrace | Subject::GccFromMemo | Subject::GccNotInMemo => 87,
+            Subject::GccTrace | Subject::GccFromMemo | Subject::GccCompared | Subject::GccNotInMemo => 87,
             _ => 1,
         }
     }
@@ -124,15 +128,20 @@ impl Subject {
     }
 
     /// Returns whether the cost differs between passes, because the memo is asked less often where
-    /// it never answers. The cost of a pass is then the mean.
+    /// it never answers, or stamps an entry from time to time. The cost of a pass is then the mean.
     pub(crate) fn is_paced(self) -> bool {
-        self == Subject::GccNotInMemo
+        matches!(self, Subject::GccNotInMemo | Subject::GccCompared)
+    }
+
+    /// Returns whether a dentry elsewhere changes before each pass.
+    fn changes(self) -> bool {
+        self == Subject::GccCompared
     }
 
     /// Returns the builder with the memo of whole paths configured for this subject.
     fn memo(self, builder: VfsBuilder) -> VfsBuilder {
         match self {
-            Subject::SixFromMemo | Subject::GccFromMemo | Subject::CrossingsFromMemo => builder,
+            Subject::SixFromMemo | Subject::GccFromMemo | Subject::GccCompared | Subject::CrossingsFromMemo => builder,
             Subject::GccNotInMemo => internals::learning_never(builder),
             Subject::SixComponents | Subject::GccTrace | Subject::FourCrossings | Subject::Control => builder.whole_paths(0),
         }
@@ -162,7 +171,13 @@ pub(crate) fn run(subject: &str, passes: &str) -> Result<(), Box<dyn Error>> {
         pass(&context, trace.questions(), |context, path, want| context.access(path, want));
     }
     let before = vfs.stats();
-    let found: u64 = (0..passes).map(|_| pass(&context, trace.questions(), subject.access())).sum();
+    let one_pass = || {
+        if subject.changes() {
+            internals::count_change(&vfs);
+        }
+        pass(&context, trace.questions(), subject.access())
+    };
+    let found: u64 = (0..passes).map(|_| one_pass()).sum();
     if found != subject.found() * passes || vfs.stats() != before {
         return Err(format!("{}: {found} lookups succeeded in {passes} passes, or not all were cached", subject.name()).into());
     }

@@ -12,8 +12,12 @@
 //!
 //! What always holds: an entry answers only while every word that its walk read is unchanged. A
 //! dentry's word changes with all that a walk through the dentry depends on, and so does a mount's.
-//! Flags change only together with the count, or while the word is odd. So no writer has to know of
-//! the memo.
+//! Flags change only together with the count, or while the word is odd.
+//!
+//! Whether all words are unchanged is told by the entry's stamp, with one compare, or else by their
+//! sum. The stamp is a count of the changes of [remembered](crate::cache::dcache::remembered)
+//! dentries. All dentries of an entry are remembered. So while the count is the stamp, none of them
+//! has been written.
 //!
 //! As a number, a word only rises until its count wraps: a write makes it odd, and the end of the
 //! write adds to the count, which is above the flags. So the sum of the words shows whether any of

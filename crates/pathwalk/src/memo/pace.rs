@@ -207,6 +207,11 @@ mod tests {
     }
 
     #[test]
+    fn one_hit_in_64_stamps() {
+        assert_eq!((0..640).filter(|_| stamps()).count(), 10);
+    }
+
+    #[test]
     fn one_walk_in_four_teaches_and_fewer_after_a_refusal() {
         let taught: Vec<_> = (0..400).filter_map(|_| teaches()).collect();
         assert_eq!((taught.len(), taught.iter().filter(|one| **one == Taught::Path).count()), (100, 50));

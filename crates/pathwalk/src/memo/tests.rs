@@ -1,9 +1,11 @@
 //! Tests of entries that were found, since equal hashes cannot be constructed.
 
-use super::entry::{Entry, LINES, MOST_SLOTS, Slots};
+use super::entry::{Entry, LINES, MOST_SLOTS, OfMount, Slots};
+use super::find::Lookup;
 use super::question::{LastLink, Question};
 use super::recording::{End, Recording};
-use super::what::{Draft, Parts};
+use super::store::{Learning, Memo};
+use super::what::{Draft, Parts, What};
 use crate::cache::dcache::dentry::flags;
 use crate::cache::dcache::remembered::Changes;
 use crate::memory::lines::Line;
@@ -81,6 +83,16 @@ impl<'a> Slots<'a> for Words<'a> {
     }
 }
 
+impl<'a> Lookup<'a> for Words<'a> {
+    fn class(self) -> u32 {
+        0
+    }
+
+    fn may_go(self, _: What) -> bool {
+        true
+    }
+}
+
 /// A write of each dentry and mount makes the entry stale, for each number of them.
 #[test]
 #[cfg_attr(miri, ignore = "one thread, and minutes there")]
@@ -112,6 +124,47 @@ fn each_word_is_in_the_sum() {
     assert!(Draft::new(&Parts { class: 1 << 31, ..parts(&[(1, 0)], &[]) }).is_none());
     assert!(Draft::new(&parts(&too_many, &[])).is_none());
     assert!(Draft::new(&parts(&too_many[..9], &too_many[..3])).is_none());
+}
+
+/// The count of changes is kept in 32 bits: a memo that is about to learn is emptied when the count
+/// may come round.
+#[test]
+fn a_lap_of_changes_empties_the_memo() {
+    let (lines, changes) = (dentries(), Changes::one_before_a_lap());
+    let words = Words(&lines, &lines, &changes);
+    let memo = Memo::new(Memo::SET_BYTES, 1, Learning::AtOnce).unwrap();
+    let learn = || {
+        let room = memo.room(&QUESTION, words, 0).unwrap();
+        memo.fill(&room, (&QUESTION, 0), (&way(), &BEGINS, END), words);
+        memo.stats().used
+    };
+    // Repeated, since a lap of any count in the process empties the memo.
+    assert!((0..8).any(|_| learn() == 1));
+    let before = seqcount::laps();
+    changes.write(&lines[3][0]).end(0);
+    assert_ne!(seqcount::laps(), before);
+    assert!(memo.room(&QUESTION, words, 0).is_some());
+    assert_eq!(memo.stats().used, 0);
+}
+
+/// An entry whose words were compared is fresh afterwards.
+#[test]
+fn a_hit_by_the_sum_stamps_the_entry() {
+    let (lines, changes) = (dentries(), Changes::default());
+    let words = Words(&lines, &lines, &changes);
+    let memo = Memo::new(Memo::SET_BYTES, 1, Learning::AtOnce).unwrap();
+    let found = || memo.find(&QUESTION, words, &mut OfMount::default()).map(|found| (found.end, found.word));
+    let is_fresh = || memo.set(0).unwrap().iter().any(|entry| entry.what().is_stamped_at(changes.now()));
+    // Repeated, since a lap of any count in the process empties the memo.
+    let stamped = || {
+        let room = memo.room(&QUESTION, words, 0).unwrap();
+        memo.fill(&room, (&QUESTION, 0), (&way(), &BEGINS, END), words);
+        let is_filled = is_fresh();
+        changes.count();
+        is_filled && !is_fresh() && found() == Some((2, WORD)) && is_fresh()
+    };
+    assert!((0..8).any(|_| stamped()));
+    assert_eq!(found(), Some((2, WORD)));
 }
 
 /// The mounts of start and root of all walks here.
@@ -218,8 +271,10 @@ fn a_way_that_is_learned_is_remembered() {
     let after = seqcount::written(0, WORD);
     let wanted = Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, WORD), (1, after)], &[]) });
     assert_eq!(drafted(&way(), END, &lines), wanted);
-    assert_eq!([0, 1, 2].map(|slot: usize| seqcount::sample(&lines[slot][0])), [0, after, WORD]);
+    let words = || [0, 1, 2].map(|slot: usize| seqcount::sample(&lines[slot][0]));
+    assert_eq!(words(), [0, after, WORD]);
     assert_eq!(drafted(&way(), END, &lines), None, "it has another word by now");
+    assert_eq!(words(), [0, after, WORD]);
     // A write forgets it, and is counted.
     let changes = Changes::default();
     let flags = |slot: usize| {

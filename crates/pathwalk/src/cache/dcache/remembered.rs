@@ -41,6 +41,11 @@ impl Default for Changes {
 }
 
 impl Changes {
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn one_before_a_lap() -> Changes {
+        Changes(Alone(AtomicU64::new((LAP - 1) * ONE + 1)))
+    }
+
     /// Returns the count, which is odd.
     #[inline(always)]
     pub(crate) fn now(&self) -> u64 {
@@ -51,12 +56,17 @@ impl Changes {
     pub(crate) fn write<'a>(&self, word: &'a AtomicU64) -> Writing<'a> {
         let writing = seqcount::write(word);
         if writing.flags() & flags::REMEMBERED != 0 {
-            let before = self.0.fetch_add(ONE, Ordering::Relaxed);
-            if (before / ONE + 1).is_multiple_of(LAP) {
-                seqcount::count_lap();
-            }
+            self.count();
         }
         Writing(writing)
+    }
+
+    /// Counts a change.
+    pub(crate) fn count(&self) {
+        let before = self.0.fetch_add(ONE, Ordering::Relaxed);
+        if (before / ONE + 1).is_multiple_of(LAP) {
+            seqcount::count_lap();
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::fs::ROOT;
 #[cfg(not(shuttle))]
 use super::super::world::DIRECTORY;
 use super::super::world::FILE;
-use super::{IN_D, alone, fill, filled, ino, is_known, learn};
+use super::{D, IN_D, alone, fill, filled, ino, is_known, learn};
 use crate::internals;
 
 /// Checks a link whose body is asked for each time, since side lines are used up.
@@ -65,6 +65,26 @@ fn count_wraps() {
     learn(&user, "/d/g");
     drop((user, dir, file));
     world.end();
+}
+
+/// Checks that a walk of which the memo learns still answers: what is learned is remembered, which
+/// moves the words of its dentries.
+#[cfg(not(shuttle))]
+#[test]
+fn what_is_learned_is_answered() {
+    for (path, wanted) in [("/d", D), ("/d/f", IN_D), ("/l", IN_D), ("/e/../d/f", IN_D)] {
+        let world = filled(super::super::world::Hash::Spread, |fs| {
+            fill(fs);
+            fs.add_link(ROOT, "l", "d/f");
+        });
+        let user = world.user();
+        assert_eq!(ino(&user, path), Ok(wanted));
+        let was_known = is_known(&user, path);
+        assert_eq!(user.cached().stat(path).map(|found| found.ino), Ok(wanted), "{path}");
+        assert!(!was_known && is_known(&user, path), "{path}: the case that is meant");
+        drop(user);
+        world.end();
+    }
 }
 
 /// Checks that a path that cannot be learned is not recorded each time that it is walked.
