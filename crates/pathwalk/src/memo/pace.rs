@@ -37,7 +37,7 @@ const REFUSED: u32 = 64;
 
 /// The hits for which words are compared, of which one stamps its entry. Other threads read the
 /// entry meanwhile, so it is seldom written.
-const STAMPED: u32 = 64;
+const STAMPED: u32 = 16;
 
 /// The state of one thread.
 struct Pace {
@@ -207,8 +207,8 @@ mod tests {
     }
 
     #[test]
-    fn one_hit_in_64_stamps() {
-        assert_eq!((0..640).filter(|_| stamps()).count(), 10);
+    fn one_hit_in_16_stamps() {
+        assert_eq!((0..160).filter(|_| stamps()).count(), 10);
     }
 
     #[test]
