@@ -24,6 +24,10 @@ impl<'a> Slots<'a> for &'a Bed {
         &self.changes
     }
 
+    fn mount_changes(self) -> Option<u64> {
+        Some(0)
+    }
+
     fn dentries(self) -> &'a [Line] {
         &self.dentries
     }

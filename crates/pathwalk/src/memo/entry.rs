@@ -64,6 +64,16 @@ pub(crate) struct OfMount {
 pub(crate) trait Slots<'a>: Copy {
     /// Returns the count of changes of remembered dentries.
     fn changes(self) -> &'a Changes;
+    /// Returns the count of changes of the tree of mounts, which is even; none while it changes.
+    fn mount_changes(self) -> Option<u64>;
+    /// Returns the stamp of a way that holds now: the count of changes, which is 1 above a multiple
+    /// of 4. If the way depends on mounts, it is a sum of both counts, which is 3 above; none while
+    /// mounts change. Neither count falls.
+    #[inline(always)]
+    fn stamp(self, has_mounts: bool) -> Option<u64> {
+        let changes = self.changes().now();
+        if has_mounts { Some(changes.wrapping_add(2 * self.mount_changes()? + 2)) } else { Some(changes) }
+    }
     /// Returns the lines of dentries.
     fn dentries(self) -> &'a [Line];
     /// Returns the lines of mounts.
@@ -111,11 +121,30 @@ impl<'m> Entry<'m> {
     /// entry was stamped. The caller rechecks that the entry is unchanged.
     #[inline(always)]
     pub(super) fn fresh_end<'a>(self, what: What, slots: impl Slots<'a>) -> Option<(u32, &'a Line, u64)> {
+        let end = self.sampled_end(slots)?;
+        what.is_stamped_at(slots.changes().now()).then_some(end)
+    }
+
+    /// Returns the same for a way that depends on mounts, with the end's mount: if neither a
+    /// remembered dentry has changed since, nor the tree of mounts.
+    pub(super) fn fresh_end_in_mount<'a>(self, what: What, slots: impl Slots<'a>) -> Option<((u32, &'a Line, u64), OfMount)> {
+        if !what.is_stamped() || !what.has_mounts() {
+            return None;
+        }
+        let end = self.sampled_end(slots)?;
+        let slot = self.slot(MOST_SLOTS - 1);
+        let word = seqcount::sample(&slots.mounts().get(slot)?[OF_SLOT]);
+        (word & ODD == 0 && what.is_stamped_at(slots.stamp(true)?)).then_some((end, OfMount { slot, word }))
+    }
+
+    /// Returns the slot, line and word of the end, unless it is being written.
+    #[inline(always)]
+    fn sampled_end<'a>(self, slots: impl Slots<'a>) -> Option<(u32, &'a Line, u64)> {
         let end = (self.load(SLOTS) as u32) / LINE_WORDS as u32;
         let line = slots.dentries().get(end as usize)?;
         // Acquire: if this is what a later write left, the count is seen moved.
         let word = seqcount::sample(&line[OF_SLOT]);
-        (word & ODD == 0 && what.is_stamped_at(slots.changes().now())).then_some((end, line, word))
+        (word & ODD == 0).then_some((end, line, word))
     }
 
     /// Returns the slot, line and word of the end if no word of the way has changed, and the mount
@@ -201,11 +230,11 @@ impl<'m> Entry<'m> {
     }
 
     /// Stamps an entry that is unchanged since word 0 was sampled, where no word of its way had
-    /// changed after the count was read. If another thread writes the entry, it stays as it is.
-    pub(super) fn stamp(self, sampled: u64, what: What, changes: u64) {
+    /// changed after the stamp was read. If another thread writes the entry, it stays as it is.
+    pub(super) fn stamp(self, sampled: u64, what: What, stamp: u64) {
         if let Some(writing) = seqcount::try_write_from(&self.0[0][WORD], sampled) {
             let tag = writing.flags();
-            self.0[0][WHAT].store(what.stamped_at(changes).word(), Ordering::Relaxed);
+            self.0[0][WHAT].store(what.stamped_at(stamp).word(), Ordering::Relaxed);
             writing.end(tag);
         }
     }

@@ -110,8 +110,9 @@ impl Memo {
         None
     }
 
-    /// Returns the word of the end of an entry's way, if no word of the way has changed since.
-    /// Writes its slot and its mount. Stamps such an entry from time to time.
+    /// Returns the word of the end of an entry's way, if nothing on the way has changed since.
+    /// Writes its slot and its mount. Compares words where the stamp does not hold, and then stamps
+    /// the entry from time to time.
     #[inline(never)]
     fn compared<'a>(
         &self,
@@ -122,14 +123,23 @@ impl Memo {
         (end, of_end): (&mut u32, &mut OfMount),
     ) -> Option<u64> {
         self.keep_lap();
-        // Read before the words.
-        let changes = slots.changes().now();
-        let ((found, line, word), mount) = entry.end(what, slots)?;
+        let (fresh, mut stamp) = (entry.fresh_end_in_mount(what, slots), None);
+        let ((found, line, word), mount) = match fresh {
+            Some(fresh) => fresh,
+            None => {
+                // Read before the words.
+                stamp = slots.stamp(what.has_mounts());
+                entry.end(what, slots)?
+            }
+        };
         if !entry.unchanged(sampled) {
             return None;
         }
-        if what.is_stamped() && (self.learns_at_once() || pace::stamps()) {
-            entry.stamp(sampled, what, changes);
+        if let Some(stamp) = stamp
+            && what.is_stamped()
+            && (self.learns_at_once() || pace::stamps())
+        {
+            entry.stamp(sampled, what, stamp);
         }
         mark_hit(line);
         entry.mark_links(what, slots.dentries());

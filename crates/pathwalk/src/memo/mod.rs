@@ -16,8 +16,8 @@
 //!
 //! Whether all words are unchanged is told by the entry's stamp, with one compare, or else by their
 //! sum. The stamp is a count of the changes of [remembered](crate::cache::dcache::remembered)
-//! dentries. All dentries of an entry are remembered. So while the count is the stamp, none of them
-//! has been written.
+//! dentries, and of those of the tree of mounts where the way depends on mounts. All dentries of an
+//! entry are remembered. So while the count is the stamp, none of them has been written.
 //!
 //! As a number, a word only rises until its count wraps: a write makes it odd, and the end of the
 //! write adds to the count, which is above the flags. So the sum of the words shows whether any of

@@ -224,7 +224,7 @@ impl Recording {
         let mounts = way.all_mounts(begins, of_last)?;
         remember_all(&mut dentries, slots.dentries())?;
         // Read before the words are compared.
-        let changes = slots.changes().now();
+        let stamp = slots.stamp(!mounts.is_empty())?;
         if !are_still(slots.dentries(), &dentries) || !are_still(slots.mounts(), &mounts) {
             return None;
         }
@@ -237,7 +237,7 @@ impl Recording {
             has_dot_dot: way.has_dot_dot,
             crosses: way.crosses,
             class: if way.is_restricted { class } else { 0 },
-            changes,
+            stamp,
         })
     }
 }

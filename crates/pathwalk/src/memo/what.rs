@@ -34,8 +34,8 @@ const LINKS: Field = Field { shift: 18, most: 15 };
 const MOUNTS: Field = Field { shift: 22, most: 15 };
 /// The last four fields. Where all are clear, the way leads down by names, in one mount.
 const NOT_PLAIN: Field = Field { shift: DOT_DOT.shift, most: 0x3ff };
-/// The upper half: of a way that all users may go, and that depends on no mount, the count of
-/// changes of remembered dentries, at a time when no dentry of the way had changed. It is odd.
+/// The upper half: of a way that all users may go, a [stamp](super::entry::Slots::stamp) from when
+/// nothing on the way had changed. It is odd.
 const STAMP: Field = Field { shift: 32, most: u32::MAX as u64 };
 /// The first bit of a stamp.
 const STAMPED: Field = Field { shift: 32, most: 1 };
@@ -86,22 +86,22 @@ impl What {
         self.is_stamped() || !self.has(CLASS) || self.get(CLASS) == u64::from(class())
     }
 
-    /// Returns whether all users may go this way, and it depends on no mount.
+    /// Returns whether all users may go this way: it has a stamp.
     #[inline(always)]
     pub(super) fn is_stamped(self) -> bool {
         self.has(STAMPED)
     }
 
-    /// Returns whether the way has a stamp, which is this count of changes.
+    /// Returns whether the way has this stamp.
     #[inline(always)]
-    pub(super) fn is_stamped_at(self, changes: u64) -> bool {
-        self.get(STAMP) == u64::from(changes as u32)
+    pub(super) fn is_stamped_at(self, stamp: u64) -> bool {
+        self.get(STAMP) == u64::from(stamp as u32)
     }
 
     /// Returns the same with another stamp.
-    pub(super) fn stamped_at(self, changes: u64) -> What {
-        debug_assert!(changes % 2 == 1);
-        What(self.0 & !(STAMP.most << STAMP.shift) | changes << STAMP.shift)
+    pub(super) fn stamped_at(self, stamp: u64) -> What {
+        debug_assert!(stamp % 2 == 1);
+        What(self.0 & !(STAMP.most << STAMP.shift) | stamp << STAMP.shift)
     }
 
     /// Returns these bits of the number of dentries beside the end, where they stand in the word.
@@ -126,6 +126,12 @@ impl What {
     #[inline(always)]
     pub(super) fn mounts(self) -> usize {
         self.get(MOUNTS) as usize
+    }
+
+    /// Returns whether the way depends on mounts.
+    #[inline(always)]
+    pub(super) fn has_mounts(self) -> bool {
+        self.has(MOUNTS)
     }
 
     /// Returns whether the walk ended in `ENOENT`.
@@ -179,8 +185,8 @@ pub(super) struct Parts<'a> {
     pub(super) has_dot_dot: bool,
     pub(super) crosses: bool,
     pub(super) class: u32,
-    /// The count of changes of remembered dentries, from before the words were compared.
-    pub(super) changes: u64,
+    /// The stamp, from before the words were compared.
+    pub(super) stamp: u64,
 }
 
 impl Draft {
@@ -210,7 +216,7 @@ impl Draft {
             .with(OTHERS, dentries.len() as u64 - 1)
             .with(MOUNTS, mounts.len() as u64);
         let what = match parts.class {
-            0 if mounts.is_empty() => what.stamped_at(parts.changes),
+            0 => what.stamped_at(parts.stamp),
             class => what.with(CLASS, class.into()),
         };
         Some(Draft { what, sum, slots })

@@ -296,7 +296,12 @@ impl MountRecords {
 
     /// Ends a change of the tree.
     pub(super) fn end_change(&self) {
-        self.changes.store(self.changes.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        let even = self.changes.load(Ordering::Relaxed).wrapping_add(1);
+        // The memo keeps 32 bits of the count.
+        if even.is_multiple_of(1 << 30) {
+            seqcount::count_lap();
+        }
+        self.changes.store(even, Ordering::Release);
     }
 
     /// Enters a mount into the table under the place that it covers.
@@ -336,3 +341,18 @@ impl MountRecords {
 /// The error that a mount changed, or is changing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Changed;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lap_of_changes_is_counted() {
+        let records = MountRecords::new(1, 1).expect("room for one");
+        records.changes.store((1 << 30) - 2, Ordering::Relaxed);
+        let before = seqcount::laps();
+        records.begin_change();
+        records.end_change();
+        assert_ne!(seqcount::laps(), before);
+    }
+}

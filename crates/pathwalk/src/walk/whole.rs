@@ -44,6 +44,10 @@ impl<'a> Slots<'a> for &'a World {
         self.caches().dentries.changes()
     }
 
+    fn mount_changes(self) -> Option<u64> {
+        self.mounts.settled()
+    }
+
     #[inline(always)]
     fn dentries(self) -> &'a [Line] {
         self.caches().dentries.hot()
@@ -66,6 +70,10 @@ impl<'a, C: Copy> Slots<'a> for By<'a, C> {
     #[inline(always)]
     fn changes(self) -> &'a Changes {
         self.world.changes()
+    }
+
+    fn mount_changes(self) -> Option<u64> {
+        self.world.mount_changes()
     }
 
     #[inline(always)]

@@ -23,13 +23,14 @@ use crate::memory::alone::Alone;
 use crate::memory::seqcount::{self, ODD};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The value that a change adds to the count. The count is odd.
-const ONE: u64 = 2;
+/// The value that a change adds to the count, which begins at 1. See
+/// [`Slots::stamp`](crate::memo::Slots::stamp).
+const ONE: u64 = 4;
 
 /// The number of changes of which one ends a lap: the memo, which keeps 32 bits of the count, is
 /// emptied before it learns again. Until then, the count moves once for each remembered dentry at
 /// most, and there are fewer dentries than this.
-const LAP: u64 = 1 << 30;
+const LAP: u64 = 1 << 29;
 
 /// The count of changes of remembered dentries.
 pub(crate) struct Changes(Alone<AtomicU64>);
@@ -46,7 +47,7 @@ impl Changes {
         Changes(Alone(AtomicU64::new((LAP - 1) * ONE + 1)))
     }
 
-    /// Returns the count, which is odd.
+    /// Returns the count.
     #[inline(always)]
     pub(crate) fn now(&self) -> u64 {
         self.0.load(Ordering::Acquire)

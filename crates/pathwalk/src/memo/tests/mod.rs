@@ -1,16 +1,17 @@
 //! Tests of entries that were found, since equal hashes cannot be constructed.
 
-use super::entry::{Entry, LINES, MOST_SLOTS, OfMount, Slots};
+use super::entry::{Entry, LINES, MOST_SLOTS, Slots};
 use super::find::Lookup;
 use super::question::{LastLink, Question};
 use super::recording::{End, Recording};
-use super::store::{Learning, Memo};
 use super::what::{Draft, Parts, What};
 use crate::cache::dcache::dentry::flags;
 use crate::cache::dcache::remembered::Changes;
 use crate::memory::lines::Line;
 use crate::memory::seqcount;
 use crate::sync::Ordering;
+
+mod stamps;
 
 const TAG: u64 = 2;
 
@@ -27,7 +28,7 @@ fn with_entry(parts: &Parts<'_>, then: impl FnOnce(Entry<'_>)) {
 
 fn parts<'a>(dentries: &'a [(u32, u64)], mounts: &'a [(u32, u64)]) -> Parts<'a> {
     let last_links = &[LastLink::Followed];
-    Parts { dentries, mounts, links: 0, last_links, is_absent: false, has_dot_dot: false, crosses: false, class: 0, changes: 1 }
+    Parts { dentries, mounts, links: 0, last_links, is_absent: false, has_dot_dot: false, crosses: false, class: 0, stamp: 1 }
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn a_class_is_asked_for_where_there_is_one() {
         assert_eq!([0, 2, 3, 4].map(is_for), [false, false, true, false]);
     });
     for mounts in [&[][..], &[(1, 0)]] {
-        with_entry(&Parts { changes: 3, ..parts(&[(1, 0)], mounts) }, |entry| {
+        with_entry(&Parts { stamp: 3, ..parts(&[(1, 0)], mounts) }, |entry| {
             assert!(entry.what().is_for(|| unreachable!("it is for everyone")));
         });
     }
@@ -72,6 +73,12 @@ struct Words<'a>(&'a [Line], &'a [Line], &'a Changes);
 impl<'a> Slots<'a> for Words<'a> {
     fn changes(self) -> &'a Changes {
         self.2
+    }
+
+    /// The count of the changes of mounts is in the line of slot 0, which no mount has.
+    fn mount_changes(self) -> Option<u64> {
+        let count = self.1.first().map_or(0, |line| line[1].load(Ordering::Relaxed));
+        Some(count).filter(|count| count % 2 == 0)
     }
 
     fn dentries(self) -> &'a [Line] {
@@ -124,47 +131,6 @@ fn each_word_is_in_the_sum() {
     assert!(Draft::new(&Parts { class: 1 << 31, ..parts(&[(1, 0)], &[]) }).is_none());
     assert!(Draft::new(&parts(&too_many, &[])).is_none());
     assert!(Draft::new(&parts(&too_many[..9], &too_many[..3])).is_none());
-}
-
-/// The count of changes is kept in 32 bits: a memo that is about to learn is emptied when the count
-/// may come round.
-#[test]
-fn a_lap_of_changes_empties_the_memo() {
-    let (lines, changes) = (dentries(), Changes::one_before_a_lap());
-    let words = Words(&lines, &lines, &changes);
-    let memo = Memo::new(Memo::SET_BYTES, 1, Learning::AtOnce).unwrap();
-    let learn = || {
-        let room = memo.room(&QUESTION, words, 0).unwrap();
-        memo.fill(&room, (&QUESTION, 0), (&way(), &BEGINS, END), words);
-        memo.stats().used
-    };
-    // Repeated, since a lap of any count in the process empties the memo.
-    assert!((0..8).any(|_| learn() == 1));
-    let before = seqcount::laps();
-    changes.write(&lines[3][0]).end(0);
-    assert_ne!(seqcount::laps(), before);
-    assert!(memo.room(&QUESTION, words, 0).is_some());
-    assert_eq!(memo.stats().used, 0);
-}
-
-/// An entry whose words were compared is fresh afterwards.
-#[test]
-fn a_hit_by_the_sum_stamps_the_entry() {
-    let (lines, changes) = (dentries(), Changes::default());
-    let words = Words(&lines, &lines, &changes);
-    let memo = Memo::new(Memo::SET_BYTES, 1, Learning::AtOnce).unwrap();
-    let found = || memo.find(&QUESTION, words, &mut OfMount::default()).map(|found| (found.end, found.word));
-    let is_fresh = || memo.set(0).unwrap().iter().any(|entry| entry.what().is_stamped_at(changes.now()));
-    // Repeated, since a lap of any count in the process empties the memo.
-    let stamped = || {
-        let room = memo.room(&QUESTION, words, 0).unwrap();
-        memo.fill(&room, (&QUESTION, 0), (&way(), &BEGINS, END), words);
-        let is_filled = is_fresh();
-        changes.count();
-        is_filled && !is_fresh() && found() == Some((2, WORD)) && is_fresh()
-    };
-    assert!((0..8).any(|_| stamped()));
-    assert_eq!(found(), Some((2, WORD)));
 }
 
 /// The mounts of start and root of all walks here.
@@ -256,79 +222,6 @@ fn what_changed_since_is_not_learned() {
     }
 }
 
-/// The dentries of a way are remembered before it is learned: the draft has the words that they
-/// have then.
-#[test]
-fn a_way_that_is_learned_is_remembered() {
-    let lines: [Line; 20] = Default::default();
-    lines[2][0].store(WORD, Ordering::Relaxed);
-    let way = || {
-        let way = Recording::default();
-        way.begins(1, 0);
-        way.came_to(2, WORD);
-        way
-    };
-    let after = seqcount::written(0, WORD);
-    let wanted = Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, WORD), (1, after)], &[]) });
-    assert_eq!(drafted(&way(), END, &lines), wanted);
-    let words = || [0, 1, 2].map(|slot: usize| seqcount::sample(&lines[slot][0]));
-    assert_eq!(words(), [0, after, WORD]);
-    assert_eq!(drafted(&way(), END, &lines), None, "it has another word by now");
-    assert_eq!(words(), [0, after, WORD]);
-    // A write forgets it, and is counted.
-    let changes = Changes::default();
-    let flags = |slot: usize| {
-        let writing = changes.write(&lines[slot][0]);
-        let flags = writing.flags();
-        writing.end(flags | flags::LINK);
-        (seqcount::sample(&lines[slot][0]) as u32, changes.now())
-    };
-    let link = flags::LINK as u32;
-    assert_eq!([flags(1), flags(1), flags(3), flags(2)], [(link, 3), (link, 3), (link, 3), (link, 5)]);
-}
-
-/// An entry is fresh while the count stays. Behind a change of another dentry, the words tell that
-/// it holds; then it can be stamped anew.
-#[test]
-fn stamps() {
-    let (lines, changes) = (dentries(), Changes::default());
-    let words = Words(&lines, &[], &changes);
-    let change = |slot: usize| changes.write(&lines[slot][0]).end(0);
-    with_entry(&parts(&[(2, WORD), (1, WORD)], &[]), |entry| {
-        let is_fresh = || entry.fresh_end(entry.what(), words).is_some_and(|(end, _, word)| (end, word) == (2, WORD));
-        assert!(is_fresh());
-        change(3);
-        assert!(!is_fresh() && entry.end(entry.what(), words).is_some());
-        let sampled = entry.sample();
-        entry.stamp(sampled, entry.what(), changes.now());
-        assert!(is_fresh() && !entry.unchanged(sampled) && entry.is_of(&QUESTION).is_some());
-        assert_eq!(entry.sample() as u32, TAG as u32);
-        // Of what was sampled before, nothing is believed.
-        change(4);
-        entry.stamp(sampled, entry.what(), changes.now());
-        assert!(!is_fresh());
-        change(1);
-        assert!(!is_fresh() && entry.end(entry.what(), words).is_none());
-    });
-    for parts in [Parts { class: 3, ..parts(&[(2, WORD)], &[]) }, parts(&[(2, WORD)], &[(1, 0)])] {
-        with_entry(&Parts { changes: 3, ..parts }, |entry| {
-            let what = entry.what();
-            assert!(!what.is_stamped() && !what.is_stamped_at(3));
-        });
-    }
-}
-
-/// An end that is being written is not fresh, though the write may not be counted yet.
-#[test]
-fn an_end_that_is_being_written() {
-    let (lines, changes) = (dentries(), Changes::default());
-    with_entry(&parts(&[(2, WORD), (1, WORD)], &[]), |entry| {
-        let writing = seqcount::write(&lines[2][0]);
-        assert!(entry.fresh_end(entry.what(), Words(&lines, &[], &changes)).is_none());
-        writing.end(WORD);
-    });
-}
-
 /// A slot that had two words on one walk.
 #[test]
 fn a_slot_that_changed_on_the_way() {
@@ -377,7 +270,8 @@ fn refused_ways_and_classes_that_have_no_number() {
 /// The mounts of a way; that of the end is the first.
 #[test]
 fn mounts_of_a_way() {
-    let of = |mounts| Draft::new(&Parts { last_links: &ALL, ..parts(&[(2, WORD), (1, WORD)], mounts) });
+    let stamp = |mounts: &[_]| if mounts.is_empty() { 1 } else { 3 };
+    let of = |mounts| Draft::new(&Parts { last_links: &ALL, stamp: stamp(mounts), ..parts(&[(2, WORD), (1, WORD)], mounts) });
     assert_eq!(draft_of(&way(), END, 0), of(&[]));
     assert_eq!(draft_of(&way(), End::At(2, WORD, 2), 0), of(&[(2, 0)]), "it ends in the mount of the root");
     assert_eq!(draft_of(&way(), End::At(2, WORD, 3), 0), None, "it ends in one of which nothing was told");
@@ -386,7 +280,9 @@ fn mounts_of_a_way() {
     assert_eq!(draft_of(&asking, END, 0), of(&BEGINS));
     let crossing = way();
     crossing.crosses(3, 0);
-    let crosses = |mounts| Draft::new(&Parts { last_links: &ALL, crosses: true, ..parts(&[(2, WORD), (1, WORD)], mounts) });
+    let crosses = |mounts| {
+        Draft::new(&Parts { last_links: &ALL, crosses: true, stamp: stamp(mounts), ..parts(&[(2, WORD), (1, WORD)], mounts) })
+    };
     assert_eq!(draft_of(&crossing, End::At(2, WORD, 3), 0), crosses(&[(3, 0)]));
     assert_eq!(draft_of(&crossing, END, 0), crosses(&[(1, 0), (3, 0)]), "it ends where it began");
 }
