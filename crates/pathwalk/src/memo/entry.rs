@@ -128,7 +128,7 @@ impl<'m> Entry<'m> {
     /// Returns the same for a way that depends on mounts, with the end's mount: if neither a
     /// remembered dentry has changed since, nor the tree of mounts.
     pub(super) fn fresh_end_in_mount<'a>(self, what: What, slots: impl Slots<'a>) -> Option<((u32, &'a Line, u64), OfMount)> {
-        if !what.is_stamped() || !what.has_mounts() {
+        if !what.has_mounts() {
             return None;
         }
         let end = self.sampled_end(slots)?;
