@@ -11,7 +11,7 @@ use std::thread::Thread;
 use std::time::Duration;
 
 use common::*;
-use pathwalk::{Access, AtFlags, Errno, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncWhat};
+use pathwalk::{Access, AtFlags, Errno, FallocateFlags, LinkFlags, OpenFlags, OpenHow, RenameFlags, SyncFileRange, SyncWhat};
 use pathwalk_ring::{AsyncContext, Offset, Op, Pool};
 
 /// A waker that unparks a thread.
@@ -61,6 +61,10 @@ async fn everything(vfs: AsyncContext) -> Result<(), Errno> {
     let no_file = vfs.open("/way/f", OpenFlags::PATH).await?;
     assert_eq!(vfs.sync(&no_file, SyncWhat::All).await, Err(Errno::EBADF));
     assert_eq!(vfs.read(&file, vec![0; 9], Offset::At(1)).await?, b"ello");
+    vfs.fallocate(&file, FallocateFlags::empty(), 4, 6).await?;
+    assert_eq!(vfs.stat("/new/f").await?.size, 10);
+    vfs.sync_file_range(&file, 4, 6, SyncFileRange::WRITE).await?;
+    assert_eq!(vfs.sync_file_range(&no_file, 4, 6, SyncFileRange::WRITE).await, Err(Errno::EBADF));
     vfs.close(file).await?;
     vfs.link("/new/f", "/g", LinkFlags::empty()).await?;
     vfs.rename("/g", "/new/g", RenameFlags::empty()).await?;

@@ -199,6 +199,34 @@ fn a_directory_that_moved_behind_the_engine_is_found() -> Test {
     Ok(())
 }
 
+/// Checks a node of two names that are both cached: its handle leads to one of them.
+#[test]
+fn a_node_of_two_names_is_found_at_one() -> Test {
+    let (_, context) = tree()?;
+    context.link("/f", "/d/other")?;
+    let f = handle(&context, "/f")?;
+    assert!(["/f", "/d/other"].contains(&&*path(&context, &f)?));
+    assert_eq!(handle(&context, "/d/other")?, f);
+    Ok(())
+}
+
+/// Checks nodes that lost their last names behind the engine, and are held: a file has no path any
+/// more, and a directory is gone.
+#[test]
+fn a_node_whose_name_went_behind_the_engine_has_none() -> Test {
+    let (fs, context) = tree()?;
+    let [f, dd] = [handle(&context, "/f")?, handle(&context, "/dd")?];
+    let held = (context.lookup("/f")?, context.lookup("/dd")?);
+    let behind = root_of(&fs)?;
+    behind.unlink("/f")?;
+    behind.rmdir("/dd")?;
+    context.vfs().invalidate_subtree(context.root())?;
+    assert_eq!(context.lookup_by_handle(context.root(), &f)?.path(), Err(Errno::ENOENT));
+    assert_eq!(context.lookup_by_handle(context.root(), &dd).unwrap_err(), Errno::ESTALE);
+    drop(held);
+    Ok(())
+}
+
 #[test]
 fn no_handle_leads_out() -> Test {
     let fs = MemFs::new();

@@ -128,6 +128,41 @@ fn a_ring_that_is_dropped_begins_nothing_more() {
     assert_eq!((context.stat("/behind"), context.stat("/queued")), (Err(Errno::ENOENT), Err(Errno::ENOENT)));
 }
 
+/// Checks that the drop looks for work that the pool still has, however many completions and
+/// timeouts the ring keeps: here two and three of six entries.
+#[test]
+fn a_dropped_ring_withdraws_work_beside_completions_and_timeouts() {
+    let (fs, context) = world();
+    let shared = pool(1);
+    let [mut holder, mut ring] = [(); 2].map(|()| Ring::builder(context.clone()).pool(shared.clone()).build());
+    submit(&mut holder, [Entry::new(0, Op::stat("/slow0"))]);
+    fs.wait_for(1);
+    submit(&mut ring, [Entry::new(0, Op::Nop), Entry::new(1, Op::Nop)]);
+    submit(&mut ring, (2..5).map(|id| Entry::new(id, Op::Timeout { after: Duration::from_secs(600) })));
+    submit(&mut ring, [Entry::new(5, Op::Mkdirat { place: "/queued".into(), mode: 0o700 })]);
+    assert_eq!((ring.outstanding(), shared.stats().queued), (6, 1));
+    drop(ring);
+    assert_eq!(shared.stats().queued, 0);
+    fs.open_gate();
+    assert_eq!(results(&mut holder), [(0, 0)]);
+    assert_eq!(context.stat("/queued"), Err(Errno::ENOENT));
+}
+
+/// Checks that an owner need not wait in the ring: `reap` alone fetches what the workers have done.
+#[test]
+fn completions_of_workers_are_reaped_without_a_wait() {
+    let (fs, context) = world();
+    let mut ring = ring(&context, 1);
+    assert!(ring.reap().is_none());
+    submit(&mut ring, [Entry::new(0, Op::stat("/slow0"))]);
+    fs.wait_for(1);
+    assert!(ring.reap().is_none());
+    fs.open_gate();
+    eventually("the call has ended", || ring.pool().stats().idle == ring.pool().stats().workers);
+    assert_eq!(ring.reap().map(|done| (done.user_data, done.res())), Some((0, 0)));
+    assert!(ring.reap().is_none());
+}
+
 /// Checks that an owner that waits elsewhere is notified, and by which thread, and when to check
 /// again.
 #[test]

@@ -181,6 +181,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_record_is_odd_and_keeps_its_flags_until_its_write_ends() {
+        let begins: [fn(&AtomicU64) -> Writing<'_>; 3] =
+            [write, write_alone, |word| try_write(word).expect("nothing else writes")];
+        for begin in begins {
+            let word = AtomicU64::new(7 << 32 | 0b110);
+            let writing = begin(&word);
+            assert_eq!((word.load(Ordering::Relaxed), writing.flags()), (7 << 32 | 0b111, 0b110));
+            writing.end(0b1010);
+            assert_eq!(word.load(Ordering::Relaxed), 8 << 32 | 0b1010);
+        }
+    }
+
+    #[test]
     fn a_lap_is_counted_by_the_write_that_ends_it() {
         let word = AtomicU64::new(0);
         write_more(&word, LAP as u32 - 2);

@@ -1,8 +1,8 @@
 //! Permission checks beside walks: once a change has returned, no walk answers by the mode before.
 
-use super::explore;
 use super::fs::ROOT;
 use super::world::{DIRECTORY, FILE, Hash, World};
+use super::{explore, interrupt};
 use crate::{Access, Errno};
 
 fn world(hash: Hash) -> World {
@@ -91,6 +91,31 @@ fn a_refresh_beside_another() {
         walker.join().unwrap();
         assert_eq!(world.exists("/dir/file"), Err(Errno::EACCES));
         drop(dir);
+        world.end();
+    });
+}
+
+/// Checks that a check of rights takes owner and mode as of one instant. Neither the old ones nor
+/// the new ones let the user read, but the old mode would with the new owner, and the new mode with
+/// the old owner.
+#[test]
+fn an_owner_and_a_mode_that_change_together() {
+    interrupt(|hash| {
+        const FILE_KEY: u128 = 2;
+        let world = World::new(hash, |fs| {
+            assert_eq!(fs.plain(ROOT, "file", FILE), FILE_KEY);
+            fs.alter(FILE_KEY, |file| (file.uid, file.mode) = (1000, 0o044));
+        });
+        let file = world.handle("/file");
+        let walker = world.spawn(|world| {
+            let read = [(); 2].map(|()| world.user().access("/file", Access::READ));
+            assert_eq!(read, [Err(Errno::EACCES); 2]);
+        });
+        world.fs.alter(FILE_KEY, |file| (file.uid, file.mode) = (0, 0o400));
+        world.vfs.refresh(&file).unwrap();
+        assert_eq!(twice(&world, "/file"), [Err(Errno::EACCES); 2]);
+        walker.join().unwrap();
+        drop(file);
         world.end();
     });
 }

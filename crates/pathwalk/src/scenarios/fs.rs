@@ -23,7 +23,7 @@ pub(super) enum Fault {
 /// A node of the test file system.
 pub(super) struct Entry {
     kind: FileType,
-    mode: u16,
+    pub(super) mode: u16,
     names: BTreeMap<Vec<u8>, u128>,
     pub(super) body: Option<Box<[u8]>>,
     pub(super) uid: u32,

@@ -5,6 +5,7 @@ use super::fs::{ROOT, TestFs};
 use super::thread::JoinHandle;
 use super::world::{DIRECTORY, FILE, Hash, World, part};
 use super::{explore, interrupt};
+use crate::cache::dcache::dentry::INLINE_NAME;
 use crate::node::RenameFlags;
 use crate::sync::yield_now;
 use crate::{Errno, Handle, OpenFlags, internals};
@@ -197,6 +198,33 @@ fn the_path_of_a_file_below_one_that_is_moved() {
         let long = format!("/p/z/{LONG}");
         assert!([b"/p/a/f", b"/p/z/f", long.as_bytes()].contains(&&path[..]), "{}", path.escape_ascii());
         drop((file, a, p));
+        world.end();
+    });
+}
+
+/// Checks the second try of a path, which stops moves of directories, and not those of files: the
+/// file's name is of one instant, too. The first try fails where the name changes meanwhile.
+#[test]
+fn the_path_of_a_file_that_is_renamed_again_and_again() {
+    explore(|hash| {
+        let names = ["a", "b"].map(|letter| letter.repeat(INLINE_NAME));
+        let world = World::new(hash, |fs| _ = fs.plain(ROOT, &names[0], FILE));
+        let (root, file) = (world.root(), world.handle(&names[0]));
+        let renamer = world.spawn({
+            let names = names.clone();
+            move |_| {
+                for at in 0..4 {
+                    let [from, to] = [at, at + 1].map(|at| part(&names[at % 2]));
+                    internals::rename((&root, from), (&root, to), RenameFlags::empty()).unwrap();
+                }
+            }
+        });
+        for _ in 0..12 {
+            let path = String::from_utf8(file.path().unwrap()).unwrap();
+            assert!(names.iter().any(|name| path[1..] == **name), "{path}");
+        }
+        renamer.join().unwrap();
+        drop(file);
         world.end();
     });
 }

@@ -268,6 +268,18 @@ mod tests {
     }
 
     #[test]
+    fn only_a_component_other_than_a_dot_moves_a_walk() {
+        for stays in ["", "/", "//", ".", "./", "/.", "././/.", "//./"] {
+            assert!(!Path(stays.as_bytes()).moves_before(stays.len()), "{stays}");
+        }
+        for moves in ["a", "/a", "./a", "..", "./..", "...", ".a", "a.", "/.a/", ".//a.", "././..", "/a/."] {
+            assert!(Path(moves.as_bytes()).moves_before(moves.len()), "{moves}");
+        }
+        let before: Vec<_> = [0, 2, 4, 5].map(|pos| Path(b"././a/.").moves_before(pos)).into();
+        assert_eq!(before, [false, false, false, true]);
+    }
+
+    #[test]
     fn dots_are_told_from_names_that_start_with_dots() {
         let kinds: Vec<_> = split(b"./../.../.a/..b").iter().map(|(_, c)| (c.is_name(), c.is_dot_dot())).collect();
         assert_eq!(kinds, [(false, false), (false, true), (true, false), (true, false), (true, false)]);

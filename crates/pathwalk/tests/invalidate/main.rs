@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod during;
 mod forms;
 mod inside;
 mod random;

@@ -104,6 +104,17 @@ fn no_crossing_where_that_is_forbidden() {
     assert_eq!(exists(&inside, "../e"), Err(Errno::EXDEV));
 }
 
+/// Checks absolute links within a mount: Linux follows them once it has looked the root up, which
+/// an absolute path and `..` make it do.
+#[test]
+fn no_absolute_link_is_followed_before_the_root_is_known() {
+    let context = root(&["/e/"]);
+    context.symlink("/e", "/l").unwrap();
+    let within = context.with_resolve(Resolve::NO_XDEV).unwrap();
+    let answers = ["/l", "l", "./l", "e/../l", "/e/../l"].map(|path| exists(&within, path));
+    assert_eq!(answers, [Ok(()), Err(Errno::EXDEV), Err(Errno::EXDEV), Ok(()), Ok(())]);
+}
+
 /// Checks the rules for the crossing to a mount before the error that the node exists already.
 #[test]
 fn what_cannot_be_created_is_crossed_to_by_the_rules() {

@@ -78,6 +78,23 @@ fn switches_are_set_of_one_mount_or_of_all_below() {
     assert_eq!(told(), [MountFlags::empty(), MountFlags::NOEXEC | MountFlags::NODEV, MountFlags::NODEV]);
 }
 
+/// Checks that a directory that is held and was removed keeps its file system writable, and that
+/// one does not whose name only left the cache.
+#[test]
+fn a_removed_directory_that_is_held_keeps_a_file_system_writable() {
+    let context = root(&["/a/"]);
+    context.mount(tree(&["/d/", "/gone/"]), "/a", MountFlags::empty()).unwrap();
+    let remount = || context.remount("/a", MountFlags::READ_ONLY);
+    let held = ["/a/d", "/a/gone"].map(|path| context.lookup(path).unwrap());
+    context.rmdir("/a/gone").unwrap();
+    assert_eq!(remount(), Err(Errno::EBUSY));
+    let [d, gone] = held;
+    drop(gone);
+    context.vfs().invalidate_subtree(&context.lookup("/a").unwrap()).unwrap();
+    assert_eq!(remount(), Ok(()));
+    drop(d);
+}
+
 /// Checks that a change that is refused because a file is open for writing, through any mount,
 /// leaves the flags and the writers of all mounts as they were.
 #[test]

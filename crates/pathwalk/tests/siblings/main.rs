@@ -198,6 +198,21 @@ fn beside_one_with_few_names_it_is_not() {
     assert_eq!((world.ask("/e", 0..3), world.fs.asked().siblings), (3, vec![]));
 }
 
+/// Checks a directory that left the list of children, though it still has its link to the neighbour
+/// that paid.
+#[test]
+fn one_that_was_dropped_has_no_neighbour() {
+    let (fs, _) = beside_each_other(&["a", "b"]);
+    let world = World::new(fs);
+    world.ask("/a", 0..20);
+    let (root, b) = (world.who().lookup("/").unwrap(), world.who().lookup("/b").unwrap());
+    world.who().vfs().invalidate(&root, Name::new(b"b").unwrap()).unwrap();
+    world.fs.asked();
+    assert_eq!(world.who().faccessat(&b, "3", pathwalk::Access::empty(), pathwalk::AtFlags::empty()), Ok(()));
+    let asked = world.fs.asked();
+    assert_eq!((asked.siblings, asked.lookups), (vec![], 1));
+}
+
 #[test]
 fn beside_one_that_was_dropped_it_is_not() {
     let (fs, _) = beside_each_other(&["a", "b"]);
