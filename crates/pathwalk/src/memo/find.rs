@@ -1,7 +1,8 @@
 //! How the memo answers a lookup.
 //!
 //! What always holds: a hit stores nothing but the marks that any walk leaves, takes no lock, and
-//! calls nothing.
+//! calls nothing. Where something has changed since the entry was stamped, it makes a call, and
+//! some such hits give the entry a new stamp.
 
 use super::entry::{Entry, Found, OfMount, Slots};
 use super::pace::{self, Credit};

@@ -25,7 +25,8 @@
 //!
 //! These threads may hold the count odd: one that fills the slot before it shows the dentry; one
 //! that holds the parent's directory lock exclusively, or has to finish the dentry's lookup; one
-//! that holds the inode's lock, for the permission flags; one that killed the slot.
+//! that holds the inode's lock, for the permission flags; one that killed the slot; one that
+//! remembers the dentry for the memo, if the word is still the one that it sampled.
 
 use super::remembered::{Changes, Writing};
 use crate::attr::FileType;
@@ -117,6 +118,7 @@ pub(crate) struct Dentries {
     /// The children locks. Each one protects the lists of children, and with them the table's
     /// entries, of the directories whose slot number maps to it.
     children: Box<[Alone<Mutex<()>>]>,
+    /// Added to by each thread that writes a remembered dentry.
     changes: Changes,
 }
 
