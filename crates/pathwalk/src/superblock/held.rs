@@ -16,6 +16,7 @@ impl Trees {
     /// held. No name is removed meanwhile. Errors are the file system's, which may be asked for
     /// link counts. Cost: linear in the greatest number of dentries that there were at once.
     pub(crate) fn holds_removed(&self, superblock: SuperblockId) -> Result<bool, Errno> {
+        self.drop_unheld();
         for slot in 0..self.caches.dentries.free().touched() {
             if let Some(node) = self.removed(DentryId(slot), superblock)
                 && self.has_no_name(&node)?
@@ -24,6 +25,21 @@ impl Trees {
             }
         }
         Ok(false)
+    }
+
+    /// Evicts the dentries outside the table that nothing holds. Each of them holds the directory
+    /// above it, which may be without a name, too. Linux: `dput`, which goes on with the parent.
+    fn drop_unheld(&self) {
+        for slot in 0..self.caches.dentries.free().touched() {
+            let mut id = DentryId(slot);
+            while self.caches.dentries.word(id) & flags::UNHASHED != 0 {
+                let above = self.caches.dentries.parent(id);
+                if !self.caches.try_evict(id) {
+                    break;
+                }
+                id = above;
+            }
+        }
     }
 
     /// Pins the dentry in a slot, if it is held and may be without a name.

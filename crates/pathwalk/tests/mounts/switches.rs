@@ -95,6 +95,21 @@ fn a_removed_directory_that_is_held_keeps_a_file_system_writable() {
     drop(d);
 }
 
+/// Checks that removed directories do not keep a file system writable once the file in them is
+/// closed, which had held them. Linux: `dput` goes on with the parent.
+#[test]
+fn directories_that_a_removed_file_held_are_gone_with_it() {
+    let context = root(&["/a/"]);
+    context.mount(tree(&["/d/", "/d/e/", "/d/e/f"]), "/a", MountFlags::empty()).unwrap();
+    let remount = || context.remount("/a", MountFlags::READ_ONLY);
+    let file = context.open("/a/d/e/f", OpenFlags::READ).unwrap();
+    context.unlink("/a/d/e/f").unwrap();
+    ["/a/d/e", "/a/d"].iter().for_each(|path| context.rmdir(path).unwrap());
+    assert_eq!(remount(), Err(Errno::EBUSY));
+    drop(file);
+    assert_eq!(remount(), Ok(()));
+}
+
 /// Checks that a change that is refused because a file is open for writing, through any mount,
 /// leaves the flags and the writers of all mounts as they were.
 #[test]
