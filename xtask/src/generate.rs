@@ -27,7 +27,7 @@ use crate::cast::{self, Actor};
 use crate::face::Kind;
 use crate::op::Op;
 use crate::program::{Program, Settings, Step};
-use crate::words::{Body, Mode, Place, SLOTS, Slot, Text};
+use crate::words::{Body, Family, Mode, Place, SLOTS, Slot, Text};
 pub(crate) use dice::Dice;
 use names::Names;
 use paths::Wish;
@@ -64,7 +64,7 @@ pub(crate) fn program(seed: u64, steps: usize, files: Files) -> Program {
         program.steps.extend(draw.some());
     }
     program.steps.truncate(steps);
-    with_clear_accesses(program)
+    with_clear_effects(program)
 }
 
 /// Draws a program of at most this many steps from bytes, for the model. It ends when the bytes
@@ -76,23 +76,25 @@ pub(crate) fn program_of_bytes(bytes: &[u8], most: usize) -> Program {
         program.steps.extend(draw.some());
     }
     program.steps.truncate(most);
-    with_clear_accesses(program)
+    with_clear_effects(program)
 }
 
-/// Returns a program that, where accesses are stored, has no operations that change a node before
-/// they access it: the engine's clock stands still during a step, and the kernel's does not. Nor
-/// has it operations that one side may leave undone.
-fn with_clear_accesses(mut program: Program) -> Program {
-    if program.settings.intersects(Settings::ACCESSES) {
-        for Step { op, .. } in &mut program.steps {
-            let clear = match op {
-                Op::ListParts { slot, .. } => Op::List { slot: *slot },
-                Op::TryReadAt { slot, size, offset } => Op::ReadAt { slot: *slot, size: *size, offset: *offset },
-                Op::TryOpen { at, .. } => Op::Stat { at: at.clone(), flags: AtFlags::empty() },
-                _ => continue,
-            };
-            *op = clear;
-        }
+/// Returns a program of which nothing is left open that is compared. Where accesses are stored, it
+/// has no operations that change a node before they access it: the engine's clock stands still
+/// during a step, and the kernel's does not. Nor has it operations that one side may leave undone,
+/// if it has locks of the process either: a file that is opened and closed gives them back.
+fn with_clear_effects(mut program: Program) -> Program {
+    let stores_accesses = program.settings.intersects(Settings::ACCESSES);
+    let is_lock = |step: &Step| matches!(step.op, Op::SetLock { family: Family::Process, .. });
+    let has_locks = program.steps.iter().any(is_lock);
+    for Step { op, .. } in &mut program.steps {
+        let clear = match op {
+            Op::ListParts { slot, .. } if stores_accesses => Op::List { slot: *slot },
+            Op::TryReadAt { slot, size, offset } if stores_accesses => Op::ReadAt { slot: *slot, size: *size, offset: *offset },
+            Op::TryOpen { at, .. } if stores_accesses || has_locks => Op::Stat { at: at.clone(), flags: AtFlags::empty() },
+            _ => continue,
+        };
+        *op = clear;
     }
     program
 }
