@@ -75,7 +75,7 @@ impl<'a> Slots<'a> for Words<'a> {
         self.2
     }
 
-    /// The count of the changes of mounts is in the line of slot 0, which no mount has.
+    /// Returns the count that stands in the line of slot 0, which no mount has.
     fn mount_changes(self) -> Option<u64> {
         let count = self.1.first().map_or(0, |line| line[1].load(Ordering::Relaxed));
         Some(count).filter(|count| count % 2 == 0)
