@@ -104,7 +104,7 @@ pub(crate) fn try_write_from(word: &AtomicU64, sampled: u64) -> Option<Writing<'
     Some(Writing { word, before: sampled })
 }
 
-/// Returns the word that a write leaves which finds `before` and ends with these flags.
+/// Returns the word behind a write, from the word before it and the flags with which it ends.
 pub(crate) fn written(before: u64, flags: u64) -> u64 {
     before.wrapping_add(ONE) & !FLAGS | flags
 }
