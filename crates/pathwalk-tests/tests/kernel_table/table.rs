@@ -93,10 +93,17 @@ impl Found {
 /// path.
 const DIRECTORIES: &str = "PATHWALK_TABLE_DIRECTORIES";
 
+/// The environment variable with the bytes of the memo of whole paths, in place of the default: 384
+/// are room for two paths.
+const MEMO: &str = "PATHWALK_TABLE_MEMO";
+
 /// Returns a builder with a budget that a tree of the tests fits in, and little more, so that
 /// evicting everything is cheap.
 pub(crate) fn builder() -> pathwalk::VfsBuilder {
-    let builder = Vfs::builder().budget(1 << 20);
+    let mut builder = Vfs::builder().budget(1 << 20);
+    if let Ok(bytes) = std::env::var(MEMO) {
+        builder = builder.whole_paths(bytes.parse().expect("a number of bytes"));
+    }
     match std::env::var_os(DIRECTORIES) {
         Some(_) => internals::directories_learned_at_once(builder),
         None => internals::learning_at_once(builder),

@@ -89,6 +89,13 @@ fn bed() -> Bed {
     Bed { memo, dentries: [(); 4].map(|()| words()), changes: Changes::default(), is_over: AtomicU64::new(0) }
 }
 
+/// Creates a set with one entry.
+fn bed_with_one() -> Bed {
+    let bed = bed();
+    learn(&bed, OLD, END);
+    bed
+}
+
 /// Creates a set with one entry that is no longer valid, and so is given to the next path.
 fn bed_with_one_to_give() -> Bed {
     let bed = bed();
@@ -172,25 +179,15 @@ fn only_what_is_remembered_is_found(bed: &Bed) {
 /// Checks a reader of a stamped entry beside a change of the way.
 #[test]
 fn stamp_beside_change() {
-    let setup = || {
-        let bed = bed();
-        learn(&bed, OLD, END);
-        bed
-    };
-    race(setup, [change_the_way as fn(&Bed), is_not_believed_behind_a_change], |bed, _| assert!(find(bed, OLD).is_none()));
+    race(bed_with_one, [change_the_way as fn(&Bed), is_not_believed_behind_a_change], |bed, _| assert!(find(bed, OLD).is_none()));
 }
 
 /// Checks a reader beside a change of the path's end: the end is read as of one state.
 #[test]
 fn stamp_beside_change_of_the_end() {
-    let setup = || {
-        let bed = bed();
-        learn(&bed, OLD, END);
-        bed
-    };
     let change: fn(&Bed) = |bed| write(bed, END, 2);
     let read: fn(&Bed) = |bed| assert!(find(bed, OLD).is_none_or(|found| found.word == 1 << 32 | REMEMBERED));
-    race(setup, [change, read], |bed, _| assert!(find(bed, OLD).is_none()));
+    race(bed_with_one, [change, read], |bed, _| assert!(find(bed, OLD).is_none()));
 }
 
 /// Checks that a path is not stored as fresh whose way changed while it was learned.

@@ -39,8 +39,7 @@ const NOT_PLAIN: Field = Field { shift: DOT_DOT.shift, most: 0x3ff };
 const STAMP: Field = Field { shift: 32, most: u32::MAX as u64 };
 /// The first bit of a stamp.
 const STAMPED: Field = Field { shift: 32, most: 1 };
-/// In the place of a stamp, twice the number of a class of credentials; 0 where all users may
-/// search all directories on the way.
+/// In the place of a stamp, twice the number of the only class of credentials that may go this way.
 const CLASS: Field = Field { shift: 33, most: u32::MAX as u64 >> 1 };
 
 const _: () = assert!(text::MOST as u64 <= LENGTH.most && MOST_SLOTS as u64 <= OTHERS.most + 1);
@@ -83,7 +82,7 @@ impl What {
     /// matters.
     #[inline(always)]
     pub(super) fn is_for(self, class: impl Fn() -> u32) -> bool {
-        self.is_stamped() || !self.has(CLASS) || self.get(CLASS) == u64::from(class())
+        self.is_stamped() || self.get(CLASS) == u64::from(class())
     }
 
     /// Returns whether all users may go this way: it has a stamp.
