@@ -250,6 +250,13 @@ impl Shared {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_pool_has_four_workers_a_processor_by_default() {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = Pool::default();
+        assert_eq!((pool.shared().max, pool.shared().idle_time), (4 * processors, Duration::from_secs(5)));
+    }
+
     /// Calls the methods in both orders.
     #[test]
     fn each_part_of_a_builder_keeps_the_others() {

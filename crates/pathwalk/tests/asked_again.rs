@@ -1,7 +1,22 @@
 //! Names whose entries are used only after the file system was asked whether they still hold.
 
 use pathwalk::{Access, Credentials, Errno, Freshness, Vfs};
-use pathwalk_memfs::{MemFs, Options};
+use pathwalk_memfs::{LinkBodies, MemFs, Options};
+
+/// A body that never came with the node is read, and its name is not looked up for it again.
+#[test]
+fn the_body_of_a_link_is_asked_for_without_its_name() {
+    let fs = MemFs::with(Options::default().link_bodies(LinkBodies::OnRequest));
+    fs.symlink("target", "/link").unwrap();
+    let vfs = Vfs::builder().build(fs).unwrap();
+    let context = vfs.context(Credentials::root());
+    context.lstat("/link").unwrap();
+    let lookups = vfs.stats().fs_lookups;
+    for _ in 0..2 {
+        assert_eq!(context.read_link("/link").unwrap().as_os_str(), "target");
+    }
+    assert_eq!(vfs.stats().fs_lookups, lookups);
+}
 
 #[test]
 fn what_holds_is_used_and_what_does_not_is_looked_up() {

@@ -168,6 +168,20 @@ fn a_restriction_is_inherited_and_only_grows() {
     assert_eq!(copy.restrict(&again), Err(Errno::E2BIG));
 }
 
+/// Execution takes the right to execute and, as on Linux, that to read.
+#[test]
+fn a_file_is_executed_by_the_rights_of_a_rule() {
+    let prepare = |context: &Context| {
+        context.write("/tool", "").unwrap();
+        context.set_permissions("/tool", 0o755).unwrap();
+    };
+    for (handled, granted) in [(Rights::EXECUTE, false), (Rights::READ_FILE, false), (Rights::WRITE_FILE, true)] {
+        let context = restricted(prepare, |_| Ruleset::new(handled));
+        assert_eq!(context.may_execute("/tool").is_ok(), granted, "{handled:?}");
+        assert_eq!(context.may_execute("/tool").err(), (!granted).then_some(Errno::EACCES), "{handled:?}");
+    }
+}
+
 #[test]
 fn what_is_open_keeps_the_right_to_truncate() {
     let prepare = |context: &Context| context.write("/file", "data").unwrap();

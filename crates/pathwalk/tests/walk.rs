@@ -244,6 +244,23 @@ fn a_removed_directory_has_no_names_but_dots() {
     assert_eq!(gone.kind(), FileType::Directory);
 }
 
+/// Asks for the same relative path from two directories, and learns the first at once.
+#[test]
+fn a_path_that_is_remembered_from_one_directory_is_not_that_of_another() {
+    let vfs = internals::learning_at_once(Vfs::builder()).build(tree()).unwrap();
+    let from_root = vfs.context(Credentials::root());
+    let mut from_bin = from_root.clone();
+    from_bin.chdir("/usr/bin").unwrap();
+    for _ in 0..3 {
+        assert_eq!(from_root.access("dash", Access::READ), Err(Errno::ENOENT));
+        assert_eq!(from_root.access("/usr/bin/dash", Access::READ), Ok(()));
+    }
+    for _ in 0..3 {
+        assert_eq!(from_bin.access("dash", Access::READ), Ok(()));
+        assert_eq!(from_bin.access("/dash", Access::READ), Err(Errno::ENOENT));
+    }
+}
+
 #[test]
 fn everything_idle_can_be_evicted_and_is_found_again() {
     let context = context();

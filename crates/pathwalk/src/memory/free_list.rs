@@ -274,6 +274,21 @@ mod tests {
         assert_eq!(mine.unused(&link), 0);
     }
 
+    /// Checks the case that a slot was given back while a thread took all slots of another stack.
+    #[test]
+    fn slots_that_are_taken_over_join_those_given_back_meanwhile() {
+        let links: Vec<AtomicU64> = (0..=9).map(|_| AtomicU64::new(0)).collect();
+        let link = |slot: u32| &links[slot as usize];
+        let free = FreeList::with_stacks(9, 2);
+        let [from, to] = [&*free.stacks[0], &*free.stacks[1]];
+        (1..=4).for_each(|slot| from.push(slot, &link));
+        to.push(5, &link);
+        let taken = from.take_all(to, &link);
+        let others: HashSet<u32> = std::iter::from_fn(|| to.pop(&link)).collect();
+        assert_eq!((taken, others), (Some(4), [1, 2, 3, 5].into()));
+        assert_eq!(from.pop(&link), None);
+    }
+
     #[test]
     fn few_slots_have_one_stack() {
         assert_eq!([1, MANY - 1, MANY].map(|slots| FreeList::new(slots).stacks.len()), [1, 1, SHARES]);

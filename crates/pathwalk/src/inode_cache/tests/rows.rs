@@ -216,6 +216,7 @@ fn measuring_variants_wait_for_the_holder_of_their_lock() {
 fn what_ships_has_no_lock_beside_those_of_buckets() {
     assert_eq!((size_of::<LockFree>(), size_of::<Locked>()), (0, 0));
     assert!(size_of::<Global>() > 0);
+    assert_eq!(format!("{:?} {:?}", LockFree, Global::default()), "LockFree Global");
 }
 
 #[test]
@@ -223,6 +224,13 @@ fn capacities_that_cannot_be_are_refused() {
     for capacity in [0, 1 << 31, u32::MAX] {
         assert_eq!(InodeCache::new(capacity, ()).unwrap_err(), Errno::EINVAL);
     }
+}
+
+/// Asks for the largest cache, which takes more address space than a machine may give.
+#[test]
+#[cfg_attr(miri, ignore = "the interpreter has no memory for that")]
+fn the_largest_capacity_is_refused_for_lack_of_memory_alone() {
+    assert!(matches!(InodeCache::new((1 << 31) - 1, ()), Ok(_) | Err(Errno::ENOMEM)));
 }
 
 /// Checks that an inode of another hash is not shown where the table cannot tell the two apart.

@@ -77,6 +77,18 @@ fn counts_of_what_went_past_fall_again() {
     assert_eq!(passed(), 0);
 }
 
+/// Checks that a count which reached its limit never falls: how many went past is not known.
+#[test]
+fn a_saturated_count_stays() {
+    const MANY: u32 = 400;
+    let table = Table::new(MANY).unwrap();
+    (1..=MANY).for_each(|slot| table.view().put(0, slot));
+    for slot in 1..MANY {
+        assert!(table.view().remove(0, slot));
+        assert!(find(&table, 0, MANY), "slot {slot} was removed");
+    }
+}
+
 #[test]
 fn fetching_changes_nothing_and_marks_the_pages_it_wrote_to() {
     // Newly allocated tables may begin anywhere within a page. The last one takes more than 64

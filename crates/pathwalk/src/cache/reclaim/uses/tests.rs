@@ -11,6 +11,15 @@ fn counts(uses: &Uses) -> [u32; 3] {
 }
 
 #[test]
+fn the_bytes_of_the_records_are_those_of_the_two_arrays() {
+    for capacity in [1, 2, 7, 1000] {
+        let uses = Uses::new(capacity).unwrap();
+        let held = size_of_val(&*uses.bytes) + size_of_val(&*uses.ghosts);
+        assert_eq!(bytes(u64::from(capacity)), held as u64, "{capacity}");
+    }
+}
+
+#[test]
 fn counts_follow_the_bits() {
     let uses = Uses::new(10).unwrap();
     uses.begin(ONE, HASH, false);
